@@ -1,0 +1,3 @@
+//! Stub.
+pub mod native;
+pub mod params;

@@ -1,0 +1,1 @@
+//! Native twins of the GPU kernels.

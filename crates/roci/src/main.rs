@@ -1,0 +1,2 @@
+//! The `roci` command.
+fn main() {}
