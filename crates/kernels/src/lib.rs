@@ -1,3 +1,28 @@
-//! Stub.
+//! Every GPU kernel as one WGSL source, its translations, and its native twin.
+//!
+//! The table ([`kernels`]) names each kernel, its variants and what a caller binds. [`KernelSpec::module`] parses and
+//! checks the WGSL under `wgsl/`; [`spirv`] and [`opencl_c`] write it in a device's language; [`native`] holds the same
+//! kernels as host code, under the same names. Text that is not in the table goes through [`Source::parse`].
+//!
+//! Start reading at `table.rs`, then `source.rs` for the stages in their order.
+
 pub mod native;
 pub mod params;
+pub mod rules;
+pub mod spirv;
+
+mod error;
+mod prune;
+mod source;
+mod table;
+mod uniform;
+
+pub use error::Error;
+pub use source::{Compiled, Source};
+pub use spirv::SpirvOptions;
+pub use table::{Access, Binding, Constants, KernelSpec, find, kernels};
+
+/// A kernel of the table as SPIR-V.
+pub fn spirv(kernel: &KernelSpec, options: &SpirvOptions) -> Result<Vec<u32>, Error> {
+    spirv::write(&kernel.module()?, options)
+}

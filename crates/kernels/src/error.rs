@@ -1,0 +1,65 @@
+//! Why a kernel's source cannot be turned into something a device runs.
+
+use crate::rules::Rule;
+
+/// What went wrong between WGSL text and a device's language.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not WGSL.
+    #[error("{file}:{line}: not valid WGSL\n{diagnostic}")]
+    Parse {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// Line of the first mistake.
+        line: u32,
+        /// The whole message with the source line and carets.
+        diagnostic: String,
+    },
+    /// The text is WGSL, but breaks a rule of the language.
+    #[error("{file}:{line}: the WGSL does not validate\n{diagnostic}")]
+    Validate {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// Line of the first mistake.
+        line: u32,
+        /// The whole message with the source line and carets.
+        diagnostic: String,
+    },
+    /// The override constants do not fit the source.
+    #[error("{file}: the override constants do not fit: {source}")]
+    Overrides {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// What does not fit.
+        source: Box<naga::back::pipeline_constants::PipelineConstantError>,
+    },
+    /// The source breaks one of the rules that all our targets together need.
+    #[error("{file}:{line}: house rule `{rule}`: {message}")]
+    Rule {
+        /// The rule.
+        rule: Rule,
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// Line that breaks it; 1 where the whole file does.
+        line: u32,
+        /// What is wrong, and what to write instead.
+        message: String,
+    },
+    /// No kernel of that name.
+    #[error("no kernel is called `{name}`; the nearest name is `{nearest}`")]
+    UnknownKernel {
+        /// The name asked for.
+        name: String,
+        /// The kernel whose name shares the longest beginning with it.
+        nearest: &'static str,
+    },
+    /// SPIR-V cannot express the kernel.
+    #[error("{file}: no SPIR-V for it: {source}")]
+    Spirv {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// What the writer refuses.
+        source: Box<naga::back::spv::Error>,
+    },
+}

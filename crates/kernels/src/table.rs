@@ -1,0 +1,320 @@
+//! The table of kernels: which file, which variants, and what a caller binds.
+
+use std::mem::{offset_of, size_of};
+use std::sync::LazyLock;
+
+use crate::params::{self, LINEAR_WORKGROUP};
+use crate::{Compiled, Error, Source};
+
+/// What a kernel does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// Writes it, and may read it.
+    Write,
+}
+
+/// One buffer of a kernel; its place in the list is its binding number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Name in the WGSL source.
+    pub name: &'static str,
+    /// What is done with it.
+    pub access: Access,
+}
+
+/// The constants block of a kernel: one of the structs in [`params`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// Name of the Rust struct.
+    pub name: &'static str,
+    /// Its size in bytes.
+    pub size: usize,
+    /// Its members with their offsets in bytes, in order.
+    pub members: &'static [(&'static str, usize)],
+}
+
+/// One member of a family: a name and what sets it apart.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    name: &'static str,
+    overrides: &'static [(&'static str, f64)],
+}
+
+/// Kernels that share a WGSL file, its bindings and its constants.
+#[derive(Debug)]
+struct Family {
+    file: &'static str,
+    text: &'static str,
+    /// Name of the entry point in the file; a variant's entry point carries the variant's name.
+    entry: &'static str,
+    /// Type aliases that the file leaves open. They go behind the text, so that line numbers stay.
+    aliases: &'static str,
+    variants: &'static [Variant],
+    bindings: &'static [Binding],
+    constants: Constants,
+    workgroup: [u32; 3],
+    in_place: bool,
+}
+
+/// A kernel: one variant of one WGSL file.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelSpec {
+    variant: Variant,
+    family: &'static Family,
+}
+
+macro_rules! constants {
+    ($name:ident: $($member:ident)*) => {
+        Constants {
+            name: stringify!($name),
+            size: size_of::<params::$name>(),
+            members: &[$((stringify!($member), offset_of!(params::$name, $member))),*],
+        }
+    };
+}
+
+const fn read(name: &'static str) -> Binding {
+    Binding { name, access: Access::Read }
+}
+
+const fn write(name: &'static str) -> Binding {
+    Binding { name, access: Access::Write }
+}
+
+const fn plain(name: &'static str) -> Variant {
+    Variant { name, overrides: &[] }
+}
+
+macro_rules! variants {
+    ($($name:literal: $($key:ident = $value:literal),*;)*) => {
+        &[$(Variant { name: $name, overrides: &[$((stringify!($key), $value as f64)),*] }),*]
+    };
+}
+
+const LINEAR: [u32; 3] = [LINEAR_WORKGROUP, 1, 1];
+const MATMUL: Constants = constants!(Matmul: m n k lda ldb ldc batches batch_a batch_b batch_c);
+const MATVEC: Constants = constants!(Matvec: m k lda);
+
+static FAMILIES: &[Family] = &[
+    Family {
+        file: "fill.wgsl",
+        text: include_str!("../wgsl/fill.wgsl"),
+        entry: "fill",
+        aliases: "",
+        variants: &[plain("fill")],
+        bindings: &[write("target_words")],
+        constants: constants!(Fill: count offset value),
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "copy.wgsl",
+        text: include_str!("../wgsl/copy.wgsl"),
+        entry: "copy",
+        aliases: "",
+        variants: &[plain("copy")],
+        bindings: &[read("source_words"), write("target_words")],
+        constants: constants!(Copy: count source_offset target_offset),
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "unary.wgsl",
+        text: include_str!("../wgsl/unary.wgsl"),
+        entry: "unary",
+        aliases: "",
+        variants: variants! {
+            "unary_neg": OP = 0;
+            "unary_abs": OP = 1;
+            "unary_exp": OP = 2;
+            "unary_log": OP = 3;
+            "unary_sqrt": OP = 4;
+            "unary_rsqrt": OP = 5;
+            "unary_relu": OP = 6;
+            "unary_sigmoid": OP = 7;
+            "unary_tanh": OP = 8;
+            "unary_gelu": OP = 9;
+            "unary_silu": OP = 10;
+            "unary_sin": OP = 11;
+            "unary_cos": OP = 12;
+        },
+        bindings: &[read("x"), write("y")],
+        constants: constants!(Unary: count),
+        workgroup: LINEAR,
+        in_place: true,
+    },
+    Family {
+        file: "binary.wgsl",
+        text: include_str!("../wgsl/binary.wgsl"),
+        entry: "binary",
+        aliases: "",
+        variants: variants! {
+            "binary_add": OP = 0, BROADCAST = 0;
+            "binary_sub": OP = 1, BROADCAST = 0;
+            "binary_mul": OP = 2, BROADCAST = 0;
+            "binary_div": OP = 3, BROADCAST = 0;
+            "binary_min": OP = 4, BROADCAST = 0;
+            "binary_max": OP = 5, BROADCAST = 0;
+            "binary_pow": OP = 6, BROADCAST = 0;
+        },
+        bindings: &[read("a"), read("b"), write("y")],
+        constants: constants!(Binary: count shape a_strides b_strides),
+        workgroup: LINEAR,
+        in_place: true,
+    },
+    Family {
+        file: "binary.wgsl",
+        text: include_str!("../wgsl/binary.wgsl"),
+        entry: "binary",
+        aliases: "",
+        variants: variants! {
+            "binary_add_broadcast": OP = 0, BROADCAST = 1;
+            "binary_sub_broadcast": OP = 1, BROADCAST = 1;
+            "binary_mul_broadcast": OP = 2, BROADCAST = 1;
+            "binary_div_broadcast": OP = 3, BROADCAST = 1;
+            "binary_min_broadcast": OP = 4, BROADCAST = 1;
+            "binary_max_broadcast": OP = 5, BROADCAST = 1;
+            "binary_pow_broadcast": OP = 6, BROADCAST = 1;
+        },
+        bindings: &[read("a"), read("b"), write("y")],
+        constants: constants!(Binary: count shape a_strides b_strides),
+        workgroup: LINEAR,
+        // An element of a broadcast input is read for many outputs.
+        in_place: false,
+    },
+    Family {
+        file: "reduce.wgsl",
+        text: include_str!("../wgsl/reduce.wgsl"),
+        entry: "reduce",
+        aliases: "",
+        variants: variants! {
+            "reduce_sum": OP = 0;
+            "reduce_max": OP = 1;
+        },
+        bindings: &[read("x"), write("y")],
+        constants: constants!(Reduce: outer axis inner),
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "softmax.wgsl",
+        text: include_str!("../wgsl/softmax.wgsl"),
+        entry: "softmax",
+        aliases: "",
+        variants: &[plain("softmax")],
+        bindings: &[read("x"), write("y")],
+        constants: constants!(Softmax: rows columns),
+        workgroup: LINEAR,
+        in_place: true,
+    },
+    Family {
+        file: "matmul.wgsl",
+        text: include_str!("../wgsl/matmul.wgsl"),
+        entry: "matmul",
+        aliases: "alias Element = f32;",
+        variants: &[plain("matmul_f32")],
+        bindings: &[read("a"), read("b"), write("c")],
+        constants: MATMUL,
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "matmul.wgsl",
+        text: include_str!("../wgsl/matmul.wgsl"),
+        entry: "matmul",
+        aliases: "alias Element = f16;",
+        variants: &[plain("matmul_f16")],
+        bindings: &[read("a"), read("b"), write("c")],
+        constants: MATMUL,
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "matvec.wgsl",
+        text: include_str!("../wgsl/matvec.wgsl"),
+        entry: "matvec",
+        aliases: "alias Element = f32;",
+        variants: &[plain("matvec_f32")],
+        bindings: &[read("a"), read("x"), write("y")],
+        constants: MATVEC,
+        workgroup: LINEAR,
+        in_place: false,
+    },
+    Family {
+        file: "matvec.wgsl",
+        text: include_str!("../wgsl/matvec.wgsl"),
+        entry: "matvec",
+        aliases: "alias Element = f16;",
+        variants: &[plain("matvec_f16")],
+        bindings: &[read("a"), read("x"), write("y")],
+        constants: MATVEC,
+        workgroup: LINEAR,
+        in_place: false,
+    },
+];
+
+/// All kernels, in the order of the table.
+pub fn kernels() -> &'static [KernelSpec] {
+    static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
+        FAMILIES
+            .iter()
+            .flat_map(|family| family.variants.iter().map(move |&variant| KernelSpec { variant, family }))
+            .collect()
+    });
+    &KERNELS
+}
+
+/// The kernel of a name.
+pub fn find(name: &str) -> Result<&'static KernelSpec, Error> {
+    let shared = |kernel: &&KernelSpec| kernel.name().bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    kernels().iter().find(|kernel| kernel.name() == name).ok_or_else(|| Error::UnknownKernel {
+        name: name.to_owned(),
+        nearest: kernels().iter().max_by_key(shared).map_or("", KernelSpec::name),
+    })
+}
+
+impl KernelSpec {
+    /// The kernel's name, which is also its entry point's.
+    pub fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
+    /// The WGSL file.
+    pub fn file(&self) -> &'static str {
+        self.family.file
+    }
+
+    /// The override constants that make this variant.
+    pub fn overrides(&self) -> &'static [(&'static str, f64)] {
+        self.variant.overrides
+    }
+
+    /// The buffers, by binding number.
+    pub fn bindings(&self) -> &'static [Binding] {
+        self.family.bindings
+    }
+
+    /// The constants block.
+    pub fn constants(&self) -> Constants {
+        self.family.constants
+    }
+
+    /// Invocations of a workgroup in each dimension.
+    pub fn workgroup(&self) -> [u32; 3] {
+        self.family.workgroup
+    }
+
+    /// Whether the output may be the very buffer range of an input of the same extent.
+    pub fn in_place(&self) -> bool {
+        self.family.in_place
+    }
+
+    /// The module: parsed, validated, overrides resolved, rules held.
+    pub fn module(&self) -> Result<Compiled, Error> {
+        let family = self.family;
+        let text = format!("{}{}", family.text, family.aliases);
+        Source::new(family.file, text).compile(self.variant.overrides, Some((family.entry, self.variant.name)))
+    }
+}

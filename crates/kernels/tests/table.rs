@@ -1,0 +1,101 @@
+//! The table of kernels says what the WGSL says, and the WGSL says what the Rust structs say.
+
+use naga::{AddressSpace, StorageAccess, TypeInner};
+use roci_kernels::{Access, KernelSpec, find, kernels};
+
+/// The members of the constants block with their offsets, and its size, as the IR has them.
+fn constants_of(module: &naga::Module) -> Option<(Vec<(String, usize)>, usize)> {
+    let (_, variable) = module.global_variables.iter().find(|(_, one)| one.space == AddressSpace::Immediate)?;
+    let TypeInner::Struct { ref members, span } = module.types[variable.ty].inner else {
+        return None;
+    };
+    let named = members.iter().map(|member| (member.name.clone().unwrap_or_default(), member.offset as usize));
+    Some((named.collect(), span as usize))
+}
+
+/// The buffers of the IR by binding number: name, access.
+fn bindings_of(module: &naga::Module) -> Vec<(u32, String, Access)> {
+    let mut bindings: Vec<_> = module
+        .global_variables
+        .iter()
+        .filter_map(|(_, variable)| {
+            let AddressSpace::Storage { access } = variable.space else {
+                return None;
+            };
+            let access = if access.contains(StorageAccess::STORE) { Access::Write } else { Access::Read };
+            Some((variable.binding?.binding, variable.name.clone()?, access))
+        })
+        .collect();
+    bindings.sort_by_key(|binding| binding.0);
+    bindings
+}
+
+fn each(check: impl Fn(&KernelSpec, &naga::Module)) {
+    for kernel in kernels() {
+        let compiled = kernel.module().unwrap_or_else(|error| panic!("{}: {error}", kernel.name()));
+        check(kernel, &compiled.module);
+    }
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for kernel in kernels() {
+        assert_eq!(kernels().iter().filter(|other| other.name() == kernel.name()).count(), 1, "{}", kernel.name());
+        assert_eq!(find(kernel.name()).expect("it is in the table").name(), kernel.name());
+    }
+}
+
+#[test]
+fn an_unknown_name_suggests_a_near_one() {
+    let error = find("unary_expo").expect_err("no such kernel").to_string();
+    assert!(error.contains("unary_expo") && error.contains("`unary_exp`"), "{error}");
+}
+
+#[test]
+fn one_entry_point_with_the_kernels_name_and_workgroup() {
+    each(|kernel, module| {
+        let [entry_point] = &module.entry_points[..] else {
+            panic!("{}: {} entry points", kernel.name(), module.entry_points.len());
+        };
+        assert_eq!(entry_point.name, kernel.name());
+        assert_eq!(entry_point.workgroup_size, kernel.workgroup(), "{}", kernel.name());
+    });
+}
+
+#[test]
+fn bindings_agree() {
+    each(|kernel, module| {
+        let want: Vec<_> = kernel.bindings().iter().map(|one| (one.name.to_owned(), one.access)).collect();
+        let got = bindings_of(module);
+        let numbers: Vec<_> = got.iter().map(|binding| binding.0).collect();
+        assert_eq!(numbers, (0..want.len() as u32).collect::<Vec<_>>(), "{}", kernel.name());
+        let got: Vec<_> = got.into_iter().map(|(_, name, access)| (name, access)).collect();
+        assert_eq!(got, want, "{}", kernel.name());
+    });
+}
+
+#[test]
+fn constants_have_the_layout_of_the_rust_struct() {
+    each(|kernel, module| {
+        let (members, size) = constants_of(module).unwrap_or_else(|| panic!("{}: no constants", kernel.name()));
+        let want: Vec<_> = kernel.constants().members.iter().map(|&(name, at)| (name.to_owned(), at)).collect();
+        assert_eq!(members, want, "{}", kernel.name());
+        assert_eq!(size, kernel.constants().size, "{}", kernel.name());
+    });
+}
+
+#[test]
+fn every_wgsl_file_is_in_the_table() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/wgsl");
+    for entry in std::fs::read_dir(folder).expect("the folder of sources") {
+        let name = entry.expect("an entry of it").file_name();
+        assert!(kernels().iter().any(|kernel| name == kernel.file()), "{name:?} belongs to no kernel");
+    }
+}
+
+#[test]
+fn a_variant_carries_no_code_of_another() {
+    let compiled = find("unary_neg").expect("in the table").module().expect("valid");
+    let text = format!("{:?}", compiled.module);
+    assert!(!text.contains("Tanh") && !text.contains("Switch"), "{text}");
+}

@@ -1,0 +1,17 @@
+// target[offset + i] = value, in 32-bit words.
+
+struct Params {
+    count: u32,
+    offset: u32,
+    value: u32,
+}
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read_write> target_words: array<u32>;
+
+@compute @workgroup_size(256)
+fn fill(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    for (var i = id.x; i < params.count; i += groups.x * 256u) {
+        target_words[params.offset + i] = params.value;
+    }
+}
