@@ -1,0 +1,264 @@
+//! An open logical device: the handle that people hold, and the state that its buffers, queues and semaphores share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use crate::buffer::{Buffer, BufferRange};
+use crate::command_buffer::CommandBufferInner;
+use crate::deadline::{Deadline, default_timeout};
+use crate::driver::DeviceBackend;
+use crate::error::{Error, InFlight, Loss, LossReason};
+use crate::executable::{Executable, ExecutableInner, ExecutableSource};
+use crate::info::DeviceInfo;
+use crate::memory::BufferDesc;
+use crate::pool::Pool;
+use crate::queue::{Queue, Submit};
+use crate::recorder::Recorder;
+use crate::semaphore::Semaphore;
+use crate::submission::Submission;
+use crate::watchdog::Watchdog;
+
+/// An open logical device. Cheap to clone; closed when the last handle and the last work in flight are gone.
+#[derive(Clone)]
+pub struct Device {
+    core: Arc<Core>,
+}
+
+/// What everything that belongs to a device shares.
+pub(crate) struct Core {
+    backend: Arc<dyn DeviceBackend>,
+    name: String,
+    timeout: Duration,
+    loss: OnceLock<Arc<Loss>>,
+    submissions: AtomicU64,
+    tracked: Mutex<BTreeMap<u64, Arc<Submission>>>,
+    /// By queue: the last command buffer that finished; its last command names it.
+    finished: Vec<Mutex<Option<Arc<CommandBufferInner>>>>,
+    watchdog: Arc<Watchdog>,
+    pool: Arc<Pool>,
+}
+
+impl Device {
+    /// Wraps what a driver opened. `timeout` limits how long one command may run; `None` takes `ROCI_TIMEOUT`.
+    pub fn new(backend: Arc<dyn DeviceBackend>, timeout: Option<Duration>) -> Self {
+        let info = backend.info();
+        let core = Core {
+            name: info.uri.to_string(),
+            timeout: timeout.unwrap_or_else(default_timeout),
+            loss: OnceLock::new(),
+            submissions: AtomicU64::new(0),
+            tracked: Mutex::default(),
+            finished: info.queues.iter().map(|_| Mutex::default()).collect(),
+            watchdog: Watchdog::new(),
+            pool: Pool::new(),
+            backend,
+        };
+        Self { core: Arc::new(core) }
+    }
+
+    /// What it is.
+    pub fn info(&self) -> &DeviceInfo {
+        self.core.backend.info()
+    }
+
+    /// One of its queues.
+    pub fn queue(&self, index: usize) -> Result<Queue, Error> {
+        let count = self.info().queues.len();
+        if index >= count {
+            return Err(Error::invalid(format!("queue {index} of {}", self.core.name), format!("it has {count}")));
+        }
+        Ok(Queue::new(&self.core, index))
+    }
+
+    /// Allocates memory.
+    pub fn allocate(&self, desc: BufferDesc) -> Result<Buffer, Error> {
+        self.core.check_alive()?;
+        self.core.check_desc(&desc)?;
+        let backing = self.core.backend.allocate(&desc)?;
+        Ok(Buffer::ready(&self.core, desc, backing))
+    }
+
+    /// Loads code.
+    pub fn load(&self, source: &ExecutableSource) -> Result<Executable, Error> {
+        self.core.check_alive()?;
+        let format = source.code.format();
+        let info = self.info();
+        if !info.formats.contains(&format) {
+            let reason = format!("{} cannot load {format:?} code, only {:?}", self.core.name, info.formats);
+            return Err(Error::invalid(format!("executable \"{}\"", source.label), reason));
+        }
+        for entry in &source.entry_points {
+            let call = || format!("entry point \"{}\"", entry.name);
+            if entry.constants > info.max_constants || !entry.constants.is_multiple_of(4) {
+                let reason = format!(
+                    "a constants block of {} bytes; it must be a multiple of 4 and at most {}",
+                    entry.constants, info.max_constants
+                );
+                return Err(Error::invalid(call(), reason));
+            }
+            if entry.bindings.len() > info.max_bindings {
+                let reason = format!("{} bindings; the device takes {}", entry.bindings.len(), info.max_bindings);
+                return Err(Error::invalid(call(), reason));
+            }
+        }
+        let inner = ExecutableInner {
+            core: Arc::clone(&self.core),
+            label: source.label.clone(),
+            entry_points: source.entry_points.iter().cloned().map(Arc::new).collect(),
+            backend: self.core.backend.load(source)?,
+        };
+        Ok(Executable { inner: Arc::new(inner) })
+    }
+
+    /// A semaphore with a first value.
+    pub fn semaphore(&self, value: u64) -> Semaphore {
+        Semaphore::new(&self.core, value)
+    }
+
+    /// Starts to record commands.
+    pub fn record(&self) -> Recorder {
+        Recorder::new(&self.core)
+    }
+
+    /// Writes bytes and waits until they are there: for set-up and tests, not for streams.
+    pub fn write(&self, target: impl Into<BufferRange>, data: &[u8]) -> Result<(), Error> {
+        let done = self.semaphore(0);
+        self.queue(0)?.write(target, data.to_vec(), Submit::new().signal(&done, 1))?;
+        done.wait(1, Deadline::default())
+    }
+
+    /// Reads bytes, waiting for them: for results and tests, not for streams.
+    pub fn read(&self, source: impl Into<BufferRange>) -> Result<Vec<u8>, Error> {
+        self.queue(0)?.read(source, Submit::new())?.wait(Deadline::default())
+    }
+
+    /// Why it is lost, if it is.
+    pub fn loss(&self) -> Option<Arc<Loss>> {
+        self.core.loss.get().cloned()
+    }
+
+    /// Declares it lost: everything in flight and every later call fails with this reason.
+    pub fn lose(&self, reason: impl Into<String>) {
+        self.core.lose(LossReason::Requested(reason.into()), self.core.in_flight());
+    }
+
+    /// Bytes that stream-ordered deallocations have left for reuse.
+    pub fn pooled_bytes(&self) -> u64 {
+        self.core.pool.bytes()
+    }
+
+    /// Returns those bytes to the driver.
+    pub fn trim(&self) {
+        self.core.pool.trim();
+    }
+}
+
+impl Core {
+    pub(crate) fn backend(&self) -> &dyn DeviceBackend {
+        self.backend.as_ref()
+    }
+
+    /// The canonical URI.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn timeout_limit(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The first cause, once the device is lost.
+    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+        self.loss.get().map_or(Ok(()), |loss| Err(Error::Lost(Arc::clone(loss))))
+    }
+
+    pub(crate) fn check_desc(&self, desc: &BufferDesc) -> Result<(), Error> {
+        let info = self.backend.info();
+        let call = || format!("allocation on {}", self.name);
+        if desc.size == 0 {
+            return Err(Error::invalid(call(), "zero bytes"));
+        }
+        if !info.memory_types.contains(&desc.memory) {
+            let reason = format!("it has no {:?} memory, only {:?}", desc.memory, info.memory_types);
+            return Err(Error::invalid(call(), reason));
+        }
+        if desc.size > info.max_allocation {
+            let limit = Some(info.max_allocation);
+            return Err(Error::OutOfMemory { device: self.name.clone(), requested: desc.size, limit });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next_submission(&self) -> u64 {
+        self.submissions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn track(&self, submission: &Arc<Submission>) {
+        lock(&self.tracked).insert(submission.id, Arc::clone(submission));
+    }
+
+    pub(crate) fn untrack(&self, submission: &Submission) {
+        self.watchdog.unwatch(submission);
+        // Bound to a name so that what the map held is dropped after the lock.
+        let _tracked = lock(&self.tracked).remove(&submission.id);
+    }
+
+    pub(crate) fn watch_for_hang(self: &Arc<Self>, submission: &Arc<Submission>) {
+        self.watchdog.watch(self, submission);
+    }
+
+    pub(crate) fn finished_last(&self, queue: usize, commands: &Arc<CommandBufferInner>) {
+        let _previous = lock(&self.finished[queue]).replace(Arc::clone(commands));
+    }
+
+    /// The name of the last command that finished on a queue.
+    pub(crate) fn last_finished(&self, queue: usize) -> Option<String> {
+        let finished = lock(&self.finished[queue]);
+        let commands = &finished.as_ref()?.recording.commands;
+        commands.iter().rev().map(|command| command.name()).find(|name| *name != "barrier").map(str::to_owned)
+    }
+
+    /// What is in flight now; of several submissions the oldest that has started.
+    fn in_flight(&self) -> InFlight {
+        let tracked: Vec<_> = lock(&self.tracked).values().cloned().collect();
+        let (started, waiting): (Vec<_>, Vec<_>) = tracked.iter().partition(|submission| submission.progress() > 0);
+        let mut candidates = started.into_iter().chain(waiting);
+        candidates.find_map(|submission| submission.in_flight()).unwrap_or_else(|| InFlight {
+            last_finished: (0..self.finished.len()).find_map(|queue| self.last_finished(queue)),
+            ..InFlight::default()
+        })
+    }
+
+    pub(crate) fn timeout(&self, waited: Duration) -> Error {
+        Error::Timeout { device: self.name.clone(), waited, work: self.in_flight() }
+    }
+
+    /// Loses the device for good; only the first cause counts.
+    pub(crate) fn lose(&self, reason: LossReason, work: InFlight) {
+        let loss = Arc::new(Loss { device: self.name.clone(), reason, work });
+        if self.loss.set(Arc::clone(&loss)).is_err() {
+            return;
+        }
+        let tracked: Vec<_> = lock(&self.tracked).values().cloned().collect();
+        for submission in tracked {
+            submission.finish(Err(Error::Lost(Arc::clone(&loss))));
+        }
+        self.backend.abandon(&loss);
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.watchdog.stop();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

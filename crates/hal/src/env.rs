@@ -1,0 +1,85 @@
+//! Every environment variable that the project reads, declared once with its help.
+//!
+//! `clippy.toml` forbids `std::env::var` elsewhere, so a variable that is not in [`VARIABLES`] cannot be read at all;
+//! `roci help environment` prints this table.
+
+/// One environment variable.
+#[derive(Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What holds when it is unset, as text for the help.
+    pub default: &'static str,
+    /// One sentence for the help.
+    pub help: &'static str,
+    /// The version that introduced it.
+    pub since: &'static str,
+}
+
+/// Seconds that a wait or a running submission may take.
+pub static TIMEOUT: Variable = Variable {
+    name: "ROCI_TIMEOUT",
+    default: "30",
+    help: "Seconds a wait or a running kernel may take before it is reported as hung (fractions allowed)",
+    since: "0.1.0",
+};
+
+/// The device that a command uses when none is named.
+pub static DEVICE: Variable = Variable {
+    name: "ROCI_DEVICE",
+    default: "auto",
+    help: "Device URI that commands use when `--device` is not given",
+    since: "0.1.0",
+};
+
+/// Which AMD devices are visible, by ROCR's rules.
+pub static ROCR_VISIBLE_DEVICES: Variable = Variable {
+    name: "ROCR_VISIBLE_DEVICES",
+    default: "all",
+    help: "AMD's own list of visible GPUs (ordinals or GPU- UUIDs); ordinals in device URIs count what it leaves",
+    since: "0.1.0",
+};
+
+/// Switches colour off.
+pub static NO_COLOR: Variable =
+    Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
+
+/// Switches colour on even in pipes.
+pub static FORCE_COLOR: Variable = Variable {
+    name: "FORCE_COLOR",
+    default: "unset",
+    help: "Any non-empty value keeps colour on when the output is not a terminal",
+    since: "0.1.0",
+};
+
+/// The terminal's type.
+pub static TERM: Variable = Variable {
+    name: "TERM",
+    default: "set by the terminal",
+    help: "`dumb` switches colour and progress bars off",
+    since: "0.1.0",
+};
+
+/// All of them, in the order of the help page.
+pub static VARIABLES: &[&Variable] = &[&DEVICE, &TIMEOUT, &ROCR_VISIBLE_DEVICES, &NO_COLOR, &FORCE_COLOR, &TERM];
+
+impl Variable {
+    /// The value, or `None` when unset, empty or not Unicode.
+    pub fn get(&self) -> Option<String> {
+        #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the lint points to")]
+        std::env::var(self.name).ok().filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_helped() {
+        for (index, variable) in VARIABLES.iter().enumerate() {
+            assert!(!variable.help.is_empty() && !variable.default.is_empty());
+            assert!(VARIABLES[..index].iter().all(|other| other.name != variable.name), "{} twice", variable.name);
+        }
+    }
+}

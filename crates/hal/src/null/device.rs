@@ -1,0 +1,90 @@
+//! The null device and its queues.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::memory::{Block, copy, write};
+use crate::command::{Command, Recording};
+use crate::driver::{Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
+use crate::error::{Error, Loss};
+use crate::executable::{CodeFormat, ExecutableSource};
+use crate::info::{DeviceInfo, QueueInfo};
+use crate::memory::{BufferDesc, MemoryType};
+
+/// Queues of each physical device.
+const QUEUES: usize = 2;
+
+pub(super) struct NullDevice {
+    info: DeviceInfo,
+}
+
+struct Loaded;
+
+struct Prepared(Arc<Recording>);
+
+impl ExecutableBackend for Loaded {}
+
+impl CommandsBackend for Prepared {}
+
+impl NullDevice {
+    pub(super) fn new(request: &OpenRequest<'_>) -> Self {
+        let physical: Vec<_> = request.physical.iter().map(|(_, info)| info.clone()).collect();
+        let queues = (0..physical.len() * QUEUES).map(|index| QueueInfo { physical: index / QUEUES }).collect();
+        let info = DeviceInfo {
+            uri: request.uri.clone(),
+            max_allocation: physical.iter().map(|info| info.memory).min().unwrap_or(0),
+            physical,
+            queues,
+            memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
+            binding_alignment: 16,
+            max_bindings: 16,
+            max_constants: 128,
+            formats: vec![CodeFormat::Native, CodeFormat::Spirv, CodeFormat::OpenClC, CodeFormat::AmdGcn],
+        };
+        Self { info }
+    }
+}
+
+impl DeviceBackend for NullDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        let out_of_memory =
+            || Error::OutOfMemory { device: self.info.uri.to_string(), requested: desc.size, limit: None };
+        Ok(Arc::new(Block::new(desc.size).ok_or_else(out_of_memory)?))
+    }
+
+    fn load(&self, _source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
+        Ok(Arc::new(Loaded))
+    }
+
+    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
+        Ok(Arc::new(Prepared(Arc::clone(recording))))
+    }
+
+    fn submit(&self, _queue: usize, batch: Batch) -> Result<(), Error> {
+        let commands: &dyn Any = batch.commands.as_ref();
+        let Some(Prepared(recording)) = commands.downcast_ref() else {
+            batch.completion.finish(Err(BatchFault::Device("commands of another driver".into())));
+            return Ok(());
+        };
+        for (index, command) in recording.commands.iter().enumerate() {
+            batch.completion.progress(index);
+            match command {
+                Command::Fill { target, pattern } => {
+                    let target = target.resolve(&batch.slots);
+                    write(&target, &pattern.to_ne_bytes().repeat(target.length as usize / 4));
+                }
+                Command::Copy { source, target } => copy(&source.resolve(&batch.slots), &target.resolve(&batch.slots)),
+                Command::Update { data, target } => write(&target.resolve(&batch.slots), data),
+                Command::Dispatch(_) | Command::Barrier => {}
+            }
+        }
+        batch.completion.finish(Ok(()));
+        Ok(())
+    }
+
+    fn abandon(&self, _loss: &Loss) {}
+}

@@ -1,0 +1,215 @@
+//! The registry: which drivers there are, and how a URI becomes an open device.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::device::Device;
+use crate::driver::{Driver, OpenRequest};
+use crate::error::Error;
+use crate::info::PhysicalInfo;
+use crate::uri::{DeviceUri, Item, Selection, UriError, UriReason};
+
+/// The scheme that leaves the choice to us.
+pub const AUTO: &str = "auto";
+
+/// Drivers in the order in which `auto` prefers them.
+#[derive(Clone, Default)]
+pub struct Registry {
+    drivers: Vec<Arc<dyn Driver>>,
+}
+
+/// What one driver finds.
+pub struct Enumeration {
+    /// The driver.
+    pub driver: Arc<dyn Driver>,
+    /// Its devices by ordinal, or why it cannot look.
+    pub devices: Result<Vec<PhysicalInfo>, Error>,
+}
+
+/// What `auto` chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The device.
+    pub uri: DeviceUri,
+    /// Why this one, and why not those before it.
+    pub reason: String,
+}
+
+impl Registry {
+    /// No drivers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a driver behind those that `auto` prefers to it.
+    #[must_use]
+    pub fn with(mut self, driver: impl Driver + 'static) -> Self {
+        self.drivers.push(Arc::new(driver));
+        self
+    }
+
+    /// The drivers.
+    pub fn drivers(&self) -> impl Iterator<Item = &dyn Driver> {
+        self.drivers.iter().map(AsRef::as_ref)
+    }
+
+    /// Asks every driver for its devices.
+    pub fn enumerate(&self) -> Vec<Enumeration> {
+        let look = |driver: &Arc<dyn Driver>| Enumeration { driver: Arc::clone(driver), devices: driver.enumerate() };
+        self.drivers.iter().map(look).collect()
+    }
+
+    /// Opens the device that a URI names. `timeout` as in [`Device::new`].
+    pub fn open(&self, uri: &DeviceUri, timeout: Option<Duration>) -> Result<Device, Error> {
+        if uri.scheme() == AUTO {
+            return self.open(&self.choose(uri)?.uri, timeout);
+        }
+        let driver = self.driver(uri)?;
+        self.check_parameters(uri, driver)?;
+        let physical = resolve(uri, driver)?;
+        let canonical = match uri.selection() {
+            Selection::Default => uri.clone(),
+            _ => uri.select(physical.iter().map(|(ordinal, info)| item(driver, *ordinal, info)).collect()),
+        };
+        let backend = driver.open(&OpenRequest { uri: &canonical, physical: &physical })?;
+        Ok(Device::new(backend, timeout))
+    }
+
+    /// The best real device: the first driver's that has one, GPUs before CPUs; never an emulated one or a rasteriser.
+    pub fn choose(&self, uri: &DeviceUri) -> Result<Choice, Error> {
+        if *uri.selection() != Selection::Default || !uri.parameters().is_empty() {
+            let reason = UriReason::BadItem("anything behind `auto`".into());
+            return Err(UriError::new(uri.to_string(), reason).into());
+        }
+        let mut passed_over = Vec::new();
+        let mut best: Option<(u32, DeviceUri, String)> = None;
+        for Enumeration { driver, devices } in self.enumerate() {
+            let scheme = driver.scheme();
+            let devices = match devices {
+                Ok(devices) => devices,
+                Err(error) => {
+                    passed_over.push(format!("{scheme}: {error}"));
+                    continue;
+                }
+            };
+            let ranked =
+                devices.iter().enumerate().filter_map(|(index, info)| Some((info.kind.auto_rank()?, index, info)));
+            match (ranked.min_by_key(|(rank, index, _)| (*rank, *index)), DeviceUri::driver(scheme)) {
+                (Some((rank, index, info)), Some(base)) => {
+                    let uri = if devices.len() == 1 {
+                        base
+                    } else {
+                        base.select(vec![item(driver.as_ref(), index as u32, info)])
+                    };
+                    let why = format!("{} ({})", info.name, info.kind.describe());
+                    if best.as_ref().is_none_or(|(least, ..)| rank < *least) {
+                        best = Some((rank, uri, why));
+                    }
+                }
+                _ if devices.is_empty() => passed_over.push(format!("{scheme}: no device")),
+                _ => passed_over.push(format!("{scheme}: only {}", devices[0].kind.describe())),
+            }
+        }
+        let Some((_, uri, why)) = best else {
+            return Err(Error::Unavailable {
+                what: "a device for `auto`".into(),
+                reason: if passed_over.is_empty() { "no driver is built in".into() } else { passed_over.join("; ") },
+                hint: "name a device with `--device`; `roci devices` lists them".into(),
+            });
+        };
+        let others = if passed_over.is_empty() { String::new() } else { format!("; {}", passed_over.join("; ")) };
+        Ok(Choice { uri, reason: format!("{why}{others}") })
+    }
+
+    fn driver(&self, uri: &DeviceUri) -> Result<&dyn Driver, Error> {
+        self.drivers().find(|driver| driver.scheme() == uri.scheme()).ok_or_else(|| {
+            let known = self.drivers().map(Driver::scheme).chain([AUTO]).map(str::to_owned).collect();
+            UriError::new(uri.to_string(), UriReason::UnknownScheme(uri.scheme().into())).with_known(known).into()
+        })
+    }
+
+    fn check_parameters(&self, uri: &DeviceUri, driver: &dyn Driver) -> Result<(), Error> {
+        let known = driver.parameters();
+        match uri.parameters().iter().find(|(key, _)| known.iter().all(|parameter| parameter.key != key)) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let known = known.iter().map(|parameter| parameter.key.to_owned()).collect();
+                Err(UriError::new(uri.to_string(), UriReason::UnknownParameter(key.clone())).with_known(known).into())
+            }
+        }
+    }
+}
+
+/// How a device is named in canonical URIs.
+fn item(driver: &dyn Driver, ordinal: u32, info: &PhysicalInfo) -> Item {
+    match &info.target {
+        Some(target) if driver.made_to_order() => Item::Target(target.clone()),
+        _ => info.item(ordinal),
+    }
+}
+
+/// The physical devices that a URI names, in its order.
+fn resolve(uri: &DeviceUri, driver: &dyn Driver) -> Result<Vec<(u32, PhysicalInfo)>, Error> {
+    let devices: Vec<_> = (0u32..).zip(driver.enumerate()?).collect();
+    let known: Vec<_> = devices
+        .iter()
+        .filter_map(|(ordinal, info)| {
+            Some(DeviceUri::driver(driver.scheme())?.select(vec![item(driver, *ordinal, info)]))
+        })
+        .map(|uri| uri.to_string())
+        .collect();
+    let fail = |reason| Error::from(UriError::new(uri.to_string(), reason).with_known(known.clone()));
+    let chosen = match uri.selection() {
+        Selection::Default | Selection::All if driver.made_to_order() => {
+            return Err(fail(UriReason::EmptyPath));
+        }
+        // One logical device of everything that fits the first.
+        Selection::Default | Selection::All => {
+            let Some((_, lead)) = devices.first() else {
+                return Err(Error::Unavailable {
+                    what: format!("device `{uri}`"),
+                    reason: "the driver finds no device".into(),
+                    hint: "`roci devices` shows what each driver finds".into(),
+                });
+            };
+            devices.iter().filter(|(_, info)| info.compatible(lead)).cloned().collect()
+        }
+        Selection::List(items) => {
+            let mut chosen = Vec::new();
+            for item in items {
+                chosen.push(find(item, &devices).map_err(fail)?);
+            }
+            chosen
+        }
+    };
+    let mut seen = BTreeSet::new();
+    for (ordinal, info) in &chosen {
+        if !driver.made_to_order() && !seen.insert(*ordinal) {
+            return Err(fail(UriReason::Repeated(info.item(*ordinal).to_string())));
+        }
+    }
+    let (_, lead) = &chosen[0];
+    match chosen.iter().find(|(_, info)| !info.compatible(lead)) {
+        None => Ok(chosen),
+        Some((_, odd)) => {
+            let name = |info: &PhysicalInfo| info.target.clone().unwrap_or_else(|| info.name.clone());
+            Err(fail(UriReason::Incompatible(format!("{} and {} do not run the same code", name(lead), name(odd)))))
+        }
+    }
+}
+
+fn find(item: &Item, devices: &[(u32, PhysicalInfo)]) -> Result<(u32, PhysicalInfo), UriReason> {
+    if let Item::Ordinal(ordinal) = item
+        && *ordinal as usize >= devices.len()
+    {
+        return Err(UriReason::OutOfRange { ordinal: *ordinal, count: devices.len() });
+    }
+    let is_it = |(ordinal, info): &&(u32, PhysicalInfo)| match item {
+        Item::Ordinal(wanted) => wanted == ordinal,
+        Item::Uuid(wanted) => info.uuid.as_ref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(wanted)),
+        Item::Pci(wanted) => info.pci == Some(*wanted),
+        Item::Target(wanted) => info.target.as_ref() == Some(wanted),
+    };
+    devices.iter().find(is_it).cloned().ok_or_else(|| UriReason::UnknownDevice(item.to_string()))
+}
