@@ -4,7 +4,7 @@
 //! [`Error::Absent`], which tests turn into a named absence or a failure.
 
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cl3::error_codes::error_text;
 use cl3::{command_queue, context, device, event, kernel, memory, platform, program};
@@ -93,6 +93,9 @@ impl Runner {
 
     /// The first device of the platform whose name contains `wanted`.
     pub fn on_platform(wanted: &str) -> Result<Runner, Error> {
+        // Neither the ICD loader nor PoCL 3.1 survives two threads that open it for the first time at once.
+        static OPENING: Mutex<()> = Mutex::new(());
+        let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let platforms = platform::get_platform_ids()
             .map_err(|code| Error::Absent(format!("clGetPlatformIDs: {} ({code})", error_text(code))))?;
         let mut seen = Vec::new();
