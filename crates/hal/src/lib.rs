@@ -50,6 +50,7 @@ pub mod driver;
 pub mod env;
 pub mod error;
 pub mod executable;
+pub mod host_memory;
 pub mod info;
 pub mod mapping;
 pub mod memory;

@@ -1,13 +1,14 @@
 //! The null device and its queues.
 
 use std::any::Any;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::memory::{Block, copy, write};
 use crate::command::{Command, Recording};
-use crate::driver::{Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
+use crate::driver::{Batch, BatchFault, BoundRange, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
 use crate::error::{Error, Loss};
 use crate::executable::{CodeFormat, ExecutableSource};
+use crate::host_memory::HostMemory;
 use crate::info::{DeviceInfo, QueueInfo};
 use crate::memory::{BufferDesc, MemoryType};
 
@@ -53,7 +54,7 @@ impl DeviceBackend for NullDevice {
     fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
         let out_of_memory =
             || Error::OutOfMemory { device: self.info.uri.to_string(), requested: desc.size, limit: None };
-        Ok(Arc::new(Block::new(desc.size).ok_or_else(out_of_memory)?))
+        Ok(Arc::new(HostMemory::new(desc.size).ok_or_else(out_of_memory)?))
     }
 
     fn load(&self, _source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
@@ -87,4 +88,20 @@ impl DeviceBackend for NullDevice {
     }
 
     fn abandon(&self, _loss: &Loss) {}
+}
+
+/// Writes bytes to the start of a range that is at least as long.
+fn write(target: &BoundRange, data: &[u8]) {
+    let Some(to) = target.host_memory() else { return };
+    let length = data.len().min(target.length as usize);
+    // SAFETY: `data` and the range are both at least `length` long, and no host mapping of the buffer exists while a batch
+    // uses it, so `data` cannot be part of it.
+    unsafe { to.copy_from_nonoverlapping(NonNull::from(data).cast(), length) }
+}
+
+/// Copies between ranges of equal length.
+fn copy(source: &BoundRange, target: &BoundRange) {
+    let (Some(from), Some(to)) = (source.host_memory(), target.host_memory()) else { return };
+    // SAFETY: both ranges are `length` long; `copy_from` allows overlap.
+    unsafe { to.copy_from(from, target.length.min(source.length) as usize) }
 }

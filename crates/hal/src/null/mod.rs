@@ -5,7 +5,6 @@
 //! the thread that hands it over. `auto` never chooses it.
 
 mod device;
-mod memory;
 
 use std::sync::Arc;
 
