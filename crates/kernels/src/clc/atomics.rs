@@ -1,0 +1,134 @@
+//! Atomics: the functions of OpenCL 1.2, or clang's scoped ones on amdgcn. All are relaxed, as in WGSL.
+
+use naga::{AddressSpace, AtomicFunction, Expression, Handle, Scalar, ScalarKind, Span};
+
+use super::error::Error;
+use super::functions::{Body, c_space};
+use super::types::{c_scalar, wgsl_scalar};
+
+impl Body<'_, '_> {
+    pub(super) fn atomic_load(&mut self, scalar: Scalar, space: AddressSpace, place: &str) -> String {
+        let pointer = pointer(scalar, space, place);
+        match self.writer.is_amdgcn() {
+            true => format!("__scoped_atomic_load_n({pointer}, {})", order(space)),
+            false => format!("(*{pointer})"),
+        }
+    }
+
+    pub(super) fn atomic_store(&mut self, scalar: Scalar, space: AddressSpace, place: &str, value: &str) -> String {
+        let pointer = pointer(scalar, space, place);
+        match self.writer.is_amdgcn() {
+            true => format!("__scoped_atomic_store_n({pointer}, {value}, {});", order(space)),
+            false => format!("*{pointer} = {value};"),
+        }
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        at: Handle<Expression>,
+        fun: AtomicFunction,
+        value: Handle<Expression>,
+        result: Option<Handle<Expression>>,
+        span: Span,
+    ) -> Result<(), Error> {
+        let place = self.place(at)?;
+        let (inner, space) = self.pointee(at)?;
+        let Some(scalar) = inner.scalar() else { return Err(Error::Invalid("an atomic of no scalar".to_owned())) };
+        let operand = self.expression(value)?;
+        let pointer = pointer(scalar, space, &place);
+        if let AtomicFunction::Exchange { compare: Some(compare) } = fun {
+            return self.compare_exchange(scalar, space, &pointer, compare, &operand, result);
+        }
+        let text = match (self.writer.is_amdgcn(), scalar.kind) {
+            (true, _) => amdgcn(fun, &pointer, &operand, space),
+            (false, ScalarKind::Float) => match fun {
+                AtomicFunction::Add => format!("roci_atomic_add_f32_{}({pointer}, {operand})", c_space(space)),
+                AtomicFunction::Subtract => format!("roci_atomic_add_f32_{}({pointer}, -{operand})", c_space(space)),
+                AtomicFunction::Exchange { .. } => format!("atomic_xchg({pointer}, {operand})"),
+                _ => return Err(self.writer.unsupported("atomic<f32>", "can only add and exchange", span)),
+            },
+            (false, _) => {
+                let prefix = self.prefix(scalar);
+                format!("{prefix}_{}({pointer}, {operand})", opencl(fun))
+            }
+        };
+        match result {
+            Some(result) => self.bake_as(result, &text),
+            None => self.line(&format!("{text};")),
+        }
+        Ok(())
+    }
+
+    fn compare_exchange(
+        &mut self,
+        scalar: Scalar,
+        space: AddressSpace,
+        pointer: &str,
+        compare: Handle<Expression>,
+        value: &str,
+        result: Option<Handle<Expression>>,
+    ) -> Result<(), Error> {
+        let compare = self.expression(compare)?;
+        let text = match self.writer.is_amdgcn() {
+            true => {
+                let name = format!("roci_compare_exchange_{}_{}", wgsl_scalar(scalar), c_space(space));
+                format!("{name}({pointer}, {compare}, {value})")
+            }
+            false => format!("{}_cmpxchg({pointer}, {compare}, {value})", self.prefix(scalar)),
+        };
+        let Some(result) = result else {
+            self.line(&format!("{text};"));
+            return Ok(());
+        };
+        let name = self.fresh_name(result);
+        let old = format!("_e{}_old", result.index());
+        let ty = self.type_of(result);
+        self.line(&format!("const {} {old} = {text};", c_scalar(scalar)));
+        self.line(&format!("const {ty} {name} = {{{old}, {old} == {compare}}};"));
+        self.baked.insert(result, name);
+        Ok(())
+    }
+
+    /// 64-bit atomics have functions of their own, and extensions.
+    fn prefix(&mut self, scalar: Scalar) -> &'static str {
+        if scalar.width != 8 {
+            return "atomic";
+        }
+        self.writer.extensions.insert("cl_khr_int64_base_atomics");
+        self.writer.extensions.insert("cl_khr_int64_extended_atomics");
+        "atom"
+    }
+}
+
+fn pointer(scalar: Scalar, space: AddressSpace, place: &str) -> String {
+    format!("(volatile {} {} *)&{place}", c_space(space), c_scalar(scalar))
+}
+
+/// Order and scope of clang's atomics.
+fn order(space: AddressSpace) -> &'static str {
+    match space {
+        AddressSpace::WorkGroup => "__ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP",
+        _ => "__ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE",
+    }
+}
+
+fn opencl(fun: AtomicFunction) -> &'static str {
+    match fun {
+        AtomicFunction::Add => "add",
+        AtomicFunction::Subtract => "sub",
+        AtomicFunction::And => "and",
+        AtomicFunction::ExclusiveOr => "xor",
+        AtomicFunction::InclusiveOr => "or",
+        AtomicFunction::Min => "min",
+        AtomicFunction::Max => "max",
+        AtomicFunction::Exchange { .. } => "xchg",
+    }
+}
+
+fn amdgcn(fun: AtomicFunction, pointer: &str, operand: &str, space: AddressSpace) -> String {
+    let name = match fun {
+        AtomicFunction::Exchange { .. } => "exchange_n".to_owned(),
+        _ => format!("fetch_{}", opencl(fun)),
+    };
+    format!("__scoped_atomic_{name}({pointer}, {operand}, {})", order(space))
+}

@@ -1,0 +1,129 @@
+//! The prelude: small C functions the written code calls, of which only those in use are emitted.
+//!
+//! A prelude file is a list of pieces. A line `//: NAME` opens a piece, `//: NAME for i32 u32` opens a template that is
+//! made once per scalar type. In a template `$S` is the type's name in WGSL, `$T` in C, `$U` the unsigned C type of the
+//! same width, and `$W` that width in bits. Which other pieces a piece needs is read off its text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Dialect, Options, Subgroups};
+
+const COMMON: &[&str] = &[
+    include_str!("prelude/integers.cl"),
+    include_str!("prelude/floats.cl"),
+    include_str!("prelude/packing.cl"),
+    include_str!("prelude/combine.cl"),
+];
+const OPENCL: &[&str] = &[include_str!("prelude/opencl.cl")];
+const AMDGCN: &[&str] = &[
+    include_str!("prelude/amdgcn.cl"),
+    include_str!("prelude/amdgcn_math.cl"),
+    include_str!("prelude/amdgcn_wmma.cl"),
+];
+const EMULATED_SUBGROUPS: &str = include_str!("prelude/subgroups_emulated.cl");
+const OPENCL_SUBGROUPS: &str = include_str!("prelude/subgroups_opencl.cl");
+const AMDGCN_SUBGROUPS: &str = include_str!("prelude/subgroups_amdgcn.cl");
+
+/// All pieces for one set of options, by name.
+#[derive(Debug)]
+pub(super) struct Prelude {
+    pieces: BTreeMap<String, String>,
+}
+
+impl Prelude {
+    pub(super) fn new(options: &Options) -> Self {
+        let dialect = match options.dialect {
+            Dialect::OpenCl => OPENCL,
+            Dialect::AmdGcn => AMDGCN,
+        };
+        let subgroups = match (options.subgroups, options.dialect) {
+            (Subgroups::Emulated { .. }, _) => EMULATED_SUBGROUPS,
+            (Subgroups::Native { .. }, Dialect::OpenCl) => OPENCL_SUBGROUPS,
+            (Subgroups::Native { .. }, Dialect::AmdGcn) => AMDGCN_SUBGROUPS,
+        };
+        let mut pieces = BTreeMap::new();
+        for file in COMMON.iter().chain(dialect).chain([&subgroups]) {
+            parse(file, &mut pieces);
+        }
+        Prelude { pieces }
+    }
+
+    /// The text of every piece that `code` calls, those they call first.
+    pub(super) fn used_by(&self, code: &str) -> String {
+        let mut emitted = BTreeSet::new();
+        let mut text = String::new();
+        self.emit_needs(code, &mut emitted, &mut text);
+        text
+    }
+
+    fn emit_needs<'a>(&'a self, code: &'a str, emitted: &mut BTreeSet<&'a str>, text: &mut String) {
+        for name in identifiers(code) {
+            if let Some((name, piece)) = self.pieces.get_key_value(name)
+                && emitted.insert(name)
+            {
+                self.emit_needs(piece, emitted, text);
+                text.push_str(piece);
+            }
+        }
+    }
+}
+
+/// The identifiers in a text that could name a piece.
+fn identifiers(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with("roci_") || word.starts_with("ROCI_"))
+}
+
+fn parse(file: &str, pieces: &mut BTreeMap<String, String>) {
+    for part in file.split("//: ").skip(1) {
+        let (head, body) = part.split_once('\n').unwrap_or((part, ""));
+        let body = format!("{}\n", body.trim_end());
+        let (name, instances) = head.split_once(" for ").unwrap_or((head, ""));
+        if instances.is_empty() {
+            pieces.insert(name.trim().to_owned(), body);
+            continue;
+        }
+        for scalar in instances.split_whitespace() {
+            pieces.insert(instantiate(name.trim(), scalar), instantiate(&body, scalar));
+        }
+    }
+}
+
+fn instantiate(text: &str, scalar: &str) -> String {
+    let (c_type, unsigned, width) = match scalar {
+        "i16" => ("short", "ushort", "16"),
+        "u16" => ("ushort", "ushort", "16"),
+        "i32" => ("int", "uint", "32"),
+        "u32" => ("uint", "uint", "32"),
+        "i64" => ("long", "ulong", "64"),
+        "u64" => ("ulong", "ulong", "64"),
+        "f16" => ("half", "ushort", "16"),
+        _ => ("float", "uint", "32"),
+    };
+    text.replace("$S", scalar).replace("$T", c_type).replace("$U", unsigned).replace("$W", width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prelude, identifiers};
+    use crate::clc::{Options, Subgroups};
+
+    #[test]
+    fn every_piece_defines_its_name_and_calls_only_pieces() {
+        for base in [Options::opencl(), Options::amdgcn()] {
+            for subgroups in [Subgroups::Native { size: 32 }, Subgroups::Emulated { size: 32 }] {
+                let prelude = Prelude::new(&Options { subgroups, ..base.clone() });
+                for (name, piece) in &prelude.pieces {
+                    assert!(identifiers(piece).any(|word| word == name), "`{name}` does not define itself");
+                    for word in identifiers(piece) {
+                        let known = prelude.pieces.contains_key(word) || HEAD.contains(&word);
+                        assert!(known, "`{name}` calls the unknown `{word}`");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Words of the fixed head of every source.
+    const HEAD: &[&str] = &["ROCI_FN", "ROCI_SUBGROUP_SIZE"];
+}
