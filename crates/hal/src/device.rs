@@ -236,7 +236,7 @@ impl Core {
     }
 
     pub(crate) fn timeout(&self, waited: Duration) -> Error {
-        Error::Timeout { device: self.name.clone(), waited, work: self.in_flight() }
+        Error::Timeout { device: self.name.clone(), waited, work: Box::new(self.in_flight()) }
     }
 
     /// Loses the device for good; only the first cause counts.

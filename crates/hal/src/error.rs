@@ -22,7 +22,7 @@ pub trait Hint {
 pub enum Error {
     /// A device URI that does not parse or does not name what exists.
     #[error(transparent)]
-    Uri(#[from] UriError),
+    Uri(Box<UriError>),
     /// A driver or device that cannot be used here.
     #[error("{what} is not available: {reason}")]
     Unavailable {
@@ -59,7 +59,7 @@ pub enum Error {
         /// How long the wait was.
         waited: Duration,
         /// What was running.
-        work: InFlight,
+        work: Box<InFlight>,
     },
     /// The device is gone for good; every later call gives the first cause.
     #[error("{0}")]
@@ -145,6 +145,12 @@ impl fmt::Display for Loss {
             LossReason::Requested(reason) => f.write_str(reason)?,
         }
         write!(f, "{}", self.work)
+    }
+}
+
+impl From<UriError> for Error {
+    fn from(error: UriError) -> Self {
+        Self::Uri(Box::new(error))
     }
 }
 

@@ -69,10 +69,10 @@ impl Watchdog {
             let mut shortest: Option<Duration> = None;
             // Looked at outside the lock: dropping the last handle of a submission may drop the device, which stops us.
             for submission in self.watched() {
-                if self.is_hung(&submission) {
-                    if let (Some(core), Some(work)) = (core.upgrade(), submission.in_flight()) {
-                        core.lose(LossReason::Hang { limit: submission.limit }, work);
-                    }
+                if self.is_hung(&submission)
+                    && let (Some(core), Some(work)) = (core.upgrade(), submission.in_flight())
+                {
+                    core.lose(LossReason::Hang { limit: submission.limit }, work);
                 }
                 let pause = pause(submission.limit);
                 shortest = Some(shortest.map_or(pause, |shortest| shortest.min(pause)));

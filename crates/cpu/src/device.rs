@@ -1,0 +1,109 @@
+//! The HAL's side of the driver.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use roci_hal::command::Recording;
+use roci_hal::driver::{
+    Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest,
+};
+use roci_hal::error::Loss;
+use roci_hal::host_memory::HostMemory;
+use roci_hal::native::NativeKernel;
+use roci_hal::{BufferDesc, Code, CodeFormat, DeviceInfo, Error, ExecutableSource, MemoryType, QueueInfo};
+
+use crate::program::Program;
+use crate::run::Run;
+use crate::workers::Workers;
+
+/// Queues of a device. They share the workers: a queue is a name here, not a resource.
+const QUEUES: usize = 2;
+
+pub(crate) struct CpuDevice {
+    info: DeviceInfo,
+    workers: Arc<Workers>,
+}
+
+/// The kernels of an executable, in the order of its entry points.
+pub(crate) struct Kernels(pub(crate) Vec<Arc<dyn NativeKernel>>);
+
+impl ExecutableBackend for Kernels {}
+
+impl CommandsBackend for Program {}
+
+impl CpuDevice {
+    pub(crate) fn open(request: &OpenRequest<'_>, threads: usize) -> Result<Self, Error> {
+        let physical: Vec<_> = request.physical.iter().map(|(_, info)| info.clone()).collect();
+        let info = DeviceInfo {
+            uri: request.uri.clone(),
+            max_allocation: physical.iter().map(|info| info.memory).min().unwrap_or(0),
+            physical,
+            queues: vec![QueueInfo { physical: 0 }; QUEUES],
+            memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
+            binding_alignment: 16,
+            max_bindings: 64,
+            max_constants: 256,
+            formats: vec![CodeFormat::Native],
+        };
+        let workers = Workers::start(threads).map_err(|error| Error::Unavailable {
+            what: format!("device `{}`", info.uri),
+            reason: format!("a worker thread could not be started: {error}"),
+            hint: "ask for fewer with `cpu?threads=N`".into(),
+        })?;
+        Ok(Self { info, workers })
+    }
+}
+
+impl DeviceBackend for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        let out_of_memory = || Error::OutOfMemory {
+            device: self.info.uri.to_string(),
+            requested: desc.size,
+            limit: Some(self.info.max_allocation),
+        };
+        Ok(Arc::new(HostMemory::new(desc.size).ok_or_else(out_of_memory)?))
+    }
+
+    fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
+        let invalid = |reason: String| Error::invalid(format!("executable \"{}\"", source.label), reason);
+        let Code::Native(natives) = &source.code else {
+            return Err(invalid("the CPU runs native code only".into()));
+        };
+        let find = |name: &str| {
+            let native = natives.iter().find(|native| native.name == name);
+            native
+                .map(|native| Arc::clone(&native.kernel))
+                .ok_or_else(|| invalid(format!("there is no code for \"{name}\"")))
+        };
+        let kernels = source.entry_points.iter().map(|entry| find(&entry.name)).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Kernels(kernels)))
+    }
+
+    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
+        Ok(Arc::new(Program::new(recording, self.workers.count())?))
+    }
+
+    fn submit(&self, _queue: usize, batch: Batch) -> Result<(), Error> {
+        let Batch { commands, slots, completion } = batch;
+        let commands: Arc<dyn Any + Send + Sync> = commands;
+        match commands.downcast::<Program>() {
+            Ok(program) => self.workers.submit(Run::new(program, slots), completion),
+            Err(_) => completion.finish(Err(BatchFault::Device("commands of another driver".into()))),
+        }
+        Ok(())
+    }
+
+    fn abandon(&self, _loss: &Loss) {
+        self.workers.stop();
+    }
+}
+
+impl Drop for CpuDevice {
+    fn drop(&mut self) {
+        self.workers.stop();
+    }
+}

@@ -1,0 +1,103 @@
+//! What the driver finds: one device, this machine's processor.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use roci_hal::driver::{DeviceBackend, Driver, OpenRequest, Parameter};
+use roci_hal::uri::{UriError, UriReason};
+use roci_hal::{Capabilities, DeviceKind, Error, PhysicalInfo};
+
+use crate::device::CpuDevice;
+
+/// The scheme of its URIs.
+pub const SCHEME: &str = "cpu";
+
+/// Workers that one device may have.
+const MAX_THREADS: usize = 1024;
+/// What memory is taken to be where `/proc/meminfo` cannot be read.
+const FALLBACK_MEMORY: u64 = 4 << 30;
+
+/// The CPU driver.
+#[derive(Debug, Default)]
+pub struct CpuDriver;
+
+impl CpuDriver {
+    /// The driver.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Driver for CpuDriver {
+    fn scheme(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn summary(&self) -> &'static str {
+        "this machine's processor, by native kernels"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { key: "threads", help: "worker threads (default: one for each core)" }]
+    }
+
+    fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error> {
+        Ok(vec![PhysicalInfo {
+            name: processor_name(),
+            kind: DeviceKind::Cpu,
+            target: None,
+            uuid: None,
+            pci: None,
+            memory: memory_size(),
+            compute_units: u32::try_from(cores()).unwrap_or(u32::MAX),
+            capabilities: Capabilities {
+                subgroup_sizes: Vec::new(),
+                fp16_storage: true,
+                fp16_arithmetic: false,
+                integer_dot: false,
+                matrix: false,
+                workgroup_memory: 64 << 10,
+                max_workgroup_invocations: 1024,
+                max_grid: [u32::MAX; 3],
+            },
+        }])
+    }
+
+    fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
+        let threads = match request.uri.parameter("threads") {
+            None => cores(),
+            Some(text) => text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads)).ok_or_else(|| {
+                let reason = UriReason::BadValue {
+                    key: "threads".into(),
+                    value: text.into(),
+                    expected: format!("a number from 1 to {MAX_THREADS}"),
+                };
+                UriError::new(request.uri.to_string(), reason)
+            })?,
+        };
+        Ok(Arc::new(CpuDevice::open(request, threads)?))
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+fn processor_name() -> String {
+    let field = |name: &str| first_field("/proc/cpuinfo", name);
+    field("model name").filter(|name| !name.is_empty()).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn memory_size() -> u64 {
+    let kilobytes =
+        first_field("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    kilobytes.map_or(FALLBACK_MEMORY, |kilobytes| kilobytes.saturating_mul(1024))
+}
+
+/// The value of the first `name: value` line of a file in /proc.
+fn first_field(path: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let is_it =
+        |line: &str| line.split_once(':').filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().into());
+    text.lines().find_map(is_it)
+}

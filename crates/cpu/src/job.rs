@@ -1,0 +1,146 @@
+//! A segment whose parts several workers share.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use roci_hal::driver::{BatchFault, Completion};
+
+use crate::run::Run;
+
+/// Turns of the loop in which the leader waits without sleeping: parts are balanced, so the end is near.
+const SPINS: u32 = 2_000;
+/// How often a waiting leader looks whether the device was lost, and reports what is in flight.
+const LOOK: Duration = Duration::from_millis(5);
+
+pub(crate) struct Job {
+    run: Arc<Run>,
+    items: Vec<Item>,
+    total: usize,
+    next: AtomicUsize,
+    left: AtomicUsize,
+    /// By worker: the command it is in, plus one.
+    current: Vec<AtomicUsize>,
+    faulted: AtomicBool,
+    fault: Mutex<Option<BatchFault>>,
+    ended: Condvar,
+}
+
+struct Item {
+    step: usize,
+    parts: usize,
+    /// Parts of all items before.
+    first: usize,
+}
+
+impl Job {
+    /// The parts of a segment; `Err` when one of its steps cannot run.
+    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>) -> Result<Self, BatchFault> {
+        let program = &run.program;
+        let mut items = Vec::with_capacity(segment.len());
+        let mut total = 0;
+        for step in segment {
+            let parts = count(run, step)?;
+            items.push(Item { step, parts, first: total });
+            total += parts;
+        }
+        Ok(Self {
+            run: Arc::clone(run),
+            items,
+            total,
+            next: AtomicUsize::new(0),
+            left: AtomicUsize::new(total),
+            current: (0..program.workers()).map(|_| AtomicUsize::new(0)).collect(),
+            faulted: AtomicBool::new(false),
+            fault: Mutex::default(),
+            ended: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn has_parts(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.total
+    }
+
+    /// Runs parts until there are none left to take.
+    pub(crate) fn work(&self, worker: usize) {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            if part >= self.total {
+                break;
+            }
+            let item = &self.items[self.items.partition_point(|item| item.first <= part) - 1];
+            let command = self.run.program.steps[item.step].command;
+            self.current[worker].store(command + 1, Ordering::Relaxed);
+            if !self.faulted.load(Ordering::Relaxed)
+                && let Err(fault) = run_part(&self.run, item.step, part - item.first, item.parts)
+            {
+                self.faulted.store(true, Ordering::Relaxed);
+                self.lock().get_or_insert(fault);
+            }
+            self.current[worker].store(0, Ordering::Relaxed);
+            // Release what the part wrote to whoever sees the count reach zero.
+            if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                // Through the lock, so that a leader between its look and its sleep is not missed.
+                drop(self.lock());
+                self.ended.notify_all();
+            }
+        }
+    }
+
+    /// Waits for the parts that others have taken. `false` when the device was lost meanwhile.
+    pub(crate) fn wait(&self, completion: &Completion, stopped: &AtomicBool) -> bool {
+        for _ in 0..SPINS {
+            if self.left.load(Ordering::Acquire) == 0 {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let mut guard = self.lock();
+        while self.left.load(Ordering::Acquire) > 0 {
+            if stopped.load(Ordering::Relaxed) {
+                return false;
+            }
+            if let Some(command) = self.current.iter().map(|current| current.load(Ordering::Relaxed)).find(|c| *c > 0) {
+                completion.progress(command - 1);
+            }
+            guard = self.ended.wait_timeout(guard, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    pub(crate) fn fault(&self) -> Option<BatchFault> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<BatchFault>> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Into how many parts a step falls.
+pub(crate) fn count(run: &Run, step: usize) -> Result<usize, BatchFault> {
+    let program = &run.program;
+    let step = &program.steps[step];
+    step.count(run.table(), program.workers()).map_err(|reason| BatchFault::Kernel { command: step.command, reason })
+}
+
+/// Runs one part of one step; a panic in a kernel is a fault of that kernel.
+pub(crate) fn run_part(run: &Run, step: usize, part: usize, parts: usize) -> Result<(), BatchFault> {
+    let program = &run.program;
+    let step = &program.steps[step];
+    let work = AssertUnwindSafe(|| {
+        // SAFETY: the run keeps the memory behind its table alive; `Workers` runs no conflicting batch beside it and
+        // `Program` no conflicting step; `parts` came from `count` for this table; `Job` and the inline path in `Workers`
+        // hand out each part once.
+        unsafe { step.run(run.table(), program.workers(), part, parts) }
+    });
+    catch_unwind(work).map_err(|panic| {
+        let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+        let reason =
+            message.map_or_else(|| "the kernel panicked".into(), |message| format!("the kernel panicked: {message}"));
+        BatchFault::Kernel { command: step.command, reason }
+    })
+}

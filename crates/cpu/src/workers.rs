@@ -1,0 +1,204 @@
+//! The worker threads: each leads a batch or helps with the parts of another's.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use roci_hal::driver::{BatchFault, Completion};
+
+use crate::job::{Job, count, run_part};
+use crate::run::Run;
+
+/// Waiting batches that are looked at for one that may start; those behind wait for these.
+const WINDOW: usize = 64;
+
+pub(crate) struct Workers {
+    state: Mutex<State>,
+    wake: Condvar,
+    stopped: AtomicBool,
+    count: usize,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Waiting>,
+    running: Vec<Arc<Run>>,
+    jobs: Vec<Arc<Job>>,
+    asleep: usize,
+}
+
+struct Waiting {
+    run: Arc<Run>,
+    completion: Completion,
+}
+
+enum Task {
+    Lead(Waiting),
+    Help(Arc<Job>),
+}
+
+impl Workers {
+    pub(crate) fn start(count: usize) -> std::io::Result<Arc<Self>> {
+        let workers =
+            Arc::new(Self { state: Mutex::default(), wake: Condvar::new(), stopped: AtomicBool::new(false), count });
+        for index in 0..count {
+            let own = Arc::clone(&workers);
+            let spawned = std::thread::Builder::new().name(format!("roci-cpu-{index}")).spawn(move || own.work(index));
+            if let Err(error) = spawned {
+                workers.stop();
+                return Err(error);
+            }
+        }
+        Ok(workers)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn submit(&self, run: Arc<Run>, completion: Completion) {
+        let refused = {
+            let mut state = self.lock();
+            if self.stopped.load(Ordering::Relaxed) {
+                Some(completion)
+            } else {
+                state.queue.push_back(Waiting { run, completion });
+                self.rouse(&state, 1);
+                None
+            }
+        };
+        // Outside the lock: ending a submission may start others, which come back here.
+        drop(refused);
+    }
+
+    /// Ends the threads, except one that is caught in a kernel: it ends when the kernel does, if ever.
+    pub(crate) fn stop(&self) {
+        let queue = {
+            let mut state = self.lock();
+            self.stopped.store(true, Ordering::Relaxed);
+            std::mem::take(&mut state.queue)
+        };
+        self.wake.notify_all();
+        drop(queue);
+    }
+
+    fn work(&self, index: usize) {
+        while let Some(task) = self.next_task() {
+            match task {
+                Task::Lead(Waiting { run, completion }) => {
+                    let result = self.lead(index, &run, &completion);
+                    self.retire(&run);
+                    drop(run);
+                    completion.finish(result);
+                }
+                Task::Help(job) => job.work(index),
+            }
+        }
+    }
+
+    fn next_task(&self) -> Option<Task> {
+        let mut state = self.lock();
+        loop {
+            if self.stopped.load(Ordering::Relaxed) {
+                return None;
+            }
+            if let Some(job) = state.jobs.iter().find(|job| job.has_parts()) {
+                return Some(Task::Help(Arc::clone(job)));
+            }
+            if let Some(waiting) = state.take_ready() {
+                return Some(Task::Lead(waiting));
+            }
+            state.asleep += 1;
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep -= 1;
+        }
+    }
+
+    /// Executes a batch, sharing what is worth sharing.
+    fn lead(&self, index: usize, run: &Arc<Run>, completion: &Completion) -> Result<(), BatchFault> {
+        // A batch without a step still counts as started.
+        completion.progress(0);
+        for segment in run.segments() {
+            if self.stopped.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if self.count > 1 && is_worth_sharing(run, segment.clone())? {
+                self.share(index, run, segment, completion)?;
+            } else {
+                for step in segment {
+                    completion.progress(run.program.steps[step].command);
+                    let parts = count(run, step)?;
+                    (0..parts).try_for_each(|part| run_part(run, step, part, parts))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn share(
+        &self,
+        index: usize,
+        run: &Arc<Run>,
+        segment: Range<usize>,
+        completion: &Completion,
+    ) -> Result<(), BatchFault> {
+        completion.progress(run.program.steps[segment.start].command);
+        let job = Arc::new(Job::new(run, segment)?);
+        {
+            let mut state = self.lock();
+            state.jobs.push(Arc::clone(&job));
+            self.rouse(&state, self.count - 1);
+        }
+        job.work(index);
+        self.lock().jobs.retain(|other| !Arc::ptr_eq(other, &job));
+        // When the device was lost meanwhile the result no longer counts, and a part may still be running: it holds the run.
+        if job.wait(completion, &self.stopped) { job.fault().map_or(Ok(()), Err) } else { Ok(()) }
+    }
+
+    /// A batch has ended: those that conflict with it may start.
+    fn retire(&self, run: &Arc<Run>) {
+        let mut state = self.lock();
+        state.running.retain(|other| !Arc::ptr_eq(other, run));
+        if !state.queue.is_empty() {
+            // One stays for this very worker, which looks next.
+            self.rouse(&state, state.queue.len() - 1);
+        }
+    }
+
+    /// Wakes up to `wanted` sleepers.
+    fn rouse(&self, state: &State, wanted: usize) {
+        for _ in 0..wanted.min(state.asleep) {
+            self.wake.notify_one();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether any step of the segment falls into several parts; kernels say "one part" of what is not worth sharing.
+fn is_worth_sharing(run: &Run, segment: Range<usize>) -> Result<bool, BatchFault> {
+    for step in segment {
+        if count(run, step)? > 1 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl State {
+    /// The first waiting batch that conflicts neither with a running one nor with one that waits in front of it.
+    fn take_ready(&mut self) -> Option<Waiting> {
+        let window = self.queue.len().min(WINDOW);
+        let free = |index: &usize| {
+            let run = &self.queue[*index].run;
+            let ahead = self.queue.iter().take(*index).map(|waiting| &waiting.run);
+            !self.running.iter().chain(ahead).any(|other| run.conflicts(other))
+        };
+        let waiting = (0..window).find(free).and_then(|index| self.queue.remove(index))?;
+        self.running.push(Arc::clone(&waiting.run));
+        Some(waiting)
+    }
+}
