@@ -1,5 +1,6 @@
 //! Why a kernel's source cannot be turned into something a device runs.
 
+use crate::clc;
 use crate::rules::Rule;
 
 /// What went wrong between WGSL text and a device's language.
@@ -54,6 +55,16 @@ pub enum Error {
         /// The kernel whose name shares the longest beginning with it.
         nearest: &'static str,
     },
+    /// A device takes none of the formats that a kernel can be written in.
+    #[error("kernel `{kernel}` cannot be written for {device}, which takes {formats:?}")]
+    NoFormat {
+        /// The kernel.
+        kernel: &'static str,
+        /// The device.
+        device: String,
+        /// What the device takes.
+        formats: Vec<roci_hal::CodeFormat>,
+    },
     /// SPIR-V cannot express the kernel.
     #[error("{file}: no SPIR-V for it: {source}")]
     Spirv {
@@ -61,5 +72,13 @@ pub enum Error {
         file: String,
         /// What the writer refuses.
         source: Box<naga::back::spv::Error>,
+    },
+    /// OpenCL C cannot express the kernel.
+    #[error("{file}: no OpenCL C for it: {source}")]
+    OpenClC {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// What the writer refuses.
+        source: Box<clc::Error>,
     },
 }

@@ -6,12 +6,14 @@
 //!
 //! Start reading at `table.rs`, then `source.rs` for the stages in their order.
 
+pub mod clc;
 pub mod native;
 pub mod params;
 pub mod rules;
 pub mod spirv;
 
 mod error;
+mod executable;
 mod prune;
 mod source;
 mod table;
@@ -24,5 +26,10 @@ pub use table::{Access, Binding, Constants, KernelSpec, find, kernels};
 
 /// A kernel of the table as SPIR-V.
 pub fn spirv(kernel: &KernelSpec, options: &SpirvOptions) -> Result<Vec<u32>, Error> {
-    spirv::write(&kernel.module()?, options)
+    kernel.module()?.spirv(options)
+}
+
+/// A kernel of the table as OpenCL C, for a driver or for clang.
+pub fn opencl_c(kernel: &KernelSpec, options: &clc::Options) -> Result<clc::Output, Error> {
+    kernel.module()?.opencl_c(options)
 }

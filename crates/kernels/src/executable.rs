@@ -1,0 +1,59 @@
+//! From a kernel of the table to what a device loads: its code in the device's best format, with its contract.
+
+use roci_hal::native::NativeEntry;
+use roci_hal::{Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
+
+use crate::clc::{self, Subgroups};
+use crate::{Access, Error, KernelSpec, SpirvOptions, native};
+
+impl KernelSpec {
+    /// The contract that the HAL checks every dispatch against.
+    pub fn entry_point(&self) -> EntryPoint {
+        let access = |access: Access| match access {
+            Access::Read => roci_hal::Access::Read,
+            Access::Write => roci_hal::Access::ReadWrite,
+        };
+        EntryPoint {
+            name: self.name().into(),
+            workgroup_size: self.workgroup(),
+            bindings: self.bindings().iter().map(|binding| access(binding.access)).collect(),
+            constants: self.constants().size,
+            in_place: self.in_place(),
+        }
+    }
+
+    /// What to load on a device: the first of its formats that we can write.
+    pub fn executable(&self, info: &DeviceInfo) -> Result<ExecutableSource, Error> {
+        for format in &info.formats {
+            if let Some(code) = self.code(*format, info.capabilities())? {
+                let entry_points = vec![self.entry_point()];
+                return Ok(ExecutableSource { label: self.name().into(), entry_points, code });
+            }
+        }
+        Err(Error::NoFormat { kernel: self.name(), device: info.uri.to_string(), formats: info.formats.clone() })
+    }
+
+    /// The kernel in one format; `None` for a format that this kernel is not written in.
+    fn code(&self, format: CodeFormat, capabilities: &Capabilities) -> Result<Option<Code>, Error> {
+        Ok(match format {
+            CodeFormat::Native => native::find(self.name())
+                .map(|kernel| Code::Native(vec![NativeEntry { name: self.name().into(), kernel }])),
+            CodeFormat::Spirv => Some(Code::Spirv(crate::spirv(self, &SpirvOptions::default())?)),
+            CodeFormat::OpenClC => Some(Code::OpenClC(crate::opencl_c(self, &opencl_options(capabilities))?.source)),
+            _ => None,
+        })
+    }
+}
+
+/// The lowerings that an OpenCL device needs.
+fn opencl_options(capabilities: &Capabilities) -> clc::Options {
+    let default = clc::Options::opencl();
+    let wanted = default.subgroups.size();
+    let native = capabilities.subgroup_sizes.contains(&wanted);
+    clc::Options {
+        fp16: capabilities.fp16_arithmetic,
+        integer_dot: capabilities.integer_dot,
+        subgroups: if native { Subgroups::Native { size: wanted } } else { Subgroups::Emulated { size: wanted } },
+        ..default
+    }
+}
