@@ -5,7 +5,7 @@ use naga::back::pipeline_constants::process_overrides;
 use naga::compact::{KeepUnused, compact};
 use naga::valid::{Capabilities, ModuleInfo, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
-use crate::{Error, prune, rules, uniform};
+use crate::{Error, SpirvOptions, clc, prune, rules, spirv, uniform};
 
 /// A module ready to be written in a device's language.
 #[derive(Debug)]
@@ -18,6 +18,19 @@ pub struct Compiled {
     pub module: naga::Module,
     /// What validation found out about it.
     pub info: ModuleInfo,
+}
+
+impl Compiled {
+    /// All entry points as one SPIR-V module.
+    pub fn spirv(&self, options: &SpirvOptions) -> Result<Vec<u32>, Error> {
+        spirv::write(self, options)
+    }
+
+    /// All entry points as one OpenCL C source.
+    pub fn opencl_c(&self, options: &clc::Options) -> Result<clc::Output, Error> {
+        clc::write(&self.module, &self.info, Some(&self.text), options)
+            .map_err(|source| Error::OpenClC { file: self.file.clone(), source: Box::new(source) })
+    }
 }
 
 /// WGSL text with a name.

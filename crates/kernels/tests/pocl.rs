@@ -1,1 +1,108 @@
-fn main() {}
+//! PoCL compiles and runs the OpenCL C of every kernel, in every lowering, and agrees with the native kernels.
+//! One test a kernel and lowering.
+
+mod support;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use roci_kernels::clc::{Argument, EntryInfo, Options, Subgroups};
+use roci_kernels::{KernelSpec, kernels, opencl_c};
+use roci_testkit::opencl::{Arg, Program, Runner};
+use support::cases::{self, Case, Element};
+use support::{Lowering, native};
+
+/// Whether the device has what the lowering leaves to it.
+fn is_supported(runner: &Runner, lowering: &Lowering) -> bool {
+    let needs_subgroups = matches!(lowering.options.subgroups, Subgroups::Native { .. });
+    (!lowering.options.fp16 || runner.has_extension("cl_khr_fp16"))
+        && (!needs_subgroups || runner.has_extension("cl_khr_subgroups"))
+}
+
+/// The buffers of `case` as the OpenCL kernel leaves them.
+fn run(program: &Program, entry: &EntryInfo, case: &Case) -> Result<Vec<Vec<u32>>, Failed> {
+    let mut buffers = case.buffers.clone();
+    let lengths: Vec<usize> = buffers.iter().map(|buffer| size_of_val(&buffer[..])).collect();
+    let mut by_binding: Vec<Option<&mut Vec<u32>>> = buffers.iter_mut().map(Some).collect();
+    let counts: Vec<[u8; 4]> = entry
+        .arguments
+        .iter()
+        .map(|argument| match *argument {
+            Argument::ArrayLength { binding, offset, stride, .. } => {
+                ((lengths[binding as usize] as u32 - offset) / stride).to_le_bytes()
+            }
+            _ => [0; 4],
+        })
+        .collect();
+    let mut arguments = Vec::new();
+    for (argument, count) in entry.arguments.iter().zip(&counts) {
+        arguments.push(match *argument {
+            Argument::Binding { binding, .. } => {
+                let buffer = by_binding[binding as usize].take().ok_or("a buffer is bound twice")?;
+                Arg::Buffer(bytemuck::cast_slice_mut(buffer))
+            }
+            Argument::Constants { .. } => Arg::Bytes(&case.constants),
+            Argument::ArrayLength { .. } => Arg::Bytes(count),
+        });
+    }
+    program.run(&entry.name, case.grid, entry.workgroup_size, &mut arguments)?;
+    drop(arguments);
+    Ok(buffers)
+}
+
+fn check(program: &Program, entry: &EntryInfo, kernel: &KernelSpec, case: &Case) -> Result<(), Failed> {
+    let got = run(program, entry, case)?;
+    let want = native::run(kernel.name(), case)?;
+    let output = case.buffers.len() - 1;
+    if got[..output] != want[..output] {
+        return Err("an input was written".into());
+    }
+    if case.output == Element::Word && got != want {
+        return Err("the words differ".into());
+    }
+    Ok(case.tolerance.compare(&case.numbers(&got[output]), &case.numbers(&want[output]))?)
+}
+
+fn check_all(runner: &Runner, kernel: &KernelSpec, lowering: &Lowering) -> Result<(), Failed> {
+    let output = opencl_c(kernel, &lowering.options)?;
+    let program = runner.compile(&output.source, "-cl-std=CL1.2 -Werror")?;
+    let entry = output.entry_points.first().ok_or("no entry point was written")?;
+    let cases = cases::of(kernel.name());
+    if cases.is_empty() {
+        return Err("no cases; add some in support/cases.rs".into());
+    }
+    let failures: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            let error = check(&program, entry, kernel, case).err()?;
+            Some(format!("{}: {}", case.label, error.message().unwrap_or("failed")))
+        })
+        .collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // PoCL 3.1 runs a kernel on all cores by itself, and its compiler is one at a time.
+    arguments.test_threads.get_or_insert(1);
+    let runner = roci_testkit::require("pocl", Runner::pocl());
+    let mut trials = Vec::new();
+    for kernel in kernels() {
+        // A kernel without f16 or sub-groups reads the same in several lowerings, and is tried once.
+        let mut sources = Vec::new();
+        let portable = opencl_c(kernel, &Options::opencl()).map(|output| output.source).ok();
+        for lowering in support::opencl_lowerings() {
+            let source = opencl_c(kernel, &lowering.options).map(|output| output.source).ok();
+            if source.is_some() && sources.contains(&source) {
+                continue;
+            }
+            // What PoCL lacks cannot run natively there; the lowerings run instead, and the rest is listed as ignored.
+            let supported = |runner| is_supported(runner, &lowering) || source == portable;
+            let ignored = !runner.as_ref().is_some_and(supported);
+            sources.push(source);
+            let name = format!("{}::{}", kernel.name(), lowering.name);
+            let runner = runner.clone();
+            let run = move || runner.map_or(Ok(()), |runner| check_all(&runner, kernel, &lowering));
+            trials.push(Trial::test(name, run).with_ignored_flag(ignored));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}

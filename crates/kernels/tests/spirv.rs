@@ -36,7 +36,7 @@ fn several_entry_points_go_into_one_module() {
 @compute @workgroup_size(1) fn first() { y[0] = 1u; }
 @compute @workgroup_size(1) fn second() { y[0] = 2u; }";
     let compiled = Source::parse("two.wgsl", text, &[]).expect("valid");
-    let words = roci_kernels::spirv::write(&compiled, &SpirvOptions::default()).expect("expressible");
+    let words = compiled.spirv(&SpirvOptions::default()).expect("expressible");
     let entry_points = |words: &[u32]| {
         // An instruction is its length in the upper half of its first word and its number in the lower.
         let (mut at, mut count) = (5, 0);

@@ -234,6 +234,9 @@ pub fn clang_arguments(target: &str, subgroups: Subgroups) -> Vec<String> {
         "-Wno-unused-but-set-variable",
         "-Wno-unused-but-set-parameter",
         "-Wno-unused-value",
+        // clang keeps each kernel's body as a second function, and warns of the work-group memory in it; nothing calls it.
+        "-mllvm",
+        "-amdgpu-internalize-symbols",
     ]
     .map(str::to_owned)
     .to_vec();

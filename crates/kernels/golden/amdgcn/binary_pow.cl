@@ -1,0 +1,62 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct { uint e[4]; } array4_uint;
+typedef struct {
+    uint count;
+    array4_uint shape;
+    array4_uint a_strides;
+    array4_uint b_strides;
+} Params;
+
+ROCI_FN float power(float base, float exponent) {
+    uint special = 2139095040u;
+    if (exponent == 0.0f) {
+        return 1.0f;
+    }
+    const float magnitude = roci_pow(__builtin_elementwise_abs(base), exponent);
+    if (base == 0.0f) {
+        const uint _e11 = special;
+        return (exponent > 0.0f) ? 0.0f : as_float(_e11);
+    }
+    if (base < 0.0f) {
+        special = 2143289344u;
+        const bool odd = (exponent - (2.0f * __builtin_elementwise_floor(exponent * 0.5f))) == 1.0f;
+        const float signed_ = odd ? (-magnitude) : magnitude;
+        const uint _e30 = special;
+        return (exponent == __builtin_elementwise_floor(exponent)) ? signed_ : as_float(_e30);
+    }
+    return magnitude;
+}
+
+ROCI_FN float apply(float p, float q) {
+    const float _e2 = power(p, q);
+    return _e2;
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void binary_pow(global const float *a, global const float *b, global float *y, Params params) {
+    const uint3 id = (uint3)(__builtin_amdgcn_workgroup_id_x() * 256u + __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
+    const uint3 groups = (uint3)(__builtin_amdgcn_grid_size_x() / 256u, __builtin_amdgcn_grid_size_y() / 1u, __builtin_amdgcn_grid_size_z() / 1u);
+    uint i = 0u;
+    i = id.x;
+    while (true) {
+        const uint _e4 = i;
+        const uint _e7 = params.count;
+        if (!(_e4 < _e7)) {
+            break;
+        }
+        {
+            const uint _e88 = i;
+            const uint _e91 = i;
+            const float _e93 = a[_e91];
+            const uint _e95 = i;
+            const float _e97 = b[_e95];
+            const float _e98 = apply(_e93, _e97);
+            y[_e88] = _e98;
+        }
+        const uint _e99 = i;
+        i = _e99 + (groups.x * 256u);
+    }
+    return;
+}

@@ -1,0 +1,220 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct {
+    uint m;
+    uint n;
+    uint k;
+    uint lda;
+    uint ldb;
+    uint ldc;
+    uint batches;
+    uint batch_a;
+    uint batch_b;
+    uint batch_c;
+} Params;
+typedef struct { float4 e[272]; } array272_float4_;
+typedef struct { float4 e[256]; } array256_float4_;
+
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return vload_half(0, (private const half *)&bits);
+}
+ROCI_FN ushort roci_narrow_f16(float a) {
+    ushort bits;
+    vstore_half_rte(a, 0, (private half *)&bits);
+    return bits;
+}
+ROCI_FN float roci_quantize_f16(float a) {
+    return roci_widen_f16(roci_narrow_f16(a));
+}
+#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
+
+ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *params, global const ushort *a) {
+    float4 v = (float4)(0.0f);
+    const uint _e5 = (*params).lda;
+    const uint at = (start + (row * _e5)) + column;
+    const uint _e13 = (*params).k;
+    if (column >= _e13) {
+        const float4 _e15 = v;
+        return _e15;
+    }
+    const uint _e20 = (*params).m;
+    if ((row + 3u) < _e20) {
+        const float _e24 = roci_widen_f16(a[at]);
+        const uint _e29 = (*params).lda;
+        const float _e32 = roci_widen_f16(a[at + _e29]);
+        const uint _e38 = (*params).lda;
+        const float _e42 = roci_widen_f16(a[at + (2u * _e38)]);
+        const uint _e48 = (*params).lda;
+        const float _e52 = roci_widen_f16(a[at + (3u * _e48)]);
+        return (float4)(_e24, _e32, _e42, _e52);
+    }
+    const uint _e57 = (*params).m;
+    if (row < _e57) {
+        const float _e62 = roci_widen_f16(a[at]);
+        v.x = _e62;
+    }
+    const uint _e68 = (*params).m;
+    if ((row + 1u) < _e68) {
+        const uint _e74 = (*params).lda;
+        const float _e77 = roci_widen_f16(a[at + _e74]);
+        v.y = _e77;
+    }
+    const uint _e83 = (*params).m;
+    if ((row + 2u) < _e83) {
+        const uint _e90 = (*params).lda;
+        const float _e94 = roci_widen_f16(a[at + (2u * _e90)]);
+        v.z = _e94;
+    }
+    const float4 _e96 = v;
+    return _e96;
+}
+
+ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Params *params, global const ushort *b) {
+    float4 v_1 = (float4)(0.0f);
+    const uint _e5 = (*params).ldb;
+    const uint at_1 = (start_1 + (row_1 * _e5)) + column_1;
+    const uint _e13 = (*params).k;
+    if (row_1 >= _e13) {
+        const float4 _e15 = v_1;
+        return _e15;
+    }
+    const uint _e20 = (*params).n;
+    if ((column_1 + 3u) < _e20) {
+        const float _e24 = roci_widen_f16(b[at_1]);
+        const float _e30 = roci_widen_f16(b[at_1 + 1u]);
+        const float _e36 = roci_widen_f16(b[at_1 + 2u]);
+        const float _e42 = roci_widen_f16(b[at_1 + 3u]);
+        return (float4)(_e24, _e30, _e36, _e42);
+    }
+    const uint _e47 = (*params).n;
+    if (column_1 < _e47) {
+        const float _e52 = roci_widen_f16(b[at_1]);
+        v_1.x = _e52;
+    }
+    const uint _e58 = (*params).n;
+    if ((column_1 + 1u) < _e58) {
+        const float _e65 = roci_widen_f16(b[at_1 + 1u]);
+        v_1.y = _e65;
+    }
+    const uint _e71 = (*params).n;
+    if ((column_1 + 2u) < _e71) {
+        const float _e78 = roci_widen_f16(b[at_1 + 2u]);
+        v_1.z = _e78;
+    }
+    const float4 _e80 = v_1;
+    return _e80;
+}
+
+ROCI_FN void store_c(uint start_2, uint row_2, uint column_2, float4 v_2, private const Params *params, global ushort *c) {
+    const uint _e6 = (*params).m;
+    if (row_2 >= _e6) {
+        return;
+    }
+    const uint _e10 = (*params).ldc;
+    const uint at_2 = (start_2 + (row_2 * _e10)) + column_2;
+    const uint _e16 = (*params).n;
+    if (column_2 < _e16) {
+        c[at_2] = roci_narrow_f16(roci_quantize_f16(v_2.x));
+    }
+    const uint _e26 = (*params).n;
+    if ((column_2 + 1u) < _e26) {
+        c[at_2 + 1u] = roci_narrow_f16(roci_quantize_f16(v_2.y));
+    }
+    const uint _e38 = (*params).n;
+    if ((column_2 + 2u) < _e38) {
+        c[at_2 + 2u] = roci_narrow_f16(roci_quantize_f16(v_2.z));
+    }
+    const uint _e50 = (*params).n;
+    if ((column_2 + 3u) < _e50) {
+        c[at_2 + 3u] = roci_narrow_f16(roci_quantize_f16(v_2.w));
+        return;
+    } else {
+        return;
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void matmul_f16_(global const ushort *a, global const ushort *b, global ushort *c, Params params) {
+    local array272_float4_ a_tile;
+    local array256_float4_ b_tile;
+    const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
+    const uint lane = (uint)get_local_id(0);
+    float4 next_a = (float4)(0.0f);
+    float4 next_b = (float4)(0.0f);
+    float4 sum0_ = (float4)(0.0f);
+    float4 sum1_ = (float4)(0.0f);
+    float4 sum2_ = (float4)(0.0f);
+    float4 sum3_ = (float4)(0.0f);
+    uint k = 0u;
+    uint i = 0u;
+    const uint fast = lane % 16u;
+    const uint slow = lane / 16u;
+    const uint _e9 = params.batch_a;
+    const uint start_a = group.z * _e9;
+    const uint _e14 = params.batch_b;
+    const uint start_b = group.z * _e14;
+    const uint row_3 = (group.y * 64u) + (slow * 4u);
+    const uint column_3 = (group.x * 64u) + (fast * 4u);
+    const float4 _e28 = load_a(start_a, row_3, fast, &params, a);
+    next_a = _e28;
+    const float4 _e30 = load_b(start_b, slow, column_3, &params, b);
+    next_b = _e30;
+    while (true) {
+        const uint _e42 = k;
+        const uint _e45 = params.k;
+        if (!(_e42 < _e45)) {
+            break;
+        }
+        {
+            const float4 _e52 = next_a;
+            a_tile.e[(fast * 17u) + slow] = _e52;
+            const float4 _e58 = next_b;
+            b_tile.e[(slow * 16u) + fast] = _e58;
+            roci_barrier_workgroup();
+            const uint _e59 = k;
+            const float4 _e63 = load_a(start_a, row_3, (_e59 + 16u) + fast, &params, a);
+            next_a = _e63;
+            const uint _e64 = k;
+            const float4 _e68 = load_b(start_b, (_e64 + 16u) + slow, column_3, &params, b);
+            next_b = _e68;
+            i = 0u;
+            while (true) {
+                const uint _e71 = i;
+                if (!(_e71 < 16u)) {
+                    break;
+                }
+                {
+                    const uint _e75 = i;
+                    const float4 av = a_tile.e[(_e75 * 17u) + slow];
+                    const uint _e82 = i;
+                    const float4 bv = b_tile.e[(_e82 * 16u) + fast];
+                    const float4 _e88 = sum0_;
+                    sum0_ = _e88 + (av.x * bv);
+                    const float4 _e92 = sum1_;
+                    sum1_ = _e92 + (av.y * bv);
+                    const float4 _e96 = sum2_;
+                    sum2_ = _e96 + (av.z * bv);
+                    const float4 _e100 = sum3_;
+                    sum3_ = _e100 + (av.w * bv);
+                }
+                const uint _e104 = i;
+                i = _e104 + 1u;
+            }
+            roci_barrier_workgroup();
+        }
+        const uint _e107 = k;
+        k = _e107 + 16u;
+    }
+    const uint _e113 = params.batch_c;
+    const uint start_c = group.z * _e113;
+    const float4 _e115 = sum0_;
+    store_c(start_c, row_3, column_3, _e115, &params, c);
+    const float4 _e118 = sum1_;
+    store_c(start_c, row_3 + 1u, column_3, _e118, &params, c);
+    const float4 _e121 = sum2_;
+    store_c(start_c, row_3 + 2u, column_3, _e121, &params, c);
+    const float4 _e124 = sum3_;
+    store_c(start_c, row_3 + 3u, column_3, _e124, &params, c);
+    return;
+}

@@ -1,0 +1,186 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+#define ROCI_SUBGROUP_SIZE 32u
+
+typedef struct {
+    uint m;
+    uint k;
+    uint lda;
+} Params;
+typedef struct { float4 e[256]; } array256_float4_;
+
+typedef struct {
+    local uint *scratch; // a word for each work-item
+    uint index;          // of the work-item in its work-group
+    uint count;          // of work-items in the work-group
+} roci_subgroup;
+#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
+ROCI_FN local float *roci_subgroup_put_f32(private const roci_subgroup *sg, float a) {
+    local float *scratch = (local float *)sg->scratch;
+    scratch[sg->index] = a;
+    roci_barrier_workgroup();
+    return scratch;
+}
+ROCI_FN uint roci_subgroup_lane(private const roci_subgroup *sg) {
+    return sg->index % ROCI_SUBGROUP_SIZE;
+}
+// One past the last work-item of the sub-group; the last sub-group may be partial.
+ROCI_FN uint roci_subgroup_last(private const roci_subgroup *sg) {
+    const uint last = sg->index - roci_subgroup_lane(sg) + ROCI_SUBGROUP_SIZE;
+    return last < sg->count ? last : sg->count;
+}
+ROCI_FN float roci_combine_add_f32(float x, float y) {
+    return x + y;
+}
+ROCI_FN float roci_subgroup_add_f32(private const roci_subgroup *sg, float a) {
+    local float *scratch = roci_subgroup_put_f32(sg, a);
+    const uint first = sg->index - roci_subgroup_lane(sg);
+    float result = scratch[first];
+    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
+        result = roci_combine_add_f32(result, scratch[i]);
+    }
+    roci_barrier_workgroup();
+    return result;
+}
+
+ROCI_FN float roci_dot_float4(float4 a, float4 b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+ROCI_FN float4 roci_subgroup_add_f32x4(private const roci_subgroup * a, float4 b) {
+    return (float4)(roci_subgroup_add_f32(a, b.x), roci_subgroup_add_f32(a, b.y), roci_subgroup_add_f32(a, b.z), roci_subgroup_add_f32(a, b.w));
+}
+
+ROCI_FN float4 load_a(uint at, global const float *a) {
+    const float _e3 = a[at];
+    const float _e9 = a[at + 1u];
+    const float _e15 = a[at + 2u];
+    const float _e21 = a[at + 3u];
+    return (float4)(_e3, _e9, _e15, _e21);
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void matvec_f32_(global const float *a, global const float *x, global float *y, Params params) {
+    local array256_float4_ partials;
+    local uint roci_sg_scratch[256];
+    const roci_subgroup roci_sg_value = {(local uint *)roci_sg_scratch, (uint)get_local_id(0), 256u};
+    private const roci_subgroup *const roci_sg = &roci_sg_value;
+    const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
+    const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
+    const uint lane = (uint)get_local_id(0);
+    const uint subgroup = ((uint)get_local_id(0)) / 32u;
+    const uint subgroups = 8u;
+    const uint subgroup_lane = ((uint)get_local_id(0)) % 32u;
+    uint row = 0u;
+    float4 mine = (float4)(0.0f);
+    uint column = 0u;
+    bool local_ = false;
+    float sum = 0.0f;
+    uint i = 0u;
+    row = group.x * 4u;
+    while (true) {
+        const uint _e10 = row;
+        const uint _e13 = params.m;
+        if (!(_e10 < _e13)) {
+            break;
+        }
+        {
+            const uint _e15 = row;
+            const uint _e16 = row;
+            const uint _e19 = row;
+            const uint _e22 = row;
+            const uint _e28 = params.m;
+            const uint _e35 = params.lda;
+            const uint4 starts = min((uint4)(_e15, _e16 + 1u, _e19 + 2u, _e22 + 3u), (uint4)((_e28 - 1u))) * ((uint4)(_e35));
+            mine = (float4)(0.0f);
+            column = lane * 4u;
+            while (true) {
+                const uint _e42 = column;
+                const uint _e47 = params.k;
+                if (!((_e42 + 3u) < _e47)) {
+                    break;
+                }
+                {
+                    const uint _e50 = column;
+                    const float _e52 = x[_e50];
+                    const uint _e54 = column;
+                    const float _e58 = x[_e54 + 1u];
+                    const uint _e60 = column;
+                    const float _e64 = x[_e60 + 2u];
+                    const uint _e66 = column;
+                    const float _e70 = x[_e66 + 3u];
+                    const float4 v = (float4)(_e52, _e58, _e64, _e70);
+                    const float _e73 = mine.x;
+                    const uint _e75 = column;
+                    const float4 _e77 = load_a(starts.x + _e75, a);
+                    mine.x = _e73 + roci_dot_float4(_e77, v);
+                    const float _e81 = mine.y;
+                    const uint _e83 = column;
+                    const float4 _e85 = load_a(starts.y + _e83, a);
+                    mine.y = _e81 + roci_dot_float4(_e85, v);
+                    const float _e89 = mine.z;
+                    const uint _e91 = column;
+                    const float4 _e93 = load_a(starts.z + _e91, a);
+                    mine.z = _e89 + roci_dot_float4(_e93, v);
+                    const float _e97 = mine.w;
+                    const uint _e99 = column;
+                    const float4 _e101 = load_a(starts.w + _e99, a);
+                    mine.w = _e97 + roci_dot_float4(_e101, v);
+                }
+                const uint _e104 = column;
+                column = _e104 + 1024u;
+            }
+            const uint _e109 = params.k;
+            const uint column_1 = (_e109 & 4294967292u) + lane;
+            const uint _e115 = params.k;
+            if (column_1 < _e115) {
+                const float _e121 = a[starts.x + column_1];
+                const float _e127 = a[starts.y + column_1];
+                const float _e133 = a[starts.z + column_1];
+                const float _e139 = a[starts.w + column_1];
+                const float4 last = (float4)(_e121, _e127, _e133, _e139);
+                const float4 _e142 = mine;
+                const float _e145 = x[column_1];
+                mine = _e142 + (last * _e145);
+            }
+            const float4 _e148 = mine;
+            const float4 subgroup_sum = roci_subgroup_add_f32x4(roci_sg, _e148);
+            if (subgroup_lane == 0u) {
+                partials.e[subgroup] = subgroup_sum;
+            }
+            roci_barrier_workgroup();
+            if (lane < 4u) {
+                const uint _e158 = row;
+                const uint _e162 = params.m;
+                local_ = (_e158 + lane) < _e162;
+            } else {
+                local_ = false;
+            }
+            const bool _e165 = local_;
+            if (_e165) {
+                sum = 0.0f;
+                i = 0u;
+                while (true) {
+                    const uint _e170 = i;
+                    if (!(_e170 < subgroups)) {
+                        break;
+                    }
+                    {
+                        const float _e172 = sum;
+                        const uint _e174 = i;
+                        const float _e177 = ((local float *)&partials.e[_e174])[lane];
+                        sum = _e172 + _e177;
+                    }
+                    const uint _e179 = i;
+                    i = _e179 + 1u;
+                }
+                const uint _e183 = row;
+                const float _e186 = sum;
+                y[_e183 + lane] = _e186;
+            }
+            roci_barrier_workgroup();
+        }
+        const uint _e187 = row;
+        row = _e187 + (groups.x * 4u);
+    }
+    return;
+}

@@ -1,0 +1,31 @@
+//! What the tests of the translations share: the lowerings, the problems to solve, and the native reference.
+
+#![allow(dead_code, reason = "each test binary uses its own part of this module")]
+
+pub(crate) mod cases;
+pub(crate) mod native;
+
+use roci_kernels::clc::{Options, Subgroups};
+
+/// A named set of capabilities for OpenCL drivers.
+pub(crate) struct Lowering {
+    /// Name in test names and golden files.
+    pub(crate) name: &'static str,
+    /// What is there, and what has to be lowered.
+    pub(crate) options: Options,
+}
+
+/// Every way to write OpenCL C for a driver: with everything, and without each capability.
+pub(crate) fn opencl_lowerings() -> Vec<Lowering> {
+    let native = Subgroups::Native { size: 32 };
+    let make = |name, fp16, subgroups| Lowering { name, options: Options { fp16, subgroups, ..Options::opencl() } };
+    vec![
+        make("full", true, native),
+        make("no_f16", false, native),
+        make("no_subgroups", true, Subgroups::Emulated { size: 32 }),
+        make("lowered", false, Subgroups::Emulated { size: 32 }),
+        make("lowered_64", false, Subgroups::Emulated { size: 64 }),
+        make("lowered_8", false, Subgroups::Emulated { size: 8 }),
+        make("lowered_1", false, Subgroups::Emulated { size: 1 }),
+    ]
+}
