@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use roci_hal::driver::{BatchFault, Completion};
+use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 
 use crate::run::Run;
 
@@ -105,7 +106,7 @@ impl Job {
             if let Some(command) = self.current.iter().map(|current| current.load(Ordering::Relaxed)).find(|c| *c > 0) {
                 completion.progress(command - 1);
             }
-            guard = self.ended.wait_timeout(guard, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            guard = wait_for(&self.ended, guard, LOOK);
         }
         true
     }
@@ -114,8 +115,8 @@ impl Job {
         self.lock().take()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<BatchFault>> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<BatchFault>> {
+        lock(&self.fault)
     }
 }
 

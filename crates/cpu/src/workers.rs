@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use roci_hal::driver::{BatchFault, Completion};
+use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 use crate::job::{Job, count, run_part};
 use crate::run::Run;
@@ -110,7 +111,7 @@ impl Workers {
                 return Some(Task::Lead(waiting));
             }
             state.asleep += 1;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.wake, state);
             state.asleep -= 1;
         }
     }
@@ -173,8 +174,8 @@ impl Workers {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }
 

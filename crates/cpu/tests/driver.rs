@@ -70,7 +70,9 @@ fn independent_batches_of_one_queue_run_at_once() {
     let device = open("cpu?threads=2", None).unwrap();
     // Each kernel waits for the other: run one after the other they would never end.
     let meeting = Arc::new(Barrier::new(2));
-    let kernel = load(&device, "meet", &[], 1, move |_, _| drop(meeting.wait()));
+    let kernel = load(&device, "meet", &[], 1, move |_, _| {
+        meeting.wait();
+    });
     let commands = commands(&device, &kernel, &[]);
     let done = [device.semaphore(0), device.semaphore(0)];
     let queue = device.queue(0).unwrap();
@@ -86,7 +88,9 @@ fn independent_batches_of_one_queue_run_at_once() {
 fn the_parts_of_one_kernel_run_at_once() {
     let device = open("cpu?threads=3", None).unwrap();
     let meeting = Arc::new(Barrier::new(3));
-    let kernel = load(&device, "meet", &[], 3, move |_, _| drop(meeting.wait()));
+    let kernel = load(&device, "meet", &[], 3, move |_, _| {
+        meeting.wait();
+    });
     let done = device.semaphore(0);
     device.queue(0).unwrap().submit(&commands(&device, &kernel, &[]), Submit::new().signal(&done, 1)).unwrap();
     done.wait(1, Deadline::default()).unwrap();
@@ -98,8 +102,12 @@ fn independent_commands_of_one_batch_run_at_once() {
     // Two parts of one command and the only part of another meet.
     let meeting = Arc::new(Barrier::new(3));
     let other = Arc::clone(&meeting);
-    let pair = load(&device, "pair", &[], 2, move |_, _| drop(meeting.wait()));
-    let single = load(&device, "single", &[], 1, move |_, _| drop(other.wait()));
+    let pair = load(&device, "pair", &[], 2, move |_, _| {
+        meeting.wait();
+    });
+    let single = load(&device, "single", &[], 1, move |_, _| {
+        other.wait();
+    });
     let mut recorder = device.record();
     recorder.dispatch(&pair, [1, 1, 1], &[], &[]).unwrap();
     recorder.dispatch(&single, [1, 1, 1], &[], &[]).unwrap();

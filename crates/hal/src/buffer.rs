@@ -1,13 +1,14 @@
 //! Buffers: memory of a device, ranges of it, and the host's view of it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::device::Core;
 use crate::driver::{BoundRange, BufferBackend};
 use crate::error::Error;
 use crate::mapping::Mapping;
 use crate::memory::{BufferDesc, MemoryType};
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// Memory of a device. Cheap to clone; the memory lives until the last handle and the last submission using it are gone.
 #[derive(Clone)]
@@ -186,16 +187,16 @@ impl BufferInner {
     }
 
     /// A submission that uses it starts.
-    pub(crate) fn begin_use(&self) -> Result<(), Error> {
+    pub(crate) fn begin_use(&self) -> Result<Arc<dyn BufferBackend>, Error> {
         let mut state = self.lock();
-        self.backing_of(&state)?;
+        let backing = self.backing_of(&state)?;
         if state.mapped {
             return Err(
                 self.invalid("mapped by the host while a submission that uses it starts; drop the mapping first")
             );
         }
         state.in_flight += 1;
-        Ok(())
+        Ok(backing)
     }
 
     /// A submission that uses it has ended.
@@ -224,7 +225,7 @@ impl BufferInner {
         self.lock().mapped = false;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }

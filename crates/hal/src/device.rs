@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::buffer::{Buffer, BufferRange};
@@ -18,6 +18,7 @@ use crate::queue::{Queue, Submit};
 use crate::recorder::Recorder;
 use crate::semaphore::Semaphore;
 use crate::submission::Submission;
+use crate::sync::{Mutex, lock};
 use crate::watchdog::Watchdog;
 
 /// An open logical device. Cheap to clone; closed when the last handle and the last work in flight are gone.
@@ -257,8 +258,4 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.watchdog.stop();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,7 +62,7 @@ pub mod recorder;
 pub mod registry;
 pub mod semaphore;
 mod submission;
-mod sync;
+pub mod sync;
 mod timeline;
 pub mod uri;
 mod watchdog;

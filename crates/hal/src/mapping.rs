@@ -1,10 +1,10 @@
-//! The host's exclusive view of a buffer.
+//! The host's views of a buffer: exclusive as a mapping, in stream order as a read or a write.
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::buffer::BufferInner;
+use crate::buffer::{BufferInner, BufferRange};
 use crate::driver::BufferBackend;
 use crate::error::Error;
 
@@ -60,5 +60,56 @@ impl Drop for Mapping {
         // A failed flush leaves stale bytes on a device that is about to report the same failure at its next submission.
         let _ = self.backing.flush(0, self.buffer.desc.size);
         self.buffer.end_map();
+    }
+}
+
+/// Reads a range in stream order: like a command on the device it runs beside whatever else uses the buffer, and only a
+/// mapping keeps it out.
+pub(crate) fn read(source: &BufferRange) -> Result<Vec<u8>, Error> {
+    let access = HostAccess::new(source)?;
+    access.backing.invalidate(source.offset, source.length)?;
+    let mut bytes = vec![0; access.length];
+    // SAFETY: `HostAccess::new` has checked the range; `bytes` is as long, fresh, and so does not overlap it. A writer at
+    // the same time is the caller's mistake, as it is for a command on the device.
+    unsafe { access.first.copy_to_nonoverlapping(NonNull::from(bytes.as_mut_slice()).cast(), access.length) };
+    Ok(bytes)
+}
+
+/// Writes a range in stream order; see [`read`]. `data` is as long as the range.
+pub(crate) fn write(target: &BufferRange, data: &[u8]) -> Result<(), Error> {
+    let access = HostAccess::new(target)?;
+    let length = access.length.min(data.len());
+    // SAFETY: `HostAccess::new` has checked the range; `data` is the caller's own memory and no mapping exists, so the two
+    // do not overlap.
+    unsafe { access.first.copy_from_nonoverlapping(NonNull::from(data).cast(), length) };
+    access.backing.flush(target.offset, target.length)
+}
+
+/// A range of host-visible memory in use by the host in stream order.
+struct HostAccess<'a> {
+    buffer: &'a BufferInner,
+    backing: Arc<dyn BufferBackend>,
+    first: NonNull<u8>,
+    length: usize,
+}
+
+impl<'a> HostAccess<'a> {
+    fn new(range: &'a BufferRange) -> Result<Self, Error> {
+        let buffer = range.buffer().inner.as_ref();
+        let backing = buffer.begin_use()?;
+        let place = usize::try_from(range.offset()).ok().zip(usize::try_from(range.length()).ok());
+        let Some((start, (offset, length))) = backing.host_pointer().zip(place) else {
+            buffer.end_use();
+            return Err(buffer.invalid("the driver has no host address for it"));
+        };
+        // SAFETY: the range lies inside its buffer by construction, and the pointer is to the whole buffer.
+        let first = unsafe { start.add(offset) };
+        Ok(Self { buffer, backing, first, length })
+    }
+}
+
+impl Drop for HostAccess<'_> {
+    fn drop(&mut self) {
+        self.buffer.end_use();
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::driver::BufferBackend;
 use crate::error::Error;
 use crate::memory::{BufferDesc, MemoryType};
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// Bytes kept for reuse at most; what comes back beyond that goes to the driver.
 const KEEP: u64 = 256 << 20;
@@ -64,8 +65,8 @@ impl Pool {
         let _blocks = std::mem::take(&mut *self.lock());
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Free> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        lock(&self.free)
     }
 }
 

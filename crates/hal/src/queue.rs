@@ -1,6 +1,6 @@
 //! Queues: where work enters a device.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::buffer::{Buffer, BufferRange};
@@ -8,10 +8,12 @@ use crate::command_buffer::CommandBuffer;
 use crate::deadline::Deadline;
 use crate::device::Core;
 use crate::error::Error;
+use crate::mapping;
 use crate::memory::{BufferDesc, MemoryType};
 use crate::recorder::Recorder;
 use crate::semaphore::{Point, Semaphore};
 use crate::submission::{Header, HostWork, Submission, Work};
+use crate::sync::{Mutex, lock};
 
 /// A queue of a device. Submissions are ordered by their semaphores alone, not by the order of the calls.
 #[derive(Clone)]
@@ -130,16 +132,12 @@ impl Queue {
             return self.launch("write", submit, Work::Nothing);
         }
         if target.buffer().memory_type().host_visible() {
-            let work: HostWork = Box::new(move || {
-                let range = bytes(&target);
-                target.buffer().map()?[range].copy_from_slice(&data);
-                Ok(())
-            });
+            let work: HostWork = Box::new(move || mapping::write(&target, &data));
             return self.launch("write", submit, Work::Host(work));
         }
-        let staging = self.staging(target.length())?;
-        staging.map()?[..data.len()].copy_from_slice(&data);
-        self.copy("write", &staging.range(0, target.length())?, &target, submit, None)
+        let staging = self.staging(target.length())?.whole();
+        mapping::write(&staging, &data)?;
+        self.copy("write", &staging, &target, submit, None)
     }
 
     /// Reads bytes to the host, through staging where the host cannot reach the memory.
@@ -149,22 +147,21 @@ impl Queue {
         let download = Download { done: Semaphore::new(&self.core, 0), data: Arc::default() };
         let submit = submit.signal(&download.done, 1);
         let data = Arc::clone(&download.data);
-        let keep = move |bytes: Vec<u8>| *data.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        let keep = move |bytes: Vec<u8>| *lock(&data) = bytes;
         if source.length() == 0 {
             self.launch("read", submit, Work::Nothing)?;
         } else if source.buffer().memory_type().host_visible() {
             let work: HostWork = Box::new(move || {
-                keep(source.buffer().map()?[bytes(&source)].to_vec());
+                keep(mapping::read(&source)?);
                 Ok(())
             });
             self.launch("read", submit, Work::Host(work))?;
         } else {
-            let staging = self.staging(source.length())?;
-            let target = staging.range(0, source.length())?;
+            let target = self.staging(source.length())?.whole();
             let then: HostWork = Box::new({
                 let target = target.clone();
                 move || {
-                    keep(target.buffer().map()?[bytes(&target)].to_vec());
+                    keep(mapping::read(&target)?);
                     Ok(())
                 }
             });
@@ -215,12 +212,6 @@ impl Queue {
     }
 }
 
-/// The bytes of a range within its mapped buffer; a host-visible buffer's size fits the address space.
-fn bytes(range: &BufferRange) -> std::ops::Range<usize> {
-    let offset = range.offset() as usize;
-    offset..offset + range.length() as usize
-}
-
 /// Bytes on their way to the host.
 pub struct Download {
     done: Semaphore,
@@ -231,6 +222,6 @@ impl Download {
     /// Waits for them.
     pub fn wait(self, deadline: impl Into<Deadline>) -> Result<Vec<u8>, Error> {
         self.done.wait(1, deadline)?;
-        Ok(std::mem::take(&mut self.data.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(std::mem::take(&mut *lock(&self.data)))
     }
 }

@@ -82,6 +82,14 @@ impl Semaphore {
     }
 }
 
+impl Drop for Inner {
+    /// Nobody is left who could signal it: what still waits for it fails, instead of waiting for ever with all its memory.
+    fn drop(&mut self) {
+        let cause = Error::invalid("semaphore", "its last handle was dropped before it reached the awaited value");
+        notify(self.timeline.fail(cause.clone()), Err(cause));
+    }
+}
+
 impl Point {
     /// The submission that promised this value has ended.
     pub(crate) fn settle(&self, result: &Result<(), Error>) {

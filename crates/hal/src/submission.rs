@@ -1,7 +1,7 @@
 //! A submission from the call to its end: held back by its waits, handed to the driver, finished once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::buffer::{BufferInner, BufferRange};
@@ -10,6 +10,7 @@ use crate::device::Core;
 use crate::driver::Batch;
 use crate::error::{Error, InFlight, LossReason};
 use crate::semaphore::Point;
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// Work on the host, run when the waits are over or when the driver has finished.
 pub(crate) type HostWork = Box<dyn FnOnce() -> Result<(), Error> + Send>;
@@ -80,6 +81,10 @@ impl Submission {
             }),
         });
         core.track(&submission);
+        // A device lost just now has failed what it tracked, and may have missed this one.
+        if let Err(cause) = core.check_alive() {
+            submission.finish(Err(cause));
+        }
         for wait in header.waits {
             let held = Arc::clone(&submission);
             wait.semaphore.watch(wait.value, Box::new(move |answer| held.release(answer)));
@@ -123,7 +128,7 @@ impl Submission {
     ) -> Result<(), Error> {
         let buffers = commands.uses.iter().chain(slots.iter().map(BufferRange::buffer)).map(|buffer| &buffer.inner);
         for buffer in buffers {
-            buffer.begin_use()?;
+            drop(buffer.begin_use()?);
             self.lock().uses.push(Arc::clone(buffer));
         }
         let slots = slots.iter().chain(&commands.late).map(BufferRange::bound).collect::<Result<Vec<_>, _>>()?;
@@ -132,6 +137,9 @@ impl Submission {
             let mut state = self.lock();
             // The device may have been lost, and this submission failed with it, since `start` looked.
             if state.finished {
+                let uses = std::mem::take(&mut state.uses);
+                drop(state);
+                uses.iter().for_each(|buffer| buffer.end_use());
                 return Ok(());
             }
             state.then = then;
@@ -189,8 +197,8 @@ impl Submission {
         self.lock().finished
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::deadline::Deadline;
-use crate::sync::{Condvar, Mutex, lock, wait};
+use crate::sync::model::{Condvar, Mutex, lock, wait_for};
 
 /// Called once, outside any lock, when the awaited value is reached or can no longer be.
 pub(crate) type Watcher<E> = Box<dyn FnOnce(Result<(), E>) + Send>;
@@ -98,7 +98,7 @@ impl<E: Clone> Timeline<E> {
             if remaining.is_zero() {
                 return None;
             }
-            state = wait(&self.changed, state, remaining);
+            state = wait_for(&self.changed, state, remaining);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The watchdog: notices a submission whose command in flight does not change for too long.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::device::Core;
 use crate::error::LossReason;
 use crate::submission::Submission;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait, wait_for};
 
 /// Checks in one limit: a hang is noticed at most this fraction of the limit late.
 const CHECKS: u32 = 8;
@@ -84,11 +85,11 @@ impl Watchdog {
             match shortest {
                 Some(pause) => {
                     state.next = Some(Instant::now() + pause);
-                    drop(self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner));
+                    drop(wait_for(&self.wake, state, pause));
                 }
                 None if state.entries.is_empty() => {
                     state.next = None;
-                    drop(self.wake.wait(state).unwrap_or_else(PoisonError::into_inner));
+                    drop(wait(&self.wake, state));
                 }
                 None => {}
             }
@@ -112,8 +113,8 @@ impl Watchdog {
         now.duration_since(entry.since) >= submission.limit
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }
 

@@ -5,7 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::command::{Command, Recording};
-use crate::driver::{Batch, BatchFault, BoundRange, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
+use crate::driver::{
+    Batch, BatchFault, BoundRange, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest,
+};
 use crate::error::{Error, Loss};
 use crate::executable::{CodeFormat, ExecutableSource};
 use crate::host_memory::HostMemory;
