@@ -1,2 +1,51 @@
-//! The `roci` command.
-fn main() {}
+//! The `roci` command: reads the command line, runs one verb, turns its end into an exit code.
+//!
+//! Start reading at `cli.rs` (what can be asked for), then `commands/` (one file a verb). `registry.rs` is the only
+//! place that names drivers, `printer.rs` the only one that writes.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod exit;
+mod interrupt;
+mod printer;
+mod registry;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, OutputArgs};
+use error::CliError;
+use exit::ExitStatus;
+use printer::Printer;
+
+fn main() -> ExitCode {
+    let arguments = || std::env::args_os();
+    let readable = arguments().map(|argument| argument.to_string_lossy().into_owned());
+    let color = cli::color_asked(readable);
+    let (printer, ended) = match Cli::try_parse_from(arguments()) {
+        Ok(cli) => {
+            let printer = Printer::new(cli.output);
+            let ended = commands::run(cli.command, &printer);
+            (printer, ended)
+        }
+        Err(message) => {
+            let printer = Printer::new(OutputArgs { color, ..OutputArgs::default() });
+            let status = if message.use_stderr() { ExitStatus::Error } else { ExitStatus::Success };
+            let ended = printer.usage(&message).map(|()| status).map_err(CliError::from);
+            (printer, ended)
+        }
+    };
+    let status = ended.unwrap_or_else(|error| {
+        let status = ExitStatus::from(&error);
+        if status != ExitStatus::Success {
+            printer.error(&error);
+        }
+        status
+    });
+    status.into()
+}

@@ -1,0 +1,220 @@
+//! The command line: every verb and option, with the text that help, man page and completions are made of.
+//!
+//! Parsing does no I/O: it neither reads the environment nor looks for devices. Verbs do that when they run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Compute on the AMD GPU you actually own.
+///
+/// roci finds the devices of this machine, runs kernels on them and says whether the results are right. Data goes to
+/// standard output, everything else to standard error.
+#[derive(Debug, Parser)]
+#[command(name = "roci", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_long_help = crate::cli::after_help())]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every verb takes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct OutputArgs {
+    /// When to use colour
+    ///
+    /// `auto` is a terminal without `NO_COLOR` and with a `TERM` other than `dumb`; `FORCE_COLOR` counts as a terminal.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub(crate) color: ColorWhen,
+    /// Draw no progress bars
+    ///
+    /// They are drawn on standard error only, and only when it is a terminal.
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// Print results and errors only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On terminals.
+    #[default]
+    Auto,
+    /// Always, in pipes too.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The form of a verb's results.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// Print one JSON object with `schema` and `version`, instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the kernels on every device and check their results
+    ///
+    /// Each kernel is run through the HAL on each device: memory is allocated and filled, the kernel recorded and
+    /// submitted, the result read back and compared with a plain reference computed here in double precision. The table
+    /// shows the best time of several runs, the rate, and whether the result is right.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+    /// List the devices that the drivers find
+    ///
+    /// The first column can be pasted behind `--device`. A driver that cannot look for devices is shown with the reason.
+    #[command(after_help = DEVICES_EXAMPLES)]
+    Devices(DevicesArgs),
+    /// List the environment variables that roci reads, with their values
+    #[command(after_help = ENV_EXAMPLES)]
+    Env(EnvArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them into a folder
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Folder to write the pages of roci and of each verb to; standard output gets roci's page without it
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `roci demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Kernels to run, by the start of their names; all without it
+    #[arg(value_name = "KERNEL")]
+    pub(crate) kernels: Vec<String>,
+    /// Device to run on, as `roci devices` prints it; can be given several times
+    ///
+    /// `auto` takes the best real device and says which and why. Without this option ROCI_DEVICE counts, and without
+    /// that every device of this machine is used.
+    #[arg(short, long = "device", value_name = "URI")]
+    pub(crate) devices: Vec<String>,
+    /// Seconds a kernel may run before its device counts as lost (default: ROCI_TIMEOUT, or 30)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Small problems: verifies as much, says little about speed
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// Arguments of `roci devices`.
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// Also list devices that compute nothing (the null driver, for tests)
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// Arguments of `roci env`.
+#[derive(Debug, Args)]
+pub(crate) struct EnvArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+const DEMO_EXAMPLES: &str = "Examples:
+  roci demo                        every kernel on every device
+  roci demo matmul softmax         only kernels whose names start so
+  roci demo --device cpu?threads=1 --device auto
+  roci demo --json | jq '.results[] | select(.status != \"ok\")'";
+
+const DEVICES_EXAMPLES: &str = "Examples:
+  roci devices                     a table
+  roci devices --json | jq -r '.drivers[].devices[].uri'";
+
+const ENV_EXAMPLES: &str = "Example:
+  roci env                         variables, values now, defaults and meaning";
+
+const COMPLETIONS_EXAMPLES: &str = "Example:
+  roci completions bash > ~/.local/share/bash-completion/completions/roci";
+
+const MAN_EXAMPLES: &str = "Examples:
+  roci man | man -l -
+  roci man ~/.local/share/man/man1";
+
+/// Exit codes and where to go from here, below the help.
+fn after_help() -> String {
+    let mut text = String::from("Exit codes:\n");
+    for (status, meaning) in crate::exit::ExitStatus::MEANINGS {
+        text.push_str(&format!("  {:>3}  {meaning}\n", status.code()));
+    }
+    text.push_str(
+        "\nExamples:\n  roci devices    what there is\n  roci demo       whether it computes right, and how fast",
+    );
+    text
+}
+
+/// A positive number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    roci_hal::deadline::parse_seconds(text).ok_or_else(|| "not a positive number of seconds".into())
+}
+
+/// The colour asked for, readable before and without a valid command line: errors of parsing are coloured too.
+pub(crate) fn color_asked(arguments: impl Iterator<Item = String>) -> ColorWhen {
+    let mut asked = ColorWhen::Auto;
+    let mut previous_is_color = false;
+    for argument in arguments.take_while(|argument| argument != "--") {
+        let value = argument.strip_prefix("--color=").or_else(|| previous_is_color.then_some(argument.as_str()));
+        if let Some(when) = value.and_then(|value| ColorWhen::from_str(value, false).ok()) {
+            asked = when;
+        }
+        previous_is_color = argument == "--color";
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_an_example() {
+        for verb in Cli::command().get_subcommands() {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("roci {}", verb.get_name())), "{} has no example", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn colour_is_found_in_any_command_line() {
+        let asked = |line: &str| color_asked(line.split_whitespace().map(str::to_owned));
+        assert_eq!(asked("roci --color never nonsense"), ColorWhen::Never);
+        assert_eq!(asked("roci demo --color=always --help"), ColorWhen::Always);
+        assert_eq!(asked("roci demo -- --color=always"), ColorWhen::Auto);
+        assert_eq!(asked("roci --color"), ColorWhen::Auto);
+    }
+
+    #[test]
+    fn devices_can_be_repeated() {
+        let cli = Cli::try_parse_from(["roci", "demo", "-d", "cpu", "--device", "auto"]).expect("valid");
+        let Command::Demo(demo) = cli.command else { panic!("not demo") };
+        assert_eq!(demo.devices, ["cpu", "auto"]);
+    }
+}

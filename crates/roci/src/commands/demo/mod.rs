@@ -1,0 +1,155 @@
+//! `roci demo`: every kernel on every device, with a verdict.
+//!
+//! `cases` says what is computed, `reference` what the result must be, `run` drives a device, `report` shows the outcome.
+
+mod cases;
+mod input;
+mod reference;
+mod report;
+mod run;
+
+use std::time::Duration;
+
+use roci_hal::registry::AUTO;
+use roci_hal::{Device, DeviceKind, DeviceUri, Error, Registry, env};
+
+use crate::cli::DemoArgs;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::interrupt;
+use crate::printer::Printer;
+use crate::registry::{device_uri, registry};
+
+use cases::Case;
+use report::{Outcome, Row};
+
+/// A device under test.
+struct Target {
+    uri: String,
+    device: Device,
+    /// The row in which it was lost tells why; those behind it are not run.
+    lost: bool,
+}
+
+/// Runs the kernels and prints the table.
+pub(crate) fn run(arguments: &DemoArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let cases = cases::select(&arguments.kernels, arguments.quick)?;
+    let timeout = arguments.timeout.unwrap_or_else(roci_hal::deadline::default_timeout);
+    let (mut targets, mut status) = open(&registry(), arguments, timeout, printer)?;
+    interrupt::listen();
+
+    let bar = printer.progress(cases.len() * targets.len());
+    let mut rows = Vec::new();
+    for case in &cases {
+        if targets.is_empty() || interrupt::asked() {
+            break;
+        }
+        bar.set_message(format!("{} reference", case.name()));
+        let problem = case.prepare();
+        for target in &mut targets {
+            if interrupt::asked() {
+                break;
+            }
+            bar.set_message(format!("{} on {}", case.name(), target.uri));
+            let outcome = judge(case, &problem, target, timeout);
+            rows.push(Row::new(case, &target.uri, outcome));
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+
+    status = rows.iter().map(Row::status).fold(status, ExitStatus::and);
+    report::print(&rows, arguments.format.json, printer)?;
+    if interrupt::asked() {
+        printer.note("interrupted: the table holds what was done before");
+        status = status.and(ExitStatus::Interrupted);
+    }
+    Ok(status)
+}
+
+/// One kernel on one device.
+fn judge(case: &Case, problem: &cases::Prepared, target: &mut Target, timeout: Duration) -> Outcome {
+    if target.lost {
+        return Outcome::NotRun("the device was lost above".into());
+    }
+    match run::measure(&target.device, case, problem, timeout) {
+        Ok(measured) => Outcome::Ran {
+            verdict: reference::verify(&measured.output, &problem.expected, problem.output, problem.tolerance),
+            seconds: measured.seconds,
+        },
+        Err(error) => {
+            target.lost = target.device.loss().is_some();
+            Outcome::Failed(error)
+        }
+    }
+}
+
+/// Opens what was asked for. A device that cannot be opened is reported and left out.
+fn open(
+    registry: &Registry,
+    arguments: &DemoArgs,
+    timeout: Duration,
+    printer: &Printer,
+) -> Result<(Vec<Target>, ExitStatus), CliError> {
+    let mut targets = Vec::new();
+    let mut status = ExitStatus::Success;
+    for uri in wanted(registry, arguments, printer)? {
+        match registry.open(&uri, Some(timeout)) {
+            Ok(device) => targets.push(Target { uri: device.info().uri.to_string(), device, lost: false }),
+            Err(error) => {
+                printer.error(&error);
+                status = status.and(ExitStatus::from(&error));
+            }
+        }
+    }
+    Ok((targets, status))
+}
+
+/// The devices that were named, or all that are present.
+fn wanted(registry: &Registry, arguments: &DemoArgs, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
+    let mut named = arguments.devices.clone();
+    if named.is_empty() {
+        named.extend(env::DEVICE.get());
+    }
+    // All of them are read before any is opened: a typing error should not cost a run.
+    let uris = named.iter().map(|text| text.parse()).collect::<Result<Vec<DeviceUri>, _>>()?;
+    if uris.is_empty() {
+        return present(registry, printer);
+    }
+    let resolve = |uri: DeviceUri| {
+        if uri.scheme() != AUTO {
+            return Ok(uri);
+        }
+        let choice = registry.choose(&uri)?;
+        printer.note(&format!("auto: {}, {}", choice.uri, choice.reason));
+        Ok(choice.uri)
+    };
+    uris.into_iter().map(resolve).collect()
+}
+
+/// Every device of this machine: not those that compute nothing, nor those that are made when asked for.
+fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
+    let mut uris = Vec::new();
+    for found in registry.enumerate() {
+        let driver = found.driver.as_ref();
+        match found.devices {
+            Ok(devices) => {
+                let real =
+                    |info: &roci_hal::PhysicalInfo| !matches!(info.kind, DeviceKind::Null | DeviceKind::Emulated);
+                let alone = devices.len() == 1;
+                let ours = (0u32..).zip(&devices).filter(|(_, info)| real(info));
+                uris.extend(ours.filter_map(|(ordinal, info)| device_uri(driver, ordinal, info, alone)));
+            }
+            Err(error) => printer.note(&format!("{}: {error}", driver.scheme())),
+        }
+    }
+    if uris.is_empty() {
+        let error = Error::Unavailable {
+            what: "a device".into(),
+            reason: "no driver finds one".into(),
+            hint: "`roci devices` shows what each driver says".into(),
+        };
+        return Err(error.into());
+    }
+    Ok(uris)
+}

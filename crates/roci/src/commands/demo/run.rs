@@ -1,0 +1,105 @@
+//! One kernel on one device, through the HAL and nothing else.
+
+use std::time::{Duration, Instant};
+
+use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, MemoryType, Queue, Submit};
+
+use crate::error::CliError;
+use crate::interrupt;
+
+use super::cases::{Case, Prepared};
+use super::reference::POISON;
+
+/// Runs are repeated for about this long, so that the best of them means something.
+const REPEAT_FOR: Duration = Duration::from_millis(60);
+/// And at least this often.
+const REPEAT_AT_LEAST: u32 = 3;
+/// How much longer we wait than the device may work: its own report of a hang says more than our missed deadline.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What came back.
+pub(super) struct Measured {
+    /// The output of the first run, over poisoned memory.
+    pub(super) output: Vec<u8>,
+    /// From submission to completion, the best of all runs.
+    pub(super) seconds: f64,
+}
+
+/// Uploads the inputs, runs the kernel once on poisoned output and reads it back, then times it.
+pub(super) fn measure(
+    device: &Device,
+    case: &Case,
+    problem: &Prepared,
+    timeout: Duration,
+) -> Result<Measured, CliError> {
+    let deadline = || Deadline::after(timeout.saturating_add(PATIENCE));
+    let queue = device.queue(0)?;
+    let executable = device.load(&case.kernel.executable(device.info())?)?;
+    let kernel = executable.kernel(case.name())?;
+
+    let mut buffers = Vec::new();
+    for (input, binding) in problem.inputs.iter().zip(case.kernel.bindings()) {
+        let buffer = allocate(device, input.bytes.len(), binding.name)?;
+        let whole_words = padded(&input.bytes);
+        let done = device.semaphore(0);
+        queue.write(&buffer, whole_words, Submit::new().signal(&done, 1).label("upload"))?;
+        done.wait(1, deadline())?;
+        buffers.push(buffer);
+    }
+    let output = allocate(device, problem.expected.len() * problem.output.size(), "output")?;
+    let bindings: Vec<_> = buffers.iter().chain([&output]).map(Binding::from).collect();
+
+    let mut poison = device.record();
+    poison.label("poison").fill(&output, POISON)?;
+    let poison = poison.finish()?;
+    let mut dispatch = device.record();
+    dispatch.label(case.name()).dispatch(&kernel, case.problem.grid(), &bindings, case.problem.constants())?;
+    let dispatch = dispatch.finish()?;
+
+    let run = |commands, label: &str| timed(device, &queue, commands, label, deadline());
+    run(&poison, "poison")?;
+    let mut best = run(&dispatch, case.name())?;
+    let result = queue.read(&output, Submit::new().label("download"))?.wait(deadline())?;
+
+    let started = Instant::now();
+    let mut runs = 0;
+    while (runs < REPEAT_AT_LEAST || started.elapsed() < REPEAT_FOR) && !interrupt::asked() {
+        best = best.min(run(&dispatch, case.name())?);
+        runs += 1;
+    }
+    Ok(Measured { output: result, seconds: best.as_secs_f64() })
+}
+
+/// From submission to completion.
+fn timed(
+    device: &Device,
+    queue: &Queue,
+    commands: &roci_hal::CommandBuffer,
+    label: &str,
+    deadline: Deadline,
+) -> Result<Duration, Error> {
+    let done = device.semaphore(0);
+    let submit = Submit::new().signal(&done, 1).label(format!("demo {label}"));
+    let started = Instant::now();
+    queue.submit(commands, submit)?;
+    done.wait(1, deadline)?;
+    Ok(started.elapsed())
+}
+
+/// The fastest memory that the device has, in whole words.
+fn allocate(device: &Device, size: usize, label: &str) -> Result<Buffer, Error> {
+    let types = &device.info().memory_types;
+    let fast = types.iter().copied().find(|memory| memory.device_local());
+    let desc = BufferDesc {
+        size: size.next_multiple_of(4) as u64,
+        memory: fast.unwrap_or(MemoryType::Host),
+        label: Some(label.into()),
+    };
+    device.allocate(desc)
+}
+
+fn padded(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}

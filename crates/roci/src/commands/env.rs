@@ -1,0 +1,47 @@
+//! `roci env`: the environment variables that count, and what they are set to.
+
+use roci_hal::env::{VARIABLES, Variable};
+use serde::Serialize;
+
+use crate::cli::EnvArgs;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::printer::{Column, Printer};
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    variables: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    /// Null when unset or empty.
+    value: Option<String>,
+    default: &'static str,
+    help: &'static str,
+    since: &'static str,
+}
+
+/// Prints the table of variables.
+pub(crate) fn run(arguments: &EnvArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let row = |variable: &&Variable| Row {
+        name: variable.name,
+        value: variable.get(),
+        default: variable.default,
+        help: variable.help,
+        since: variable.since,
+    };
+    let variables: Vec<_> = VARIABLES.iter().map(row).collect();
+    if arguments.format.json {
+        printer.json(&Report { schema: "roci.env", version: 1, variables })?;
+        return Ok(ExitStatus::Success);
+    }
+    let columns = [Column::Text("VARIABLE"), Column::Text("VALUE"), Column::Text("DEFAULT"), Column::Text("MEANING")];
+    let text =
+        |row: Row| vec![row.name.into(), row.value.unwrap_or_else(|| "-".into()), row.default.into(), row.help.into()];
+    printer.table(&columns, variables.into_iter().map(text).collect())?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,52 @@
+//! What ends a command early.
+
+use std::path::PathBuf;
+
+use roci_hal::Hint;
+
+/// An error that ends a command.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The device, or its name.
+    #[error(transparent)]
+    Hal(#[from] roci_hal::Error),
+    /// A kernel cannot be written in the device's language.
+    #[error(transparent)]
+    Kernel(#[from] roci_kernels::Error),
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] std::io::Error),
+    /// A file cannot be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A kernel that is not in the table.
+    #[error("there is no kernel whose name starts with `{name}`")]
+    UnknownKernel {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+}
+
+impl From<roci_hal::uri::UriError> for CliError {
+    fn from(error: roci_hal::uri::UriError) -> Self {
+        Self::Hal(error.into())
+    }
+}
+
+impl Hint for CliError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Hal(error) => error.hint(),
+            Self::Kernel(_) | Self::Output(_) => None,
+            Self::File { .. } => Some("name a folder that you may write to".into()),
+            Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),
+        }
+    }
+}

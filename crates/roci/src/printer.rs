@@ -1,0 +1,182 @@
+//! The one place that writes: data to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::styling::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use roci_hal::{Hint, env};
+use serde::Serialize;
+
+use crate::cli::{ColorWhen, OutputArgs};
+
+/// Says what is good.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// Says what needs a look.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Says what was left out.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Writes all output.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    stdout: ColorChoice,
+    stderr: ColorChoice,
+    progress: bool,
+    quiet: bool,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Text, to the left.
+    Text(&'static str),
+    /// Figures, to the right.
+    Number(&'static str),
+}
+
+impl Printer {
+    /// Decides about colour and progress from the options, the environment and the streams.
+    pub(crate) fn new(options: OutputArgs) -> Self {
+        let set = |variable: &env::Variable| variable.get().is_some();
+        let dumb = env::TERM.get().is_some_and(|term| term == "dumb");
+        let choice = |terminal| choose(options.color, set(&env::NO_COLOR), set(&env::FORCE_COLOR), dumb, terminal);
+        let terminal = io::stderr().is_terminal();
+        Self {
+            stdout: choice(io::stdout().is_terminal()),
+            stderr: choice(terminal),
+            progress: terminal && !dumb && !options.no_progress && !options.quiet,
+            quiet: options.quiet,
+        }
+    }
+
+    /// Results. The text ends with a line feed of its own.
+    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        let mut stream = AutoStream::new(io::stdout().lock(), self.stdout);
+        stream.write_all(text.as_bytes())?;
+        stream.flush()
+    }
+
+    /// Results as JSON.
+    pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+        text.push('\n');
+        self.data(&text)
+    }
+
+    /// Results as a table whose columns can be cut by spaces.
+    pub(crate) fn table(&self, columns: &[Column], rows: Vec<Vec<String>>) -> io::Result<()> {
+        self.data(&layout(columns, rows))
+    }
+
+    /// A remark for people; `--quiet` drops it.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(text);
+        }
+    }
+
+    /// One line of cause and, where there is one, one of remedy.
+    pub(crate) fn error<E: std::error::Error + Hint>(&self, error: &E) {
+        self.stderr(&format!("{BAD}error:{BAD:#} {}", one_line(&error.to_string())));
+        if let Some(hint) = error.hint() {
+            self.stderr(&format!("{HINT}hint:{HINT:#} {}", one_line(&hint)));
+        }
+    }
+
+    /// What the parser has to say: help on standard output, complaints on standard error.
+    pub(crate) fn usage(&self, message: &clap::Error) -> io::Result<()> {
+        let text = message.render().ansi().to_string();
+        if !message.use_stderr() {
+            return self.data(&text);
+        }
+        self.stderr(text.trim_end());
+        Ok(())
+    }
+
+    /// A bar of `length` steps; hidden unless standard error is a terminal that wants it.
+    pub(crate) fn progress(&self, length: usize) -> ProgressBar {
+        let target = if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(length as u64), target);
+        match ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg}") {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    }
+
+    fn stderr(&self, text: &str) {
+        // Nobody is left to be told when this fails.
+        let _ = writeln!(AutoStream::new(io::stderr().lock(), self.stderr), "{text}");
+    }
+}
+
+/// Whether to colour one stream.
+fn choose(when: ColorWhen, no_color: bool, force_color: bool, dumb: bool, terminal: bool) -> ColorChoice {
+    let wanted = match when {
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto if no_color => false,
+        ColorWhen::Auto => force_color || (terminal && !dumb),
+    };
+    // `AlwaysAnsi`: styles are escapes in our text, on every platform.
+    if wanted { ColorChoice::AlwaysAnsi } else { ColorChoice::Never }
+}
+
+/// Columns with two spaces between them and nothing behind the last.
+fn layout(columns: &[Column], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(columns.iter().map(|column| match column {
+        Column::Text(title) | Column::Number(title) => *title,
+    }));
+    for row in rows {
+        table.add_row(row);
+    }
+    for (index, column) in columns.iter().enumerate() {
+        if let Some(laid_out) = table.column_mut(index) {
+            laid_out.set_padding((0, 2));
+            if matches!(column, Column::Number(_)) {
+                laid_out.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Messages are one line each, whatever a driver put into them.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_follows_option_then_environment_then_terminal() {
+        let colour =
+            |when, no, force, dumb, terminal| choose(when, no, force, dumb, terminal) == ColorChoice::AlwaysAnsi;
+        assert!(colour(ColorWhen::Auto, false, false, false, true));
+        assert!(!colour(ColorWhen::Auto, false, false, false, false));
+        assert!(!colour(ColorWhen::Auto, true, true, false, true), "NO_COLOR wins over FORCE_COLOR");
+        assert!(colour(ColorWhen::Auto, false, true, true, false), "FORCE_COLOR wins over the terminal");
+        assert!(!colour(ColorWhen::Auto, false, false, true, true), "a dumb terminal");
+        assert!(colour(ColorWhen::Always, true, false, true, false), "the option wins over all");
+        assert!(!colour(ColorWhen::Never, false, true, false, true));
+    }
+
+    #[test]
+    fn tables_align_and_leave_no_blanks_behind() {
+        let columns = [Column::Text("name"), Column::Number("n"), Column::Text("end")];
+        let rows = vec![vec!["a".into(), "10".into(), "x".into()], vec!["long".into(), "2".into(), String::new()]];
+        assert_eq!(layout(&columns, rows), "name   n  end\na     10  x\nlong   2\n");
+    }
+
+    #[test]
+    fn messages_become_one_line() {
+        assert_eq!(one_line("first\n  second\n"), "first; second");
+    }
+}

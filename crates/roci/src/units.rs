@@ -1,0 +1,32 @@
+//! Figures for people.
+
+/// Bytes in binary units.
+pub(crate) fn bytes(count: u64) -> String {
+    let steps = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match steps.iter().find(|(_, step)| count >= *step) {
+        Some((unit, step)) => format!("{:.1} {unit}", count as f64 / *step as f64),
+        None => format!("{count} B"),
+    }
+}
+
+/// Seconds in the unit that gives one to three digits in front of the point.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if seconds >= 1.0 {
+        format!("{seconds:.2} s")
+    } else if seconds >= 1e-3 {
+        format!("{:.2} ms", seconds * 1e3)
+    } else {
+        format!("{:.1} us", seconds * 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_change_at_their_thresholds() {
+        assert_eq!([bytes(1023), bytes(1024), bytes(3 << 29)], ["1023 B", "1.0 KiB", "1.5 GiB"]);
+        assert_eq!([seconds(2.5), seconds(0.0123), seconds(0.000_004_5)], ["2.50 s", "12.30 ms", "4.5 us"]);
+    }
+}

@@ -1,0 +1,232 @@
+//! The command from outside: exit codes, what goes where, and JSON that parses.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Runs `roci` in an environment that only the test decides about.
+fn roci(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the binary was built for this test")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+    command.args(arguments).env_clear().stdin(Stdio::null());
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("output is UTF-8")
+}
+
+fn json(output: &Output, schema: &str) -> Value {
+    let value: Value = serde_json::from_slice(&output.stdout).expect("standard output is one JSON value");
+    assert_eq!(value["schema"], schema);
+    assert_eq!(value["version"], 1);
+    value
+}
+
+#[track_caller]
+fn assert_code(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "stdout:\n{}\nstderr:\n{}", stdout(output), stderr(output));
+}
+
+/// The error line and the hint line, and nothing else.
+#[track_caller]
+fn assert_error(output: &Output, code: i32, cause: &str, remedy: &str) {
+    assert_code(output, code);
+    assert_eq!(stdout(output), "");
+    let said = stderr(output);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{said}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{said}");
+}
+
+#[test]
+fn help_goes_to_stdout_and_documents_exit_codes() {
+    let output = roci(&["--help"]);
+    assert_code(&output, 0);
+    assert_eq!(stderr(&output), "");
+    for line in ["  0  fine", "  1  found problems", "  3  a device is not available", "roci demo"] {
+        assert!(stdout(&output).contains(line), "{line} is not in\n{}", stdout(&output));
+    }
+}
+
+#[test]
+fn no_verb_is_a_usage_error_that_shows_the_help() {
+    let output = roci(&[]);
+    assert_code(&output, 2);
+    assert!(stdout(&output).is_empty() && stderr(&output).contains("Usage:"));
+}
+
+#[test]
+fn an_unknown_option_is_a_usage_error() {
+    let output = roci(&["devices", "--jsno"]);
+    assert_code(&output, 2);
+    assert!(stdout(&output).is_empty() && stderr(&output).contains("--json"), "{}", stderr(&output));
+}
+
+#[test]
+fn devices_lists_the_cpu_with_a_uri_that_opens_it() {
+    let output = roci(&["devices", "--json"]);
+    assert_code(&output, 0);
+    let value = json(&output, "roci.devices");
+    let drivers = value["drivers"].as_array().expect("a list");
+    let cpu = drivers.iter().find(|driver| driver["driver"] == "cpu").expect("the CPU is always there");
+    assert_eq!(cpu["error"], Value::Null);
+    let uri = cpu["devices"][0]["uri"].as_str().expect("a URI");
+    assert!(cpu["devices"][0]["memory_bytes"].as_u64().expect("a number") > 0);
+    assert_code(&roci(&["demo", "fill", "--quick", "--device", uri]), 0);
+    assert!(stdout(&roci(&["devices"])).lines().any(|line| line.starts_with(&format!("{uri} "))));
+}
+
+#[test]
+fn the_null_device_is_listed_only_on_request() {
+    assert!(!stdout(&roci(&["devices"])).contains("null"));
+    assert!(stdout(&roci(&["devices", "--all"])).contains("null://GPU-"));
+}
+
+#[test]
+fn every_kernel_is_right_on_the_cpu() {
+    let output = roci(&["demo", "--quick", "--json", "--device", "cpu"]);
+    assert_code(&output, 0);
+    let value = json(&output, "roci.demo");
+    let results = value["results"].as_array().expect("a list");
+    for kernel in roci_kernels::kernels() {
+        assert!(results.iter().any(|result| result["kernel"] == kernel.name()), "{} was not run", kernel.name());
+    }
+    for result in results {
+        assert_eq!(result["status"], "ok", "{result}");
+        assert_eq!(result["device"], "cpu");
+        assert!(result["seconds"].as_f64().expect("a number") > 0.0);
+    }
+}
+
+#[test]
+fn a_device_that_computes_nothing_is_wrong_in_every_row() {
+    let output = roci(&["demo", "--quick", "--json", "--device", "null"]);
+    assert_code(&output, 1);
+    for result in json(&output, "roci.demo")["results"].as_array().expect("a list") {
+        assert_eq!(result["status"], "wrong", "{result}");
+        assert_eq!(result["wrong"]["got"].is_null(), result["kernel"] != "fill" && result["kernel"] != "copy");
+    }
+    let output = roci(&["demo", "--quick", "softmax", "--device", "null"]);
+    assert_code(&output, 1);
+    assert!(stdout(&output).contains("wrong 16027 of 16027, worst at 0: got NaN"), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "0 of 1 results are right\n");
+}
+
+#[test]
+fn one_wrong_device_does_not_spoil_the_other() {
+    let output = roci(&["demo", "--quick", "copy", "--json", "-d", "null", "-d", "cpu"]);
+    assert_code(&output, 1);
+    let value = json(&output, "roci.demo");
+    assert_eq!((&value["results"][0]["status"], &value["results"][1]["status"]), (&"wrong".into(), &"ok".into()));
+}
+
+#[test]
+fn a_device_that_hangs_is_reported_and_the_others_go_on() {
+    let output = roci(&["demo", "matmul", "--timeout", "0.000001", "--json", "-d", "cpu", "-d", "null"]);
+    assert_code(&output, 4);
+    let value = json(&output, "roci.demo");
+    let status = |index: usize| value["results"][index]["status"].clone();
+    assert_eq!([status(0), status(1), status(2), status(3)], ["failed", "wrong", "not-run", "wrong"], "{value}");
+    assert!(value["results"][0]["error"].as_str().expect("text").contains("cpu"));
+}
+
+#[test]
+fn auto_says_what_it_chose() {
+    let output = roci(&["demo", "--quick", "fill", "--device", "auto"]);
+    assert_code(&output, 0);
+    assert!(stderr(&output).starts_with("auto: cpu, "), "{}", stderr(&output));
+    let output = command(&["demo", "--quick", "fill"]).env("ROCI_DEVICE", "auto").output().expect("it runs");
+    assert!(stderr(&output).starts_with("auto: cpu, "), "{}", stderr(&output));
+    let output = roci(&["demo", "--quick", "fill", "--quiet", "--device", "auto"]);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
+    let demo = |uri: &str| roci(&["demo", "fill", "--quick", "--device", uri]);
+    assert_error(&demo("cpu:0,"), 2, "ends with a comma", "driver");
+    assert_error(&demo("cpu:7"), 3, "there is no device 7", "devices are: cpu");
+    assert_error(&demo("toaster"), 3, "there is no driver `toaster`", "cpu");
+    assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "threads");
+}
+
+#[test]
+fn an_unknown_kernel_is_a_usage_error_that_lists_the_kernels() {
+    assert_error(&roci(&["demo", "conv"]), 2, "`conv`", "matmul_f32");
+}
+
+#[test]
+fn the_environment_is_a_table_of_what_counts() {
+    let output = command(&["env", "--json"]).env("ROCI_TIMEOUT", "5").output().expect("it runs");
+    assert_code(&output, 0);
+    let value = json(&output, "roci.env");
+    let variables = value["variables"].as_array().expect("a list");
+    let value_of = |name: &str| {
+        let variable = variables.iter().find(|variable| variable["name"] == name);
+        variable.expect("it is declared")["value"].clone()
+    };
+    assert_eq!((value_of("ROCI_TIMEOUT"), value_of("ROCI_DEVICE")), ("5".into(), Value::Null));
+}
+
+#[test]
+fn colour_is_off_in_pipes_and_on_by_request() {
+    let escapes = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = command(arguments);
+        command.envs(variable.map(|name| (name, "1")));
+        let output = command.output().expect("it runs");
+        (stdout(&output) + &stderr(&output)).contains('\u{1b}')
+    };
+    let demo = ["demo", "fill", "--quick"];
+    assert!(!escapes(&demo, None));
+    assert!(escapes(&demo, Some("FORCE_COLOR")));
+    assert!(escapes(&["demo", "fill", "--quick", "--color", "always"], Some("NO_COLOR")));
+    assert!(!escapes(&["demo", "fill", "--quick", "--color", "never"], Some("FORCE_COLOR")));
+    assert!(!escapes(&["--help"], None));
+    assert!(escapes(&["--help"], Some("FORCE_COLOR")));
+}
+
+#[test]
+fn completions_exist_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = roci(&["completions", shell]);
+        assert_code(&output, 0);
+        assert!(stdout(&output).contains("devices"), "{shell}");
+    }
+}
+
+#[test]
+fn man_pages_document_exit_status_and_environment() {
+    let output = roci(&["man"]);
+    assert_code(&output, 0);
+    for part in [".SH \"EXIT STATUS\"", "ROCI_TIMEOUT", "roci\\-demo(1)"] {
+        assert!(stdout(&output).contains(part), "{part} is not in\n{}", stdout(&output));
+    }
+    let folder = std::env::temp_dir().join(format!("roci-man-{}", std::process::id()));
+    let output = roci(&["man", folder.to_str().expect("a plain name")]);
+    let written = std::fs::read_to_string(folder.join("roci-demo.1"));
+    std::fs::remove_dir_all(&folder).expect("it was made");
+    assert_code(&output, 0);
+    let page = written.expect("each verb has a page");
+    for part in ["roci demo matmul softmax", ".SH EXAMPLES", "\\-\\-device"] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child =
+        command(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_code(&output, 0);
+    assert_eq!(stderr(&output), "");
+}
