@@ -1,0 +1,262 @@
+//! The innermost loops of the matrix product: packing, and one tile of the result held in registers.
+//!
+//! `A` is packed row by row with a constant distance between rows, so a row costs no address register and packing is
+//! plain copying; the constant is no multiple of 4 KiB, so that rows do not compete for the same cache sets. `B` is
+//! packed into panels two vectors wide, so that the tile reads it in one stream.
+
+use super::super::simd::{Element, Line, Simd};
+
+/// Most elements of the summed dimension in one pass over the tiles: a panel of `B` and a tile's rows of `A` of this
+/// depth fit the first-level cache together.
+pub(super) const DEPTH: usize = 256;
+/// Elements between rows of packed `A`.
+pub(super) const A_STRIDE: usize = DEPTH + 16;
+/// Vectors of a full panel of `B`.
+pub(super) const PANEL: usize = 3;
+/// Most rows of a tile that any level asks for.
+const MAX_ROWS: usize = 9;
+
+/// Where a tile of the result lies and what it is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<B> {
+    /// Summed elements, at most [`DEPTH`].
+    pub(super) depth: usize,
+    /// Rows of the tile, at most the level's `TILE_ROWS`.
+    pub(super) rows: usize,
+    /// Columns of the tile, at most [`PANEL`] vectors.
+    pub(super) columns: usize,
+    /// Packed `A`: `rows` rows, [`A_STRIDE`] apart.
+    pub(super) a: *const f32,
+    /// `B`: `depth` rows, `b_stride` apart, each as wide as `columns` rounded up to whole vectors.
+    pub(super) b: *const B,
+    /// Elements between rows of `b`.
+    pub(super) b_stride: usize,
+    /// First element of the tile in the result.
+    pub(super) c: *mut f32,
+    /// Elements between rows of `c`.
+    pub(super) c_stride: usize,
+    /// Whether to add to what is in `c`.
+    pub(super) accumulate: bool,
+}
+
+impl<B: Element> Tile<B> {
+    /// Computes the tile.
+    ///
+    /// # Safety
+    /// The sizes keep within the limits that the fields state, and the memory they span from `a` and `b` is readable,
+    /// from `c` readable and writable and apart from the other two.
+    #[inline(always)]
+    pub(super) unsafe fn compute<S: Simd>(&self, simd: S) {
+        match self.columns.div_ceil(S::LANES) {
+            // SAFETY: the caller's promise; this many vectors hold the columns.
+            PANEL => unsafe { self.compute_wide::<S, PANEL>(simd) },
+            // SAFETY: as above.
+            2 => unsafe { self.compute_wide::<S, 2>(simd) },
+            // SAFETY: as above.
+            _ => unsafe { self.compute_wide::<S, 1>(simd) },
+        }
+    }
+
+    /// Picks the kernel for the number of rows.
+    ///
+    /// # Safety
+    /// As for [`Tile::compute`], and `V` vectors hold the columns.
+    #[inline(always)]
+    unsafe fn compute_wide<S: Simd, const V: usize>(&self, simd: S) {
+        /// The arm of one number of rows.
+        macro_rules! rows {
+            ($($rows:literal)*) => {
+                match self.rows {
+                    // A level never asks for more rows than its registers hold, so those arms compile to nothing.
+                    $($rows if $rows <= S::TILE_ROWS => {
+                        // SAFETY: the caller's promise; the tile has this many rows.
+                        unsafe { self.in_registers::<S, $rows, V>(simd) }
+                    })*
+                    rows => debug_assert!(rows == 0, "{rows} rows in a tile of at most {}", S::TILE_ROWS),
+                }
+            };
+        }
+        const { assert!(S::TILE_ROWS <= MAX_ROWS) };
+        rows!(1 2 3 4 5 6 7 8 9);
+    }
+
+    /// The product itself: `R` rows by `V` vectors of sums in registers.
+    ///
+    /// # Safety
+    /// As for [`Tile::compute`], with `R` rows, and columns that fill more than `V - 1` and at most `V` vectors.
+    #[inline(always)]
+    unsafe fn in_registers<S: Simd, const R: usize, const V: usize>(&self, simd: S) {
+        // The result is touched once a pass, so it has left the near caches; it is back by the time the sums are ready.
+        for r in 0..R {
+            for v in 0..V {
+                simd.prefetch(self.c.wrapping_add(r * self.c_stride + v * S::LANES).cast_const().cast());
+            }
+        }
+        let mut sums = [[simd.splat(0.0); V]; R];
+        let mut b = self.b;
+        let mut a = self.a;
+        for _ in 0..self.depth {
+            let mut row = [simd.splat(0.0); V];
+            for (v, vector) in row.iter_mut().enumerate() {
+                // SAFETY: row of `b` within `depth`; each of its `V` vectors is readable by the caller's promise.
+                *vector = unsafe { B::load(simd, b.wrapping_add(v * S::LANES)) };
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: row `r` of packed `a`, within its depth.
+                let factor = simd.splat(unsafe { *a.wrapping_add(r * A_STRIDE) });
+                for (sum, b) in sums.iter_mut().zip(row) {
+                    *sum = simd.mul_add(factor, b, *sum);
+                }
+            }
+            a = a.wrapping_add(1);
+            b = b.wrapping_add(self.b_stride);
+        }
+        // The loops below are short on purpose: only if the compiler unrolls them whole do the sums stay in registers.
+        if self.columns == V * S::LANES {
+            if self.accumulate {
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        // SAFETY: vector `v` of row `r` of the tile.
+                        let old = unsafe { simd.load(self.c.wrapping_add(r * self.c_stride + v * S::LANES)) };
+                        *sum = simd.add(old, *sum);
+                    }
+                }
+            }
+            // SAFETY: the tile is `R` rows of `V` whole vectors.
+            unsafe { store(simd, &sums, self.c, self.c_stride) };
+        } else {
+            let mut whole = [[0.0; PANEL * Line::WORDS]; R];
+            // SAFETY: `R` rows with room for the widest panel.
+            unsafe { store(simd, &sums, whole.as_mut_ptr().cast(), PANEL * Line::WORDS) };
+            // SAFETY: the caller vouches for the columns of each row.
+            unsafe { self.write_narrow(&whole) };
+        }
+    }
+
+    /// Writes a tile that ends within a vector, one element at a time, which is rare enough.
+    ///
+    /// # Safety
+    /// As for [`Tile::compute`], with as many rows as `whole` has.
+    #[inline(never)]
+    unsafe fn write_narrow(&self, whole: &[[f32; PANEL * Line::WORDS]]) {
+        for (r, row) in whole.iter().enumerate() {
+            for (i, &sum) in row[..self.columns].iter().enumerate() {
+                let c = self.c.wrapping_add(r * self.c_stride + i);
+                // SAFETY: readable by the caller's promise.
+                let old = if self.accumulate { unsafe { *c } } else { 0.0 };
+                // SAFETY: writable by the caller's promise.
+                unsafe { *c = old + sum };
+            }
+        }
+    }
+}
+
+/// Writes rows of whole vectors, `stride` apart.
+///
+/// # Safety
+/// `R` rows of `V` vectors from `target` on are writable.
+#[inline(always)]
+unsafe fn store<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    rows: &[[S::Vector; V]; R],
+    target: *mut f32,
+    stride: usize,
+) {
+    for (r, row) in rows.iter().enumerate() {
+        for (v, &vector) in row.iter().enumerate() {
+            // SAFETY: vector `v` of row `r`, writable by the caller's promise.
+            unsafe { simd.store(target.wrapping_add(r * stride + v * S::LANES), vector) };
+        }
+    }
+}
+
+/// Packs `rows` rows of `depth` elements, `stride` apart, into rows [`A_STRIDE`] apart.
+///
+/// # Safety
+/// The source rows are readable, the target rows writable, and `depth` is at most [`DEPTH`].
+#[inline(always)]
+pub(super) unsafe fn pack_rows<S: Simd, E: Element>(
+    simd: S,
+    rows: usize,
+    depth: usize,
+    source: *const E,
+    stride: usize,
+    target: *mut f32,
+) {
+    for row in 0..rows {
+        let target = target.wrapping_add(row * A_STRIDE);
+        // SAFETY: one row of each by the caller's promise.
+        unsafe { convert(simd, depth, source.wrapping_add(row * stride), target) };
+    }
+}
+
+/// Packs `depth` rows of `columns` elements, `stride` apart, into panels of [`PANEL`] vectors, one panel behind the other;
+/// the last is narrower and filled up with zeros to a multiple of the vector length.
+///
+/// Row by row through all panels, so that the source is read in one stream.
+///
+/// # Safety
+/// The source rows are readable, and `depth` times the columns, rounded up to whole vectors, of the target are writable.
+#[inline(always)]
+pub(super) unsafe fn pack_panels<S: Simd, E: Element>(
+    simd: S,
+    depth: usize,
+    columns: usize,
+    source: *const E,
+    stride: usize,
+    target: *mut f32,
+) {
+    let width = PANEL * S::LANES;
+    let last = columns / width * width;
+    for row in 0..depth {
+        let source = source.wrapping_add(row * stride);
+        // The start of a row is what the hardware does not foresee.
+        simd.prefetch(source.wrapping_add(2 * stride).cast());
+        for column in (0..last).step_by(width) {
+            let target = target.wrapping_add(depth * column + row * width);
+            for v in 0..PANEL {
+                // SAFETY: a whole vector within the row.
+                let vector = unsafe { E::load(simd, source.wrapping_add(column + v * S::LANES)) };
+                // SAFETY: a whole vector of row `row` of the panel.
+                unsafe { simd.store(target.wrapping_add(v * S::LANES), vector) };
+            }
+        }
+        let rest = (columns - last).next_multiple_of(S::LANES);
+        let target = target.wrapping_add(depth * last + row * rest);
+        for column in (last..columns).step_by(S::LANES) {
+            let count = S::LANES.min(columns - column);
+            // SAFETY: the rest of the row, or a whole vector of it.
+            let vector = unsafe { E::load_first(simd, source.wrapping_add(column), count) };
+            // SAFETY: a whole vector of row `row` of the last panel, which is whole vectors wide.
+            unsafe { simd.store(target.wrapping_add(column - last), vector) };
+        }
+    }
+}
+
+/// Copies `count` elements, converting them on the way.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `count` elements.
+#[inline(always)]
+pub(super) unsafe fn convert<S: Simd, From: Element, To: Element>(
+    simd: S,
+    count: usize,
+    source: *const From,
+    target: *mut To,
+) {
+    let whole = count / S::LANES * S::LANES;
+    let mut i = 0;
+    while i < whole {
+        // SAFETY: a whole vector within `count`.
+        let v = unsafe { From::load(simd, source.wrapping_add(i)) };
+        // SAFETY: a whole vector within `count`.
+        unsafe { To::store(simd, target.wrapping_add(i), v) };
+        i += S::LANES;
+    }
+    if whole < count {
+        // SAFETY: the rest of `count`.
+        let v = unsafe { From::load_first(simd, source.wrapping_add(whole), count - whole) };
+        // SAFETY: the rest of `count`.
+        unsafe { To::store_first(simd, target.wrapping_add(whole), v, count - whole) };
+    }
+}

@@ -1,0 +1,152 @@
+//! `reduce_*`: folding one axis.
+//!
+//! Sums are kept in f64, so that the order of summation does not show in the result but for rare roundings. An output
+//! element belongs to one part: a reduction to few elements runs on few threads.
+
+use std::ops::Range;
+
+use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
+
+use super::check::{self, Access, Extent};
+use super::simd::{Level, Simd, Task};
+use super::{memory, parts};
+use crate::params;
+
+/// Accumulators along a contiguous axis, and columns reduced at a time otherwise.
+const LANES: usize = 64;
+
+/// How two values become one.
+pub(super) trait Fold: Copy + Send + Sync + 'static {
+    /// The result for an empty axis.
+    const EMPTY: f64;
+
+    /// Takes in one more value.
+    fn fold(old: f64, value: f64) -> f64;
+}
+
+/// The sum.
+#[derive(Clone, Copy)]
+pub(super) struct Sum;
+
+/// The largest value that is not NaN; minus infinity for an empty axis.
+#[derive(Clone, Copy)]
+pub(super) struct Max;
+
+impl Fold for Sum {
+    const EMPTY: f64 = 0.0;
+
+    #[inline(always)]
+    fn fold(old: f64, value: f64) -> f64 {
+        old + value
+    }
+}
+
+impl Fold for Max {
+    const EMPTY: f64 = f64::NEG_INFINITY;
+
+    #[inline(always)]
+    fn fold(old: f64, value: f64) -> f64 {
+        if value > old { value } else { old }
+    }
+}
+
+/// `y[o, i] = fold over r of x[o, r, i]`.
+pub(super) struct Reduce<F> {
+    level: Level,
+    fold: F,
+}
+
+impl<F: Fold> Reduce<F> {
+    pub(super) fn new(level: Level, fold: F) -> Self {
+        Self { level, fold }
+    }
+}
+
+/// Folds a contiguous slice.
+#[inline(always)]
+pub(super) fn fold_slice<F: Fold>(x: &[f32]) -> f64 {
+    let mut lanes = [F::EMPTY; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &x) in lanes.iter_mut().zip(chunk) {
+            *lane = F::fold(*lane, x.into());
+        }
+    }
+    for (lane, &x) in lanes.iter_mut().zip(rest) {
+        *lane = F::fold(*lane, x.into());
+    }
+    lanes.into_iter().fold(F::EMPTY, F::fold)
+}
+
+// SAFETY: `prepare` holds both arrays against their bindings and rejects overlaps; parts are disjoint ranges of outputs.
+unsafe impl<F: Fold> NativeKernel for Reduce<F> {
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        let p: params::Reduce = check::constants(launch)?;
+        let [x, y] = check::bindings(launch)?;
+        if p.outer == 0 || p.inner == 0 {
+            return Ok(0);
+        }
+        let x_extent = Extent::product(&[p.outer, p.axis, p.inner]);
+        let y_extent = Extent::product(&[p.outer, p.inner]);
+        let x = Access::read::<f32>("x", x, x_extent)?;
+        Access::write::<f32>("y", y, y_extent)?.apart_from(&x)?;
+        let bytes = u64::try_from(4 * (x_extent.elements() + y_extent.elements())).unwrap_or(u64::MAX);
+        Ok(parts::count(bytes, p.outer as usize * p.inner as usize, launch.workers))
+    }
+
+    unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, parts: usize) {
+        let Ok(p) = check::constants::<params::Reduce>(launch) else { return };
+        let [x, y] = [launch.bindings[0], launch.bindings[1]];
+        let outputs = p.outer as usize * p.inner as usize;
+        let step = if outputs >= parts * LANES { parts::STEP } else { 1 };
+        let range = parts::share(outputs, step, part, parts);
+        // SAFETY: this part's own outputs; the caller vouches for the binding.
+        let y = unsafe { memory::output(y, range.clone()) };
+        self.level.run(Part { fold: self.fold, x, axis: p.axis as usize, inner: p.inner as usize, range, y });
+    }
+}
+
+struct Part<'a, F> {
+    #[expect(dead_code, reason = "names the type of the fold")]
+    fold: F,
+    x: NativeBinding,
+    axis: usize,
+    inner: usize,
+    range: Range<usize>,
+    y: &'a mut [f32],
+}
+
+impl<F: Fold> Task for Part<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) {
+        if self.inner == 1 {
+            for (output, y) in self.range.zip(self.y) {
+                // SAFETY: the axis of this output, within the extent that `prepare` checked; nothing writes it.
+                let x = unsafe { memory::input(self.x, output * self.axis..(output + 1) * self.axis) };
+                *y = fold_slice::<F>(x) as f32;
+            }
+            return;
+        }
+        let mut output = self.range.start;
+        while output < self.range.end {
+            let (outer, column) = (output / self.inner, output % self.inner);
+            let count = LANES.min(self.inner - column).min(self.range.end - output);
+            let mut lanes = [F::EMPTY; LANES];
+            for r in 0..self.axis {
+                let start = (outer * self.axis + r) * self.inner + column;
+                // SAFETY: within one row of the axis, so within the extent that `prepare` checked; nothing writes it.
+                let x: &[f32] = unsafe { memory::input(self.x, start..start + count) };
+                for (lane, &x) in lanes.iter_mut().zip(x) {
+                    *lane = F::fold(*lane, x.into());
+                }
+            }
+            let first = output - self.range.start;
+            for (y, lane) in self.y[first..first + count].iter_mut().zip(lanes) {
+                *y = lane as f32;
+            }
+            output += count;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The level every CPU has: arrays of four, which compilers map to whatever the baseline offers.
+
+use half::f16;
+
+use super::{Line, Simd};
+
+/// Token of the portable level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Portable;
+
+impl Simd for Portable {
+    type Vector = [f32; 4];
+    const LANES: usize = 4;
+    const TILE_ROWS: usize = 4;
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> [f32; 4] {
+        [value; 4]
+    }
+
+    #[inline(always)]
+    fn add(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]]
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> [f32; 4] {
+        // Not `f32::mul_add`: without the instruction that is a call, many times slower than two roundings.
+        [a[0] * b[0] + c[0], a[1] * b[1] + c[1], a[2] * b[2] + c[2], a[3] * b[3] + c[3]]
+    }
+
+    #[inline(always)]
+    fn sum(self, v: [f32; 4]) -> f32 {
+        (v[0] + v[2]) + (v[1] + v[3])
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, source: *const f32) -> [f32; 4] {
+        // SAFETY: the caller vouches for four readable elements; an unaligned read needs no more.
+        unsafe { source.cast::<[f32; 4]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut f32, v: [f32; 4]) {
+        // SAFETY: the caller vouches for four writable elements; an unaligned write needs no more.
+        unsafe { target.cast::<[f32; 4]>().write_unaligned(v) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16(self, source: *const f16) -> [f32; 4] {
+        // SAFETY: the caller vouches for four readable elements; an unaligned read needs no more.
+        unsafe { source.cast::<[f16; 4]>().read_unaligned() }.map(f16::to_f32)
+    }
+
+    #[inline(always)]
+    unsafe fn store_f16(self, target: *mut f16, v: [f32; 4]) {
+        // SAFETY: the caller vouches for four writable elements; an unaligned write needs no more.
+        unsafe { target.cast::<[f16; 4]>().write_unaligned(v.map(f16::from_f32)) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut Line, line: Line) {
+        // SAFETY: the caller vouches for one writable, aligned line.
+        unsafe { target.write(line) }
+    }
+
+    #[inline(always)]
+    fn fence(self) {}
+
+    #[inline(always)]
+    fn prefetch(self, _address: *const u8) {}
+}

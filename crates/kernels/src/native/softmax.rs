@@ -1,0 +1,64 @@
+//! `softmax` over the rows of a matrix.
+
+use roci_hal::native::{NativeKernel, NativeLaunch};
+
+use super::check::{self, Access, Extent};
+use super::reduce::{Max, Sum, fold_slice};
+use super::simd::{Level, Simd, Task};
+use super::{math, memory, parts};
+use crate::params;
+
+/// `y[r, c] = e^(x[r, c] - max) / sum of the same over the row`; `y` may be `x`.
+pub(super) struct Softmax(pub(super) Level);
+
+// SAFETY: `prepare` holds both matrices against their bindings and rejects partial overlaps; a part is some whole rows,
+// and a row depends on itself alone.
+unsafe impl NativeKernel for Softmax {
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        let p: params::Softmax = check::constants(launch)?;
+        let [x, y] = check::bindings(launch)?;
+        let extent = Extent::product(&[p.rows, p.columns]);
+        let x = Access::read::<f32>("x", x, extent)?;
+        Access::write::<f32>("y", y, extent)?.apart_or_same(&x)?;
+        if p.columns == 0 {
+            return Ok(0);
+        }
+        Ok(parts::count(8 * u64::from(p.rows) * u64::from(p.columns), p.rows as usize, launch.workers))
+    }
+
+    unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, parts: usize) {
+        let Ok(p) = check::constants::<params::Softmax>(launch) else { return };
+        let [x, y] = [launch.bindings[0], launch.bindings[1]];
+        let columns = p.columns as usize;
+        for row in parts::share(p.rows as usize, 1, part, parts) {
+            let range = row * columns..(row + 1) * columns;
+            // SAFETY: a row of this part, within the extent that `prepare` checked. If `x` is `y`, no slice of `x` is
+            // made; otherwise they lie apart.
+            let y = unsafe { memory::output::<f32>(y, range.clone()) };
+            if x.pointer != launch.bindings[1].pointer {
+                // SAFETY: as above; nothing writes to `x`.
+                y.copy_from_slice(unsafe { memory::input(x, range) });
+            }
+            self.0.run(Row(y));
+        }
+    }
+}
+
+/// One row, in place.
+struct Row<'a>(&'a mut [f32]);
+
+impl Task for Row<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) {
+        let max = fold_slice::<Max>(self.0) as f32;
+        for y in self.0.iter_mut() {
+            *y = math::exp(*y - max);
+        }
+        let scale = 1.0 / fold_slice::<Sum>(self.0);
+        for y in self.0.iter_mut() {
+            *y = (f64::from(*y) * scale) as f32;
+        }
+    }
+}
