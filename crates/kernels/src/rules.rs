@@ -151,10 +151,10 @@ fn check_uses(module: &Module, name: &str, used: &[(Handle<GlobalVariable>, &Glo
             return Err((Rule::DenseBindings, Some(module.global_variables.get_span(handle)), message));
         }
     }
-    let memory = used.iter().filter(|(_, variable)| variable.space == AddressSpace::WorkGroup);
+    let mut memory = used.iter().filter(|(_, variable)| variable.space == AddressSpace::WorkGroup);
     let bytes: u32 = memory.clone().map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx())).sum();
     if bytes > MAX_WORKGROUP_MEMORY {
-        let span = memory.last().map(|&(handle, _)| module.global_variables.get_span(handle));
+        let span = memory.next_back().map(|&(handle, _)| module.global_variables.get_span(handle));
         let message = format!("`{name}` uses {bytes} bytes of workgroup memory; {MAX_WORKGROUP_MEMORY} is the most");
         return Err((Rule::WorkgroupMemory, span, message));
     }

@@ -104,17 +104,13 @@ fn check_function(
             continue;
         }
         for (callee, call) in walker.calls {
-            let merged = seen[callee.index()].get_or_insert_with(|| Caller { together: true, ..call_all(&call) });
+            let merged = seen[callee.index()]
+                .get_or_insert_with(|| Caller { arguments: vec![true; call.arguments.len()], together: true });
             merged.together &= call.together;
             merged.arguments.iter_mut().zip(&call.arguments).for_each(|(all, &one)| *all &= one);
         }
         return walker.broken.map_or(Ok(()), Err);
     }
-}
-
-/// The caller that promises everything, for as many arguments as `call` has.
-fn call_all(call: &Caller) -> Caller {
-    Caller { arguments: vec![true; call.arguments.len()], together: true }
 }
 
 impl Walker<'_> {
@@ -156,11 +152,7 @@ impl Walker<'_> {
             Statement::Break => exits.breaks = !together,
             Statement::Continue => exits.continues = !together,
             Statement::Return { .. } => exits.returns = !together,
-            Statement::Store { pointer, value } => {
-                if !(together && self.uniform(*value) && self.uniform(*pointer)) {
-                    self.vary(*pointer);
-                }
-            }
+            Statement::Store { pointer, value } => self.store(*pointer, *value, together),
             Statement::Call { function, arguments, .. } => {
                 // Through a pointer the callee may write anything.
                 arguments.iter().for_each(|&argument| self.vary(argument));
@@ -176,6 +168,12 @@ impl Walker<'_> {
             _ => {}
         }
         exits
+    }
+
+    fn store(&mut self, pointer: Handle<Expression>, value: Handle<Expression>, together: bool) {
+        if !(together && self.uniform(value) && self.uniform(pointer)) {
+            self.vary(pointer);
+        }
     }
 
     fn iteration(

@@ -1,10 +1,20 @@
-//! clang compiles every kernel for every AMD target that must work, without a warning. One test a kernel and target.
+//! clang takes every kernel without a warning: compiled for every AMD target that must work, and read as OpenCL C in
+//! every lowering, also those that no driver at hand can run. One test a kernel and target, or lowering.
+
+mod support;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use roci_kernels::{KernelSpec, clc, kernels, opencl_c};
 use roci_testkit::tools::{self, Tool};
 
 const TARGETS: [&str; 6] = ["gfx1010", "gfx1013", "gfx1030", "gfx1100", "gfx1151", "gfx10-1-generic"];
+
+/// Reads OpenCL C as a driver with the usual extensions would. Names without a use speak of the WGSL source.
+#[rustfmt::skip]
+const READ: [&str; 12] = [
+    "-x", "cl", "-cl-std=CL2.0", "-target", "spir64-unknown-unknown", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+    "-Wno-unused-parameter", "-Wno-unused-variable", "-",
+];
 
 fn compile(clang: &Tool, kernel: &KernelSpec, target: &str) -> Result<(), Failed> {
     let options = clc::Options::amdgcn();
@@ -16,17 +26,28 @@ fn compile(clang: &Tool, kernel: &KernelSpec, target: &str) -> Result<(), Failed
     Ok(clang.accepts(&arguments, source.as_bytes())?)
 }
 
+fn read(clang: &Tool, kernel: &KernelSpec, options: &clc::Options) -> Result<(), Failed> {
+    Ok(clang.accepts(&READ, opencl_c(kernel, options)?.source.as_bytes())?)
+}
+
 fn main() {
     let arguments = Arguments::from_args();
     // Asked once, so that absence is reported once.
     let clang = roci_testkit::require("clang", tools::clang());
     let mut trials = Vec::new();
+    let mut add = |name: String, run: Box<dyn FnOnce(&Tool) -> Result<(), Failed> + Send>| {
+        let clang = clang.clone();
+        let absent = clang.is_none();
+        let trial = Trial::test(name, move || clang.map_or(Ok(()), |clang| run(&clang)));
+        trials.push(trial.with_ignored_flag(absent));
+    };
     for kernel in kernels() {
         for target in TARGETS {
-            let clang = clang.clone();
-            let absent = clang.is_none();
-            let run = move || clang.map_or(Ok(()), |clang| compile(&clang, kernel, target));
-            trials.push(Trial::test(format!("{}::{target}", kernel.name()), run).with_ignored_flag(absent));
+            add(format!("{}::{target}", kernel.name()), Box::new(move |clang| compile(clang, kernel, target)));
+        }
+        for lowering in support::opencl_lowerings() {
+            let name = format!("{}::opencl_{}", kernel.name(), lowering.name);
+            add(name, Box::new(move |clang| read(clang, kernel, &lowering.options)));
         }
     }
     libtest_mimic::run(&arguments, trials).exit();
