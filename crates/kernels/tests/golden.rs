@@ -17,21 +17,16 @@ fn generate() -> BTreeMap<PathBuf, String> {
     for kernel in kernels() {
         let name = kernel.name();
         files.insert(format!("spirv/{name}.spvasm").into(), spirv_text(kernel));
-        files.insert(format!("amdgcn/{name}.cl").into(), c_text(kernel, &clc::Options::amdgcn()));
-        let full = |lowering: &support::Lowering| lowering.name == "full";
-        let lowerings = support::opencl_lowerings();
-        let plain = lowerings.iter().find(|one| full(one)).map(|one| c_text(kernel, &one.options)).unwrap_or_default();
-        // The sizes of emulated sub-groups differ in one number; one file stands for them.
-        for lowering in lowerings.iter().filter(|one| ["no_f16", "no_subgroups", "lowered"].contains(&one.name)) {
-            let text = c_text(kernel, &lowering.options);
-            let first = files.iter().all(|(path, known): (&PathBuf, &String)| {
-                !path.starts_with("opencl") || !path.to_string_lossy().contains(&format!("/{name}.")) || *known != text
-            });
-            if text != plain && first {
-                files.insert(format!("opencl/{name}.{}.cl", lowering.name).into(), text);
-            }
+        files.insert(format!("amdgcn/{name}.cl").into(), amdgcn_text(kernel));
+        for (lowering, output) in support::distinct_lowerings(kernel) {
+            let path = match lowering.name {
+                "full" => format!("opencl/{name}.cl"),
+                // The sizes of emulated sub-groups differ in one number; one file stands for them.
+                sized if sized.starts_with("lowered_") => continue,
+                other => format!("opencl/{name}.{other}.cl"),
+            };
+            files.insert(path.into(), output.source);
         }
-        files.insert(format!("opencl/{name}.cl").into(), plain);
     }
     files
 }
@@ -42,8 +37,8 @@ fn spirv_text(kernel: &KernelSpec) -> String {
     format!("{}\n", module.disassemble().trim_end())
 }
 
-fn c_text(kernel: &KernelSpec, options: &clc::Options) -> String {
-    opencl_c(kernel, options).unwrap_or_else(|error| panic!("{}: {error}", kernel.name())).source
+fn amdgcn_text(kernel: &KernelSpec) -> String {
+    opencl_c(kernel, &clc::Options::amdgcn()).unwrap_or_else(|error| panic!("{}: {error}", kernel.name())).source
 }
 
 /// The files that are checked in, by their path under `root`.

@@ -4,17 +4,16 @@
 mod support;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use roci_kernels::clc::{Argument, EntryInfo, Options, Subgroups};
-use roci_kernels::{KernelSpec, kernels, opencl_c};
+use roci_kernels::clc::{Argument, EntryInfo, Output};
+use roci_kernels::{KernelSpec, kernels};
 use roci_testkit::opencl::{Arg, Program, Runner};
 use support::cases::{self, Case, Element};
-use support::{Lowering, native};
+use support::native;
 
-/// Whether the device has what the lowering leaves to it.
-fn is_supported(runner: &Runner, lowering: &Lowering) -> bool {
-    let needs_subgroups = matches!(lowering.options.subgroups, Subgroups::Native { .. });
-    (!lowering.options.fp16 || runner.has_extension("cl_khr_fp16"))
-        && (!needs_subgroups || runner.has_extension("cl_khr_subgroups"))
+/// Whether the device has every extension that the source asks for.
+fn is_supported(runner: &Runner, source: &str) -> bool {
+    let asked = source.lines().filter_map(|line| line.strip_prefix("#pragma OPENCL EXTENSION "));
+    asked.filter_map(|rest| rest.split_whitespace().next()).all(|extension| runner.has_extension(extension))
 }
 
 /// The buffers of `case` as the OpenCL kernel leaves them.
@@ -61,8 +60,7 @@ fn check(program: &Program, entry: &EntryInfo, kernel: &KernelSpec, case: &Case)
     Ok(case.tolerance.compare(&case.numbers(&got[output]), &case.numbers(&want[output]))?)
 }
 
-fn check_all(runner: &Runner, kernel: &KernelSpec, lowering: &Lowering) -> Result<(), Failed> {
-    let output = opencl_c(kernel, &lowering.options)?;
+fn check_all(runner: &Runner, kernel: &KernelSpec, output: &Output) -> Result<(), Failed> {
     let program = runner.compile(&output.source, "-cl-std=CL1.2 -Werror")?;
     let entry = output.entry_points.first().ok_or("no entry point was written")?;
     let cases = cases::of(kernel.name());
@@ -86,21 +84,12 @@ fn main() {
     let runner = roci_testkit::require("pocl", Runner::pocl());
     let mut trials = Vec::new();
     for kernel in kernels() {
-        // A kernel without f16 or sub-groups reads the same in several lowerings, and is tried once.
-        let mut sources = Vec::new();
-        let portable = opencl_c(kernel, &Options::opencl()).map(|output| output.source).ok();
-        for lowering in support::opencl_lowerings() {
-            let source = opencl_c(kernel, &lowering.options).map(|output| output.source).ok();
-            if source.is_some() && sources.contains(&source) {
-                continue;
-            }
+        for (lowering, output) in support::distinct_lowerings(kernel) {
             // What PoCL lacks cannot run natively there; the lowerings run instead, and the rest is listed as ignored.
-            let supported = |runner| is_supported(runner, &lowering) || source == portable;
-            let ignored = !runner.as_ref().is_some_and(supported);
-            sources.push(source);
+            let ignored = !runner.as_ref().is_some_and(|runner| is_supported(runner, &output.source));
             let name = format!("{}::{}", kernel.name(), lowering.name);
             let runner = runner.clone();
-            let run = move || runner.map_or(Ok(()), |runner| check_all(&runner, kernel, &lowering));
+            let run = move || runner.map_or(Ok(()), |runner| check_all(&runner, kernel, &output));
             trials.push(Trial::test(name, run).with_ignored_flag(ignored));
         }
     }

@@ -5,6 +5,10 @@ typedef struct {
     uint count;
 } Params;
 
+ROCI_FN float roci_inverse_sqrt(float a) {
+    return 1.0f / __builtin_sqrtf(a);
+}
+
 ROCI_FN float apply(float v) {
     return roci_inverse_sqrt(v);
 }

@@ -8,6 +8,20 @@ typedef struct {
 ROCI_FN float roci_sign_f32(float a) {
     return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a;
 }
+ROCI_FN float roci_copy_sign(float a, float sign) {
+    return as_float((as_uint(a) & 0x7fffffffu) | (as_uint(sign) & 0x80000000u));
+}
+ROCI_FN float roci_tanh(float a) {
+    const float x = __builtin_fabsf(a);
+    const float z = a * a;
+    float p = __builtin_fmaf(z, -5.70498872745e-3f, 2.06390887954e-2f);
+    p = __builtin_fmaf(z, p, -5.37397155531e-2f);
+    p = __builtin_fmaf(z, p, 1.33314422036e-1f);
+    p = __builtin_fmaf(z, p, -3.33332819422e-1f);
+    const float near = __builtin_fmaf(z * a, p, a);
+    const float far = 1.0f - 2.0f / (__builtin_elementwise_exp(2.0f * x) + 1.0f);
+    return x < 0.625f ? near : roci_copy_sign(far, a);
+}
 
 ROCI_FN float apply(float v) {
     return (__builtin_elementwise_abs(v) > 10.0f) ? roci_sign_f32(v) : roci_tanh(v);

@@ -5,7 +5,8 @@
 pub(crate) mod cases;
 pub(crate) mod native;
 
-use roci_kernels::clc::{Options, Subgroups};
+use roci_kernels::clc::{Options, Output, Subgroups};
+use roci_kernels::{KernelSpec, opencl_c};
 
 /// A named set of capabilities for OpenCL drivers.
 pub(crate) struct Lowering {
@@ -28,4 +29,17 @@ pub(crate) fn opencl_lowerings() -> Vec<Lowering> {
         make("lowered_8", false, Subgroups::Emulated { size: 8 }),
         make("lowered_1", false, Subgroups::Emulated { size: 1 }),
     ]
+}
+
+/// The lowerings in which a kernel reads differently, each with its source: one without f16 and sub-groups has one.
+pub(crate) fn distinct_lowerings(kernel: &KernelSpec) -> Vec<(Lowering, Output)> {
+    let mut distinct: Vec<(Lowering, Output)> = Vec::new();
+    for lowering in opencl_lowerings() {
+        let name = kernel.name();
+        let output = opencl_c(kernel, &lowering.options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        if distinct.iter().all(|(_, known)| known.source != output.source) {
+            distinct.push((lowering, output));
+        }
+    }
+    distinct
 }
