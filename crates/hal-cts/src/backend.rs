@@ -1,0 +1,90 @@
+//! What a driver registers.
+
+use std::fmt;
+use std::time::Duration;
+
+use roci_hal::{Device, Error};
+
+/// How long anything that should happen may take, unless a backend says otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Something that not every backend can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// Runs kernels.
+    Dispatch,
+    /// Survives a kernel that never ends: the device is lost, the process and other devices go on. Leave it out where a
+    /// hung kernel can take the machine down.
+    Hang,
+    /// Notices a kernel that leaves its bindings.
+    Bounds,
+}
+
+type Open = dyn Fn(Option<Duration>) -> Result<Device, Error> + Send + Sync;
+
+/// A driver as the suite sees it.
+pub struct Backend {
+    pub(crate) name: String,
+    pub(crate) open: Box<Open>,
+    pub(crate) tags: Vec<Tag>,
+    pub(crate) unsupported: Vec<(&'static str, &'static str)>,
+    pub(crate) expected_failures: Vec<(&'static str, &'static str)>,
+    pub(crate) patience: Duration,
+}
+
+impl Backend {
+    /// A backend without tags, and the factory that opens a fresh logical device with a limit for one command
+    /// (`None`: the default).
+    pub fn new(
+        name: impl Into<String>,
+        open: impl Fn(Option<Duration>) -> Result<Device, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            open: Box::new(open),
+            tags: Vec::new(),
+            unsupported: Vec::new(),
+            expected_failures: Vec::new(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// What it can do.
+    #[must_use]
+    pub fn tags(mut self, tags: &[Tag]) -> Self {
+        self.tags.extend_from_slice(tags);
+        self
+    }
+
+    /// Cases (`group/name`) that it can never pass, each with the reason; they are not run.
+    #[must_use]
+    pub fn unsupported(mut self, list: &[(&'static str, &'static str)]) -> Self {
+        self.unsupported.extend_from_slice(list);
+        self
+    }
+
+    /// Cases (`group/name`) that it does not pass yet, each with what the fix needs; a pass is a failure.
+    #[must_use]
+    pub fn expected_failures(mut self, list: &[(&'static str, &'static str)]) -> Self {
+        self.expected_failures.extend_from_slice(list);
+        self
+    }
+
+    /// How long anything that should happen may take: longer for slow devices, 10 s otherwise.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").field("name", &self.name).field("tags", &self.tags).finish_non_exhaustive()
+    }
+}

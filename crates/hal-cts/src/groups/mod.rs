@@ -1,0 +1,80 @@
+//! The cases, one file a group.
+
+mod allocation;
+mod bad_input;
+mod barriers;
+mod dispatch;
+mod faults;
+mod labels;
+mod mapping;
+mod replay;
+mod semaphores;
+mod spinner;
+mod stream_memory;
+mod stress;
+mod transfers;
+mod two_devices;
+
+use std::sync::LazyLock;
+
+use crate::case::Case;
+use crate::kernels::LINE;
+
+pub(crate) use stress::workload;
+
+/// Every case, group by group.
+pub fn cases() -> &'static [Case] {
+    static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+        [
+            allocation::CASES,
+            mapping::CASES,
+            transfers::CASES,
+            dispatch::CASES,
+            barriers::CASES,
+            replay::CASES,
+            semaphores::CASES,
+            stream_memory::CASES,
+            labels::CASES,
+            two_devices::CASES,
+            stress::CASES,
+            faults::CASES,
+            bad_input::CASES,
+        ]
+        .concat()
+    });
+    &CASES
+}
+
+/// The grid of a kernel that works on a line of words.
+fn line(count: usize) -> [u32; 3] {
+    [(count as u32).div_ceil(LINE), 1, 1]
+}
+
+/// The constants block of such a kernel.
+fn params(count: usize, value: u32) -> Vec<u8> {
+    bytemuck::cast_slice(&[count as u32, value]).to_vec()
+}
+
+/// The patterns of bytes that a fill leaves.
+fn filled(pattern: u32, bytes: usize) -> Vec<u8> {
+    pattern.to_ne_bytes().into_iter().cycle().take(bytes).collect()
+}
+
+/// What `accumulate` does to a word.
+fn accumulated(word: u32, value: u32) -> u32 {
+    word.wrapping_mul(3).wrapping_add(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_cases_have_one_name() {
+        let mut paths: Vec<_> = cases().iter().map(Case::path).collect();
+        let count = paths.len();
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), count);
+    }
+}

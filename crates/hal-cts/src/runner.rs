@@ -1,0 +1,210 @@
+//! Runs cases: each on its own thread under its own deadline, judged by the backend's two lists.
+
+use std::any::Any;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use crate::backend::Backend;
+use crate::case::{Case, CaseResult, Failure, Verdict};
+use crate::child;
+use crate::context::Context;
+use crate::groups::cases;
+
+/// A case may take this many times the patience for one event; the slowest (stress) stay far below it.
+const EVENTS: u32 = 6;
+
+/// The whole of a driver's test binary.
+pub fn main(backends: Vec<Backend>) -> ExitCode {
+    run_trials(backends, |backends| trials(backends))
+}
+
+/// As [`main`] for a binary with tests of its own beside the suite's.
+pub fn run_trials(backends: Vec<Backend>, list: impl FnOnce(&[Arc<Backend>]) -> Vec<Trial>) -> ExitCode {
+    let backends: Vec<_> = backends.into_iter().map(Arc::new).collect();
+    if let Some(name) = child::wanted() {
+        return child::run(&backends, &name);
+    }
+    libtest_mimic::run(&Arguments::from_args(), list(&backends)).exit_code()
+}
+
+/// Every case on every backend, named `backend/group/case`, and a check of each backend's lists.
+pub fn trials(backends: &[Arc<Backend>]) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for backend in backends {
+        let lists = stale_entries(backend);
+        trials.push(Trial::test(format!("{}/lists_name_cases", backend.name), move || lists.map_err(Failed::from)));
+        for case in cases() {
+            let backend = Arc::clone(backend);
+            let name = format!("{}/{}", backend.name, case.path());
+            trials.push(Trial::ignorable_test(name, move || match judge(&backend, case) {
+                Verdict::Passed => Ok(Completion::Completed),
+                Verdict::Skipped(reason) => Ok(Completion::ignored_with(reason)),
+                Verdict::Failed(reason) => Err(reason.into()),
+            }));
+        }
+    }
+    trials
+}
+
+/// Runs one case by itself, whatever the lists say.
+pub fn run_case(backend: &Arc<Backend>, case: &Case) -> Verdict {
+    match limited(backend, case) {
+        Ok(()) => Verdict::Passed,
+        Err(Failure::Unavailable(reason)) if roci_testkit::is_required(&backend.name) => {
+            Verdict::Failed(format!("ROCI_REQUIRE names `{}`, but: {reason}", backend.name))
+        }
+        Err(Failure::Unavailable(reason)) => Verdict::Skipped(reason),
+        Err(failure) => Verdict::Failed(failure.to_string()),
+    }
+}
+
+/// What the backend's tags and lists make of a case.
+fn judge(backend: &Arc<Backend>, case: &Case) -> Verdict {
+    let path = case.path();
+    let listed = |list: &[(&'static str, &'static str)]| {
+        list.iter().find(|(name, _)| *name == path).map(|(_, reason)| (*reason).to_owned())
+    };
+    if let Some(reason) = listed(&backend.unsupported) {
+        return Verdict::Skipped(format!("unsupported: {reason}"));
+    }
+    if let Some(tag) = case.needs.iter().find(|tag| !backend.tags.contains(tag)) {
+        return Verdict::Skipped(format!("needs {tag:?}"));
+    }
+    match (run_case(backend, case), listed(&backend.expected_failures)) {
+        (Verdict::Passed, Some(_)) => {
+            Verdict::Failed("listed as an expected failure, but it passes: take it off the list".into())
+        }
+        (Verdict::Failed(how), Some(fix)) => Verdict::Skipped(format!("fails as expected ({fix}): {how}")),
+        (verdict, _) => verdict,
+    }
+}
+
+/// Entries of the lists that name no case, or stand in both.
+fn stale_entries(backend: &Backend) -> Result<(), String> {
+    let names: Vec<_> = backend.unsupported.iter().chain(&backend.expected_failures).map(|(name, _)| *name).collect();
+    for (index, name) in names.iter().enumerate() {
+        if !cases().iter().any(|case| case.path() == *name) {
+            return Err(format!("there is no case `{name}`"));
+        }
+        if names[..index].contains(name) {
+            return Err(format!("`{name}` is listed twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs the case on its own thread, which is left behind if it does not answer in time.
+fn limited(backend: &Arc<Backend>, case: &Case) -> CaseResult {
+    let (answer, answered) = mpsc::channel();
+    let context = Context::new(backend);
+    let run = case.run;
+    let thread = std::thread::Builder::new().name(case.path()).spawn(move || {
+        let result = run(&context);
+        // Nobody listens any more once the deadline has passed.
+        let _ = answer.send(result);
+    });
+    let thread = thread.map_err(|error| Failure::Wrong(format!("cannot start a thread for the case: {error}")))?;
+    let limit: Duration = backend.patience * EVENTS;
+    match answered.recv_timeout(limit) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            Err(Failure::Wrong(format!("the case hangs: no answer within {:.1} s", limit.as_secs_f64())))
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            let panic = thread.join().err().map_or_else(|| "without a word".into(), |panic| panic_text(&*panic));
+            Err(Failure::Wrong(format!("the case panicked: {panic}")))
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "with no message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Tag;
+    use roci_hal::null::NullDriver;
+    use roci_hal::{Error, Registry};
+
+    fn null() -> Backend {
+        let open = |timeout| Registry::new().with(NullDriver::new(1)).open(&"null".parse()?, timeout);
+        Backend::new("null", open).patience(Duration::from_millis(20))
+    }
+
+    fn verdict(backend: Backend, run: fn(&Context) -> CaseResult) -> Verdict {
+        judge(&Arc::new(backend), &Case::new("group", "case", run))
+    }
+
+    fn fails(_: &Context) -> CaseResult {
+        Err(Failure::Wrong("seven is not eight".into()))
+    }
+
+    fn opens(context: &Context) -> CaseResult {
+        context.open().map(drop)
+    }
+
+    const LIST: &[(&str, &str)] = &[("group/case", "because")];
+
+    #[test]
+    fn a_case_passes_or_fails() {
+        assert_eq!(verdict(null(), opens), Verdict::Passed);
+        assert_eq!(verdict(null(), fails), Verdict::Failed("seven is not eight".into()));
+    }
+
+    #[test]
+    fn a_case_that_hangs_or_panics_is_one_failure() {
+        let hangs = verdict(null(), |_| {
+            std::thread::sleep(Duration::from_secs(3600));
+            Ok(())
+        });
+        assert_eq!(hangs, Verdict::Failed("the case hangs: no answer within 0.1 s".into()));
+        assert_eq!(verdict(null(), |_| panic!("boom")), Verdict::Failed("the case panicked: boom".into()));
+    }
+
+    #[test]
+    fn an_absent_device_skips_and_a_broken_one_fails() {
+        let absent = |_| {
+            Err(Error::Unavailable { what: "libfoo".into(), reason: "not found".into(), hint: "install it".into() })
+        };
+        assert_eq!(
+            verdict(Backend::new("absent", absent), opens),
+            Verdict::Skipped("libfoo is not available: not found".into())
+        );
+        let broken = |_| Err(Error::invalid("open", "broken"));
+        assert_eq!(
+            verdict(Backend::new("broken", broken), opens),
+            Verdict::Failed("unexpected error: open: broken".into())
+        );
+    }
+
+    #[test]
+    fn what_is_unsupported_is_not_run() {
+        let skipped = Verdict::Skipped("unsupported: because".into());
+        assert_eq!(verdict(null().unsupported(LIST), |_| panic!("it ran")), skipped);
+        let case = Case::needing("group", "case", &[Tag::Bounds], |_| panic!("it ran"));
+        assert_eq!(judge(&Arc::new(null()), &case), Verdict::Skipped("needs Bounds".into()));
+    }
+
+    #[test]
+    fn an_expected_failure_must_fail() {
+        let skipped = Verdict::Skipped("fails as expected (because): seven is not eight".into());
+        assert_eq!(verdict(null().expected_failures(LIST), fails), skipped);
+        assert!(
+            matches!(verdict(null().expected_failures(LIST), opens), Verdict::Failed(why) if why.contains("it passes"))
+        );
+    }
+
+    #[test]
+    fn entries_that_name_no_case_are_found() {
+        assert_eq!(stale_entries(&null()), Ok(()));
+        assert_eq!(stale_entries(&null().unsupported(LIST)), Err("there is no case `group/case`".into()));
+        let real: &[_] = &[("fill/whole_buffers", "a"), ("fill/whole_buffers", "b")];
+        assert_eq!(stale_entries(&null().unsupported(real)), Err("`fill/whole_buffers` is listed twice".into()));
+    }
+}

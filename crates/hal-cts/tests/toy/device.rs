@@ -1,0 +1,144 @@
+//! The toy device: one thread a queue.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use roci_hal::command::Recording;
+use roci_hal::driver::{Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend};
+use roci_hal::error::Loss;
+use roci_hal::native::NativeEntry;
+use roci_hal::{
+    BufferDesc, Capabilities, Code, CodeFormat, DeviceInfo, DeviceKind, Error, ExecutableSource, MemoryType,
+    PhysicalInfo, QueueInfo,
+};
+
+use super::Flaw;
+use super::execute::execute;
+use super::memory::Memory;
+
+const QUEUES: usize = 2;
+/// How late the reordering toy executes, long enough for a successor to overtake.
+const LATE: Duration = Duration::from_millis(3);
+
+pub(super) struct Toy {
+    info: DeviceInfo,
+    flaw: Option<Flaw>,
+    queues: Vec<Mutex<Sender<Batch>>>,
+}
+
+pub(super) struct Loaded(pub(super) Vec<NativeEntry>);
+
+struct Prepared(Arc<Recording>);
+
+impl ExecutableBackend for Loaded {}
+
+impl CommandsBackend for Prepared {}
+
+impl Toy {
+    pub(super) fn new(flaw: Option<Flaw>) -> Result<Self, Error> {
+        let batches = Arc::new(AtomicUsize::new(0));
+        let mut queues = Vec::new();
+        for _ in 0..QUEUES {
+            let (sender, receiver) = channel();
+            let batches = Arc::clone(&batches);
+            let work = move || serve(&receiver, flaw, &batches);
+            std::thread::Builder::new()
+                .name("toy".into())
+                .spawn(work)
+                .map_err(|error| Error::invalid("toy", error.to_string()))?;
+            queues.push(Mutex::new(sender));
+        }
+        Ok(Self { info: info()?, flaw, queues })
+    }
+}
+
+fn info() -> Result<DeviceInfo, Error> {
+    let physical = PhysicalInfo {
+        name: "Toy".into(),
+        kind: DeviceKind::Cpu,
+        target: None,
+        uuid: None,
+        pci: None,
+        memory: 1 << 30,
+        compute_units: 1,
+        capabilities: Capabilities { max_grid: [65_535; 3], ..Capabilities::default() },
+    };
+    Ok(DeviceInfo {
+        uri: "toy".parse()?,
+        physical: vec![physical],
+        queues: vec![QueueInfo { physical: 0 }; QUEUES],
+        memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
+        max_allocation: 256 << 20,
+        binding_alignment: 32,
+        max_bindings: 8,
+        max_constants: 64,
+        formats: vec![CodeFormat::Native],
+    })
+}
+
+impl DeviceBackend for Toy {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        let none = || Error::OutOfMemory { device: "toy".into(), requested: desc.size, limit: None };
+        Ok(Arc::new(Memory::new(desc, self.flaw == Some(Flaw::StaleMemory)).ok_or_else(none)?))
+    }
+
+    fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
+        match &source.code {
+            Code::Native(entries) => Ok(Arc::new(Loaded(entries.clone()))),
+            other => Err(Error::invalid("load", format!("{:?} code", other.format()))),
+        }
+    }
+
+    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
+        Ok(Arc::new(Prepared(Arc::clone(recording))))
+    }
+
+    fn submit(&self, queue: usize, batch: Batch) -> Result<(), Error> {
+        let sender = self.queues[queue].lock().map_err(|_| Error::invalid("submit", "a queue is poisoned"))?;
+        sender.send(batch).map_err(|_| Error::invalid("submit", "the queue's thread has ended"))
+    }
+
+    fn abandon(&self, _loss: &Loss) {}
+}
+
+/// Serves a queue until its device is gone.
+fn serve(batches: &Receiver<Batch>, flaw: Option<Flaw>, count: &AtomicUsize) {
+    while let Ok(Batch { commands, slots, completion }) = batches.recv() {
+        let prepared: &dyn Any = commands.as_ref();
+        let Some(Prepared(recording)) = prepared.downcast_ref() else {
+            completion.finish(Err(BatchFault::Device("commands of another driver".into())));
+            continue;
+        };
+        let commands = &recording.commands;
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        match flaw {
+            Some(Flaw::Reorders) => {
+                completion.finish(Ok(()));
+                // Only every second one is late, or all would be late alike.
+                if number.is_multiple_of(2) {
+                    std::thread::sleep(LATE);
+                }
+                let _ = execute(commands, 0..commands.len(), &slots, None);
+            }
+            Some(Flaw::DropsBarriers) => {
+                let result = execute(commands, (0..commands.len()).rev(), &slots, Some(&completion));
+                completion.finish(result);
+            }
+            Some(Flaw::LosesSignals) if number % 5 == 4 => {
+                let _ = execute(commands, 0..commands.len(), &slots, Some(&completion));
+                std::mem::forget(completion);
+            }
+            _ => {
+                let result = execute(commands, 0..commands.len(), &slots, Some(&completion));
+                completion.finish(result);
+            }
+        }
+    }
+}

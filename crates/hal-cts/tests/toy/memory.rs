@@ -1,0 +1,83 @@
+//! Toy memory: the device's block and, where the host may look, a second one that only flushing and invalidating connects.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use roci_hal::driver::{BoundRange, BufferBackend};
+use roci_hal::host_memory::HostMemory;
+use roci_hal::native::NativeBinding;
+use roci_hal::{BufferDesc, Error};
+
+pub(super) struct Memory {
+    device: HostMemory,
+    host: Option<HostMemory>,
+    /// The flaw: whether the host's block is brought up to date only once.
+    stale: bool,
+    invalidated: AtomicBool,
+}
+
+impl Memory {
+    pub(super) fn new(desc: &BufferDesc, stale: bool) -> Option<Self> {
+        let host = if desc.memory.host_visible() { Some(HostMemory::new(desc.size)?) } else { None };
+        Some(Self { device: HostMemory::new(desc.size)?, host, stale, invalidated: AtomicBool::new(false) })
+    }
+
+    /// The same bytes of both blocks; `None` where there is no second one.
+    fn both(&self, offset: u64) -> Option<(NonNull<u8>, NonNull<u8>)> {
+        let (device, host) = (self.device.host_pointer()?, self.host.as_ref()?.host_pointer()?);
+        // SAFETY: the HAL asks for ranges inside the buffer, and both blocks have its size.
+        let device = unsafe { device.add(offset as usize) };
+        // SAFETY: as above.
+        let host = unsafe { host.add(offset as usize) };
+        Some((device, host))
+    }
+}
+
+// SAFETY: the pointer is to `host`, which lives as long as this value and was zeroed when allocated.
+unsafe impl BufferBackend for Memory {
+    fn host_pointer(&self) -> Option<NonNull<u8>> {
+        self.host.as_ref()?.host_pointer()
+    }
+
+    fn invalidate(&self, offset: u64, length: u64) -> Result<(), Error> {
+        if self.invalidated.swap(true, Ordering::Relaxed) && self.stale {
+            return Ok(());
+        }
+        if let Some((device, host)) = self.both(offset) {
+            // SAFETY: `length` bytes are inside both blocks, which are two allocations.
+            unsafe { host.copy_from_nonoverlapping(device, length as usize) };
+        }
+        Ok(())
+    }
+
+    fn flush(&self, offset: u64, length: u64) -> Result<(), Error> {
+        if let Some((device, host)) = self.both(offset) {
+            // SAFETY: `length` bytes are inside both blocks, which are two allocations.
+            unsafe { device.copy_from_nonoverlapping(host, length as usize) };
+        }
+        Ok(())
+    }
+}
+
+/// A range as the device sees it; `None` for another driver's memory, which the HAL never lets through.
+pub(super) fn binding(range: &BoundRange) -> Option<NativeBinding> {
+    let start = range.buffer.downcast::<Memory>()?.device.host_pointer()?;
+    // SAFETY: the HAL has checked that the range lies inside the buffer.
+    let first = unsafe { start.add(range.offset as usize) };
+    Some(NativeBinding { pointer: first.as_ptr(), length: range.length as usize })
+}
+
+/// Writes bytes to the start of a range.
+pub(super) fn write(target: &BoundRange, data: &[u8]) {
+    let Some(target) = binding(target) else { return };
+    let length = data.len().min(target.length);
+    // SAFETY: both are at least `length` long, and `data` is no device memory.
+    unsafe { target.pointer.copy_from_nonoverlapping(data.as_ptr(), length) };
+}
+
+/// Copies between ranges of equal length.
+pub(super) fn copy(source: &BoundRange, target: &BoundRange) {
+    let (Some(source), Some(target)) = (binding(source), binding(target)) else { return };
+    // SAFETY: both ranges are that long; `copy_from` allows overlap.
+    unsafe { target.pointer.copy_from(source.pointer, source.length.min(target.length)) };
+}

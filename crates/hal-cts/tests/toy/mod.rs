@@ -1,0 +1,28 @@
+//! A toy driver: one thread a queue, host memory that is not coherent, native kernels. Correct, or flawed on purpose.
+
+mod device;
+mod execute;
+mod memory;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roci_hal::{Device, Error};
+
+/// What is wrong with a toy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Says that a batch has finished and executes it a little later.
+    Reorders,
+    /// Executes commands last first, as if there were no barriers.
+    DropsBarriers,
+    /// Forgets every fifth batch when it should be finished.
+    LosesSignals,
+    /// Shows the host what was there when it looked first.
+    StaleMemory,
+}
+
+/// Opens a fresh device.
+pub(crate) fn open(flaw: Option<Flaw>, timeout: Option<Duration>) -> Result<Device, Error> {
+    Ok(Device::new(Arc::new(device::Toy::new(flaw)?), timeout))
+}

@@ -1,0 +1,46 @@
+//! Proof that the suite can fail: a correct toy driver passes it, and each of four broken ones is caught by a named case.
+
+mod toy;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::{Failed, Trial};
+use roci_hal_cts::{Backend, Tag, Verdict, cases, run_case, run_trials, trials};
+use toy::Flaw;
+
+/// A flaw, the case that must catch it, and words of the reason, so that it is not caught by accident.
+const CAUGHT: &[(Flaw, &str, &str)] = &[
+    (Flaw::Reorders, "semaphores/a_successor_never_overtakes", "200 steps over all queues"),
+    (Flaw::Reorders, "semaphores/a_signal_means_that_the_work_is_done", "fill 1: element 0 is 0, wanted 1"),
+    (Flaw::DropsBarriers, "barriers/a_write_is_seen_behind_the_barrier", "of the chain, pattern 1: element 0"),
+    (Flaw::DropsBarriers, "barriers/a_chain_of_kernels_runs_in_order", "a hundred steps"),
+    (Flaw::LosesSignals, "semaphores/every_submission_signals", "was never signalled"),
+    (Flaw::StaleMemory, "mapping/the_host_sees_what_the_device_wrote", "element 0"),
+];
+
+fn main() -> ExitCode {
+    let toy = |flaw: Option<Flaw>, name: String| {
+        Backend::new(name, move |timeout| toy::open(flaw, timeout)).tags(&[Tag::Dispatch, Tag::Hang, Tag::Bounds])
+    };
+    run_trials(vec![toy(None, "toy".into())], |backends| {
+        let mut all = trials(backends);
+        for &(flaw, case, words) in CAUGHT {
+            let name = format!("{flaw:?} is caught by {case}");
+            // A short patience: what the flaw keeps from happening shall not be waited for.
+            let broken = Arc::new(toy(Some(flaw), name.clone()).patience(Duration::from_millis(500)));
+            all.push(Trial::test(name, move || is_caught(&broken, case, words)));
+        }
+        all
+    })
+}
+
+fn is_caught(broken: &Arc<Backend>, path: &str, words: &str) -> Result<(), Failed> {
+    let case = cases().iter().find(|case| case.path() == path).ok_or_else(|| format!("there is no case `{path}`"))?;
+    match run_case(broken, case) {
+        Verdict::Failed(reason) if reason.contains(words) => Ok(()),
+        Verdict::Failed(reason) => Err(format!("caught, but for another reason than `{words}`: {reason}").into()),
+        other => Err(format!("not caught: {other:?}").into()),
+    }
+}

@@ -1,0 +1,12 @@
+// Runs until somebody makes the flag non-zero: a kernel that never ends by itself.
+
+@group(0) @binding(0) var<storage, read_write> flag: array<atomic<u32>>;
+
+@compute @workgroup_size(1)
+fn spin() {
+    loop {
+        if atomicLoad(&flag[0]) != 0u {
+            break;
+        }
+    }
+}

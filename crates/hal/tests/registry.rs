@@ -1,0 +1,240 @@
+//! How a URI becomes a device: what each form resolves to, and what a wrong one says.
+
+use std::sync::Arc;
+
+use roci_hal::driver::{DeviceBackend, Driver, OpenRequest, Parameter};
+use roci_hal::null::NullDriver;
+use roci_hal::registry::Registry;
+use roci_hal::{Capabilities, Device, DeviceKind, Error, Hint, PhysicalInfo};
+
+/// Three devices: two that fit each other and one that fits neither.
+fn registry() -> Registry {
+    Registry::new().with(NullDriver::of(["gfx1010", "gfx1010", "gfx1030"]))
+}
+
+fn open(uri: &str) -> Result<Device, Error> {
+    registry().open(&uri.parse()?, None)
+}
+
+/// The canonical URI and, by queue, the device that executes it.
+fn opened(uri: &str) -> (String, Vec<usize>) {
+    let device = open(uri).unwrap();
+    let info = device.info();
+    (info.uri.to_string(), info.queues.iter().map(|queue| queue.physical).collect())
+}
+
+/// The message and the hint of a refusal.
+fn refusal(registry: &Registry, uri: &str) -> [String; 2] {
+    let result = uri.parse().map_err(Error::from).and_then(|uri| registry.open(&uri, None));
+    let Err(error) = result else { panic!("`{uri}` was opened") };
+    [error.to_string(), error.hint().unwrap_or_default()]
+}
+
+const ALL: &str = "devices are: null://GPU-0000000000000000, null://GPU-0000000000000001, null://GPU-0000000000000002";
+
+#[test]
+fn one_device_by_every_name() {
+    for uri in ["null:1", "null:/1", "null://1", "null://GPU-0000000000000001"] {
+        assert_eq!(opened(uri), ("null://GPU-0000000000000001".into(), vec![0, 0]), "{uri}");
+    }
+}
+
+#[test]
+fn several_devices_form_one_with_the_queues_of_all() {
+    let both = "null://GPU-0000000000000000,GPU-0000000000000001";
+    for uri in ["null://0,1", "null://*", both, "null://GPU-0000000000000000,1"] {
+        assert_eq!(opened(uri), (both.into(), vec![0, 0, 1, 1]), "{uri}");
+    }
+    assert_eq!(opened("null"), ("null".into(), vec![0, 0, 1, 1]));
+    let turned = "null://GPU-0000000000000001,GPU-0000000000000000";
+    assert_eq!(opened("null://1,0"), (turned.into(), vec![0, 0, 1, 1]));
+}
+
+#[test]
+fn memory_of_a_logical_device_serves_all_its_queues() {
+    use roci_hal::{BufferDesc, Submit};
+    let device = open("null://0,1").unwrap();
+    let buffer = device.allocate(BufferDesc::device(16)).unwrap();
+    let time = device.semaphore(0);
+    for (value, queue) in (0..4).enumerate() {
+        let mut recorder = device.record();
+        recorder.fill(&buffer, queue as u32).unwrap();
+        let commands = recorder.finish().unwrap();
+        let submit = Submit::new().wait(&time, value as u64).signal(&time, value as u64 + 1);
+        device.queue(queue).unwrap().submit(&commands, submit).unwrap();
+    }
+    assert_eq!(device.read(buffer.range(0, 4).unwrap()).unwrap(), 3u32.to_ne_bytes());
+}
+
+#[test]
+fn a_canonical_uri_opens_the_same_device_again() {
+    for uri in ["null", "null://0,1", "null:2"] {
+        let (canonical, _) = opened(uri);
+        assert_eq!(opened(&canonical).0, canonical);
+    }
+}
+
+#[test]
+fn wrong_devices_say_which_exist() {
+    let registry = registry();
+    for (uri, reason) in [
+        ("null://GPU-00000000000000ff", "there is no device `GPU-00000000000000ff`"),
+        ("null://pci/0000:03:00.0", "there is no device `pci/0000:03:00.0`"),
+        ("null://gfx1100", "there is no device `gfx1100`"),
+        ("null://3", "there is no device 3: the last one is 2"),
+        ("null://0,7", "there is no device 7: the last one is 2"),
+        ("null://0,GPU-0000000000000000", "`GPU-0000000000000000` names a device that is already in the list"),
+        ("null://0,2", "these devices cannot be one logical device: gfx1010 and gfx1030 do not run the same code"),
+    ] {
+        assert_eq!(refusal(&registry, uri), [format!("device `{uri}`: {reason}"), ALL.to_owned()]);
+    }
+}
+
+#[test]
+fn wrong_forms_say_what_to_write() {
+    let form = "write `driver`, `driver:0`, `driver://GPU-<uuid>` or `driver://0,1`";
+    for (uri, reason) in [
+        ("null://0,,1", "an item of the device list is empty"),
+        ("null://0,", "the device list ends with a comma"),
+        ("null://0,0", "`0` names a device that is already in the list"),
+        ("null://", "there is no device behind the colon"),
+        ("null://*,0", "`*` means all devices and cannot stand in a list"),
+        ("null://zero", "`zero` is not an ordinal, a `GPU-` UUID, a `pci/` address or a chip name"),
+        ("", "it must start with a driver's name (lower-case letters and digits)"),
+        ("null?", "`` is not a `key=value` parameter"),
+        ("null?a=1&a=2", "parameter `a` is given twice"),
+    ] {
+        assert_eq!(refusal(&registry(), uri), [format!("device `{uri}`: {reason}"), form.to_owned()]);
+    }
+}
+
+#[test]
+fn unknown_drivers_and_parameters_list_the_known_ones() {
+    let registry = registry().with(Described { scheme: "fake", devices: vec![info("Fake", DeviceKind::Cpu)] });
+    assert_eq!(
+        refusal(&registry, "cuda:0"),
+        ["device `cuda://0`: there is no driver `cuda`".to_owned(), "drivers are: null, fake, auto".to_owned()]
+    );
+    assert_eq!(
+        refusal(&registry, "null?threads=2"),
+        [
+            "device `null?threads=2`: the driver knows no parameter `threads`".to_owned(),
+            "the driver takes no parameters".to_owned()
+        ]
+    );
+    assert_eq!(
+        refusal(&registry, "fake?speed=2"),
+        [
+            "device `fake?speed=2`: the driver knows no parameter `speed`".to_owned(),
+            "parameters are: threads".to_owned()
+        ]
+    );
+}
+
+#[test]
+fn a_driver_without_devices_says_so() {
+    let registry = Registry::new().with(NullDriver::new(0));
+    let none = "the driver finds no device; `roci devices` shows why".to_owned();
+    assert_eq!(
+        refusal(&registry, "null:0"),
+        ["device `null://0`: there is no device 0: the driver has none".to_owned(), none]
+    );
+    for uri in ["null", "null://*"] {
+        assert_eq!(refusal(&registry, uri)[0], format!("device `{uri}` is not available: the driver finds no device"));
+    }
+}
+
+/// A driver that only describes devices.
+struct Described {
+    scheme: &'static str,
+    devices: Vec<PhysicalInfo>,
+}
+
+fn info(name: &str, kind: DeviceKind) -> PhysicalInfo {
+    PhysicalInfo {
+        name: name.into(),
+        kind,
+        target: None,
+        uuid: None,
+        pci: None,
+        memory: 0,
+        compute_units: 1,
+        capabilities: Capabilities::default(),
+    }
+}
+
+impl Driver for Described {
+    fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    fn summary(&self) -> &'static str {
+        "descriptions"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { key: "threads", help: "a number" }]
+    }
+
+    fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error> {
+        if self.devices.is_empty() {
+            let (what, reason, hint) = (self.scheme.to_owned(), "its library is absent".into(), String::new());
+            return Err(Error::Unavailable { what, reason, hint });
+        }
+        Ok(self.devices.clone())
+    }
+
+    fn open(&self, _request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
+        Err(Error::invalid("open", "there is nothing behind the description"))
+    }
+}
+
+fn described(scheme: &'static str, devices: &[(&str, DeviceKind)]) -> Described {
+    Described { scheme, devices: devices.iter().map(|(name, kind)| info(name, *kind)).collect() }
+}
+
+fn choice(registry: &Registry) -> (String, String) {
+    let choice = registry.choose(&"auto".parse().unwrap()).unwrap();
+    (choice.uri.to_string(), choice.reason)
+}
+
+#[test]
+fn auto_takes_the_first_real_device_and_says_why() {
+    let software = described("vulkan", &[("llvmpipe", DeviceKind::Software)]);
+    let cpu = || described("cpu", &[("Ryzen", DeviceKind::Cpu)]);
+    let registry = Registry::new().with(described("amdgpu", &[])).with(software).with(cpu()).with(NullDriver::new(1));
+    assert_eq!(
+        choice(&registry),
+        (
+            "cpu".into(),
+            "Ryzen (CPU); amdgpu: amdgpu is not available: its library is absent; vulkan: only software rasteriser; \
+             null: only null device"
+                .into()
+        )
+    );
+    let gpus = [("APU", DeviceKind::IntegratedGpu), ("RX 5700", DeviceKind::DiscreteGpu), ("V", DeviceKind::Emulated)];
+    let registry = Registry::new().with(described("vulkan", &gpus)).with(cpu());
+    assert_eq!(choice(&registry), ("vulkan://1".into(), "RX 5700 (GPU)".into()));
+}
+
+#[test]
+fn auto_prefers_any_gpu_to_a_cpu() {
+    let cpu = described("cpu", &[("Ryzen", DeviceKind::Cpu)]);
+    let registry = Registry::new().with(cpu).with(described("opencl", &[("APU", DeviceKind::IntegratedGpu)]));
+    assert_eq!(choice(&registry).0, "opencl");
+}
+
+#[test]
+fn auto_never_takes_what_is_not_real() {
+    let emulated = described("emu", &[("gfx1010", DeviceKind::Emulated)]);
+    let registry = Registry::new().with(emulated).with(NullDriver::new(2));
+    assert_eq!(
+        refusal(&registry, "auto"),
+        [
+            "a device for `auto` is not available: emu: only emulated GPU; null: only null device".to_owned(),
+            "name a device with `--device`; `roci devices` lists them".to_owned()
+        ]
+    );
+    assert_eq!(refusal(&Registry::new(), "auto")[0], "a device for `auto` is not available: no driver is built in");
+    assert!(refusal(&registry, "auto:0")[0].contains("anything behind `auto`"));
+}
