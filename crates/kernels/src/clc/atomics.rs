@@ -4,22 +4,31 @@ use naga::{AddressSpace, AtomicFunction, Expression, Handle, Scalar, ScalarKind,
 
 use super::error::Error;
 use super::functions::{Body, c_space};
-use super::types::{c_scalar, wgsl_scalar};
+use super::types::{Leaf, c_scalar, wgsl_scalar};
 
 impl Body<'_, '_> {
     pub(super) fn atomic_load(&mut self, scalar: Scalar, space: AddressSpace, place: &str) -> String {
         let pointer = pointer(scalar, space, place);
-        match self.writer.is_amdgcn() {
-            true => format!("__scoped_atomic_load_n({pointer}, {})", order(space)),
-            false => format!("(*{pointer})"),
+        match (self.writer.is_amdgcn(), scalar.kind) {
+            // clang loads and stores integers alone atomically.
+            (true, ScalarKind::Float) => {
+                let bits = pointer_to("uint", space, place);
+                format!("as_float(__scoped_atomic_load_n({bits}, {}))", order(space))
+            }
+            (true, _) => format!("__scoped_atomic_load_n({pointer}, {})", order(space)),
+            (false, _) => format!("(*{pointer})"),
         }
     }
 
     pub(super) fn atomic_store(&mut self, scalar: Scalar, space: AddressSpace, place: &str, value: &str) -> String {
         let pointer = pointer(scalar, space, place);
-        match self.writer.is_amdgcn() {
-            true => format!("__scoped_atomic_store_n({pointer}, {value}, {});", order(space)),
-            false => format!("*{pointer} = {value};"),
+        match (self.writer.is_amdgcn(), scalar.kind) {
+            (true, ScalarKind::Float) => {
+                let bits = pointer_to("uint", space, place);
+                format!("__scoped_atomic_store_n({bits}, as_uint({value}), {});", order(space))
+            }
+            (true, _) => format!("__scoped_atomic_store_n({pointer}, {value}, {});", order(space)),
+            (false, _) => format!("*{pointer} = {value};"),
         }
     }
 
@@ -33,13 +42,19 @@ impl Body<'_, '_> {
     ) -> Result<(), Error> {
         let place = self.place(at)?;
         let (inner, space) = self.pointee(at)?;
-        let Some(scalar) = inner.scalar() else { return Err(Error::Invalid("an atomic of no scalar".to_owned())) };
+        let Some(Leaf { scalar, .. }) = Leaf::of(&inner) else {
+            return Err(Error::Invalid("an atomic of no scalar".to_owned()));
+        };
         let operand = self.expression(value)?;
         let pointer = pointer(scalar, space, &place);
         if let AtomicFunction::Exchange { compare: Some(compare) } = fun {
             return self.compare_exchange(scalar, space, &pointer, compare, &operand, result);
         }
         let text = match (self.writer.is_amdgcn(), scalar.kind) {
+            (true, ScalarKind::Float) if matches!(fun, AtomicFunction::Exchange { .. }) => {
+                let bits = amdgcn(fun, &pointer_to("uint", space, &place), &format!("as_uint({operand})"), space);
+                format!("as_float({bits})")
+            }
             (true, _) => amdgcn(fun, &pointer, &operand, space),
             (false, ScalarKind::Float) => match fun {
                 AtomicFunction::Add => format!("roci_atomic_add_f32_{}({pointer}, {operand})", c_space(space)),
@@ -101,7 +116,11 @@ impl Body<'_, '_> {
 }
 
 fn pointer(scalar: Scalar, space: AddressSpace, place: &str) -> String {
-    format!("(volatile {} {} *)&{place}", c_space(space), c_scalar(scalar))
+    pointer_to(c_scalar(scalar), space, place)
+}
+
+fn pointer_to(c_type: &str, space: AddressSpace, place: &str) -> String {
+    format!("(volatile {} {c_type} *)&{place}", c_space(space))
 }
 
 /// Order and scope of clang's atomics.

@@ -33,7 +33,7 @@ impl<'a> Writer<'a> {
         let built_ins = body.kernel_arguments(size)?;
         body.declare_locals()?;
         body.block(&entry_point.function.body)?;
-        let code = body.out;
+        let code = body.finish();
 
         let mut text = format!("\nkernel __attribute__((reqd_work_group_size({}, {}, {})))\n", size[0], size[1], size[2]);
         let name = self.names[&NameKey::EntryPoint(index as u16)].clone();

@@ -63,6 +63,14 @@ impl<'w, 'a> Body<'w, 'a> {
         self.out.push('\n');
     }
 
+    /// The text, without the `return` that naga puts at every end.
+    pub(super) fn finish(self) -> String {
+        match self.out.strip_suffix("    return;\n") {
+            Some(shorter) => shorter.to_owned(),
+            None => self.out,
+        }
+    }
+
     pub(super) fn inner(&self, handle: Handle<Expression>) -> &'a TypeInner {
         self.info[handle].ty.inner_with(&self.writer.module.types)
     }
@@ -170,7 +178,7 @@ impl<'a> Writer<'a> {
         let mut body = Body::new(self, Owner::Function(handle), function, &self.info[handle]);
         body.declare_locals()?;
         body.block(&function.body)?;
-        Ok(format!("\nROCI_FN {result} {name}({parameters}) {{\n{}}}\n", body.out))
+        Ok(format!("\nROCI_FN {result} {name}({parameters}) {{\n{}}}\n", body.finish()))
     }
 
     /// How a global variable is handed to a function, and a binding to a kernel.

@@ -136,13 +136,7 @@ impl Writer<'_> {
     pub(super) fn packed_definitions(&self) -> String {
         let mut text = String::new();
         for scalar in &self.packed {
-            let _ = writeln!(
-                text,
-                "typedef struct {{ {scalar} x, y, z; }} roci_{scalar}3;\n\
-                 ROCI_FN {scalar}3 roci_load_{scalar}3(roci_{scalar}3 v) {{ return ({scalar}3)(v.x, v.y, v.z); }}\n\
-                 ROCI_FN roci_{scalar}3 roci_store_{scalar}3({scalar}3 v) {{ \
-                 return (roci_{scalar}3){{v.x, v.y, v.z}}; }}"
-            );
+            let _ = writeln!(text, "typedef struct {{ {scalar} x, y, z; }} roci_{scalar}3;");
         }
         for scalar in &self.padded {
             let _ = writeln!(text, "typedef struct {{ roci_{scalar}3 v; {scalar} pad; }} roci_{scalar}3_padded;");

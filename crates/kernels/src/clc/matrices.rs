@@ -78,30 +78,17 @@ impl Writer<'_> {
         parts.chunks(rows as usize).map(|chunk| (Some(leaf), self.compose_vector(leaf, chunk.to_vec()))).collect()
     }
 
-    /// A matrix that `name` makes of others column by column; `operator` stands before one or between two.
-    pub(super) fn matrix_by_column(
-        &mut self,
-        name: &str,
-        operator: &str,
-        columns: VectorSize,
-        rows: VectorSize,
-        scalar: Scalar,
-        arguments: &[String],
-    ) -> String {
-        let shape = Shape { columns, rows, scalar };
+    /// The sum or difference of two matrices.
+    fn matrix_by_column(&mut self, name: &str, operator: &str, shape: Shape, arguments: &[String]) -> String {
         let ty = self.shape_type(shape);
-        let results: Vec<String> = (0..columns as usize)
+        let results: Vec<String> = (0..shape.columns as usize)
             .map(|index| {
-                let a = self.column_of(shape, "a", index);
-                match arguments.len() {
-                    1 => format!("{operator}{a}"),
-                    _ => format!("{a} {operator} {}", self.column_of(shape, "b", index)),
-                }
+                let (a, b) = (self.column_of(shape, "a", index), self.column_of(shape, "b", index));
+                format!("{a} {operator} {b}")
             })
             .collect();
-        let parameters = if arguments.len() == 1 { format!("{ty} a") } else { format!("{ty} a, {ty} b") };
         let result = self.matrix_of(shape, &results);
-        self.matrix_function(&format!("{ty}_{name}"), &ty, &parameters, &result, arguments)
+        self.matrix_function(&format!("{ty}_{name}"), &ty, &format!("{ty} a, {ty} b"), &result, arguments)
     }
 
     /// Makes a function of one `return` and calls it.
@@ -261,9 +248,7 @@ impl Body<'_, '_> {
         };
         Ok(match (Shape::of(left), Shape::of(right), op) {
             (Some(a), Some(b), BinaryOperator::Multiply) => writer.matrix_times_matrix(a, b, &arguments),
-            (Some(a), Some(_), _) => {
-                writer.matrix_by_column(named, symbol(op), a.columns, a.rows, a.scalar, &arguments)
-            }
+            (Some(a), Some(_), _) => writer.matrix_by_column(named, symbol(op), a, &arguments),
             (Some(a), None, _) if matches!(right, TypeInner::Vector { .. }) => {
                 writer.matrix_times_vector(a, &arguments)
             }

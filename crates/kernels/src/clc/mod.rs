@@ -216,7 +216,8 @@ pub fn write(
 
 /// The arguments under which clang takes [`Dialect::AmdGcn`] source for `target` (`gfx1010`) without a warning.
 ///
-/// `-Wall -Wextra` stand, save the warnings on names without a use, which speak of the WGSL source.
+/// `-Wall -Wextra` stand, save the warnings on names without a use, which speak of the WGSL source, and on use before
+/// initialisation: private variables always start as zero, and clang takes work-group memory for a work-item's own.
 pub fn clang_arguments(target: &str, subgroups: Subgroups) -> Vec<String> {
     let mut arguments: Vec<String> = [
         "-x",
@@ -234,6 +235,8 @@ pub fn clang_arguments(target: &str, subgroups: Subgroups) -> Vec<String> {
         "-Wno-unused-but-set-variable",
         "-Wno-unused-but-set-parameter",
         "-Wno-unused-value",
+        "-Wno-uninitialized",
+        "-Wno-sometimes-uninitialized",
         // clang keeps each kernel's body as a second function, and warns of the work-group memory in it; nothing calls it.
         "-mllvm",
         "-amdgpu-internalize-symbols",

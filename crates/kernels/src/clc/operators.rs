@@ -9,10 +9,6 @@ use super::writer::{Parameter, Writer};
 
 impl Body<'_, '_> {
     pub(super) fn unary(&mut self, op: UnaryOperator, operand: Handle<Expression>) -> Result<String, Error> {
-        if let TypeInner::Matrix { columns, rows, scalar } = *self.inner(operand) {
-            let text = self.expression(operand)?;
-            return Ok(self.writer.matrix_by_column("negate", "-", columns, rows, scalar, &[text]));
-        }
         let leaf = self.leaf(operand)?;
         let text = self.expression(operand)?;
         Ok(match op {

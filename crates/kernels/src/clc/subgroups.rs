@@ -98,7 +98,7 @@ impl Body<'_, '_> {
         self.by_lane(name, argument, index, result, span)
     }
 
-    /// Calls `roci_subgroup_NAME_TYPE` on each component. f16 goes as f32, booleans as u32.
+    /// Calls `roci_subgroup_NAME_TYPE` on each component. f16 goes as f32, 16-bit integers as 32.
     fn by_lane(
         &mut self,
         name: &str,
@@ -114,7 +114,6 @@ impl Body<'_, '_> {
         let text = self.expression(argument)?;
         let moved = match own.scalar.kind {
             ScalarKind::Float => own.with(Scalar::F32),
-            ScalarKind::Bool => own.with(Scalar::U32),
             _ if own.scalar.width == 2 => own.with(Scalar { width: 4, ..own.scalar }),
             _ => own,
         };

@@ -2,6 +2,7 @@
 
 use naga::{ArraySize, Handle, Scalar, ScalarKind, Type, TypeInner, VectorSize};
 
+use super::statements::bare;
 use super::writer::Writer;
 
 /// A scalar or a vector: what fits a register.
@@ -18,10 +19,6 @@ impl Leaf {
             TypeInner::Vector { size, scalar } => Some(Leaf { scalar, size: Some(size) }),
             _ => None,
         }
-    }
-
-    pub(super) fn scalar(scalar: Scalar) -> Leaf {
-        Leaf { scalar, size: None }
     }
 
     /// The same shape with another scalar.
@@ -158,7 +155,10 @@ impl<'a> Writer<'a> {
         if leaf.is_three() {
             let scalar = self.memory_scalar(leaf);
             self.packed.insert(scalar);
-            text = format!("roci_load_{scalar}3({text})");
+            let name = format!("roci_load_{scalar}3");
+            let body = format!("{{\n    return ({scalar}3)(v.x, v.y, v.z);\n}}\n");
+            self.generate(&name, format!("ROCI_FN {scalar}3 {name}(roci_{scalar}3 v) {body}"));
+            text = format!("{name}({})", bare(&text));
         }
         if leaf.scalar == Scalar::F16 && self.options.lowers_f16() { self.widen_f16(leaf, text) } else { text }
     }
@@ -172,7 +172,10 @@ impl<'a> Writer<'a> {
         if leaf.is_three() {
             let scalar = self.memory_scalar(leaf);
             self.packed.insert(scalar);
-            text = format!("roci_store_{scalar}3({text})");
+            let name = format!("roci_store_{scalar}3");
+            let body = format!("{{\n    return (roci_{scalar}3){{v.x, v.y, v.z}};\n}}\n");
+            self.generate(&name, format!("ROCI_FN roci_{scalar}3 {name}({scalar}3 v) {body}"));
+            text = format!("{name}({})", bare(&text));
         }
         text
     }

@@ -10,6 +10,7 @@ use naga::{Constant, FastHashMap, Handle, Module, Span, Type, VectorSize};
 use super::analysis::Uses;
 use super::error::{Error, line_of};
 use super::prelude::Prelude;
+use super::statements::bare;
 use super::types::{LANES, lane_suffix};
 use super::{Dialect, Options, Output, Subgroups, names};
 
@@ -168,6 +169,7 @@ impl<'a> Writer<'a> {
         parameters: &[Parameter],
         arguments: &[String],
     ) -> String {
+        let arguments: Vec<&str> = arguments.iter().map(|argument| bare(argument)).collect();
         let arguments = arguments.join(", ");
         let Some(lanes) = size else { return format!("{name}({arguments})") };
         let suffix = lane_suffix(size);

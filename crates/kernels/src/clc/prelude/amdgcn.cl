@@ -100,3 +100,11 @@ ROCI_FN $T roci_compare_exchange_$S_local(volatile local $T *p, $T expected, $T 
                                        __MEMORY_SCOPE_WRKGRP);
     return expected;
 }
+//: roci_lane
+ROCI_FN uint roci_lane(void) {
+#if ROCI_SUBGROUP_SIZE > 32
+    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+#else
+    return __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+#endif
+}

@@ -1,0 +1,237 @@
+Cooperative matrices on WMMA in wave32. Lane l holds row l of A, column l of B (both repeated in the upper half of the
+wave), and of C column l, the even rows in the lower half of the wave and the odd rows in the upper.
+
+//: roci_wmma_multiply_add_f32
+ROCI_FN float8 roci_wmma_multiply_add_f32(half16 a, half16 b, float8 c) {
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c);
+}
+//: roci_wmma_multiply_add_f16
+ROCI_FN half8 roci_wmma_multiply_add_f16(half16 a, half16 b, half8 c) {
+    half16 wide = (half16)(0);
+    wide.even = c;
+    return __builtin_amdgcn_wmma_f16_16x16x16_f16_w32(a, b, wide, false).even;
+}
+//: roci_wmma_load_a_f16_global_rows
+ROCI_FN half16 roci_wmma_load_a_f16_global_rows(global const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+//: roci_wmma_load_b_f16_global_rows
+ROCI_FN half16 roci_wmma_load_b_f16_global_rows(global const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[i * stride + lane];
+    }
+    return v;
+}
+//: roci_wmma_load_c_f32_global_rows
+ROCI_FN float8 roci_wmma_load_c_f32_global_rows(global const float *p, uint stride) {
+    const uint lane = roci_lane();
+    float8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f32_global_rows
+ROCI_FN void roci_wmma_store_c_f32_global_rows(global float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+//: roci_wmma_load_c_f16_global_rows
+ROCI_FN half8 roci_wmma_load_c_f16_global_rows(global const half *p, uint stride) {
+    const uint lane = roci_lane();
+    half8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f16_global_rows
+ROCI_FN void roci_wmma_store_c_f16_global_rows(global half *p, uint stride, half8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+//: roci_wmma_load_a_f16_global_columns
+ROCI_FN half16 roci_wmma_load_a_f16_global_columns(global const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[i * stride + lane];
+    }
+    return v;
+}
+//: roci_wmma_load_b_f16_global_columns
+ROCI_FN half16 roci_wmma_load_b_f16_global_columns(global const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+//: roci_wmma_load_c_f32_global_columns
+ROCI_FN float8 roci_wmma_load_c_f32_global_columns(global const float *p, uint stride) {
+    const uint lane = roci_lane();
+    float8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f32_global_columns
+ROCI_FN void roci_wmma_store_c_f32_global_columns(global float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
+    }
+}
+//: roci_wmma_load_c_f16_global_columns
+ROCI_FN half8 roci_wmma_load_c_f16_global_columns(global const half *p, uint stride) {
+    const uint lane = roci_lane();
+    half8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f16_global_columns
+ROCI_FN void roci_wmma_store_c_f16_global_columns(global half *p, uint stride, half8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
+    }
+}
+//: roci_wmma_load_a_f16_local_rows
+ROCI_FN half16 roci_wmma_load_a_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+//: roci_wmma_load_b_f16_local_rows
+ROCI_FN half16 roci_wmma_load_b_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[i * stride + lane];
+    }
+    return v;
+}
+//: roci_wmma_load_c_f32_local_rows
+ROCI_FN float8 roci_wmma_load_c_f32_local_rows(local const float *p, uint stride) {
+    const uint lane = roci_lane();
+    float8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f32_local_rows
+ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+//: roci_wmma_load_c_f16_local_rows
+ROCI_FN half8 roci_wmma_load_c_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane();
+    half8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f16_local_rows
+ROCI_FN void roci_wmma_store_c_f16_local_rows(local half *p, uint stride, half8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+//: roci_wmma_load_a_f16_local_columns
+ROCI_FN half16 roci_wmma_load_a_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[i * stride + lane];
+    }
+    return v;
+}
+//: roci_wmma_load_b_f16_local_columns
+ROCI_FN half16 roci_wmma_load_b_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+//: roci_wmma_load_c_f32_local_columns
+ROCI_FN float8 roci_wmma_load_c_f32_local_columns(local const float *p, uint stride) {
+    const uint lane = roci_lane();
+    float8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f32_local_columns
+ROCI_FN void roci_wmma_store_c_f32_local_columns(local float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
+    }
+}
+//: roci_wmma_load_c_f16_local_columns
+ROCI_FN half8 roci_wmma_load_c_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane();
+    half8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
+    }
+    return v;
+}
+//: roci_wmma_store_c_f16_local_columns
+ROCI_FN void roci_wmma_store_c_f16_local_columns(local half *p, uint stride, half8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
+    }
+}

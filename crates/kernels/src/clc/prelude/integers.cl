@@ -59,13 +59,13 @@ ROCI_FN $T roci_insert_bits_$S($T a, $T b, uint offset, uint count) {
     return ($T)(((uint)a & ~mask) | (((uint)b << start) & mask));
 }
 //: roci_dot4_i8
-ROCI_FN int roci_dot4_i8(uint a, uint b) {
+ROCI_FN __attribute__((unused)) int roci_dot4_i8(uint a, uint b) {
     const char4 x = as_char4(a);
     const char4 y = as_char4(b);
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 //: roci_dot4_u8
-ROCI_FN uint roci_dot4_u8(uint a, uint b) {
+ROCI_FN __attribute__((unused)) uint roci_dot4_u8(uint a, uint b) {
     const uchar4 x = as_uchar4(a);
     const uchar4 y = as_uchar4(b);
     return (uint)x.x * y.x + (uint)x.y * y.y + (uint)x.z * y.z + (uint)x.w * y.w;

@@ -1,13 +1,5 @@
 Sub-groups as waves. The size is that of the wave: 32 on RDNA, 64 on gfx9.
 
-//: roci_lane
-ROCI_FN uint roci_lane(void) {
-#if ROCI_SUBGROUP_SIZE > 32
-    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
-#else
-    return __builtin_amdgcn_mbcnt_lo(~0u, 0u);
-#endif
-}
 //: roci_active
 // One bit for each work-item of the wave that is here.
 ROCI_FN ulong roci_active(void) {

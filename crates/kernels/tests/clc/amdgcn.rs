@@ -1,0 +1,138 @@
+//! clang as the judge of what PoCL cannot run.
+
+use libtest_mimic::{Failed, Trial};
+use roci_kernels::clc::{self, Matrix, Options, Subgroups};
+use roci_testkit::tools::Tool;
+
+use super::case::Case;
+
+pub(crate) const TARGETS: [&str; 6] = ["gfx1010", "gfx1013", "gfx1030", "gfx1100", "gfx1151", "gfx10-1-generic"];
+
+/// Compiles and links: a call of a library function that is not there shows at link time alone.
+pub(crate) fn links(clang: &Tool, source: &str, target: &str, subgroups: Subgroups) -> Result<(), Failed> {
+    let mut arguments = clc::clang_arguments(target, subgroups);
+    let file = tempfile::NamedTempFile::new()?;
+    let path = file.path().display().to_string();
+    arguments.extend(["-Werror", "-o", &path, "-"].map(str::to_owned));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    clang.accepts(&arguments, source.as_bytes()).map_err(|error| format!("{error}\n{source}").into())
+}
+
+/// Compiles for a generic OpenCL device that has every extension.
+pub(crate) fn accepts_opencl(clang: &Tool, source: &str) -> Result<(), Failed> {
+    let mut arguments = vec!["-x", "cl", "-cl-std=CL3.0", "-target", "spir64-unknown-unknown", "-Xclang", "-cl-ext=+all"];
+    arguments.extend(["-Xclang", "-finclude-default-header", "-fsyntax-only", "-Wall", "-Werror"]);
+    arguments.extend(["-Wno-unused-variable", "-Wno-unused-value", "-"]);
+    clang.accepts(&arguments, source.as_bytes()).map_err(|error| format!("{error}\n{source}").into())
+}
+
+/// The amdgcn dialect on an OpenCL device: clang's built-ins by the library's names, so that the code around them, and
+/// the prelude's function library, can be run where there is no such GPU.
+pub(crate) fn on_opencl(source: &str) -> String {
+    let mut text = String::new();
+    for axis in 0..3 {
+        let letter = ["x", "y", "z"][axis];
+        text += &format!(
+            "#define __builtin_amdgcn_workitem_id_{letter}() ((uint)get_local_id({axis}))\n\
+             #define __builtin_amdgcn_workgroup_id_{letter}() ((uint)get_group_id({axis}))\n\
+             #define __builtin_amdgcn_grid_size_{letter}() ((uint)get_global_size({axis}))\n"
+        );
+    }
+    for (element_wise, name) in [
+        ("abs", "fabs"),
+        ("minnum", "fmin"),
+        ("maxnum", "fmax"),
+        ("min", "min"),
+        ("max", "max"),
+        ("ceil", "ceil"),
+        ("floor", "floor"),
+        ("roundeven", "rint"),
+        ("trunc", "trunc"),
+        ("fma", "fma"),
+        ("sqrt", "sqrt"),
+        ("exp", "exp"),
+        ("exp2", "exp2"),
+        ("log", "log"),
+        ("log2", "log2"),
+    ] {
+        text += &format!("#define __builtin_elementwise_{element_wise} {name}\n");
+    }
+    for name in ["fmin", "fmax", "floor", "fma", "sqrt", "fabs", "ldexp", "fmod"] {
+        text += &format!("#define __builtin_{name}f {name}\n");
+    }
+    for (fetch, name) in [("add", "add"), ("sub", "sub"), ("and", "and"), ("or", "or"), ("xor", "xor")]
+        .into_iter()
+        .chain([("min", "min"), ("max", "max")])
+    {
+        text += &format!("#define __scoped_atomic_fetch_{fetch}(p, v, order, scope) atomic_{name}(p, v)\n");
+    }
+    text + REST + source
+}
+
+const REST: &str = "
+#define __builtin_roundevenf rint
+#define __builtin_convertvector(v, type) convert_##type(v)
+#define __builtin_amdgcn_fence(...) mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define __builtin_amdgcn_s_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define __scoped_atomic_load_n(p, order, scope) (*(p))
+#define __scoped_atomic_store_n(p, v, order, scope) (*(p) = (v))
+#define __scoped_atomic_exchange_n(p, v, order, scope) atomic_xchg(p, v)
+#define __scoped_atomic_compare_exchange_n(p, expected, v, weak, success, failure, scope) \\
+    (*(expected) = atomic_cmpxchg(p, *(expected), v))
+static float shim_mantissa(float a) { int e; return frexp(a, &e); }
+static int shim_exponent(float a) { int e; frexp(a, &e); return e; }
+#define __builtin_amdgcn_frexp_mantf shim_mantissa
+#define __builtin_amdgcn_frexp_expf shim_exponent
+";
+
+/// Whether [`on_opencl`] can stand in for what a program uses.
+pub(crate) fn runs_on_opencl(wgsl: &str) -> bool {
+    !["f16", "float", "F16", "atomic<f32>", "atomic<u64>"].iter().any(|word| wgsl.contains(word))
+}
+
+const COOPERATIVE: &str = "
+enable f16;
+enable wgpu_cooperative_matrix;
+@group(0) @binding(0) var<storage, read> a: array<f16>;
+@group(0) @binding(1) var<storage, read> b: array<f16>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@compute @workgroup_size(32)
+fn main() {
+    var sum = coopLoad<coop_mat16x16<f32, C>>(&c[0], 16u);
+    for (var k = 0u; k < 4u; k++) {
+        let x = coopLoadT<coop_mat16x16<f16, A>>(&a[k * 256u], 16u);
+        let y = coopLoad<coop_mat16x16<f16, B>>(&b[k * 256u], 16u);
+        sum = coopMultiplyAdd(x, y, sum);
+    }
+    coopStore(sum, &c[0], 16u);
+}";
+
+/// What only some targets have.
+pub(crate) fn trials(clang: Option<&Tool>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for target in ["gfx1100", "gfx1151"] {
+        let clang = clang.cloned();
+        let absent = clang.is_none();
+        let options = Options { matrix: Matrix::Wmma, ..Options::amdgcn() };
+        let run = move || {
+            clang.map_or(Ok(()), |clang| {
+                let source = Case::new("cooperative", COOPERATIVE).write(&options)?.source;
+                links(&clang, &source, target, options.subgroups)
+            })
+        };
+        trials.push(Trial::test(format!("cooperative_matrix::clang::{target}"), run).with_ignored_flag(absent));
+    }
+    for case in super::cases().into_iter().filter(|case| case.name.starts_with("subgroup")) {
+        let clang = clang.cloned();
+        let absent = clang.is_none();
+        let options = Options { subgroups: Subgroups::Native { size: 64 }, ..Options::amdgcn() };
+        let name = format!("{}::clang::gfx906-wave64", case.name);
+        let run = move || {
+            clang.map_or(Ok(()), |clang| {
+                links(&clang, &case.write(&options)?.source, "gfx906", options.subgroups)
+            })
+        };
+        trials.push(Trial::test(name, run).with_ignored_flag(absent));
+    }
+    trials
+}
