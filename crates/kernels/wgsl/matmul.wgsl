@@ -125,13 +125,16 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         workgroupBarrier();
         next_a = load_a(start_a, row, k + DEPTH + fast);
         next_b = load_b(start_b, k + DEPTH + slow, column);
-        for (var i = 0u; i < DEPTH; i += 1u) {
-            let av = a_tile[i * A_PITCH + slow];
-            let bv = b_tile[i * BLOCKS + fast];
-            sum0 += av.x * bv;
-            sum1 += av.y * bv;
-            sum2 += av.z * bv;
-            sum3 += av.w * bv;
+        // Two loops, since compilers unroll the short one and would leave sixteen rounds rolled.
+        for (var i = 0u; i < DEPTH; i += 4u) {
+            for (var j = 0u; j < 4u; j += 1u) {
+                let av = a_tile[(i + j) * A_PITCH + slow];
+                let bv = b_tile[(i + j) * BLOCKS + fast];
+                sum0 += av.x * bv;
+                sum1 += av.y * bv;
+                sum2 += av.z * bv;
+                sum3 += av.w * bv;
+            }
         }
         workgroupBarrier();
     }

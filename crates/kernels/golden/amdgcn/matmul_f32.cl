@@ -141,6 +141,7 @@ void matmul_f32_(global const float *a, global const float *b, global float *c, 
     float4 sum3_ = (float4)(0.0f);
     uint k = 0u;
     uint i = 0u;
+    uint j = 0u;
     const uint fast = lane % 16u;
     const uint slow = lane / 16u;
     const uint _e9 = params.batch_a;
@@ -178,36 +179,49 @@ void matmul_f32_(global const float *a, global const float *b, global float *c, 
                     break;
                 }
                 {
-                    const uint _e75 = i;
-                    const float4 av = a_tile.e[(_e75 * 17u) + slow];
-                    const uint _e82 = i;
-                    const float4 bv = b_tile.e[(_e82 * 16u) + fast];
-                    const float4 _e88 = sum0_;
-                    sum0_ = _e88 + (av.x * bv);
-                    const float4 _e92 = sum1_;
-                    sum1_ = _e92 + (av.y * bv);
-                    const float4 _e96 = sum2_;
-                    sum2_ = _e96 + (av.z * bv);
-                    const float4 _e100 = sum3_;
-                    sum3_ = _e100 + (av.w * bv);
+                    j = 0u;
+                    while (true) {
+                        const uint _e76 = j;
+                        if (!(_e76 < 4u)) {
+                            break;
+                        }
+                        {
+                            const uint _e80 = i;
+                            const uint _e81 = j;
+                            const float4 av = a_tile.e[((_e80 + _e81) * 17u) + slow];
+                            const uint _e89 = i;
+                            const uint _e90 = j;
+                            const float4 bv = b_tile.e[((_e89 + _e90) * 16u) + fast];
+                            const float4 _e97 = sum0_;
+                            sum0_ = _e97 + (av.x * bv);
+                            const float4 _e101 = sum1_;
+                            sum1_ = _e101 + (av.y * bv);
+                            const float4 _e105 = sum2_;
+                            sum2_ = _e105 + (av.z * bv);
+                            const float4 _e109 = sum3_;
+                            sum3_ = _e109 + (av.w * bv);
+                        }
+                        const uint _e113 = j;
+                        j = _e113 + 1u;
+                    }
                 }
-                const uint _e104 = i;
-                i = _e104 + 1u;
+                const uint _e116 = i;
+                i = _e116 + 4u;
             }
             roci_barrier_workgroup();
         }
-        const uint _e107 = k;
-        k = _e107 + 16u;
+        const uint _e119 = k;
+        k = _e119 + 16u;
     }
-    const uint _e113 = params.batch_c;
-    const uint start_c = group.z * _e113;
-    const float4 _e115 = sum0_;
-    store_c(start_c, row_3, column_3, _e115, &params, c);
-    const float4 _e118 = sum1_;
-    store_c(start_c, row_3 + 1u, column_3, _e118, &params, c);
-    const float4 _e121 = sum2_;
-    store_c(start_c, row_3 + 2u, column_3, _e121, &params, c);
-    const float4 _e124 = sum3_;
-    store_c(start_c, row_3 + 3u, column_3, _e124, &params, c);
+    const uint _e125 = params.batch_c;
+    const uint start_c = group.z * _e125;
+    const float4 _e127 = sum0_;
+    store_c(start_c, row_3, column_3, _e127, &params, c);
+    const float4 _e130 = sum1_;
+    store_c(start_c, row_3 + 1u, column_3, _e130, &params, c);
+    const float4 _e133 = sum2_;
+    store_c(start_c, row_3 + 2u, column_3, _e133, &params, c);
+    const float4 _e136 = sum3_;
+    store_c(start_c, row_3 + 3u, column_3, _e136, &params, c);
     return;
 }
