@@ -15,7 +15,8 @@ use crate::printer::Printer;
 
 /// Prints roci's page, or writes the pages of roci and of its verbs into a folder.
 pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let mut root = Cli::command();
+    // `help` has no page of its own.
+    let mut root = Cli::command().disable_help_subcommand(true);
     // Gives the verbs their full names (`roci-demo`) and the global options.
     root.build();
     let Some(folder) = folder else {
@@ -27,7 +28,7 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
         move |source| CliError::File { path, source }
     };
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
-    let verbs: Vec<_> = root.get_subcommands().filter(|verb| verb.get_name() != "help").cloned().collect();
+    let verbs: Vec<_> = root.get_subcommands().cloned().collect();
     for command in [root].into_iter().chain(verbs) {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let path = folder.join(format!("{name}.1"));
@@ -39,7 +40,7 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
 
 /// One page: what the parser knows, then exit status and environment, which it does not.
 fn page(command: clap::Command) -> io::Result<String> {
-    let has_verbs = command.get_subcommands().any(|verb| verb.get_name() != "help");
+    let has_verbs = command.has_subcommands();
     // Their text stands in sections of its own below.
     let command = if has_verbs { command.after_help("").after_long_help("") } else { command };
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();

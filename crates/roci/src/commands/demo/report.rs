@@ -105,7 +105,7 @@ impl Row {
                 format!("{GOOD}ok{GOOD:#} max error {largest_error:.1e}")
             }
             Outcome::Ran { verdict: Verdict::Wrong { wrong, count, index, got, want }, .. } => {
-                format!("{BAD}wrong{BAD:#} {wrong} of {count}, worst at {index}: got {got:e}, want {want:e}")
+                format!("{BAD}wrong{BAD:#} {wrong} of {count}, worst at {index}: got {got:.9e}, want {want:.9e}")
             }
             Outcome::Failed(error) => format!("{BAD}failed{BAD:#} {}", one_line(&error.to_string())),
             Outcome::NotRun(reason) => format!("{FAINT}not run{FAINT:#} {reason}"),
