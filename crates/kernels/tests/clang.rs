@@ -16,6 +16,9 @@ const READ: [&str; 12] = [
     "-Wno-unused-parameter", "-Wno-unused-variable", "-",
 ];
 
+/// What a test asks of clang.
+type Check = Box<dyn FnOnce(&Tool) -> Result<(), Failed> + Send>;
+
 fn compile(clang: &Tool, kernel: &KernelSpec, target: &str) -> Result<(), Failed> {
     let options = clc::Options::amdgcn();
     let source = opencl_c(kernel, &options)?.source;
@@ -31,7 +34,7 @@ fn main() {
     // Asked once, so that absence is reported once.
     let clang = roci_testkit::require("clang", tools::clang());
     let mut trials = Vec::new();
-    let mut add = |name: String, run: Box<dyn FnOnce(&Tool) -> Result<(), Failed> + Send>| {
+    let mut add = |name: String, run: Check| {
         let clang = clang.clone();
         let absent = clang.is_none();
         let trial = Trial::test(name, move || clang.map_or(Ok(()), |clang| run(&clang)));
