@@ -4,6 +4,10 @@
 pub(crate) const REQUIRE: &str = "ROCI_REQUIRE";
 /// Set to `1`, golden tests rewrite their files instead of comparing.
 pub(crate) const BLESS: &str = "ROCI_BLESS";
+/// For how many seconds tests of random inputs run; without it they run a few fixed ones.
+pub(crate) const RANDOM_SECONDS: &str = "ROCI_RANDOM_SECONDS";
+/// The first seed of tests of random inputs, a decimal number.
+pub(crate) const RANDOM_SEED: &str = "ROCI_RANDOM_SEED";
 /// Where programs are.
 pub(crate) const PATH: &str = "PATH";
 
@@ -15,4 +19,24 @@ pub(crate) fn read(name: &str) -> Option<String> {
 /// Whether golden files shall be rewritten (`ROCI_BLESS=1`) instead of compared.
 pub fn bless() -> bool {
     read(BLESS).is_some_and(|value| value == "1")
+}
+
+/// How long to test random inputs, and from which seed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RandomRun {
+    /// Seconds to go on for; `None` is a small fixed number of inputs.
+    pub seconds: Option<u64>,
+    /// The first seed.
+    pub seed: Option<u64>,
+}
+
+/// What `ROCI_RANDOM_SECONDS` and `ROCI_RANDOM_SEED` say.
+///
+/// # Panics
+/// If one of them is not a number: a run of another length than asked for would be a silent skip.
+pub fn random_run() -> RandomRun {
+    let number = |name: &str| {
+        read(name).map(|text| text.parse().unwrap_or_else(|_| panic!("{name}=`{text}` is not a whole number")))
+    };
+    RandomRun { seconds: number(RANDOM_SECONDS), seed: number(RANDOM_SEED) }
 }

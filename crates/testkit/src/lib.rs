@@ -10,6 +10,6 @@ pub mod tools;
 mod env;
 mod require;
 
-pub use env::bless;
-pub use require::{is_required, require};
+pub use env::{RandomRun, bless, random_run};
+pub use require::{is_required, note, require};
 pub use tolerance::Tolerance;

@@ -10,6 +10,12 @@ pub fn is_required(what: &str) -> bool {
     env::read(env::REQUIRE).is_some_and(|list| list.split(',').any(|one| one.trim() == what))
 }
 
+/// Says something that the reader of a passing run should know.
+pub fn note(text: &str) {
+    // Straight to the stream: the test harness hides what a passing test prints by macro.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Passes on what was found. Otherwise says on standard error what is absent and gives `None`, for the test to return.
 ///
 /// # Panics
@@ -19,9 +25,7 @@ pub fn require<T, E: Display>(what: &str, found: Result<T, E>) -> Option<T> {
         Ok(found) => Some(found),
         Err(error) => {
             assert!(!is_required(what), "ROCI_REQUIRE names `{what}`, but it is absent: {error}");
-            // Straight to the stream: the test harness hides what a passing test prints by macro.
-            let _ =
-                writeln!(std::io::stderr(), "absent: {what}: {error} (set ROCI_REQUIRE={what} to make this a failure)");
+            note(&format!("absent: {what}: {error} (set ROCI_REQUIRE={what} to make this a failure)"));
             None
         }
     }

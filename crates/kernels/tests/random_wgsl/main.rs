@@ -1,0 +1,107 @@
+//! Random small WGSL programs give the same results through PoCL as by direct evaluation.
+//!
+//! A seed makes a program as a value ([`ast`]), which is printed as WGSL ([`print`]) and run directly ([`eval`]) by rules
+//! taken from the WGSL specification alone. The text goes through naga, the OpenCL C writer and PoCL, and every word
+//! must be the same. Some programs also go through spirv-val and through clang for an AMD GPU.
+//!
+//! `ROCI_RANDOM_SECONDS=600` runs on for that long, `ROCI_RANDOM_SEED=n` starts there. A failure names its seed and
+//! prints the smallest program that still fails.
+
+mod ast;
+mod check;
+mod eval;
+mod expressions;
+mod floats;
+mod generate;
+mod phases;
+mod print;
+mod random;
+mod semantics;
+mod shrink;
+mod statements;
+mod subgroups;
+mod values;
+
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use roci_testkit::opencl::Runner;
+use roci_testkit::tools;
+
+use ast::Program;
+use check::{Fault, SUBGROUP_SIZES};
+
+/// Programs of a run without a time of its own, and how many of them go to the slower tools.
+const PROGRAMS: u64 = 24;
+const FOR_TOOLS: u64 = 8;
+
+/// Numbers of the seeds to run, by how long the run may last.
+fn seeds() -> impl Iterator<Item = u64> {
+    let wanted = roci_testkit::random_run();
+    let end = wanted.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let start = wanted.seed.unwrap_or(0);
+    let most = if end.is_some() { u64::MAX } else { PROGRAMS };
+    (0..most).take_while(move |_| end.is_none_or(|end| Instant::now() < end)).map(move |number| start + number)
+}
+
+/// Checks one program; a failure is made small and told in full.
+fn check(seed: u64, size: u32, test: &dyn Fn(&Program) -> Result<(), Fault>) -> Result<(), Failed> {
+    let program = generate::program(seed);
+    let Err(fault) = test(&program) else { return Ok(()) };
+    let small = shrink::run(&program, |smaller| test(smaller).is_err_and(|other| other.is_like(&fault)));
+    let told = test(&small).err().unwrap_or(fault);
+    let wgsl = print::program(&small);
+    let source = check::opencl_c(&small, size).map(|output| output.source).unwrap_or_default();
+    Err(format!("seed {seed}, sub-groups of {size}\n{wgsl}\n{source}\nseed {seed}, sub-groups of {size}: {told}")
+        .into())
+}
+
+fn run_pocl(runner: &Runner) -> Result<(), Failed> {
+    let (mut programs, mut undefined) = (0u64, 0u64);
+    for seed in seeds() {
+        let size = SUBGROUP_SIZES[(seed % 2) as usize];
+        let test = |program: &Program| match check::pocl(runner, program, size) {
+            // Loops in loops may take too long; that is the one way in which a program may have no result.
+            Err(Fault::Undefined(why)) if why == eval::TOO_LONG => Ok(()),
+            other => other,
+        };
+        check(seed, size, &test)?;
+        programs += 1;
+        undefined += u64::from(eval::run(&generate::program(seed), size).is_err());
+    }
+    // A run that looks at almost nothing must not pass for a good one.
+    if undefined * 4 > programs {
+        return Err(format!("{undefined} of {programs} programs have no result").into());
+    }
+    roci_testkit::note(&format!("random_wgsl: {programs} programs agree, {undefined} of them too long to evaluate"));
+    Ok(())
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // PoCL 3.1 compiles one kernel at a time and runs it on all cores.
+    arguments.test_threads.get_or_insert(1);
+    let mut trials = Vec::new();
+    let runner = roci_testkit::require("pocl", Runner::pocl());
+    let absent = runner.is_none();
+    let run = move || runner.map_or(Ok(()), |runner| run_pocl(&runner));
+    trials.push(Trial::test("pocl_agrees_with_direct_evaluation", run).with_ignored_flag(absent));
+    let first = roci_testkit::random_run().seed.unwrap_or(0);
+
+    let validator = roci_testkit::require("spirv-val", tools::spirv_val());
+    let absent = validator.is_none();
+    let run = move || {
+        let Some(validator) = validator else { return Ok(()) };
+        (first..first + FOR_TOOLS).try_for_each(|seed| check(seed, 32, &|program| check::spirv(&validator, program)))
+    };
+    trials.push(Trial::test("spirv_val_accepts", run).with_ignored_flag(absent));
+
+    let clang = roci_testkit::require("clang", tools::clang());
+    let absent = clang.is_none();
+    let run = move || {
+        let Some(clang) = clang else { return Ok(()) };
+        (first..first + FOR_TOOLS).try_for_each(|seed| check(seed, 32, &|program| check::amdgcn(&clang, program)))
+    };
+    trials.push(Trial::test("clang_accepts_for_gfx1010", run).with_ignored_flag(absent));
+    libtest_mimic::run(&arguments, trials).exit();
+}
