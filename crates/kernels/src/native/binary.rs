@@ -153,7 +153,9 @@ impl Operand {
             match stride {
                 0 => target.fill(source[0]),
                 1 => target.copy_from_slice(source),
-                _ => target.iter_mut().zip(source.iter().step_by(stride)).for_each(|(target, source)| *target = *source),
+                _ => {
+                    target.iter_mut().zip(source.iter().step_by(stride)).for_each(|(target, source)| *target = *source)
+                }
             }
             filled += run;
             at += run;

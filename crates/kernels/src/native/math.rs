@@ -52,10 +52,7 @@ fn log_f64(x: f64) -> f64 {
     let exponent = f64::from_bits(biased | 0x4330_0000_0000_0000) - (4_503_599_627_370_496.0 + 1024.0);
     let s = (fraction - 1.0) / (fraction + 1.0);
     let z = s * s;
-    let series = polynomial(
-        z,
-        [2.0, 2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0, 2.0 / 11.0, 2.0 / 13.0, 2.0 / 15.0],
-    );
+    let series = polynomial(z, [2.0, 2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0, 2.0 / 11.0, 2.0 / 13.0, 2.0 / 15.0]);
     exponent * LN_2 + s * series
 }
 
@@ -163,10 +160,8 @@ fn sine(x: f32, quarter: u64) -> f32 {
         z,
         [1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362_880.0, -1.0 / 39_916_800.0, 1.0 / 6_227_020_800.0],
     );
-    let cosine = polynomial(
-        z,
-        [1.0, -0.5, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0, 1.0 / 479_001_600.0],
-    );
+    let cosine =
+        polynomial(z, [1.0, -0.5, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0, 1.0 / 479_001_600.0]);
     let quadrant = shifted.to_bits().wrapping_add(quarter);
     let value = if quadrant & 1 == 0 { sine } else { cosine };
     (if quadrant & 2 == 0 { value } else { -value }) as f32

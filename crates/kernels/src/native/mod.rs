@@ -17,7 +17,7 @@
 //! overlap is refused. Results do not depend on the number of parts; those of the element-wise kernels, `reduce_*` and
 //! `softmax` do not depend on the CPU either.
 //!
-//! Start reading at [`elementwise`](self) for the simple kernels and at `matmul` for the hard one. `unsafe` is about
+//! Start reading at `elementwise` for the simple kernels and at `matmul` for the hard one. `unsafe` is about
 //! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
 
 mod binary;

@@ -39,7 +39,8 @@ unsafe impl NativeKernel for Copy {
         let [source, target] = check::bindings(launch)?;
         let extent = Extent::of(&[(p.count, 1)]);
         let source = Access::read::<u32>("source", source, extent.after(p.source_offset))?.skip::<u32>(p.source_offset);
-        let target = Access::write::<u32>("target", target, extent.after(p.target_offset))?.skip::<u32>(p.target_offset);
+        let target =
+            Access::write::<u32>("target", target, extent.after(p.target_offset))?.skip::<u32>(p.target_offset);
         target.apart_from(&source)?;
         Ok(parts::count(8 * u64::from(p.count), p.count as usize, launch.workers))
     }

@@ -38,11 +38,53 @@ pub(super) struct Block<E> {
 pub(super) trait Accumulate: Element {
     /// The result itself, if f32 sums can be kept in it between passes.
     fn in_place(c: *mut Self) -> Option<*mut f32>;
+
+    /// Computes the block with a library that is faster at it, if there is one; tells whether it did.
+    ///
+    /// # Safety
+    /// The block is valid in the sense of [`Multiply::new`].
+    unsafe fn by_library(_block: &Block<Self>) -> bool {
+        false
+    }
 }
 
 impl Accumulate for f32 {
     fn in_place(c: *mut f32) -> Option<*mut f32> {
         Some(c)
+    }
+
+    unsafe fn by_library(block: &Block<f32>) -> bool {
+        // Below this depth the library changes its method with the shape of a block, and results with it.
+        if block.few_rows || block.depth < 16 {
+            return false;
+        }
+        let [a_stride, b_stride, c_stride] = [block.a_stride, block.b_stride, block.c_stride]
+            .map(|stride| isize::try_from(stride).unwrap_or(isize::MAX));
+        // SAFETY: the caller vouches for the three matrices, which are row-major with these strides.
+        unsafe {
+            gemm::gemm(
+                block.rows,
+                block.columns,
+                block.depth,
+                block.c,
+                1,
+                c_stride,
+                false,
+                block.a,
+                1,
+                a_stride,
+                block.b,
+                1,
+                b_stride,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+        true
     }
 }
 
@@ -183,13 +225,7 @@ impl<E: Accumulate> Work<E> {
     /// # Safety
     /// `rows` of `a` are packed, and the panel has as many rows as `depths`.
     #[inline(always)]
-    unsafe fn strip<S: Simd, B: Element>(
-        &self,
-        simd: S,
-        depths: Range<usize>,
-        rows: Range<usize>,
-        panel: Panel<B>,
-    ) {
+    unsafe fn strip<S: Simd, B: Element>(&self, simd: S, depths: Range<usize>, rows: Range<usize>, panel: Panel<B>) {
         // Rows are dealt out evenly: a last tile of one or two rows would leave most of the arithmetic units idle.
         let tiles = rows.len().div_ceil(S::TILE_ROWS);
         let (height, extra) = (rows.len() / tiles, rows.len() % tiles);

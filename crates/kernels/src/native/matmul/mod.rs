@@ -55,8 +55,14 @@ unsafe impl<E: Accumulate> NativeKernel for Matmul<E> {
                 c_stride: p.ldc as usize,
                 few_rows: plan.few_rows(),
             };
+            // The library picks its own instructions, so it stands in for our kernel at the CPU's best level alone.
+            //
             // SAFETY: the area lies in the matrices, which `plan::check` held against the bindings; the caller vouches
             // for the bindings.
+            if self.level == Level::best() && unsafe { E::by_library(&block) } {
+                continue;
+            }
+            // SAFETY: as above.
             self.level.run(unsafe { Multiply::new(block) });
         }
     }

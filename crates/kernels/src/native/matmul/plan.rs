@@ -14,8 +14,8 @@ const MAX_BLOCK: usize = 1024;
 const MIN_WORK: u64 = 1 << 20;
 /// Products with at most this many rows read `B` in place.
 const FEW_ROWS: usize = 8;
-/// Block edges fall on multiples of this many columns: two vectors of the widest level, or two cache lines.
-const COLUMN_STEP: usize = 32;
+/// Block edges fall on multiples of this many columns: four vectors of the widest level.
+const COLUMN_STEP: usize = 64;
 
 /// Holds the matrices against the bindings.
 pub(super) fn check<E>(p: &params::Matmul, launch: &NativeLaunch<'_>) -> Result<(), String> {
@@ -69,7 +69,7 @@ impl Plan {
             Plan { rows, columns, batches, work, down: rows.div_ceil(MAX_BLOCK), across: columns.div_ceil(MAX_BLOCK) };
         let wanted = workers.min(usize::try_from(work / MIN_WORK).unwrap_or(usize::MAX)).max(1);
         // Few blocks must come out even; from four blocks a thread on, whoever is free takes the next.
-        while plan.blocks() < 4 * wanted && plan.blocks() % wanted != 0 {
+        while plan.blocks() < 4 * wanted && !plan.blocks().is_multiple_of(wanted) {
             let (height, width) = (rows / (plan.down + 1), columns / (plan.across + 1));
             if width.max(height) < COLUMN_STEP {
                 break;
