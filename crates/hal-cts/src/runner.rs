@@ -134,7 +134,7 @@ mod tests {
 
     fn null() -> Backend {
         let open = |timeout| Registry::new().with(NullDriver::new(1)).open(&"null".parse()?, timeout);
-        Backend::new("null", open).patience(Duration::from_millis(20))
+        Backend::new("null", open)
     }
 
     fn verdict(backend: Backend, run: fn(&Context) -> CaseResult) -> Verdict {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_case_that_hangs_or_panics_is_one_failure() {
-        let hangs = verdict(null(), |_| {
+        let hangs = verdict(null().patience(Duration::from_millis(20)), |_| {
             std::thread::sleep(Duration::from_secs(3600));
             Ok(())
         });

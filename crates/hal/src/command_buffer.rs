@@ -18,6 +18,8 @@ pub(crate) struct CommandBufferInner {
     pub(crate) core: Arc<Core>,
     pub(crate) recording: Arc<Recording>,
     pub(crate) prepared: Arc<dyn CommandsBackend>,
+    /// Name of the last command, barriers aside, for hang reports.
+    pub(crate) last: Option<Arc<str>>,
     /// Buffers fixed at recording, each once.
     pub(crate) uses: Vec<Buffer>,
     /// Fixed ranges of stream-ordered buffers, whose memory is known only at execution: bound behind the caller's slots.

@@ -35,8 +35,9 @@ pub(crate) struct Core {
     loss: OnceLock<Arc<Loss>>,
     submissions: AtomicU64,
     tracked: Mutex<BTreeMap<u64, Arc<Submission>>>,
-    /// By queue: the last command buffer that finished; its last command names it.
-    finished: Vec<Mutex<Option<Arc<CommandBufferInner>>>>,
+    /// By queue: the name of the last command that finished. The name alone: holding its command buffer would keep the
+    /// buffers of that alive, and this device for ever.
+    finished: Vec<Mutex<Option<Arc<str>>>>,
     watchdog: Arc<Watchdog>,
     pool: Arc<Pool>,
 }
@@ -214,15 +215,15 @@ impl Core {
         self.watchdog.watch(self, submission);
     }
 
-    pub(crate) fn finished_last(&self, queue: usize, commands: &Arc<CommandBufferInner>) {
-        let _previous = lock(&self.finished[queue]).replace(Arc::clone(commands));
+    pub(crate) fn finished_last(&self, queue: usize, commands: &CommandBufferInner) {
+        if let Some(name) = &commands.last {
+            *lock(&self.finished[queue]) = Some(Arc::clone(name));
+        }
     }
 
     /// The name of the last command that finished on a queue.
     pub(crate) fn last_finished(&self, queue: usize) -> Option<String> {
-        let finished = lock(&self.finished[queue]);
-        let commands = &finished.as_ref()?.recording.commands;
-        commands.iter().rev().map(|command| command.name()).find(|name| *name != "barrier").map(str::to_owned)
+        lock(&self.finished[queue]).as_deref().map(str::to_owned)
     }
 
     /// What is in flight now; of several submissions the oldest that has started.

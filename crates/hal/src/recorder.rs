@@ -183,7 +183,9 @@ impl Recorder {
         }
         let recording = Arc::new(Recording { label, commands, slots: callers + late.len() });
         let prepared = core.backend().prepare(&recording)?;
-        let inner = CommandBufferInner { core, recording, prepared, uses, late, slots, pairs };
+        let mut names = recording.commands.iter().rev().filter(|command| !matches!(command, Command::Barrier));
+        let last = names.next().map(|command| Arc::from(command.name()));
+        let inner = CommandBufferInner { core, recording, prepared, last, uses, late, slots, pairs };
         Ok(CommandBuffer { inner: Arc::new(inner) })
     }
 
