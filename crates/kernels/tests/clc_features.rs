@@ -29,7 +29,8 @@ fn lowerings(case: &Case, runner: Option<&Runner>) -> Vec<(String, Options)> {
     }
     let has = |extension: &str| runner.is_some_and(|runner| runner.has_extension(extension));
     if has("cl_khr_fp16") {
-        let wide: Vec<_> = all.iter().map(|(name, o)| (format!("{name}+fp16"), Options { fp16: true, ..o.clone() })).collect();
+        let wide: Vec<_> =
+            all.iter().map(|(name, o)| (format!("{name}+fp16"), Options { fp16: true, ..o.clone() })).collect();
         all.extend(wide);
     }
     if has("cl_khr_integer_dot_product") {
@@ -40,12 +41,8 @@ fn lowerings(case: &Case, runner: Option<&Runner>) -> Vec<(String, Options)> {
 
 /// Options for what no driver here has, compiled and not run.
 fn natives(case: &Case) -> Vec<(String, Options)> {
-    let opencl = Options {
-        fp16: true,
-        subgroups: Subgroups::Native { size: 32 },
-        integer_dot: true,
-        ..Options::opencl()
-    };
+    let opencl =
+        Options { fp16: true, subgroups: Subgroups::Native { size: 32 }, integer_dot: true, ..Options::opencl() };
     let mut all = vec![("native-opencl".to_owned(), opencl)];
     if !case.subgroup_sizes.is_empty() {
         let subgroups = Subgroups::Emulated { size: case.subgroup_sizes[0] };
@@ -80,7 +77,7 @@ fn main() {
             let run = move || clang.map_or(Ok(()), |clang| compile(&clang, &case, &options));
             trials.push(Trial::test(format!("{title}::clang::{name}"), run).with_ignored_flag(absent));
         }
-        for target in amdgcn::TARGETS {
+        for target in amdgcn::targets(&case) {
             let (title, case, clang) = (case.name, case.clone(), clang.clone());
             let absent = clang.is_none();
             let options = Options { matrix: Matrix::None, ..Options::amdgcn() };

@@ -135,7 +135,7 @@ impl<'a> Body<'_, 'a> {
         let handle = self.info[whole].ty.handle();
         let text = self.part(&text, inner, handle, index)?;
         Ok(match Leaf::of(part) {
-            Some(leaf) => self.writer.from_memory(leaf, text),
+            Some(leaf) => self.writer.loaded(leaf, text),
             None => text,
         })
     }
@@ -168,7 +168,7 @@ impl<'a> Body<'_, 'a> {
             return Ok(format!("({place} != 0)"));
         }
         Ok(match Leaf::of(&inner) {
-            Some(leaf) => self.writer.from_memory(leaf, place),
+            Some(leaf) => self.writer.loaded(leaf, place),
             None => place,
         })
     }

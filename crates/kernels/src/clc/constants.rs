@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use naga::proc::NameKey;
+use naga::proc::{NameKey, flatten_compose};
 use naga::{Arena, ArraySize, Constant, Expression, Handle, Literal, Scalar, Span, Type, TypeInner};
 
 use super::error::{Error, OUTSIDE};
@@ -43,6 +43,18 @@ impl Writer<'_> {
 
     pub(super) fn zero_leaf(&self, leaf: Leaf) -> String {
         self.splat_number(leaf, "0")
+    }
+
+    /// Zero as an initialiser of memory.
+    pub(super) fn zero_initialiser(&self, inner: &TypeInner) -> String {
+        match Leaf::of(inner) {
+            // C wants every component of a vector between braces; vectors of three are structs in memory.
+            Some(leaf) if leaf.lanes() != 3 => match self.computed(leaf) == leaf {
+                true => self.zero_leaf(leaf),
+                false => "0".to_owned(),
+            },
+            _ => "{0}".to_owned(),
+        }
     }
 
     /// A small whole number in all components of a leaf.
@@ -135,10 +147,11 @@ impl Writer<'_> {
             Expression::ZeroValue(_) => Ok("{0}".to_owned()),
             Expression::Constant(constant) => self.constant_initialiser(self.module.constants[constant].init),
             Expression::Compose { ty, ref components } => {
-                let parts = components
-                    .iter()
-                    .map(|&component| self.constant_initialiser(component))
-                    .collect::<Result<Vec<_>, _>>()?;
+                let parts = components.iter().map(|&component| self.constant_initialiser(component)).collect::<Result<
+                    Vec<_>,
+                    _,
+                >>(
+                )?;
                 Ok(self.braces(ty, &parts))
             }
             _ => Err(self.unsupported("const", "is not evaluated to a literal", arena.get_span(handle))),
@@ -162,10 +175,9 @@ impl Writer<'_> {
                 let part = self.leaf_initialiser(leaf.component(), value)?;
                 Ok(format!("{{{}}}", vec![part; leaf.lanes()].join(", ")))
             }
-            Expression::Compose { ref components, .. } if components.len() == leaf.lanes() => {
-                let parts = components
-                    .iter()
-                    .map(|&component| self.leaf_initialiser(leaf.component(), component))
+            Expression::Compose { ty, ref components } => {
+                let parts = flatten_compose(ty, components, arena, &self.module.types)
+                    .map(|component| self.leaf_initialiser(leaf.component(), component))
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(format!("{{{}}}", parts.join(", ")))
             }

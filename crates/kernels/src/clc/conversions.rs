@@ -52,7 +52,7 @@ impl Writer<'_> {
             return if wide { self.convert_vector(&self.register(target), text) } else { text };
         }
         if from.is_bool() {
-            return self.from_bool(target, text);
+            return self.bool_as_number(target, text);
         }
         if from.is_float() && is_integer(to.kind) {
             return self.float_to_integer(from, to, text);
@@ -76,7 +76,7 @@ impl Writer<'_> {
         }
     }
 
-    fn from_bool(&self, target: Leaf, text: String) -> String {
+    fn bool_as_number(&self, target: Leaf, text: String) -> String {
         let one = self.splat_number(target.component(), "1");
         let zero = self.splat_number(target.component(), "0");
         if target.is_vector() {

@@ -25,11 +25,7 @@ impl Writer<'_> {
         }
         let sixteen = columns == CooperativeSize::Sixteen && rows == CooperativeSize::Sixteen;
         let known = scalar == Scalar::F16 || (scalar == Scalar::F32 && role == CooperativeRole::C);
-        if sixteen && known {
-            Ok(())
-        } else {
-            Err(self.unsupported(&construct, "is not a shape that WMMA has", span))
-        }
+        if sixteen && known { Ok(()) } else { Err(self.unsupported(&construct, "is not a shape that WMMA has", span)) }
     }
 
     /// One work-item's share of a matrix: a whole row or column of A and B, half a column of C.

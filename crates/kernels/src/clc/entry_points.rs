@@ -35,7 +35,8 @@ impl<'a> Writer<'a> {
         body.block(&entry_point.function.body)?;
         let code = body.finish();
 
-        let mut text = format!("\nkernel __attribute__((reqd_work_group_size({}, {}, {})))\n", size[0], size[1], size[2]);
+        let mut text =
+            format!("\nkernel __attribute__((reqd_work_group_size({}, {}, {})))\n", size[0], size[1], size[2]);
         let name = self.names[&NameKey::EntryPoint(index as u16)].clone();
         let _ = writeln!(text, "void {name}({}) {{", parameters.join(", "));
         text.push_str(&self.work_group_memory(&uses, size)?);
@@ -127,11 +128,11 @@ impl<'a> Writer<'a> {
                         Some(init) => {
                             let value = self.constant_value(init)?;
                             match Leaf::of(&module.types[global.ty].inner) {
-                                Some(leaf) => self.to_memory(leaf, value),
+                                Some(leaf) => self.stored(leaf, value),
                                 None => value,
                             }
                         }
-                        None => "{0}".to_owned(),
+                        None => self.zero_initialiser(&module.types[global.ty].inner),
                     };
                     let _ = writeln!(text, "    {ty} {name} = {value};");
                 }
@@ -254,7 +255,7 @@ impl Body<'_, '_> {
                 seen.insert(built_in);
                 let value = self.writer.built_in(built_in, size)?;
                 parts.push(match Leaf::of(&module.types[member.ty].inner) {
-                    Some(leaf) => self.writer.to_memory(leaf, value),
+                    Some(leaf) => self.writer.stored(leaf, value),
                     None => value,
                 });
             }

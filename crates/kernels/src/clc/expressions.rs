@@ -26,9 +26,7 @@ impl Body<'_, '_> {
             Expression::Constant(constant) => self.writer.constant(constant),
             Expression::ZeroValue(ty) => Ok(self.writer.zero(ty)),
             Expression::Compose { ty, ref components } => self.compose(ty, components),
-            Expression::Access { base, index } => {
-                self.part_of_value(base, Index::Dynamic(index), self.inner(handle))
-            }
+            Expression::Access { base, index } => self.part_of_value(base, Index::Dynamic(index), self.inner(handle)),
             Expression::AccessIndex { base, index } => {
                 self.part_of_value(base, Index::Constant(index), self.inner(handle))
             }
@@ -95,7 +93,7 @@ impl Body<'_, '_> {
         let mut stored = Vec::with_capacity(parts.len());
         for (leaf, text) in parts {
             stored.push(match leaf {
-                Some(leaf) => self.writer.to_memory(leaf, text),
+                Some(leaf) => self.writer.stored(leaf, text),
                 None => text,
             });
         }
@@ -133,8 +131,7 @@ impl Body<'_, '_> {
             let size = leaf.lane_suffix();
             let lanes: Vec<String> = LANES[..leaf.lanes()].iter().map(|lane| format!("v.{lane}")).collect();
             let joined = lanes.join(operator);
-            let function =
-                format!("ROCI_FN bool roci_{name}{size}(int{size} v) {{\n    return ({joined}) != 0;\n}}\n");
+            let function = format!("ROCI_FN bool roci_{name}{size}(int{size} v) {{\n    return ({joined}) != 0;\n}}\n");
             self.writer.generate(&format!("roci_{name}{size}"), function);
             return Ok(format!("roci_{name}{size}({text})"));
         }

@@ -43,16 +43,7 @@ impl<'w, 'a> Body<'w, 'a> {
         function: &'a Function,
         info: &'a FunctionInfo,
     ) -> Self {
-        Body {
-            writer,
-            owner,
-            function,
-            info,
-            baked: BTreeMap::new(),
-            out: String::new(),
-            depth: 1,
-            labels: Vec::new(),
-        }
+        Body { writer, owner, function, info, baked: BTreeMap::new(), out: String::new(), depth: 1, labels: Vec::new() }
     }
 
     pub(super) fn line(&mut self, text: &str) {
@@ -115,16 +106,12 @@ impl<'w, 'a> Body<'w, 'a> {
                 continue;
             }
             let ty = self.writer.memory_type(local.ty);
-            let value = match (local.init, Leaf::of(inner)) {
-                (Some(init), leaf) => {
+            let value = match local.init {
+                Some(init) => {
                     let text = self.expression(init)?;
-                    leaf.map_or(text.clone(), |leaf| self.writer.to_memory(leaf, text))
+                    Leaf::of(inner).map_or(text.clone(), |leaf| self.writer.stored(leaf, text))
                 }
-                (None, Some(leaf)) if leaf.lanes() != 3 => {
-                    let zero = self.writer.zero_leaf(leaf);
-                    if self.writer.computed(leaf) == leaf { zero } else { "0".to_owned() }
-                }
-                (None, _) => "{0}".to_owned(),
+                None => self.writer.zero_initialiser(inner),
             };
             self.line(&format!("{ty} {name} = {value};"));
         }

@@ -78,9 +78,7 @@ impl Body<'_, '_> {
                 let floor = writer.element_wise(MathFunction::Floor).unwrap_or("floor");
                 format!("a - {floor}(a)")
             }),
-            MathFunction::Mix => {
-                writer.of_operators("mix", leaf, leaf, &texts, |_| format!("a * ({one} - c) + b * c"))
-            }
+            MathFunction::Mix => writer.of_operators("mix", leaf, leaf, &texts, |_| format!("a * ({one} - c) + b * c")),
             MathFunction::Step => {
                 writer.of_operators("step", leaf, leaf, &texts, |_| format!("(a <= b) ? {one} : {zero}"))
             }
@@ -93,9 +91,11 @@ impl Body<'_, '_> {
                 let name = if writer.is_amdgcn() { "__builtin_ldexpf" } else { "ldexp" };
                 let arguments = [writer.as_f32(leaf, texts[0].clone()), texts[1].clone()];
                 let text = writer.call_by_lane(name, "float", leaf.size, &parameters, &arguments);
-                writer.from_f32(leaf, text)
+                writer.f32_as(leaf, text)
             }
-            MathFunction::Length | MathFunction::Distance | MathFunction::Normalize => writer.lengths(fun, leaf, &texts),
+            MathFunction::Length | MathFunction::Distance | MathFunction::Normalize => {
+                writer.lengths(fun, leaf, &texts)
+            }
             MathFunction::Cross | MathFunction::FaceForward | MathFunction::Reflect | MathFunction::Refract => {
                 writer.geometry(fun, leaf, &texts)
             }
@@ -112,8 +112,11 @@ impl Body<'_, '_> {
     ) -> Result<String, Error> {
         let writer = &mut self.writer;
         let c_type = c_scalar(leaf.scalar);
-        let (min, max) =
-            if writer.is_amdgcn() { ("__builtin_elementwise_min", "__builtin_elementwise_max") } else { ("min", "max") };
+        let (min, max) = if writer.is_amdgcn() {
+            ("__builtin_elementwise_min", "__builtin_elementwise_max")
+        } else {
+            ("min", "max")
+        };
         let same = |writer: &mut Writer<'_>, name: &str, count: usize| {
             let name = format!("roci_{name}_{}", wgsl_scalar(leaf.scalar));
             writer.call_by_lane(&name, c_type, leaf.size, &vec![Parameter::lanes(c_type); count], &texts)
@@ -172,13 +175,14 @@ impl Body<'_, '_> {
             let whole = writer.element_wise(MathFunction::Trunc).unwrap_or("trunc");
             (format!("a - {whole}(a)"), format!("{whole}(a)"), "modf")
         } else {
-            let mantissa = writer.call_by_lane("roci_frexp_fraction", "float", leaf.size, &float, &[wide.clone()]);
+            let mantissa =
+                writer.call_by_lane("roci_frexp_fraction", "float", leaf.size, &float, std::slice::from_ref(&wide));
             let exponent = writer.call_by_lane("roci_frexp_exponent", "int", leaf.size, &float, &[wide]);
-            (writer.from_f32(leaf, mantissa), exponent, "frexp")
+            (writer.f32_as(leaf, mantissa), exponent, "frexp")
         };
-        let first = writer.to_memory(leaf, first);
+        let first = writer.stored(leaf, first);
         let second_leaf = if fun == MathFunction::Modf { leaf } else { leaf.with(Scalar::I32) };
-        let second = writer.to_memory(second_leaf, second);
+        let second = writer.stored(second_leaf, second);
         let function = format!("roci_{name}_{ty}");
         let body = format!("    return ({result}){{{first}, {second}}};\n");
         writer.generate(&function, format!("ROCI_FN {result} {function}({ty} a) {{\n{body}}}\n"));
@@ -237,7 +241,7 @@ impl Writer<'_> {
         let arguments: Vec<String> = texts.into_iter().map(|text| self.as_f32(leaf, text)).collect();
         let parameters = vec![Parameter::lanes("float"); arguments.len()];
         let text = self.call_by_lane(name, "float", leaf.size, &parameters, &arguments);
-        self.from_f32(leaf, text)
+        self.f32_as(leaf, text)
     }
 
     /// A function of one `return` over parameters `a`, `b`, `c` of type `leaf`, made once per type.
@@ -255,8 +259,7 @@ impl Writer<'_> {
         let parameters: Vec<String> =
             ["a", "b", "c"][..arguments.len()].iter().map(|letter| format!("{ty} {letter}")).collect();
         let result = self.register(result);
-        let text =
-            format!("ROCI_FN {result} {function}({}) {{\n    return {text};\n}}\n", parameters.join(", "));
+        let text = format!("ROCI_FN {result} {function}({}) {{\n    return {text};\n}}\n", parameters.join(", "));
         self.generate(&function, text);
         format!("{function}({})", arguments.join(", "))
     }
@@ -275,7 +278,7 @@ impl Writer<'_> {
                 })
                 .collect();
             let sum = terms.join(" + ");
-            if leaf.is_float() { sum } else { writer.from_unsigned(component, sum) }
+            if leaf.is_float() { sum } else { writer.unsigned_as(component, sum) }
         })
     }
 
@@ -287,15 +290,13 @@ impl Writer<'_> {
             false => format!("{abs}({of})"),
         };
         match fun {
-            MathFunction::Length => self.of_operators("length", leaf, leaf.component(), texts, |writer| {
-                length(writer, "a")
-            }),
-            MathFunction::Distance => self.of_operators("distance", leaf, leaf.component(), texts, |writer| {
-                length(writer, "(a - b)")
-            }),
-            _ => self.of_operators("normalize", leaf, leaf, texts, |writer| {
-                format!("a / {}", length(writer, "a"))
-            }),
+            MathFunction::Length => {
+                self.of_operators("length", leaf, leaf.component(), texts, |writer| length(writer, "a"))
+            }
+            MathFunction::Distance => {
+                self.of_operators("distance", leaf, leaf.component(), texts, |writer| length(writer, "(a - b)"))
+            }
+            _ => self.of_operators("normalize", leaf, leaf, texts, |writer| format!("a / {}", length(writer, "a"))),
         }
     }
 
@@ -307,9 +308,9 @@ impl Writer<'_> {
         );
         let dot = |writer: &mut Self, a: &str, b: &str| writer.dot(leaf, a.to_owned(), b.to_owned());
         match fun {
-            MathFunction::Cross => self.of_operators("cross", leaf, leaf, texts, |_| {
-                "a.yzx * b.zxy - a.zxy * b.yzx".to_owned()
-            }),
+            MathFunction::Cross => {
+                self.of_operators("cross", leaf, leaf, texts, |_| "a.yzx * b.zxy - a.zxy * b.yzx".to_owned())
+            }
             MathFunction::FaceForward => self.of_operators("face_forward", leaf, leaf, texts, |writer| {
                 format!("{} < 0.0f ? a : -a", dot(writer, "b", "c"))
             }),

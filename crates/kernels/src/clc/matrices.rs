@@ -53,13 +53,12 @@ impl Writer<'_> {
     /// Column `index` of the matrix `whole` in register form.
     fn column_of(&mut self, shape: Shape, whole: &str, index: usize) -> String {
         let suffix = if shape.rows == VectorSize::Tri { ".v" } else { "" };
-        self.from_memory(shape.column(), format!("{whole}.c[{index}]{suffix}"))
+        self.loaded(shape.column(), format!("{whole}.c[{index}]{suffix}"))
     }
 
     /// A matrix from its columns in register form.
     fn matrix_of(&mut self, shape: Shape, columns: &[String]) -> String {
-        let stored: Vec<String> =
-            columns.iter().map(|column| self.to_memory(shape.column(), column.clone())).collect();
+        let stored: Vec<String> = columns.iter().map(|column| self.stored(shape.column(), column.clone())).collect();
         let name = self.shape_type(shape);
         format!("({name}){}", element_braces(&stored, shape.rows == VectorSize::Tri))
     }
@@ -253,9 +252,7 @@ impl Body<'_, '_> {
                 writer.matrix_times_vector(a, &arguments)
             }
             (Some(a), None, _) => writer.scaled_matrix(a, &arguments),
-            (None, Some(b), _) if matches!(left, TypeInner::Vector { .. }) => {
-                writer.vector_times_matrix(b, &arguments)
-            }
+            (None, Some(b), _) if matches!(left, TypeInner::Vector { .. }) => writer.vector_times_matrix(b, &arguments),
             (None, Some(b), _) => {
                 let [scalar, matrix] = arguments;
                 writer.scaled_matrix(b, &[matrix, scalar])

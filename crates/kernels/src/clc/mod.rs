@@ -199,6 +199,8 @@ pub struct Output {
     pub source: String,
     /// The kernels in it, in the module's order.
     pub entry_points: Vec<EntryInfo>,
+    /// OpenCL extensions the source asks for, all of them by [`Options`].
+    pub extensions: Vec<&'static str>,
 }
 
 /// Writes all entry points of a module as OpenCL C.

@@ -6,7 +6,8 @@ use naga::FastHashMap;
 use naga::proc::{CaseInsensitiveKeywordSet, KeywordSet, NameKey, Namer};
 
 /// Prefixes kept for the prelude, for temporaries and for the reserved names of compilers.
-const PREFIXES: &[&str] = &["roci_", "ROCI_", "_", "as_", "convert_", "atomic_", "get_", "vload", "vstore", "cl_", "CL"];
+const PREFIXES: &[&str] =
+    &["roci_", "ROCI_", "_", "as_", "convert_", "atomic_", "get_", "vload", "vstore", "cl_", "CL"];
 
 /// Keywords of C99 and OpenCL C, and the functions of the OpenCL C library: a function of that name would clash with
 /// the library's overloads, and a variable would hide them.
@@ -49,13 +50,6 @@ static VECTORS: LazyLock<Vec<String>> = LazyLock::new(|| {
 pub(super) fn assign(module: &naga::Module) -> (FastHashMap<NameKey, String>, Namer) {
     let mut names = FastHashMap::default();
     let mut namer = Namer::default();
-    namer.reset(
-        module,
-        &RESERVED,
-        KeywordSet::empty(),
-        CaseInsensitiveKeywordSet::empty(),
-        PREFIXES,
-        &mut names,
-    );
+    namer.reset(module, &RESERVED, KeywordSet::empty(), CaseInsensitiveKeywordSet::empty(), PREFIXES, &mut names);
     (names, namer)
 }

@@ -15,7 +15,7 @@ impl Body<'_, '_> {
             UnaryOperator::Negate if leaf.is_float() => format!("(-{text})"),
             UnaryOperator::Negate => {
                 let text = self.writer.as_unsigned(leaf, text);
-                self.writer.from_unsigned(leaf, format!("-{text}"))
+                self.writer.unsigned_as(leaf, format!("-{text}"))
             }
             UnaryOperator::LogicalNot if leaf.is_vector() => format!("(~{text})"),
             UnaryOperator::LogicalNot => format!("(!{text})"),
@@ -138,7 +138,7 @@ impl Writer<'_> {
     }
 
     /// Unsigned bits as an integer of `leaf`.
-    pub(super) fn from_unsigned(&self, leaf: Leaf, text: String) -> String {
+    pub(super) fn unsigned_as(&self, leaf: Leaf, text: String) -> String {
         match (leaf.is_signed() || leaf.scalar.width == 2, leaf.is_vector()) {
             (false, _) => format!("({text})"),
             (true, true) => format!("as_{}({text})", self.register(leaf)),
@@ -163,7 +163,7 @@ impl Writer<'_> {
         let wide = if leaf.scalar.width == 2 && !leaf.is_vector() { "(uint)" } else { "" };
         let operand = |text: String| format!("{wide}{}", self.as_unsigned(leaf, text));
         let sum = format!("{} {symbol} {}", operand(a), operand(b));
-        self.from_unsigned(leaf, sum)
+        self.unsigned_as(leaf, sum)
     }
 
     /// A scalar beside a vector: C widens floats by itself, bit casts need equal sizes.
@@ -195,7 +195,7 @@ impl Writer<'_> {
         match op {
             BinaryOperator::ShiftLeft => {
                 let a = self.as_unsigned(leaf, a);
-                self.from_unsigned(leaf, format!("{a} << {amount}"))
+                self.unsigned_as(leaf, format!("{a} << {amount}"))
             }
             _ => self.narrowed(leaf, format!("{a} >> {amount}")),
         }
@@ -211,7 +211,7 @@ impl Writer<'_> {
         let arguments = [self.as_f32(leaf, a), self.as_f32(leaf, b)];
         let parameters = [Parameter::lanes("float"); 2];
         let text = self.call_by_lane("__builtin_fmodf", "float", leaf.size, &parameters, &arguments);
-        self.from_f32(leaf, text)
+        self.f32_as(leaf, text)
     }
 
     fn integer_division(&mut self, op: BinaryOperator, leaf: Leaf, a: String, b: String, plain: bool) -> String {
@@ -234,7 +234,7 @@ impl Writer<'_> {
     }
 
     /// f32 as the float of `leaf`.
-    pub(super) fn from_f32(&self, leaf: Leaf, text: String) -> String {
+    pub(super) fn f32_as(&self, leaf: Leaf, text: String) -> String {
         match (self.computed(leaf).scalar == Scalar::F16, leaf.is_vector()) {
             (false, _) => text,
             (true, false) => format!("((half){text})"),

@@ -77,9 +77,7 @@ impl Body<'_, '_> {
             }
             Statement::Call { function, ref arguments, result } => self.call(function, arguments, result),
             Statement::SubgroupBallot { result, predicate } => self.subgroup_ballot(result, predicate),
-            Statement::SubgroupGather { mode, argument, result } => {
-                self.subgroup_gather(mode, argument, result, span)
-            }
+            Statement::SubgroupGather { mode, argument, result } => self.subgroup_gather(mode, argument, result, span),
             Statement::SubgroupCollectiveOperation { op, collective_op, argument, result } => {
                 self.subgroup_collective(op, collective_op, argument, result, span)
             }
@@ -229,7 +227,7 @@ impl Body<'_, '_> {
         let component = self.is_component(pointer);
         let text = match Leaf::of(&inner) {
             Some(leaf) if component && leaf.is_bool() => format!("-(int){text}"),
-            Some(leaf) => self.writer.to_memory(leaf, text),
+            Some(leaf) => self.writer.stored(leaf, text),
             None => text,
         };
         let place = if component { self.component_place(pointer, place, space)? } else { place };
@@ -295,10 +293,7 @@ fn continues(block: &Block) -> bool {
 
 /// Whether control never passes a block's end.
 fn ends(block: &Block) -> bool {
-    matches!(
-        block.last(),
-        Some(Statement::Break | Statement::Continue | Statement::Return { .. } | Statement::Kill)
-    )
+    matches!(block.last(), Some(Statement::Break | Statement::Continue | Statement::Return { .. } | Statement::Kill))
 }
 
 /// A text without the parentheses around the whole of it.

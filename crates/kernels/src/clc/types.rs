@@ -150,7 +150,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Register form of a leaf that `text` gives in memory form.
-    pub(super) fn from_memory(&mut self, leaf: Leaf, text: String) -> String {
+    pub(super) fn loaded(&mut self, leaf: Leaf, text: String) -> String {
         let mut text = text;
         if leaf.is_three() {
             let scalar = self.memory_scalar(leaf);
@@ -164,7 +164,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Memory form of a leaf that `text` gives in register form.
-    pub(super) fn to_memory(&mut self, leaf: Leaf, text: String) -> String {
+    pub(super) fn stored(&mut self, leaf: Leaf, text: String) -> String {
         let mut text = text;
         if leaf.scalar == Scalar::F16 && self.options.lowers_f16() {
             text = self.narrow_f16(leaf, text);

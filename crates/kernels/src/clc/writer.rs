@@ -14,6 +14,9 @@ use super::statements::bare;
 use super::types::{LANES, lane_suffix};
 use super::{Dialect, Options, Output, Subgroups, names};
 
+/// Extensions that take effect by a pragma; newer ones need none, and compilers warn of it.
+const PRAGMAS: &[&str] = &["cl_khr_subgroups", "cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"];
+
 /// Writes one module.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
@@ -39,7 +42,7 @@ pub(super) struct Writer<'a> {
     /// Functions made for one use, parts first.
     generated: Vec<String>,
     generated_names: BTreeSet<String>,
-    /// Extensions to enable.
+    /// OpenCL extensions in use.
     pub(super) extensions: BTreeSet<&'static str>,
     /// Whether an emulated sub-group operation moves 64 bits.
     pub(super) wide_subgroups: bool,
@@ -113,7 +116,12 @@ impl<'a> Writer<'a> {
             code.push_str(&text);
             entry_points.push(info);
         }
-        Ok(Output { source: self.assemble(&code)?, entry_points })
+        let source = self.assemble(&code)?;
+        let mut extensions: Vec<&'static str> = self.extensions.iter().copied().collect();
+        if source.contains("cl_khr_fp16") && !self.is_amdgcn() {
+            extensions.push("cl_khr_fp16");
+        }
+        Ok(Output { source, entry_points, extensions })
     }
 
     fn assemble(&mut self, code: &str) -> Result<String, Error> {
@@ -143,7 +151,7 @@ impl<'a> Writer<'a> {
         if !self.options.lowers_f16() && body.contains("half") {
             text.push_str("#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n");
         }
-        for extension in &self.extensions {
+        for extension in self.extensions.iter().filter(|extension| PRAGMAS.contains(extension)) {
             let _ = writeln!(text, "#pragma OPENCL EXTENSION {extension} : enable");
         }
         if !self.options.fp_contract {

@@ -129,9 +129,8 @@ impl Case {
             output.source = amdgcn::on_opencl(&output.source);
         }
         let entry = &output.entry_points[0];
-        let program = runner
-            .compile(&output.source, "-cl-std=CL1.2")
-            .map_err(|error| format!("{error}\n{}", output.source))?;
+        let program =
+            runner.compile(&output.source, "-cl-std=CL1.2").map_err(|error| format!("{error}\n{}", output.source))?;
         let lengths: Vec<[u8; 4]> = entry.arguments.iter().map(|argument| self.length(argument)).collect();
         let mut buffers: Vec<Option<Vec<u8>>> = self.buffers.iter().map(|(bytes, _)| Some(bytes.clone())).collect();
         let mut held: Vec<(usize, Vec<u8>)> = Vec::new();
@@ -182,7 +181,8 @@ fn compare(got: &[u8], expected: &Expected) -> Result<(), String> {
         Expected::Anything => Ok(()),
         Expected::Bytes(bytes) if got == bytes => Ok(()),
         Expected::Bytes(bytes) => {
-            let words = |bytes: &[u8]| -> Vec<u32> { bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect() };
+            let words =
+                |bytes: &[u8]| -> Vec<u32> { bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect() };
             Err(format!("got  {:x?}\nwant {:x?}", words(got), words(bytes)))
         }
         Expected::Floats(values, tolerance) => {

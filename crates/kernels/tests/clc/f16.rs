@@ -98,14 +98,15 @@ fn bit_casts() -> Case {
         }";
     let half = |value: f32| u32::from(f16::from_f32(value).to_bits());
     let next = |value: f32| (f16::from_bits(f16::from_f32(value).to_bits() + 1).to_f32() * 1024.0) as u32;
-    Case::new("f16_bit_casts", wgsl)
-        .reads(&bits(&[1.0, -2.5, 0.5, 100.0]))
-        .writes(&[], &[
+    Case::new("f16_bit_casts", wgsl).reads(&bits(&[1.0, -2.5, 0.5, 100.0])).writes(
+        &[],
+        &[
             half(2.0) | (half(-5.0) << 16),
             half(1.0) | (half(200.0) << 16),
             (half(1.0) | (half(-2.5) << 16)) + next(2.0),
             (half(0.5) | (half(100.0) << 16)) + next(1.0),
-        ])
+        ],
+    )
 }
 
 fn functions() -> Case {
@@ -123,7 +124,14 @@ fn functions() -> Case {
             output[3] = mix(1.0h, 3.0h, 0.5h) + step(1.0h, v.x) + v.x % 1.0h + smoothstep(0.0h, 1.0h, 0.5h);
             output[4] = select(v, vec3<f16>(9.0h), v > vec3<f16>(1.5h)).z + modf(v.x).fract + fma(v.x, v.y, v.z) + tanh(0.0h);
         }";
-    Case::new("f16_functions", wgsl)
-        .reads(&bits(&[1.25, -3.0, 4.0, 0.0]))
-        .writes(&[], &bits(&[1.25 - 2.0 + 8.0, 1.0 + 3.0 + 4.0 + 0.25, 2.0 + 16.0 - 1.0 + 5.0, 2.0 + 1.0 + 0.25 + 0.5, 9.0 + 0.25 + 0.25]))
+    Case::new("f16_functions", wgsl).reads(&bits(&[1.25, -3.0, 4.0, 0.0])).writes(
+        &[],
+        &bits(&[
+            1.25 - 2.0 + 8.0,
+            1.0 + 3.0 + 4.0 + 0.25,
+            2.0 + 16.0 - 1.0 + 5.0,
+            2.0 + 1.0 + 0.25 + 0.5,
+            9.0 + 0.25 + 0.25,
+        ]),
+    )
 }

@@ -27,38 +27,39 @@ fn map_f32(name: &'static str, body: &str, pairs: &[(f32, f32)]) -> Case {
 
 fn exact() -> Vec<Case> {
     vec![
-        map_f32("rounding", "return floor(a) + ceil(a) * 10.0 + round(a) * 100.0 + trunc(a) * 1000.0;", &[
-            (2.5, 2.0 + 30.0 + 200.0 + 2000.0),
-            (-1.5, -2.0 - 10.0 - 200.0 - 1000.0),
-            (3.75, 3.0 + 40.0 + 400.0 + 3000.0),
-        ]),
-        map_f32("fract_sign_step", "return fract(a) + sign(a) * 10.0 + step(1.0, a) * 100.0;", &[
-            (2.25, 0.25 + 10.0 + 100.0),
-            (-0.25, 0.75 - 10.0),
-            (1.0, 110.0),
-            (0.0, 0.0),
-        ]),
-        map_f32("clamps", "return clamp(a, -1.0, 2.0) + saturate(a) * 10.0 + min(a, 0.5) * 100.0 + max(a, 0.5) * 1000.0;", &[
-            (3.0, 2.0 + 10.0 + 50.0 + 3000.0),
-            (-4.0, -1.0 - 400.0 + 500.0),
-            (0.25, 0.25 + 2.5 + 25.0 + 500.0),
-        ]),
+        map_f32(
+            "rounding",
+            "return floor(a) + ceil(a) * 10.0 + round(a) * 100.0 + trunc(a) * 1000.0;",
+            &[
+                (2.5, 2.0 + 30.0 + 200.0 + 2000.0),
+                (-1.5, -2.0 - 10.0 - 200.0 - 1000.0),
+                (3.75, 3.0 + 40.0 + 400.0 + 3000.0),
+            ],
+        ),
+        map_f32(
+            "fract_sign_step",
+            "return fract(a) + sign(a) * 10.0 + step(1.0, a) * 100.0;",
+            &[(2.25, 0.25 + 10.0 + 100.0), (-0.25, 0.75 - 10.0), (1.0, 110.0), (0.0, 0.0)],
+        ),
+        map_f32(
+            "clamps",
+            "return clamp(a, -1.0, 2.0) + saturate(a) * 10.0 + min(a, 0.5) * 100.0 + max(a, 0.5) * 1000.0;",
+            &[(3.0, 2.0 + 10.0 + 50.0 + 3000.0), (-4.0, -1.0 - 400.0 + 500.0), (0.25, 0.25 + 2.5 + 25.0 + 500.0)],
+        ),
         map_f32("remainder", "return a % 3.0;", &[(7.5, 1.5), (-7.5, -1.5), (2.0, 2.0)]),
-        map_f32("mix_and_fma", "return mix(1.0, 5.0, a) + fma(a, 2.0, 1.0) * 100.0 + abs(-a);", &[
-            (0.0, 101.0),
-            (1.0, 5.0 + 300.0 + 1.0),
-            (0.5, 3.0 + 200.0 + 0.5),
-        ]),
-        map_f32("modf", "let r = modf(a); return r.fract + r.whole * 10.0;", &[
-            (2.75, 20.75),
-            (-1.5, -10.5),
-        ]),
-        map_f32("frexp_and_ldexp", "let r = frexp(a); return ldexp(r.fract, r.exp + 1) + f32(r.exp) * 100.0;", &[
-            (6.0, 12.0 + 300.0),
-            (0.5, 1.0),
-            (0.15625, 0.3125 - 200.0),
-        ]),
-        map_f32("modf_vector",
+        map_f32(
+            "mix_and_fma",
+            "return mix(1.0, 5.0, a) + fma(a, 2.0, 1.0) * 100.0 + abs(-a);",
+            &[(0.0, 101.0), (1.0, 5.0 + 300.0 + 1.0), (0.5, 3.0 + 200.0 + 0.5)],
+        ),
+        map_f32("modf", "let r = modf(a); return r.fract + r.whole * 10.0;", &[(2.75, 20.75), (-1.5, -10.5)]),
+        map_f32(
+            "frexp_and_ldexp",
+            "let r = frexp(a); return ldexp(r.fract, r.exp + 1) + f32(r.exp) * 100.0;",
+            &[(6.0, 12.0 + 300.0), (0.5, 1.0), (0.15625, 0.3125 - 200.0)],
+        ),
+        map_f32(
+            "modf_vector",
             "let r = modf(vec3<f32>(a, 2.5, -3.25)); let e = frexp(vec2<f32>(a, 8.0));
              return dot(r.fract, vec3<f32>(1.0, 2.0, 4.0)) + r.whole.y * 10.0 + f32(e.exp.y) * 100.0;",
             &[(1.25, 0.25 + 1.0 - 1.0 + 20.0 + 400.0)],
@@ -121,27 +122,51 @@ fn library() -> Vec<Case> {
         near("sqrt", "return sqrt(a);", &positive, f64::sqrt, few),
         near("inverse_sqrt", "return inverseSqrt(a);", &positive, |v| 1.0 / v.sqrt(), few),
         near("radians_and_degrees", "return radians(a) + degrees(a);", &any, |v| v.to_radians() + v.to_degrees(), few),
-        near("smoothstep", "return smoothstep(-1.0, 2.0, a);", &any, |v| {
-            let t = ((v + 1.0) / 3.0).clamp(0.0, 1.0);
-            t * t * (3.0 - 2.0 * t)
-        }, few),
-        near("library_on_vectors", "let v = vec3<f32>(a, a * 0.5, 1.0); let s = exp(v) + sin(v) * tanh(v) + pow(v, vec3<f32>(1.5)) + sign(v); return s.x + s.y * 10.0 + s.z;", &positive[..4], |v| {
-            let f = |v: f64| v.exp() + v.sin() * v.tanh() + v.powf(1.5) + v.signum();
-            f(v) + f(v * 0.5) * 10.0 + f(1.0)
-        }, close),
+        near(
+            "smoothstep",
+            "return smoothstep(-1.0, 2.0, a);",
+            &any,
+            |v| {
+                let t = ((v + 1.0) / 3.0).clamp(0.0, 1.0);
+                t * t * (3.0 - 2.0 * t)
+            },
+            few,
+        ),
+        near(
+            "library_on_vectors",
+            "let v = vec3<f32>(a, a * 0.5, 1.0); let s = exp(v) + sin(v) * tanh(v) + pow(v, vec3<f32>(1.5)) + sign(v); return s.x + s.y * 10.0 + s.z;",
+            &positive[..4],
+            |v| {
+                let f = |v: f64| v.exp() + v.sin() * v.tanh() + v.powf(1.5) + v.signum();
+                f(v) + f(v * 0.5) * 10.0 + f(1.0)
+            },
+            close,
+        ),
     ]
 }
 
 fn geometry() -> Vec<Case> {
     vec![
-        near("lengths", "let v = vec3<f32>(a, 2.0, -1.0); return length(v) + distance(v, vec3<f32>(1.0)) * 10.0 + length(-a);", &[2.0, -3.0], |a| {
-            (a * a + 5.0).sqrt() + ((a - 1.0) * (a - 1.0) + 1.0 + 4.0).sqrt() * 10.0 + a.abs()
-        }, Tolerance::FewUlps),
-        near("normalize_and_cross", "let n = normalize(vec2<f32>(a, 4.0)); let c = cross(vec3<f32>(a, 2.0, 3.0), vec3<f32>(4.0, 5.0, 6.0)); return n.x + n.y * 10.0 + c.x + c.y * 100.0 + c.z * 1000.0;", &[3.0], |a| {
-            0.6 + 8.0 - 3.0 + (12.0 - 6.0 * a) * 100.0 + (5.0 * a - 8.0) * 1000.0
-        }, Tolerance::FewUlps),
-        near("reflect_refract_face_forward", "let n = vec2<f32>(0.0, 1.0); let r = reflect(vec2<f32>(a, -1.0), n); let f = faceForward(n, vec2<f32>(a, 1.0), n); let q = refract(vec2<f32>(0.6, -0.8), n, 0.5); return r.x + r.y * 10.0 + f.y * 100.0 + q.x * 1000.0;", &[0.5], |a| {
-            a + 10.0 - 100.0 + 300.0
-        }, Tolerance::FewUlps),
+        near(
+            "lengths",
+            "let v = vec3<f32>(a, 2.0, -1.0); return length(v) + distance(v, vec3<f32>(1.0)) * 10.0 + length(-a);",
+            &[2.0, -3.0],
+            |a| (a * a + 5.0).sqrt() + ((a - 1.0) * (a - 1.0) + 1.0 + 4.0).sqrt() * 10.0 + a.abs(),
+            Tolerance::FewUlps,
+        ),
+        near(
+            "normalize_and_cross",
+            "let n = normalize(vec2<f32>(a, 4.0)); let c = cross(vec3<f32>(a, 2.0, 3.0), vec3<f32>(4.0, 5.0, 6.0)); return n.x + n.y * 10.0 + c.x + c.y * 100.0 + c.z * 1000.0;",
+            &[3.0],
+            |a| 0.6 + 8.0 - 3.0 + (12.0 - 6.0 * a) * 100.0 + (5.0 * a - 8.0) * 1000.0,
+            Tolerance::FewUlps,
+        ),
+        near(
+            "reflect_refract_face_forward",
+            "let n = vec2<f32>(0.0, 1.0); let r = reflect(vec2<f32>(a, -1.0), n); let f = faceForward(n, vec2<f32>(a, 1.0), n); let q = refract(vec2<f32>(0.6, -0.8), n, 0.5); return r.x + r.y * 10.0 + f.y * 100.0 + q.x * 1000.0;",
+            &[0.5],
+            |a| a + 10.0 - 100.0 + 300.0,
+            Tolerance::FewUlps,
+        ),
     ]
 }

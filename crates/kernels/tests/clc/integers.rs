@@ -19,11 +19,11 @@ fn operators() -> Vec<Case> {
             "return a / (i - i) + a % (i - i);",
             &[(0, 0), (7, 7), (u32::MAX, u32::MAX)],
         ),
-        Case::map_u32("u32_division", "return (a / (i + 1u)) * 1000u + a % (i + 1u);", &[
-            (10, 10_000),
-            (11, 5_001),
-            (11, 3_002),
-        ]),
+        Case::map_u32(
+            "u32_division",
+            "return (a / (i + 1u)) * 1000u + a % (i + 1u);",
+            &[(10, 10_000), (11, 5_001), (11, 3_002)],
+        ),
         Case::map(
             "i32_division",
             "i32",
@@ -38,53 +38,80 @@ fn operators() -> Vec<Case> {
             "var d = array<i32, 5>(0, -1, -1, 3, -3); return a % d[i];",
             &[(5, 0), (MIN, 0), (7, 0), (-7, -1), (7, 1)],
         ),
-        Case::map("i32_overflow_wraps", "i32", "", "return (a + a) * 3 - 1;", &[
-            (i32::MAX, i32::MAX.wrapping_add(i32::MAX).wrapping_mul(3).wrapping_sub(1)),
-            (MIN, MIN.wrapping_add(MIN).wrapping_mul(3).wrapping_sub(1)),
-            (5, 29),
-        ]),
+        Case::map(
+            "i32_overflow_wraps",
+            "i32",
+            "",
+            "return (a + a) * 3 - 1;",
+            &[
+                (i32::MAX, i32::MAX.wrapping_add(i32::MAX).wrapping_mul(3).wrapping_sub(1)),
+                (MIN, MIN.wrapping_add(MIN).wrapping_mul(3).wrapping_sub(1)),
+                (5, 29),
+            ],
+        ),
         Case::map("i32_negation_wraps", "i32", "", "return -a;", &[(MIN, MIN), (5, -5), (0, 0)]),
-        Case::map("constant_divisors", "i32", "", "return a / 4 + a % 3;", &[(-9, -2), (9, 2), (MIN, MIN / 4 + MIN % 3)]),
-        Case::map_u32("shift_amounts_wrap", "return (a << (32u + i)) ^ (a >> (33u + i));", &[
-            (1, 1),
-            (0x8000_0001, 2 ^ (0x8000_0001 >> 2)),
-            (0xffff_ffff, 0xffff_fffc ^ (0xffff_ffff >> 3)),
-        ]),
-        Case::map("i32_shifts", "i32", "", "return (a >> 4u) ^ (a << (i & 3u));", &[
-            (-256, -16 ^ -256),
-            (MIN, (MIN >> 4) ^ (MIN << 1)),
-            (77, 4 ^ (77 << 2)),
-        ]),
-        Case::map_u32("bitwise", "return ((a & 0xf0f0u) | (~a & 0xfu)) ^ i;", &[
-            (0xffff, 0xf0f0),
-            (0, 0xf ^ 1),
-            (0x1234, ((0x1234 & 0xf0f0) | (!0x1234 & 0xf)) ^ 2),
-        ]),
-        Case::map("i32_functions", "i32", "", "return abs(a) + sign(a) * 10 + clamp(a, -3, 3) * 100 + min(a, 2) + max(a, 1);", &[
-            (-5, 5 - 10 - 300 - 5 + 1),
-            (2, 2 + 10 + 200 + 2 + 2),
-            (0, 1),
-            (MIN, MIN.wrapping_sub(10).wrapping_sub(300).wrapping_add(MIN).wrapping_add(1)),
-        ]),
+        Case::map(
+            "constant_divisors",
+            "i32",
+            "",
+            "return a / 4 + a % 3;",
+            &[(-9, -2), (9, 2), (MIN, MIN / 4 + MIN % 3)],
+        ),
+        Case::map_u32(
+            "shift_amounts_wrap",
+            "return (a << (32u + i)) ^ (a >> (33u + i));",
+            &[(1, 1), (0x8000_0001, 2 ^ (0x8000_0001 >> 2)), (0xffff_ffff, 0xffff_fffc ^ (0xffff_ffff >> 3))],
+        ),
+        Case::map(
+            "i32_shifts",
+            "i32",
+            "",
+            "return (a >> 4u) ^ (a << (i & 3u));",
+            &[(-256, -16 ^ -256), (MIN, (MIN >> 4) ^ (MIN << 1)), (77, 4 ^ (77 << 2))],
+        ),
+        Case::map_u32(
+            "bitwise",
+            "return ((a & 0xf0f0u) | (~a & 0xfu)) ^ i;",
+            &[(0xffff, 0xf0f0), (0, 0xf ^ 1), (0x1234, ((0x1234 & 0xf0f0) | (!0x1234 & 0xf)) ^ 2)],
+        ),
+        Case::map(
+            "i32_functions",
+            "i32",
+            "",
+            "return abs(a) + sign(a) * 10 + clamp(a, -3, 3) * 100 + min(a, 2) + max(a, 1);",
+            &[
+                (-5, 5 - 10 - 300 - 5 + 1),
+                (2, 2 + 10 + 200 + 2 + 2),
+                (0, 1),
+                (MIN, MIN.wrapping_sub(10).wrapping_sub(300).wrapping_add(MIN).wrapping_add(1)),
+            ],
+        ),
     ]
 }
 
 fn bits() -> Vec<Case> {
     let samples: [u32; 6] = [0, 1, 0x8000_0000, 0xffff_ffff, 0x00f0_1200, 0x7fff_fffe];
     let each = |f: &dyn Fn(u32) -> u32| -> Vec<(u32, u32)> { samples.iter().map(|&v| (v, f(v))).collect() };
-    let signed = |f: &dyn Fn(i32) -> i32| -> Vec<(u32, u32)> {
-        samples.iter().map(|&v| (v, i(f(v.cast_signed())))).collect()
-    };
+    let signed =
+        |f: &dyn Fn(i32) -> i32| -> Vec<(u32, u32)> { samples.iter().map(|&v| (v, i(f(v.cast_signed())))).collect() };
     vec![
         Case::map_u32("count_one_bits", "return countOneBits(a);", &each(&|v| v.count_ones())),
         Case::map_u32("count_leading_zeros", "return countLeadingZeros(a);", &each(&|v| v.leading_zeros())),
         Case::map_u32("count_trailing_zeros", "return countTrailingZeros(a);", &each(&|v| v.trailing_zeros())),
         Case::map_u32("reverse_bits", "return reverseBits(a);", &each(&|v| v.reverse_bits())),
-        Case::map_u32("first_leading_bit", "return firstLeadingBit(a);", &each(&|v| v.checked_ilog2().unwrap_or(u32::MAX))),
-        Case::map_u32("first_trailing_bit", "return firstTrailingBit(a);", &each(&|v| match v {
-            0 => u32::MAX,
-            _ => v.trailing_zeros(),
-        })),
+        Case::map_u32(
+            "first_leading_bit",
+            "return firstLeadingBit(a);",
+            &each(&|v| v.checked_ilog2().unwrap_or(u32::MAX)),
+        ),
+        Case::map_u32(
+            "first_trailing_bit",
+            "return firstTrailingBit(a);",
+            &each(&|v| match v {
+                0 => u32::MAX,
+                _ => v.trailing_zeros(),
+            }),
+        ),
         Case::map_u32(
             "first_leading_bit_signed",
             "return bitcast<u32>(firstLeadingBit(bitcast<i32>(a)));",
@@ -93,32 +120,33 @@ fn bits() -> Vec<Case> {
                 bits.cast_unsigned().checked_ilog2().map_or(-1, |bit| bit as i32)
             }),
         ),
-        Case::map_u32("extract_bits", "return extractBits(a, 4u + i * 8u, 8u);", &[
-            (0xabcd_ef12, 0xf1),
-            (0xabcd_ef12, 0xde),
-            (0xabcd_ef12, 0xbc),
-            (0xabcd_ef12, 0xa),
-            (0xabcd_ef12, 0),
-        ]),
-        Case::map("extract_bits_signed", "i32", "", "return extractBits(a, 4u, 8u * i);", &[
-            (0x0abc_def2, 0),
-            (0x0abc_def2, -17),
-            (0x0abc_def2, -12817),
-        ]),
-        Case::map_u32("insert_bits", "return insertBits(a, 0x5au, i * 12u, 8u);", &[
-            (u32::MAX, 0xffff_ff5a),
-            (u32::MAX, 0xfff5_afff),
-            (u32::MAX, 0x5aff_ffff),
-            (7, 7),
-        ]),
-        Case::map_u32("packed_dot_signed", "return bitcast<u32>(dot4I8Packed(a, 0x02fe807fu));", &[
-            (0x0101_0101, i(2 - 2 - 128 + 127)),
-            (0x8080_8080, i(-256 + 256 + 16384 - 16256)),
-        ]),
-        Case::map_u32("packed_dot_unsigned", "return dot4U8Packed(a, 0x02fe80ffu);", &[
-            (0x0101_0101, 2 + 254 + 128 + 255),
-            (0xffff_ffff, 255 * (2 + 254 + 128 + 255)),
-        ]),
+        Case::map_u32(
+            "extract_bits",
+            "return extractBits(a, 4u + i * 8u, 8u);",
+            &[(0xabcd_ef12, 0xf1), (0xabcd_ef12, 0xde), (0xabcd_ef12, 0xbc), (0xabcd_ef12, 0xa), (0xabcd_ef12, 0)],
+        ),
+        Case::map(
+            "extract_bits_signed",
+            "i32",
+            "",
+            "return extractBits(a, 4u, 8u * i);",
+            &[(0x0abc_def2, 0), (0x0abc_def2, -17), (0x0abc_def2, -12817)],
+        ),
+        Case::map_u32(
+            "insert_bits",
+            "return insertBits(a, 0x5au, i * 12u, 8u);",
+            &[(u32::MAX, 0xffff_ff5a), (u32::MAX, 0xfff5_afff), (u32::MAX, 0x5aff_ffff), (7, 7)],
+        ),
+        Case::map_u32(
+            "packed_dot_signed",
+            "return bitcast<u32>(dot4I8Packed(a, 0x02fe807fu));",
+            &[(0x0101_0101, i(2 - 2 - 128 + 127)), (0x8080_8080, i(-256 + 256 + 16384 - 16256))],
+        ),
+        Case::map_u32(
+            "packed_dot_unsigned",
+            "return dot4U8Packed(a, 0x02fe80ffu);",
+            &[(0x0101_0101, 2 + 254 + 128 + 255), (0xffff_ffff, 255 * (2 + 254 + 128 + 255))],
+        ),
     ]
 }
 
@@ -136,7 +164,10 @@ fn vectors() -> Vec<Case> {
             "",
             "let v = vec3<i32>(a, -a, 2147483647) + vec3<i32>(1, 2, i32(i) + 1);
              let w = (v * vec3<i32>(2)) % vec3<i32>(5, i32(i - i), 7); let n = -w; return n.x + n.y * 10 + n.z * 100;",
-            &[(4, -(10 % 5) - 100 * (MIN.wrapping_mul(2) % 7)), (-3, 4 - 100 * (MIN.wrapping_add(1).wrapping_mul(2) % 7))],
+            &[
+                (4, -(10 % 5) - 100 * (MIN.wrapping_mul(2) % 7)),
+                (-3, 4 - 100 * (MIN.wrapping_add(1).wrapping_mul(2) % 7)),
+            ],
         ),
         Case::map_u32(
             "vector_comparisons_and_select",

@@ -5,7 +5,18 @@ use roci_testkit::Tolerance;
 use super::case::Case;
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![structs(), run_time_struct(), array_lengths(), constants_block(), module_constants(), vec3_arrays(), matrices(), uniform(), bool_vectors(), copies()]
+    vec![
+        structs(),
+        run_time_struct(),
+        array_lengths(),
+        constants_block(),
+        module_constants(),
+        vec3_arrays(),
+        matrices(),
+        uniform(),
+        bool_vectors(),
+        copies(),
+    ]
 }
 
 fn structs() -> Case {
@@ -110,7 +121,7 @@ fn constants_block() -> Case {
 fn module_constants() -> Case {
     let wgsl = "
         const SIZE = 4u;
-        const TABLE = array<vec3<f32>, 2>(vec3<f32>(1.0, 2.0, 3.0), vec3<f32>(4.0));
+        const TABLE = array<vec3<f32>, 2>(vec3<f32>(vec2<f32>(1.0, 2.0), 3.0), vec3<f32>(4.0));
         const GRID = array<array<u32, 2>, 2>(array<u32, 2>(1u, 2u), array<u32, 2>(3u, 4u));
         struct Both { a: u32, b: vec2<f32> }
         const BOTH = Both(7u, vec2<f32>(0.5, 1.5));
@@ -170,12 +181,10 @@ fn matrices() -> Case {
             output[12] = determinant(mat4x4<f32>(2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 1.0, 0.0, 0.0, 4.0, 0.0, 0.0, 1.0, 0.0, 5.0));
         }";
     // Columns (1 2 3), (4 5 6), (7 8 10).
-    Case::new("matrices", wgsl)
-        .reads(&[1.0f32, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0, 7.0, 8.0, 10.0, 0.0])
-        .writes_near(
-            &[30.0, 36.0, 45.0, 14.0, 32.0, 53.0, 29.0, 1000.0, 159.0, 6.0, 52.0, -5.0, 112.0],
-            Tolerance::FewUlps,
-        )
+    Case::new("matrices", wgsl).reads(&[1.0f32, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0, 7.0, 8.0, 10.0, 0.0]).writes_near(
+        &[30.0, 36.0, 45.0, 14.0, 32.0, 53.0, 29.0, 1000.0, 159.0, 6.0, 52.0, -5.0, 112.0],
+        Tolerance::FewUlps,
+    )
 }
 
 fn uniform() -> Case {

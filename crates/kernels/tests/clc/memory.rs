@@ -3,7 +3,17 @@
 use super::case::Case;
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![reduction(), uniform_load(), cleared(), atomics(), compare_exchange(), float_atomic(), wide_atomics(), grid()]
+    vec![
+        reduction(),
+        uniform_load(),
+        cleared(),
+        atomics(),
+        compare_exchange(),
+        float_atomic(),
+        wide_atomics(),
+        grid(),
+        private_vectors(),
+    ]
 }
 
 fn reduction() -> Case {
@@ -83,7 +93,10 @@ fn atomics() -> Case {
     let min = (-10i32).cast_unsigned();
     let max = (-5i32).cast_unsigned();
     Case::new("atomics", wgsl)
-        .writes(&[0u32, 0, i32::MIN.cast_unsigned(), 0, u32::MAX, 0, 0], &[7u32, min, max, 0xffff, 0xffff_0000, 0x5555, 0xaaaa])
+        .writes(
+            &[0u32, 0, i32::MIN.cast_unsigned(), 0, u32::MAX, 0, 0],
+            &[7u32, min, max, 0xffff, 0xffff_0000, 0x5555, 0xaaaa],
+        )
         .writes(&[], &[84u32, 120])
 }
 
@@ -158,4 +171,23 @@ fn grid() -> Case {
         }
     }
     Case::new("three_dimensional_grid", wgsl).writes(&[], &expected).groups(groups)
+}
+
+/// Random programs found that `{0}` does not initialise a vector.
+fn private_vectors() -> Case {
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read_write> output: array<u32>;
+        var<private> two: vec2<f32>;
+        var<private> three: vec3<i32>;
+        var<private> four: array<vec4<u32>, 2>;
+        @compute @workgroup_size(1)
+        fn main() {
+            two.y += 2.0;
+            three.z += 3;
+            four[1].w += 4u;
+            output[0] = u32(two.x + two.y);
+            output[1] = u32(three.x + three.y + three.z);
+            output[2] = dot(four[0] + four[1], vec4<u32>(1u));
+        }";
+    Case::new("private_vectors_start_as_zero", wgsl).writes(&[], &[2u32, 3, 4])
 }

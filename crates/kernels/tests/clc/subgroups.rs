@@ -28,13 +28,22 @@ fn holds(name: &'static str, workgroup: u32, declarations: &str, body: &str) -> 
 }
 
 fn built_ins() -> Case {
-    holds("subgroup_built_ins", 48, "", "
+    holds(
+        "subgroup_built_ins",
+        48,
+        "",
+        "
         good &= lane == i % size && group == i / size && groups == (48u + size - 1u) / size;
-        subgroupBarrier();")
+        subgroupBarrier();",
+    )
 }
 
 fn sums() -> Case {
-    holds("subgroup_reductions", 40, "fn total(v: u32) -> u32 { return subgroupAdd(v); }", "
+    holds(
+        "subgroup_reductions",
+        40,
+        "fn total(v: u32) -> u32 { return subgroupAdd(v); }",
+        "
         var sum = 0u; var product = 1; var low = 1e9; var all_bits = 0xffffffffu; var some = 0u; var odd = 0u;
         for (var k = first; k < first + count; k++) {
             sum += k * k; product *= i32(k % 3u) - 1; low = min(low, f32(k) * 0.5 - 3.0);
@@ -47,19 +56,29 @@ fn sums() -> Case {
         good &= subgroupAnd(i | 8u) == all_bits;
         good &= subgroupOr(i) == some;
         good &= subgroupXor(i) == odd;
-        good &= subgroupAdd(f32(i)) == f32(count * first + count * (count - 1u) / 2u);")
+        good &= subgroupAdd(f32(i)) == f32(count * first + count * (count - 1u) / 2u);",
+    )
 }
 
 fn vectors() -> Case {
-    holds("subgroup_vectors", 32, "", "
+    holds(
+        "subgroup_vectors",
+        32,
+        "",
+        "
         let v = subgroupAdd(vec3<u32>(1u, i, 2u));
         good &= v.x == count && v.z == 2u * count && v.y == count * first + count * (count - 1u) / 2u;
         let w = subgroupShuffle(vec2<f32>(f32(i), -f32(i)), 1u);
-        good &= w.x == f32(first + 1u) && w.y == -w.x;")
+        good &= w.x == f32(first + 1u) && w.y == -w.x;",
+    )
 }
 
 fn shuffles() -> Case {
-    holds("subgroup_shuffles", 32, "", "
+    holds(
+        "subgroup_shuffles",
+        32,
+        "",
+        "
         good &= subgroupBroadcast(i, 3u) == first + 3u;
         good &= subgroupBroadcastFirst(i * 2u) == first * 2u;
         good &= subgroupShuffle(i, (lane + 1u) % size) == first + (lane + 1u) % size;
@@ -69,11 +88,16 @@ fn shuffles() -> Case {
         let up = subgroupShuffleUp(i32(i), 2u);
         good &= lane < 2u || up == i32(i) - 2;
         good &= quadBroadcast(i, 1u) == (i & ~3u) + 1u;
-        good &= quadSwapX(i) == (i ^ 1u) && quadSwapY(i) == (i ^ 2u) && quadSwapDiagonal(i) == (i ^ 3u);")
+        good &= quadSwapX(i) == (i ^ 1u) && quadSwapY(i) == (i ^ 2u) && quadSwapDiagonal(i) == (i ^ 3u);",
+    )
 }
 
 fn scans() -> Case {
-    holds("subgroup_scans", 40, "", "
+    holds(
+        "subgroup_scans",
+        40,
+        "",
+        "
         var before = 0u; var factors = 1.0;
         for (var k = first; k < i; k++) { before += k + 1u; factors *= select(1.0, 2.0, k % 8u == 0u); }
         good &= subgroupExclusiveAdd(i + 1u) == before;
@@ -81,15 +105,21 @@ fn scans() -> Case {
         let factor = select(1.0, 2.0, i % 8u == 0u);
         good &= subgroupExclusiveMul(factor) == factors;
         good &= subgroupInclusiveMul(factor) == factors * factor;
-        good &= subgroupInclusiveAdd(-1) == -i32(lane) - 1;")
+        good &= subgroupInclusiveAdd(-1) == -i32(lane) - 1;",
+    )
 }
 
 fn ballots() -> Case {
-    holds("subgroup_ballots", 40, "", "
+    holds(
+        "subgroup_ballots",
+        40,
+        "",
+        "
         let votes = subgroupBallot(i % 2u == 0u);
         good &= votes.x == (0x55555555u & (0xffffffffu >> (32u - count))) && votes.y == 0u;
         good &= subgroupAll(i < 100u) && !subgroupAll(lane != 1u) && subgroupAny(lane == 1u) && !subgroupAny(i > 100u);
-        good &= countOneBits(subgroupBallot().x) == count;")
+        good &= countOneBits(subgroupBallot().x) == count;",
+    )
 }
 
 fn wide() -> Case {
