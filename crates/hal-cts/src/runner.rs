@@ -18,7 +18,7 @@ const EVENTS: u32 = 6;
 
 /// The whole of a driver's test binary.
 pub fn main(backends: Vec<Backend>) -> ExitCode {
-    run_trials(backends, |backends| trials(backends))
+    run_trials(backends, trials)
 }
 
 /// As [`main`] for a binary with tests of its own beside the suite's.
