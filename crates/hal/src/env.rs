@@ -1,7 +1,7 @@
 //! Every environment variable that the project reads, declared once with its help.
 //!
 //! `clippy.toml` forbids `std::env::var` elsewhere, so a variable that is not in [`VARIABLES`] cannot be read at all;
-//! `roci help environment` prints this table.
+//! `roci env` prints this table.
 
 /// One environment variable.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub static TIMEOUT: Variable = Variable {
 /// The device that a command uses when none is named.
 pub static DEVICE: Variable = Variable {
     name: "ROCI_DEVICE",
-    default: "auto",
+    default: "every real device",
     help: "Device URI that commands use when `--device` is not given",
     since: "0.1.0",
 };

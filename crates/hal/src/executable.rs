@@ -60,9 +60,10 @@ pub enum Code {
     Native(Vec<NativeEntry>),
     /// SPIR-V words.
     Spirv(Vec<u32>),
-    /// OpenCL C source.
+    /// OpenCL C source. A kernel takes a pointer for each binding in order, then the constants block by value if there is
+    /// one.
     OpenClC(String),
-    /// An AMD code object (ELF).
+    /// An AMD code object (ELF), with kernel arguments as in OpenCL C.
     AmdGcn(Vec<u8>),
 }
 

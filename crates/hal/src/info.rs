@@ -34,6 +34,11 @@ impl DeviceKind {
         }
     }
 
+    /// Whether it is a real GPU.
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Self::DiscreteGpu | Self::IntegratedGpu)
+    }
+
     /// How much `auto` wants it among the devices of one driver; `None` is never.
     pub fn auto_rank(self) -> Option<u32> {
         match self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::device::Device;
 use crate::driver::{Driver, OpenRequest};
 use crate::error::Error;
-use crate::info::PhysicalInfo;
+use crate::info::{DeviceKind, PhysicalInfo};
 use crate::uri::{DeviceUri, Item, Selection, UriError, UriReason};
 
 /// The scheme that leaves the choice to us.
@@ -25,6 +25,18 @@ pub struct Enumeration {
     pub driver: Arc<dyn Driver>,
     /// Its devices by ordinal, or why it cannot look.
     pub devices: Result<Vec<PhysicalInfo>, Error>,
+}
+
+impl Enumeration {
+    /// The URI that opens one of the devices again: the most stable one there is, and the shortest of those.
+    pub fn uri(&self, ordinal: usize) -> Option<DeviceUri> {
+        let devices = self.devices.as_ref().ok()?;
+        let base = DeviceUri::driver(self.driver.scheme())?;
+        let item = item(self.driver.as_ref(), ordinal as u32, devices.get(ordinal)?);
+        // An ordinal says nothing when there is no second device.
+        let needless = devices.len() == 1 && matches!(item, Item::Ordinal(_));
+        Some(if needless { base } else { base.select(vec![item]) })
+    }
 }
 
 /// What `auto` chose.
@@ -83,32 +95,26 @@ impl Registry {
             return Err(UriError::new(uri.to_string(), reason).into());
         }
         let mut passed_over = Vec::new();
-        let mut best: Option<(u32, DeviceUri, String)> = None;
-        for Enumeration { driver, devices } in self.enumerate() {
-            let scheme = driver.scheme();
-            let devices = match devices {
+        let mut best: Option<(DeviceKind, DeviceUri, String)> = None;
+        for enumeration in self.enumerate() {
+            let scheme = enumeration.driver.scheme();
+            let devices = match &enumeration.devices {
                 Ok(devices) => devices,
                 Err(error) => {
                     passed_over.push(format!("{scheme}: {error}"));
                     continue;
                 }
             };
-            let ranked =
-                devices.iter().enumerate().filter_map(|(index, info)| Some((info.kind.auto_rank()?, index, info)));
-            match (ranked.min_by_key(|(rank, index, _)| (*rank, *index)), DeviceUri::driver(scheme)) {
-                (Some((rank, index, info)), Some(base)) => {
-                    let uri = if devices.len() == 1 {
-                        base
-                    } else {
-                        base.select(vec![item(driver.as_ref(), index as u32, info)])
-                    };
-                    let why = format!("{} ({})", info.name, info.kind.describe());
-                    if best.as_ref().is_none_or(|(least, ..)| rank < *least) {
-                        best = Some((rank, uri, why));
-                    }
+            let ranks = devices.iter().map(|info| info.kind.auto_rank());
+            let ranked = ranks.enumerate().filter_map(|(ordinal, rank)| Some((rank?, ordinal))).min();
+            match ranked.and_then(|(_, ordinal)| Some((&devices[ordinal], enumeration.uri(ordinal)?))) {
+                // The first driver with a GPU wins; a CPU only where no driver has one.
+                Some((info, uri)) if best.as_ref().is_none_or(|(kind, ..)| !kind.is_gpu() && info.kind.is_gpu()) => {
+                    best = Some((info.kind, uri, format!("{} ({})", info.name, info.kind.describe())));
                 }
-                _ if devices.is_empty() => passed_over.push(format!("{scheme}: no device")),
-                _ => passed_over.push(format!("{scheme}: only {}", devices[0].kind.describe())),
+                Some(_) => {}
+                None if devices.is_empty() => passed_over.push(format!("{scheme}: no device")),
+                None => passed_over.push(format!("{scheme}: only {}", devices[0].kind.describe())),
             }
         }
         let Some((_, uri, why)) = best else {

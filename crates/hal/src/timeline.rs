@@ -204,7 +204,10 @@ mod loom_tests {
                 thread::spawn(move || timeline.fail("lost").into_iter().for_each(|watcher| watcher(Err("lost"))))
             };
             let counter = Arc::clone(&calls);
-            let late = timeline.watch(1, Box::new(move |_| drop(counter.fetch_add(1, Ordering::SeqCst))));
+            let count = move |_| {
+                counter.fetch_add(1, Ordering::SeqCst);
+            };
+            let late = timeline.watch(1, Box::new(count));
             if let Some((watcher, answer)) = late {
                 watcher(answer);
             }

@@ -4,19 +4,15 @@ use roci_hal::native::NativeEntry;
 use roci_hal::{Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
 
 use crate::clc::{self, Subgroups};
-use crate::{Access, Error, KernelSpec, SpirvOptions, native};
+use crate::{Error, KernelSpec, SpirvOptions, native};
 
 impl KernelSpec {
     /// The contract that the HAL checks every dispatch against.
     pub fn entry_point(&self) -> EntryPoint {
-        let access = |access: Access| match access {
-            Access::Read => roci_hal::Access::Read,
-            Access::Write => roci_hal::Access::ReadWrite,
-        };
         EntryPoint {
             name: self.name().into(),
             workgroup_size: self.workgroup(),
-            bindings: self.bindings().iter().map(|binding| access(binding.access)).collect(),
+            bindings: self.bindings().iter().map(|binding| binding.access).collect(),
             constants: self.constants().size,
             in_place: self.in_place(),
         }

@@ -22,7 +22,7 @@ mod uniform;
 pub use error::Error;
 pub use source::{Compiled, Source};
 pub use spirv::SpirvOptions;
-pub use table::{Access, Binding, Constants, KernelSpec, find, kernels};
+pub use table::{Binding, Constants, KernelSpec, find, kernels};
 
 /// A kernel of the table as SPIR-V.
 pub fn spirv(kernel: &KernelSpec, options: &SpirvOptions) -> Result<Vec<u32>, Error> {

@@ -3,17 +3,10 @@
 use std::mem::{offset_of, size_of};
 use std::sync::LazyLock;
 
+use roci_hal::Access;
+
 use crate::params::{self, LINEAR_WORKGROUP};
 use crate::{Compiled, Error, Source};
-
-/// What a kernel does with a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reads it.
-    Read,
-    /// Writes it, and may read it.
-    Write,
-}
 
 /// One buffer of a kernel; its place in the list is its binding number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +73,7 @@ const fn read(name: &'static str) -> Binding {
 }
 
 const fn write(name: &'static str) -> Binding {
-    Binding { name, access: Access::Write }
+    Binding { name, access: Access::ReadWrite }
 }
 
 const fn plain(name: &'static str) -> Variant {

@@ -1,7 +1,9 @@
 //! The table of kernels says what the WGSL says, and the WGSL says what the Rust structs say.
 
 use naga::{AddressSpace, StorageAccess, TypeInner};
-use roci_kernels::{Access, KernelSpec, find, kernels};
+use roci_hal::Access;
+use roci_kernels::clc::{Argument, Options};
+use roci_kernels::{KernelSpec, find, kernels, opencl_c};
 
 /// The members of the constants block with their offsets, and its size, as the IR has them.
 fn constants_of(module: &naga::Module) -> Option<(Vec<(String, usize)>, usize)> {
@@ -22,7 +24,7 @@ fn bindings_of(module: &naga::Module) -> Vec<(u32, String, Access)> {
             let AddressSpace::Storage { access } = variable.space else {
                 return None;
             };
-            let access = if access.contains(StorageAccess::STORE) { Access::Write } else { Access::Read };
+            let access = if access.contains(StorageAccess::STORE) { Access::ReadWrite } else { Access::Read };
             Some((variable.binding?.binding, variable.name.clone()?, access))
         })
         .collect();
@@ -98,4 +100,21 @@ fn a_variant_carries_no_code_of_another() {
     let compiled = find("unary_neg").expect("in the table").module().expect("valid");
     let text = format!("{:?}", compiled.module);
     assert!(!text.contains("Tanh") && !text.contains("Switch"), "{text}");
+}
+
+#[test]
+fn opencl_c_takes_the_bindings_in_order_and_then_the_constants() {
+    for kernel in kernels() {
+        for options in [Options::opencl(), Options::amdgcn()] {
+            let output = opencl_c(kernel, &options).unwrap();
+            let [entry_point] = &output.entry_points[..] else { panic!("{}: one entry point", kernel.name()) };
+            assert_eq!(entry_point.name, kernel.name());
+            let mut wanted: Vec<_> = (0..)
+                .zip(kernel.bindings())
+                .map(|(binding, spec)| Argument::Binding { group: 0, binding, writable: spec.access.writes() })
+                .collect();
+            wanted.push(Argument::Constants { size: u32::try_from(kernel.constants().size).unwrap() });
+            assert_eq!(entry_point.arguments, wanted, "{}", kernel.name());
+        }
+    }
 }

@@ -27,5 +27,4 @@ void fill(global uint *target_words, Params params) {
         const uint _e19 = i;
         i = _e19 + (groups.x * 256u);
     }
-    return;
 }

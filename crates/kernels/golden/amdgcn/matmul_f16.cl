@@ -129,7 +129,7 @@ ROCI_FN void store_c(uint start_2, uint row_2, uint column_2, float4 v_2, privat
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void matmul_f16_(global const half *a, global const half *b, global half *c, Params params) {
+void matmul_f16(global const half *a, global const half *b, global half *c, Params params) {
     local array272_float4_ a_tile;
     local array256_float4_ b_tile;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
@@ -224,5 +224,4 @@ void matmul_f16_(global const half *a, global const half *b, global half *c, Par
     store_c(start_c, row_3 + 2u, column_3, _e133, &params, c);
     const float4 _e136 = sum3_;
     store_c(start_c, row_3 + 3u, column_3, _e136, &params, c);
-    return;
 }

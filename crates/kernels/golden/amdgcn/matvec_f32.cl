@@ -82,7 +82,7 @@ ROCI_FN float4 load_a(uint at, global const float *a) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void matvec_f32_(global const float *a, global const float *x, global float *y, Params params) {
+void matvec_f32(global const float *a, global const float *x, global float *y, Params params) {
     local array256_float4_ partials;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint3 groups = (uint3)(__builtin_amdgcn_grid_size_x() / 256u, __builtin_amdgcn_grid_size_y() / 1u, __builtin_amdgcn_grid_size_z() / 1u);
@@ -202,5 +202,4 @@ void matvec_f32_(global const float *a, global const float *x, global float *y, 
         const uint _e187 = row;
         row = _e187 + (groups.x * 4u);
     }
-    return;
 }

@@ -230,5 +230,4 @@ void softmax(global const float *x, global float *y, Params params) {
         const uint _e131 = row;
         row = _e131 + groups.x;
     }
-    return;
 }

@@ -31,5 +31,4 @@ void unary_abs(global const float *x, global float *y, Params params) {
         const uint _e17 = i;
         i = _e17 + (groups.x * 256u);
     }
-    return;
 }

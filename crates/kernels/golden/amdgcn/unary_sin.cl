@@ -61,5 +61,4 @@ void unary_sin(global const float *x, global float *y, Params params) {
         const uint _e17 = i;
         i = _e17 + (groups.x * 256u);
     }
-    return;
 }

@@ -58,5 +58,4 @@ void binary_pow(global const float *a, global const float *b, global float *y, P
         const uint _e99 = i;
         i = _e99 + (groups.x * 256u);
     }
-    return;
 }

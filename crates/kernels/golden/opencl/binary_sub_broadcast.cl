@@ -66,5 +66,4 @@ void binary_sub_broadcast(global const float *a, global const float *b, global f
         const uint _e97 = i;
         i = _e97 + (groups.x * 256u);
     }
-    return;
 }

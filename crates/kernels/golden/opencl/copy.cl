@@ -29,5 +29,4 @@ void copy(global const uint *source_words, global uint *target_words, Params par
         const uint _e24 = i;
         i = _e24 + (groups.x * 256u);
     }
-    return;
 }

@@ -60,7 +60,7 @@ ROCI_FN float4 load_a(uint at, global const half *a) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void matvec_f16_(global const half *a, global const float *x, global float *y, Params params) {
+void matvec_f16(global const half *a, global const float *x, global float *y, Params params) {
     local array256_float4_ partials;
     local uint roci_sg_scratch[256];
     const roci_subgroup roci_sg_value = {(local uint *)roci_sg_scratch, (uint)get_local_id(0), 256u};
@@ -183,5 +183,4 @@ void matvec_f16_(global const half *a, global const float *x, global float *y, P
         const uint _e187 = row;
         row = _e187 + (groups.x * 4u);
     }
-    return;
 }

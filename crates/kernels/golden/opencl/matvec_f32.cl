@@ -28,7 +28,7 @@ ROCI_FN float4 load_a(uint at, global const float *a) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void matvec_f32_(global const float *a, global const float *x, global float *y, Params params) {
+void matvec_f32(global const float *a, global const float *x, global float *y, Params params) {
     local array256_float4_ partials;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
@@ -148,5 +148,4 @@ void matvec_f32_(global const float *a, global const float *x, global float *y, 
         const uint _e187 = row;
         row = _e187 + (groups.x * 4u);
     }
-    return;
 }

@@ -165,5 +165,4 @@ void reduce_max(global const float *x, global float *y, Params params) {
         const uint _e153 = output_1;
         output_1 = _e153 + groups.x;
     }
-    return;
 }

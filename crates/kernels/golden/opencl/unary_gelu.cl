@@ -63,5 +63,4 @@ void unary_gelu(global const float *x, global float *y, Params params) {
         const uint _e17 = i;
         i = _e17 + (groups.x * 256u);
     }
-    return;
 }

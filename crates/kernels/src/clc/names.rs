@@ -51,5 +51,14 @@ pub(super) fn assign(module: &naga::Module) -> (FastHashMap<NameKey, String>, Na
     let mut names = FastHashMap::default();
     let mut namer = Namer::default();
     namer.reset(module, &RESERVED, KeywordSet::empty(), CaseInsensitiveKeywordSet::empty(), PREFIXES, &mut names);
+    // The namer puts an underscore behind a name that ends in a digit, to keep it apart from numbered ones. Callers look
+    // entry points up by name, and the namer never gives out such a name itself, so these can stay as they are.
+    for (index, entry_point) in module.entry_points.iter().enumerate() {
+        let given = names.get_mut(&NameKey::EntryPoint(index as u16));
+        let numbered = entry_point.name.ends_with(|last: char| last.is_ascii_digit());
+        if let Some(given) = given.filter(|given| numbered && given.strip_suffix('_') == Some(&entry_point.name)) {
+            given.pop();
+        }
+    }
     (names, namer)
 }

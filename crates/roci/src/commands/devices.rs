@@ -8,7 +8,7 @@ use crate::cli::DevicesArgs;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::{Column, FAINT, Printer};
-use crate::registry::{device_uri, registry};
+use crate::registry::registry;
 use crate::units;
 
 #[derive(Serialize)]
@@ -69,15 +69,14 @@ fn describe_driver(found: &Enumeration, all: bool) -> DriverReport {
         Ok(devices) => (devices.as_slice(), None),
         Err(error) => (&[][..], Some(error)),
     };
-    let alone = devices.len() == 1;
-    let listed = (0u32..).zip(devices).filter(|(_, info)| all || info.kind != DeviceKind::Null);
+    let listed = devices.iter().enumerate().filter(|(_, info)| all || info.kind != DeviceKind::Null);
     DriverReport {
         driver: driver.scheme(),
         summary: driver.summary(),
         error: error.map(ToString::to_string),
         hint: error.and_then(Hint::hint),
         devices: listed
-            .filter_map(|(ordinal, info)| Some((device_uri(driver, ordinal, info, alone)?, info)))
+            .filter_map(|(ordinal, info)| Some((found.uri(ordinal)?, info)))
             .map(|(uri, info)| describe_device(uri.to_string(), info))
             .collect(),
     }

@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::printer::Printer;
-use crate::registry::{device_uri, registry};
+use crate::registry::registry;
 
 use cases::Case;
 use report::{Outcome, Row};
@@ -131,16 +131,14 @@ fn wanted(registry: &Registry, arguments: &DemoArgs, printer: &Printer) -> Resul
 fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
     let mut uris = Vec::new();
     for found in registry.enumerate() {
-        let driver = found.driver.as_ref();
-        match found.devices {
+        match &found.devices {
             Ok(devices) => {
                 let real =
                     |info: &roci_hal::PhysicalInfo| !matches!(info.kind, DeviceKind::Null | DeviceKind::Emulated);
-                let alone = devices.len() == 1;
-                let ours = (0u32..).zip(&devices).filter(|(_, info)| real(info));
-                uris.extend(ours.filter_map(|(ordinal, info)| device_uri(driver, ordinal, info, alone)));
+                let ours = devices.iter().enumerate().filter(|(_, info)| real(info));
+                uris.extend(ours.filter_map(|(ordinal, _)| found.uri(ordinal)));
             }
-            Err(error) => printer.note(&format!("{}: {error}", driver.scheme())),
+            Err(error) => printer.note(&format!("{}: {error}", found.driver.scheme())),
         }
     }
     if uris.is_empty() {
