@@ -5,7 +5,7 @@
 //! [`TAME`](super::random::TAME) and no zero of unknown sign survives, so that every result has one right bit pattern.
 
 use super::ast::{Arg, Expr, Kind, Place, Root, Scalar, Step, Type, Value};
-use super::generate::{Generator, WILD, WORDS, binary, bitcast, builtin, convert, literal, load, word};
+use super::generate::{Generator, WORDS, binary, bitcast, builtin, convert, literal, load, word};
 
 /// A step that still needs its index.
 #[derive(Clone, Debug)]
