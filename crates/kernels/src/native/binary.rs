@@ -6,7 +6,7 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 use super::check::{self, Access, Extent};
 use super::elementwise::{BLOCK, Blocks, Elementwise};
-use super::simd::Level;
+use super::simd::{Level, Simd};
 use super::{memory, parts};
 use crate::params;
 
@@ -83,6 +83,14 @@ struct Map<F> {
 }
 
 impl<F: Fn(f32, f32) -> f32 + Copy> Blocks for Map<F> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, index: usize) {
+        // Broadcast inputs are small or lie elsewhere; what is asked for in vain costs next to nothing.
+        for input in [&self.a, &self.b] {
+            simd.prefetch(input.binding.pointer.wrapping_add(index * size_of::<f32>()));
+        }
+    }
+
     #[inline(always)]
     fn compute(&mut self, range: Range<usize>, target: &mut [f32]) {
         let [a, b] = &mut self.buffers;

@@ -8,15 +8,20 @@ use std::ops::Range;
 use roci_hal::native::NativeBinding;
 
 use super::memory;
-use super::simd::{Level, Simd, Task};
+use super::simd::{Level, Line, Simd, Task};
 
 /// Elements computed at a time: input and output blocks fit the first-level cache together.
 pub(super) const BLOCK: usize = 1024;
+/// The same when writing past the caches: a quarter of a page, so that asking for inputs, computing and writing overlap.
+const STREAMED: usize = 256;
 
 /// Computes blocks of an output.
 pub(super) trait Blocks {
     /// Computes `target`, the output elements in `range`, at most [`BLOCK`] of them.
     fn compute(&mut self, range: Range<usize>, target: &mut [f32]);
+
+    /// Asks for the inputs of the output element `index`, and of all others in the same cache lines.
+    fn prefetch<S: Simd>(&self, simd: S, index: usize);
 }
 
 /// A part of an element-wise launch.
@@ -37,6 +42,22 @@ impl<B: Blocks> Elementwise<B> {
     pub(super) unsafe fn run(self, level: Level) {
         level.run(self);
     }
+
+    /// Computes a block straight into the output.
+    #[inline(always)]
+    fn directly(&mut self, block: Range<usize>) {
+        // SAFETY: within the part's range, which no one else touches: the inputs lie apart.
+        self.blocks.compute(block.clone(), unsafe { memory::output(self.output, block) });
+    }
+
+    /// Computes a block into the buffer, then lets `write` move it to the output.
+    #[inline(always)]
+    fn buffered(&mut self, block: Range<usize>, buffer: &mut [f32], write: impl Fn(&[u32], &mut [u32])) {
+        let buffer = &mut buffer[..block.len()];
+        self.blocks.compute(block.clone(), buffer);
+        // SAFETY: within the part's range; what `compute` borrowed of it has been given back.
+        write(bytemuck::cast_slice(buffer), unsafe { memory::output(self.output, block) });
+    }
 }
 
 impl<B: Blocks> Task for Elementwise<B> {
@@ -44,29 +65,26 @@ impl<B: Blocks> Task for Elementwise<B> {
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
-        let stream = self.range.len() * size_of::<f32>() >= memory::STREAM_FROM;
+        let range = self.range.clone();
+        let block = |start: usize, size: usize| start..(start + size).min(range.end);
         let mut buffer = [0.0; BLOCK];
-        let mut start = self.range.start;
-        while start < self.range.end {
-            let block = start..(start + BLOCK).min(self.range.end);
-            start = block.end;
-            if !self.in_place && !stream {
-                // SAFETY: within the part's range, which no one else touches: the inputs lie apart.
-                self.blocks.compute(block.clone(), unsafe { memory::output(self.output, block) });
-                continue;
+        if range.len() * size_of::<f32>() >= memory::STREAM_FROM {
+            for start in range.clone().step_by(STREAMED) {
+                for index in (start..start + STREAMED).step_by(Line::WORDS) {
+                    self.blocks.prefetch(simd, index + memory::AHEAD);
+                }
+                let write = |source: &[u32], target: &mut [u32]| memory::stream(simd, source, target);
+                self.buffered(block(start, STREAMED), &mut buffer, write);
             }
-            let buffer = &mut buffer[..block.len()];
-            self.blocks.compute(block.clone(), buffer);
-            // SAFETY: within the part's range; what `compute` borrowed of it has been given back.
-            let target = unsafe { memory::output::<u32>(self.output, block) };
-            if stream {
-                memory::stream(simd, bytemuck::cast_slice(buffer), target);
-            } else {
-                target.copy_from_slice(bytemuck::cast_slice(buffer));
-            }
-        }
-        if stream {
             simd.fence();
+        } else if self.in_place {
+            for start in range.clone().step_by(BLOCK) {
+                self.buffered(block(start, BLOCK), &mut buffer, |source, target| target.copy_from_slice(source));
+            }
+        } else {
+            for start in range.clone().step_by(BLOCK) {
+                self.directly(block(start, BLOCK));
+            }
         }
     }
 }

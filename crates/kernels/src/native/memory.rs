@@ -10,6 +10,16 @@ use super::simd::{Level, Line, Simd, Task};
 /// Outputs of a part from this many bytes on are written past the caches: they would only push out the inputs.
 pub(super) const STREAM_FROM: usize = 4 << 20;
 
+/// How many 32-bit elements ahead of the current one inputs are asked for: a page, beyond which the hardware does not
+/// look by itself.
+pub(super) const AHEAD: usize = 1024;
+/// Cache lines of a page.
+const PAGE: usize = 64;
+/// Pages that a large copy walks through side by side: more of the memory's banks are at work than with one.
+const PAGES: usize = 4;
+/// Cache lines of those pages.
+const GROUP: usize = PAGES * PAGE;
+
 /// A range of a binding's elements that is only read.
 ///
 /// # Safety
@@ -45,10 +55,10 @@ pub(super) fn fill(level: Level, value: u32, target: &mut [u32]) {
     if size_of_val(target) < STREAM_FROM { target.fill(value) } else { level.run(StreamFill { value, target }) }
 }
 
-/// Copies past the caches, whatever the size; both slices are of one length.
-pub(super) struct Stream<'a> {
-    pub(super) source: &'a [u32],
-    pub(super) target: &'a mut [u32],
+/// Copies past the caches; both slices are of one length.
+struct Stream<'a> {
+    source: &'a [u32],
+    target: &'a mut [u32],
 }
 
 impl Task for Stream<'_> {
@@ -56,7 +66,20 @@ impl Task for Stream<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        stream(simd, self.source, self.target);
+        let (head, lines, tail) = as_lines(self.target);
+        let (first, rest) = self.source.split_at(head.len());
+        let (middle, last) = rest.split_at(lines.len() * Line::WORDS);
+        head.copy_from_slice(first);
+        tail.copy_from_slice(last);
+        let middle = middle.as_chunks::<{ Line::WORDS }>().0;
+        for (lines, middle) in lines.chunks_mut(GROUP).zip(middle.chunks(GROUP)) {
+            for index in (0..GROUP).map(|i| i % PAGES * PAGE + i / PAGES) {
+                let (Some(target), Some(source)) = (lines.get_mut(index), middle.get(index)) else { continue };
+                simd.prefetch(source.as_ptr().wrapping_add(AHEAD).cast());
+                // SAFETY: a whole, aligned line, exclusively borrowed.
+                unsafe { simd.stream(target, Line(*source)) };
+            }
+        }
         simd.fence();
     }
 }

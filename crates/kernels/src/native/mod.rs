@@ -20,6 +20,8 @@
 //! Start reading at `elementwise` for the simple kernels and at `matmul` for the hard one. `unsafe` is about
 //! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
 
+#![expect(unsafe_code, reason = "native kernels work on raw memory and with vector instructions")]
+
 mod binary;
 mod check;
 mod elementwise;

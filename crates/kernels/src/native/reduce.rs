@@ -8,7 +8,7 @@ use std::ops::Range;
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 use super::check::{self, Access, Extent};
-use super::simd::{Level, Simd, Task};
+use super::simd::{Level, Line, Simd, Task};
 use super::{memory, parts};
 use crate::params;
 
@@ -64,10 +64,13 @@ impl<F: Fold> Reduce<F> {
 
 /// Folds a contiguous slice.
 #[inline(always)]
-pub(super) fn fold_slice<F: Fold>(x: &[f32]) -> f64 {
+pub(super) fn fold_slice<S: Simd, F: Fold>(simd: S, x: &[f32]) -> f64 {
     let mut lanes = [F::EMPTY; LANES];
     let (chunks, rest) = x.as_chunks::<LANES>();
     for chunk in chunks {
+        for line in (0..LANES).step_by(Line::WORDS) {
+            simd.prefetch(chunk.as_ptr().wrapping_add(memory::AHEAD + line).cast());
+        }
         for (lane, &x) in lanes.iter_mut().zip(chunk) {
             *lane = F::fold(*lane, x.into());
         }
@@ -120,12 +123,12 @@ impl<F: Fold> Task for Part<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, _simd: S) {
+    fn run<S: Simd>(self, simd: S) {
         if self.inner == 1 {
             for (output, y) in self.range.zip(self.y) {
                 // SAFETY: the axis of this output, within the extent that `prepare` checked; nothing writes it.
                 let x = unsafe { memory::input(self.x, output * self.axis..(output + 1) * self.axis) };
-                *y = fold_slice::<F>(x) as f32;
+                *y = fold_slice::<S, F>(simd, x) as f32;
             }
             return;
         }

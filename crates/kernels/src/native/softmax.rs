@@ -51,12 +51,12 @@ impl Task for Row<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, _simd: S) {
-        let max = fold_slice::<Max>(self.0) as f32;
+    fn run<S: Simd>(self, simd: S) {
+        let max = fold_slice::<S, Max>(simd, self.0) as f32;
         for y in self.0.iter_mut() {
             *y = math::exp(*y - max);
         }
-        let scale = 1.0 / fold_slice::<Sum>(self.0);
+        let scale = 1.0 / fold_slice::<S, Sum>(simd, self.0);
         for y in self.0.iter_mut() {
             *y = (f64::from(*y) * scale) as f32;
         }

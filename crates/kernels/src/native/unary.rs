@@ -6,7 +6,7 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 use super::check::{self, Access, Extent};
 use super::elementwise::{Blocks, Elementwise};
-use super::simd::Level;
+use super::simd::{Level, Simd};
 use super::{math, memory, parts};
 use crate::params;
 
@@ -58,6 +58,11 @@ struct Map<F> {
 }
 
 impl<F: Fn(f32) -> f32 + Copy> Blocks for Map<F> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, index: usize) {
+        simd.prefetch(self.x.pointer.wrapping_add(index * size_of::<f32>()));
+    }
+
     #[inline(always)]
     fn compute(&mut self, range: Range<usize>, target: &mut [f32]) {
         // SAFETY: the range is part of the launch, which `prepare` held against the binding; nothing writes it now.
