@@ -65,6 +65,11 @@ impl Writer<'_> {
             Scalar::F32 => format!("{number}.0f"),
             Scalar::F16 => format!("(half){number}.0f"),
             Scalar::U32 => format!("{number}u"),
+            // As an int it would fit `min` and `max` of several types equally badly.
+            Scalar::I64 => format!("{number}l"),
+            Scalar::U64 => format!("{number}ul"),
+            Scalar::I16 => format!("(short){number}"),
+            Scalar::U16 => format!("(ushort){number}"),
             _ => number.to_owned(),
         };
         if leaf.is_vector() { format!("({})({scalar})", self.register(leaf)) } else { scalar }

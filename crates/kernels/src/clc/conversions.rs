@@ -83,7 +83,7 @@ impl Writer<'_> {
             // True is -1 in a vector.
             self.convert_vector(&self.register(target), format!("(-{text})"))
         } else {
-            format!("({text} ? {one} : {zero})")
+            self.narrowed(target, format!("{text} ? {one} : {zero}"))
         }
     }
 

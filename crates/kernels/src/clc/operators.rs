@@ -147,7 +147,7 @@ impl Writer<'_> {
     }
 
     /// Undoes C's promotion of 16-bit scalars.
-    fn narrowed(&self, leaf: Leaf, text: String) -> String {
+    pub(super) fn narrowed(&self, leaf: Leaf, text: String) -> String {
         match leaf.scalar.width == 2 && !leaf.is_vector() && !leaf.is_float() {
             true => format!("(({})({text}))", c_scalar(leaf.scalar)),
             false => format!("({text})"),

@@ -9,7 +9,7 @@ fn i(value: i32) -> u32 {
 const MIN: i32 = i32::MIN;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [operators(), bits(), vectors(), wide(), narrow()].concat()
+    [operators(), bits(), vectors(), wide(), narrow(), bools_beside_wide_integers()].concat()
 }
 
 fn operators() -> Vec<Case> {
@@ -253,4 +253,21 @@ fn narrow() -> Vec<Case> {
         })
         .collect();
     vec![Case::new("u16_and_i16", wgsl).reads(&inputs).writes(&[], &outputs)]
+}
+
+/// Random programs found that a bool as an i64 was an int, for which `max` has no one overload.
+fn bools_beside_wide_integers() -> Vec<Case> {
+    let wgsl = "
+        enable wgpu_int16;
+        @group(0) @binding(0) var<storage, read> input: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> output: array<u32>;
+        @compute @workgroup_size(2)
+        fn main(@builtin(local_invocation_index) i: u32) {
+            let a = input[i];
+            let signed = max(i64(a != 3u), i64(a) - 4li) + min(i64(), i64(a));
+            let unsigned = min(u64(a == 3u), u64(a)) + max(u64(), u64(a));
+            let narrow = max(i16(a != 3u), i16(a) - i16(4u)) + max(i16(), -i16(a)) + i16(min(u16(a == 3u), u16(a)));
+            output[i] = u32(signed) + 100u * u32(unsigned) + 10000u * u32(narrow);
+        }";
+    vec![Case::new("bools_beside_wide_integers", wgsl).reads(&[3u32, 9]).writes(&[], &[10400u32, 50905])]
 }
