@@ -1,5 +1,7 @@
 //! A segment whose parts several workers share.
 
+#![expect(unsafe_code, reason = "runs the parts of kernels on raw memory")]
+
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -11,6 +11,8 @@
 //! Read in this order: `driver` (what exists), `device` (the HAL's side), `program` (a recording made ready),
 //! `run` (one batch in execution), `workers` (the threads), `job` (parts of work that workers share).
 
+#![deny(unsafe_code)]
+
 mod device;
 mod driver;
 mod job;

@@ -1,5 +1,7 @@
 //! A recording made ready to run: commands resolved to code and addresses, split where they depend on each other.
 
+#![expect(unsafe_code, reason = "fills and copies raw memory")]
+
 use std::any::Any;
 use std::ops::Range;
 use std::ptr::NonNull;

@@ -24,6 +24,8 @@
 //!
 //! Reading order: [`case`](Case), [`Backend`], [`Context`], then `groups/` (the cases) and `kernels/` (what they run).
 
+#![deny(unsafe_code)]
+
 mod backend;
 mod case;
 mod check;

@@ -8,6 +8,8 @@
 //! - order commands inside a batch by [`Command::Barrier`] alone: between two barriers any order is right;
 //! - run batches of one queue in any order or at once: what must be ordered was held back until it may start.
 
+#![expect(unsafe_code, reason = "declares the trait whose implementers promise valid memory")]
+
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Host memory as a driver's buffers: for drivers whose devices work in the host's own memory.
 
+#![expect(unsafe_code, reason = "allocates memory")]
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 

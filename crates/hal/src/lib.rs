@@ -41,6 +41,8 @@
 //! # }
 //! ```
 
+#![deny(unsafe_code)]
+
 pub mod buffer;
 pub mod command;
 pub mod command_buffer;

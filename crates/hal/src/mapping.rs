@@ -1,5 +1,7 @@
 //! The host's views of a buffer: exclusive as a mapping, in stream order as a read or a write.
 
+#![expect(unsafe_code, reason = "turns a driver's pointer into slices")]
+
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! GPU wants many small workgroups, a CPU wants a few large contiguous parts. So a driver asks [`NativeKernel::prepare`]
 //! how many parts a launch falls into and then runs each part once, on whichever thread is free.
 
+#![expect(unsafe_code, reason = "declares the trait of kernels that work on raw memory")]
+
 use std::sync::Arc;
 
 /// The bytes behind one binding of a launch.

@@ -1,5 +1,7 @@
 //! The pool behind stream-ordered allocation: memory that was given back waits for the next request of its size class.
 
+#![expect(unsafe_code, reason = "forwards a driver's promise about its memory")]
+
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};

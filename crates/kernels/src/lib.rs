@@ -6,6 +6,8 @@
 //!
 //! Start reading at `table.rs`, then `source.rs` for the stages in their order.
 
+#![deny(unsafe_code)]
+
 pub mod clc;
 pub mod native;
 pub mod params;

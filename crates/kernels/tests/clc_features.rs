@@ -61,7 +61,7 @@ fn compile(clang: &Tool, case: &Case, options: &Options) -> Result<(), Failed> {
 
 fn main() {
     let arguments = Arguments::from_args();
-    let runner = roci_testkit::require("pocl", Runner::pocl());
+    let runner = roci_testkit::require("pocl", Runner::open());
     let clang = roci_testkit::require("clang", tools::clang());
     let mut trials = errors::trials();
     for case in clc::cases() {

@@ -81,7 +81,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // PoCL 3.1 runs a kernel on all cores by itself, and its compiler is one at a time.
     arguments.test_threads.get_or_insert(1);
-    let runner = roci_testkit::require("pocl", Runner::pocl());
+    let runner = roci_testkit::require("pocl", Runner::open());
     let mut trials = Vec::new();
     for kernel in kernels() {
         for (lowering, output) in support::distinct_lowerings(kernel) {

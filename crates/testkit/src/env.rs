@@ -8,6 +8,8 @@ pub(crate) const BLESS: &str = "ROCI_BLESS";
 pub(crate) const RANDOM_SECONDS: &str = "ROCI_RANDOM_SECONDS";
 /// The first seed of tests of random inputs, a decimal number.
 pub(crate) const RANDOM_SEED: &str = "ROCI_RANDOM_SEED";
+/// Part of the name of the OpenCL platform that tests run on instead of PoCL, such as `NVIDIA` or `rusticl`.
+pub(crate) const OPENCL_PLATFORM: &str = "ROCI_OPENCL_PLATFORM";
 /// Where programs are.
 pub(crate) const PATH: &str = "PATH";
 

@@ -3,6 +3,8 @@
 //! Nothing is skipped silently. A test that needs something from outside asks [`require`] for it; what is absent is named
 //! on standard error, and is a failure when the environment says so.
 
+#![deny(unsafe_code)]
+
 pub mod opencl;
 pub mod tolerance;
 pub mod tools;

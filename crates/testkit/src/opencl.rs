@@ -3,11 +3,15 @@
 //! The loader (`libOpenCL.so.1`) is opened at run time. A machine without it, or without PoCL, gets
 //! [`Error::Absent`], which tests turn into a named absence or a failure.
 
+#![expect(unsafe_code, reason = "calls OpenCL's C interface")]
+
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cl3::error_codes::error_text;
 use cl3::{command_queue, context, device, event, kernel, memory, platform, program};
+
+use crate::env;
 
 /// Why OpenCL could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -86,9 +90,10 @@ pub enum Arg<'a> {
 }
 
 impl Runner {
-    /// The CPU device of PoCL.
-    pub fn pocl() -> Result<Runner, Error> {
-        Self::on_platform("Portable Computing Language")
+    /// The CPU device of PoCL, or the first device of the platform that `ROCI_OPENCL_PLATFORM` names.
+    pub fn open() -> Result<Runner, Error> {
+        let named = env::read(env::OPENCL_PLATFORM);
+        Self::on_platform(named.as_deref().unwrap_or("Portable Computing Language"))
     }
 
     /// The first device of the platform whose name contains `wanted`.
@@ -282,7 +287,7 @@ mod tests {
 
     /// Absence of PoCL is named here, and made a failure by the tests that go through `require`.
     fn pocl() -> Option<Runner> {
-        match Runner::pocl() {
+        match Runner::open() {
             Err(Error::Absent(_)) => None,
             other => Some(other.expect("PoCL should open")),
         }

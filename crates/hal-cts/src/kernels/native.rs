@@ -1,5 +1,7 @@
 //! The suite's kernels as host code: all of the suite's `unsafe` is here.
 
+#![expect(unsafe_code, reason = "native kernels work on raw memory")]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The null device and its queues.
 
+#![expect(unsafe_code, reason = "fills and copies raw memory")]
+
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;

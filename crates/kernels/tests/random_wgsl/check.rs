@@ -66,8 +66,19 @@ pub(crate) fn opencl_c(program: &Program, size: u32) -> Result<Output, Fault> {
 
 /// Runs a program on PoCL and compares every byte that is not padding.
 pub(crate) fn pocl(runner: &Runner, program: &Program, size: u32) -> Result<(), Fault> {
+    pocl_as(runner, program, size, |source| source)
+}
+
+/// The same with the OpenCL C changed on its way to the compiler.
+pub(crate) fn pocl_as(
+    runner: &Runner,
+    program: &Program,
+    size: u32,
+    change: impl Fn(String) -> String,
+) -> Result<(), Fault> {
     let want = eval::run(program, size).map_err(Fault::Undefined)?;
-    let output = opencl_c(program, size)?;
+    let mut output = opencl_c(program, size)?;
+    output.source = change(output.source);
     let got = run(runner, program, &output).map_err(Fault::NotWritten)?;
     for (index, (got, want)) in got.iter().zip(&want).enumerate() {
         compare(program, index, got, want)?;

@@ -189,7 +189,8 @@ impl Machine<'_> {
                 let path = self.path(at, place)?;
                 let target = self.memory(at, place.root, &path)?;
                 let one = |value: Value| Value::from_bits(value.scalar(), 1);
-                *target = zip(&[target.clone()], &mut |old| semantics::binary(&op[..1], old[0], one(old[0])))?;
+                *target =
+                    zip(std::slice::from_ref(target), &mut |old| semantics::binary(&op[..1], old[0], one(old[0])))?;
             }
             Stmt::Atomic(name, place, value) => {
                 let path = self.path(at, place)?;

@@ -293,9 +293,8 @@ impl Generator {
             .functions
             .iter()
             .flat_map(|function| &function.params)
-            .cloned()
             .filter(|param| param.pointer)
-            .map(|param| param.ty)
+            .map(|param| param.ty.clone())
             .collect();
         for ty in wanted {
             body.extend(self.variable(ty, 1));

@@ -77,13 +77,36 @@ fn run_pocl(runner: &Runner) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Wrong helpers in place of right ones, which the fixed programs must find.
+const MUTATIONS: [(&str, &str); 3] =
+    [("return b == 0 ? a :", "return b == 0 ? 0 :"), ("& 31u)", "& 15u)"), (" >= ", " > ")];
+
+/// A comparison that finds nothing wrong with wrong code would be worth nothing.
+fn finds_mutations(runner: &Runner) -> Result<(), Failed> {
+    for (right, wrong) in MUTATIONS {
+        let is_found = (0..PROGRAMS).any(|seed| {
+            let (program, size) = (generate::program(seed), SUBGROUP_SIZES[(seed % 2) as usize]);
+            let has = check::opencl_c(&program, size).is_ok_and(|output| output.source.contains(right));
+            let change = |source: String| source.replace(right, wrong);
+            has && matches!(check::pocl_as(runner, &program, size, change), Err(Fault::Differs(_)))
+        });
+        if !is_found {
+            return Err(format!("no program notices `{wrong}` in place of `{right}`").into());
+        }
+    }
+    Ok(())
+}
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // PoCL 3.1 compiles one kernel at a time and runs it on all cores.
     arguments.test_threads.get_or_insert(1);
     let mut trials = Vec::new();
-    let runner = roci_testkit::require("pocl", Runner::pocl());
+    let runner = roci_testkit::require("pocl", Runner::open());
     let absent = runner.is_none();
+    let mutated = runner.clone();
+    let run = move || mutated.map_or(Ok(()), |runner| finds_mutations(&runner));
+    trials.push(Trial::test("wrong_code_is_found", run).with_ignored_flag(absent));
     let run = move || runner.map_or(Ok(()), |runner| run_pocl(&runner));
     trials.push(Trial::test("pocl_agrees_with_direct_evaluation", run).with_ignored_flag(absent));
     let first = roci_testkit::random_run().seed.unwrap_or(0);

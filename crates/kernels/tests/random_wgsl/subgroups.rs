@@ -45,7 +45,7 @@ pub(crate) fn apply(name: &str, given: &[Vec<Data>]) -> Result<Vec<Data>, Undefi
     let join = |a: &Data, b: &Data| zip(&[a.clone(), b.clone()], &mut |pair| combine(name, pair[0], pair[1]));
     match name {
         "subgroupAll" => Ok(same(Data::One(Value::Bool(own.iter().all(is_true))))),
-        "subgroupAny" => Ok(same(Data::One(Value::Bool(own.iter().any(|value| is_true(value)))))),
+        "subgroupAny" => Ok(same(Data::One(Value::Bool(own.iter().any(is_true))))),
         "subgroupBallot" => {
             let bits =
                 own.iter().enumerate().fold(0u128, |bits, (lane, value)| bits | u128::from(is_true(value)) << lane);
