@@ -2,12 +2,12 @@
 //!
 //! `A` is packed row by row with a constant distance between rows, so a row costs no address register and packing is
 //! plain copying; the constant is no multiple of 4 KiB, so that rows do not compete for the same cache sets. `B` is
-//! packed into panels two vectors wide, so that the tile reads it in one stream.
+//! packed into panels three vectors wide, so that the tile reads it in one stream.
 
 use super::super::simd::{Element, Line, Simd};
 
-/// Most elements of the summed dimension in one pass over the tiles: a panel of `B` and a tile's rows of `A` of this
-/// depth fit the first-level cache together.
+/// Most elements of the summed dimension in one pass over the tiles, by measurement: a panel of `B` of this depth fills
+/// the first-level cache and streams well from the second.
 pub(super) const DEPTH: usize = 256;
 /// Elements between rows of packed `A`.
 pub(super) const A_STRIDE: usize = DEPTH + 16;

@@ -92,7 +92,7 @@ pub(crate) trait Simd: Copy + 'static {
     type Vector: Copy;
     /// Elements of a vector.
     const LANES: usize;
-    /// Rows of the result that the matrix kernel keeps in registers, two vectors each, without running out of them.
+    /// Rows of the result that the matrix kernel keeps in registers, three vectors each, without running out of them.
     const TILE_ROWS: usize;
 
     /// `value` in every lane.
