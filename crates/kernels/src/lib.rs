@@ -1,7 +1,7 @@
 //! Every GPU kernel as one WGSL source, its translations, and its native twin.
 //!
 //! The table ([`kernels`]) names each kernel, its variants and what a caller binds. [`KernelSpec::module`] parses and
-//! checks the WGSL under `wgsl/`; [`spirv`] and [`opencl_c`] write it in a device's language; [`native`] holds the same
+//! checks the WGSL under `wgsl/`; [`spirv()`] and [`opencl_c`] write it in a device's language; [`native`] holds the same
 //! kernels as host code, under the same names. Text that is not in the table goes through [`Source::parse`].
 //!
 //! Start reading at `table.rs`, then `source.rs` for the stages in their order.

@@ -1,6 +1,6 @@
 //! OpenCL C from naga IR: the second half of "one source".
 //!
-//! [`write`] turns a validated compute module into one OpenCL C source with a `kernel` per entry point. Two dialects
+//! [`write()`] turns a validated compute module into one OpenCL C source with a `kernel` per entry point. Two dialects
 //! share everything but a few built-in functions: [`Dialect::OpenCl`] asks an OpenCL 1.2 driver for them, and
 //! [`Dialect::AmdGcn`] asks clang alone (`-target amdgcn-amd-amdhsa`, no ROCm device library), see [`clang_arguments`].
 //!
