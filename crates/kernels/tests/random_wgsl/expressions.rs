@@ -34,6 +34,15 @@ fn is_constant(of: &Expr) -> bool {
     }
 }
 
+/// Whether a component of a vector is a constant: naga looks at each for a shift too far or a division by zero.
+fn has_constant_part(of: &Expr) -> bool {
+    match &of.kind {
+        Kind::Construct(all) => all.iter().any(|part| is_constant(part) || has_constant_part(part)),
+        Kind::Swizzle(a, _) | Kind::Splat(a) => has_constant_part(a),
+        _ => false,
+    }
+}
+
 impl Generator {
     /// An expression of type `ty`, `depth` levels deep at most.
     pub(super) fn expr(&mut self, ty: &Type, depth: usize) -> Expr {
@@ -62,6 +71,12 @@ impl Generator {
     pub(super) fn runtime(&mut self, ty: &Type, depth: usize) -> Expr {
         let made = self.expr(ty, depth);
         if is_constant(&made) { self.anchor(ty) } else { made }
+    }
+
+    /// An expression of which no component is known when compiling, for divisors and shift amounts.
+    pub(super) fn varying(&mut self, ty: &Type, depth: usize) -> Expr {
+        let made = self.runtime(ty, depth);
+        if has_constant_part(&made) { self.anchor(ty) } else { made }
     }
 
     /// A short expression of a scalar or vector type that is not constant.
@@ -306,10 +321,10 @@ impl Generator {
                     let small = self.shaped(&amount, small);
                     return binary(op, self.runtime(ty, depth), small);
                 }
-                binary(op, self.expr(ty, depth), self.runtime(&amount, depth))
+                binary(op, self.expr(ty, depth), self.varying(&amount, depth))
             }
             5 if ty.lanes() > 1 => {
-                let (a, b) = (self.runtime(ty, depth), self.runtime(&Type::Scalar(scalar), depth));
+                let (a, b) = (self.varying(ty, depth), self.runtime(&Type::Scalar(scalar), depth));
                 let (a, b) = if self.random.one_in(2) { (a, b) } else { (b, a) };
                 binary(self.random.name(&["+", "-", "*", "/", "%"]), a, b)
             }
@@ -374,7 +389,7 @@ impl Generator {
             let small = literal(Value::from_bits(scalar, 1 + self.random.below(20) as u64));
             return self.shaped(ty, small);
         }
-        self.runtime(ty, depth)
+        self.varying(ty, depth)
     }
 
     fn converted(&mut self, ty: &Type, scalar: Scalar, depth: usize) -> Expr {

@@ -34,6 +34,7 @@ use check::{Fault, SUBGROUP_SIZES};
 /// Programs of a run without a time of its own, and how many of them go to the slower tools.
 const PROGRAMS: u64 = 24;
 const FOR_TOOLS: u64 = 8;
+const FOR_PARSER: u64 = 200;
 
 /// Numbers of the seeds to run, by how long the run may last.
 fn seeds() -> impl Iterator<Item = u64> {
@@ -110,6 +111,13 @@ fn main() {
     let run = move || runner.map_or(Ok(()), |runner| run_pocl(&runner));
     trials.push(Trial::test("pocl_agrees_with_direct_evaluation", run).with_ignored_flag(absent));
     let first = roci_testkit::random_run().seed.unwrap_or(0);
+
+    // Far more programs than are run: a refusal costs no compilation by PoCL.
+    let run = move || {
+        (first..first + FOR_PARSER)
+            .try_for_each(|seed| check(seed, 32, &|program| check::opencl_c(program, 32).map(drop)))
+    };
+    trials.push(Trial::test("naga_and_the_writer_accept", run));
 
     let validator = roci_testkit::require("spirv-val", tools::spirv_val());
     let absent = validator.is_none();

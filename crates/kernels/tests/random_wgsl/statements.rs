@@ -110,8 +110,8 @@ impl Generator {
             Some(scalar) if scalar.is_integer() => {
                 let op = self.random.name(&["+", "-", "*", "&", "|", "^", "/", "%", "<<", ">>"]);
                 let value = match op {
-                    "<<" | ">>" => self.runtime(&ty.with(Scalar::U32), 3),
-                    "/" | "%" => self.runtime(&ty, 3),
+                    "<<" | ">>" => self.varying(&ty.with(Scalar::U32), 3),
+                    "/" | "%" => self.varying(&ty, 3),
                     _ => self.expr(&ty, 3),
                 };
                 vec![Stmt::Compound(place, op, value)]
