@@ -87,14 +87,13 @@ impl DeviceBackend for CpuDevice {
         Ok(Arc::new(Program::new(recording, self.workers.count())?))
     }
 
-    fn submit(&self, _queue: usize, batch: Batch) -> Result<(), Error> {
+    fn submit(&self, _queue: usize, batch: Batch) {
         let Batch { commands, slots, completion } = batch;
         let commands: Arc<dyn Any + Send + Sync> = commands;
         match commands.downcast::<Program>() {
             Ok(program) => self.workers.submit(Run::new(program, slots), completion),
             Err(_) => completion.finish(Err(BatchFault::Device("commands of another driver".into()))),
         }
-        Ok(())
     }
 
     fn abandon(&self, _loss: &Loss) {

@@ -66,8 +66,8 @@ impl Job {
         self.next.load(Ordering::Relaxed) < self.total
     }
 
-    /// Runs parts until there are none left to take.
-    pub(crate) fn work(&self, worker: usize) {
+    /// Runs parts until there are none left to take. The leader reports what it is in.
+    pub(crate) fn work(&self, worker: usize, leader: Option<&Completion>) {
         loop {
             let part = self.next.fetch_add(1, Ordering::Relaxed);
             if part >= self.total {
@@ -76,6 +76,9 @@ impl Job {
             let item = &self.items[self.items.partition_point(|item| item.first <= part) - 1];
             let command = self.run.program.steps[item.step].command;
             self.current[worker].store(command + 1, Ordering::Relaxed);
+            if let Some(completion) = leader {
+                completion.progress(command);
+            }
             if !self.faulted.load(Ordering::Relaxed)
                 && let Err(fault) = run_part(&self.run, item.step, part - item.first, item.parts)
             {
@@ -126,24 +129,29 @@ impl Job {
 pub(crate) fn count(run: &Run, step: usize) -> Result<usize, BatchFault> {
     let program = &run.program;
     let step = &program.steps[step];
-    step.count(run.table(), program.workers()).map_err(|reason| BatchFault::Kernel { command: step.command, reason })
+    let counted = guard(step.command, || step.count(run.table(), program.workers()))?;
+    counted.map_err(|reason| BatchFault::Kernel { command: step.command, reason })
 }
 
-/// Runs one part of one step; a panic in a kernel is a fault of that kernel.
+/// Runs one part of one step.
 pub(crate) fn run_part(run: &Run, step: usize, part: usize, parts: usize) -> Result<(), BatchFault> {
     let program = &run.program;
     let step = &program.steps[step];
-    let work = AssertUnwindSafe(|| {
+    guard(step.command, || {
         // SAFETY: the run keeps the memory behind its table alive; `Workers` runs no conflicting batch beside it and
         // `Program` no conflicting step; `parts` came from `count` for this table; `Job` and the inline path in `Workers`
         // hand out each part once.
         unsafe { step.run(run.table(), program.workers(), part, parts) }
-    });
-    catch_unwind(work).map_err(|panic| {
+    })
+}
+
+/// Calls a kernel's code; its panic is a fault of that kernel, not the end of a worker.
+fn guard<T>(command: usize, call: impl FnOnce() -> T) -> Result<T, BatchFault> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
         let reason =
             message.map_or_else(|| "the kernel panicked".into(), |message| format!("the kernel panicked: {message}"));
-        BatchFault::Kernel { command: step.command, reason }
+        BatchFault::Kernel { command, reason }
     })
 }

@@ -93,7 +93,7 @@ impl Workers {
                     drop(run);
                     completion.finish(result);
                 }
-                Task::Help(job) => job.work(index),
+                Task::Help(job) => job.work(index, None),
             }
         }
     }
@@ -151,7 +151,7 @@ impl Workers {
             state.jobs.push(Arc::clone(&job));
             self.rouse(&state, self.count - 1);
         }
-        job.work(index);
+        job.work(index, Some(completion));
         self.lock().jobs.retain(|other| !Arc::ptr_eq(other, &job));
         // When the device was lost meanwhile the result no longer counts, and a part may still be running: it holds the run.
         if job.wait(completion, &self.stopped) { job.fault().map_or(Ok(()), Err) } else { Ok(()) }
@@ -161,10 +161,7 @@ impl Workers {
     fn retire(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, run));
-        if !state.queue.is_empty() {
-            // One stays for this very worker, which looks next.
-            self.rouse(&state, state.queue.len() - 1);
-        }
+        self.rouse(&state, state.queue.len());
     }
 
     /// Wakes up to `wanted` sleepers.

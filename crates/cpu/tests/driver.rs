@@ -215,6 +215,78 @@ fn a_kernel_that_never_ends_costs_its_device_and_not_the_process() {
 }
 
 #[test]
+fn a_hang_among_independent_commands_names_the_right_one() {
+    let device = open("cpu?threads=2", Some(Duration::from_millis(80))).unwrap();
+    let release = Arc::new(AtomicBool::new(false));
+    let held = Arc::clone(&release);
+    let quick = load(&device, "quick", &[], 2, |_, _| {});
+    let endless = load(&device, "endless", &[], 2, move |_, _| {
+        while !held.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let mut recorder = device.record();
+    recorder.dispatch(&quick, [1, 1, 1], &[], &[]).unwrap();
+    recorder.dispatch(&endless, [1, 1, 1], &[], &[]).unwrap();
+    let commands = recorder.finish().unwrap();
+    let done = device.semaphore(0);
+    device.queue(0).unwrap().submit(&commands, Submit::new().signal(&done, 1)).unwrap();
+    let error = done.wait(1, Deadline::default()).unwrap_err();
+    assert!(matches!(&error, Error::Lost(loss) if loss.work.kernel.as_deref() == Some("endless")), "{error}");
+    release.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn short_commands_may_take_longer_than_the_limit_together() {
+    let device = open("cpu?threads=2", Some(Duration::from_millis(100))).unwrap();
+    let nap = load(&device, "nap", &[], 2, |_, _| std::thread::sleep(Duration::from_millis(20)));
+    let mut recorder = device.record();
+    for _ in 0..12 {
+        recorder.dispatch(&nap, [1, 1, 1], &[], &[]).unwrap();
+    }
+    let commands = recorder.finish().unwrap();
+    let done = device.semaphore(0);
+    device.queue(0).unwrap().submit(&commands, Submit::new().signal(&done, 1)).unwrap();
+    done.wait(1, Deadline::default()).unwrap();
+}
+
+/// A kernel whose check of the launch panics.
+struct Careless;
+
+// SAFETY: it touches nothing.
+unsafe impl NativeKernel for Careless {
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        panic!("{} bytes", launch.bindings[0].length)
+    }
+
+    unsafe fn run(&self, _launch: &NativeLaunch<'_>, _part: usize, _parts: usize) {}
+}
+
+#[test]
+fn a_panic_in_a_kernels_check_fails_its_submission_and_leaves_the_worker() {
+    let device = open("cpu?threads=1", None).unwrap();
+    let entry = EntryPoint {
+        name: "careless".into(),
+        workgroup_size: [1, 1, 1],
+        bindings: vec![Access::ReadWrite],
+        constants: 0,
+        in_place: false,
+    };
+    let native = NativeEntry { name: "careless".into(), kernel: Arc::new(Careless) };
+    let source =
+        ExecutableSource { label: "careless".into(), entry_points: vec![entry], code: Code::Native(vec![native]) };
+    let kernel = device.load(&source).unwrap().kernel("careless").unwrap();
+    let buffer = device.allocate(BufferDesc::device(64)).unwrap();
+    let commands = commands(&device, &kernel, &[Binding::slot(0, 64)]);
+    for _ in 0..3 {
+        let done = device.semaphore(0);
+        device.queue(0).unwrap().submit(&commands, Submit::new().bind(&buffer).signal(&done, 1)).unwrap();
+        let error = done.wait(1, Deadline::default()).unwrap_err();
+        assert!(error.to_string().contains("64 bytes"), "{error}");
+    }
+}
+
+#[test]
 fn threads_are_checked() {
     for (uri, word) in [("cpu?threads=0", "1 to 1024"), ("cpu?threads=many", "1 to 1024"), ("cpu:1", "no device 1")] {
         let error = open(uri, None).err().unwrap().to_string();

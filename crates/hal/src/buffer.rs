@@ -206,6 +206,8 @@ impl BufferInner {
 
     pub(crate) fn begin_map(&self) -> Result<Arc<dyn BufferBackend>, Error> {
         let mut state = self.lock();
+        // Work of a lost device has been given up but may still run: its memory is not the host's to look at.
+        self.core.check_alive()?;
         let backing = self.backing_of(&state)?;
         if !self.desc.memory.host_visible() {
             return Err(self

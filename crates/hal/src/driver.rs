@@ -82,10 +82,9 @@ pub trait DeviceBackend: Send + Sync {
     /// Turns validated commands into whatever replays fastest.
     fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error>;
 
-    /// Executes a batch that may start at once. Must not block on the batch's execution.
-    ///
-    /// On `Err` the completion was dropped unfinished and nothing of the batch runs.
-    fn submit(&self, queue: usize, batch: Batch) -> Result<(), Error>;
+    /// Executes a batch that may start at once. Must not block on the batch's execution; what goes wrong is said through
+    /// the batch's completion.
+    fn submit(&self, queue: usize, batch: Batch);
 
     /// The device was declared lost: stop what can be stopped. Batches in flight have already been failed.
     fn abandon(&self, loss: &Loss);

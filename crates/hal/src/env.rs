@@ -1,4 +1,4 @@
-//! Every environment variable that the project reads, declared once with its help.
+//! Every environment variable that the program reads, declared once with its help (those of tests: `roci_testkit`).
 //!
 //! `clippy.toml` forbids `std::env::var` elsewhere, so a variable that is not in [`VARIABLES`] cannot be read at all;
 //! `roci env` prints this table.
@@ -32,14 +32,6 @@ pub static DEVICE: Variable = Variable {
     since: "0.1.0",
 };
 
-/// Which AMD devices are visible, by ROCR's rules.
-pub static ROCR_VISIBLE_DEVICES: Variable = Variable {
-    name: "ROCR_VISIBLE_DEVICES",
-    default: "all",
-    help: "AMD's own list of visible GPUs (ordinals or GPU- UUIDs); ordinals in device URIs count what it leaves",
-    since: "0.1.0",
-};
-
 /// Switches colour off.
 pub static NO_COLOR: Variable =
     Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
@@ -61,7 +53,7 @@ pub static TERM: Variable = Variable {
 };
 
 /// All of them, in the order of the help page.
-pub static VARIABLES: &[&Variable] = &[&DEVICE, &TIMEOUT, &ROCR_VISIBLE_DEVICES, &NO_COLOR, &FORCE_COLOR, &TERM];
+pub static VARIABLES: &[&Variable] = &[&DEVICE, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
 
 impl Variable {
     /// The value, or `None` when unset, empty or not Unicode.

@@ -147,18 +147,20 @@ impl Submission {
         }
         self.core.watch_for_hang(self);
         let completion = Completion { submission: Some(Arc::clone(self)) };
-        self.core.backend().submit(self.queue, Batch { commands: prepared, slots, completion })
+        self.core.backend().submit(self.queue, Batch { commands: prepared, slots, completion });
+        Ok(())
     }
 
     /// Ends it, once: later ends (a hung kernel that returns after all) change nothing.
     pub(crate) fn finish(self: &Arc<Self>, result: Result<(), Error>) {
-        let (signals, uses, then, running) = {
+        // The work, if it never started, goes too, and with it the buffers it holds: the semaphores may outlive it.
+        let (signals, uses, then, running, _work) = {
             let mut state = self.lock();
             if std::mem::replace(&mut state.finished, true) {
                 return;
             }
             let signals = std::mem::take(&mut state.signals);
-            (signals, std::mem::take(&mut state.uses), state.then.take(), state.running.take())
+            (signals, std::mem::take(&mut state.uses), state.then.take(), state.running.take(), state.work.take())
         };
         for buffer in uses {
             buffer.end_use();

@@ -30,6 +30,7 @@ struct State {
 
 struct Entry {
     submission: Weak<Submission>,
+    limit: Duration,
     seen: usize,
     since: Instant,
 }
@@ -43,7 +44,10 @@ impl Watchdog {
     pub(crate) fn watch(self: &Arc<Self>, core: &Arc<Core>, submission: &Arc<Submission>) {
         let now = Instant::now();
         let mut state = self.lock();
-        state.entries.insert(submission.id, Entry { submission: Arc::downgrade(submission), seen: 0, since: now });
+        state.entries.insert(
+            submission.id,
+            Entry { submission: Arc::downgrade(submission), limit: submission.limit, seen: 0, since: now },
+        );
         if !state.started {
             state.started = true;
             let (watchdog, core) = (Arc::clone(self), Arc::downgrade(core));
@@ -67,7 +71,6 @@ impl Watchdog {
 
     fn run(&self, core: &Weak<Core>) {
         loop {
-            let mut shortest: Option<Duration> = None;
             // Looked at outside the lock: dropping the last handle of a submission may drop the device, which stops us.
             for submission in self.watched() {
                 if self.is_hung(&submission)
@@ -75,23 +78,22 @@ impl Watchdog {
                 {
                     core.lose(LossReason::Hang { limit: submission.limit }, work);
                 }
-                let pause = pause(submission.limit);
-                shortest = Some(shortest.map_or(pause, |shortest| shortest.min(pause)));
             }
             let mut state = self.lock();
             if state.stopped {
                 return;
             }
-            match shortest {
+            state.entries.retain(|_, entry| entry.submission.strong_count() > 0);
+            // Decided under the lock that the sleep gives up, so that no entry comes in between unseen.
+            match state.entries.values().map(|entry| pause(entry.limit)).min() {
                 Some(pause) => {
                     state.next = Some(Instant::now() + pause);
                     drop(wait_for(&self.wake, state, pause));
                 }
-                None if state.entries.is_empty() => {
+                None => {
                     state.next = None;
                     drop(wait(&self.wake, state));
                 }
-                None => {}
             }
         }
     }

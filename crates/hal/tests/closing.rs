@@ -39,9 +39,8 @@ impl DeviceBackend for Watched {
         Ok(Arc::new(Nothing))
     }
 
-    fn submit(&self, _queue: usize, batch: Batch) -> Result<(), Error> {
+    fn submit(&self, _queue: usize, batch: Batch) {
         batch.completion.finish(Ok(()));
-        Ok(())
     }
 
     fn abandon(&self, _loss: &Loss) {}

@@ -103,9 +103,9 @@ fn refused_while_in_flight(context: &Context) -> CaseResult {
     let spinner = Spinner::new(context, &device)?;
     let done = device.semaphore(0);
     spinner.submit(&device.queue(0)?, Submit::new().signal(&done, 1))?;
-    refused(spinner.flag.map(), &["\"flag\"", "in flight"])?;
-    spinner.release()?;
+    refused(spinner.buffer().map(), &["\"flag\"", "in flight"])?;
+    spinner.release();
     context.wait(&done, 1)?;
-    spinner.flag.map()?;
+    spinner.buffer().map()?;
     Ok(())
 }

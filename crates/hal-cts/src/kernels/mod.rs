@@ -8,7 +8,7 @@ use roci_hal::native::NativeEntry;
 use roci_hal::{Access, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
 use roci_kernels::{Compiled, Source, SpirvOptions, clc};
 
-pub(crate) use native::raise;
+pub(crate) use native::Flag;
 
 /// Invocations of a workgroup of the kernels that work on a line of words.
 pub const LINE: u32 = 64;

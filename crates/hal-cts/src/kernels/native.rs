@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
+use roci_hal::{Buffer, Error};
 
 use super::{GRID_IDS, LINE};
 use crate::check::words_of;
@@ -24,16 +25,32 @@ pub(super) fn find(name: &str) -> Option<Box<dyn NativeKernel>> {
     })
 }
 
-/// Makes the flag of a spinning kernel non-zero, through the host's view of its buffer.
-///
-/// An atomic store, since the kernel may be looking; `false` when the view holds no aligned word.
-pub(crate) fn raise(flag: &mut [u8]) -> bool {
-    let Ok(words) = bytemuck::try_cast_slice_mut::<u8, u32>(flag) else { return false };
-    let Some(word) = words.first_mut() else { return false };
-    // SAFETY: the reference makes the pointer valid and aligned for this call.
-    let word = unsafe { AtomicU32::from_ptr(std::ptr::from_mut(word)) };
-    word.store(1, Ordering::Release);
-    true
+/// The word that a spinning kernel looks at. The host can raise it whatever has become of the device.
+pub(crate) struct Flag {
+    /// Keeps the word alive.
+    pub(crate) buffer: Buffer,
+    word: *mut u32,
+}
+
+// SAFETY: the pointer is only used for atomic access to memory that `buffer` keeps alive.
+unsafe impl Send for Flag {}
+// SAFETY: as above.
+unsafe impl Sync for Flag {}
+
+impl Flag {
+    /// A host-visible buffer's first word.
+    pub(crate) fn new(buffer: Buffer) -> Result<Self, Error> {
+        let word = buffer.map()?.as_mut_ptr().cast();
+        Ok(Self { buffer, word })
+    }
+
+    /// Lets the kernel end.
+    pub(crate) fn raise(&self) {
+        // SAFETY: `BufferBackend::host_pointer` is valid for as long as the buffer lives and aligned for words; kernels and
+        // this function access the word atomically.
+        let word = unsafe { AtomicU32::from_ptr(self.word) };
+        word.store(1, Ordering::Release);
+    }
 }
 
 /// Words that a binding holds.

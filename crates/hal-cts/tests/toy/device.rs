@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use roci_hal::command::Recording;
@@ -100,9 +100,11 @@ impl DeviceBackend for Toy {
         Ok(Arc::new(Prepared(Arc::clone(recording))))
     }
 
-    fn submit(&self, queue: usize, batch: Batch) -> Result<(), Error> {
-        let sender = self.queues[queue].lock().map_err(|_| Error::invalid("submit", "a queue is poisoned"))?;
-        sender.send(batch).map_err(|_| Error::invalid("submit", "the queue's thread has ended"))
+    fn submit(&self, queue: usize, batch: Batch) {
+        let sender = self.queues[queue].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(SendError(batch)) = sender.send(batch) {
+            batch.completion.finish(Err(BatchFault::Device("the queue's thread has ended".into())));
+        }
     }
 
     fn abandon(&self, _loss: &Loss) {}

@@ -1,8 +1,9 @@
-//! How fast the native kernels are beside the best that others offer, on two threads.
+//! How fast the native kernels are on the CPU driver beside the best that others offer, on two threads.
 //!
 //! `cargo bench -p roci-kernels --bench natives [-- FILTER]`. All contestants of a case take turns in one run, since
 //! the machine may be busy; compare ratios, not rates. Peers that are not installed are named.
 
+mod driver;
 mod measure;
 mod peers;
 mod pool;
@@ -11,12 +12,14 @@ mod table;
 use std::env;
 
 use half::f16;
+use roci_hal::Device;
 use roci_kernels::native::{self, Level};
 use roci_kernels::params;
 
+use driver::{Buffer, ours};
 use measure::Contestant;
 use peers::OpenBlas;
-use pool::{Buffer, Pool, THREADS};
+use pool::{Pool, THREADS};
 use table::{case, say};
 
 /// Turns of each contestant in a case.
@@ -39,11 +42,13 @@ fn main() {
     let wanted = |name: &str| name.contains(&filter);
     say(&format!("{THREADS} threads, {widest}"));
     let pool = Pool::new();
+    let device = driver::open().expect("the CPU driver opens");
+    let device = &device;
     if wanted("elementwise") {
-        elementwise(&pool);
+        elementwise(device, &pool);
     }
     if wanted("functions") {
-        functions(&pool);
+        functions(device);
     }
     if wanted("matmul") {
         let blas = OpenBlas::load();
@@ -59,12 +64,12 @@ fn main() {
             ([8, 4096, 4096], None),
             ([1, 4096, 4096], None),
         ] {
-            matmul(&pool, blas.as_ref().ok(), sizes, floor);
+            matmul(device, blas.as_ref().ok(), sizes, floor);
         }
-        matmul_f16(&pool, [1024, 1024, 1024]);
+        matmul_f16(device, [1024, 1024, 1024]);
     }
     if wanted("matvec") {
-        matvec(&pool);
+        matvec(device);
     }
 }
 
@@ -73,23 +78,9 @@ fn values(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 7919) % 10_007) as f32 / 10_007.0 - 0.5).collect()
 }
 
-/// One of our kernels as a contestant.
-fn ours<'a, P: bytemuck::Pod>(
-    pool: &'a Pool,
-    name: &str,
-    buffers: &[&Buffer],
-    constants: P,
-    work: f64,
-) -> Contestant<'a> {
-    let kernel = native::find(name).unwrap_or_else(|| panic!("there is a kernel `{name}`"));
-    let bindings: Vec<_> = buffers.iter().map(|buffer| buffer.binding()).collect();
-    let run = Box::new(move || pool.launch(&*kernel, &bindings, bytemuck::bytes_of(&constants)));
-    Contestant { name: "ours", run, work }
-}
-
 /// Copying with the C library on all threads.
 fn memcpy<'a>(pool: &'a Pool, from: &'a Buffer, to: &'a Buffer, name: &'static str, pieces: usize) -> Contestant<'a> {
-    let bytes = from.binding().length;
+    let bytes = from.bytes();
     let run = Box::new(move || {
         let piece = bytes / pieces;
         pool.share(pieces, &|index| {
@@ -103,16 +94,16 @@ fn memcpy<'a>(pool: &'a Pool, from: &'a Buffer, to: &'a Buffer, name: &'static s
 }
 
 /// What memory can do, and what `add`, `copy` and `fill` make of it, in bytes read and written.
-fn elementwise(pool: &Pool) {
+fn elementwise(device: &Device, pool: &Pool) {
     const COUNT: usize = 64 << 20;
-    let [a, b, y] = [0, 1, 2].map(|_| Buffer::from_slice(&values(COUNT)));
+    let [a, b, y] = [0, 1, 2].map(|_| Buffer::from_slice(device, &values(COUNT)));
     let bytes = (COUNT * 4) as f64 / 1e9;
     let count = COUNT as u32;
     let copy = params::Copy { count, source_offset: 0, target_offset: 0 };
     let fill = params::Fill { count, offset: 0, value: 7 };
-    let our_copy = || ours(pool, "copy", &[&a, &y], copy, 2.0 * bytes);
+    let our_copy = || ours(device, "copy", &[&a, &y], copy, 2.0 * bytes);
     let memcpys = || [memcpy(pool, &a, &y, "memcpy, two halves", 2), memcpy(pool, &a, &y, "memcpy, many pieces", 256)];
-    let mut add = vec![ours(pool, "binary_add", &[&a, &b, &y], params::Binary::flat(count), 3.0 * bytes)];
+    let mut add = vec![ours(device, "binary_add", &[&a, &b, &y], params::Binary::flat(count), 3.0 * bytes)];
     add.extend(memcpys());
     case("add of 64 Mi f32 against copying", "GB/s", Some(0.9), ROUNDS, &mut add);
     let mut copies = vec![our_copy()];
@@ -126,28 +117,28 @@ fn elementwise(pool: &Pool) {
         });
     });
     let mut fills =
-        [ours(pool, "fill", &[&y], fill, bytes), Contestant { name: "memset, two halves", run: memset, work: bytes }];
+        [ours(device, "fill", &[&y], fill, bytes), Contestant { name: "memset, two halves", run: memset, work: bytes }];
     case("fill of 64 Mi words", "GB/s", None, ROUNDS, &mut fills);
 }
 
 /// The functions of one value over data in the second-level cache.
-fn functions(pool: &Pool) {
+fn functions(device: &Device) {
     const COUNT: usize = 128 << 10;
-    let [x, y] = [0, 1].map(|_| Buffer::from_slice(&values(COUNT)));
+    let [x, y] = [0, 1].map(|_| Buffer::from_slice(device, &values(COUNT)));
     for name in native::names().filter(|name| name.starts_with("unary_")) {
         let p = params::Unary { count: COUNT as u32 };
-        case(name, "G elements/s", None, ROUNDS, &mut [ours(pool, name, &[&x, &y], p, COUNT as f64 / 1e9)]);
+        case(name, "G elements/s", None, ROUNDS, &mut [ours(device, name, &[&x, &y], p, COUNT as f64 / 1e9)]);
     }
 }
 
 /// f32 products against the three libraries.
-fn matmul(pool: &Pool, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: table::Floor) {
+fn matmul(device: &Device, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: table::Floor) {
     let [m, n, k] = sizes;
-    let [a, b, c] = [m * k, k * n, m * n].map(|count| Buffer::from_slice(&values(count)));
+    let [a, b, c] = [m * k, k * n, m * n].map(|count| Buffer::from_slice(device, &values(count)));
     let p = params::Matmul::dense(m as u32, n as u32, k as u32);
     let work = 2.0 * (m * n * k) as f64 / 1e9;
     let (pa, pb, pc) = (a.pointer::<f32>(), b.pointer::<f32>(), c.pointer::<f32>());
-    let mut contestants = vec![ours(pool, "matmul_f32", &[&a, &b, &c], p, work)];
+    let mut contestants = vec![ours(device, "matmul_f32", &[&a, &b, &c], p, work)];
     if let Some(blas) = blas {
         // SAFETY: buffers of these sizes, which nothing else uses.
         let run = Box::new(move || unsafe { blas.multiply(sizes, pa, pb, pc) });
@@ -163,35 +154,35 @@ fn matmul(pool: &Pool, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: table:
 }
 
 /// f16 products against the `gemm` crate.
-fn matmul_f16(pool: &Pool, sizes: [usize; 3]) {
+fn matmul_f16(device: &Device, sizes: [usize; 3]) {
     let [m, n, k] = sizes;
     let halves = |count: usize| values(count).into_iter().map(f16::from_f32).collect::<Vec<_>>();
-    let [a, b, c] = [m * k, k * n, m * n].map(|count| Buffer::from_slice(&halves(count)));
+    let [a, b, c] = [m * k, k * n, m * n].map(|count| Buffer::from_slice(device, &halves(count)));
     let p = params::Matmul::dense(m as u32, n as u32, k as u32);
     let work = 2.0 * (m * n * k) as f64 / 1e9;
     let (pa, pb, pc) = (a.pointer::<f16>(), b.pointer::<f16>(), c.pointer::<f16>());
     // SAFETY: buffers of these sizes, which nothing else uses.
     let run = Box::new(move || unsafe { peers::gemm_crate(sizes, pa, pb, pc, f16::ZERO, f16::ONE) });
     let peer = Contestant { name: "gemm", run, work };
-    let mut contestants = [ours(pool, "matmul_f16", &[&a, &b, &c], p, work), peer];
+    let mut contestants = [ours(device, "matmul_f16", &[&a, &b, &c], p, work), peer];
     case(&format!("matmul_f16 {m} x {n} x {k}"), "GFLOP/s", None, ROUNDS, &mut contestants);
 }
 
 /// Matrix times vector, which is reading the matrix, against copying and plain summing.
-fn matvec(pool: &Pool) {
+fn matvec(device: &Device) {
     let (m, k) = (16 << 10, 4 << 10);
-    let a = Buffer::from_slice(&values(m * k));
-    let halves = Buffer::from_slice(&vec![f16::ONE; m * k]);
-    let [x, y] = [k, m].map(|count| Buffer::from_slice(&values(count)));
+    let a = Buffer::from_slice(device, &values(m * k));
+    let halves = Buffer::from_slice(device, &vec![f16::ONE; m * k]);
+    let [x, y] = [k, m].map(|count| Buffer::from_slice(device, &values(count)));
     let p = params::Matvec { m: m as u32, k: k as u32, lda: k as u32 };
     let flat = params::Reduce { outer: m as u32, axis: k as u32, inner: 1 };
     for (name, matrix, width) in [("matvec_f32", &a, 4), ("matvec_f16", &halves, 2)] {
         let work = (m * k * width) as f64 / 1e9;
         let read = Contestant {
             name: "reading (reduce_sum)",
-            ..ours(pool, "reduce_sum", &[&a, &y], flat, (m * k * 4) as f64 / 1e9)
+            ..ours(device, "reduce_sum", &[&a, &y], flat, (m * k * 4) as f64 / 1e9)
         };
-        let mut contestants = [ours(pool, name, &[matrix, &x, &y], p, work), read];
+        let mut contestants = [ours(device, name, &[matrix, &x, &y], p, work), read];
         case(&format!("{name} {m} x {k}"), "GB/s", None, ROUNDS, &mut contestants);
     }
 }

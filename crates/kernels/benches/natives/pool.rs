@@ -1,10 +1,8 @@
-//! Two threads that share the parts of a launch, as the CPU driver's workers do.
+//! Two threads for the peers that bring none of their own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-
-use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 /// Threads that every contestant gets.
 pub(crate) const THREADS: usize = 2;
@@ -57,60 +55,5 @@ impl Pool {
             }
         };
         if pieces == 1 { all() } else { self.both(&all) }
-    }
-
-    /// Runs a native kernel.
-    pub(crate) fn launch(&self, kernel: &dyn NativeKernel, bindings: &[NativeBinding], constants: &[u8]) {
-        let launch = NativeLaunch { grid: [1; 3], bindings, constants, workers: THREADS };
-        let parts = kernel.prepare(&launch).expect("the case fits its buffers");
-        self.share(parts, &|part| {
-            // SAFETY: the bindings are whole buffers that nothing else uses meanwhile, `prepare` accepted the launch,
-            // and `share` runs each part once.
-            unsafe { kernel.run(&launch, part, parts) };
-        });
-    }
-}
-
-/// A buffer, aligned as a device's allocations are, bound whole.
-pub(crate) struct Buffer {
-    lines: Vec<Line>,
-    bytes: usize,
-}
-
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
-
-impl Buffer {
-    /// `bytes` zeros.
-    pub(crate) fn new(bytes: usize) -> Buffer {
-        Buffer { lines: vec![Line([0; 64]); bytes.div_ceil(64)], bytes }
-    }
-
-    /// A buffer that holds `values`.
-    pub(crate) fn from_slice<T: bytemuck::Pod>(values: &[T]) -> Buffer {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let mut buffer = Buffer::new(bytes.len());
-        let flat: &mut [[u8; 64]] = bytemuck::cast_slice_mut(buffer.as_mut_bytes());
-        for (line, chunk) in flat.iter_mut().zip(bytes.chunks(64)) {
-            line[..chunk.len()].copy_from_slice(chunk);
-        }
-        buffer
-    }
-
-    fn as_mut_bytes(&mut self) -> &mut [u8] {
-        let bytes = self.lines.len() * 64;
-        // SAFETY: the vector's memory is that many initialised bytes.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), bytes) }
-    }
-
-    /// The binding of the whole buffer.
-    pub(crate) fn binding(&self) -> NativeBinding {
-        NativeBinding { pointer: self.lines.as_ptr().cast_mut().cast(), length: self.bytes }
-    }
-
-    /// Its start.
-    pub(crate) fn pointer<T>(&self) -> *mut T {
-        self.binding().pointer.cast()
     }
 }

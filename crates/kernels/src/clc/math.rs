@@ -125,7 +125,7 @@ impl Body<'_, '_> {
             return Ok(format!("{name}({})", texts[0]));
         }
         Ok(match fun {
-            MathFunction::Abs if !leaf.is_signed() => texts[0].clone(),
+            MathFunction::Abs if !leaf.is_signed() => super::statements::closed(&texts[0]),
             MathFunction::Abs => same(writer, "abs", 1),
             MathFunction::Sign => same(writer, "sign", 1),
             MathFunction::Min => format!("{min}({}, {})", texts[0], texts[1]),

@@ -228,7 +228,7 @@ impl Writer<'_> {
     pub(super) fn as_f32(&self, leaf: Leaf, text: String) -> String {
         match (self.computed(leaf).scalar == Scalar::F16, leaf.is_vector()) {
             (false, _) => text,
-            (true, false) => format!("(float){text}"),
+            (true, false) => format!("(float){}", super::statements::closed(&text)),
             (true, true) => self.convert_vector(&format!("float{}", leaf.lane_suffix()), text),
         }
     }

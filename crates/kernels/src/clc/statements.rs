@@ -313,9 +313,23 @@ pub(super) fn bare(text: &str) -> &str {
     within
 }
 
+/// A text that may stand beside an operator or a cast, whatever is in it.
+pub(super) fn closed(text: &str) -> String {
+    let is_name = text.chars().all(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '.'));
+    if is_name || bare(text) != text { text.to_owned() } else { format!("({text})") }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bare;
+    use super::{bare, closed};
+
+    #[test]
+    fn what_is_closed_stays_as_it_is() {
+        assert_eq!(closed("a.x"), "a.x");
+        assert_eq!(closed("(a + b)"), "(a + b)");
+        assert_eq!(closed("a + b"), "(a + b)");
+        assert_eq!(closed("(a) + (b)"), "((a) + (b))");
+    }
 
     #[test]
     fn only_parentheses_around_the_whole_go() {

@@ -20,6 +20,12 @@ fn operators() -> Vec<Case> {
             &[(0, 0), (7, 7), (u32::MAX, u32::MAX)],
         ),
         Case::map_u32(
+            // Random programs found the sum without its parentheses.
+            "u32_abs_of_a_sum",
+            "return 3u * abs(a + i) - i;",
+            &[(1, 3), (5, 17)],
+        ),
+        Case::map_u32(
             "u32_division",
             "return (a / (i + 1u)) * 1000u + a % (i + 1u);",
             &[(10, 10_000), (11, 5_001), (11, 3_002)],

@@ -240,4 +240,5 @@ pub(crate) struct Program {
     /// Whether it reads work-group memory before it writes it, where WGSL has zeros.
     pub(crate) reads_fresh_workgroup: bool,
     pub(crate) uses_f16: bool,
+    pub(crate) uses_64_bits: bool,
 }

@@ -46,7 +46,8 @@ const PARAMS: [Type; 4] = [Type::U32, Type::I32, Type::F32, Type::U32];
 pub(crate) fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let mut scalars = vec![Scalar::U32, Scalar::I32, Scalar::F32, Scalar::Bool];
-    if random.one_in(2) {
+    let uses_64_bits = random.one_in(2);
+    if uses_64_bits {
         scalars.extend([Scalar::I64, Scalar::U64]);
     }
     let uses_f16 = random.one_in(3);
@@ -66,6 +67,7 @@ pub(crate) fn program(seed: u64) -> Program {
         body: Vec::new(),
         reads_fresh_workgroup: random.one_in(3),
         uses_f16,
+        uses_64_bits,
     };
     let mut generator = Generator {
         random,

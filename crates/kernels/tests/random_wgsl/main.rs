@@ -123,7 +123,10 @@ fn main() {
     let absent = validator.is_none();
     let run = move || {
         let Some(validator) = validator else { return Ok(()) };
-        (first..first + FOR_TOOLS).try_for_each(|seed| check(seed, 32, &|program| check::spirv(&validator, program)))
+        // naga 30 writes invalid SPIR-V for bit functions of 64-bit integers, or panics (gfx-rs/wgpu issue 5276).
+        let is_narrow = |seed: &u64| !generate::program(*seed).uses_64_bits;
+        let mut seeds = (first..).filter(is_narrow).take(FOR_TOOLS as usize);
+        seeds.try_for_each(|seed| check(seed, 32, &|program| check::spirv(&validator, program)))
     };
     trials.push(Trial::test("spirv_val_accepts", run).with_ignored_flag(absent));
 
