@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::kernels::Flag;
 
 pub(super) struct Spinner {
+    device: Device,
     flag: Flag,
     commands: CommandBuffer,
 }
@@ -19,7 +20,7 @@ impl Spinner {
         let kernel = context.kernel(device, "spin")?;
         let commands = context
             .record(device, |recorder| recorder.dispatch(&kernel, [1, 1, 1], &[(&flag).into()], &[]).map(drop))?;
-        Ok(Self { flag: Flag::new(flag)?, commands })
+        Ok(Self { device: device.clone(), flag: Flag::new(flag)?, commands })
     }
 
     pub(super) fn submit(&self, queue: &Queue, submit: Submit) -> Result<(), Error> {
@@ -34,6 +35,11 @@ impl Spinner {
     /// Lets it end.
     pub(super) fn release(&self) {
         self.flag.raise();
+        // Where memory is not coherent the device sees the flag only through a write in stream order. A lost device
+        // refuses that, and its kernel may then spin until the process ends.
+        let mut word = vec![0; 64];
+        word[..4].copy_from_slice(&1u32.to_ne_bytes());
+        let _ = self.device.queue(0).and_then(|queue| queue.write(&self.flag.buffer, word, Submit::new()));
     }
 }
 
