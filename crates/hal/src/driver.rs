@@ -5,7 +5,7 @@
 //! driver sees only well-formed work that may start at once. What is left to a driver:
 //!
 //! - execute a [`Batch`] and finish its [`Completion`] exactly once, from any thread;
-//! - order commands inside a batch by [`Command::Barrier`] alone: between two barriers any order is right;
+//! - order commands inside a batch by [`Command::Barrier`](crate::command::Command::Barrier) alone: between two barriers any order is right;
 //! - run batches of one queue in any order or at once: what must be ordered was held back until it may start.
 
 #![expect(unsafe_code, reason = "declares the trait whose implementers promise valid memory")]

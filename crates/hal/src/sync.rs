@@ -2,7 +2,7 @@
 //!
 //! Ordinarily the standard library's. Under `--cfg roci_tsan` they come from a crate that is compiled with the sanitizer,
 //! since ThreadSanitizer cannot see inside the prebuilt standard library. Under `--cfg loom` the timeline semaphore uses
-//! loom's ([`model`]), so that its model checker sees every interleaving.
+//! loom's (`model`), so that its model checker sees every interleaving.
 //!
 //! Poisoning is ignored throughout: every critical section leaves its data consistent, and one kernel's panic must not
 //! spread to other threads.
