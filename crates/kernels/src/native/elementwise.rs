@@ -14,6 +14,8 @@ use super::simd::{Level, Line, Simd, Task};
 pub(super) const BLOCK: usize = 1024;
 /// The same when writing past the caches: a quarter of a page, so that asking for inputs, computing and writing overlap.
 const STREAMED: usize = 256;
+/// Elements of a page.
+const PAGE: usize = memory::PAGE * Line::WORDS;
 
 /// Computes blocks of an output.
 pub(super) trait Blocks {
@@ -69,12 +71,18 @@ impl<B: Blocks> Task for Elementwise<B> {
         let block = |start: usize, size: usize| start..(start + size).min(range.end);
         let mut buffer = [0.0; BLOCK];
         if range.len() * size_of::<f32>() >= memory::STREAM_FROM {
-            for start in range.clone().step_by(STREAMED) {
-                for index in (start..start + STREAMED).step_by(Line::WORDS) {
-                    self.blocks.prefetch(simd, index + memory::AHEAD);
+            for group in range.clone().step_by(memory::PAGES * PAGE) {
+                for step in 0..memory::PAGES * PAGE / STREAMED {
+                    let start = group + step % memory::PAGES * PAGE + step / memory::PAGES * STREAMED;
+                    if start >= range.end {
+                        continue;
+                    }
+                    for index in (start..start + STREAMED).step_by(Line::WORDS) {
+                        self.blocks.prefetch(simd, index + memory::AHEAD);
+                    }
+                    let write = |source: &[u32], target: &mut [u32]| memory::stream(simd, source, target);
+                    self.buffered(block(start, STREAMED), &mut buffer, write);
                 }
-                let write = |source: &[u32], target: &mut [u32]| memory::stream(simd, source, target);
-                self.buffered(block(start, STREAMED), &mut buffer, write);
             }
             simd.fence();
         } else if self.in_place {

@@ -14,9 +14,10 @@ pub(super) const STREAM_FROM: usize = 4 << 20;
 /// look by itself.
 pub(super) const AHEAD: usize = 1024;
 /// Cache lines of a page.
-const PAGE: usize = 64;
-/// Pages that a large copy walks through side by side: more of the memory's banks are at work than with one.
-const PAGES: usize = 4;
+pub(super) const PAGE: usize = 64;
+/// Pages that a large copy or element-wise kernel walks through side by side: more of the memory's banks are at work
+/// than with one.
+pub(super) const PAGES: usize = 4;
 /// Cache lines of those pages.
 const GROUP: usize = PAGES * PAGE;
 
