@@ -158,10 +158,12 @@ impl BufferInner {
     fn backing_of(&self, state: &State) -> Result<Arc<dyn BufferBackend>, Error> {
         match &state.backing {
             Backing::Ready(backing) => Ok(Arc::clone(backing)),
-            Backing::Pending => Err(self.invalid(
-                "used before its stream-ordered allocation has executed; wait for the semaphore that the allocation signals",
-            )),
-            Backing::Released => Err(self.invalid("used after its stream-ordered deallocation")),
+            Backing::Pending => Err(self
+                .invalid("used before its stream-ordered allocation has executed")
+                .hinted("wait for the semaphore that the allocation signals")),
+            Backing::Released => Err(self
+                .invalid("used after its stream-ordered deallocation")
+                .hinted("deallocate after the last use, ordered by a semaphore")),
         }
     }
 
@@ -180,7 +182,7 @@ impl BufferInner {
         let mut state = self.lock();
         self.backing_of(&state)?;
         if state.mapped {
-            return Err(self.invalid("deallocated while the host has it mapped"));
+            return Err(self.invalid("deallocated while the host has it mapped").hinted("drop the mapping first"));
         }
         state.backing = Backing::Released;
         Ok(())
@@ -191,9 +193,8 @@ impl BufferInner {
         let mut state = self.lock();
         let backing = self.backing_of(&state)?;
         if state.mapped {
-            return Err(
-                self.invalid("mapped by the host while a submission that uses it starts; drop the mapping first")
-            );
+            let error = self.invalid("mapped by the host while a submission that uses it starts");
+            return Err(error.hinted("drop the mapping first"));
         }
         state.in_flight += 1;
         Ok(backing)
@@ -210,14 +211,15 @@ impl BufferInner {
         self.core.check_alive()?;
         let backing = self.backing_of(&state)?;
         if !self.desc.memory.host_visible() {
-            return Err(self
-                .invalid("device memory cannot be mapped; use MemoryType::Host or Shared, or Queue::read and write"));
+            let error = self.invalid("device memory cannot be mapped");
+            return Err(error.hinted("use `MemoryType::Host` or `Shared`, or `Queue::read` and `write`"));
         }
         if state.mapped {
-            return Err(self.invalid("mapped already"));
+            return Err(self.invalid("mapped already").hinted("use the mapping that exists, or drop it first"));
         }
         if state.in_flight > 0 {
-            return Err(self.invalid("in use by a submission in flight; wait for its semaphore before mapping"));
+            let error = self.invalid("in use by a submission in flight");
+            return Err(error.hinted("wait for its semaphore before mapping"));
         }
         state.mapped = true;
         Ok(backing)

@@ -84,12 +84,12 @@ impl CommandBufferInner {
         };
         if bound.len() != self.slots.len() {
             let reason = format!("{} ranges bound, {} slots recorded", bound.len(), self.slots.len());
-            return Err(Error::invalid(call(), reason));
+            return Err(Error::invalid(call(), reason).hinted("bind a range to every slot, and to no other"));
         }
         let alignment = self.core.backend().info().binding_alignment;
         for (index, (range, need)) in bound.iter().zip(&self.slots).enumerate() {
             if !Arc::ptr_eq(&range.buffer().inner.core, &self.core) {
-                return Err(Error::invalid(call(), format!("slot {index} is bound to a buffer of another device")));
+                return Err(Error::foreign(call(), format!("slot {index} is bound to a buffer of another device")));
             }
             if range.length() < need.length {
                 let reason = format!("slot {index} is bound to {} bytes, {} are used", range.length(), need.length);
@@ -132,7 +132,7 @@ impl Pair {
             return Ok(());
         }
         let reason = "a range that is written overlaps another one of the same command";
-        Err(Error::invalid(self.call.clone(), reason))
+        Err(Error::invalid(self.call.clone(), reason).hinted("bind ranges that lie apart"))
     }
 
     /// Whether a replay can change the answer.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::env;
+use crate::error::Error;
 
 /// What `ROCI_TIMEOUT` means when it is unset or not a positive number.
 const FALLBACK: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ impl Deadline {
 }
 
 impl Default for Deadline {
-    /// `ROCI_TIMEOUT` from now.
+    /// [`default_timeout`] from now.
     fn default() -> Self {
         Self::after(default_timeout())
     }
@@ -52,9 +53,22 @@ impl From<Duration> for Deadline {
     }
 }
 
-/// The limit that `ROCI_TIMEOUT` sets, 30 s by default.
+/// The limit that `ROCI_TIMEOUT` sets; 30 s when it is unset, and also when it is no positive number of seconds.
+///
+/// A library has nobody to tell: programs call [`timeout_from_environment`] once, at their start, and refuse what this
+/// one passes over.
 pub fn default_timeout() -> Duration {
-    env::TIMEOUT.get().and_then(|text| parse_seconds(&text)).unwrap_or(FALLBACK)
+    timeout_from_environment().unwrap_or(FALLBACK)
+}
+
+/// The limit that `ROCI_TIMEOUT` sets, 30 s when it is unset or empty; an error when it is no positive number of seconds.
+pub fn timeout_from_environment() -> Result<Duration, Error> {
+    let Some(value) = env::TIMEOUT.get() else { return Ok(FALLBACK) };
+    parse_seconds(&value).ok_or(Error::Environment {
+        variable: &env::TIMEOUT,
+        value,
+        expected: "a positive number of seconds",
+    })
 }
 
 /// Seconds as people write them (`30`, `0.5`); `None` unless positive and finite.
@@ -72,7 +86,7 @@ mod tests {
         assert_eq!(parse_seconds("0.5"), Some(Duration::from_millis(500)));
         assert_eq!(parse_seconds(" 30 "), Some(Duration::from_secs(30)));
         assert_eq!(parse_seconds("1e300"), Some(LONGEST));
-        for wrong in ["0", "-1", "nan", "inf", "soon", ""] {
+        for wrong in ["0", "-0", "-1", "nan", "inf", "-inf", "30s", "1e-400", "soon", ""] {
             assert_eq!(parse_seconds(wrong), None, "{wrong}");
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::buffer::{Buffer, BufferRange};
 use crate::command_buffer::CommandBufferInner;
-use crate::deadline::{Deadline, default_timeout};
-use crate::driver::DeviceBackend;
+use crate::deadline::default_timeout;
+use crate::driver::{BufferBackend, DeviceBackend};
 use crate::error::{Error, InFlight, Loss, LossReason};
 use crate::executable::{Executable, ExecutableInner, ExecutableSource};
 use crate::info::DeviceInfo;
@@ -69,7 +69,8 @@ impl Device {
     pub fn queue(&self, index: usize) -> Result<Queue, Error> {
         let count = self.info().queues.len();
         if index >= count {
-            return Err(Error::invalid(format!("queue {index} of {}", self.core.name), format!("it has {count}")));
+            let error = Error::invalid(format!("queue {index} of {}", self.core.name), format!("it has {count}"));
+            return Err(error.hinted("queues are counted from 0"));
         }
         Ok(Queue::new(&self.core, index))
     }
@@ -78,7 +79,7 @@ impl Device {
     pub fn allocate(&self, desc: BufferDesc) -> Result<Buffer, Error> {
         self.core.check_alive()?;
         self.core.check_desc(&desc)?;
-        let backing = self.core.backend.allocate(&desc)?;
+        let backing = self.core.allocate(&desc)?;
         Ok(Buffer::ready(&self.core, desc, backing))
     }
 
@@ -89,7 +90,8 @@ impl Device {
         let info = self.info();
         if !info.formats.contains(&format) {
             let reason = format!("{} cannot load {format:?} code, only {:?}", self.core.name, info.formats);
-            return Err(Error::invalid(format!("executable \"{}\"", source.label), reason));
+            let error = Error::invalid(format!("executable \"{}\"", source.label), reason);
+            return Err(error.hinted("write the code in a format that the device lists"));
         }
         for entry in &source.entry_points {
             let call = || format!("entry point \"{}\"", entry.name);
@@ -105,6 +107,7 @@ impl Device {
                 return Err(Error::invalid(call(), reason));
             }
         }
+        source.check_accesses()?;
         let inner = ExecutableInner {
             core: Arc::clone(&self.core),
             label: source.label.clone(),
@@ -124,16 +127,17 @@ impl Device {
         Recorder::new(&self.core)
     }
 
-    /// Writes bytes and waits until they are there: for set-up and tests, not for streams.
+    /// Writes bytes and waits until they are there, for as long as a command of this device may run: for set-up and tests,
+    /// not for streams.
     pub fn write(&self, target: impl Into<BufferRange>, data: &[u8]) -> Result<(), Error> {
         let done = self.semaphore(0);
         self.queue(0)?.write(target, data.to_vec(), Submit::new().signal(&done, 1))?;
-        done.wait(1, Deadline::default())
+        done.wait(1, self.core.timeout)
     }
 
-    /// Reads bytes, waiting for them: for results and tests, not for streams.
+    /// Reads bytes, waiting for them as [`Device::write`] does: for results and tests, not for streams.
     pub fn read(&self, source: impl Into<BufferRange>) -> Result<Vec<u8>, Error> {
-        self.queue(0)?.read(source, Submit::new())?.wait(Deadline::default())
+        self.queue(0)?.read(source, Submit::new())?.wait(self.core.timeout)
     }
 
     /// Why it is lost, if it is.
@@ -171,8 +175,17 @@ impl Core {
         self.timeout
     }
 
-    pub(crate) fn pool(&self) -> &Arc<Pool> {
-        &self.pool
+    /// Memory from the driver. What the pool keeps goes back first, if the driver has no more.
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        match self.backend.allocate(desc) {
+            Err(Error::OutOfMemory { .. }) if self.pool.trim() => self.backend.allocate(desc),
+            answer => answer,
+        }
+    }
+
+    /// Memory that returns to the pool when nothing uses it any more.
+    pub(crate) fn lend(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        self.pool.take(desc, self.backend.info().max_allocation, |desc| self.allocate(desc))
     }
 
     /// The first cause, once the device is lost.
@@ -184,11 +197,11 @@ impl Core {
         let info = self.backend.info();
         let call = || format!("allocation on {}", self.name);
         if desc.size == 0 {
-            return Err(Error::invalid(call(), "zero bytes"));
+            return Err(Error::invalid(call(), "zero bytes").hinted("ask for at least one byte"));
         }
         if !info.memory_types.contains(&desc.memory) {
             let reason = format!("it has no {:?} memory, only {:?}", desc.memory, info.memory_types);
-            return Err(Error::invalid(call(), reason));
+            return Err(Error::invalid(call(), reason).hinted("choose one of those"));
         }
         if desc.size > info.max_allocation {
             let limit = Some(info.max_allocation);

@@ -56,10 +56,12 @@ pub static TERM: Variable = Variable {
 pub static VARIABLES: &[&Variable] = &[&DEVICE, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
 
 impl Variable {
-    /// The value, or `None` when unset, empty or not Unicode.
+    /// The value, or `None` when unset or empty. What is not Unicode in it is replaced, so that it is refused or shown
+    /// like any other wrong value instead of being passed over.
     pub fn get(&self) -> Option<String> {
         #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the lint points to")]
-        std::env::var(self.name).ok().filter(|value| !value.is_empty())
+        let value = std::env::var_os(self.name)?;
+        Some(value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
     }
 }
 

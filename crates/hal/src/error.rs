@@ -1,9 +1,12 @@
 //! What can go wrong, in variants that a caller can act on, each with what to do about it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::env::Variable;
+use crate::executable::Access;
 use crate::uri::UriError;
 
 /// Advice that goes with an error: the line after `error:`, printed as `hint:`.
@@ -40,6 +43,30 @@ pub enum Error {
         call: String,
         /// What is wrong, with the figures.
         reason: String,
+        /// What to do instead.
+        hint: Cow<'static, str>,
+    },
+    /// An environment variable that does not say what it must.
+    #[error("{} is `{value}`, which is not {expected}", variable.name)]
+    Environment {
+        /// The variable.
+        variable: &'static Variable,
+        /// What it is set to.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Native code that uses its bindings otherwise than its entry point declares, so that conflicts would go unseen.
+    #[error(
+        "entry point \"{entry_point}\" declares its bindings as {declared:?}, its native code uses them as {used:?}"
+    )]
+    Contract {
+        /// The entry point.
+        entry_point: String,
+        /// What its contract says.
+        declared: Vec<Access>,
+        /// What the code says.
+        used: Vec<Access>,
     },
     /// A memory request that the device cannot serve.
     #[error("{device} cannot allocate {requested} bytes{}", limit.map(|l| format!(" (the limit is {l} bytes)")).unwrap_or_default())]
@@ -155,9 +182,24 @@ impl From<UriError> for Error {
 }
 
 impl Error {
-    /// An [`Error::Invalid`].
+    /// An [`Error::Invalid`] whose reason alone shows what to change; [`Error::hinted`] where it does not.
     pub fn invalid(call: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Invalid { call: call.into(), reason: reason.into() }
+        let hint = "correct this call: nothing was done, and the device goes on".into();
+        Self::Invalid { call: call.into(), reason: reason.into(), hint }
+    }
+
+    /// Something that belongs to another device.
+    pub(crate) fn foreign(call: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::invalid(call, reason).hinted("allocate, load and record on the device that executes the work")
+    }
+
+    /// The same [`Error::Invalid`] with advice of its own; other errors carry theirs already and stay as they are.
+    #[must_use]
+    pub fn hinted(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        if let Self::Invalid { hint, .. } = &mut self {
+            *hint = advice.into();
+        }
+        self
     }
 }
 
@@ -166,7 +208,13 @@ impl Hint for Error {
         match self {
             Self::Uri(error) => error.hint(),
             Self::Unavailable { hint, .. } => Some(hint.clone()),
-            Self::Invalid { .. } => None,
+            Self::Invalid { hint, .. } => Some(hint.clone().into_owned()),
+            Self::Environment { variable, expected, .. } => {
+                Some(format!("set {} to {expected}, or unset it (default: {})", variable.name, variable.default))
+            }
+            Self::Contract { .. } => {
+                Some("declare the bindings as the code uses them, or pair it with its own code".into())
+            }
             Self::OutOfMemory { .. } => Some("free memory on the device, or use a smaller model or batch".into()),
             Self::Timeout { .. } => Some(
                 "raise ROCI_TIMEOUT (seconds) if the work is long; `roci devices` shows whether the device answers"
@@ -186,6 +234,16 @@ impl Hint for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_invalid_call_says_what_to_do_instead() {
+        let error = Error::invalid("copy", "from a range of 8 bytes to one of 4");
+        assert_eq!(error.to_string(), "copy: from a range of 8 bytes to one of 4");
+        assert!(error.hint().is_some_and(|hint| hint.contains("correct this call")));
+        assert_eq!(error.hinted("make both as long").hint().as_deref(), Some("make both as long"));
+        let lost = Error::OutOfMemory { device: "cpu".into(), requested: 1, limit: None };
+        assert_eq!(lost.clone().hinted("nothing").hint(), lost.hint());
+    }
 
     #[test]
     fn a_loss_names_device_queue_kernel_and_predecessor() {

@@ -90,6 +90,26 @@ pub struct ExecutableSource {
     pub code: Code,
 }
 
+impl ExecutableSource {
+    /// Whether native code uses its bindings as its entry points declare them.
+    pub(crate) fn check_accesses(&self) -> Result<(), Error> {
+        let Code::Native(natives) = &self.code else { return Ok(()) };
+        for entry in &self.entry_points {
+            let native = natives.iter().find(|native| native.name == entry.name);
+            if let Some(native) = native
+                && native.kernel.accesses() != entry.bindings
+            {
+                return Err(Error::Contract {
+                    entry_point: entry.name.clone(),
+                    declared: entry.bindings.clone(),
+                    used: native.kernel.accesses().to_vec(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Loaded code. Cheap to clone.
 #[derive(Clone)]
 pub struct Executable {
@@ -129,6 +149,7 @@ impl Executable {
                 format!("executable \"{}\"", self.label()),
                 format!("there is no entry point \"{name}\"; it has {}", names.join(", ")),
             )
+            .hinted("name one of its entry points")
         })?;
         Ok(Kernel { executable: self.clone(), index })
     }

@@ -58,6 +58,7 @@ pub mod mapping;
 pub mod memory;
 pub mod native;
 pub mod null;
+pub mod panics;
 mod pool;
 pub mod queue;
 pub mod recorder;

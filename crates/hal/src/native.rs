@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use crate::executable::Access;
+
 /// The bytes behind one binding of a launch.
 ///
 /// A plain pointer and length: parts of one launch write disjoint pieces of the same buffer from several threads, which
@@ -16,7 +18,7 @@ use std::sync::Arc;
 pub struct NativeBinding {
     /// First byte; aligned to at least 64 bytes when the bound range starts at an allocation's start, to 4 bytes otherwise.
     pub pointer: *mut u8,
-    /// Bytes that may be read (and written, if the entry point declares the binding writable) from `pointer` on.
+    /// Bytes that may be read (and written, if [`NativeKernel::accesses`] says so) from `pointer` on.
     pub length: usize,
 }
 
@@ -43,9 +45,13 @@ pub struct NativeLaunch<'a> {
 ///
 /// # Safety
 /// `run` must stay inside the bindings' lengths for every launch that `prepare` accepted, must write only to bindings
-/// that the entry point declares writable, and two different parts of one launch must not touch the same byte unless
+/// that `accesses` calls writable, and two different parts of one launch must not touch the same byte unless
 /// both only read it. Drivers rely on this: they hand out raw memory and run parts concurrently.
 pub unsafe trait NativeKernel: Send + Sync {
+    /// How it uses its bindings, in order; always the same. Code is loaded only under an entry point that declares the
+    /// same, since drivers find conflicts between commands by what entry points declare.
+    fn accesses(&self) -> &[Access];
+
     /// Checks the launch (sizes in the constants against the bindings) and says into how many parts it falls.
     ///
     /// Zero parts is legal: nothing runs. An `Err` is the reason why the launch would leave its bindings; the driver

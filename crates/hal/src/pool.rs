@@ -38,13 +38,14 @@ impl Pool {
         Arc::new(Self { free: Mutex::default() })
     }
 
-    /// Memory for `desc`, reused or from `allocate`.
+    /// Memory for `desc`, reused or from `allocate`, which is never asked for more than `limit` bytes.
     pub(crate) fn take(
         self: &Arc<Self>,
         desc: &BufferDesc,
+        limit: u64,
         allocate: impl FnOnce(&BufferDesc) -> Result<Arc<dyn BufferBackend>, Error>,
     ) -> Result<Arc<dyn BufferBackend>, Error> {
-        let class = (desc.memory, size_class(desc.size));
+        let class = (desc.memory, size_class(desc.size).min(limit).max(desc.size));
         let reused = {
             let mut free = self.lock();
             let block = free.blocks.get_mut(&class).and_then(Vec::pop);
@@ -62,9 +63,11 @@ impl Pool {
         self.lock().bytes
     }
 
-    pub(crate) fn trim(&self) {
+    /// Gives everything back to the driver; says whether there was anything.
+    pub(crate) fn trim(&self) -> bool {
         // Moved out first: drivers free memory outside the lock.
-        let _blocks = std::mem::take(&mut *self.lock());
+        let free = std::mem::take(&mut *self.lock());
+        free.bytes > 0
     }
 
     fn lock(&self) -> MutexGuard<'_, Free> {

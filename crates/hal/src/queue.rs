@@ -87,7 +87,7 @@ impl Queue {
     /// Executes recorded commands.
     pub fn submit(&self, commands: &CommandBuffer, mut submit: Submit) -> Result<(), Error> {
         if !Arc::ptr_eq(&commands.inner.core, &self.core) {
-            return Err(Error::invalid("submit", "the commands were recorded on another device"));
+            return Err(Error::foreign("submit", "the commands were recorded on another device"));
         }
         commands.inner.check_slots(&submit.bindings)?;
         let slots = std::mem::take(&mut submit.bindings);
@@ -106,7 +106,7 @@ impl Queue {
         let buffer = Buffer::pending(&self.core, desc.clone());
         let (core, inner) = (Arc::clone(&self.core), Arc::clone(&buffer.inner));
         let work: HostWork = Box::new(move || {
-            inner.commit(core.pool().take(&desc, |desc| core.backend().allocate(desc))?);
+            inner.commit(core.lend(&desc)?);
             Ok(())
         });
         self.launch("alloca", submit, Work::Host(work))?;
@@ -126,7 +126,7 @@ impl Queue {
         self.check_own("write", target.buffer())?;
         if data.len() as u64 != target.length() {
             let reason = format!("{} bytes into a range of {}", data.len(), target.length());
-            return Err(Error::invalid("write", reason));
+            return Err(Error::invalid("write", reason).hinted("give as many bytes as the range has"));
         }
         if data.is_empty() {
             return self.launch("write", submit, Work::Nothing);
@@ -189,7 +189,7 @@ impl Queue {
         let desc = BufferDesc { size, memory: MemoryType::Host, label: Some("staging".into()) };
         self.core.check_alive()?;
         self.core.check_desc(&desc)?;
-        let backing = self.core.pool().take(&desc, |desc| self.core.backend().allocate(desc))?;
+        let backing = self.core.lend(&desc)?;
         Ok(Buffer::ready(&self.core, desc, backing))
     }
 
@@ -197,14 +197,15 @@ impl Queue {
         if Arc::ptr_eq(&buffer.inner.core, &self.core) {
             return Ok(());
         }
-        Err(Error::invalid(call, "the buffer belongs to another device"))
+        Err(Error::foreign(call, "the buffer belongs to another device"))
     }
 
     fn launch(&self, call: &str, submit: Submit, work: Work) -> Result<(), Error> {
         self.core.check_alive()?;
         let Submit { waits, signals, bindings, label, limit } = submit;
         if !bindings.is_empty() {
-            return Err(Error::invalid(call, "only submissions of command buffers bind slots"));
+            let error = Error::invalid(call, "only submissions of command buffers bind slots");
+            return Err(error.hinted("bind slots with `Queue::submit` alone"));
         }
         let limit = limit.unwrap_or_else(|| self.core.timeout_limit());
         Submission::launch(&self.core, Header { queue: self.index, label, limit, waits, signals }, work);

@@ -101,7 +101,8 @@ impl Recorder {
         let (source, target) = (source.into(), target.into());
         let (from, to) = (source.length(), target.length());
         if from != to {
-            return Err(Error::invalid("copy", format!("from a range of {from} bytes to one of {to}")));
+            let error = Error::invalid("copy", format!("from a range of {from} bytes to one of {to}"));
+            return Err(error.hinted("give both ranges the same length"));
         }
         self.pair("copy", &source, &target, false)?;
         let source = self.operand("copy", source, 1)?;
@@ -115,7 +116,7 @@ impl Recorder {
         let target = target.into();
         if data.len() as u64 != target.length() {
             let reason = format!("{} bytes into a range of {}", data.len(), target.length());
-            return Err(Error::invalid("update", reason));
+            return Err(Error::invalid("update", reason).hinted("give as many bytes as the range has"));
         }
         check_words("update", &target)?;
         let target = self.operand("update", target, 1)?;
@@ -200,7 +201,7 @@ impl Recorder {
         let entry_point = kernel.entry_point();
         let fail = |reason: String| Err(Error::invalid(call, reason));
         if !Arc::ptr_eq(&kernel.executable.inner.core, &self.core) {
-            return fail("the kernel was loaded on another device".into());
+            return Err(Error::foreign(call, "the kernel was loaded on another device"));
         }
         if bindings.len() != entry_point.bindings.len() {
             return fail(format!("{} bindings given, it takes {}", bindings.len(), entry_point.bindings.len()));
@@ -231,7 +232,7 @@ impl Recorder {
             Binding::Fixed(range) => {
                 let buffer = range.buffer();
                 if !Arc::ptr_eq(&buffer.inner.core, &self.core) {
-                    return Err(Error::invalid(call, "the buffer belongs to another device"));
+                    return Err(Error::foreign(call, "the buffer belongs to another device"));
                 }
                 if !self.uses.iter().any(|used| Arc::ptr_eq(&used.inner, &buffer.inner)) {
                     self.uses.push(buffer.clone());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::deadline::Deadline;
 use crate::device::Core;
 use crate::error::Error;
-use crate::timeline::{Timeline, Watcher};
+use crate::timeline::{Refused, Timeline, Watcher};
 
 /// A 64-bit counter that only grows. Cheap to clone.
 ///
@@ -51,17 +51,18 @@ impl Semaphore {
         }
     }
 
-    /// Signals from the host; the value must be higher than the present one.
+    /// Signals from the host; the value must be higher than the present one. A failed semaphore gives its failure.
     pub fn signal(&self, value: u64) -> Result<(), Error> {
         match self.inner.timeline.signal(value) {
             Ok(watchers) => {
                 notify(watchers, Ok(()));
                 Ok(())
             }
-            Err(refused) => Err(Error::invalid(
-                "semaphore",
-                format!("signalled to {value}, which is not above its value {}", refused.current),
-            )),
+            Err(Refused::NotIncreasing(current)) => {
+                let reason = format!("signalled to {value}, which is not above its value {current}");
+                Err(Error::invalid("semaphore", reason).hinted("signal values that only grow"))
+            }
+            Err(Refused::Failed(cause)) => Err(cause),
         }
     }
 
@@ -85,7 +86,8 @@ impl Semaphore {
 impl Drop for Inner {
     /// Nobody is left who could signal it: what still waits for it fails, instead of waiting for ever with all its memory.
     fn drop(&mut self) {
-        let cause = Error::invalid("semaphore", "its last handle was dropped before it reached the awaited value");
+        let cause = Error::invalid("semaphore", "its last handle was dropped before it reached the awaited value")
+            .hinted("keep a handle of the semaphore until its value is signalled");
         notify(self.timeline.fail(cause.clone()), Err(cause));
     }
 }

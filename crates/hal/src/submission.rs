@@ -264,7 +264,9 @@ impl Drop for Completion {
     fn drop(&mut self) {
         if let Some(submission) = self.submission.take() {
             let reason = "the driver dropped the submission without finishing it";
-            submission.finish(Err(Error::invalid(format!("submission to {}", submission.core.name()), reason)));
+            let error = Error::invalid(format!("submission to {}", submission.core.name()), reason);
+            submission
+                .finish(Err(error.hinted("report this as a fault of the driver; the device may be opened again")));
         }
     }
 }

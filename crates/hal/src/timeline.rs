@@ -23,10 +23,13 @@ struct State<E> {
     arrivals: u64,
 }
 
-/// A signal that does not raise the value.
+/// Why a signal changes nothing.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotIncreasing {
-    pub(crate) current: u64,
+pub(crate) enum Refused<E> {
+    /// It does not raise the value, which is this.
+    NotIncreasing(u64),
+    /// The timeline has failed before.
+    Failed(E),
 }
 
 impl<E: Clone> Timeline<E> {
@@ -42,13 +45,13 @@ impl<E: Clone> Timeline<E> {
     }
 
     /// Raises the value and returns the watchers to call, first awaited first. A failed timeline stays failed.
-    pub(crate) fn signal(&self, value: u64) -> Result<Vec<Watcher<E>>, NotIncreasing> {
+    pub(crate) fn signal(&self, value: u64) -> Result<Vec<Watcher<E>>, Refused<E>> {
         let mut state = lock(&self.state);
-        if state.failure.is_some() {
-            return Ok(Vec::new());
+        if let Some(failure) = &state.failure {
+            return Err(Refused::Failed(failure.clone()));
         }
         if value <= state.value {
-            return Err(NotIncreasing { current: state.value });
+            return Err(Refused::NotIncreasing(state.value));
         }
         state.value = value;
         let later = state.watchers.split_off(&(value.saturating_add(1), 0));
@@ -134,10 +137,10 @@ mod tests {
     #[test]
     fn signals_only_increase_and_failures_stick() {
         let timeline = Timeline::<&str>::new(5);
-        assert_eq!(timeline.signal(5).err(), Some(NotIncreasing { current: 5 }));
+        assert_eq!(timeline.signal(5).err(), Some(Refused::NotIncreasing(5)));
         timeline.fail("first");
         timeline.fail("second");
-        assert!(timeline.signal(6).unwrap().is_empty());
+        assert_eq!(timeline.signal(6).err(), Some(Refused::Failed("first")));
         assert_eq!(timeline.wait(5, Deadline::now()), Some(Ok(())));
         assert_eq!(timeline.wait(6, Deadline::now()), Some(Err("first")));
         assert_eq!(timeline.query(), Err("first"));
@@ -197,7 +200,8 @@ mod loom_tests {
             let calls = Arc::new(AtomicUsize::new(0));
             let signaller = {
                 let timeline = Arc::clone(&timeline);
-                thread::spawn(move || timeline.signal(1).unwrap().into_iter().for_each(|watcher| watcher(Ok(()))))
+                // Refused where the failure came first.
+                thread::spawn(move || timeline.signal(1).into_iter().flatten().for_each(|watcher| watcher(Ok(()))))
             };
             let failer = {
                 let timeline = Arc::clone(&timeline);

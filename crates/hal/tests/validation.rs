@@ -12,7 +12,11 @@ fn device() -> Device {
 
 fn refusal<T>(result: Result<T, Error>) -> String {
     match result {
-        Err(error @ Error::Invalid { .. }) => error.to_string(),
+        Err(error @ Error::Invalid { .. }) => {
+            let hint = error.hint().expect("every refusal says what to do instead");
+            assert!(!hint.is_empty() && !hint.ends_with('.'), "{error}: {hint}");
+            error.to_string()
+        }
         Err(other) => panic!("refused as {other:?}"),
         Ok(_) => panic!("accepted"),
     }
@@ -65,16 +69,13 @@ fn mappings() {
     recorder.fill(&shared, 0).unwrap();
     let done = device.semaphore(0);
     device.queue(0).unwrap().submit(&recorder.finish().unwrap(), Submit::new().signal(&done, 1)).unwrap();
-    assert_eq!(
-        refusal(done.query()),
-        "buffer \"io\": mapped by the host while a submission that uses it starts; drop the mapping first"
-    );
+    assert_eq!(refusal(done.query()), "buffer \"io\": mapped by the host while a submission that uses it starts");
     assert_eq!(refusal(device.read(&shared)), refusal(done.query()));
     drop(mapping);
-    assert_eq!(
-        refusal(device.allocate(BufferDesc::device(64).label("far")).unwrap().map()),
-        "buffer \"far\": device memory cannot be mapped; use MemoryType::Host or Shared, or Queue::read and write"
-    );
+    let far = device.allocate(BufferDesc::device(64).label("far")).unwrap();
+    assert_eq!(refusal(far.map()), "buffer \"far\": device memory cannot be mapped");
+    let hint = far.map().err().and_then(|error| error.hint());
+    assert_eq!(hint.as_deref(), Some("use `MemoryType::Host` or `Shared`, or `Queue::read` and `write`"));
 }
 
 #[test]
@@ -196,4 +197,7 @@ fn semaphores() {
     assert_eq!(refusal(time.signal(7)), "semaphore: signalled to 7, which is not above its value 7");
     time.signal(u64::MAX).unwrap();
     assert_eq!(time.query().unwrap(), u64::MAX);
+    let failed = device().semaphore(0);
+    failed.fail(Error::invalid("upstream", "went wrong"));
+    assert_eq!(refusal(failed.signal(1)), "upstream: went wrong");
 }
