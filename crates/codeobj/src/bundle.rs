@@ -1,0 +1,141 @@
+//! Offload bundles: the code for several targets in one piece.
+
+use std::ops::Range;
+
+use crate::{FileError, TargetId};
+
+/// The bytes that a bundle starts with.
+pub(crate) const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// A bundle's table of contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// What is in it, in the order of the table.
+    pub entries: Vec<BundleEntry>,
+    /// Where it ends: behind its table and its last entry.
+    pub end: usize,
+}
+
+/// An entry of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleEntry {
+    /// Kind and target, such as `hipv4-amdgcn-amd-amdhsa--gfx1010:xnack-` or `host-x86_64-unknown-linux-gnu-`.
+    pub id: String,
+    /// Where its bytes are, from the start of the bundle.
+    pub range: Range<usize>,
+}
+
+impl BundleEntry {
+    /// Who made it: `hip`, `hipv4`, `openmp` or `host`.
+    pub fn kind(&self) -> &str {
+        self.id.split_once('-').map_or(self.id.as_str(), |(kind, _)| kind)
+    }
+
+    /// What it is for, if it is for a known AMD GPU.
+    pub fn target(&self) -> Option<TargetId> {
+        self.id.split_once('-')?.1.parse().ok()
+    }
+
+    /// Whether it stands for the host's part, which is elsewhere.
+    pub fn is_host(&self) -> bool {
+        self.kind() == "host"
+    }
+}
+
+/// The numbers of a table, one after another.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, size: usize) -> Option<&'a [u8]> {
+        let taken = self.bytes.get(self.at..self.at.checked_add(size)?)?;
+        self.at += size;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let bytes = self.take(8)?.first_chunk()?;
+        usize::try_from(u64::from_le_bytes(*bytes)).ok()
+    }
+}
+
+impl Bundle {
+    /// Reads the table of a bundle that starts `bytes`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, FileError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(FileError::Bundle("does not start with `__CLANG_OFFLOAD_BUNDLE__`"));
+        }
+        let short = FileError::Bundle("ends within its table");
+        let mut reader = Reader { bytes, at: MAGIC.len() };
+        let count = reader.number().ok_or(short.clone())?;
+        let mut entries = Vec::new();
+        // No room is made for `count` entries before they are seen: it may be a lie.
+        for _ in 0..count {
+            let numbers = (reader.number(), reader.number(), reader.number());
+            let (Some(offset), Some(size), Some(id_size)) = numbers else { return Err(short) };
+            let id = reader.take(id_size).ok_or(short.clone())?;
+            let id = std::str::from_utf8(id).map_err(|_| FileError::Bundle("has a name that is not UTF-8"))?;
+            let end = offset.checked_add(size).filter(|&end| end <= bytes.len());
+            let end = end.ok_or(FileError::Bundle("has an entry that lies outside it"))?;
+            entries.push(BundleEntry { id: id.to_owned(), range: offset..end });
+        }
+        let mut places: Vec<_> = entries.iter().filter(|one| !one.range.is_empty()).map(|one| &one.range).collect();
+        places.sort_by_key(|range| range.start);
+        let mut end = reader.at;
+        for range in places {
+            // Otherwise a small file could hold the same large entry thousands of times.
+            if range.start < end {
+                return Err(FileError::Bundle("has entries that overlap"));
+            }
+            end = range.end;
+        }
+        Ok(Self { entries, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(entries: &[(&str, u64, u64)], data: usize) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((entries.len() as u64).to_le_bytes());
+        for (id, offset, size) in entries {
+            for number in [*offset, *size, id.len() as u64] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(id.as_bytes());
+        }
+        bytes.resize(bytes.len().max(data), 0);
+        bytes
+    }
+
+    #[test]
+    fn the_table_is_read() {
+        let host = "host-x86_64-unknown-linux-gnu-";
+        let device = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
+        let bundle = Bundle::parse(&bundle(&[(host, 512, 0), (device, 512, 40)], 1000)).expect("it is fine");
+        assert_eq!((bundle.end, bundle.entries.len()), (552, 2));
+        assert!(bundle.entries[0].is_host() && bundle.entries[0].target().is_none());
+        assert_eq!(bundle.entries[1].kind(), "hipv4");
+        assert_eq!(
+            bundle.entries[1].target().map(|target| target.to_string()).as_deref(),
+            Some("gfx90a:sramecc+:xnack-")
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let error = |bytes: &[u8]| Bundle::parse(bytes).expect_err("it is wrong").to_string();
+        assert!(error(b"nothing").contains("does not start"));
+        assert!(error(MAGIC).contains("ends within its table"));
+        let many = [MAGIC.as_slice(), &u64::MAX.to_le_bytes()].concat();
+        assert!(error(&many).contains("ends within its table"), "a count of 2^64 takes no memory");
+        assert!(error(&bundle(&[("hip", 100, 1000)], 200)).contains("outside"));
+        assert!(error(&bundle(&[("hip", u64::MAX, 2)], 200)).contains("outside"));
+        assert!(error(&bundle(&[("hip", 120, 40), ("hip", 150, 40)], 200)).contains("overlap"));
+        assert!(error(&bundle(&[("hip", 0, 40)], 200)).contains("overlap"), "with the table itself");
+    }
+}

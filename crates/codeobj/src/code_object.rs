@@ -1,0 +1,412 @@
+//! Code objects: ELF files with code for AMD GPUs.
+
+use std::collections::HashMap;
+
+use object::LittleEndian;
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
+
+use crate::names::Names;
+use crate::{Error, KernelDescriptor, KernelMetadata, Metadata, Mismatch, Processor, Setting, TargetId};
+
+type Header = elf::FileHeader64<LittleEndian>;
+type Sections<'data> = SectionTable<'data, Header>;
+
+const LE: LittleEndian = LittleEndian;
+/// `EM_AMDGPU`.
+pub(crate) const MACHINE: u16 = 224;
+const ABI_HSA: u8 = 64;
+/// Linkers make four or five; looking for an address goes through them all.
+const MAX_SEGMENTS: usize = 64;
+/// `NT_AMDGPU_METADATA`.
+const NOTE_METADATA: u32 = 32;
+
+/// A code object of version 3 to 6, linked, for the HSA runtime. It borrows the bytes it was read from.
+#[derive(Clone, Debug)]
+pub struct CodeObject<'data> {
+    version: u32,
+    flags: u32,
+    target: TargetId,
+    generic_version: u8,
+    segments: Vec<Segment<'data>>,
+    symbols: Vec<Symbol<'data>>,
+    local_symbols: Vec<Symbol<'data>>,
+    by_name: HashMap<&'data str, usize>,
+    relocations: Vec<Relocation>,
+    metadata: Metadata,
+    kernels: Vec<Kernel>,
+}
+
+/// A part of the file that a loader puts into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'data> {
+    /// Where it belongs, relative to where the code object is loaded.
+    pub address: u64,
+    /// Bytes it takes in memory: at least those of `data`; the rest is zero.
+    pub size: u64,
+    /// What it is filled with.
+    pub data: &'data [u8],
+    /// The code may be executed.
+    pub executable: bool,
+    /// It may be written.
+    pub writable: bool,
+}
+
+/// A name for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'data> {
+    /// The name.
+    pub name: &'data str,
+    /// The address, relative to where the code object is loaded; `None` if another code object has to define it.
+    pub address: Option<u64>,
+    /// Bytes it stands for.
+    pub size: u64,
+    /// What it stands for.
+    pub kind: SymbolKind,
+    /// It stays unresolved without an error.
+    pub weak: bool,
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymbolKind {
+    /// Code.
+    Function,
+    /// Data: a variable, or a kernel's descriptor.
+    Object,
+    /// Anything else.
+    Other,
+}
+
+/// A place that a loader has to fill in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// The place, relative to where the code object is loaded.
+    pub address: u64,
+    /// The rule, an `R_AMDGPU_*` number.
+    pub kind: u32,
+    /// The symbol, as an index into [`CodeObject::symbols`]; `None` for the null symbol.
+    pub symbol: Option<usize>,
+    /// What is added.
+    pub addend: i64,
+}
+
+/// A kernel of a code object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name, mangled.
+    pub name: String,
+    /// Where its descriptor is, relative to where the code object is loaded.
+    pub descriptor_address: u64,
+    /// The descriptor.
+    pub descriptor: KernelDescriptor,
+    /// Where its first instruction is, relative to where the code object is loaded.
+    pub entry: u64,
+    /// Bytes of its code, where a symbol says so.
+    pub code_size: Option<u64>,
+    /// What the compiler says of it.
+    pub metadata: Option<KernelMetadata>,
+}
+
+impl Kernel {
+    /// Bytes of arguments: from the metadata, or else from the descriptor.
+    pub fn kernarg_size(&self) -> u64 {
+        let stated = self.metadata.as_ref().map(|metadata| metadata.kernarg_segment_size);
+        stated.unwrap_or_default().max(self.descriptor.kernarg_size.into())
+    }
+}
+
+impl<'data> CodeObject<'data> {
+    /// Reads a code object.
+    pub fn parse(bytes: &'data [u8]) -> Result<Self, Error> {
+        let header = Header::parse(bytes).map_err(damaged)?;
+        if !header.is_little_endian() {
+            return Err(Error::Elf("it is big-endian".into()));
+        }
+        if header.e_machine(LE).0 != MACHINE {
+            return Err(Error::Machine(header.e_machine(LE).0));
+        }
+        let version = version(header.e_ident())?;
+        if header.e_type(LE) != elf::ET_DYN {
+            return Err(Error::NotLinked);
+        }
+        let flags = header.e_flags(LE).0;
+        let target = target(flags, version)?;
+        let sections = header.sections(LE, bytes).map_err(damaged)?;
+        let (symbols, local_symbols) = (symbols(bytes, &sections, true)?, symbols(bytes, &sections, false)?);
+        let metadata = metadata(header, bytes, &sections)?;
+        let mut object = Self {
+            version,
+            flags,
+            target,
+            generic_version: if version >= 6 { (flags >> 24) as u8 } else { 0 },
+            segments: segments(header, bytes)?,
+            by_name: symbols.iter().enumerate().map(|(index, symbol)| (symbol.name, index)).collect(),
+            relocations: relocations(bytes, &sections, symbols.len())?,
+            symbols,
+            local_symbols,
+            metadata,
+            kernels: Vec::new(),
+        };
+        object.kernels = object.find_kernels()?;
+        Ok(object)
+    }
+
+    /// The version of the format, 3 to 6.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The flags of the ELF header, as they stand there.
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// What it is for.
+    pub fn target(&self) -> TargetId {
+        self.target
+    }
+
+    /// The version of the generic target; 0 for code for one chip.
+    pub fn generic_version(&self) -> u8 {
+        self.generic_version
+    }
+
+    /// Whether it runs on `device`: see [`TargetId::runs_on`]; generic code must also have a version.
+    pub fn runs_on(&self, device: &TargetId) -> Result<(), Mismatch> {
+        self.target.runs_on(device)?;
+        let code = self.target.processor;
+        // Every chip that a generic target covers today has been there since its version 1.
+        if code.is_generic() && self.generic_version == 0 {
+            return Err(Mismatch::GenericVersion { code, version: 0, device: device.processor });
+        }
+        Ok(())
+    }
+
+    /// What a loader puts into memory.
+    pub fn segments(&self) -> &[Segment<'data>] {
+        &self.segments
+    }
+
+    /// The symbols that count for loading.
+    pub fn symbols(&self) -> &[Symbol<'data>] {
+        &self.symbols
+    }
+
+    /// The symbols for people and debuggers, which may have been stripped off.
+    pub fn local_symbols(&self) -> &[Symbol<'data>] {
+        &self.local_symbols
+    }
+
+    /// The symbol of this name, among those that count for loading.
+    pub fn symbol(&self, name: &str) -> Option<&Symbol<'data>> {
+        self.by_name.get(name).and_then(|&index| self.symbols.get(index))
+    }
+
+    /// What a loader has to fill in.
+    pub fn relocations(&self) -> &[Relocation] {
+        &self.relocations
+    }
+
+    /// What the compiler says of the whole.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The kernels, in the order of the metadata.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernel of this name, or of this descriptor's symbol (`name.kd`).
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        let short = name.strip_suffix(".kd").unwrap_or(name);
+        self.kernels.iter().find(|kernel| kernel.name == name || kernel.name == short)
+    }
+
+    /// `size` bytes of the file that belong at `address`, relative to where the code object is loaded.
+    pub fn data_at(&self, address: u64, size: u64) -> Option<&'data [u8]> {
+        self.segments.iter().find_map(|segment| {
+            let start = usize::try_from(address.checked_sub(segment.address)?).ok()?;
+            segment.data.get(start..start.checked_add(usize::try_from(size).ok()?)?)
+        })
+    }
+
+    fn find_kernels(&self) -> Result<Vec<Kernel>, Error> {
+        let mut kernels = Vec::new();
+        let mut described = std::collections::HashSet::new();
+        for metadata in &self.metadata.kernels {
+            let symbol = match metadata.symbol.as_str() {
+                "" => format!("{}.kd", metadata.name),
+                symbol => symbol.to_owned(),
+            };
+            let missing = || Error::Kernel { kernel: metadata.name.clone(), reason: "has no descriptor" };
+            let (&name, &index) = self.by_name.get_key_value(symbol.as_str()).ok_or_else(missing)?;
+            if described.insert(name) {
+                kernels.push(self.read_kernel(&metadata.name, &self.symbols[index], Some(metadata))?);
+            }
+        }
+        for symbol in &self.symbols {
+            let name = symbol.name.strip_suffix(".kd").filter(|_| symbol.kind == SymbolKind::Object);
+            if let Some(name) = name.filter(|_| described.insert(symbol.name)) {
+                kernels.push(self.read_kernel(name, symbol, None)?);
+            }
+        }
+        Ok(kernels)
+    }
+
+    fn read_kernel(&self, name: &str, symbol: &Symbol, metadata: Option<&KernelMetadata>) -> Result<Kernel, Error> {
+        let wrong = |reason| Error::Kernel { kernel: name.to_owned(), reason };
+        let address = symbol.address.ok_or_else(|| wrong("has a descriptor that is not defined here"))?;
+        let bytes = self.data_at(address, KernelDescriptor::SIZE as u64);
+        let bytes =
+            bytes.and_then(|bytes| bytes.first_chunk()).ok_or_else(|| wrong("has a descriptor outside the file"))?;
+        let descriptor = KernelDescriptor::parse(bytes);
+        let entry = address.wrapping_add_signed(descriptor.entry_offset);
+        let holds = |segment: &Segment| {
+            let offset = entry.checked_sub(segment.address);
+            segment.executable && offset.is_some_and(|offset| offset < segment.data.len() as u64)
+        };
+        if !self.segments.iter().any(holds) {
+            return Err(wrong("starts outside the code"));
+        }
+        let code = self.symbol(name).filter(|code| code.address == Some(entry) && code.size > 0);
+        Ok(Kernel {
+            name: name.to_owned(),
+            descriptor_address: address,
+            descriptor,
+            entry,
+            code_size: code.map(|code| code.size),
+            metadata: metadata.cloned(),
+        })
+    }
+}
+
+pub(crate) fn damaged(error: object::read::Error) -> Error {
+    Error::Elf(error.to_string())
+}
+
+/// The version of the format, which the ELF file calls its ABI version.
+fn version(ident: &elf::Ident) -> Result<u32, Error> {
+    match ident.os_abi.0 {
+        ABI_HSA => {}
+        65 => return Err(Error::Abi("PAL")),
+        66 => return Err(Error::Abi("Mesa 3D")),
+        _ => return Err(Error::Abi("an unknown one")),
+    }
+    let version = u32::from(ident.abi_version) + 2;
+    if (3..=6).contains(&version) { Ok(version) } else { Err(Error::Version(version)) }
+}
+
+/// What the flags of the header say about the target.
+fn target(flags: u32, version: u32) -> Result<TargetId, Error> {
+    let number = (flags & 0xff) as u8;
+    let processor = Processor::from_number(number).ok_or(Error::Processor(number))?;
+    // Version 3 has one bit a feature; since version 4 there are two, so that code can leave it open.
+    let setting = |supported: bool, old_bit: u32, new_shift: u32| match (supported, version, flags >> new_shift & 3) {
+        (false, ..) => Setting::Any,
+        (true, 3, _) if flags & old_bit != 0 => Setting::On,
+        (true, 3, _) => Setting::Off,
+        (true, _, 2) => Setting::Off,
+        (true, _, 3) => Setting::On,
+        (true, ..) => Setting::Any,
+    };
+    let xnack = setting(processor.supports_xnack(), 0x100, 8);
+    let sramecc = setting(processor.supports_sramecc(), 0x200, 10);
+    Ok(TargetId { processor, sramecc, xnack })
+}
+
+fn segments<'data>(header: &Header, bytes: &'data [u8]) -> Result<Vec<Segment<'data>>, Error> {
+    let headers = header.program_headers(LE, bytes).map_err(damaged)?;
+    let loaded = headers.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD);
+    if loaded.clone().count() > MAX_SEGMENTS {
+        return Err(Error::Elf(format!("it has more than {MAX_SEGMENTS} segments")));
+    }
+    loaded
+        .map(|segment| {
+            let data = segment.data(LE, bytes).map_err(|()| Error::Elf("a segment lies outside the file".into()))?;
+            let (address, size) = (segment.p_vaddr(LE), segment.p_memsz(LE));
+            if size < data.len() as u64 || address.checked_add(size).is_none() {
+                return Err(Error::Elf("a segment does not fit into memory".into()));
+            }
+            let flags = segment.p_flags(LE);
+            Ok(Segment {
+                address,
+                size,
+                data,
+                executable: flags.contains(elf::PF_X),
+                writable: flags.contains(elf::PF_W),
+            })
+        })
+        .collect()
+}
+
+/// The symbols that count for loading, or those for people.
+fn symbols<'data>(bytes: &'data [u8], sections: &Sections<'data>, dynamic: bool) -> Result<Vec<Symbol<'data>>, Error> {
+    let wanted = if dynamic { elf::SHT_DYNSYM } else { elf::SHT_SYMTAB };
+    let Some(section) = sections.iter().find(|section| section.sh_type(LE) == wanted) else { return Ok(Vec::new()) };
+    let table: &[elf::Sym64<LittleEndian>] = section.data_as_array(LE, bytes).map_err(damaged)?;
+    let strings = sections.section(section.link(LE)).map_err(damaged)?;
+    let mut names = Names::new(strings.data(LE, bytes).map_err(damaged)?, bytes.len());
+    let read = |symbol: &elf::Sym64<LittleEndian>| {
+        Ok(Symbol {
+            name: names.get(symbol.st_name(LE))?,
+            address: (symbol.st_shndx(LE) != elf::SHN_UNDEF).then(|| symbol.st_value(LE)),
+            size: symbol.st_size(LE),
+            kind: match symbol.st_type() {
+                elf::STT_FUNC => SymbolKind::Function,
+                elf::STT_OBJECT => SymbolKind::Object,
+                _ => SymbolKind::Other,
+            },
+            weak: symbol.st_bind() == elf::STB_WEAK,
+        })
+    };
+    // The first one is always the null symbol; it stays, so that relocations can count from it.
+    table.iter().map(read).collect()
+}
+
+fn relocations(bytes: &[u8], sections: &Sections, symbols: usize) -> Result<Vec<Relocation>, Error> {
+    let mut relocations = Vec::new();
+    for section in sections.iter() {
+        if section.sh_type(LE) == elf::SHT_REL {
+            return Err(Error::Elf("it has relocations without addends, which AMD GPU code has not".into()));
+        }
+        // Sections that are not loaded (`--emit-relocs`, debug information) are of no concern to a loader.
+        if section.sh_type(LE) != elf::SHT_RELA || !section.sh_flags(LE).contains(elf::SHF_ALLOC) {
+            continue;
+        }
+        let table: &[elf::Rela64<LittleEndian>] = section.data_as_array(LE, bytes).map_err(damaged)?;
+        for relocation in table {
+            let symbol = relocation.r_sym(LE, false) as usize;
+            if symbol >= symbols.max(1) {
+                return Err(Error::Elf(format!("a relocation names the symbol {symbol} of {symbols}")));
+            }
+            relocations.push(Relocation {
+                address: relocation.r_offset(LE),
+                kind: relocation.r_type(LE, false).0,
+                symbol: (symbol != 0).then_some(symbol),
+                addend: relocation.r_addend(LE),
+            });
+            // Tables that overlap could make more of them than the file has room for.
+            if relocations.len() > bytes.len() / size_of::<elf::Rela64<LittleEndian>>() {
+                return Err(Error::Elf("its tables of relocations overlap".into()));
+            }
+        }
+    }
+    Ok(relocations)
+}
+
+fn metadata(header: &Header, bytes: &[u8], sections: &Sections) -> Result<Metadata, Error> {
+    let headers = header.program_headers(LE, bytes).map_err(damaged)?;
+    let by_segment = headers.iter().map(|segment| segment.notes(LE, bytes));
+    let by_section = sections.iter().map(|section| section.notes(LE, bytes));
+    for notes in by_segment.chain(by_section) {
+        let Some(mut notes) = notes.map_err(damaged)? else { continue };
+        while let Some(note) = notes.next().map_err(damaged)? {
+            if note.n_type(LE).0 == NOTE_METADATA && note.name() == b"AMDGPU" {
+                return Metadata::parse(note.desc());
+            }
+        }
+    }
+    Ok(Metadata::default())
+}

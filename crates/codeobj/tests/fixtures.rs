@@ -1,0 +1,253 @@
+//! The committed files, read without any tool at hand: what is in them is known from their source.
+
+use roci_codeobj::{CodeObject, Content, File, FileError, FileKind, LoadError, SymbolKind, UserSgpr, ValueKind};
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_bytes!(concat!("../fixtures/", $name)).as_slice()
+    };
+}
+
+#[test]
+fn versions_and_targets_are_read() {
+    let expected = [
+        (fixture!("gfx1010-v6.co"), 6, "gfx1010:xnack-", 0),
+        (fixture!("gfx1100-v5.co"), 5, "gfx1100", 0),
+        (fixture!("gfx90a-v4.co"), 4, "gfx90a:sramecc+:xnack-", 0),
+        (fixture!("gfx10-1-generic-v6.co"), 6, "gfx10-1-generic", 1),
+    ];
+    for (bytes, version, target, generic) in expected {
+        let object = CodeObject::parse(bytes).expect(target);
+        assert_eq!((object.version(), object.generic_version()), (version, generic));
+        assert_eq!(object.target().to_string(), target);
+        let stated = object.metadata().target.as_deref().map(|stated| stated.parse().expect("a target id"));
+        assert_eq!(stated, Some(object.target()), "the header and the metadata agree");
+    }
+}
+
+/// No compiler at hand still writes version 3, which differs from version 4 in the header alone.
+fn as_version_3(flags: u32) -> Vec<u8> {
+    let mut bytes = fixture!("gfx90a-v4.co").to_vec();
+    bytes[8] = 1;
+    bytes[48..52].copy_from_slice(&flags.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn version_3_says_features_with_one_bit_each() {
+    for (flags, target) in [
+        (0x3f, "gfx90a:sramecc-:xnack-"),
+        (0x13f, "gfx90a:sramecc-:xnack+"),
+        (0x23f, "gfx90a:sramecc+:xnack-"),
+        (0x133, "gfx1010:xnack+"),
+        (0x336, "gfx1030"),
+    ] {
+        let bytes = as_version_3(flags);
+        let object = CodeObject::parse(&bytes).expect(target);
+        assert_eq!((object.version(), object.target().to_string()), (3, target.to_owned()));
+    }
+}
+
+#[test]
+fn other_files_are_refused_by_name() {
+    let changed = |at: usize, value: u8| {
+        let mut bytes = fixture!("gfx1010-v6.co").to_vec();
+        bytes[at] = value;
+        CodeObject::parse(&bytes).expect_err("it is wrong").to_string()
+    };
+    assert!(changed(0, 0).contains("ELF file is damaged"));
+    assert!(changed(18, 62).contains("machine 62"));
+    assert!(changed(7, 66).contains("Mesa 3D"));
+    assert!(changed(8, 0).contains("version 2 is not supported"));
+    assert!(changed(8, 5).contains("version 7 is not supported"));
+    assert!(changed(16, 1).contains("relocatable"));
+    assert!(changed(48, 0xfe).contains("EF_AMDGPU_MACH 0xfe"));
+    assert!(CodeObject::parse(fixture!("host.so")).expect_err("not for a GPU").to_string().contains("machine 62"));
+}
+
+#[test]
+fn kernels_come_with_descriptor_and_metadata() {
+    let object = CodeObject::parse(fixture!("gfx1010-v6.co")).expect("it is fine");
+    let names: Vec<_> = object.kernels().iter().map(|kernel| kernel.name.as_str()).collect();
+    assert_eq!(names, ["scale", "gather"]);
+    let scale = object.kernel("scale").expect("it is there");
+    assert_eq!(object.kernel("scale.kd"), Some(scale));
+    assert_eq!(object.symbol("scale").and_then(|symbol| symbol.address), Some(scale.entry));
+    assert_eq!(object.symbol("scale").map(|symbol| symbol.kind), Some(SymbolKind::Function));
+    assert!(object.kernel("scal").is_none() && object.symbol("absent").is_none());
+    assert_eq!(scale.kernarg_size(), 280);
+
+    let descriptor = scale.descriptor;
+    assert_eq!((descriptor.group_segment_fixed_size, descriptor.wave_size()), (256, 32));
+    assert_eq!(descriptor.workgroup_ids(), [true, false, false]);
+    assert!(descriptor.user_sgprs().any(|register| register == UserSgpr::KernargPointer));
+    assert_eq!(descriptor.float_mode(), 0xf0);
+    let metadata = scale.metadata.as_ref().expect("the compiler writes it");
+    assert_eq!((metadata.group_segment_fixed_size, metadata.max_flat_workgroup_size), (256, 64));
+    assert_eq!(metadata.reqd_workgroup_size, Some([64, 1, 1]));
+    assert!(metadata.vgpr_count > 0 && metadata.vgpr_count <= descriptor.vgprs(object.target().processor));
+
+    let [out, input, factor, count] = &metadata.args[..4] else { panic!("four arguments and hidden ones") };
+    assert_eq!((&out.value_kind, out.offset, out.size), (&ValueKind::GlobalBuffer, 0, 8));
+    assert_eq!((out.actual_access.as_deref(), out.is_restrict), (Some("write_only"), true));
+    assert_eq!((input.address_space.as_deref(), input.is_const), (Some("global"), true));
+    assert_eq!((&factor.value_kind, factor.offset, count.offset), (&ValueKind::ByValue, 16, 20));
+    assert!(metadata.args[4..].iter().all(|argument| argument.value_kind.is_hidden()));
+
+    let gather = object.kernel("gather").expect("it is there");
+    assert!(gather.descriptor.private_segment_fixed_size >= 32 && gather.descriptor.private_segment());
+}
+
+#[test]
+fn images_are_laid_out_and_relocated() {
+    let object = CodeObject::parse(fixture!("gfx1010-v6.co")).expect("it is fine");
+    let base = 0x7000_0000_0000;
+    let image = object.load_image(base).expect("it loads");
+    assert_eq!(image.len() as u64, object.image_size());
+    for segment in object.segments().iter().filter(|segment| segment.executable) {
+        let start = segment.address as usize;
+        assert_eq!(&image[start..start + segment.data.len()], segment.data, "code is position independent");
+    }
+    // `addresses` holds the address of `counter` twice, and `counter` is 5.
+    assert_eq!(object.relocations().len(), 2);
+    for relocation in object.relocations() {
+        let place = relocation.address as usize;
+        let address = u64::from_le_bytes(image[place..place + 8].try_into().expect("8 bytes"));
+        let counter = (address - base) as usize;
+        assert_eq!(image[counter..counter + 4], 5_u32.to_le_bytes());
+    }
+}
+
+#[test]
+fn an_image_of_absurd_size_is_refused() {
+    let mut bytes = fixture!("gfx1010-v6.co").to_vec();
+    // The memory size of the last loaded segment.
+    let header = 64 + 4 * 56;
+    assert_eq!(bytes[header], 1);
+    bytes[header + 40..header + 48].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    let object = CodeObject::parse(&bytes).expect("the tables are fine");
+    assert!(matches!(object.load_image(0), Err(LoadError::TooLarge(_))));
+}
+
+#[test]
+fn code_runs_where_it_should() {
+    let runs =
+        |bytes, device: &str| CodeObject::parse(bytes).expect("it is fine").runs_on(&device.parse().expect(device));
+    assert_eq!(runs(fixture!("gfx1010-v6.co"), "gfx1010:xnack-"), Ok(()));
+    assert!(runs(fixture!("gfx1010-v6.co"), "gfx1012:xnack-").is_err());
+    assert_eq!(runs(fixture!("gfx10-1-generic-v6.co"), "gfx1013:xnack-"), Ok(()));
+    let mut unversioned = fixture!("gfx10-1-generic-v6.co").to_vec();
+    unversioned[51] = 0;
+    let error = runs(&unversioned, "gfx1013").expect_err("generic code has a version");
+    assert_eq!(error.to_string(), "the code is for version 0 of gfx10-1-generic, which does not cover gfx1013");
+}
+
+#[test]
+fn bundles_of_every_kind_hold_the_same_objects() {
+    let objects = [fixture!("gfx1010-v6.co"), fixture!("gfx90a-v4.co")];
+    for (bytes, compression) in [
+        (fixture!("plain.bundle"), None),
+        (fixture!("zstd-v2.bundle"), Some("zstd")),
+        (fixture!("zstd-v3.bundle"), Some("zstd")),
+        (fixture!("zlib-v1.bundle"), Some("zlib")),
+        (fixture!("zlib-v2.bundle"), Some("zlib")),
+    ] {
+        let file = File::open(bytes).expect("it is fine");
+        assert_eq!((file.kind, file.problems.len()), (FileKind::Bundle, 0));
+        let found: Vec<_> = file.found.iter().map(|found| found.bytes()).collect();
+        assert_eq!(found, objects);
+        let targets: Vec<_> = file.found.iter().map(|found| found.target()).collect();
+        assert_eq!(targets, ["gfx1010:xnack-", "gfx90a:sramecc+:xnack-"]);
+        for (index, found) in file.found.iter().enumerate() {
+            assert_eq!((found.place.bundle, found.place.entry), (Some(0), Some(index + 1)), "entry 0 is the host's");
+            assert_eq!(found.place.compression.map(|one| one.name()), compression);
+            assert_eq!(found.content, Content::CodeObject);
+        }
+    }
+}
+
+#[test]
+fn bundles_one_after_another_are_all_found() {
+    let pad = vec![0; 100];
+    let v1 = fixture!("zlib-v1.bundle");
+    let bytes = [fixture!("plain.bundle"), &pad, v1, &pad, v1, fixture!("zstd-v2.bundle"), fixture!("plain.bundle")];
+    let bytes = bytes.concat();
+    let file = File::open(&bytes).expect("it is fine");
+    assert_eq!((file.found.len(), file.problems), (10, Vec::new()));
+    let offsets: Vec<_> = file.found.iter().map(|found| (found.place.bundle, found.place.offset)).collect();
+    let second = fixture!("plain.bundle").len() as u64 + 100;
+    assert_eq!(offsets[2..4], [(Some(1), second), (Some(1), second)]);
+    for found in file.found.iter().filter(|found| found.place.compression.is_none()) {
+        let start = found.place.offset as usize;
+        assert_eq!(&bytes[start..start + found.bytes().len()], found.bytes(), "the offset is that of the object");
+    }
+}
+
+#[test]
+fn fat_host_files_are_searched_and_plain_ones_are_empty() {
+    let file = File::open(fixture!("fat.so")).expect("it is fine");
+    assert_eq!((file.kind, file.found.len(), file.problems.len()), (FileKind::HostElf, 4, 0));
+    for found in &file.found {
+        assert_eq!(found.place.section.as_deref(), Some(".hip_fatbin"));
+        assert_eq!(found.code_object().expect("it is fine").kernels().len(), 2);
+    }
+    assert_eq!(file.found[3].place.to_string(), ".hip_fatbin bundle 1.2 zlib at 0x1000");
+}
+
+#[test]
+fn a_damaged_bundle_does_not_hide_the_others() {
+    let mut bytes = fixture!("fat.so").to_vec();
+    let place = File::open(fixture!("fat.so")).expect("it is fine").found[0].place.offset as usize;
+    bytes[place + 40] ^= 0xff;
+    let file = File::open(&bytes).expect("the file itself is fine");
+    assert_eq!((file.found.len(), file.problems.len()), (2, 1));
+    assert_eq!(file.problems[0].place.offset, place as u64);
+    let lone = File::open(&bytes[place..place + 1000]).expect_err("nothing is left of it");
+    assert_eq!(lone.to_string(), "the compressed bundle ends before its header says");
+}
+
+#[test]
+fn archives_are_searched_member_by_member() {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, data) in
+        [("notes.txt/", b"hello\n".as_slice()), ("fat.o/", fixture!("fat.so")), ("k.co/", fixture!("gfx1100-v5.co"))]
+    {
+        bytes.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, data.len()).as_bytes());
+        bytes.extend(data);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    let file = File::open(&bytes).expect("it is fine");
+    assert_eq!((file.kind, file.found.len(), file.problems), (FileKind::Archive, 5, Vec::new()));
+    let members: Vec<_> = file.found.iter().filter_map(|found| found.place.member.as_deref()).collect();
+    assert_eq!(members, ["fat.o", "fat.o", "fat.o", "fat.o", "k.co"]);
+}
+
+#[test]
+fn decompression_stops_at_the_limit() {
+    let limit = fixture!("plain.bundle").len() as u64;
+    assert!(File::open_with_limit(fixture!("zstd-v3.bundle"), limit).is_ok());
+    let error = File::open_with_limit(fixture!("zstd-v3.bundle"), limit - 1).expect_err("one byte too many");
+    assert_eq!(error, FileError::TooLarge { size: limit, limit: limit - 1 });
+    let file = File::open_with_limit(fixture!("fat.so"), limit).expect("the file itself is fine");
+    assert_eq!((file.found.len(), file.problems.len()), (2, 1), "the limit is for the whole file");
+    // A header that promises less than the stream gives, and one that promises far more.
+    for (bytes, at) in
+        [(fixture!("zstd-v2.bundle"), 12), (fixture!("zlib-v2.bundle"), 12), (fixture!("zlib-v1.bundle"), 8)]
+    {
+        for size in [10_u32, 1 << 30] {
+            let mut bytes = bytes.to_vec();
+            bytes[at..at + 4].copy_from_slice(&size.to_le_bytes());
+            let error = File::open(&bytes).expect_err("the sizes differ");
+            assert_eq!(error.to_string(), "the compressed bundle gives another number of bytes than its header says");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_kinds_are_refused() {
+    for bytes in [b"".as_slice(), b"\x7fEL", b"hello", b"MZ\x90\0", &[0; 4096]] {
+        assert_eq!(File::open(bytes).expect_err("not ours"), FileError::UnknownFormat);
+    }
+    let file = File::open(fixture!("host.so")).expect("it is fine");
+    assert_eq!((file.kind, file.found.len(), file.problems.len()), (FileKind::HostElf, 0, 0));
+}
