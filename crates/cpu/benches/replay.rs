@@ -18,6 +18,10 @@ struct Empty;
 
 // SAFETY: it touches nothing.
 unsafe impl NativeKernel for Empty {
+    fn accesses(&self) -> &[Access] {
+        &[Access::Read, Access::ReadWrite]
+    }
+
     fn prepare(&self, _launch: &NativeLaunch<'_>) -> Result<usize, String> {
         Ok(1)
     }

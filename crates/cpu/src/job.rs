@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roci_hal::driver::{BatchFault, Completion};
+use roci_hal::panics;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 
 use crate::run::Run;
@@ -39,17 +40,17 @@ struct Item {
 }
 
 impl Job {
-    /// The parts of a segment; `Err` when one of its steps cannot run.
-    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>) -> Result<Self, BatchFault> {
+    /// The parts of a segment, `counts` for each of its steps.
+    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>, counts: &[usize]) -> Self {
         let program = &run.program;
-        let mut items = Vec::with_capacity(segment.len());
         let mut total = 0;
-        for step in segment {
-            let parts = count(run, step)?;
-            items.push(Item { step, parts, first: total });
+        let item = |(step, &parts)| {
+            let first = total;
             total += parts;
-        }
-        Ok(Self {
+            Item { step, parts, first }
+        };
+        let items = segment.zip(counts).map(item).collect();
+        Self {
             run: Arc::clone(run),
             items,
             total,
@@ -59,7 +60,7 @@ impl Job {
             faulted: AtomicBool::new(false),
             fault: Mutex::default(),
             ended: Condvar::new(),
-        })
+        }
     }
 
     pub(crate) fn has_parts(&self) -> bool {
@@ -148,10 +149,8 @@ pub(crate) fn run_part(run: &Run, step: usize, part: usize, parts: usize) -> Res
 /// Calls a kernel's code; its panic is a fault of that kernel, not the end of a worker.
 fn guard<T>(command: usize, call: impl FnOnce() -> T) -> Result<T, BatchFault> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-        let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
-        let reason =
-            message.map_or_else(|| "the kernel panicked".into(), |message| format!("the kernel panicked: {message}"));
+        let said = panics::message(&*panic).map_or_else(String::new, |message| format!(": {message}"));
+        let reason = format!("the kernel panicked{said}");
         BatchFault::Kernel { command, reason }
     })
 }

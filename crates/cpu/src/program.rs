@@ -13,7 +13,7 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 use roci_hal::{Access, Error};
 
 use crate::device::Kernels;
-use crate::touch::{Touch, merge};
+use crate::touch::{Footprint, Touch};
 
 /// Commands of one segment at most: bounds the search for conflicts, which compares each with all before it.
 const MAX_SEGMENT: usize = 64;
@@ -30,7 +30,7 @@ pub(crate) struct Program {
     table: Vec<NativeBinding>,
     patches: Vec<Patch>,
     /// Memory known at recording.
-    pub(crate) touches: Vec<Touch>,
+    pub(crate) footprint: Footprint,
     /// By slot: how it is used.
     slots: Vec<Access>,
     workers: usize,
@@ -70,11 +70,12 @@ impl Program {
             segments: Vec::new(),
             table: Vec::new(),
             patches: Vec::new(),
-            touches: Vec::new(),
+            footprint: Footprint::default(),
             slots: vec![Access::Read; recording.slots],
             workers,
         };
         let mut segment = Segment::default();
+        let mut touches = Vec::new();
         for (index, command) in recording.commands.iter().enumerate() {
             let Some(work) = Work::of(command)? else {
                 if matches!(command, Command::Barrier) {
@@ -87,10 +88,11 @@ impl Program {
                 segment.close(&mut program);
             }
             segment.add(&accesses);
-            program.add_step(index, command, work, &accesses)?;
+            program.add_step(index, command, work, &accesses, &mut touches)?;
         }
         segment.close(&mut program);
-        program.touches = merge(std::mem::take(&mut program.touches));
+        // Conflicts among them have split the segments above.
+        (program.footprint, _) = Footprint::new(touches);
         Ok(program)
     }
 
@@ -100,6 +102,7 @@ impl Program {
         command: &Command,
         work: Work,
         accesses: &[(&Operand, Access)],
+        touches: &mut Vec<Touch>,
     ) -> Result<(), Error> {
         let first = self.table.len();
         let patches = self.patches.len();
@@ -107,7 +110,7 @@ impl Program {
             let length = operand.length() as usize;
             let pointer = match operand {
                 Operand::Fixed(range) => {
-                    self.touches.extend(Touch::new(range, *access));
+                    touches.extend(Touch::new(range, *access));
                     address(range)?.as_ptr()
                 }
                 Operand::Slot { slot, offset, .. } => {

@@ -7,7 +7,7 @@ use roci_hal::driver::BoundRange;
 use roci_hal::native::NativeBinding;
 
 use crate::program::Program;
-use crate::touch::{Touch, conflict};
+use crate::touch::Footprint;
 
 pub(crate) struct Run {
     pub(crate) program: Arc<Program>,
@@ -15,7 +15,7 @@ pub(crate) struct Run {
     table: Option<Vec<NativeBinding>>,
     /// Keeps the slots' memory alive.
     _slots: Vec<BoundRange>,
-    touches: Vec<Touch>,
+    footprint: Footprint,
     /// Slots are bound to memory that other slots or fixed bindings also use, so that steps which looked independent at
     /// recording may not be.
     serial: bool,
@@ -23,10 +23,9 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(program: Arc<Program>, slots: Vec<BoundRange>) -> Arc<Self> {
-        let touches = program.slot_touches(&slots);
-        let among_slots = touches.iter().enumerate().any(|(index, touch)| conflict(&[*touch], &touches[..index]));
-        let serial = among_slots || conflict(&touches, &program.touches);
-        Arc::new(Self { table: program.bind(&slots), program, _slots: slots, touches, serial })
+        let (footprint, among_slots) = Footprint::new(program.slot_touches(&slots));
+        let serial = among_slots || footprint.conflicts(&program.footprint);
+        Arc::new(Self { table: program.bind(&slots), program, _slots: slots, footprint, serial })
     }
 
     pub(crate) fn table(&self) -> &[NativeBinding] {
@@ -35,9 +34,9 @@ impl Run {
 
     /// Whether the two may not run at once.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        let mine = [&self.touches, &self.program.touches];
-        let theirs = [&other.touches, &other.program.touches];
-        mine.iter().any(|mine| theirs.iter().any(|theirs| conflict(mine, theirs)))
+        let mine = [&self.footprint, &self.program.footprint];
+        let theirs = [&other.footprint, &other.program.footprint];
+        mine.iter().any(|mine| theirs.iter().any(|theirs| mine.conflicts(theirs)))
     }
 
     /// Ranges of steps that may run at once, in order.

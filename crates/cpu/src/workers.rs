@@ -120,18 +120,25 @@ impl Workers {
     fn lead(&self, index: usize, run: &Arc<Run>, completion: &Completion) -> Result<(), BatchFault> {
         // A batch without a step still counts as started.
         completion.progress(0);
+        // Of the steps of a segment, asked once each: kernels check their launch to answer.
+        let mut counts = Vec::new();
         for segment in run.segments() {
             if self.stopped.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            if self.count > 1 && is_worth_sharing(run, segment.clone())? {
-                self.share(index, run, segment, completion)?;
-            } else {
-                for step in segment {
-                    completion.progress(run.program.steps[step].command);
-                    let parts = count(run, step)?;
-                    (0..parts).try_for_each(|part| run_part(run, step, part, parts))?;
-                }
+            counts.clear();
+            for step in segment.clone() {
+                completion.progress(run.program.steps[step].command);
+                counts.push(count(run, step)?);
+            }
+            // Kernels say "one part" of what is not worth sharing.
+            if self.count > 1 && counts.iter().any(|&parts| parts > 1) {
+                self.share(index, run, segment, &counts, completion)?;
+                continue;
+            }
+            for (step, &parts) in segment.zip(&counts) {
+                completion.progress(run.program.steps[step].command);
+                (0..parts).try_for_each(|part| run_part(run, step, part, parts))?;
             }
         }
         Ok(())
@@ -142,10 +149,10 @@ impl Workers {
         index: usize,
         run: &Arc<Run>,
         segment: Range<usize>,
+        counts: &[usize],
         completion: &Completion,
     ) -> Result<(), BatchFault> {
-        completion.progress(run.program.steps[segment.start].command);
-        let job = Arc::new(Job::new(run, segment)?);
+        let job = Arc::new(Job::new(run, segment, counts));
         {
             let mut state = self.lock();
             state.jobs.push(Arc::clone(&job));
@@ -174,16 +181,6 @@ impl Workers {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
-}
-
-/// Whether any step of the segment falls into several parts; kernels say "one part" of what is not worth sharing.
-fn is_worth_sharing(run: &Run, segment: Range<usize>) -> Result<bool, BatchFault> {
-    for step in segment {
-        if count(run, step)? > 1 {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 impl State {

@@ -14,12 +14,17 @@ use roci_hal::{
 
 /// A kernel that calls a function once for each of its parts, with the words of its binding.
 struct Call<F> {
+    bindings: Vec<Access>,
     parts: usize,
     body: F,
 }
 
 // SAFETY: `run` makes one slice of the writable binding, and only `parts == 1` kernels write to it.
 unsafe impl<F: Fn(usize, &mut [u32]) + Send + Sync> NativeKernel for Call<F> {
+    fn accesses(&self) -> &[Access] {
+        &self.bindings
+    }
+
     fn prepare(&self, _launch: &NativeLaunch<'_>) -> Result<usize, String> {
         Ok(self.parts)
     }
@@ -54,7 +59,7 @@ fn load<F: Fn(usize, &mut [u32]) + Send + Sync + 'static>(
         constants: 0,
         in_place: false,
     };
-    let native = NativeEntry { name: name.into(), kernel: Arc::new(Call { parts, body }) };
+    let native = NativeEntry { name: name.into(), kernel: Arc::new(Call { bindings: bindings.to_vec(), parts, body }) };
     let source = ExecutableSource { label: name.into(), entry_points: vec![entry], code: Code::Native(vec![native]) };
     device.load(&source).unwrap().kernel(name).unwrap()
 }
@@ -255,6 +260,10 @@ struct Careless;
 
 // SAFETY: it touches nothing.
 unsafe impl NativeKernel for Careless {
+    fn accesses(&self) -> &[Access] {
+        &[Access::ReadWrite]
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         panic!("{} bytes", launch.bindings[0].length)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use roci_hal::Error;
+use roci_hal::{Error, Hint};
 
 use crate::case::{CaseResult, Failure};
 
@@ -25,11 +25,14 @@ pub(crate) fn same<T: PartialEq + Debug>(what: &str, got: &[T], wanted: &[T]) ->
     }
 }
 
-/// A call must be refused as invalid, with these words in its message.
+/// A call must be refused as invalid, with these words in its message and advice behind it.
 pub(crate) fn refused<T>(result: Result<T, Error>, words: &[&str]) -> CaseResult {
     match result {
         Ok(_) => Err(Failure::Wrong(format!("was accepted, wanted a refusal with {words:?}"))),
-        Err(error @ Error::Invalid { .. }) => mentions(&error, words),
+        Err(error @ Error::Invalid { .. }) => {
+            holds(error.hint().is_some_and(|hint| !hint.is_empty()), format!("{error}: says nothing of what to do"))?;
+            mentions(&error, words)
+        }
         Err(error) => Err(Failure::Wrong(format!("failed with {error:?}, wanted a refusal with {words:?}"))),
     }
 }

@@ -1,11 +1,11 @@
 //! Runs cases: each on its own thread under its own deadline, judged by the backend's two lists.
 
-use std::any::Any;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use roci_hal::panics;
 
 use crate::backend::Backend;
 use crate::case::{Case, CaseResult, Failure, Verdict};
@@ -114,15 +114,11 @@ fn limited(backend: &Arc<Backend>, case: &Case) -> CaseResult {
             Err(Failure::Wrong(format!("the case hangs: no answer within {:.1} s", limit.as_secs_f64())))
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => {
-            let panic = thread.join().err().map_or_else(|| "without a word".into(), |panic| panic_text(&*panic));
-            Err(Failure::Wrong(format!("the case panicked: {panic}")))
+            let panic = thread.join().err();
+            let said = panic.as_deref().and_then(panics::message).unwrap_or("without a word");
+            Err(Failure::Wrong(format!("the case panicked: {said}")))
         }
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "with no message".into())
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ fn failed_semaphore(context: &Context) -> CaseResult {
     let buffer = device.allocate(BufferDesc::device(64))?;
     refused(device.queue(0)?.read(&buffer, Submit::new().wait(&broken, 1))?.wait(context.patience()), &words)?;
     // A signal cannot mend it.
-    broken.signal(1)?;
+    refused(broken.signal(1), &words)?;
     refused(broken.wait(1, context.patience()), &words)
 }
 

@@ -78,7 +78,7 @@ fn one_mapping_at_a_time(context: &Context) -> CaseResult {
 fn device_memory_is_refused(context: &Context) -> CaseResult {
     let device = context.open()?;
     let buffer = device.allocate(BufferDesc::device(64))?;
-    refused(buffer.map(), &["device memory cannot be mapped", "MemoryType::Host"])
+    refused(buffer.map(), &["device memory cannot be mapped"])
 }
 
 fn a_submission_on_a_mapped_buffer_fails(context: &Context) -> CaseResult {

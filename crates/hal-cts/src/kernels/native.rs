@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
-use roci_hal::{Buffer, Error};
+use roci_hal::{Access, Buffer, Error};
 
 use super::{GRID_IDS, LINE};
 use crate::check::words_of;
@@ -14,9 +14,9 @@ use crate::check::words_of;
 /// The native twin of an entry point.
 pub(super) fn find(name: &str) -> Option<Box<dyn NativeKernel>> {
     Some(match name {
-        "add_constant" | "offset" => Box::new(Map { apply: u32::wrapping_add }),
-        "scale" => Box::new(Map { apply: u32::wrapping_mul }),
-        "accumulate" => Box::new(Map { apply: |word, value| word.wrapping_mul(3).wrapping_add(value) }),
+        "add_constant" | "offset" => Box::new(Map { bindings: APART, apply: u32::wrapping_add }),
+        "scale" => Box::new(Map { bindings: APART, apply: u32::wrapping_mul }),
+        "accumulate" => Box::new(Map { bindings: ONE, apply: |word, value| word.wrapping_mul(3).wrapping_add(value) }),
         "grid_ids" => Box::new(GridIds),
         "spin" => Box::new(Spin),
         "out_of_bounds" => Box::new(Poke),
@@ -24,6 +24,11 @@ pub(super) fn find(name: &str) -> Option<Box<dyn NativeKernel>> {
         _ => return None,
     })
 }
+
+/// A kernel's only binding, which it may write.
+const ONE: &[Access] = &[Access::ReadWrite];
+/// One binding to read, one to write.
+const APART: &[Access] = &[Access::Read, Access::ReadWrite];
 
 /// The word that a spinning kernel looks at. The host can raise it whatever has become of the device.
 pub(crate) struct Flag {
@@ -84,6 +89,7 @@ fn constants(launch: &NativeLaunch<'_>) -> Result<[u32; 2], String> {
 
 /// `last[i] = apply(first[i], value)` for the words that the grid covers; with one binding it is its own input.
 struct Map {
+    bindings: &'static [Access],
     apply: fn(u32, u32) -> u32,
 }
 
@@ -98,8 +104,12 @@ impl Map {
 }
 
 // SAFETY: `prepare` refuses a count beyond any binding; part p of n works on words [count*p/n, count*(p+1)/n), which are
-// disjoint, and writes the last binding alone, which every contract that uses `Map` declares writable.
+// disjoint, and writes the last binding alone, which is writable in both `ONE` and `APART`.
 unsafe impl NativeKernel for Map {
+    fn accesses(&self) -> &[Access] {
+        self.bindings
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let (count, _) = Self::count(launch)?;
         match launch.bindings.iter().find(|binding| words(binding) < count) {
@@ -129,6 +139,10 @@ fn pack([x, y, z]: [u32; 3]) -> u32 {
 // SAFETY: `prepare` refuses a grid whose words the binding cannot hold; each part is one workgroup, which writes its own
 // stretch of the only binding, declared writable.
 unsafe impl NativeKernel for GridIds {
+    fn accesses(&self) -> &[Access] {
+        ONE
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let groups: usize = launch.grid.iter().map(|count| *count as usize).product();
         let needed = groups * GRID_IDS.iter().product::<u32>() as usize * 2;
@@ -158,6 +172,11 @@ struct Spin;
 
 // SAFETY: `prepare` refuses a binding without a word; the only part reads that word, atomically.
 unsafe impl NativeKernel for Spin {
+    /// Writable, since WGSL has no atomic load from memory that is only read.
+    fn accesses(&self) -> &[Access] {
+        ONE
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         match launch.bindings {
             [flag] if words(flag) >= 1 => Ok(1),
@@ -180,6 +199,10 @@ struct Poke;
 
 // SAFETY: `prepare` refuses an index outside the only binding, which is declared writable; there is one part.
 unsafe impl NativeKernel for Poke {
+    fn accesses(&self) -> &[Access] {
+        ONE
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let [index, _] = constants(launch)?;
         match launch.bindings {
@@ -200,6 +223,10 @@ struct Empty;
 
 // SAFETY: touches nothing.
 unsafe impl NativeKernel for Empty {
+    fn accesses(&self) -> &[Access] {
+        &[]
+    }
+
     fn prepare(&self, _launch: &NativeLaunch<'_>) -> Result<usize, String> {
         Ok(1)
     }

@@ -44,6 +44,10 @@ fn extent(p: &params::Binary, strides: [u32; 4]) -> Extent {
 // SAFETY: `prepare` holds all arrays against their bindings; an input that overlaps the output must be the same array,
 // element for element, so a part reads of it what the part itself writes. Parts are disjoint ranges of the output.
 unsafe impl<F: Fn(f32, f32) -> f32 + Copy + Send + Sync> NativeKernel for Binary<F> {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(3)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p = self.params(launch)?;
         let [a, b, y] = check::bindings(launch)?;

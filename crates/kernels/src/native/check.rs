@@ -18,6 +18,13 @@ pub(super) fn bindings<const N: usize>(launch: &NativeLaunch<'_>) -> Result<[Nat
     launch.bindings.try_into().map_err(|_| format!("takes {N} bindings, given are {}", launch.bindings.len()))
 }
 
+/// How a kernel with this many bindings, at most three, uses them: it writes the last one and reads the others.
+pub(super) fn last_written(bindings: usize) -> &'static [roci_hal::Access] {
+    use roci_hal::Access::{Read, ReadWrite};
+    const MOST: &[roci_hal::Access] = &[Read, Read, ReadWrite];
+    &MOST[MOST.len() - bindings..]
+}
+
 /// How far an array of strided dimensions reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent(u128);

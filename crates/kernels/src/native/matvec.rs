@@ -29,6 +29,10 @@ impl<E> Matvec<E> {
 // SAFETY: `prepare` holds the three arrays against their bindings and rejects overlaps of the output; parts are disjoint
 // ranges of rows.
 unsafe impl<E: Element> NativeKernel for Matvec<E> {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(3)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Matvec = check::constants(launch)?;
         let [a, x, y] = check::bindings(launch)?;

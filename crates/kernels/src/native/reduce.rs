@@ -83,6 +83,10 @@ pub(super) fn fold_slice<S: Simd, F: Fold>(simd: S, x: &[f32]) -> f64 {
 
 // SAFETY: `prepare` holds both arrays against their bindings and rejects overlaps; parts are disjoint ranges of outputs.
 unsafe impl<F: Fold> NativeKernel for Reduce<F> {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(2)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Reduce = check::constants(launch)?;
         let [x, y] = check::bindings(launch)?;

@@ -14,6 +14,10 @@ pub(super) struct Softmax(pub(super) Level);
 // SAFETY: `prepare` holds both matrices against their bindings and rejects partial overlaps; a part is some whole rows,
 // and a row depends on itself alone.
 unsafe impl NativeKernel for Softmax {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(2)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Softmax = check::constants(launch)?;
         let [x, y] = check::bindings(launch)?;

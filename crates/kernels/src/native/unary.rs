@@ -31,6 +31,10 @@ impl<F: Fn(f32) -> f32 + Copy + Send + Sync> Unary<F> {
 // SAFETY: `prepare` holds both arrays against their bindings and rejects partial overlaps; parts are disjoint ranges,
 // and each reads and writes its own range only.
 unsafe impl<F: Fn(f32) -> f32 + Copy + Send + Sync> NativeKernel for Unary<F> {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(2)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Unary = check::constants(launch)?;
         let [x, y] = check::bindings(launch)?;

@@ -12,6 +12,10 @@ pub(super) struct Fill(pub(super) Level);
 
 // SAFETY: `prepare` holds the range against the binding; parts write disjoint pieces of it.
 unsafe impl NativeKernel for Fill {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(1)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Fill = check::constants(launch)?;
         let [target] = check::bindings(launch)?;
@@ -34,6 +38,10 @@ pub(super) struct Copy(pub(super) Level);
 
 // SAFETY: `prepare` holds both ranges against their bindings and rejects overlaps; parts write disjoint pieces.
 unsafe impl NativeKernel for Copy {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(2)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Copy = check::constants(launch)?;
         let [source, target] = check::bindings(launch)?;

@@ -31,6 +31,10 @@ impl<E> Matmul<E> {
 // SAFETY: `prepare` holds all three matrices against their bindings and rejects results that overlap each other or an
 // input; the blocks of a plan tile the result, each block belongs to one part, and `Multiply` keeps to its block.
 unsafe impl<E: Accumulate> NativeKernel for Matmul<E> {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(3)
+    }
+
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::Matmul = check::constants(launch)?;
         plan::check::<E>(&p, launch)?;
