@@ -144,8 +144,9 @@ fn matmul(device: &Device, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: ta
         let run = Box::new(move || unsafe { blas.multiply(sizes, pa, pb, pc) });
         contestants.push(Contestant { name: "OpenBLAS", run, work });
     }
+    let gemm = gemm_f32::gemm::f32::get_gemm_fn();
     // SAFETY: buffers of these sizes, which nothing else uses.
-    let run = Box::new(move || unsafe { peers::gemm_crate(sizes, pa, pb, pc, 0.0, 1.0) });
+    let run = Box::new(move || unsafe { peers::gemm_crate(gemm, sizes, [pa, pb], pc, [0.0, 1.0]) });
     contestants.push(Contestant { name: "gemm", run, work });
     // SAFETY: buffers of these sizes, which nothing else uses.
     let run = Box::new(move || unsafe { peers::matrixmultiply_crate(sizes, pa, pb, pc) });
@@ -161,8 +162,9 @@ fn matmul_f16(device: &Device, sizes: [usize; 3]) {
     let p = params::Matmul::dense(m as u32, n as u32, k as u32);
     let work = 2.0 * (m * n * k) as f64 / 1e9;
     let (pa, pb, pc) = (a.pointer::<f16>(), b.pointer::<f16>(), c.pointer::<f16>());
+    let gemm = gemm_f16::gemm::f16::get_gemm_fn();
     // SAFETY: buffers of these sizes, which nothing else uses.
-    let run = Box::new(move || unsafe { peers::gemm_crate(sizes, pa, pb, pc, f16::ZERO, f16::ONE) });
+    let run = Box::new(move || unsafe { peers::gemm_crate(gemm, sizes, [pa, pb], pc, [f16::ZERO, f16::ONE]) });
     let peer = Contestant { name: "gemm", run, work };
     let mut contestants = [ours(device, "matmul_f16", &[&a, &b, &c], p, work), peer];
     case(&format!("matmul_f16 {m} x {n} x {k}"), "GFLOP/s", None, ROUNDS, &mut contestants);

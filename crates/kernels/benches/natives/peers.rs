@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 
 use crate::pool::THREADS;
 
@@ -48,25 +48,32 @@ impl OpenBlas {
     }
 }
 
-/// The `gemm` crate's product, for f32 and f16.
+/// A product of the `gemm` crates: m, n, k, then c, a and b each with the strides of its columns and rows, c behind it
+/// whether it is added to; the factors of c and of the product; what to conjugate.
+#[rustfmt::skip]
+pub(crate) type Product<T> = unsafe fn(
+    usize, usize, usize, *mut T, isize, isize, bool, *const T, isize, isize, *const T, isize, isize, T, T,
+    bool, bool, bool, Parallelism,
+);
+
+/// The product of a `gemm` crate, given the numbers 0 and 1.
 ///
 /// # Safety
 /// The pointers are valid for dense row-major matrices of these sizes.
-pub(crate) unsafe fn gemm_crate<T: 'static>(
+pub(crate) unsafe fn gemm_crate<T>(
+    product: Product<T>,
     [m, n, k]: [usize; 3],
-    a: *const T,
-    b: *const T,
+    [a, b]: [*const T; 2],
     c: *mut T,
-    zero: T,
-    one: T,
+    [zero, one]: [T; 2],
 ) {
     let threads = Parallelism::Rayon(THREADS);
     let (n_stride, k_stride) = (n as isize, k as isize);
+    // It wants the result by columns, so it gets everything transposed, as the `gemm` crate itself would do.
+    //
     // SAFETY: the caller vouches for the matrices; strides are those of dense row-major ones.
     unsafe {
-        gemm::gemm(
-            m, n, k, c, 1, n_stride, false, a, 1, k_stride, b, 1, n_stride, zero, one, false, false, false, threads,
-        )
+        product(n, m, k, c, n_stride, 1, false, b, n_stride, 1, a, k_stride, 1, zero, one, false, false, false, threads)
     }
 }
 

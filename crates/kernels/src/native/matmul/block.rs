@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 
+use gemm_common::Parallelism;
+
 use super::super::simd::{Element, Line, Simd, Task};
 use super::tile::{self, A_STRIDE, DEPTH, PANEL, Tile};
 
@@ -60,28 +62,32 @@ impl Accumulate for f32 {
         }
         let [a_stride, b_stride, c_stride] = [block.a_stride, block.b_stride, block.c_stride]
             .map(|stride| isize::try_from(stride).unwrap_or(isize::MAX));
+        let multiply = gemm_f32::gemm::f32::get_gemm_fn();
+        let (rows, columns, depth) = (block.rows, block.columns, block.depth);
+        // The library wants a result by columns: ours by rows is its transpose, the product of the transposes in turn.
+        //
         // SAFETY: the caller vouches for the three matrices, which are row-major with these strides.
         unsafe {
-            gemm::gemm(
-                block.rows,
-                block.columns,
-                block.depth,
+            multiply(
+                columns,
+                rows,
+                depth,
                 block.c,
-                1,
                 c_stride,
+                1,
                 false,
-                block.a,
-                1,
-                a_stride,
                 block.b,
-                1,
                 b_stride,
+                1,
+                block.a,
+                a_stride,
+                1,
                 0.0,
                 1.0,
                 false,
                 false,
                 false,
-                gemm::Parallelism::None,
+                Parallelism::None,
             );
         }
         true
