@@ -1,7 +1,7 @@
 //! clang takes every kernel without a warning: compiled for every AMD target that must work, and read as OpenCL C in
 //! every lowering, also those that no driver at hand can run. One test a kernel and target, or lowering.
 
-mod support;
+mod lowerings;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use roci_kernels::{KernelSpec, clc, kernels, opencl_c};
@@ -44,7 +44,7 @@ fn main() {
         for target in TARGETS {
             add(format!("{}::{target}", kernel.name()), Box::new(move |clang| compile(clang, kernel, target)));
         }
-        for (lowering, output) in support::distinct_lowerings(kernel) {
+        for (lowering, output) in lowerings::distinct_lowerings(kernel) {
             let name = format!("{}::opencl_{}", kernel.name(), lowering.name);
             add(name, Box::new(move |clang| Ok(clang.accepts(&READ, output.source.as_bytes())?)));
         }

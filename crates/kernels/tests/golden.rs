@@ -3,7 +3,7 @@
 //! A change in a kernel, in a writer or in naga shows up as a difference to review. `ROCI_BLESS=1` rewrites the files,
 //! and `git diff` shows what changed.
 
-mod support;
+mod lowerings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn generate() -> BTreeMap<PathBuf, String> {
         let name = kernel.name();
         files.insert(format!("spirv/{name}.spvasm").into(), spirv_text(kernel));
         files.insert(format!("amdgcn/{name}.cl").into(), amdgcn_text(kernel));
-        for (lowering, output) in support::distinct_lowerings(kernel) {
+        for (lowering, output) in lowerings::distinct_lowerings(kernel) {
             let path = match lowering.name {
                 "full" => format!("opencl/{name}.cl"),
                 // The sizes of emulated sub-groups differ in one number; one file stands for them.

@@ -1,14 +1,17 @@
 //! PoCL compiles and runs the OpenCL C of every kernel, in every lowering, and agrees with the native kernels.
 //! One test a kernel and lowering.
 
-mod support;
+mod cases;
+#[path = "../lowerings/mod.rs"]
+mod lowerings;
+mod native;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use roci_kernels::clc::{Argument, EntryInfo, Output};
 use roci_kernels::{KernelSpec, kernels};
 use roci_testkit::opencl::{Arg, Program, Runner};
-use support::cases::{self, Case, Element};
-use support::native;
+
+use cases::{Case, Element};
 
 /// Whether the device has every extension that the source asks for.
 fn is_supported(runner: &Runner, source: &str) -> bool {
@@ -65,7 +68,7 @@ fn check_all(runner: &Runner, kernel: &KernelSpec, output: &Output) -> Result<()
     let entry = output.entry_points.first().ok_or("no entry point was written")?;
     let cases = cases::of(kernel.name());
     if cases.is_empty() {
-        return Err("no cases; add some in support/cases.rs".into());
+        return Err("no cases; add some in cases.rs".into());
     }
     let failures: Vec<String> = cases
         .iter()
@@ -84,7 +87,7 @@ fn main() {
     let runner = roci_testkit::require("pocl", Runner::open());
     let mut trials = Vec::new();
     for kernel in kernels() {
-        for (lowering, output) in support::distinct_lowerings(kernel) {
+        for (lowering, output) in lowerings::distinct_lowerings(kernel) {
             // What PoCL lacks cannot run natively there; the lowerings run instead, and the rest is listed as ignored.
             let ignored = !runner.as_ref().is_some_and(|runner| is_supported(runner, &output.source));
             let name = format!("{}::{}", kernel.name(), lowering.name);

@@ -1,12 +1,11 @@
 //! `fill`, `copy`, `binary_*`, `reduce_*` and `softmax`, against naive code in f64.
 
-mod native_support;
-
-use native_support::{bytes, launch_at, launch_bound, ulps, values};
 use proptest::prelude::*;
 use roci_hal::native::NativeBinding;
 use roci_kernels::native::Level;
 use roci_kernels::params;
+
+use crate::launch::{bytes, launch_at, launch_bound, ulps, values};
 
 const UNTOUCHED: u32 = 0xdead_beef;
 

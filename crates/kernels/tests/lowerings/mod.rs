@@ -1,9 +1,4 @@
-//! What the tests of the translations share: the lowerings, the problems to solve, and the native reference.
-
-#![allow(dead_code, reason = "each test binary uses its own part of this module")]
-
-pub(crate) mod cases;
-pub(crate) mod native;
+//! The lowerings that every kernel is translated in.
 
 use roci_kernels::clc::{Options, Output, Subgroups};
 use roci_kernels::{KernelSpec, opencl_c};

@@ -1,12 +1,11 @@
 //! Matrix products, against sums in f64.
 
-mod native_support;
-
 use half::f16;
-use native_support::{bytes, launch_at, values};
 use proptest::prelude::*;
 use roci_kernels::native::Level;
 use roci_kernels::params;
+
+use crate::launch::{bytes, launch_at, values};
 
 /// A product and how its matrices lie in memory.
 #[derive(Clone, Copy, Debug)]

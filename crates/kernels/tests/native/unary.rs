@@ -1,12 +1,11 @@
 //! The element-wise functions of one value, against f64 functions of the standard library.
 
-mod native_support;
-
-use native_support::{bytes, launch_at, launch_bound, ulps, values};
 use proptest::prelude::*;
 use roci_hal::native::NativeBinding;
 use roci_kernels::native::Level;
 use roci_kernels::params;
+
+use crate::launch::{bytes, launch_at, launch_bound, ulps, values};
 
 /// Kernel, exact function, most units in the last place that it may be off.
 type Case = (&'static str, fn(f64) -> f64, u64);

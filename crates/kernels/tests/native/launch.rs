@@ -1,7 +1,5 @@
 //! Runs native kernels in tests: aligned buffers, all instruction sets, all parts in an order of the test's choice.
 
-#![allow(dead_code, reason = "each test file uses its own part of it")]
-
 use bytemuck::Pod;
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_kernels::native::{self, Level};
