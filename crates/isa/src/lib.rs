@@ -1,0 +1,17 @@
+//! The machine code of AMD's RDNA GPUs (gfx10.1 to gfx11.5): bytes to [`Instruction`]s, and those to LLVM's text.
+//!
+//! Start reading at `instruction` (what a decoded instruction is), then `decode` (bytes to instructions), `text` (the
+//! disassembler) and the tables under `tables/` (one row an instruction, turned into Rust by `build.rs`).
+
+#![forbid(unsafe_code)]
+
+mod chip;
+mod instruction;
+mod op;
+mod operand;
+mod rows;
+
+pub use chip::{Chip, Family, UnknownChip, WaveSize};
+pub use instruction::{Dpp16, Encoding, Fields, Instruction, LaneControl, Sdwa, SdwaPart, Segment, Valu, VopdHalf};
+pub use op::Op;
+pub use operand::Operand;
