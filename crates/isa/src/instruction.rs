@@ -22,9 +22,9 @@ pub enum Fields {
     Scalar {
         /// What is written, if not `None`.
         dst: Operand,
-        /// What is read.
-        src: [Operand; 2],
-        /// The 16-bit immediate of SOPK and SOPP; 0 elsewhere.
+        /// What is read, in the order of the text, the literal of `s_fmaak` and its kin among it.
+        src: [Operand; 3],
+        /// The 16-bit immediate of SOPK and SOPP, the message of `s_sendmsg_rtn`; 0 elsewhere.
         simm: u16,
     },
     /// SMEM.

@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod chip;
+mod decode;
 mod instruction;
 mod op;
 mod operand;
 mod rows;
 
 pub use chip::{Chip, Family, UnknownChip, WaveSize};
+pub use decode::{DecodeError, decode};
 pub use instruction::{Dpp16, Encoding, Fields, Instruction, LaneControl, Sdwa, SdwaPart, Segment, Valu, VopdHalf};
 pub use op::Op;
 pub use operand::Operand;

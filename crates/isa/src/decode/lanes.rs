@@ -1,0 +1,113 @@
+//! The word behind a vector instruction that says where lanes get their data: DPP and SDWA.
+
+use super::source::{scalar, vector};
+use super::{Fault, Result};
+use crate::rows::{Code, Row};
+use crate::{Dpp16, Family, LaneControl, Operand, Sdwa, SdwaPart, Valu, WaveSize};
+
+/// Source 0 that stands for a word of this kind.
+pub(super) const SDWA: u32 = 249;
+/// The same for DPP16.
+pub(super) const DPP16: u32 = 250;
+/// The same for DPP8; the next number is that with "fetch inactive".
+pub(super) const DPP8: u32 = 233;
+
+pub(super) fn dpp16(word: u32) -> LaneControl {
+    LaneControl::Dpp16(Dpp16 {
+        control: (word >> 8 & 0x1ff) as u16,
+        row_mask: (word >> 28) as u8,
+        bank_mask: (word >> 24 & 0xf) as u8,
+        bound_control: word >> 19 & 1 != 0,
+        fetch_inactive: word >> 18 & 1 != 0,
+    })
+}
+
+pub(super) fn dpp8(word: u32, field: u32) -> LaneControl {
+    LaneControl::Dpp8 { lanes: word >> 8, fetch_inactive: field == DPP8 + 1 }
+}
+
+/// Modifiers of the sources in a DPP16 word of a 32-bit encoding: negations and absolute values.
+pub(super) fn dpp16_modifiers(word: u32, pattern: &str) -> Result<(u8, u8)> {
+    let (mut negate, mut absolute) = (0, 0);
+    for source in 0..2 {
+        let neg = (word >> (20 + 2 * source) & 1) as u8;
+        let abs = (word >> (21 + 2 * source) & 1) as u8;
+        match pattern.as_bytes().get(source) {
+            Some(b'm') => {
+                negate |= neg << source;
+                absolute |= abs << source;
+            }
+            Some(b'.') => {}
+            _ if neg | abs != 0 => return Err(Fault::Invalid),
+            _ => {}
+        }
+    }
+    Ok((negate, absolute))
+}
+
+/// Fills in what an SDWA word says. `compare` has a scalar destination instead of a part of a vector register.
+pub(super) fn sdwa(valu: &mut Valu, found: &Row, word: u32, compare: bool, wave: WaveSize) -> Result<()> {
+    let pattern = found.sdwa.as_bytes();
+    let sources = found.src.iter().filter(|spec| !matches!(spec.code, Code::None | Code::Vcc)).count();
+    let mut control = Sdwa { dst: SdwaPart::Dword, dst_unused: 0, src: [SdwaPart::Dword; 2], sext: [false; 2] };
+    if !compare {
+        control.dst = part(word >> 8 & 7)?;
+        control.dst_unused = (word >> 11 & 3) as u8;
+        if control.dst_unused == 3 {
+            return Err(Fault::Invalid);
+        }
+        valu.clamp = word >> 13 & 1 != 0;
+        valu.omod = (word >> 14 & 3) as u8;
+        if valu.omod != 0 && !pattern.contains(&b'o') || valu.clamp && pattern.contains(&b'-') {
+            return Err(Fault::Invalid);
+        }
+    } else if valu.dst == Operand::VCC && word >> 15 & 1 != 0 {
+        valu.dst = scalar(Family::Gfx10, word >> 8 & 0x7f, Code::Mask.bits(wave))?;
+    }
+    for source in 0..2 {
+        let bits = word >> (16 + 8 * source);
+        if source >= sources {
+            if bits & 0xff != 0 {
+                return Err(Fault::Invalid);
+            }
+            continue;
+        }
+        let (sext, neg, abs) = (bits >> 3 & 1, bits >> 4 & 1, bits >> 5 & 1);
+        let allowed = match pattern.get(source) {
+            Some(b'f') => sext == 0,
+            Some(b'i') => neg | abs == 0,
+            Some(b'.') => true,
+            _ => sext | neg | abs == 0,
+        };
+        if !allowed {
+            return Err(Fault::Invalid);
+        }
+        control.src[source] = part(bits & 7)?;
+        control.sext[source] = sext != 0;
+        valu.neg |= (neg as u8) << source;
+        valu.abs |= (abs as u8) << source;
+        if bits >> 7 & 1 != 0 {
+            let number = match valu.src[source] {
+                Operand::Vgpr(number) => number,
+                _ => return Err(Fault::Invalid),
+            };
+            valu.src[source] = scalar(Family::Gfx10, u32::from(number), found.src[source].code.bits(wave).min(32))?;
+        }
+    }
+    valu.lanes = LaneControl::Sdwa(control);
+    Ok(())
+}
+
+fn part(field: u32) -> Result<SdwaPart> {
+    Ok(match field {
+        0..=3 => SdwaPart::Byte(field as u8),
+        4 | 5 => SdwaPart::Word(field as u8 - 4),
+        6 => SdwaPart::Dword,
+        _ => return Err(Fault::Invalid),
+    })
+}
+
+/// Source 0 of a DPP or SDWA word: a vector register.
+pub(super) fn source(word: u32, code: Code, high: Option<bool>) -> Operand {
+    vector(word as u8, code, high)
+}

@@ -1,0 +1,160 @@
+//! DS, FLAT (with GLOBAL and SCRATCH) and MUBUF.
+
+use super::source::{Reader, scalar};
+use super::{Fault, Result};
+use crate::rows::{Code, Format, flag, rows};
+use crate::{Chip, Family, Fields, Instruction, Operand, Segment};
+
+pub(super) fn ds(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
+    let second = reader.word()?;
+    let (number, found) = rows(reader.chip, Format::Ds, first >> 18 & 0xff).next().ok_or(Fault::Invalid)?;
+    let [addr, data0, data1, dst] = second.to_le_bytes();
+    // A field that the instruction has no use for must be zero.
+    let register = |code, field| match code {
+        Code::None if field == 0 => Ok(Operand::None),
+        Code::None => Err(Fault::Invalid),
+        _ => Ok(Operand::Vgpr(field)),
+    };
+    let fields = Fields::Lds {
+        dst: register(found.dst[0].code, dst)?,
+        addr: register(found.src[0].code, addr)?,
+        data: [register(found.src[1].code, data0)?, register(found.src[2].code, data1)?],
+        offset: first as u16,
+        gds: first >> 17 & 1 != 0,
+    };
+    let bare = found.dst[0].code == Code::None && found.src.iter().all(|spec| spec.code == Code::None);
+    if bare && first & 0x2_ffff != 0 {
+        return Err(Fault::Invalid);
+    }
+    Ok(reader.finish(number, found, fields))
+}
+
+pub(super) fn flat(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
+    let second = reader.word()?;
+    let family = reader.chip.family();
+    let bit = |place: u32| first >> place & 1 != 0;
+    let (segment, glc, slc, dlc, lds) = match family {
+        Family::Gfx10 => (first >> 14 & 3, bit(16), bit(17), bit(12), bit(13)),
+        Family::Gfx11 => (first >> 16 & 3, bit(14), bit(15), bit(13), false),
+    };
+    let (segment, format) = match segment {
+        0 => (Segment::Flat, Format::Flat),
+        1 => (Segment::Scratch, Format::Scratch),
+        2 => (Segment::Global, Format::Global),
+        _ => return Err(Fault::Invalid),
+    };
+    let (number, found) = rows(reader.chip, format, first >> 18 & 0x7f).next().ok_or(Fault::Invalid)?;
+    let [addr, data, _, dst] = second.to_le_bytes();
+    if lds && found.flags & flag::LDS == 0 {
+        return Err(Fault::Invalid);
+    }
+    let saddr_field = second >> 16 & 0x7f;
+    let vector_too = second >> 23 & 1 != 0;
+    let (addr, saddr) = address(reader.chip, segment, addr, saddr_field, vector_too, found.flags)?;
+    let atomic = found.flags & flag::ATOMIC != 0;
+    let offset_bits = if family == Family::Gfx10 { 12 } else { 13 };
+    let offset = match segment {
+        Segment::Flat => (first & ((1 << offset_bits) - 1)) as i32,
+        _ => (first << (32 - offset_bits)) as i32 >> (32 - offset_bits),
+    };
+    let writes = found.dst[0].code != Code::None && (!atomic || glc) && !lds;
+    let fields = Fields::Flat {
+        segment,
+        dst: if writes { Operand::Vgpr(dst) } else { Operand::None },
+        addr,
+        data: if found.src[0].code == Code::None { Operand::None } else { Operand::Vgpr(data) },
+        saddr,
+        offset,
+        glc,
+        slc,
+        dlc,
+        lds,
+    };
+    Ok(reader.finish(number, found, fields))
+}
+
+/// The vector and the scalar part of the address.
+fn address(
+    chip: Chip,
+    segment: Segment,
+    addr: u8,
+    saddr: u32,
+    vector_too: bool,
+    flags: u16,
+) -> Result<(Operand, Operand)> {
+    let family = chip.family();
+    let vector = Operand::Vgpr(addr);
+    let bits = if segment == Segment::Global { 64 } else { 32 };
+    let scalar = match scalar(family, saddr, bits)? {
+        Operand::NULL => Operand::None,
+        scalar => scalar,
+    };
+    if vector_too && (segment != Segment::Scratch || family == Family::Gfx10) {
+        return Err(Fault::Invalid);
+    }
+    match segment {
+        Segment::Flat if scalar == Operand::None => Ok((vector, scalar)),
+        Segment::Flat => Err(Fault::Invalid),
+        Segment::Global if flags & flag::ADDTID != 0 => Ok((Operand::None, scalar)),
+        Segment::Global => Ok((vector, scalar)),
+        Segment::Scratch if family == Family::Gfx11 => Ok((if vector_too { vector } else { Operand::None }, scalar)),
+        // RDNA 2 writes "neither" as the upper half of `exec`.
+        Segment::Scratch if chip == Chip::Gfx1030 && saddr == 127 => Ok((Operand::None, Operand::None)),
+        Segment::Scratch if scalar == Operand::None => Ok((vector, scalar)),
+        Segment::Scratch => Ok((Operand::None, scalar)),
+    }
+}
+
+pub(super) fn mubuf(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
+    let second = reader.word()?;
+    let family = reader.chip.family();
+    let low = |place: u32| first >> place & 1 != 0;
+    let high = |place: u32| second >> place & 1 != 0;
+    let opcode = match family {
+        Family::Gfx10 => first >> 18 & 0x7f | first >> 25 << 7 & 0x80,
+        Family::Gfx11 => first >> 18 & 0xff,
+    };
+    let (number, found) = rows(reader.chip, Format::Mubuf, opcode).next().ok_or(Fault::Invalid)?;
+    let (offen, idxen, glc, slc, dlc, tfe, lds) = match family {
+        Family::Gfx10 => (low(12), low(13), low(14), high(22), low(15), high(23), low(16)),
+        Family::Gfx11 => (high(22), high(23), low(14), low(12), low(13), high(21), false),
+    };
+    let fields = if found.dst[0].code == Code::None {
+        if offen | idxen | glc | dlc | tfe | lds | (slc && family == Family::Gfx10) {
+            return Err(Fault::Invalid);
+        }
+        Fields::Buffer {
+            data: Operand::None,
+            vaddr: Operand::None,
+            resource: Operand::None,
+            soffset: Operand::None,
+            offset: 0,
+            offen: false,
+            idxen: false,
+            glc: false,
+            slc: false,
+            dlc: false,
+            tfe: false,
+            lds: false,
+        }
+    } else {
+        if lds && found.flags & flag::LDS == 0 || tfe && (found.flags & flag::ATOMIC != 0 || lds) {
+            return Err(Fault::Invalid);
+        }
+        Fields::Buffer {
+            data: if lds { Operand::None } else { Operand::Vgpr((second >> 8) as u8) },
+            vaddr: if offen | idxen { Operand::Vgpr(second as u8) } else { Operand::None },
+            resource: scalar(family, (second >> 16 & 0x1f) << 2, 128)?,
+            soffset: reader.source(second >> 24, Code::B32, None)?,
+            offset: (first & 0xfff) as u16,
+            offen,
+            idxen,
+            glc,
+            slc,
+            dlc,
+            tfe,
+            lds,
+        }
+    };
+    Ok(reader.finish(number, found, fields))
+}
