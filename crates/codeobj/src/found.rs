@@ -26,18 +26,19 @@ pub struct Place {
 }
 
 impl fmt::Display for Place {
+    /// Without spaces: `.hip_fatbin:bundle1.2:zlib:0x1000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         parts.extend(self.member.clone());
         parts.extend(self.section.clone());
         match (self.bundle, self.entry) {
-            (Some(bundle), Some(entry)) => parts.push(format!("bundle {bundle}.{entry}")),
-            (Some(bundle), None) => parts.push(format!("bundle {bundle}")),
+            (Some(bundle), Some(entry)) => parts.push(format!("bundle{bundle}.{entry}")),
+            (Some(bundle), None) => parts.push(format!("bundle{bundle}")),
             _ => {}
         }
         parts.extend(self.compression.map(|compression| compression.name().to_owned()));
-        parts.push(format!("at 0x{:x}", self.offset));
-        f.pad(&parts.join(" "))
+        parts.push(format!("0x{:x}", self.offset));
+        f.pad(&parts.join(":"))
     }
 }
 

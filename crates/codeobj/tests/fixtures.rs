@@ -191,7 +191,7 @@ fn fat_host_files_are_searched_and_plain_ones_are_empty() {
         assert_eq!(found.place.section.as_deref(), Some(".hip_fatbin"));
         assert_eq!(found.code_object().expect("it is fine").kernels().len(), 2);
     }
-    assert_eq!(file.found[3].place.to_string(), ".hip_fatbin bundle 1.2 zlib at 0x1000");
+    assert_eq!(file.found[3].place.to_string(), ".hip_fatbin:bundle1.2:zlib:0x1000");
 }
 
 #[test]

@@ -77,6 +77,14 @@ pub(crate) enum Command {
     /// List the environment variables that roci reads, with their values
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),
+    /// List the AMD GPU code in files: targets, kernels, what they need
+    ///
+    /// Looks into code objects, offload bundles (also compressed), programs, libraries and object files with GPU code
+    /// inside, and archives of those. One row is a kernel: registers, LDS, scratch and argument bytes, lanes of a wave,
+    /// and how large a work-group may be (or must be, as `64x1x1`). A file that cannot be read is named, and the others
+    /// go on. Nothing is executed.
+    #[command(after_help = OBJECTS_EXAMPLES)]
+    Objects(ObjectsArgs),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -132,6 +140,22 @@ pub(crate) struct EnvArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// Arguments of `roci objects`.
+#[derive(Debug, Args)]
+pub(crate) struct ObjectsArgs {
+    /// Files to look into
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write each piece of GPU code that is found into this folder; existing files are left alone
+    #[arg(long, value_name = "DIR")]
+    pub(crate) extract: Option<PathBuf>,
+    /// Print the machine code of all functions, or of one kernel, as text
+    #[arg(long, value_name = "KERNEL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) disassemble: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
 const DEMO_EXAMPLES: &str = "Examples:
   roci demo                        every kernel on every device
   roci demo matmul softmax         only kernels whose names start so
@@ -141,6 +165,12 @@ const DEMO_EXAMPLES: &str = "Examples:
 const DEVICES_EXAMPLES: &str = "Examples:
   roci devices                     a table
   roci devices --json | jq -r '.drivers[].devices[].uri'";
+
+const OBJECTS_EXAMPLES: &str = "Examples:
+  roci objects /opt/rocm/lib/librocfft.so.0
+  roci objects --extract out kernels.hsaco          each piece of code becomes a file
+  roci objects --disassemble=scale kernels.co       one kernel; without a name all functions
+  roci objects --json *.so | jq -r '.files[].objects[].target' | sort -u";
 
 const ENV_EXAMPLES: &str = "Example:
   roci env                         variables, values now, defaults and meaning";

@@ -11,7 +11,7 @@ use crate::error::CliError;
 pub(crate) enum ExitStatus {
     /// Everything is fine.
     Success = 0,
-    /// The command worked and the answer is no: a kernel computed something wrong.
+    /// The command worked and the answer is no: a kernel computed something wrong, a file is damaged.
     Problems = 1,
     /// The command line is wrong, or we are.
     Error = 2,
@@ -27,7 +27,7 @@ impl ExitStatus {
     /// All of them with their meaning, for the help and the man page.
     pub(crate) const MEANINGS: [(Self, &'static str); 6] = [
         (Self::Success, "fine; also when the reader of a pipe goes away"),
-        (Self::Problems, "found problems: a kernel gave wrong results"),
+        (Self::Problems, "found problems: a kernel gave wrong results, a file is damaged"),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),

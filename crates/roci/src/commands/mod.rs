@@ -5,6 +5,7 @@ mod demo;
 mod devices;
 mod env;
 mod man;
+mod objects;
 
 use crate::cli::Command;
 use crate::error::CliError;
@@ -13,10 +14,16 @@ use crate::printer::Printer;
 
 /// Runs one verb.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitStatus, CliError> {
+    // Refused before anything runs under another limit than was meant. Verbs that only explain do not depend on it, and
+    // `env` is where one goes to look.
+    if !matches!(command, Command::Env(_) | Command::Objects(_) | Command::Completions { .. } | Command::Man { .. }) {
+        roci_hal::deadline::timeout_from_environment()?;
+    }
     match command {
         Command::Demo(arguments) => demo::run(&arguments, printer),
         Command::Devices(arguments) => devices::run(&arguments, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
+        Command::Objects(arguments) => objects::run(&arguments, printer),
         Command::Completions { shell } => completions::run(shell, printer),
         Command::Man { folder } => man::run(folder.as_deref(), printer),
     }

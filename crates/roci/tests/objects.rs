@@ -1,0 +1,189 @@
+//! `roci objects` from outside, on the files that the tests of `roci-codeobj` read.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn fixture(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codeobj/fixtures");
+    folder.join(name).to_str().expect("a plain name").to_owned()
+}
+
+fn objects(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+    command.arg("objects").args(arguments).env_clear().stdin(Stdio::null());
+    command.output().expect("the binary was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+/// Its standard output and standard error, if it ended with `code`.
+#[track_caller]
+fn ended(output: &Output, code: i32) -> (String, String) {
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "stdout:\n{stdout}\nstderr:\n{stderr}");
+    (stdout, stderr)
+}
+
+#[track_caller]
+fn json(output: &Output, code: i32) -> Value {
+    let value: Value = serde_json::from_str(&ended(output, code).0).expect("one JSON value");
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects".into(), &1.into()));
+    value
+}
+
+/// A folder of this test's own, which goes away with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("roci-objects-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("temporary files can be written");
+        Self(path)
+    }
+
+    fn join(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a plain name").to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_row_tells_what_a_kernel_needs() {
+    let (stdout, stderr) = ended(&objects(&[&fixture("gfx1010-v6.co")]), 0);
+    assert_eq!(stderr, "");
+    let lines: Vec<Vec<_>> = stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert!(stdout.lines().next().is_some_and(|line| line.ends_with("gfx1010-v6.co: code object, 1 code object")));
+    let titles = "WHERE TARGET VERSION KERNEL VGPRS SGPRS LDS SCRATCH KERNARG WAVE WORKGROUP";
+    assert_eq!(lines[0].join(" "), titles);
+    assert_eq!(lines[1][..4], ["0x0", "gfx1010:xnack-", "v6", "scale"]);
+    assert_eq!(lines[1][6..], ["256", "0", "280", "32", "64x1x1"]);
+    assert_eq!((lines[2][3], lines[2][10]), ("gather", "256"));
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn json_has_what_the_table_has_and_more() {
+    let value = json(&objects(&["--json", &fixture("fat.so"), &fixture("gfx10-1-generic-v6.co")]), 0);
+    let fat = &value["files"][0];
+    assert_eq!(fat["kind"], "host ELF file");
+    let places: Vec<_> = fat["objects"].as_array().expect("a list").iter().map(|object| &object["place"]).collect();
+    assert_eq!(places.len(), 4);
+    let object = &fat["objects"][1];
+    assert_eq!(object["target"], "gfx90a:sramecc+:xnack-");
+    assert_eq!(object["entry_id"], "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-");
+    assert_eq!((&object["section"], &object["compression"]), (&".hip_fatbin".into(), &"zstd".into()));
+    assert_eq!(
+        (&object["bundle"], &object["entry"], &object["code_object_version"]),
+        (&0.into(), &2.into(), &4.into())
+    );
+    let kernel = &object["kernels"][0];
+    assert_eq!(
+        (&kernel["name"], &kernel["lds_bytes"], &kernel["wave_size"]),
+        (&"scale".into(), &256.into(), &64.into())
+    );
+    assert_eq!(kernel["arguments"][2]["value_kind"], "by_value");
+    let generic = &value["files"][1]["objects"][0];
+    assert_eq!((&generic["target"], &generic["generic_version"]), (&"gfx10-1-generic".into(), &1.into()));
+    assert_eq!(generic["covers"][3], "gfx1013");
+}
+
+#[test]
+fn a_host_file_without_gpu_code_is_fine_and_says_so() {
+    let (stdout, stderr) = ended(&objects(&[&fixture("host.so")]), 0);
+    assert!(stdout.ends_with("host.so: host ELF file, no AMD code in it\n"), "{stdout}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn bad_files_are_one_line_each_and_the_others_go_on() {
+    let folder = Folder::new("bad");
+    let damaged = folder.join("damaged.co");
+    let mut bytes = std::fs::read(fixture("gfx1010-v6.co")).expect("it is committed");
+    bytes.truncate(3000);
+    std::fs::write(&damaged, bytes).expect("the folder is ours");
+    let files = [&folder.join("absent"), &fixture("kernels.cl"), &damaged, &fixture("zlib-v1.bundle")];
+    let (stdout, stderr) = ended(&objects(&files.map(String::as_str)), 1);
+    let errors: Vec<_> = stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 3, "{stderr}");
+    assert!(errors[0].contains("absent") && errors[1].contains("this is no ELF file"), "{stderr}");
+    assert!(errors[2].contains("damaged.co` at 0x0: the ELF file is damaged"), "{stderr}");
+    assert!(stderr.contains("hint: files may be code objects"), "{stderr}");
+    assert!(stdout.contains("zlib-v1.bundle: offload bundle, 2 code objects"), "{stdout}");
+
+    let value = json(&objects(&[&["--json"][..], &files.map(String::as_str)].concat()), 1);
+    let problems: Vec<_> = value["files"].as_array().expect("a list").iter().map(|file| &file["problems"]).collect();
+    let counts: Vec<_> = problems.iter().map(|problems| problems.as_array().expect("a list").len()).collect();
+    assert_eq!(counts, [1, 1, 1, 0]);
+}
+
+#[test]
+fn no_file_is_a_usage_error() {
+    let (stdout, stderr) = ended(&objects(&[]), 2);
+    assert!(stdout.is_empty() && stderr.contains("<FILE>"), "{stderr}");
+}
+
+#[test]
+fn code_is_extracted_and_nothing_is_overwritten() {
+    let folder = Folder::new("extract");
+    let out = folder.join("out");
+    let (_, stderr) = ended(&objects(&["--extract", &out, &fixture("zstd-v3.bundle")]), 0);
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{stderr}");
+    let read = |name: &str| std::fs::read(Path::new(&out).join(name)).expect(name);
+    let original = std::fs::read(fixture("gfx1010-v6.co")).expect("it is committed");
+    assert_eq!(read("zstd-v3.bundle-0-gfx1010_xnack-.co"), original);
+    assert_eq!(read("zstd-v3.bundle-1-gfx90a_sramecc+_xnack-.co").len(), 5880);
+
+    let (_, stderr) = ended(&objects(&["--extract", &out, &fixture("zstd-v3.bundle")]), 1);
+    assert!(stderr.contains("error: cannot write") && stderr.contains("hint: nothing is overwritten"), "{stderr}");
+    let blocked = folder.join("file");
+    std::fs::write(&blocked, "").expect("the folder is ours");
+    let (_, stderr) = ended(&objects(&["--extract", &blocked, &fixture("zstd-v3.bundle")]), 2);
+    assert!(stderr.contains("cannot write") && stderr.contains("hint: "), "{stderr}");
+}
+
+#[test]
+fn a_kernel_that_is_in_no_file_is_a_usage_error_that_lists_the_kernels() {
+    let (_, stderr) = ended(&objects(&["--disassemble=nonsense", &fixture("fat.so")]), 2);
+    assert!(stderr.ends_with("error: no kernel is called `nonsense`\nhint: kernels are: gather, scale\n"), "{stderr}");
+}
+
+#[test]
+fn code_for_chips_that_are_not_understood_is_named() {
+    let (stdout, stderr) = ended(&objects(&["--disassemble", &fixture("gfx90a-v4.co")]), 1);
+    assert!(stdout.contains("scale"), "the table is there all the same");
+    assert!(stderr.contains("code for gfx90a:sramecc+:xnack- cannot be disassembled"), "{stderr}");
+    assert!(stderr.contains("hint: the disassembler knows gfx1010, "), "{stderr}");
+}
+
+#[test]
+fn a_listing_has_labels_addresses_and_words() {
+    let (stdout, _) = ended(&objects(&["--disassemble=gather", &fixture("gfx1010-v6.co")]), 0);
+    let start = stdout.lines().position(|line| line.ends_with(" <gather>:")).expect("a label");
+    let address =
+        u64::from_str_radix(stdout.lines().nth(start).expect("it is there").split(' ').next().expect("a number"), 16);
+    let address = address.expect("a number");
+    let first = stdout.lines().nth(start + 1).expect("an instruction");
+    assert!(first.contains(&format!(" // {address:012X}: ")), "{first}");
+    assert!(!stdout.contains("<scale>:"), "only what was asked for");
+
+    let all = json(&objects(&["--disassemble", "--json", &fixture("gfx1010-v6.co")]), 0);
+    let functions = all["files"][0]["objects"][0]["disassembly"].as_array().expect("a list");
+    let names: Vec<_> = functions.iter().filter_map(|function| function["name"].as_str()).collect();
+    assert!(names.contains(&"scale") && names.contains(&"blend"), "{names:?}");
+    for function in functions {
+        let mut address = function["address"].as_u64().expect("a number");
+        for line in function["lines"].as_array().expect("a list") {
+            assert_eq!(line["address"], address, "no byte is left out: {line}");
+            address += 4 * line["words"].as_array().expect("a list").len() as u64;
+        }
+    }
+}
