@@ -24,6 +24,10 @@ pub fn main(backends: Vec<Backend>) -> ExitCode {
 /// As [`main`] for a binary with tests of its own beside the suite's.
 pub fn run_trials(backends: Vec<Backend>, list: impl FnOnce(&[Arc<Backend>]) -> Vec<Trial>) -> ExitCode {
     let backends: Vec<_> = backends.into_iter().map(Arc::new).collect();
+    // Asked before anything runs: a typing error in `ROCI_REQUIRE` must show also where every device is there.
+    for backend in &backends {
+        let _ = is_required(backend);
+    }
     if let Some(name) = child::wanted() {
         return child::run(&backends, &name);
     }
@@ -53,12 +57,17 @@ pub fn trials(backends: &[Arc<Backend>]) -> Vec<Trial> {
 pub fn run_case(backend: &Arc<Backend>, case: &Case) -> Verdict {
     match limited(backend, case) {
         Ok(()) => Verdict::Passed,
-        Err(Failure::Unavailable(reason)) if roci_testkit::is_required(&backend.name) => {
+        Err(Failure::Unavailable(reason)) if is_required(backend) => {
             Verdict::Failed(format!("ROCI_REQUIRE names `{}`, but: {reason}", backend.name))
         }
         Err(Failure::Unavailable(reason)) => Verdict::Skipped(reason),
         Err(failure) => Verdict::Failed(failure.to_string()),
     }
+}
+
+/// Whether `ROCI_REQUIRE` names the backend's driver.
+fn is_required(backend: &Backend) -> bool {
+    roci_testkit::is_required(backend.name.split(['?', ':']).next().unwrap_or_default())
 }
 
 /// What the backend's tags and lists make of a case.

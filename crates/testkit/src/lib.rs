@@ -13,5 +13,5 @@ mod env;
 mod require;
 
 pub use env::{RandomRun, bless, random_run};
-pub use require::{is_required, note, require};
+pub use require::{KNOWN, is_required, note, require};
 pub use tolerance::Tolerance;

@@ -5,9 +5,42 @@ use std::io::Write;
 
 use crate::env;
 
+/// All that `ROCI_REQUIRE` may name: what tests need from outside, then the drivers whose devices they open.
+pub const KNOWN: &[&str] = &[
+    "clang",
+    "lld-22",
+    "llvm-22",
+    "pocl",
+    "spirv-val",
+    "tsan",
+    "amdgpu",
+    "cpu",
+    "emu",
+    "null",
+    "opencl",
+    "rusticl",
+    "vulkan",
+];
+
 /// Whether `ROCI_REQUIRE` names `what`.
+///
+/// # Panics
+/// If `ROCI_REQUIRE` names something unknown: a requirement with a typing error would never be enforced.
 pub fn is_required(what: &str) -> bool {
-    env::read(env::REQUIRE).is_some_and(|list| list.split(',').any(|one| one.trim() == what))
+    let list = env::read(env::REQUIRE).unwrap_or_default();
+    match names(&list) {
+        Ok(names) => names.contains(&what),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The names of a comma-separated list, all of them known.
+fn names(list: &str) -> Result<Vec<&str>, String> {
+    let names: Vec<_> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    match names.iter().find(|name| !KNOWN.contains(name)) {
+        Some(unknown) => Err(format!("ROCI_REQUIRE names `{unknown}`; it may name {}", KNOWN.join(", "))),
+        None => Ok(names),
+    }
 }
 
 /// Says something that the reader of a passing run should know.
@@ -19,12 +52,16 @@ pub fn note(text: &str) {
 /// Passes on what was found. Otherwise says on standard error what is absent and gives `None`, for the test to return.
 ///
 /// # Panics
-/// If `ROCI_REQUIRE` names `what`, since its absence is then a failure.
+/// If `ROCI_REQUIRE` names `what`, since its absence is then a failure; if it names something unknown; and if `what` is
+/// not in [`KNOWN`], since nobody could then require it.
 pub fn require<T, E: Display>(what: &str, found: Result<T, E>) -> Option<T> {
+    assert!(KNOWN.contains(&what), "`{what}` is not in roci_testkit::KNOWN, so that ROCI_REQUIRE cannot name it");
+    // Asked also of what is there: a typing error must show on a machine that has everything.
+    let required = is_required(what);
     match found {
         Ok(found) => Some(found),
         Err(error) => {
-            assert!(!is_required(what), "ROCI_REQUIRE names `{what}`, but it is absent: {error}");
+            assert!(!required, "ROCI_REQUIRE names `{what}`, but it is absent: {error}");
             note(&format!("absent: {what}: {error} (set ROCI_REQUIRE={what} to make this a failure)"));
             None
         }
@@ -37,11 +74,35 @@ mod tests {
 
     #[test]
     fn what_is_there_passes() {
-        assert_eq!(require("anything", Ok::<_, String>(3)), Some(3));
+        assert_eq!(require("null", Ok::<_, String>(3)), Some(3));
     }
 
     #[test]
     fn what_is_absent_and_not_required_is_none() {
-        assert_eq!(require::<i32, _>("a tool that nobody requires", Err("not installed")), None);
+        assert_eq!(require::<i32, _>("rusticl", Err("not installed")), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "not in roci_testkit::KNOWN")]
+    fn what_nobody_could_require_is_refused() {
+        require("a toaster", Ok::<_, String>(3));
+    }
+
+    #[test]
+    fn a_list_is_read_and_its_typing_errors_are_refused_with_what_is_known() {
+        assert_eq!(names(""), Ok(vec![]));
+        assert_eq!(names(" clang, pocl,,spirv-val"), Ok(vec!["clang", "pocl", "spirv-val"]));
+        let error = names("clang,pcol").expect_err("a typing error");
+        assert!(
+            error.starts_with("ROCI_REQUIRE names `pcol`; it may name clang, ") && error.contains(" pocl,"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_test_script_knows_the_same_names() {
+        let script = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../test")).expect("it is there");
+        let list = script.lines().find_map(|line| line.strip_prefix("known=(")?.strip_suffix(')'));
+        assert_eq!(list.expect("a line `known=(…)`").split(' ').collect::<Vec<_>>(), KNOWN);
     }
 }

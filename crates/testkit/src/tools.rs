@@ -12,6 +12,16 @@ pub enum Error {
     /// It is not on `PATH`.
     #[error("none of these is on PATH: {0}")]
     Absent(String),
+    /// It is there, but too old.
+    #[error("{program} is `{found}`; version {wanted} or later is needed")]
+    Version {
+        /// The program.
+        program: String,
+        /// What it says of itself.
+        found: String,
+        /// The oldest version that will do.
+        wanted: u32,
+    },
     /// It could not be started or fed.
     #[error("cannot run {program}: {source}")]
     Run {
@@ -38,9 +48,14 @@ pub struct Tool {
     path: PathBuf,
 }
 
-/// clang, which compiles OpenCL C for AMD targets; version 22 by name, or whatever is called `clang`.
+/// The oldest clang that compiles for all of our targets without a warning.
+const CLANG: u32 = 22;
+
+/// clang, which compiles OpenCL C for AMD targets: `clang-22`, or what is called `clang` if it is as new.
 pub fn clang() -> Result<Tool, Error> {
-    Tool::find(&["clang-22", "clang"])
+    let clang = Tool::find(&["clang-22", "clang"])?;
+    let version = clang.version()?;
+    clang.at_least(CLANG, &version)
 }
 
 /// The Khronos validator of SPIR-V.
@@ -56,6 +71,22 @@ impl Tool {
             std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
         });
         found.map(|path| Tool { path }).ok_or_else(|| Error::Absent(names.join(", ")))
+    }
+
+    /// What it says to `--version`.
+    fn version(&self) -> Result<String, Error> {
+        let output = Command::new(&self.path).arg("--version").output();
+        let output = output.map_err(|source| Error::Run { program: self.path.display().to_string(), source })?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Itself, if its `version` is `wanted` or later.
+    fn at_least(self, wanted: u32, version: &str) -> Result<Tool, Error> {
+        if major_version(version).is_some_and(|major| major >= wanted) {
+            return Ok(self);
+        }
+        let found = version.lines().next().unwrap_or_default().to_owned();
+        Err(Error::Version { program: self.path.display().to_string(), found, wanted })
     }
 
     /// Runs the program on `input`; silence and success are `Ok`, a warning is as bad as an error.
@@ -83,6 +114,12 @@ impl Tool {
     }
 }
 
+/// The first number of the version in a text such as `Debian clang version 22.1.8 (1~deb12u1)`.
+fn major_version(text: &str) -> Option<u32> {
+    let version = text.lines().next()?.split_once(" version ")?.1;
+    version.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +128,23 @@ mod tests {
     fn an_absent_program_is_named() {
         let error = Tool::find(&["no-such-program-of-ours"]).expect_err("nobody has it");
         assert!(error.to_string().contains("no-such-program-of-ours"), "{error}");
+    }
+
+    #[test]
+    fn versions_are_read_from_what_compilers_say() {
+        assert_eq!(major_version("Debian clang version 22.1.8 (1~deb12u1)\nTarget: x86_64\n"), Some(22));
+        assert_eq!(major_version("AMD clang version 19.0.0git (https://example.org)"), Some(19));
+        assert_eq!(major_version("gcc (Debian 12.2.0) 12.2.0"), None);
+        assert_eq!(major_version(""), None);
+    }
+
+    #[test]
+    fn a_program_that_is_too_old_is_named_with_what_it_is() {
+        let clang = || Tool { path: "/usr/bin/clang".into() };
+        let version = "Debian clang version 15.0.6\nTarget: x86_64";
+        assert!(clang().at_least(15, version).is_ok());
+        let error = clang().at_least(22, version).expect_err("15 is not 22").to_string();
+        assert_eq!(error, "/usr/bin/clang is `Debian clang version 15.0.6`; version 22 or later is needed");
     }
 
     #[test]
