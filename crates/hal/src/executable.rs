@@ -61,7 +61,7 @@ pub enum Code {
     /// SPIR-V words.
     Spirv(Vec<u32>),
     /// OpenCL C source. A kernel takes a pointer for each binding in order, then the constants block by value if there is
-    /// one.
+    /// one; no lengths, so no `arrayLength` in WGSL.
     OpenClC(String),
     /// An AMD code object (ELF), with kernel arguments as in OpenCL C.
     AmdGcn(Vec<u8>),

@@ -4,7 +4,10 @@
 //! naga refuses it without saying what to do), and breaking it is an error that names rule, file and line.
 
 use naga::valid::{GlobalUse, ModuleInfo};
-use naga::{AddressSpace, GlobalVariable, Handle, Module, Scalar, ScalarKind, ShaderStage, Span, Type, TypeInner};
+use naga::{
+    AddressSpace, Expression, Function, GlobalVariable, Handle, Module, Scalar, ScalarKind, ShaderStage, Span, Type,
+    TypeInner,
+};
 
 /// Bytes of constants that Vulkan guarantees.
 pub const MAX_CONSTANTS: u32 = 128;
@@ -36,6 +39,8 @@ pub enum Rule {
     OneConstantsBlock,
     /// The constants block is a struct of 32-bit scalars and arrays of them, at most 128 bytes.
     ConstantsOf32Bits,
+    /// No `arrayLength`: kernels in OpenCL C and amdgcn are given pointers alone.
+    NoArrayLength,
     /// At most 1024 invocations a workgroup.
     WorkgroupSize,
     /// At most 16 KiB of workgroup memory.
@@ -56,6 +61,7 @@ impl Rule {
             Rule::DenseBindings => "dense-bindings",
             Rule::OneConstantsBlock => "one-constants-block",
             Rule::ConstantsOf32Bits => "constants-of-32-bits",
+            Rule::NoArrayLength => "no-array-length",
             Rule::WorkgroupSize => "workgroup-size",
             Rule::WorkgroupMemory => "workgroup-memory",
             Rule::UniformControlFlow => "uniform-control-flow",
@@ -118,6 +124,10 @@ pub(crate) fn check_module(module: &Module, info: &ModuleInfo) -> Result<(), Bro
     for (handle, variable) in module.global_variables.iter() {
         check_variable(module, handle, variable)?;
     }
+    let functions = module.functions.iter().map(|(_, function)| function);
+    for function in functions.chain(module.entry_points.iter().map(|entry_point| &entry_point.function)) {
+        check_lengths(function)?;
+    }
     for (index, entry_point) in module.entry_points.iter().enumerate() {
         let size = entry_point.workgroup_size;
         let invocations = size.iter().fold(1u32, |product, &one| product.saturating_mul(one));
@@ -130,6 +140,15 @@ pub(crate) fn check_module(module: &Module, info: &ModuleInfo) -> Result<(), Bro
         check_uses(module, &entry_point.name, &used.collect::<Vec<_>>())?;
     }
     Ok(())
+}
+
+fn check_lengths(function: &Function) -> Result<(), Broken> {
+    let length = function.expressions.iter().find(|(_, expression)| matches!(expression, Expression::ArrayLength(_)));
+    length.map_or(Ok(()), |(handle, _)| {
+        let message =
+            "`arrayLength` has no answer in OpenCL; let the constants block say how long the array is".to_owned();
+        Err((Rule::NoArrayLength, Some(function.expressions.get_span(handle)), message))
+    })
 }
 
 /// The rules about all module-scope variables that one entry point uses.

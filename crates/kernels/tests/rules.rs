@@ -204,6 +204,21 @@ fn uniform_control_flow_is_accepted() {
 }
 
 #[test]
+fn the_length_of_an_array() {
+    breaks(Rule::NoArrayLength, &kernel("if id.x < arrayLength(&y) { y[id.x] = 1u; } // here"));
+    breaks(
+        Rule::NoArrayLength,
+        &format!(
+            "fn size() -> u32 {{ return arrayLength(&y); }} // here
+{}",
+            kernel("y[id.x] = size();")
+        ),
+    );
+    // What no entry point uses is not there.
+    holds(&format!("fn size() -> u32 {{ return arrayLength(&y); }}\n{}", kernel("y[id.x] = params.count;")));
+}
+
+#[test]
 fn syntax_errors_have_file_line_and_carets() {
     let error = Source::parse("example.wgsl", "\nfn main( {}\n", &[]).expect_err("not WGSL");
     let message = error.to_string();

@@ -150,7 +150,6 @@ pub(crate) enum Kind {
     /// A part of a value that is in no variable.
     Part(Box<Expr>, Box<Step>),
     Call(usize, Vec<Arg>),
-    ArrayLength(usize),
 }
 
 #[derive(Clone, Debug)]

@@ -404,7 +404,6 @@ impl Machine<'_> {
                 }
             }
             Kind::Call(function, arguments) => self.call(at, *function, arguments),
-            Kind::ArrayLength(buffer) => Ok(Data::One(Value::U32(self.program.buffers[*buffer].length as u32))),
         }
     }
 }

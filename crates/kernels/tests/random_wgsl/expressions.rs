@@ -23,7 +23,7 @@ pub(super) fn unary(op: &'static str, a: Expr) -> Expr {
 fn is_constant(of: &Expr) -> bool {
     match &of.kind {
         Kind::Literal(_) => true,
-        Kind::Load(_) | Kind::AtomicLoad(_) | Kind::Call(..) | Kind::ArrayLength(_) => false,
+        Kind::Load(_) | Kind::AtomicLoad(_) | Kind::Call(..) => false,
         Kind::Unary(_, a) | Kind::Member(_, _, a) | Kind::Splat(a) | Kind::Convert(a) | Kind::Bitcast(a) => {
             is_constant(a)
         }
@@ -407,14 +407,7 @@ impl Generator {
     /// Functions of packed data and other rare ones.
     fn packed(&mut self, ty: &Type, scalar: Scalar, depth: usize) -> Expr {
         match (ty, self.random.below(6)) {
-            (&Type::U32, 0) => {
-                let buffers = [WORDS, 2, 3, 5];
-                Expr {
-                    ty: ty.clone(),
-                    kind: Kind::ArrayLength(if self.result.is_some() { WORDS } else { *self.random.pick(&buffers) }),
-                }
-            }
-            (&Type::U32, 1) => {
+            (&Type::U32, 0..=1) => {
                 let limit = literal(Value::F32(60000.0));
                 let of = Type::Vector(Scalar::F32, 2);
                 let limit = self.shaped(&of, limit);

@@ -159,7 +159,6 @@ fn expr(of: &Expr) -> String {
         }
         Kind::Part(a, part) => expr(a) + &step(part),
         Kind::Call(function, arguments) => call(*function, arguments),
-        Kind::ArrayLength(buffer) => format!("arrayLength(&b{buffer})"),
     }
 }
 
