@@ -75,6 +75,9 @@ pub struct Binary {
 }
 
 /// `reduce_*`: `y[o, i] = fold over r of x[o, r, i]`, all row-major.
+///
+/// One workgroup, or one thread of a CPU, computes an output element. A whole tensor of `n` elements is best reduced in two
+/// launches: as `p` rows of `n / p` elements, then the `p` results.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Reduce {

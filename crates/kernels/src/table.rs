@@ -87,8 +87,45 @@ macro_rules! variants {
 }
 
 const LINEAR: [u32; 3] = [LINEAR_WORKGROUP, 1, 1];
-const MATMUL: Constants = constants!(Matmul: m n k lda ldb ldc batches batch_a batch_b batch_c);
-const MATVEC: Constants = constants!(Matvec: m k lda);
+
+/// What the variants with and without broadcasting share.
+const BINARY: Family = Family {
+    file: "binary.wgsl",
+    text: include_str!("../wgsl/binary.wgsl"),
+    entry: "binary",
+    aliases: "",
+    variants: &[],
+    bindings: &[read("a"), read("b"), write("y")],
+    constants: constants!(Binary: count shape a_strides b_strides),
+    workgroup: LINEAR,
+    in_place: false,
+};
+
+/// What the products of all element types share.
+const MATMUL: Family = Family {
+    file: "matmul.wgsl",
+    text: include_str!("../wgsl/matmul.wgsl"),
+    entry: "matmul",
+    aliases: "",
+    variants: &[],
+    bindings: &[read("a"), read("b"), write("c")],
+    constants: constants!(Matmul: m n k lda ldb ldc batches batch_a batch_b batch_c),
+    workgroup: LINEAR,
+    in_place: false,
+};
+
+/// What the products with a vector share.
+const MATVEC: Family = Family {
+    file: "matvec.wgsl",
+    text: include_str!("../wgsl/matvec.wgsl"),
+    entry: "matvec",
+    aliases: "",
+    variants: &[],
+    bindings: &[read("a"), read("x"), write("y")],
+    constants: constants!(Matvec: m k lda),
+    workgroup: LINEAR,
+    in_place: false,
+};
 
 static FAMILIES: &[Family] = &[
     Family {
@@ -139,10 +176,6 @@ static FAMILIES: &[Family] = &[
         in_place: true,
     },
     Family {
-        file: "binary.wgsl",
-        text: include_str!("../wgsl/binary.wgsl"),
-        entry: "binary",
-        aliases: "",
         variants: variants! {
             "binary_add": OP = 0, BROADCAST = 0;
             "binary_sub": OP = 1, BROADCAST = 0;
@@ -152,16 +185,11 @@ static FAMILIES: &[Family] = &[
             "binary_max": OP = 5, BROADCAST = 0;
             "binary_pow": OP = 6, BROADCAST = 0;
         },
-        bindings: &[read("a"), read("b"), write("y")],
-        constants: constants!(Binary: count shape a_strides b_strides),
-        workgroup: LINEAR,
+        // An element of a broadcast input is read for many outputs; without broadcasting it is read for one.
         in_place: true,
+        ..BINARY
     },
     Family {
-        file: "binary.wgsl",
-        text: include_str!("../wgsl/binary.wgsl"),
-        entry: "binary",
-        aliases: "",
         variants: variants! {
             "binary_add_broadcast": OP = 0, BROADCAST = 1;
             "binary_sub_broadcast": OP = 1, BROADCAST = 1;
@@ -171,11 +199,7 @@ static FAMILIES: &[Family] = &[
             "binary_max_broadcast": OP = 5, BROADCAST = 1;
             "binary_pow_broadcast": OP = 6, BROADCAST = 1;
         },
-        bindings: &[read("a"), read("b"), write("y")],
-        constants: constants!(Binary: count shape a_strides b_strides),
-        workgroup: LINEAR,
-        // An element of a broadcast input is read for many outputs.
-        in_place: false,
+        ..BINARY
     },
     Family {
         file: "reduce.wgsl",
@@ -202,50 +226,10 @@ static FAMILIES: &[Family] = &[
         workgroup: LINEAR,
         in_place: true,
     },
-    Family {
-        file: "matmul.wgsl",
-        text: include_str!("../wgsl/matmul.wgsl"),
-        entry: "matmul",
-        aliases: "alias Element = f32;",
-        variants: &[plain("matmul_f32")],
-        bindings: &[read("a"), read("b"), write("c")],
-        constants: MATMUL,
-        workgroup: LINEAR,
-        in_place: false,
-    },
-    Family {
-        file: "matmul.wgsl",
-        text: include_str!("../wgsl/matmul.wgsl"),
-        entry: "matmul",
-        aliases: "alias Element = f16;",
-        variants: &[plain("matmul_f16")],
-        bindings: &[read("a"), read("b"), write("c")],
-        constants: MATMUL,
-        workgroup: LINEAR,
-        in_place: false,
-    },
-    Family {
-        file: "matvec.wgsl",
-        text: include_str!("../wgsl/matvec.wgsl"),
-        entry: "matvec",
-        aliases: "alias Element = f32;",
-        variants: &[plain("matvec_f32")],
-        bindings: &[read("a"), read("x"), write("y")],
-        constants: MATVEC,
-        workgroup: LINEAR,
-        in_place: false,
-    },
-    Family {
-        file: "matvec.wgsl",
-        text: include_str!("../wgsl/matvec.wgsl"),
-        entry: "matvec",
-        aliases: "alias Element = f16;",
-        variants: &[plain("matvec_f16")],
-        bindings: &[read("a"), read("x"), write("y")],
-        constants: MATVEC,
-        workgroup: LINEAR,
-        in_place: false,
-    },
+    Family { aliases: "alias Element = f32;", variants: &[plain("matmul_f32")], ..MATMUL },
+    Family { aliases: "alias Element = f16;", variants: &[plain("matmul_f16")], ..MATMUL },
+    Family { aliases: "alias Element = f32;", variants: &[plain("matvec_f32")], ..MATVEC },
+    Family { aliases: "alias Element = f16;", variants: &[plain("matvec_f16")], ..MATVEC },
 ];
 
 /// All kernels, in the order of the table.

@@ -2,7 +2,9 @@
 //!
 //! A prelude file is a list of pieces. A line `//: NAME` opens a piece, `//: NAME for i32 u32` opens a template that is
 //! made once per scalar type. In a template `$S` is the type's name in WGSL, `$T` in C, `$U` the unsigned C type of the
-//! same width, and `$W` that width in bits. Which other pieces a piece needs is read off its text.
+//! same width, and `$W` that width in bits. A line may end in `over add=0 mul=1`: the template is then made once per word
+//! too, which is `$O`, and what stands behind its `=` is `$V`. `$N` is the name of the piece itself. Several such lines one
+//! below the other share the text below the last. Which other pieces a piece needs is read off its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,18 +77,33 @@ fn identifiers(code: &str) -> impl Iterator<Item = &str> {
 }
 
 fn parse(file: &str, pieces: &mut BTreeMap<String, String>) {
+    let mut heads = Vec::new();
     for part in file.split("//: ").skip(1) {
         let (head, body) = part.split_once('\n').unwrap_or((part, ""));
-        let body = format!("{}\n", body.trim_end());
-        let (name, instances) = head.split_once(" for ").unwrap_or((head, ""));
-        if instances.is_empty() {
-            pieces.insert(name.trim().to_owned(), body);
+        heads.push(head);
+        if body.trim().is_empty() {
             continue;
         }
-        for scalar in instances.split_whitespace() {
-            pieces.insert(instantiate(name.trim(), scalar), instantiate(&body, scalar));
+        let body = format!("{}\n", body.trim_end());
+        for head in heads.drain(..) {
+            let (head, words) = head.split_once(" over ").unwrap_or((head, ""));
+            let (name, scalars) = head.split_once(" for ").unwrap_or((head, ""));
+            for word in words_or_one(words) {
+                let (word, value) = word.split_once('=').unwrap_or((word, ""));
+                for scalar in words_or_one(scalars) {
+                    let fill = |text: &str| instantiate(&text.replace("$O", word).replace("$V", value), scalar);
+                    let name = fill(name.trim());
+                    let text = fill(&body).replace("$N", &name);
+                    pieces.insert(name, text);
+                }
+            }
         }
     }
+}
+
+/// The words of a list; of an empty one a single empty word, for a template without that dimension.
+fn words_or_one(list: &str) -> impl Iterator<Item = &str> {
+    list.split_whitespace().chain(list.trim().is_empty().then_some(""))
 }
 
 fn instantiate(text: &str, scalar: &str) -> String {
@@ -105,7 +122,9 @@ fn instantiate(text: &str, scalar: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prelude, identifiers};
+    use std::collections::BTreeMap;
+
+    use super::{Prelude, identifiers, parse};
     use crate::clc::{Options, Subgroups};
 
     #[test]
@@ -122,6 +141,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn templates_are_made_for_every_type_and_word_and_may_share_a_text() {
+        let mut pieces = BTreeMap::new();
+        let file = "Words before the first piece are a comment.
+//: plain
+one
+//: fold_$O_$S for i32 f32 over add=0 mul=1
+//: other_$O over and
+$T $N = $V;
+";
+        parse(file, &mut pieces);
+        let pieces: Vec<_> = pieces.iter().map(|(name, text)| format!("{name}: {}", text.trim_end())).collect();
+        let wanted = [
+            "fold_add_f32: float fold_add_f32 = 0;",
+            "fold_add_i32: int fold_add_i32 = 0;",
+            "fold_mul_f32: float fold_mul_f32 = 1;",
+            "fold_mul_i32: int fold_mul_i32 = 1;",
+            "other_and: float other_and = ;",
+            "plain: one",
+        ];
+        assert_eq!(pieces, wanted);
     }
 
     /// Words of the fixed head of every source.

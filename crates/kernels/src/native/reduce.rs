@@ -1,7 +1,10 @@
 //! `reduce_*`: folding one axis.
 //!
-//! Sums are kept in f64, so that the order of summation does not show in the result but for rare roundings. An output
-//! element belongs to one part: a reduction to few elements runs on few threads.
+//! Sums are kept in f64, so that the order of summation does not show in the result but for rare roundings.
+//!
+//! An output element belongs to one part, as it belongs to one workgroup of the GPU twin: parts of one launch cannot wait
+//! for each other, so none could put partial sums together. A reduction to few elements therefore runs on few threads.
+//! Whoever reduces a whole tensor launches twice on every device: its `[1, n, 1]` as `[p, n / p, 1]`, then the `p` results.
 
 use std::ops::Range;
 

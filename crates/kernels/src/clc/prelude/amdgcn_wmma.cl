@@ -11,8 +11,9 @@ ROCI_FN half8 roci_wmma_multiply_add_f16(half16 a, half16 b, half8 c) {
     wide.even = c;
     return __builtin_amdgcn_wmma_f16_16x16x16_f16_w32(a, b, wide, false).even;
 }
-//: roci_wmma_load_a_f16_global_rows
-ROCI_FN half16 roci_wmma_load_a_f16_global_rows(global const half *p, uint stride) {
+//: roci_wmma_load_a_f16_$O_rows over global local
+//: roci_wmma_load_b_f16_$O_columns over global local
+ROCI_FN half16 $N($O const half *p, uint stride) {
     const uint lane = roci_lane() % 16u;
     half16 v;
 #pragma unroll
@@ -21,8 +22,9 @@ ROCI_FN half16 roci_wmma_load_a_f16_global_rows(global const half *p, uint strid
     }
     return v;
 }
-//: roci_wmma_load_b_f16_global_rows
-ROCI_FN half16 roci_wmma_load_b_f16_global_rows(global const half *p, uint stride) {
+//: roci_wmma_load_a_f16_$O_columns over global local
+//: roci_wmma_load_b_f16_$O_rows over global local
+ROCI_FN half16 $N($O const half *p, uint stride) {
     const uint lane = roci_lane() % 16u;
     half16 v;
 #pragma unroll
@@ -31,204 +33,36 @@ ROCI_FN half16 roci_wmma_load_b_f16_global_rows(global const half *p, uint strid
     }
     return v;
 }
-//: roci_wmma_load_c_f32_global_rows
-ROCI_FN float8 roci_wmma_load_c_f32_global_rows(global const float *p, uint stride) {
+//: roci_wmma_load_c_$S_$O_rows for f32 f16 over global local
+ROCI_FN $T8 $N($O const $T *p, uint stride) {
     const uint lane = roci_lane();
-    float8 v;
+    $T8 v;
 #pragma unroll
     for (uint i = 0; i < 8u; i++) {
         v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
     }
     return v;
 }
-//: roci_wmma_store_c_f32_global_rows
-ROCI_FN void roci_wmma_store_c_f32_global_rows(global float *p, uint stride, float8 v) {
+//: roci_wmma_store_c_$S_$O_rows for f32 f16 over global local
+ROCI_FN void $N($O $T *p, uint stride, $T8 v) {
     const uint lane = roci_lane();
 #pragma unroll
     for (uint i = 0; i < 8u; i++) {
         p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
     }
 }
-//: roci_wmma_load_c_f16_global_rows
-ROCI_FN half8 roci_wmma_load_c_f16_global_rows(global const half *p, uint stride) {
+//: roci_wmma_load_c_$S_$O_columns for f32 f16 over global local
+ROCI_FN $T8 $N($O const $T *p, uint stride) {
     const uint lane = roci_lane();
-    half8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f16_global_rows
-ROCI_FN void roci_wmma_store_c_f16_global_rows(global half *p, uint stride, half8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
-    }
-}
-//: roci_wmma_load_a_f16_global_columns
-ROCI_FN half16 roci_wmma_load_a_f16_global_columns(global const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[i * stride + lane];
-    }
-    return v;
-}
-//: roci_wmma_load_b_f16_global_columns
-ROCI_FN half16 roci_wmma_load_b_f16_global_columns(global const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[lane * stride + i];
-    }
-    return v;
-}
-//: roci_wmma_load_c_f32_global_columns
-ROCI_FN float8 roci_wmma_load_c_f32_global_columns(global const float *p, uint stride) {
-    const uint lane = roci_lane();
-    float8 v;
+    $T8 v;
 #pragma unroll
     for (uint i = 0; i < 8u; i++) {
         v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
     }
     return v;
 }
-//: roci_wmma_store_c_f32_global_columns
-ROCI_FN void roci_wmma_store_c_f32_global_columns(global float *p, uint stride, float8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
-    }
-}
-//: roci_wmma_load_c_f16_global_columns
-ROCI_FN half8 roci_wmma_load_c_f16_global_columns(global const half *p, uint stride) {
-    const uint lane = roci_lane();
-    half8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f16_global_columns
-ROCI_FN void roci_wmma_store_c_f16_global_columns(global half *p, uint stride, half8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
-    }
-}
-//: roci_wmma_load_a_f16_local_rows
-ROCI_FN half16 roci_wmma_load_a_f16_local_rows(local const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[lane * stride + i];
-    }
-    return v;
-}
-//: roci_wmma_load_b_f16_local_rows
-ROCI_FN half16 roci_wmma_load_b_f16_local_rows(local const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[i * stride + lane];
-    }
-    return v;
-}
-//: roci_wmma_load_c_f32_local_rows
-ROCI_FN float8 roci_wmma_load_c_f32_local_rows(local const float *p, uint stride) {
-    const uint lane = roci_lane();
-    float8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f32_local_rows
-ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
-    }
-}
-//: roci_wmma_load_c_f16_local_rows
-ROCI_FN half8 roci_wmma_load_c_f16_local_rows(local const half *p, uint stride) {
-    const uint lane = roci_lane();
-    half8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f16_local_rows
-ROCI_FN void roci_wmma_store_c_f16_local_rows(local half *p, uint stride, half8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
-    }
-}
-//: roci_wmma_load_a_f16_local_columns
-ROCI_FN half16 roci_wmma_load_a_f16_local_columns(local const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[i * stride + lane];
-    }
-    return v;
-}
-//: roci_wmma_load_b_f16_local_columns
-ROCI_FN half16 roci_wmma_load_b_f16_local_columns(local const half *p, uint stride) {
-    const uint lane = roci_lane() % 16u;
-    half16 v;
-#pragma unroll
-    for (uint i = 0; i < 16u; i++) {
-        v[i] = p[lane * stride + i];
-    }
-    return v;
-}
-//: roci_wmma_load_c_f32_local_columns
-ROCI_FN float8 roci_wmma_load_c_f32_local_columns(local const float *p, uint stride) {
-    const uint lane = roci_lane();
-    float8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f32_local_columns
-ROCI_FN void roci_wmma_store_c_f32_local_columns(local float *p, uint stride, float8 v) {
-    const uint lane = roci_lane();
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        p[lane % 16u * stride + 2u * i + lane / 16u] = v[i];
-    }
-}
-//: roci_wmma_load_c_f16_local_columns
-ROCI_FN half8 roci_wmma_load_c_f16_local_columns(local const half *p, uint stride) {
-    const uint lane = roci_lane();
-    half8 v;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) {
-        v[i] = p[lane % 16u * stride + 2u * i + lane / 16u];
-    }
-    return v;
-}
-//: roci_wmma_store_c_f16_local_columns
-ROCI_FN void roci_wmma_store_c_f16_local_columns(local half *p, uint stride, half8 v) {
+//: roci_wmma_store_c_$S_$O_columns for f32 f16 over global local
+ROCI_FN void $N($O $T *p, uint stride, $T8 v) {
     const uint lane = roci_lane();
 #pragma unroll
     for (uint i = 0; i < 8u; i++) {

@@ -84,257 +84,62 @@ ROCI_FN $T roci_subgroup_quad_broadcast_$S($T a, uint lane) {
 #define ROCI_SWAP(a, control) __builtin_amdgcn_update_dpp(0, (a), (control), 0xf, 0xf, true)
 //: ROCI_SWAP_ROWS
 #define ROCI_SWAP_ROWS(a) __builtin_amdgcn_ds_swizzle((a), 0x401f)
-//: roci_subgroup_add_any_$S for i32 u32 f32 i64 u64
+//: roci_subgroup_$O_any_$S for i32 u32 f32 i64 u64 over add mul min max
+//: roci_subgroup_$O_any_$S for i32 u32 i64 u64 over and or xor
 // Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_add_any_$S($T a) {
+ROCI_FN $T roci_subgroup_$O_any_$S($T a) {
     ulong left = roci_active();
     $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
     for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_add_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
+        result = roci_combine_$O_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
     }
     return result;
 }
-//: roci_subgroup_add_$S for i32 u32 f32
-ROCI_FN $T roci_subgroup_add_$S($T a) {
+//: roci_subgroup_$O_$S for i32 u32 f32 over add mul min max
+//: roci_subgroup_$O_$S for i32 u32 over and or xor
+ROCI_FN $T roci_subgroup_$O_$S($T a) {
     if (!roci_whole_wave()) {
-        return roci_subgroup_add_any_$S(a);
+        return roci_subgroup_$O_any_$S(a);
     }
     // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_add_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_add_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_add_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_add_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_add_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
+    a = roci_combine_$O_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
+    a = roci_combine_$O_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
+    a = roci_combine_$O_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
+    a = roci_combine_$O_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
+    a = roci_combine_$O_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
 #if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_add_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
+    a = roci_combine_$O_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
 #endif
     return a;
 }
-//: roci_subgroup_add_$S for i64 u64
-#define roci_subgroup_add_$S roci_subgroup_add_any_$S
-//: roci_subgroup_inclusive_add_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_inclusive_add_$S($T a) {
+//: roci_subgroup_$O_$S for i64 u64 over add mul min max and or xor
+#define roci_subgroup_$O_$S roci_subgroup_$O_any_$S
+//: roci_subgroup_inclusive_$O_$S for i32 u32 f32 i64 u64 over add=0 mul=1
+ROCI_FN $T roci_subgroup_inclusive_$O_$S($T a) {
     const uint lane = roci_lane();
     // Work-items that are not here must not count.
     const ulong active = roci_active();
     if (!roci_whole_wave()) {
-        $T result = ($T)0;
+        $T result = ($T)$V;
         for (ulong left = active; left != 0; left &= left - 1) {
             const uint from = (uint)__builtin_ctzl(left);
             const $T other = roci_read_lane_$S(a, from);
-            result = from <= lane ? roci_combine_add_$S(result, other) : result;
+            result = from <= lane ? roci_combine_$O_$S(result, other) : result;
         }
         return result;
     }
     for (uint distance = 1u; distance < ROCI_SUBGROUP_SIZE; distance *= 2u) {
         const $T other = roci_subgroup_shuffle_$S(a, lane - distance);
-        a = lane >= distance ? roci_combine_add_$S(other, a) : a;
+        a = lane >= distance ? roci_combine_$O_$S(other, a) : a;
     }
     return a;
 }
-//: roci_subgroup_exclusive_add_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_exclusive_add_$S($T a) {
+//: roci_subgroup_exclusive_$O_$S for i32 u32 f32 i64 u64 over add=0 mul=1
+ROCI_FN $T roci_subgroup_exclusive_$O_$S($T a) {
     const uint lane = roci_lane();
     const ulong before = roci_active() & ((1ul << lane) - 1ul);
-    const $T sum = roci_subgroup_inclusive_add_$S(a);
+    const $T sum = roci_subgroup_inclusive_$O_$S(a);
     const uint from = before == 0 ? lane : 63u - (uint)__builtin_clzl(before);
     const $T other = roci_subgroup_shuffle_$S(sum, from);
-    return before == 0 ? ($T)0 : other;
+    return before == 0 ? ($T)$V : other;
 }
-//: roci_subgroup_mul_any_$S for i32 u32 f32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_mul_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_mul_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_mul_$S for i32 u32 f32
-ROCI_FN $T roci_subgroup_mul_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_mul_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_mul_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_mul_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_mul_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_mul_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_mul_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_mul_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_mul_$S for i64 u64
-#define roci_subgroup_mul_$S roci_subgroup_mul_any_$S
-//: roci_subgroup_inclusive_mul_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_inclusive_mul_$S($T a) {
-    const uint lane = roci_lane();
-    // Work-items that are not here must not count.
-    const ulong active = roci_active();
-    if (!roci_whole_wave()) {
-        $T result = ($T)1;
-        for (ulong left = active; left != 0; left &= left - 1) {
-            const uint from = (uint)__builtin_ctzl(left);
-            const $T other = roci_read_lane_$S(a, from);
-            result = from <= lane ? roci_combine_mul_$S(result, other) : result;
-        }
-        return result;
-    }
-    for (uint distance = 1u; distance < ROCI_SUBGROUP_SIZE; distance *= 2u) {
-        const $T other = roci_subgroup_shuffle_$S(a, lane - distance);
-        a = lane >= distance ? roci_combine_mul_$S(other, a) : a;
-    }
-    return a;
-}
-//: roci_subgroup_exclusive_mul_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_exclusive_mul_$S($T a) {
-    const uint lane = roci_lane();
-    const ulong before = roci_active() & ((1ul << lane) - 1ul);
-    const $T sum = roci_subgroup_inclusive_mul_$S(a);
-    const uint from = before == 0 ? lane : 63u - (uint)__builtin_clzl(before);
-    const $T other = roci_subgroup_shuffle_$S(sum, from);
-    return before == 0 ? ($T)1 : other;
-}
-//: roci_subgroup_min_any_$S for i32 u32 f32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_min_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_min_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_min_$S for i32 u32 f32
-ROCI_FN $T roci_subgroup_min_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_min_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_min_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_min_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_min_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_min_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_min_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_min_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_min_$S for i64 u64
-#define roci_subgroup_min_$S roci_subgroup_min_any_$S
-//: roci_subgroup_max_any_$S for i32 u32 f32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_max_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_max_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_max_$S for i32 u32 f32
-ROCI_FN $T roci_subgroup_max_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_max_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_max_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_max_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_max_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_max_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_max_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_max_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_max_$S for i64 u64
-#define roci_subgroup_max_$S roci_subgroup_max_any_$S
-//: roci_subgroup_and_any_$S for i32 u32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_and_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_and_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_and_$S for i32 u32
-ROCI_FN $T roci_subgroup_and_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_and_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_and_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_and_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_and_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_and_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_and_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_and_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_and_$S for i64 u64
-#define roci_subgroup_and_$S roci_subgroup_and_any_$S
-//: roci_subgroup_or_any_$S for i32 u32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_or_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_or_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_or_$S for i32 u32
-ROCI_FN $T roci_subgroup_or_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_or_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_or_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_or_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_or_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_or_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_or_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_or_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_or_$S for i64 u64
-#define roci_subgroup_or_$S roci_subgroup_or_any_$S
-//: roci_subgroup_xor_any_$S for i32 u32 i64 u64
-// Some work-items are missing: one after the other.
-ROCI_FN $T roci_subgroup_xor_any_$S($T a) {
-    ulong left = roci_active();
-    $T result = roci_read_lane_$S(a, (uint)__builtin_ctzl(left));
-    for (left &= left - 1; left != 0; left &= left - 1) {
-        result = roci_combine_xor_$S(result, roci_read_lane_$S(a, (uint)__builtin_ctzl(left)));
-    }
-    return result;
-}
-//: roci_subgroup_xor_$S for i32 u32
-ROCI_FN $T roci_subgroup_xor_$S($T a) {
-    if (!roci_whole_wave()) {
-        return roci_subgroup_xor_any_$S(a);
-    }
-    // Partners at distance 1, 2, then halves and wholes of a row mirrored, which are all alike by then.
-    a = roci_combine_xor_$S(a, as_$T(ROCI_SWAP(as_int(a), 0xb1)));
-    a = roci_combine_xor_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x4e)));
-    a = roci_combine_xor_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x141)));
-    a = roci_combine_xor_$S(a, as_$T(ROCI_SWAP(as_int(a), 0x140)));
-    a = roci_combine_xor_$S(a, as_$T(ROCI_SWAP_ROWS(as_int(a))));
-#if ROCI_SUBGROUP_SIZE > 32
-    a = roci_combine_xor_$S(roci_read_lane_$S(a, 0u), roci_read_lane_$S(a, 32u));
-#endif
-    return a;
-}
-//: roci_subgroup_xor_$S for i64 u64
-#define roci_subgroup_xor_$S roci_subgroup_xor_any_$S

@@ -74,108 +74,29 @@ ROCI_FN bool roci_subgroup_all(private const roci_subgroup *sg, bool a) {
 ROCI_FN bool roci_subgroup_any(private const roci_subgroup *sg, bool a) {
     return roci_subgroup_or_u32(sg, a) != 0;
 }
-//: roci_subgroup_add_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_add_$S(private const roci_subgroup *sg, $T a) {
+//: roci_subgroup_$O_$S for i32 u32 f32 i64 u64 over add mul min max
+//: roci_subgroup_$O_$S for i32 u32 i64 u64 over and or xor
+ROCI_FN $T roci_subgroup_$O_$S(private const roci_subgroup *sg, $T a) {
     local $T *scratch = roci_subgroup_put_$S(sg, a);
     const uint first = sg->index - roci_subgroup_lane(sg);
     $T result = scratch[first];
     for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_add_$S(result, scratch[i]);
+        result = roci_combine_$O_$S(result, scratch[i]);
     }
     roci_barrier_workgroup();
     return result;
 }
-//: roci_subgroup_exclusive_add_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_exclusive_add_$S(private const roci_subgroup *sg, $T a) {
+//: roci_subgroup_exclusive_$O_$S for i32 u32 f32 i64 u64 over add=0 mul=1
+ROCI_FN $T roci_subgroup_exclusive_$O_$S(private const roci_subgroup *sg, $T a) {
     local $T *scratch = roci_subgroup_put_$S(sg, a);
-    $T result = ($T)0;
+    $T result = ($T)$V;
     for (uint i = sg->index - roci_subgroup_lane(sg); i < sg->index; i++) {
-        result = roci_combine_add_$S(result, scratch[i]);
+        result = roci_combine_$O_$S(result, scratch[i]);
     }
     roci_barrier_workgroup();
     return result;
 }
-//: roci_subgroup_inclusive_add_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_inclusive_add_$S(private const roci_subgroup *sg, $T a) {
-    return roci_combine_add_$S(roci_subgroup_exclusive_add_$S(sg, a), a);
-}
-//: roci_subgroup_mul_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_mul_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_mul_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_exclusive_mul_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_exclusive_mul_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    $T result = ($T)1;
-    for (uint i = sg->index - roci_subgroup_lane(sg); i < sg->index; i++) {
-        result = roci_combine_mul_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_inclusive_mul_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_inclusive_mul_$S(private const roci_subgroup *sg, $T a) {
-    return roci_combine_mul_$S(roci_subgroup_exclusive_mul_$S(sg, a), a);
-}
-//: roci_subgroup_min_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_min_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_min_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_max_$S for i32 u32 f32 i64 u64
-ROCI_FN $T roci_subgroup_max_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_max_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_and_$S for i32 u32 i64 u64
-ROCI_FN $T roci_subgroup_and_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_and_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_or_$S for i32 u32 i64 u64
-ROCI_FN $T roci_subgroup_or_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_or_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
-}
-//: roci_subgroup_xor_$S for i32 u32 i64 u64
-ROCI_FN $T roci_subgroup_xor_$S(private const roci_subgroup *sg, $T a) {
-    local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_xor_$S(result, scratch[i]);
-    }
-    roci_barrier_workgroup();
-    return result;
+//: roci_subgroup_inclusive_$O_$S for i32 u32 f32 i64 u64 over add mul
+ROCI_FN $T roci_subgroup_inclusive_$O_$S(private const roci_subgroup *sg, $T a) {
+    return roci_combine_$O_$S(roci_subgroup_exclusive_$O_$S(sg, a), a);
 }

@@ -133,14 +133,12 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn fence(self) {
-        // SAFETY: every x86-64 CPU has SSE.
-        unsafe { _mm_sfence() }
+        fence();
     }
 
     #[inline(always)]
     fn prefetch(self, address: *const u8) {
-        // SAFETY: a prefetch never faults, whatever the address; every x86-64 CPU has SSE.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+        prefetch(address);
     }
 }
 
@@ -211,13 +209,23 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn fence(self) {
-        // SAFETY: every x86-64 CPU has SSE.
-        unsafe { _mm_sfence() }
+        fence();
     }
 
     #[inline(always)]
     fn prefetch(self, address: *const u8) {
-        // SAFETY: a prefetch never faults, whatever the address; every x86-64 CPU has SSE.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+        prefetch(address);
     }
+}
+
+#[inline(always)]
+fn fence() {
+    // SAFETY: every x86-64 CPU has SSE.
+    unsafe { _mm_sfence() }
+}
+
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    // SAFETY: a prefetch never faults, whatever the address; every x86-64 CPU has SSE.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 }
