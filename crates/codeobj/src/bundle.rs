@@ -43,19 +43,23 @@ impl BundleEntry {
 }
 
 /// The numbers of a table, one after another.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, size: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, size: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(self.at..self.at.checked_add(size)?)?;
         self.at += size;
         Some(taken)
     }
 
-    fn number(&mut self) -> Option<usize> {
+    pub(crate) fn half(&mut self) -> Option<u16> {
+        self.take(2)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
+    }
+
+    pub(crate) fn number(&mut self) -> Option<usize> {
         let bytes = self.take(8)?.first_chunk()?;
         usize::try_from(u64::from_le_bytes(*bytes)).ok()
     }
@@ -81,15 +85,24 @@ impl Bundle {
             let end = end.ok_or(FileError::Bundle("has an entry that lies outside it"))?;
             entries.push(BundleEntry { id: id.to_owned(), range: offset..end });
         }
-        let mut places: Vec<_> = entries.iter().filter(|one| !one.range.is_empty()).map(|one| &one.range).collect();
+        let table = reader.at;
+        let mut bundle = Self::checked(entries, table, bytes.len())?;
+        bundle.end =
+            bundle.entries.iter().filter(|one| !one.range.is_empty()).map(|one| one.range.end).fold(table, usize::max);
+        Ok(bundle)
+    }
+
+    /// A bundle of these entries, which lie behind a table of `table` bytes; `end` is where it ends.
+    pub(crate) fn checked(entries: Vec<BundleEntry>, table: usize, end: usize) -> Result<Self, FileError> {
+        let mut places: Vec<_> = entries.iter().map(|one| &one.range).filter(|range| !range.is_empty()).collect();
         places.sort_by_key(|range| range.start);
-        let mut end = reader.at;
+        let mut free = table;
         for range in places {
             // Otherwise a small file could hold the same large entry thousands of times.
-            if range.start < end {
+            if range.start < free {
                 return Err(FileError::Bundle("has entries that overlap"));
             }
-            end = range.end;
+            free = range.end;
         }
         Ok(Self { entries, end })
     }

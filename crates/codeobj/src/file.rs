@@ -9,11 +9,17 @@ use object::read::elf::{FileHeader, SectionHeader};
 use crate::bundle::{self, Bundle};
 use crate::compressed::{self, MAX_DECOMPRESSED};
 use crate::found::{Payload, is_amdgpu_elf, is_elf};
-use crate::{Content, Found, Place};
+use crate::{Content, Found, Place, offload_binary};
 
 /// Damaged parts of a file that are reported. Behind so many there is nothing worth finding, and a hostile file could
 /// make each one costly.
 const MAX_PROBLEMS: usize = 64;
+
+/// Sections that hold bundles; others count too if they start with one.
+const FATBIN_SECTIONS: [&str; 2] = [".hip_fatbin", ".llvm.offloading"];
+
+/// What bundles start with.
+const MAGICS: [&[u8]; 3] = [bundle::MAGIC, compressed::MAGIC, offload_binary::MAGIC];
 
 /// A file and what was found in it.
 #[derive(Clone, Debug)]
@@ -76,6 +82,9 @@ pub enum FileError {
     /// A bundle is wrong.
     #[error("the offload bundle {0}")]
     Bundle(&'static str),
+    /// LLVM's newer container is wrong.
+    #[error("the offload binary {0}")]
+    OffloadBinary(&'static str),
     /// A compressed bundle is wrong.
     #[error("the compressed bundle {0}")]
     Compressed(&'static str),
@@ -190,10 +199,10 @@ impl<'data> Search<'_, 'data> {
             let name = section_name(names, section.sh_name(endian));
             let data = match section.data(endian, bytes) {
                 Ok(data) => data,
-                Err(error) if name == ".hip_fatbin" => return Err(damaged(error)),
+                Err(error) if FATBIN_SECTIONS.contains(&name.as_str()) => return Err(damaged(error)),
                 Err(_) => continue,
             };
-            if name != ".hip_fatbin" && !starts_bundle(data) && !is_amdgpu_elf(data) {
+            if !FATBIN_SECTIONS.contains(&name.as_str()) && !starts_bundle(data) && !is_amdgpu_elf(data) {
                 continue;
             }
             let place = Place { section: Some(name), offset, ..place.clone() };
@@ -237,7 +246,8 @@ impl<'data> Search<'_, 'data> {
     /// Takes apart the bundle that starts `bytes`; gives the bytes that it takes.
     fn bundle(&mut self, bytes: &'data [u8], mut place: Place) -> Result<usize, FileError> {
         if !bytes.starts_with(compressed::MAGIC) {
-            let bundle = Bundle::parse(bytes)?;
+            let newer = bytes.starts_with(offload_binary::MAGIC);
+            let bundle = if newer { offload_binary::parse(bytes)? } else { Bundle::parse(bytes)? };
             self.entries(&bundle, &place, &Payload::Borrowed(bytes));
             return Ok(bundle.end);
         }
@@ -272,31 +282,29 @@ impl<'data> Search<'_, 'data> {
 }
 
 fn starts_bundle(bytes: &[u8]) -> bool {
-    bytes.starts_with(bundle::MAGIC) || bytes.starts_with(compressed::MAGIC)
+    MAGICS.iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// Finds one bundle after another, compressed or not. What was seen of one magic is remembered while the other is
-/// nearer: going through thousands of bundles stays linear in the size of the file.
+/// Finds one bundle after another, of every kind. What was seen of one magic is remembered while another is nearer:
+/// going through thousands of bundles stays linear in the size of the file.
 struct NextBundle<'data> {
     bytes: &'data [u8],
-    plain: Option<usize>,
-    compressed: Option<usize>,
+    next: [Option<usize>; MAGICS.len()],
 }
 
 impl<'data> NextBundle<'data> {
     fn new(bytes: &'data [u8]) -> Self {
-        Self { bytes, plain: find(bytes, bundle::MAGIC, 0), compressed: find(bytes, compressed::MAGIC, 0) }
+        Self { bytes, next: MAGICS.map(|magic| find(bytes, magic, 0)) }
     }
 
     /// Where the first bundle starts that is not before `at`.
     fn from(&mut self, at: usize) -> Option<usize> {
-        if self.plain.is_some_and(|plain| plain < at) {
-            self.plain = find(self.bytes, bundle::MAGIC, at);
+        for (next, magic) in self.next.iter_mut().zip(MAGICS) {
+            if next.is_some_and(|next| next < at) {
+                *next = find(self.bytes, magic, at);
+            }
         }
-        if self.compressed.is_some_and(|compressed| compressed < at) {
-            self.compressed = find(self.bytes, compressed::MAGIC, at);
-        }
-        self.plain.into_iter().chain(self.compressed).min()
+        self.next.iter().flatten().copied().min()
     }
 }
 

@@ -36,6 +36,7 @@ mod found;
 mod image;
 mod metadata;
 mod names;
+mod offload_binary;
 mod processor;
 mod target;
 mod value_kind;

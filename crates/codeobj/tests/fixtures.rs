@@ -167,6 +167,40 @@ fn bundles_of_every_kind_hold_the_same_objects() {
 }
 
 #[test]
+fn the_newer_container_is_read_too() {
+    let file = File::open(fixture!("offload.binary")).expect("it is fine");
+    assert_eq!((file.kind, file.problems.len()), (FileKind::Bundle, 0));
+    let found: Vec<_> = file.found.iter().map(|found| found.bytes()).collect();
+    assert_eq!(found, [fixture!("gfx1010-v6.co"), fixture!("gfx90a-v4.co")]);
+    let ids: Vec<_> =
+        file.found.iter().filter_map(|found| found.entry.as_ref()).map(|entry| entry.id.as_str()).collect();
+    let expected = ["hip-amdgcn-amd-amdhsa--gfx1010:xnack-", "openmp-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"];
+    assert_eq!(ids, expected);
+    assert_eq!(file.found[1].target(), "gfx90a:sramecc+:xnack-");
+
+    // Version 2: several entries in one, strings with their sizes. Put together by hand, after LLVM's layout.
+    let mut bytes = b"\x10\xff\x10\xad".to_vec();
+    bytes.extend(2_u32.to_le_bytes());
+    let strings = b"triple\0amdgcn-amd-amdhsa\0arch\0gfx1010\0";
+    let (text, tables) = (40 + 2 * 40 + 2 * 24, 40 + 2 * 40);
+    let data = text + strings.len() as u64;
+    for number in [data + 8, 40, 2, 0, 4 << 16, tables, 2, data, 4, 4 << 16, tables, 2, data + 4, 4] {
+        bytes.extend(u64::to_le_bytes(number));
+    }
+    for (key, value, size) in [(0, 7, 17), (25, 30, 7)] {
+        bytes.extend([text + key, text + value, size].map(u64::to_le_bytes).concat());
+    }
+    bytes.extend(strings);
+    bytes.extend(b"BC\xc0\xde1234");
+    let file = File::open(&bytes).expect("it is fine");
+    let targets: Vec<_> = file.found.iter().map(|found| (found.target(), found.content, found.bytes().len())).collect();
+    let target = "gfx1010".to_owned();
+    assert_eq!(targets, [(target.clone(), Content::Bitcode, 4), (target, Content::Unknown, 4)]);
+    bytes[4] = 3;
+    assert_eq!(File::open(&bytes).expect_err("not known").to_string(), "the offload binary has an unknown version");
+}
+
+#[test]
 fn bundles_one_after_another_are_all_found() {
     let pad = vec![0; 100];
     let v1 = fixture!("zlib-v1.bundle");

@@ -9,12 +9,13 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use roci_codeobj::{CodeObject, File, Metadata, TargetId};
 
-const FIXTURES: [&[u8]; 10] = [
+const FIXTURES: [&[u8]; 11] = [
     include_bytes!("../fixtures/gfx1010-v6.co"),
     include_bytes!("../fixtures/gfx1100-v5.co"),
     include_bytes!("../fixtures/gfx90a-v4.co"),
     include_bytes!("../fixtures/gfx10-1-generic-v6.co"),
     include_bytes!("../fixtures/plain.bundle"),
+    include_bytes!("../fixtures/offload.binary"),
     include_bytes!("../fixtures/zlib-v1.bundle"),
     include_bytes!("../fixtures/zlib-v2.bundle"),
     include_bytes!("../fixtures/zstd-v2.bundle"),
