@@ -11,6 +11,7 @@ mod instruction;
 mod op;
 mod operand;
 mod rows;
+mod text;
 
 pub use chip::{Chip, Family, UnknownChip, WaveSize};
 pub use decode::{DecodeError, decode};

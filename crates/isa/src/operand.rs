@@ -17,7 +17,7 @@ pub enum Operand {
     /// A scalar register by its encoded number as on gfx11: 0 to 105 `s0`..`s105`, 106/107 `vcc`, 108 to 123
     /// `ttmp0`..`ttmp15`, 124 `null`, 125 `m0`, 126/127 `exec`. The decoder has exchanged 124 and 125 on gfx10.
     Scalar(u8),
-    /// An inline integer, -16 to 64.
+    /// An inline integer, -16 to 64; or the seven bits that `s_atc_probe` has in the place of a register.
     Integer(i8),
     /// An inline floating-point number, by its encoding 240 to 248: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2*pi).
     Float(u8),

@@ -54,6 +54,10 @@ pub(crate) enum Code {
     Vacc,
     B32,
     B64,
+    F64,
+    Pf16,
+    Pb16,
+    P16,
     F16,
     I16,
     Tf16,
@@ -115,6 +119,8 @@ pub(crate) mod flag {
     pub(crate) const SWIZZLE: u16 = 1 << 9;
     pub(crate) const ADDTID: u16 = 1 << 10;
     pub(crate) const MIX: u16 = 1 << 11;
+    pub(crate) const GDS: u16 = 1 << 12;
+    pub(crate) const NOGDS: u16 = 1 << 13;
 }
 
 /// What is read and written without being named.

@@ -9,8 +9,10 @@ use crate::{Dpp16, Family, LaneControl, Operand, Sdwa, SdwaPart, Valu, WaveSize}
 pub(super) const SDWA: u32 = 249;
 /// The same for DPP16.
 pub(super) const DPP16: u32 = 250;
-/// The same for DPP8; the next number is that with "fetch inactive".
+/// The same for DPP8.
 pub(super) const DPP8: u32 = 233;
+/// The same for DPP8 that reads lanes which are switched off.
+pub(super) const DPP8_INACTIVE: u32 = 234;
 
 pub(super) fn dpp16(word: u32) -> LaneControl {
     LaneControl::Dpp16(Dpp16 {
@@ -23,7 +25,7 @@ pub(super) fn dpp16(word: u32) -> LaneControl {
 }
 
 pub(super) fn dpp8(word: u32, field: u32) -> LaneControl {
-    LaneControl::Dpp8 { lanes: word >> 8, fetch_inactive: field == DPP8 + 1 }
+    LaneControl::Dpp8 { lanes: word >> 8, fetch_inactive: field == DPP8_INACTIVE }
 }
 
 /// Modifiers of the sources in a DPP16 word of a 32-bit encoding: negations and absolute values.
@@ -53,15 +55,19 @@ pub(super) fn sdwa(valu: &mut Valu, found: &Row, word: u32, compare: bool, wave:
     if !compare {
         control.dst = part(word >> 8 & 7)?;
         control.dst_unused = (word >> 11 & 3) as u8;
+        // LLVM takes the number that means nothing for that of padding with zeroes.
         if control.dst_unused == 3 {
-            return Err(Fault::Invalid);
+            control.dst_unused = 0;
         }
         valu.clamp = word >> 13 & 1 != 0;
         valu.omod = (word >> 14 & 3) as u8;
         if valu.omod != 0 && !pattern.contains(&b'o') || valu.clamp && pattern.contains(&b'-') {
             return Err(Fault::Invalid);
         }
-    } else if valu.dst == Operand::VCC && word >> 15 & 1 != 0 {
+    } else if word >> 15 & 1 != 0 {
+        if valu.dst == Operand::EXEC {
+            return Err(Fault::Invalid);
+        }
         valu.dst = scalar(Family::Gfx10, word >> 8 & 0x7f, Code::Mask.bits(wave))?;
     }
     for source in 0..2 {

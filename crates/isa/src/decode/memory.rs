@@ -3,7 +3,7 @@
 use super::source::{Reader, scalar};
 use super::{Fault, Result};
 use crate::rows::{Code, Format, flag, rows};
-use crate::{Chip, Family, Fields, Instruction, Operand, Segment};
+use crate::{Chip, Family, Fields, Instruction, Op, Operand, Segment};
 
 pub(super) fn ds(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
     let second = reader.word()?;
@@ -22,8 +22,8 @@ pub(super) fn ds(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
         offset: first as u16,
         gds: first >> 17 & 1 != 0,
     };
-    let bare = found.dst[0].code == Code::None && found.src.iter().all(|spec| spec.code == Code::None);
-    if bare && first & 0x2_ffff != 0 {
+    let wrong = if first >> 17 & 1 != 0 { flag::NOGDS } else { flag::GDS };
+    if found.flags & wrong != 0 || found.op == Op::DsNop && first as u16 != 0 {
         return Err(Fault::Invalid);
     }
     Ok(reader.finish(number, found, fields))
@@ -138,7 +138,9 @@ pub(super) fn mubuf(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> 
             lds: false,
         }
     } else {
-        if lds && found.flags & flag::LDS == 0 || tfe && (found.flags & flag::ATOMIC != 0 || lds) {
+        let atomic = found.flags & flag::ATOMIC != 0;
+        let no_policy = dlc && atomic && family == Family::Gfx10;
+        if lds && found.flags & flag::LDS == 0 || tfe && (atomic || lds) || no_policy {
             return Err(Fault::Invalid);
         }
         Fields::Buffer {

@@ -2,7 +2,7 @@
 
 use super::source::{Reader, scalar};
 use super::{Fault, Result};
-use crate::rows::{Code, Format, Row, rows};
+use crate::rows::{Code, Format, Imm, Row, rows};
 use crate::{Family, Fields, Instruction, Operand};
 
 fn row(reader: &Reader<'_>, format: Format, opcode: u32) -> Result<(u16, &'static Row)> {
@@ -70,6 +70,9 @@ pub(super) fn sopk(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
 
 pub(super) fn sopp(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
     let (number, found) = row(reader, Format::Sopp, first >> 16 & 0x7f)?;
+    if found.imm == Imm::None && first as u16 != 0 {
+        return Err(Fault::Invalid);
+    }
     let fields = Fields::Scalar { dst: Operand::None, src: [Operand::None; 3], simm: first as u16 };
     Ok(reader.finish(number, found, fields))
 }
@@ -96,8 +99,12 @@ pub(super) fn smem(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> {
         if soffset == Operand::NULL && offset != 0 {
             soffset = Operand::None;
         }
-    } else if family == Family::Gfx11 && (glc || dlc) {
+    }
+    // What moves no data has no use for the cache policy: gfx10 ignores it, gfx11 wants zero.
+    let moves = found.src[1].code == Code::Off && !matches!(found.dst[0].code, Code::None | Code::Imm);
+    if !moves && family == Family::Gfx11 && (glc || dlc) {
         return Err(Fault::Invalid);
     }
+    let (glc, dlc) = (glc && moves, dlc && moves);
     Ok(reader.finish(number, found, Fields::ScalarMemory { data, base, offset, soffset, glc, dlc }))
 }

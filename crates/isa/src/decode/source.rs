@@ -20,11 +20,17 @@ impl<'a> Reader<'a> {
         Self { chip, wave, bytes, taken: 0, literal: None }
     }
 
+    /// The next word, which is left there.
+    pub(super) fn peek(&self) -> Option<u32> {
+        let word = self.bytes.get(self.taken..self.taken + 4)?;
+        word.try_into().ok().map(u32::from_le_bytes)
+    }
+
     /// The next word.
     pub(super) fn word(&mut self) -> Result<u32> {
-        let word = self.bytes.get(self.taken..self.taken + 4).ok_or(Fault::Truncated)?;
+        let word = self.peek().ok_or(Fault::Truncated)?;
         self.taken += 4;
-        word.try_into().map(u32::from_le_bytes).map_err(|_| Fault::Truncated)
+        Ok(word)
     }
 
     /// The literal behind the instruction; an instruction has at most one.
@@ -113,6 +119,9 @@ impl Code {
             Self::V16 | Self::F16 | Self::I16 | Self::Tf16 | Self::Ti16 | Self::Tb16 | Self::OnlyV16 | Self::K16 => 16,
             Self::V32
             | Self::B32
+            | Self::Pf16
+            | Self::Pb16
+            | Self::P16
             | Self::OnlyV32
             | Self::OnlyL32
             | Self::OnlyS32
@@ -120,7 +129,7 @@ impl Code {
             | Self::OnlyD32
             | Self::R32
             | Self::K32 => 32,
-            Self::V64 | Self::B64 | Self::OnlyV64 | Self::R64 => 64,
+            Self::V64 | Self::B64 | Self::F64 | Self::OnlyV64 | Self::R64 => 64,
             Self::V96 => 96,
             Self::V128 | Self::OnlyV128 | Self::R128 => 128,
             Self::V256 | Self::OnlyV256 | Self::R256 => 256,

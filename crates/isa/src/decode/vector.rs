@@ -3,7 +3,7 @@
 use super::source::{Reader, scalar, vector};
 use super::{Fault, Result, lanes};
 use crate::rows::{Code, Format, Row, flag, rows};
-use crate::{Encoding, Fields, Instruction, LaneControl, Operand, Valu};
+use crate::{Encoding, Family, Fields, Instruction, LaneControl, Op, Operand, Valu};
 
 pub(super) fn decode(reader: &mut Reader<'_>, format: Format, opcode: u32, first: u32) -> Result<Instruction> {
     let (number, found) = rows(reader.chip, format, opcode).next().ok_or(Fault::Invalid)?;
@@ -26,11 +26,14 @@ pub(super) fn decode(reader: &mut Reader<'_>, format: Format, opcode: u32, first
         if found.opcode == 0 && format == Format::Vop2 && first != 0 {
             return Err(Fault::Invalid);
         }
+        if found.op == Op::VNop && reader.chip.family() == Family::Gfx10 {
+            valu.lanes = idle_lanes(reader, field)?;
+        }
         return Ok(reader.finish(number, found, Fields::Vector(valu)));
     }
     let word = match field {
         lanes::DPP16 if found.flags & flag::DPP16 != 0 => Some(reader.word()?),
-        lanes::DPP8 | 234 if found.flags & flag::DPP8 != 0 => Some(reader.word()?),
+        lanes::DPP8 | lanes::DPP8_INACTIVE if found.flags & flag::DPP8 != 0 => Some(reader.word()?),
         lanes::SDWA if found.flags & flag::SDWA != 0 => Some(reader.word()?),
         _ => None,
     };
@@ -45,6 +48,19 @@ pub(super) fn decode(reader: &mut Reader<'_>, format: Format, opcode: u32, first
         (None, _) => {}
     }
     Ok(reader.finish(number, found, Fields::Vector(valu)))
+}
+
+/// The lane control of a `v_nop`, which has one on gfx10: a word follows only if it reads as one without effect.
+fn idle_lanes(reader: &mut Reader<'_>, field: u32) -> Result<LaneControl> {
+    let Some(word) = reader.peek() else { return Ok(LaneControl::None) };
+    let control = match field {
+        lanes::DPP16 if word & 0x00f0_0000 == 0 => lanes::dpp16(word),
+        lanes::DPP8 | lanes::DPP8_INACTIVE => lanes::dpp8(word, field),
+        lanes::SDWA if word & 0xbf3f_e000 == 0 => LaneControl::None,
+        _ => return Ok(LaneControl::None),
+    };
+    reader.word()?;
+    Ok(control)
 }
 
 fn destination(reader: &mut Reader<'_>, found: &Row, first: u32) -> Result<Operand> {

@@ -80,7 +80,7 @@ fn sources(reader: &mut Reader<'_>, found: &Row, second: u32, valu: &mut Valu) -
             valu.lanes = lanes::dpp16(word);
             Some(word)
         }
-        lanes::DPP8 | 234 if found.flags & flag::DPP8 != 0 => {
+        lanes::DPP8 | lanes::DPP8_INACTIVE if found.flags & flag::DPP8 != 0 => {
             let word = reader.word()?;
             valu.lanes = lanes::dpp8(word, field);
             Some(word)

@@ -22,6 +22,10 @@ pub(super) fn decode(reader: &mut Reader<'_>, first: u32) -> Result<Instruction>
 }
 
 fn half(reader: &mut Reader<'_>, found: &Row, dst: u8, src0: u32, src1: u32) -> Result<VopdHalf> {
+    // A move has no second source, and its field is empty.
+    if found.src[1].code == Code::None && src1 != 0 {
+        return Err(Fault::Invalid);
+    }
     let mut src = [Operand::None; 3];
     for (place, spec) in found.src.into_iter().enumerate() {
         src[place] = match spec.code {
