@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use roci_testkit::require;
+use roci_testkit::tools::Tool;
 use serde_json::Value;
 
 fn fixture(name: &str) -> String {
@@ -179,11 +181,44 @@ fn a_listing_has_labels_addresses_and_words() {
     let functions = all["files"][0]["objects"][0]["disassembly"].as_array().expect("a list");
     let names: Vec<_> = functions.iter().filter_map(|function| function["name"].as_str()).collect();
     assert!(names.contains(&"scale") && names.contains(&"blend"), "{names:?}");
+    let first = &functions.iter().find(|function| function["name"] == "blend").expect("it is there")["lines"][0];
+    assert_eq!(first["text"], "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)");
     for function in functions {
         let mut address = function["address"].as_u64().expect("a number");
         for line in function["lines"].as_array().expect("a list") {
             assert_eq!(line["address"], address, "no byte is left out: {line}");
             address += 4 * line["words"].as_array().expect("a list").len() as u64;
+        }
+    }
+}
+
+/// Address, text and branch target of every instruction in a listing of `llvm-objdump`.
+fn objdump(path: &str) -> Vec<(u64, String, Option<String>)> {
+    let output = Command::new("llvm-objdump-22").args(["-d", path]).output().expect("it was found");
+    let listing = text(&output.stdout);
+    let instructions = listing.lines().filter_map(|line| line.strip_prefix('\t')?.split_once("//"));
+    let parse = |(code, comment): (&str, &str)| {
+        let (address, words) = comment.trim().split_once(": ").expect("an address and words");
+        let target = words.split_once('<').map(|(_, target)| target.trim_end_matches('>').to_owned());
+        (u64::from_str_radix(address, 16).expect("a number"), code.trim().to_owned(), target)
+    };
+    instructions.map(parse).collect()
+}
+
+#[test]
+fn listings_say_what_objdump_says() {
+    let Some(_) = require("llvm-22", Tool::find(&["llvm-objdump-22"])) else { return };
+    for name in ["gfx1010-v6.co", "gfx1100-v5.co", "gfx10-1-generic-v6.co"] {
+        let theirs = objdump(&fixture(name));
+        let value = json(&objects(&["--disassemble", "--json", &fixture(name)]), 0);
+        let functions = value["files"][0]["objects"][0]["disassembly"].as_array().expect("a list").iter();
+        let lines: Vec<_> = functions.flat_map(|function| function["lines"].as_array().expect("a list")).collect();
+        assert!(lines.len() > 100, "{name}: only {} instructions", lines.len());
+        for line in lines {
+            let address = line["address"].as_u64().expect("a number");
+            let (_, code, target) = theirs.iter().find(|theirs| theirs.0 == address).expect("objdump has it too");
+            assert_eq!(line["text"], *code, "{name} at {address:x}");
+            assert_eq!(line["target"].as_str(), target.as_deref(), "{name} at {address:x}");
         }
     }
 }

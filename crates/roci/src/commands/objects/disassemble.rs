@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use roci_codeobj::{CodeObject, SymbolKind};
+use roci_isa::{Chip, Fields, Instruction, WaveSize};
 use serde::Serialize;
-
-/// The chips whose code can be disassembled.
-pub(super) const CHIPS: [&str; 6] = ["gfx1010", "gfx1012", "gfx1013", "gfx1030", "gfx1100", "gfx1151"];
 
 /// A function.
 #[derive(Debug)]
@@ -58,17 +56,20 @@ pub(super) fn disassemble(object: &CodeObject, kernel: Option<&str>) -> Option<V
 }
 
 /// The chip whose instructions the code has; a generic target's are those of any chip that it covers.
-fn chip(object: &CodeObject) -> Option<&'static str> {
+fn chip(object: &CodeObject) -> Option<Chip> {
     let processor = object.target().processor;
-    let known = |name: &str| CHIPS.into_iter().find(|chip| *chip == name);
+    let known = |name: &str| name.parse().ok();
     known(processor.name()).or_else(|| processor.covers().find_map(|chip| known(chip.name())))
 }
 
 /// Lanes of the waves that run the function at `address`. What no descriptor speaks of runs in the waves of the kernels.
-fn wave_size(object: &CodeObject, address: u64) -> u32 {
+fn wave_size(object: &CodeObject, address: u64) -> WaveSize {
     let kernels = object.kernels();
     let own = kernels.iter().find(|kernel| kernel.entry == address).or(kernels.first());
-    own.map_or(32, |kernel| kernel.descriptor.wave_size())
+    match own.map(|kernel| kernel.descriptor.wave_size()) {
+        Some(64) => WaveSize::Wave64,
+        _ => WaveSize::Wave32,
+    }
 }
 
 /// All functions by address. None reaches into the next one, so that together they are no longer than the file.
@@ -136,8 +137,20 @@ fn label(address: u64, extents: &[Extent]) -> String {
 }
 
 /// Decodes the instruction that starts `bytes`.
-fn decode(_chip: &str, _wave_size: u32, _bytes: &[u8], _address: u64) -> Option<Decoded> {
-    None
+fn decode(chip: Chip, wave: WaveSize, bytes: &[u8], address: u64) -> Option<Decoded> {
+    let instruction = roci_isa::decode(chip, wave, bytes).ok()?;
+    let size = usize::from(instruction.size);
+    Some(Decoded { size, text: instruction.text(chip, wave), target: target(&instruction, address) })
+}
+
+/// Where a branch at `address` goes.
+fn target(instruction: &Instruction, address: u64) -> Option<u64> {
+    let Fields::Scalar { simm, .. } = instruction.fields else { return None };
+    let name = instruction.op.name();
+    let branches = ["s_branch", "s_cbranch_", "s_call_"].iter().any(|start| name.starts_with(start));
+    let relative = branches && !["s_cbranch_g_fork", "s_cbranch_join"].contains(&name);
+    let words = i64::from(simm.cast_signed());
+    relative.then(|| address.wrapping_add(u64::from(instruction.size)).wrapping_add_signed(4 * words))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Hint for ObjectsError {
             }
             Self::Write { .. } => Some("name a folder that you may write to".into()),
             Self::Disassemble { .. } => {
-                let chips: Vec<_> = super::disassemble::CHIPS.iter().map(ToString::to_string).collect();
+                let chips: Vec<_> = roci_isa::Chip::ALL.iter().map(ToString::to_string).collect();
                 Some(format!("the disassembler knows {}", chips.join(", ")))
             }
             Self::NoKernel { known, .. } if known.is_empty() => Some("these files have no kernels".into()),
