@@ -178,6 +178,25 @@ fn the_environment_is_a_table_of_what_counts() {
 }
 
 #[test]
+fn a_timeout_that_is_no_time_is_refused_with_cause_and_remedy() {
+    for wrong in ["soon", "0", "-5", "inf", "NaN", "30s"] {
+        for verb in [&["devices"][..], &["demo", "fill", "--quick", "--timeout", "5"]] {
+            let output = command(verb).env("ROCI_TIMEOUT", wrong).output().expect("it runs");
+            let cause = format!("ROCI_TIMEOUT is `{wrong}`, which is not a positive number of seconds");
+            assert_error(&output, 2, &cause, "set ROCI_TIMEOUT to a positive number of seconds, or unset it");
+        }
+        assert_code(&command(&["env"]).env("ROCI_TIMEOUT", wrong).output().expect("it runs"), 0);
+    }
+    for fine in ["", "0.5", "1e9"] {
+        assert_code(&command(&["devices"]).env("ROCI_TIMEOUT", fine).output().expect("it runs"), 0);
+    }
+    use std::os::unix::ffi::OsStrExt;
+    let broken = std::ffi::OsStr::from_bytes(b"3\xff0");
+    let output = command(&["devices"]).env("ROCI_TIMEOUT", broken).output().expect("it runs");
+    assert_error(&output, 2, "ROCI_TIMEOUT is `3\u{fffd}0`", "unset it");
+}
+
+#[test]
 fn colour_is_off_in_pipes_and_on_by_request() {
     let escapes = |arguments: &[&str], variable: Option<&str>| {
         let mut command = command(arguments);
