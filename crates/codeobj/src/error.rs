@@ -1,4 +1,4 @@
-//! What can be wrong with a code object.
+//! What can be wrong with a code object. Names that come from a file are shown escaped: they may hold anything.
 
 /// Why bytes are no code object that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum Error {
     #[error("the metadata is damaged: {0}")]
     Metadata(String),
     /// A kernel has no usable descriptor.
-    #[error("kernel `{kernel}` {reason}")]
+    #[error("kernel `{}` {reason}", kernel.escape_debug())]
     Kernel {
         /// The kernel.
         kernel: String,
@@ -57,6 +57,6 @@ pub enum LoadError {
     #[error("the relocation at 0x{0:x} lies outside the segments")]
     Outside(u64),
     /// A symbol that nobody defines.
-    #[error("the code needs the symbol `{0}`, which nothing defines")]
+    #[error("the code needs the symbol `{}`, which nothing defines", .0.escape_debug())]
     Undefined(String),
 }

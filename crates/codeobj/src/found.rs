@@ -26,11 +26,10 @@ pub struct Place {
 }
 
 impl fmt::Display for Place {
-    /// Without spaces: `.hip_fatbin:bundle1.2:zlib:0x1000`.
+    /// Without spaces: `.hip_fatbin:bundle1.2:zlib:0x1000`. Names are escaped: they may hold anything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        parts.extend(self.member.clone());
-        parts.extend(self.section.clone());
+        parts.extend(self.member.iter().chain(&self.section).map(|name| name.escape_debug().to_string()));
         match (self.bundle, self.entry) {
             (Some(bundle), Some(entry)) => parts.push(format!("bundle{bundle}.{entry}")),
             (Some(bundle), None) => parts.push(format!("bundle{bundle}")),

@@ -62,6 +62,11 @@ fn other_files_are_refused_by_name() {
     assert!(changed(8, 5).contains("version 7 is not supported"));
     assert!(changed(16, 1).contains("relocatable"));
     assert!(changed(48, 0xfe).contains("EF_AMDGPU_MACH 0xfe"));
+    let mut bytes = fixture!("gfx1010-v6.co").to_vec();
+    let place = bytes.windows(9).position(|part| part == b"scale.kd\0").expect("the symbol's name in the string table");
+    bytes[place..place + 2].copy_from_slice(b"\x1b[");
+    let error = CodeObject::parse(&bytes).expect_err("the descriptor's symbol is gone");
+    assert_eq!(error.to_string(), "kernel `scale` has no descriptor");
     assert!(CodeObject::parse(fixture!("host.so")).expect_err("not for a GPU").to_string().contains("machine 62"));
 }
 

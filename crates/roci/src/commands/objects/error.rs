@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use roci_codeobj::{FileError, Place};
+use roci_codeobj::FileError;
 use roci_hal::Hint;
 
 /// Something to report and to go on from.
@@ -16,16 +16,16 @@ pub(super) enum ObjectsError {
     File { path: PathBuf, source: FileError },
     /// A part of the file is damaged.
     #[error("`{}` at {place}: {source}", path.display())]
-    Part { path: PathBuf, place: Place, source: FileError },
+    Part { path: PathBuf, place: String, source: FileError },
     /// A code object is damaged, or of a kind that is not supported.
     #[error("`{}` at {place}: {source}", path.display())]
-    Object { path: PathBuf, place: Place, source: roci_codeobj::Error },
+    Object { path: PathBuf, place: String, source: roci_codeobj::Error },
     /// Extracted code cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     /// There is no disassembler for the code.
     #[error("`{}` at {place}: code for {target} cannot be disassembled", path.display())]
-    Disassemble { path: PathBuf, place: Place, target: String },
+    Disassemble { path: PathBuf, place: String, target: String },
     /// No file has the kernel that was asked for.
     #[error("no kernel is called `{name}`")]
     NoKernel { name: String, known: Vec<String> },

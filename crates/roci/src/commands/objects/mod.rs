@@ -76,7 +76,7 @@ impl Session<'_> {
             report.objects.push(object);
         }
         for problem in &file.problems {
-            let (place, source) = (problem.place.clone(), problem.error.clone());
+            let (place, source) = (problem.place.to_string(), problem.error.clone());
             self.problem(&mut report, &ObjectsError::Part { path: path.into(), place, source });
         }
         if !self.arguments.format.json {
@@ -91,7 +91,7 @@ impl Session<'_> {
         let object = match parsed {
             Some(Ok(object)) => Some(object),
             Some(Err(source)) => {
-                let place = found.place.clone();
+                let place = found.place.to_string();
                 self.problem(report, &ObjectsError::Object { path: path.into(), place, source });
                 None
             }
@@ -108,7 +108,7 @@ impl Session<'_> {
             match self.disassemble(object, kernel) {
                 Ok(functions) => described.disassembly = Some(functions),
                 Err(target) => {
-                    let place = found.place.clone();
+                    let place = found.place.to_string();
                     self.problem(report, &ObjectsError::Disassemble { path: path.into(), place, target });
                 }
             }

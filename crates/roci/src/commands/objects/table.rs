@@ -22,7 +22,7 @@ pub(super) fn print_objects(objects: &[ObjectReport], printer: &Printer) -> Resu
     let mut rows = Vec::new();
     for object in objects {
         let version = object.code_object_version.map_or_else(|| "-".into(), |version| format!("v{version}"));
-        let place = [object.place.clone(), object.target.clone(), version];
+        let place = [object.place.clone(), shown(&object.target), version];
         let cells = |rest: [String; 8]| place.iter().cloned().chain(rest).collect();
         let mut lone = |what: &str| {
             let mut rest = ["-"; 8].map(str::to_owned);
@@ -41,6 +41,11 @@ pub(super) fn print_objects(objects: &[ObjectReport], printer: &Printer) -> Resu
     Ok(())
 }
 
+/// A name from a file, fit for a terminal: one that could move the cursor or change colours is escaped.
+fn shown(name: &str) -> String {
+    if name.chars().any(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
+}
+
 fn describe(kernel: &KernelReport) -> [String; 8] {
     let workgroup = match (kernel.required_workgroup_size, kernel.max_workgroup_size) {
         (Some([x, y, z]), _) => format!("{x}x{y}x{z}"),
@@ -50,7 +55,7 @@ fn describe(kernel: &KernelReport) -> [String; 8] {
     // What the stack takes at run time is not known before.
     let open = if kernel.dynamic_stack { "+" } else { "" };
     [
-        kernel.name.clone(),
+        shown(&kernel.name),
         kernel.vgprs.to_string(),
         kernel.sgprs.to_string(),
         kernel.lds_bytes.to_string(),
@@ -67,15 +72,26 @@ pub(super) fn print_code(
     functions: &[FunctionReport],
     printer: &Printer,
 ) -> Result<(), CliError> {
-    let mut text = format!("\n{FAINT}{} {}{FAINT:#}\n", object.place, object.target);
+    let mut text = format!("\n{FAINT}{} {}{FAINT:#}\n", object.place, shown(&object.target));
     for function in functions {
-        text.push_str(&format!("\n{:016x} <{}>:\n", function.address, function.name));
+        text.push_str(&format!("\n{:016x} <{}>:\n", function.address, shown(&function.name)));
         for line in &function.lines {
             let words: Vec<_> = line.words.iter().map(|word| format!("{word:08X}")).collect();
             let words = words.join(" ");
-            let target = line.target.as_ref().map(|target| format!(" <{target}>")).unwrap_or_default();
+            let target = line.target.as_ref().map(|target| format!(" <{}>", shown(target))).unwrap_or_default();
             text.push_str(&format!("    {:<60} // {:012X}: {words}{target}\n", line.text, line.address));
         }
     }
     Ok(printer.data(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_command_the_terminal() {
+        assert_eq!(shown("_Z5scalePf"), "_Z5scalePf");
+        assert_eq!(shown("red\u{1b}[31m\nnext"), "red\\u{1b}[31m\\nnext");
+    }
 }
