@@ -1,0 +1,319 @@
+//! Memory that a workgroup shares. What lies beyond it reads zero and forgets what is written.
+
+use crate::engine::gather::gather;
+use crate::engine::global::{extend, place};
+use crate::engine::{Machine, lanes_of};
+use crate::program::step::{Access, Lds, LdsStep};
+use crate::row::{LANES, Row};
+use crate::wave::scalar::M0;
+
+impl Machine<'_> {
+    #[inline(always)]
+    pub(super) fn lds_access(&mut self, step: &LdsStep) {
+        for half in 0..self.wave.halves {
+            let exec = self.wave.exec(half);
+            if exec == 0 {
+                continue;
+            }
+            match step.kind {
+                Lds::One(Access::Load(dwords)) => {
+                    self.lds_load(half, exec, step.addr, step.offsets[0], usize::from(dwords), step.dst);
+                }
+                Lds::Load2 { wide } => {
+                    let dwords = 1 + usize::from(wide);
+                    // Both read the address before either is written: the address may be among the results.
+                    let addresses = self.wave.row(half, usize::from(step.addr)).array();
+                    let end = highest(&addresses) + u64::from(step.offsets[0].max(step.offsets[1])) + 4 * dwords as u64;
+                    let inside = end <= self.lds.len() as u64;
+                    self.lds_load_at(half, exec, &addresses, inside, step.offsets[0], dwords, step.dst);
+                    let second = step.dst + dwords as u16;
+                    self.lds_load_at(half, exec, &addresses, inside, step.offsets[1], dwords, second);
+                }
+                Lds::One(Access::Store(dwords)) => {
+                    self.lds_store(half, exec, step.addr, step.offsets[0], usize::from(dwords), step.data[0]);
+                }
+                Lds::Store2 { wide } => {
+                    let dwords = 1 + usize::from(wide);
+                    self.lds_store(half, exec, step.addr, step.offsets[0], dwords, step.data[0]);
+                    self.lds_store(half, exec, step.addr, step.offsets[1], dwords, step.data[1]);
+                }
+                _ => self.lds_rare(step, half, exec),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lds_load(&mut self, half: usize, exec: u32, addr: u16, offset: u32, dwords: usize, dst: u16) {
+        let addresses = self.wave.row(half, usize::from(addr)).array();
+        let inside = highest(&addresses) + u64::from(offset) + 4 * dwords as u64 <= self.lds.len() as u64;
+        self.lds_load_at(half, exec, &addresses, inside, offset, dwords, dst);
+    }
+
+    /// Loads, where it is known whether all lanes' addresses lie inside.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one access, which the caller has at hand")]
+    fn lds_load_at(
+        &mut self,
+        half: usize,
+        exec: u32,
+        addresses: &[u32; LANES],
+        inside: bool,
+        offset: u32,
+        dwords: usize,
+        dst: u16,
+    ) {
+        self.worker.lds_bytes[0] += 4 * dwords as u64 * u64::from(exec.count_ones());
+        if exec == !0 && inside {
+            let base = self.lds.as_ptr().wrapping_add(offset as usize);
+            let mut offsets = [0; LANES];
+            for (offset, &address) in offsets.iter_mut().zip(addresses) {
+                *offset = u64::from(address);
+            }
+            // SAFETY: the highest address lies inside the shared memory with all of its bytes.
+            unsafe { gather(base, &offsets, dwords, self.wave.rows_from(half, usize::from(dst), dwords)) };
+            return;
+        }
+        for lane in lanes_of(exec) {
+            for dword in 0..dwords {
+                let value = self.lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64);
+                self.wave.row(half, usize::from(dst) + dword).set(lane, value);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lds_store(&mut self, half: usize, exec: u32, addr: u16, offset: u32, dwords: usize, data: u16) {
+        self.worker.lds_bytes[1] += 4 * dwords as u64 * u64::from(exec.count_ones());
+        let addresses = self.wave.row(half, usize::from(addr)).array();
+        let inside = highest(&addresses) + u64::from(offset) + 4 * dwords as u64 <= self.lds.len() as u64;
+        if exec == !0 && inside {
+            for dword in 0..dwords {
+                let base = self.lds.as_mut_ptr().wrapping_add(offset as usize + 4 * dword);
+                let row = self.wave.row(half, usize::from(data) + dword);
+                for (lane, &address) in addresses.iter().enumerate() {
+                    // SAFETY: the highest address lies inside the shared memory with all of its bytes.
+                    unsafe { base.wrapping_add(address as usize).cast::<u32>().write_unaligned(row.get(lane)) };
+                }
+            }
+            return;
+        }
+        for lane in lanes_of(exec) {
+            for dword in 0..dwords {
+                let value = self.wave.row(half, usize::from(data) + dword).get(lane);
+                self.set_lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64, value);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lds_word(&self, address: u64) -> u32 {
+        let at = address as usize;
+        self.lds.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    #[inline(always)]
+    fn set_lds_word(&mut self, address: u64, value: u32) {
+        if let Some(bytes) = self.lds.get_mut(address as usize..).and_then(<[u8]>::first_chunk_mut) {
+            *bytes = value.to_le_bytes();
+        }
+    }
+
+    #[inline(never)]
+    fn lds_rare(&mut self, step: &LdsStep, half: usize, exec: u32) {
+        match step.kind {
+            Lds::One(access) => {
+                let mut addresses = self.wave.row(half, usize::from(step.addr)).array();
+                for address in &mut addresses {
+                    *address = address.wrapping_add(step.offsets[0]);
+                }
+                self.lds_small(access, half, exec, &addresses, step);
+            }
+            Lds::Exchange2 { wide } => self.lds_exchange(step, half, exec, wide),
+            Lds::LoadThread => {
+                for lane in lanes_of(exec) {
+                    let value = self.lds_word(self.thread_address(step, half, lane));
+                    self.wave.row(half, usize::from(step.dst)).set(lane, value);
+                }
+            }
+            Lds::StoreThread => {
+                for lane in lanes_of(exec) {
+                    let value = self.wave.row(half, usize::from(step.data[0])).get(lane);
+                    self.set_lds_word(self.thread_address(step, half, lane), value);
+                }
+            }
+            Lds::Swizzle(pattern) => self.swizzle(step, half, exec, pattern),
+            Lds::Permute => self.permute(step, half, exec),
+            Lds::BackPermute => self.back_permute(step, half, exec),
+            Lds::Count { add } => {
+                let base = self.wave.scalars[usize::from(M0)] >> 16;
+                let address = u64::from(base) + u64::from(step.offsets[0]);
+                let old = self.lds_word(address);
+                let count = exec.count_ones();
+                self.set_lds_word(address, if add { old.wrapping_add(count) } else { old.wrapping_sub(count) });
+                self.wave.row(half, usize::from(step.dst)).assign_masked(exec, &[old; LANES]);
+            }
+            Lds::Load2 { .. } | Lds::Store2 { .. } => {}
+        }
+    }
+
+    fn thread_address(&self, step: &LdsStep, half: usize, lane: usize) -> u64 {
+        let base = self.wave.scalars[usize::from(M0)] & 0xffff;
+        u64::from(base) + u64::from(step.offsets[0]) + 4 * (half * LANES + lane) as u64
+    }
+
+    /// A flat access that turned out to be one of shared memory.
+    pub(super) fn lds_flat(
+        &mut self,
+        access: Access,
+        half: usize,
+        exec: u32,
+        offsets: &[u32; LANES],
+        data: u16,
+        dst: u16,
+    ) {
+        let step = LdsStep { kind: Lds::One(access), addr: 0, data: [data, data + 1], dst, offsets: [0; 2] };
+        self.lds_small(access, half, exec, offsets, &step);
+    }
+
+    fn lds_small(&mut self, access: Access, half: usize, exec: u32, addresses: &[u32; LANES], step: &LdsStep) {
+        let (data, dst) = (usize::from(step.data[0]), usize::from(step.dst));
+        for lane in lanes_of(exec) {
+            let address = u64::from(addresses[lane]);
+            match access {
+                Access::Load(dwords) => {
+                    for dword in 0..usize::from(dwords) {
+                        let value = self.lds_word(address + 4 * dword as u64);
+                        self.wave.row(half, dst + dword).set(lane, value);
+                    }
+                }
+                Access::Store(dwords) => {
+                    for dword in 0..usize::from(dwords) {
+                        let value = self.wave.row(half, data + dword).get(lane);
+                        self.set_lds_word(address + 4 * dword as u64, value);
+                    }
+                }
+                Access::LoadSmall { bytes, signed, half: part } => {
+                    let from = address as usize;
+                    let mut value = 0;
+                    if let Some(source) = self.lds.get(from..from + usize::from(bytes)) {
+                        value = source.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
+                    }
+                    let row = self.wave.row(half, dst);
+                    row.set(lane, place(row.get(lane), extend(value, bytes, signed), part));
+                }
+                Access::StoreSmall { bytes, high } => {
+                    let value = self.wave.row(half, data).get(lane) >> if high { 16 } else { 0 };
+                    let to = address as usize;
+                    if let Some(target) = self.lds.get_mut(to..to + usize::from(bytes)) {
+                        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+                    }
+                }
+                Access::Atomic { op, wide, returns } => {
+                    let (first, second) = self.lds_data(step, half, lane, wide);
+                    let old = self.lds_value(address, wide);
+                    self.set_lds_value(address, wide, op.apply(wide, old, first, second));
+                    if returns {
+                        self.wave.row(half, dst).set(lane, old as u32);
+                        if wide {
+                            self.wave.row(half, dst + 1).set(lane, (old >> 32) as u32);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn lds_data(&self, step: &LdsStep, half: usize, lane: usize, wide: bool) -> (u64, u64) {
+        let datum = |first: u16| {
+            let word = |row: usize| {
+                let index = usize::from(first) + row;
+                if index < self.wave.registers { u64::from(self.wave.row(half, index).get(lane)) } else { 0 }
+            };
+            if wide { word(0) | word(1) << 32 } else { word(0) }
+        };
+        (datum(step.data[0]), datum(step.data[1]))
+    }
+
+    fn lds_value(&self, address: u64, wide: bool) -> u64 {
+        let high = if wide { self.lds_word(address + 4) } else { 0 };
+        u64::from(self.lds_word(address)) | u64::from(high) << 32
+    }
+
+    fn set_lds_value(&mut self, address: u64, wide: bool, value: u64) {
+        self.set_lds_word(address, value as u32);
+        if wide {
+            self.set_lds_word(address + 4, (value >> 32) as u32);
+        }
+    }
+
+    fn lds_exchange(&mut self, step: &LdsStep, half: usize, exec: u32, wide: bool) {
+        let addresses = self.wave.row(half, usize::from(step.addr)).array();
+        for lane in lanes_of(exec) {
+            let data = [0, 1].map(|which| {
+                let step = LdsStep { data: [step.data[which]; 2], ..*step };
+                self.lds_data(&step, half, lane, wide).0
+            });
+            for which in 0..2 {
+                let address = u64::from(addresses[lane]) + u64::from(step.offsets[which]);
+                let old = self.lds_value(address, wide);
+                self.set_lds_value(address, wide, data[which]);
+                let dst = usize::from(step.dst) + which * (1 + usize::from(wide));
+                self.wave.row(half, dst).set(lane, old as u32);
+                if wide {
+                    self.wave.row(half, dst + 1).set(lane, (old >> 32) as u32);
+                }
+            }
+        }
+    }
+
+    /// `ds_swizzle_b32`: lanes read others of their group; lanes that are off give zero.
+    fn swizzle(&self, step: &LdsStep, half: usize, exec: u32, pattern: u16) {
+        let from = self.wave.row(half, usize::from(step.addr)).array();
+        let source = |lane: usize| -> usize {
+            if pattern & 0x8000 != 0 {
+                return lane & !3 | usize::from(pattern >> (2 * (lane & 3)) & 3);
+            }
+            let [and, or, xor] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
+            (lane & and | or) ^ xor
+        };
+        self.write_lanes(half, usize::from(step.dst), exec, |row: &Row| {
+            for lane in 0..LANES {
+                let other = source(lane);
+                row.set(lane, if exec >> other & 1 == 1 { from[other] } else { 0 });
+            }
+        });
+    }
+
+    /// `ds_permute_b32`: lanes send to others; among several senders the highest lane wins.
+    fn permute(&self, step: &LdsStep, half: usize, exec: u32) {
+        let addresses = self.wave.row(half, usize::from(step.addr)).array();
+        let data = self.wave.row(half, usize::from(step.data[0])).array();
+        let mut values = [0; LANES];
+        for lane in lanes_of(exec) {
+            values[addresses[lane].wrapping_add(step.offsets[0]) as usize / 4 % LANES] = data[lane];
+        }
+        self.write_lanes(half, usize::from(step.dst), exec, |row: &Row| row.assign(&values));
+    }
+
+    /// `ds_bpermute_b32`: lanes read others; lanes that are off give zero.
+    fn back_permute(&self, step: &LdsStep, half: usize, exec: u32) {
+        let addresses = self.wave.row(half, usize::from(step.addr)).array();
+        let data = self.wave.row(half, usize::from(step.data[0])).array();
+        self.write_lanes(half, usize::from(step.dst), exec, |row: &Row| {
+            for (lane, address) in addresses.iter().enumerate() {
+                let other = address.wrapping_add(step.offsets[0]) as usize / 4 % LANES;
+                row.set(lane, if exec >> other & 1 == 1 { data[other] } else { 0 });
+            }
+        });
+    }
+}
+
+/// The highest address of all lanes, also of those that are off.
+#[inline(always)]
+fn highest(addresses: &[u32; LANES]) -> u64 {
+    let mut highest = 0;
+    for &address in addresses {
+        highest = highest.max(address);
+    }
+    u64::from(highest)
+}

@@ -1,0 +1,310 @@
+//! Vector computations with modifiers, DPP or SDWA.
+
+use roci_isa::{Dpp16, LaneControl, SdwaPart};
+
+use crate::engine::vector::blend;
+use crate::engine::{Machine, rows};
+use crate::mode::Mode;
+use crate::program::slow::{Part, Placement, Preparation, SlowFunction, SlowStep};
+use crate::program::step::NO_MASK;
+use crate::row::{Kind, LANES, Row, Rows};
+
+impl Machine<'_> {
+    #[inline(never)]
+    pub(super) fn slow(&mut self, step: &SlowStep) {
+        self.splat(&step.sources);
+        let function = if step.modes & self.wave.special_modes == 0 { step.function } else { step.moded };
+        let mut masks = [0; 2];
+        for half in 0..self.wave.halves {
+            let exec = self.wave.exec(half);
+            let mut sources = self.rows(&step.sources, half);
+            let mut write = exec;
+            for (index, preparation) in step.preparations.iter().enumerate() {
+                if let Some(prepared) = self.prepare(index, sources[index], preparation) {
+                    sources[index] = prepared;
+                }
+            }
+            if step.lanes_move() {
+                write &= self.move_lanes(step, half, exec, &mut sources[0]);
+            }
+            let [a, b, c] = sources;
+            let mode = self.wave.mode;
+            let mask = if step.mask == NO_MASK { 0 } else { self.wave.scalars[usize::from(step.mask) + half] };
+            // SAFETY: the operands have the rows of their kinds, prepared or not; the function is of this machine's level.
+            masks[half] = unsafe {
+                match function {
+                    SlowFunction::Map(function) => {
+                        function(mode, self.results(), a, b, c);
+                        0
+                    }
+                    SlowFunction::Compare(function) => function(mode, a, b),
+                    SlowFunction::Mask(function) => function(mode, self.results(), a, b, c, mask),
+                }
+            } & write;
+            if !matches!(function, SlowFunction::Compare(_)) && write != 0 {
+                self.finish(step, half, write);
+            }
+        }
+        match function {
+            SlowFunction::Compare(_) => self.set_masks(step.dst as u8, masks),
+            SlowFunction::Mask(_) => self.set_masks(step.dst_mask, masks),
+            SlowFunction::Map(_) => {}
+        }
+    }
+
+    /// The rows of a prepared source.
+    fn prepared(&self, source: usize) -> &[Row] {
+        &self.worker.rows[rows::PREPARED + source * rows::PREPARED_EACH..][..rows::PREPARED_EACH]
+    }
+
+    /// Applies what is done to a source; `None` if nothing is.
+    fn prepare(&self, index: usize, source: Rows<'_>, preparation: &Preparation) -> Option<Rows<'_>> {
+        if preparation.is_nothing() || preparation.kind == Kind::None {
+            return None;
+        }
+        let target = self.prepared(index);
+        for row in 0..preparation.kind.rows().max(1) {
+            // SAFETY: the source has the rows of its kind.
+            let from = unsafe { source.row(row) }.array();
+            target[row].assign(&from);
+        }
+        select(&target[0], preparation.part);
+        let top = &target[preparation.kind.rows().max(1) - 1];
+        let sign = if preparation.part.is_half(preparation.kind) { 0x8000 } else { 0x8000_0000u32 };
+        let packed = matches!(preparation.kind, Kind::PackedB16 | Kind::PackedF16 | Kind::PackedBf16);
+        let flip = match (packed, preparation.negate) {
+            (true, bits) => u32::from(bits & 1) << 15 | u32::from(bits >> 1 & 1) << 31,
+            (false, 0) => 0,
+            (false, _) => sign,
+        };
+        let keep = if preparation.absolute { !sign } else { !0 };
+        for lane in 0..LANES {
+            top.set(lane, top.get(lane) & keep ^ flip);
+        }
+        // SAFETY: as many rows as the kind has were prepared.
+        Some(unsafe { Rows::new(target.as_ptr()) })
+    }
+
+    /// Moves the lanes of source 0; the lanes that may be written.
+    fn move_lanes<'a>(&'a self, step: &SlowStep, half: usize, exec: u32, source: &mut Rows<'a>) -> u32 {
+        let target = self.prepared(0);
+        let mut write = 0;
+        for row in 0..step.preparations[0].kind.rows().max(1) {
+            // SAFETY: the source has the rows of its kind.
+            let from = unsafe { source.row(row) }.array();
+            let mut values = [0; LANES];
+            write = 0;
+            for lane in 0..LANES {
+                let (other, zero, fetch_inactive, enabled) = match step.lanes {
+                    LaneControl::Dpp16(dpp) => dpp_source(&dpp, half, lane),
+                    LaneControl::Dpp8 { lanes, fetch_inactive } => {
+                        (Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize), true, fetch_inactive, true)
+                    }
+                    _ => (Some(lane), false, true, true),
+                };
+                let valid = other.filter(|&other| fetch_inactive || exec >> other & 1 == 1);
+                values[lane] = valid.map_or(0, |other| from[other]);
+                if enabled && (valid.is_some() || zero) {
+                    write |= 1 << lane;
+                }
+            }
+            target[row].assign(&values);
+        }
+        // SAFETY: as many rows as the kind has were prepared.
+        *source = unsafe { Rows::new(target.as_ptr()) };
+        write
+    }
+
+    /// Applies what is done to results, and takes them over.
+    fn finish(&self, step: &SlowStep, half: usize, write: u32) {
+        let results = &self.worker.rows[rows::RESULTS..];
+        if step.omod != 0 || step.clamp {
+            modify(results, step, self.wave.mode);
+        }
+        let dst = usize::from(step.dst);
+        match step.placement {
+            Placement::Whole => {
+                for row in 0..step.result.rows() {
+                    blend(self.wave.row(half, dst + row), &results[row], write);
+                }
+            }
+            placement => {
+                let target = self.wave.row(half, dst);
+                for lane in 0..LANES {
+                    let (old, new) = (target.get(lane), results[0].get(lane));
+                    results[0].set(lane, put(placement, old, new));
+                }
+                blend(target, &results[0], write);
+            }
+        }
+    }
+}
+
+impl SlowStep {
+    fn lanes_move(&self) -> bool {
+        matches!(self.lanes, LaneControl::Dpp16(_) | LaneControl::Dpp8 { .. })
+    }
+}
+
+impl Part {
+    /// Whether what is left is 16 bits wide.
+    fn is_half(self, kind: Kind) -> bool {
+        matches!(kind, Kind::F16 | Kind::B16 | Kind::Bf16) && !matches!(self, Self::MixedHalf { .. })
+    }
+}
+
+/// Selects a part of each lane.
+fn select(row: &Row, part: Part) {
+    for lane in 0..LANES {
+        let bits = row.get(lane);
+        row.set(
+            lane,
+            match part {
+                Part::Whole => bits,
+                Part::High => bits >> 16,
+                Part::Sdwa(part, signed) => sdwa_part(bits, part, signed),
+                Part::Packed { low, high } => {
+                    let half = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
+                    half(low) | half(high) << 16
+                }
+                Part::MixedHalf { high } => {
+                    half::f16::from_bits(if high { (bits >> 16) as u16 } else { bits as u16 }).to_f32().to_bits()
+                }
+            },
+        );
+    }
+}
+
+fn sdwa_part(bits: u32, part: SdwaPart, signed: bool) -> u32 {
+    match (part, signed) {
+        (SdwaPart::Byte(index), false) => bits >> (8 * index) & 0xff,
+        (SdwaPart::Byte(index), true) => i32::from((bits >> (8 * index)) as i8).cast_unsigned(),
+        (SdwaPart::Word(index), false) => bits >> (16 * index) & 0xffff,
+        (SdwaPart::Word(index), true) => i32::from((bits >> (16 * index)) as i16).cast_unsigned(),
+        (SdwaPart::Dword, _) => bits,
+    }
+}
+
+/// A result in its place.
+fn put(placement: Placement, old: u32, new: u32) -> u32 {
+    match placement {
+        Placement::Whole => new,
+        Placement::Low => old & 0xffff_0000 | new & 0xffff,
+        Placement::High => old & 0xffff | new << 16,
+        Placement::Sdwa(part, unused) => {
+            let (shift, bits) = match part {
+                SdwaPart::Byte(index) => (8 * u32::from(index), 8),
+                SdwaPart::Word(index) => (16 * u32::from(index), 16),
+                SdwaPart::Dword => return new,
+            };
+            let field = ((1u32 << bits) - 1) << shift;
+            let placed = new << shift & field;
+            match unused {
+                0 => placed,
+                1 => {
+                    let top = new >> (bits - 1) & 1 == 1;
+                    let above = if top { !((field >> shift) << shift | ((1u32 << shift) - 1)) } else { 0 };
+                    placed | above
+                }
+                _ => old & !field | placed,
+            }
+        }
+    }
+}
+
+/// The lane that a lane reads (`None`: beyond the row), whether it reads zero then, whether it reads lanes that are off, and
+/// whether it is written at all.
+fn dpp_source(dpp: &Dpp16, half: usize, lane: usize) -> (Option<usize>, bool, bool, bool) {
+    let (row, at) = (lane & !15, lane & 15);
+    let amount = usize::from(dpp.control & 15);
+    let source = match dpp.control {
+        0..=0xff => Some(at & !3 | usize::from(dpp.control >> (2 * (at & 3)) & 3)),
+        0x101..=0x10f => Some(at + amount).filter(|&source| source < 16),
+        0x111..=0x11f => at.checked_sub(amount),
+        0x121..=0x12f => Some((at + 16 - amount) & 15),
+        0x140 => Some(15 - at),
+        0x141 => Some(at & 8 | 7 - (at & 7)),
+        0x150..=0x15f => Some(amount),
+        0x160..=0x16f => Some(at ^ amount),
+        _ => Some(at),
+    };
+    let rows_on = dpp.row_mask >> (2 * half + lane / 16) & 1 == 1;
+    let banks_on = dpp.bank_mask >> (at / 4) & 1 == 1;
+    (source.map(|source| row | source), dpp.bound_control, dpp.fetch_inactive, rows_on && banks_on)
+}
+
+/// Output modifier and clamp.
+fn modify(results: &[Row], step: &SlowStep, mode: Mode) {
+    for lane in 0..LANES {
+        match step.result {
+            Kind::F32 => {
+                let mut value = f32::from_bits(results[0].get(lane));
+                if mode.flush_out32() && !mode.ieee() {
+                    value *= scale(step.omod) as f32;
+                }
+                if step.clamp {
+                    value = f32::from_bits(
+                        clamp(f64::from(value), mode).map_or(value.to_bits(), |value| (value as f32).to_bits()),
+                    );
+                }
+                results[0].set(lane, value.to_bits());
+            }
+            Kind::F64 => {
+                let bits = u64::from(results[0].get(lane)) | u64::from(results[1].get(lane)) << 32;
+                let mut value = f64::from_bits(bits);
+                if mode.flush_out16_64() && !mode.ieee() {
+                    value *= scale(step.omod);
+                }
+                if step.clamp {
+                    value = clamp(value, mode).unwrap_or(value);
+                }
+                results[0].set(lane, value.to_bits() as u32);
+                results[1].set(lane, (value.to_bits() >> 32) as u32);
+            }
+            Kind::F16 => results[0].set(lane, u32::from(modify16(results[0].get(lane) as u16, step, mode))),
+            Kind::PackedF16 => {
+                let bits = results[0].get(lane);
+                let (low, high) = (modify16(bits as u16, step, mode), modify16((bits >> 16) as u16, step, mode));
+                results[0].set(lane, u32::from(low) | u32::from(high) << 16);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn modify16(bits: u16, step: &SlowStep, mode: Mode) -> u16 {
+    let mut value = half::f16::from_bits(bits);
+    if step.omod != 0 && mode.flush_out16_64() && !mode.ieee() {
+        value = half::f16::from_f64(value.to_f64() * scale(step.omod));
+    }
+    if step.clamp
+        && let Some(clamped) = clamp(value.to_f64(), mode)
+    {
+        value = half::f16::from_f64(clamped);
+    }
+    value.to_bits()
+}
+
+fn scale(omod: u8) -> f64 {
+    match omod {
+        1 => 2.0,
+        2 => 4.0,
+        3 => 0.5,
+        _ => 1.0,
+    }
+}
+
+/// The value between 0 and 1; `None` if it stays as it is.
+fn clamp(value: f64, mode: Mode) -> Option<f64> {
+    if value.is_nan() {
+        return mode.dx10_clamp().then_some(0.0);
+    }
+    // Not `f64::clamp`: -0 becomes +0.
+    if value <= 0.0 {
+        Some(0.0)
+    } else if value > 1.0 {
+        Some(1.0)
+    } else {
+        None
+    }
+}

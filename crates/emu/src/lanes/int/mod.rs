@@ -1,0 +1,32 @@
+//! Integers and bits.
+//!
+//! `clamp` saturates what is added, subtracted or multiplied; everything else ignores it and has no saturating
+//! function.
+
+mod bits;
+mod bytes;
+mod carries;
+mod compares;
+mod dots;
+mod int16;
+mod int32;
+mod pairs;
+mod permute;
+mod wmma;
+
+use super::LaneOp;
+
+/// The tables of integer instructions.
+pub(super) fn tables() -> Vec<Vec<(&'static str, LaneOp)>> {
+    vec![
+        bits::table(),
+        bytes::table(),
+        carries::table(),
+        compares::table(),
+        dots::table(),
+        int16::table(),
+        int32::table(),
+        permute::table(),
+        wmma::table(),
+    ]
+}

@@ -1,0 +1,234 @@
+//! What tests of lane functions share: calls with plain numbers, and both levels compared.
+
+use super::{Function, LaneOp, Level};
+use crate::mode::Mode;
+use crate::row::{Kind, LANES, Row, Rows};
+
+/// The lanes of an operand, row by row.
+pub(super) type Block = Vec<[u32; LANES]>;
+
+/// Numbers that look random and are the same in every run (SplitMix64).
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// A register's bits: often small, extreme, or with one byte or half of its own.
+    pub(super) fn word(&mut self) -> u32 {
+        const CORNERS: [u32; 16] = [
+            0,
+            1,
+            2,
+            31,
+            32,
+            0x7f,
+            0x80,
+            0xff,
+            0x7fff,
+            0x8000,
+            0xffff,
+            0x7fff_ffff,
+            0x8000_0000,
+            0x8000_8000,
+            0xff80_ff80,
+            !0,
+        ];
+        let bits = self.next();
+        let word = (bits >> 32) as u32;
+        match bits & 7 {
+            0 => CORNERS[word as usize % CORNERS.len()],
+            1 => word & 0x3f,
+            2 => CORNERS[word as usize % CORNERS.len()] ^ 1 << (bits >> 8 & 31),
+            3 => word & 0xff00_00ff,
+            _ => word,
+        }
+    }
+
+    /// Rows of such words.
+    pub(super) fn block(&mut self, rows: usize) -> Block {
+        (0..rows).map(|_| std::array::from_fn(|_| self.word())).collect()
+    }
+}
+
+/// The levels that this machine can run.
+fn levels() -> Vec<Level> {
+    if Level::best() == Level::Base { vec![Level::Base] } else { vec![Level::Base, Level::Avx2] }
+}
+
+fn rows_of(block: &Block) -> Vec<Row> {
+    // A row at least: an operand that is not there is passed, too, and never read.
+    let rows: Vec<Row> = (0..block.len().max(1)).map(|_| Row::zero()).collect();
+    for (row, values) in rows.iter().zip(block) {
+        row.assign(values);
+    }
+    rows
+}
+
+/// The same with one NaN for all: which of several comes through an operation is the host's choice.
+fn one_nan((block, mask): &(Block, u32), kind: Kind) -> (Block, u32) {
+    let mut block = block.clone();
+    let half = |bits: u32, infinity: u32| if bits & 0x7fff > infinity { infinity + 0x40 } else { bits };
+    for lane in 0..LANES {
+        match kind {
+            Kind::F32 if f32::from_bits(block[0][lane]).is_nan() => block[0][lane] = 0x7fc0_0000,
+            Kind::F64 if f64::from_bits(u64::from(block[1][lane]) << 32 | u64::from(block[0][lane])).is_nan() => {
+                block[0][lane] = 0;
+                block[1][lane] = 0x7ff8_0000;
+            }
+            Kind::F16 | Kind::PackedF16 | Kind::Bf16 | Kind::PackedBf16 => {
+                let infinity = if matches!(kind, Kind::F16 | Kind::PackedF16) { 0x7c00 } else { 0x7f80 };
+                let bits = block[0][lane];
+                block[0][lane] = half(bits & 0xffff, infinity) | half(bits >> 16, infinity) << 16;
+            }
+            _ => {}
+        }
+    }
+    (block, *mask)
+}
+
+/// Calls a function: the result's rows (`over`: in the place of that source) and the mask it returns.
+fn call(
+    function: Function,
+    level: Level,
+    result: Kind,
+    sources: &[Block; 3],
+    over: Option<usize>,
+    mode: Mode,
+    mask: u32,
+) -> (Block, u32) {
+    let rows = sources.each_ref().map(rows_of);
+    let fresh = rows_of(&vec![[0xdead_beef; LANES]; result.rows()]);
+    let out = over.map_or(&fresh, |source| &rows[source]);
+    // SAFETY: as many rows as the source has lie there while the function runs.
+    let [a, b, c] = rows.each_ref().map(|rows| unsafe { Rows::new(rows.as_ptr()) });
+    // SAFETY: as many rows as the result has lie there while the function runs.
+    let place = unsafe { Rows::new(out.as_ptr()) };
+    let returned = match function {
+        Function::Map(levels) => {
+            // SAFETY: operands have the rows of their kinds, and the machine runs the level.
+            unsafe { levels.at(level)(mode, place, a, b, c) };
+            0
+        }
+        // SAFETY: the same.
+        Function::Compare(levels) => unsafe { levels.at(level)(mode, a, b) },
+        // SAFETY: the same.
+        Function::Mask(levels) => unsafe { levels.at(level)(mode, place, a, b, c, mask) },
+    };
+    (out.iter().take(result.rows()).map(Row::array).collect(), returned)
+}
+
+/// Runs `function` of `op` at every level, also with the result in the place of each source that has as many rows: all
+/// must give the same bits (or some NaN), which come back.
+pub(super) fn run(
+    name: &str,
+    op: &LaneOp,
+    function: Function,
+    sources: &[Block; 3],
+    mode: Mode,
+    mask: u32,
+) -> (Block, u32) {
+    for (source, kind) in sources.iter().zip(op.sources) {
+        assert_eq!(source.len(), kind.rows(), "{name}: rows of a source");
+    }
+    let expected = call(function, Level::Base, op.result, sources, None, mode, mask);
+    for level in levels() {
+        for over in [None, Some(0), Some(1), Some(2)] {
+            if over.is_none_or(|source| op.sources[source].rows() == op.result.rows()) {
+                let found = call(function, level, op.result, sources, over, mode, mask);
+                assert_eq!(
+                    one_nan(&found, op.result),
+                    one_nan(&expected, op.result),
+                    "{name} at {level:?}, result over source {over:?}, of {sources:x?}"
+                );
+            }
+        }
+    }
+    expected
+}
+
+/// What an operation makes of its sources with the result in the place of the third, at every level alike.
+pub(super) fn over_third(op: &LaneOp, sources: &[Block; 3]) -> Block {
+    let mut found =
+        levels().into_iter().map(|level| call(op.function, level, op.result, sources, Some(2), Mode::DEFAULT, 0).0);
+    let first = found.next().expect("there is a level");
+    assert!(found.all(|other| other == first));
+    first
+}
+
+/// Runs all functions of an operation at every level on random operands: all must give the same bits.
+pub(super) fn levels_agree(name: &str, op: &LaneOp, modes: &[Mode]) {
+    let mut random = Random(name.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
+    for function in [Some(op.function), op.moded, op.saturating].into_iter().flatten() {
+        for _ in 0..64 {
+            let sources = op.sources.map(|kind| random.block(kind.rows()));
+            let mask = random.next() as u32;
+            for &mode in modes {
+                run(name, op, function, &sources, mode, mask);
+            }
+        }
+    }
+}
+
+/// A block whose lanes are all one number, low row first.
+fn splat(kind: Kind, value: u128) -> Block {
+    (0..kind.rows()).map(|row| [(value >> (32 * row)) as u32; LANES]).collect()
+}
+
+/// The number in all lanes of a block.
+fn single(name: &str, block: &Block) -> u128 {
+    for row in block {
+        assert!(row.iter().all(|value| *value == row[0]), "{name}: lanes differ: {row:x?}");
+    }
+    block.iter().rev().fold(0, |value, row| value << 32 | u128::from(row[0]))
+}
+
+fn evaluate(name: &str, clamp: bool, operands: &[u128], carry: bool) -> (u128, bool) {
+    let op = super::find(name).unwrap_or_else(|| panic!("{name} should be in a table"));
+    let function = if clamp { op.saturating.unwrap_or_else(|| panic!("{name} should saturate")) } else { op.function };
+    let sources = std::array::from_fn(|index| splat(op.sources[index], operands.get(index).copied().unwrap_or(0)));
+    let (block, mask) = run(name, &op, function, &sources, Mode::DEFAULT, if carry { !0 } else { 0 });
+    assert!(mask == 0 || mask == !0, "{name}: lanes differ: {mask:x}");
+    (single(name, &block), mask != 0)
+}
+
+/// What the instruction of this name gives for one lane's operands.
+pub(super) fn value(name: &str, operands: &[u128]) -> u128 {
+    evaluate(name, false, operands, false).0
+}
+
+/// The same with `clamp`.
+pub(super) fn saturated(name: &str, operands: &[u128]) -> u128 {
+    evaluate(name, true, operands, false).0
+}
+
+/// What the instruction gives for one lane's operands and a bit: a result and a bit. A comparison gives the bit alone.
+pub(super) fn with_carry(name: &str, operands: &[u128], carry: bool) -> (u128, bool) {
+    evaluate(name, false, operands, carry)
+}
+
+/// The same with `clamp`.
+pub(super) fn with_carry_saturated(name: &str, operands: &[u128], carry: bool) -> (u128, bool) {
+    evaluate(name, true, operands, carry)
+}
+
+/// Checks the results of several calls: name, operands, result.
+pub(super) fn check(calls: &[(&str, &[u128], u128)]) {
+    for (name, operands, expected) in calls {
+        let found = value(name, operands);
+        assert_eq!(found, *expected, "{name} of {operands:x?} gives {found:x}, not {expected:x}");
+    }
+}
+
+/// The same with `clamp`.
+pub(super) fn check_saturated(calls: &[(&str, &[u128], u128)]) {
+    for (name, operands, expected) in calls {
+        let found = saturated(name, operands);
+        assert_eq!(found, *expected, "{name} with clamp of {operands:x?} gives {found:x}, not {expected:x}");
+    }
+}

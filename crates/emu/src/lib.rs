@@ -1,0 +1,26 @@
+//! An emulated AMD GPU: runs real amdgcn code objects on the CPU.
+//!
+//! Start reading at `emulator` (what others use), then `dispatch` (groups over threads), `launch` (how waves start),
+//! `program` (machine code made ready), `engine` (runs waves) and `lanes`, `scalar` (what instructions compute).
+
+mod counts;
+mod dispatch;
+mod emulator;
+mod engine;
+mod fault;
+mod lanes;
+mod launch;
+mod memory;
+mod mode;
+mod program;
+mod row;
+mod scalar;
+mod wave;
+
+pub use counts::Counts;
+pub use dispatch::DispatchError;
+pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Module};
+pub use fault::{Fault, FaultReport};
+pub use memory::{Access, Allocation, Memory};
+pub use program::Code;
+pub use roci_isa::Chip;

@@ -1,0 +1,232 @@
+//! The memory that emulated waves may touch: ranges of host memory, registered before use.
+//!
+//! An emulated address is a host address, as on a GPU that shares virtual memory with its process. Nothing outside a
+//! registered range is ever read or written.
+
+#![expect(unsafe_code, reason = "emulated code addresses memory by number")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Range;
+use std::sync::{Arc, RwLock};
+
+/// What may be done with a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Waves read it.
+    Read,
+    /// Waves read and write it.
+    ReadWrite,
+}
+
+/// A range that waves may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Region {
+    range: Range<u64>,
+    access: Access,
+}
+
+/// All ranges at one moment, sorted by address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AddressSpace {
+    regions: Vec<Region>,
+}
+
+impl AddressSpace {
+    /// The range around an address, if waves may do this there.
+    pub(crate) fn region(&self, address: u64, write: bool) -> Option<&Range<u64>> {
+        let after = self.regions.partition_point(|region| region.range.start <= address);
+        let region = self.regions.get(after.checked_sub(1)?)?;
+        let allowed = region.range.contains(&address) && (!write || region.access == Access::ReadWrite);
+        allowed.then_some(&region.range)
+    }
+}
+
+/// The registered ranges of a device.
+#[derive(Debug, Default)]
+pub struct Memory {
+    space: RwLock<Arc<AddressSpace>>,
+}
+
+impl Memory {
+    /// Without any range.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets waves touch a range; `false`, and nothing changes, if it is empty or overlaps one that is registered.
+    ///
+    /// # Safety
+    /// The range is live host memory until [`Memory::unregister`], and with [`Access::ReadWrite`] writable. Waves
+    /// access it without synchronisation, as a GPU does: while a kernel runs, Rust code must not hold references into it
+    /// that the kernel's accesses would break.
+    pub unsafe fn register(&self, range: Range<u64>, access: Access) -> bool {
+        let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = space.regions.partition_point(|region| region.range.start < range.start);
+        let before = at.checked_sub(1).and_then(|index| space.regions.get(index));
+        let clear = before.is_none_or(|region| region.range.end <= range.start)
+            && space.regions.get(at).is_none_or(|region| range.end <= region.range.start);
+        if range.is_empty() || !clear {
+            return false;
+        }
+        Arc::make_mut(&mut space).regions.insert(at, Region { range, access });
+        true
+    }
+
+    /// Takes back a range by its start. Kernels that are running keep what they have seen: wait for them first.
+    pub fn unregister(&self, start: u64) -> bool {
+        let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Ok(index) = space.regions.binary_search_by_key(&start, |region| region.range.start) else { return false };
+        Arc::make_mut(&mut space).regions.remove(index);
+        true
+    }
+
+    /// The ranges now.
+    pub(crate) fn space(&self) -> Arc<AddressSpace> {
+        Arc::clone(&self.space.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Allocates zeroed memory that waves may touch.
+    pub fn allocate(self: &Arc<Self>, size: usize, access: Access) -> Allocation {
+        let layout = Layout::from_size_align(size.max(1), 4096).unwrap_or_else(|_| panic!("{size} bytes are no size"));
+        // SAFETY: the size is not zero.
+        let pointer = unsafe { alloc_zeroed(layout) };
+        if pointer.is_null() {
+            handle_alloc_error(layout);
+        }
+        let start = pointer.expose_provenance() as u64;
+        if size > 0 {
+            // SAFETY: live until the allocation is dropped, which unregisters it first.
+            let registered = unsafe { self.register(start..start + size as u64, access) };
+            assert!(registered, "fresh memory overlaps no registered range");
+        }
+        Allocation { memory: Arc::clone(self), pointer, layout, size }
+    }
+}
+
+/// Memory that waves may touch, given back when dropped.
+#[derive(Debug)]
+pub struct Allocation {
+    memory: Arc<Memory>,
+    pointer: *mut u8,
+    layout: Layout,
+    size: usize,
+}
+
+// SAFETY: it owns its memory.
+unsafe impl Send for Allocation {}
+// SAFETY: through `&self` nothing is written.
+unsafe impl Sync for Allocation {}
+
+impl Allocation {
+    /// Where it begins.
+    pub fn address(&self) -> u64 {
+        self.pointer.addr() as u64
+    }
+
+    /// Its bytes. No kernel that writes them may be running.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: live and initialised; kernels have ended, as the caller was told.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.size) }
+    }
+
+    /// Its bytes. No kernel that touches them may be running.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: live and initialised; kernels have ended, as the caller was told.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.size) }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.memory.unregister(self.address());
+        // SAFETY: allocated with this layout, and no wave may touch it any more.
+        unsafe { dealloc(self.pointer, self.layout) };
+    }
+}
+
+/// Ranges that a worker remembers: kernels go to and fro between a few buffers.
+const REMEMBERED: usize = 4;
+
+/// One worker's view of the address space: remembers the ranges it used last.
+pub(crate) struct Window {
+    space: Arc<AddressSpace>,
+    /// Ranges read, and ranges written; the one used last comes first.
+    known: [[Range<u64>; REMEMBERED]; 2],
+}
+
+impl Window {
+    pub(crate) fn new(space: Arc<AddressSpace>) -> Self {
+        let nothing = || std::array::from_fn(|_| 0..0);
+        Self { space, known: [nothing(), nothing()] }
+    }
+
+    /// Whether waves may read or write `size` bytes at `address`.
+    #[inline(always)]
+    pub(crate) fn allows(&mut self, address: u64, size: u64, write: bool) -> bool {
+        let known = &self.known[usize::from(write)][0];
+        // The sum may wrap: then it is below the start.
+        let end = address.wrapping_add(size);
+        if address >= known.start && end <= known.end && end >= address {
+            return true;
+        }
+        self.recall(address, end, write)
+    }
+
+    #[inline(never)]
+    fn recall(&mut self, address: u64, end: u64, write: bool) -> bool {
+        let known = &mut self.known[usize::from(write)];
+        if let Some(index) = known.iter().position(|range| range.contains(&address)) {
+            known.swap(0, index);
+        } else {
+            let Some(range) = self.space.region(address, write) else { return false };
+            known.rotate_right(1);
+            known[0] = range.clone();
+        }
+        end <= known[0].end && end >= address
+    }
+}
+
+/// A host pointer of an emulated address.
+#[inline(always)]
+pub(crate) fn pointer<T>(address: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_do_not_overlap_and_end_where_they_end() {
+        let memory = Memory::new();
+        // SAFETY: no wave runs, so nothing is ever touched.
+        let register = |range, access| unsafe { memory.register(range, access) };
+        assert!(register(0x1000..0x2000, Access::ReadWrite));
+        assert!(register(0x2000..0x3000, Access::Read));
+        assert!(!register(0x1fff..0x2001, Access::Read), "overlaps both");
+        assert!(!register(0x5000..0x5000, Access::Read), "is empty");
+        let mut window = Window::new(memory.space());
+        assert!(window.allows(0x1000, 0x1000, true));
+        assert!(!window.allows(0x1ffd, 4, true), "leaves the first range");
+        assert!(!window.allows(0x2000, 4, true), "may only be read");
+        assert!(window.allows(0x2ffc, 4, false));
+        assert!(!window.allows(0x2ffd, 4, false));
+        assert!(!window.allows(0xfff, 1, false));
+        assert!(!window.allows(u64::MAX, 4, false), "wraps round");
+        assert!(memory.unregister(0x2000));
+        assert!(!memory.unregister(0x2000));
+        assert!(!Window::new(memory.space()).allows(0x2000, 1, false));
+    }
+
+    #[test]
+    fn an_allocation_ends_with_its_owner() {
+        let memory = Arc::new(Memory::new());
+        let mut allocation = memory.allocate(100, Access::ReadWrite);
+        allocation.bytes_mut()[99] = 7;
+        let address = allocation.address();
+        assert!(Window::new(memory.space()).allows(address + 96, 4, true));
+        assert!(!Window::new(memory.space()).allows(address + 97, 4, true));
+        drop(allocation);
+        assert!(!Window::new(memory.space()).allows(address, 1, false));
+    }
+}
