@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod chip;
 mod decode;
 mod instruction;
@@ -13,6 +14,7 @@ mod operand;
 mod rows;
 mod text;
 
+pub use access::{Access, Part, Register};
 pub use chip::{Chip, Family, UnknownChip, WaveSize};
 pub use decode::{DecodeError, decode};
 pub use instruction::{Dpp16, Encoding, Fields, Instruction, LaneControl, Sdwa, SdwaPart, Segment, Valu, VopdHalf};

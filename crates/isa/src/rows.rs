@@ -50,7 +50,6 @@ pub(crate) enum Code {
     V64,
     V96,
     V128,
-    V256,
     Vacc,
     B32,
     B64,
@@ -167,8 +166,9 @@ pub(crate) fn rows(chip: Chip, format: Format, opcode: u32) -> impl Iterator<Ite
     let first = INDEX[family][format as usize].get(opcode as usize).copied().unwrap_or(NO_ROW);
     let rest = ROWS.get(usize::from(first)..).unwrap_or_default();
     let chip = 1u8 << chip as u8;
-    (first..)
-        .zip(rest)
+    rest.iter()
+        .enumerate()
+        .map(move |(place, row)| (first.wrapping_add(place as u16), row))
         .take_while(move |(_, row)| u32::from(row.opcode) == opcode)
         .filter(move |(_, row)| row.chips & chip != 0)
 }

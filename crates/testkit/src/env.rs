@@ -10,6 +10,8 @@ pub(crate) const RANDOM_SECONDS: &str = "ROCI_RANDOM_SECONDS";
 pub(crate) const RANDOM_SEED: &str = "ROCI_RANDOM_SEED";
 /// Part of the name of the OpenCL platform that tests run on instead of PoCL, such as `NVIDIA` or `rusticl`.
 pub(crate) const OPENCL_PLATFORM: &str = "ROCI_OPENCL_PLATFORM";
+/// How many encodings the decoder's test samples, a decimal number.
+pub(crate) const ISA_SAMPLES: &str = "ROCI_ISA_SAMPLES";
 /// Where programs are.
 pub(crate) const PATH: &str = "PATH";
 
@@ -21,6 +23,15 @@ pub(crate) fn read(name: &str) -> Option<String> {
 /// Whether golden files shall be rewritten (`ROCI_BLESS=1`) instead of compared.
 pub fn bless() -> bool {
     read(BLESS).is_some_and(|value| value == "1")
+}
+
+/// What `ROCI_ISA_SAMPLES` says.
+///
+/// # Panics
+/// If it is not a number.
+pub fn isa_samples() -> Option<usize> {
+    read(ISA_SAMPLES)
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{ISA_SAMPLES}=`{text}` is not a whole number")))
 }
 
 /// How long to test random inputs, and from which seed.

@@ -12,6 +12,6 @@ pub mod tools;
 mod env;
 mod require;
 
-pub use env::{RandomRun, bless, random_run};
+pub use env::{RandomRun, bless, isa_samples, random_run};
 pub use require::{KNOWN, is_required, note, require};
 pub use tolerance::Tolerance;

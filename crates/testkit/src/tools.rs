@@ -63,7 +63,17 @@ pub fn spirv_val() -> Result<Tool, Error> {
     Tool::find(&["spirv-val"])
 }
 
+/// LLVM's assembler and disassembler, of the version whose text is ours: another one prints other text.
+pub fn llvm_mc() -> Result<Tool, Error> {
+    Tool::find(&["llvm-mc-22"])
+}
+
 impl Tool {
+    /// Where it is.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// The first of `names` that is on `PATH`.
     pub fn find(names: &[&str]) -> Result<Tool, Error> {
         let path = env::read(env::PATH).unwrap_or_default();

@@ -120,7 +120,7 @@ pub(super) fn mubuf(reader: &mut Reader<'_>, first: u32) -> Result<Instruction> 
         Family::Gfx11 => (high(22), high(23), low(14), low(12), low(13), high(21), false),
     };
     let fields = if found.dst[0].code == Code::None {
-        if offen | idxen | glc | dlc | tfe | lds | (slc && family == Family::Gfx10) {
+        if offen | idxen | glc | dlc | tfe | lds {
             return Err(Fault::Invalid);
         }
         Fields::Buffer {

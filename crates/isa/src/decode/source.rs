@@ -132,7 +132,7 @@ impl Code {
             Self::V64 | Self::B64 | Self::F64 | Self::OnlyV64 | Self::R64 => 64,
             Self::V96 => 96,
             Self::V128 | Self::OnlyV128 | Self::R128 => 128,
-            Self::V256 | Self::OnlyV256 | Self::R256 => 256,
+            Self::OnlyV256 | Self::R256 => 256,
             Self::R512 => 512,
             Self::Vacc | Self::OnlyCacc => match wave {
                 WaveSize::Wave32 => 256,

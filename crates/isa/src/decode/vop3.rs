@@ -47,8 +47,9 @@ pub(super) fn decode(reader: &mut Reader<'_>, first: u32) -> Result<Instruction>
     }
     valu.dst = match found.dst[0].code {
         Code::None if first & 0xff == 0 => Operand::None,
-        Code::Exec if first & 0xff == 126 => Operand::EXEC,
-        Code::None | Code::Exec => return Err(Fault::Invalid),
+        // The field should name it, but LLVM only warns when it does not.
+        Code::Exec => Operand::EXEC,
+        Code::None => return Err(Fault::Invalid),
         code @ (Code::Mask | Code::OnlyD32) => reader.source(first & 0xff, code, None)?,
         code => vector(first as u8, code, Some(valu.op_sel & 8 != 0)),
     };

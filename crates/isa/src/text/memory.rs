@@ -141,7 +141,7 @@ pub(super) fn flat(out: &mut String, context: &Context<'_>, fields: &Fields) -> 
             _ => (Code::R32, Operand::Scalar(127), "SReg_32_XEXEC_HI"),
         };
         operand(list.next()?, context, saddr, code)?;
-        if saddr == excluded {
+        if saddr == excluded && row.flags & flag::ADDTID == 0 {
             invalid(out, class)?;
         }
     }

@@ -31,6 +31,8 @@ pub(super) fn write(out: &mut String, context: &Context<'_>, operand: Operand, c
         Operand::Integer(value @ 65..) => write!(out, "{value:#x}")?,
         Operand::Integer(value) => write!(out, "{value}")?,
         Operand::Float(encoding) => float(out, encoding, code, bits)?,
+        // LLVM takes the accumulator of wave32 for a double, and that of wave64 not.
+        Operand::Literal(value) if code == Code::OnlyCacc && bits == 128 => literal(out, value, Code::B32)?,
         Operand::Literal(value) => literal(out, value, code)?,
         Operand::Special(encoding) => out.write_str(special(encoding))?,
     }
@@ -79,7 +81,9 @@ fn float(out: &mut String, encoding: u8, code: Code, bits: u32) -> fmt::Result {
     let Some((text, half, ..)) = FLOATS.get(usize::from(encoding) - 240) else { return Err(fmt::Error) };
     match code {
         Code::I16 | Code::Ti16 => write!(out, "{half:#x}"),
-        _ if encoding == 248 && bits > 32 && !code.is_register_only() => out.write_str("0.15915494309189532"),
+        _ if encoding == 248 && bits > 32 && bits != 128 && !code.is_register_only() => {
+            out.write_str("0.15915494309189532")
+        }
         _ => out.write_str(text),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::operand::{has_halves, write as operand};
+use super::operand::{has_halves, plain, write as operand};
 use super::{Context, List, lanes};
 use crate::rows::{Code, flag};
-use crate::{Encoding, LaneControl, Operand, Valu, VopdHalf};
+use crate::{Encoding, LaneControl, Op, Operand, Valu, VopdHalf};
 
 pub(super) fn write(out: &mut String, context: &Context<'_>, valu: &Valu) -> fmt::Result {
     let row = context.row;
@@ -52,10 +52,11 @@ fn at_sources(context: &Context<'_>, valu: &Valu) -> bool {
     valu.encoding != Encoding::Vop3p || context.row.flags & flag::MIX != 0
 }
 
-/// What a source's place takes; that of a mixed operation with DPP is narrower than without.
+/// What a source's place takes; DPP makes that of a mixed operation narrower, SDWA makes all of them wide.
 fn source_code(context: &Context<'_>, valu: &Valu, place: usize) -> Code {
     let lanes = valu.lanes != LaneControl::None;
     match context.row.src[place].code {
+        Code::OnlyV32 if matches!(valu.lanes, LaneControl::Sdwa(_)) => Code::B32,
         _ if place == 1 && lanes && context.row.flags & flag::MIX != 0 => Code::OnlyV32,
         code => mask(code),
     }
@@ -178,19 +179,29 @@ fn packed(out: &mut String, context: &Context<'_>, valu: &Valu, sources: usize) 
 }
 
 pub(super) fn dual(out: &mut String, context: &Context<'_>, x: &VopdHalf, y: &VopdHalf) -> fmt::Result {
-    half(out, context, x)?;
+    half(out, context, x, false)?;
     out.write_str(" :: ")?;
-    half(out, context, y)
+    // Behind the literal of `v_dual_fmamk_f32`, LLVM shows the first source of another with a literal by its meaning.
+    half(out, context, y, x.op == Op::VFmamkF32 && matches!(y.op, Op::VFmaakF32 | Op::VFmamkF32))
 }
 
-fn half(out: &mut String, context: &Context<'_>, half: &VopdHalf) -> fmt::Result {
+fn half(out: &mut String, context: &Context<'_>, half: &VopdHalf, by_meaning: bool) -> fmt::Result {
     write!(out, "v_dual_{}", half.op.name().trim_start_matches("v_"))?;
     let mut list = List::new(out);
     operand(list.next()?, context, half.dst, Code::V32)?;
-    for (place, source) in half.src.into_iter().enumerate() {
-        let mandatory = place > 0 && matches!(source, Operand::Literal(_));
-        if source != Operand::None && source != Operand::VCC || place == 0 {
-            operand(list.next()?, context, source, if mandatory { Code::K32 } else { Code::B32 })?;
+    let code = match half.op {
+        Op::VDot2accF32F16 => Code::Pf16,
+        Op::VDot2accF32Bf16 => Code::Pb16,
+        _ => Code::B32,
+    };
+    match half.src[0] {
+        Operand::Literal(value) if by_meaning => plain(list.next()?, value)?,
+        source => operand(list.next()?, context, source, code)?,
+    }
+    for source in half.src.into_iter().skip(1) {
+        // The mask that a select reads is not shown.
+        if source != Operand::None && source != Operand::VCC {
+            operand(list.next()?, context, source, Code::K32)?;
         }
     }
     Ok(())
