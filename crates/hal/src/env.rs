@@ -32,6 +32,14 @@ pub static DEVICE: Variable = Variable {
     since: "0.1.0",
 };
 
+/// The targets of the device library that count.
+pub static DEVICE_TARGETS: Variable = Variable {
+    name: "ROCI_DEVICE_TARGETS",
+    default: "every embedded target",
+    help: "AMD targets of the embedded kernels that are considered, or that a rebuild of them makes: `gfx1010,gfx11-generic`",
+    since: "0.1.0",
+};
+
 /// Switches colour off.
 pub static NO_COLOR: Variable =
     Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
@@ -53,7 +61,7 @@ pub static TERM: Variable = Variable {
 };
 
 /// All of them, in the order of the help page.
-pub static VARIABLES: &[&Variable] = &[&DEVICE, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
+pub static VARIABLES: &[&Variable] = &[&DEVICE, &DEVICE_TARGETS, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
 
 impl Variable {
     /// The value, or `None` when unset or empty. What is not Unicode in it is replaced, so that it is refused or shown
