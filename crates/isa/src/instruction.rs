@@ -7,7 +7,7 @@ use crate::Operand;
 pub struct Instruction {
     /// What it does: see [`Op`](crate::Op). For a VOPD pair, the operation of its X half.
     pub op: crate::Op,
-    /// Bytes it takes, with its literal: 4, 8 or 12 (more for nothing here).
+    /// Bytes it takes, with its literal or its word for DPP or SDWA: 4, 8 or 12.
     pub size: u8,
     /// Its operands.
     pub fields: Fields,
@@ -18,7 +18,8 @@ pub struct Instruction {
 /// The operands, by kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
-    /// SOP1, SOP2, SOPC, SOPK, SOPP.
+    /// SOP1, SOP2, SOPC, SOPK, SOPP. The register of `s_cmpk_*`, `s_setreg_b32` and `s_waitcnt_vscnt` and its kin is the
+    /// first source.
     Scalar {
         /// What is written, if not `None`.
         dst: Operand,
@@ -29,20 +30,20 @@ pub enum Fields {
     },
     /// SMEM.
     ScalarMemory {
-        /// What is loaded (or, on gfx10, stored or combined).
+        /// What is loaded (or, on gfx10, stored or combined); the number that `s_atc_probe` has instead.
         data: Operand,
         /// The base address: a register pair, or the first of four of a buffer descriptor.
         base: Operand,
         /// The signed offset.
         offset: i32,
-        /// The offset in a register, or `None`.
+        /// The offset in a register, or `None`; [`Operand::NULL`] if there is neither this nor an immediate one.
         soffset: Operand,
         /// Cache policy: `glc`.
         glc: bool,
         /// Cache policy: `dlc`.
         dlc: bool,
     },
-    /// VOP1, VOP2, VOPC, VOP3, VOP3P, VINTERP-free.
+    /// VOP1, VOP2, VOPC, VOP3, VOP3P.
     Vector(Valu),
     /// VOPD: both halves read before either writes.
     Dual {
@@ -89,7 +90,7 @@ pub enum Fields {
     },
     /// MUBUF.
     Buffer {
-        /// What is loaded, stored or combined.
+        /// What is loaded, stored or combined; `None` if it goes to LDS. With `tfe`, one more register is written.
         data: Operand,
         /// The address in vector registers, or `None` for `off`.
         vaddr: Operand,
@@ -121,19 +122,22 @@ pub enum Fields {
 pub struct Valu {
     /// How it is encoded, for the text: the name's suffix depends on it.
     pub encoding: Encoding,
-    /// What is written: vector registers, or a scalar register of `v_readlane_b32`, or the mask of a comparison (explicitly `vcc` or `exec` where
-    /// the encoding implies it).
+    /// What is written: vector registers, or a scalar register of `v_readlane_b32`, or the mask of a comparison (explicitly
+    /// `vcc` or `exec` where the encoding implies it). LLVM accepts constants as masks too; they make no sense.
     pub dst: Operand,
     /// A second result, if any: the carry or flag mask (explicitly `vcc` where the encoding implies it).
     pub sdst: Operand,
-    /// What is read, in the order of the text. The mask that a select or carry-in reads is explicit too. The accumulator of `v_fmac` and its
-    /// kin is not listed: it is `dst`.
+    /// What is read, in the order of the text. The mask that a select or carry-in reads is explicit too, and the literal of
+    /// `v_fmamk_f32` and its kin. The accumulator of `v_fmac` and its kin is not listed: it is `dst`.
     pub src: [Operand; 3],
-    /// Bit i: source i is negated (VOP3P: in the low half).
+    /// Bit i: source i is negated (VOP3P: in the low half; of `v_dot4_i32_iu8` and its kin: it is signed).
     pub neg: u8,
-    /// Bit i: the absolute value of source i is taken (VOP3P: source i is negated in the high half).
+    /// Bit i: the absolute value of source i is taken (VOP3P: source i is negated in the high half, except in mixed
+    /// operations, where it is the absolute value).
     pub abs: u8,
-    /// Bits 0 to 2: source i is (VOP3P: for the low half) read from the upper 16 bits; bit 3: the destination is the upper half.
+    /// Bits 0 to 2: source i is (VOP3P: for the low half) read from the upper 16 bits; bit 3: the destination is the upper
+    /// half. A [`VgprHalf`](Operand::VgprHalf) says its half itself, and its bit here is the same. Of
+    /// `v_permlane16_b32` and its kin: bit 0 reads lanes that are switched off, bit 1 reads zero where there is no lane.
     pub op_sel: u8,
     /// VOP3P, bit i: source i is for the high half read from the upper 16 bits; in mixed operations: it is f16.
     pub op_sel_hi: u8,

@@ -1,7 +1,17 @@
 //! The machine code of AMD's RDNA GPUs (gfx10.1 to gfx11.5): bytes to [`Instruction`]s, and those to LLVM's text.
 //!
+//! ```
+//! use roci_isa::{Chip, Op, WaveSize, decode};
+//!
+//! let instruction = decode(Chip::Gfx1100, WaveSize::Wave32, &[0x02, 0x07, 0x02, 0x06])?;
+//! assert_eq!((instruction.op, instruction.size), (Op::VAddF32, 4));
+//! assert_eq!(instruction.text(Chip::Gfx1100, WaveSize::Wave32), "v_add_f32_e32 v1, v2, v3");
+//! # Ok::<(), roci_isa::DecodeError>(())
+//! ```
+//!
 //! Start reading at `instruction` (what a decoded instruction is), then `decode` (bytes to instructions), `text` (the
-//! disassembler) and the tables under `tables/` (one row an instruction, turned into Rust by `build.rs`).
+//! disassembler), `access` (registers read and written) and the tables under `tables/` (one row an instruction, turned
+//! into Rust by `build.rs`).
 
 #![forbid(unsafe_code)]
 

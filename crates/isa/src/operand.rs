@@ -23,8 +23,8 @@ pub enum Operand {
     Float(u8),
     /// The 32-bit literal behind the instruction.
     Literal(u32),
-    /// `src_shared_base` and so on, by their encodings 235 to 239, 251 to 254: shared base, shared limit, private base,
-    /// private limit, pops exiting wave id, vccz, execz, scc, lds direct.
+    /// A value by its encoding: 230 and 231 the halves of the flat scratch base, 235 to 239 shared base, shared limit,
+    /// private base, private limit and the exiting wave's number, 251 `vccz`, 252 `execz`, 253 `scc`, 254 LDS.
     Special(u8),
 }
 

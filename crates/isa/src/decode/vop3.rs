@@ -104,7 +104,7 @@ pub(super) fn packed(reader: &mut Reader<'_>, first: u32) -> Result<Instruction>
     let neg = (second >> 29) as u8;
     let neg_hi = (first >> 8 & 7) as u8;
     let op_sel = (first >> 11 & 7) as u8;
-    let op_sel_hi = (second >> 27 & 3) as u8 | (first >> 14 & 1) as u8 * 4;
+    let op_sel_hi = (second >> 27 & 3 | first >> 12 & 4) as u8;
     let clamp = (first >> 15 & 1) as u8;
     let fits = |row: &Row| {
         row.mods.bytes().enumerate().all(|(place, what)| {
