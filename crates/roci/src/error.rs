@@ -44,7 +44,9 @@ impl Hint for CliError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Hal(error) => error.hint(),
-            Self::Kernel(_) => Some("this is a fault of roci: report it, with what `roci devices --json` prints".into()),
+            Self::Kernel(_) => {
+                Some("this is a fault of roci: report it, with what `roci devices --json` prints".into())
+            }
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::File { .. } => Some("name a folder that you may write to".into()),
             Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),
