@@ -6,18 +6,19 @@ use crate::program::step::{Access, BufferStep, NO_ROW};
 use crate::row::LANES;
 
 /// A descriptor's fields.
-struct Descriptor {
+pub(crate) struct Descriptor {
     base: u64,
     stride: u64,
     records: u64,
-    swizzled: bool,
+    /// The words of a lane are not neighbours.
+    pub(crate) swizzled: bool,
     add_lane: bool,
     index_stride: u64,
     element: u64,
 }
 
 impl Machine<'_> {
-    fn descriptor(&self, resource: u8) -> Descriptor {
+    pub(crate) fn descriptor(&self, resource: u8) -> Descriptor {
         let word = |index: usize| self.wave.scalars[usize::from(resource) + index];
         let gfx10 = self.launch.chip.family() == roci_isa::Family::Gfx10;
         let swizzle = if gfx10 { word(1) >> 31 & 1 } else { word(1) >> 30 & 3 };
@@ -38,38 +39,12 @@ impl Machine<'_> {
 
     pub(super) fn buffer(&mut self, step: &BufferStep) -> Result<(), Fault> {
         let descriptor = self.descriptor(step.resource);
-        let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
-        let size = match step.access {
-            Access::Load(dwords) | Access::Store(dwords) => 4 * u64::from(dwords),
-            Access::LoadSmall { bytes, .. } | Access::StoreSmall { bytes, .. } => u64::from(bytes),
-            Access::Atomic { wide, .. } => 4 << u64::from(wide),
-        };
         for half in 0..self.wave.halves {
             let exec = self.wave.exec(half);
             if exec == 0 {
                 continue;
             }
-            let mut addresses = [0; LANES];
-            let mut inside = 0;
-            for lane in 0..LANES {
-                let (mut index, mut offset) = (0, u64::from(step.offset));
-                if step.vaddr != NO_ROW {
-                    let word = |row: usize| u64::from(self.wave.row(half, usize::from(step.vaddr) + row).get(lane));
-                    match (step.idxen, step.offen) {
-                        (true, true) => (index, offset) = (word(0), offset + word(1)),
-                        (true, false) => index = word(0),
-                        (false, _) => offset += word(0),
-                    }
-                }
-                if descriptor.add_lane {
-                    index += (half * LANES + lane) as u64;
-                }
-                let place = descriptor.place(index, offset);
-                addresses[lane] = descriptor.base.wrapping_add(place).wrapping_add(soffset);
-                if descriptor.holds(index, offset, soffset, size) {
-                    inside |= 1 << lane;
-                }
-            }
+            let (addresses, inside) = self.buffer_addresses(step, &descriptor, half);
             let active = exec & inside;
             // Outside the buffer loads give zero and stores are dropped.
             if let Access::Load(dwords) = step.access {
@@ -82,6 +57,43 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The addresses of the lanes of a half, and which of them lie inside the buffer.
+    pub(crate) fn buffer_addresses(
+        &self,
+        step: &BufferStep,
+        descriptor: &Descriptor,
+        half: usize,
+    ) -> ([u64; LANES], u32) {
+        let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
+        let size = match step.access {
+            Access::Load(dwords) | Access::Store(dwords) => 4 * u64::from(dwords),
+            Access::LoadSmall { bytes, .. } | Access::StoreSmall { bytes, .. } => u64::from(bytes),
+            Access::Atomic { wide, .. } => 4 << u64::from(wide),
+        };
+        let mut addresses = [0; LANES];
+        let mut inside = 0;
+        for lane in 0..LANES {
+            let (mut index, mut offset) = (0, u64::from(step.offset));
+            if step.vaddr != NO_ROW {
+                let word = |row: usize| u64::from(self.wave.row(half, usize::from(step.vaddr) + row).get(lane));
+                match (step.idxen, step.offen) {
+                    (true, true) => (index, offset) = (word(0), offset + word(1)),
+                    (true, false) => index = word(0),
+                    (false, _) => offset += word(0),
+                }
+            }
+            if descriptor.add_lane {
+                index += (half * LANES + lane) as u64;
+            }
+            let place = descriptor.place(index, offset);
+            addresses[lane] = descriptor.base.wrapping_add(place).wrapping_add(soffset);
+            if descriptor.holds(index, offset, soffset, size) {
+                inside |= 1 << lane;
+            }
+        }
+        (addresses, inside)
     }
 
     /// A swizzled access of several words falls apart into words.
@@ -102,7 +114,7 @@ impl Machine<'_> {
             return self.global_access(step.access, half, active, addresses, step.data, step.data);
         }
         for dword in 0..u16::from(dwords) {
-            let step_bytes = u64::from(dword) * descriptor.element * descriptor.index_stride;
+            let step_bytes = u64::from(dword) * descriptor.word_distance();
             let mut moved = [0; LANES];
             for (moved, address) in moved.iter_mut().zip(addresses) {
                 *moved = address.wrapping_add(step_bytes);
@@ -115,6 +127,11 @@ impl Machine<'_> {
 }
 
 impl Descriptor {
+    /// How far the words of a lane are from each other in a swizzled buffer.
+    pub(crate) fn word_distance(&self) -> u64 {
+        self.element * self.index_stride
+    }
+
     /// Where an element lies, from the base on.
     fn place(&self, index: u64, offset: u64) -> u64 {
         if !self.swizzled {

@@ -1,44 +1,109 @@
 //! Loads of lanes at addresses of their own, by chunks: neighbours mostly read one place, or places one after the other.
 
-use crate::row::{CHUNK, CHUNKS, LANES, Row};
+use crate::row::{CHUNK, CHUNKS, LANES, Row, each};
 
-/// Loads `dwords` words of every lane at `base` plus its offset into consecutive rows.
+/// The distance of a lane's data from a base.
+pub(super) trait Offset: Copy {
+    /// As a number of bytes.
+    fn bytes(self) -> usize;
+    /// The bits in which two distances differ from being `bytes` apart.
+    fn differs(self, first: Self, bytes: usize) -> Self;
+    /// No bits.
+    const NONE: Self;
+    /// The bits of both.
+    fn or(self, other: Self) -> Self;
+    /// Whether there are no bits.
+    fn is_none(self) -> bool;
+}
+
+macro_rules! offset {
+    ($type:ty) => {
+        impl Offset for $type {
+            #[inline(always)]
+            fn bytes(self) -> usize {
+                self as usize
+            }
+            #[inline(always)]
+            fn differs(self, first: Self, bytes: usize) -> Self {
+                self.wrapping_sub(first) ^ bytes as Self
+            }
+            const NONE: Self = 0;
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline(always)]
+            fn is_none(self) -> bool {
+                self == 0
+            }
+        }
+    };
+}
+offset!(u32);
+offset!(u64);
+
+/// Loads words of every lane at `base` plus its offset, and at so many further bytes: `dwords` words at each place, into
+/// consecutive rows.
 ///
 /// # Safety
-/// `base` plus each offset is the address of so many readable words (which need not be aligned), and there are as many rows.
+/// `base` plus each offset plus each of `places` is the address of so many readable words (which need not be aligned).
 #[inline(always)]
-pub(super) unsafe fn gather(base: *const u8, offsets: &[u64; LANES], dwords: usize, rows: &[Row]) {
+pub(super) unsafe fn gather<T: Offset>(
+    base: *const u8,
+    offsets: &[T; LANES],
+    places: &[usize],
+    dwords: usize,
+    rows: &[Row],
+) {
+    match dwords {
+        // SAFETY: the caller's promise.
+        1 => unsafe { gather_words::<T, 1>(base, offsets, places, rows) },
+        // SAFETY: the same.
+        2 => unsafe { gather_words::<T, 2>(base, offsets, places, rows) },
+        // SAFETY: the same.
+        3 => unsafe { gather_words::<T, 3>(base, offsets, places, rows) },
+        // SAFETY: the same.
+        _ => unsafe { gather_words::<T, 4>(base, offsets, places, rows) },
+    }
+}
+
+#[inline(always)]
+unsafe fn gather_words<T: Offset, const WORDS: usize>(
+    base: *const u8,
+    offsets: &[T; LANES],
+    places: &[usize],
+    rows: &[Row],
+) {
     for chunk in 0..CHUNKS {
-        let at: [u64; CHUNK] = crate::row::each!(lane => offsets[chunk * CHUNK + lane]);
-        let stride = 4 * dwords as u64;
-        let (mut spread, mut gaps) = (0, 0);
+        let at: [T; CHUNK] = each!(lane => offsets[chunk * CHUNK + lane]);
+        let (mut spread, mut gaps) = (T::NONE, T::NONE);
         for (lane, offset) in at.into_iter().enumerate() {
-            let distance = offset.wrapping_sub(at[0]);
-            spread |= distance;
-            gaps |= distance ^ stride * lane as u64;
+            spread = spread.or(offset.differs(at[0], 0));
+            gaps = gaps.or(offset.differs(at[0], 4 * WORDS * lane));
         }
-        let first = base.wrapping_add(at[0] as usize);
-        if spread == 0 {
-            for (dword, row) in rows.iter().enumerate().take(dwords) {
-                // SAFETY: the caller's promise: the word of the chunk's first lane.
-                let value = unsafe { first.wrapping_add(4 * dword).cast::<u32>().read_unaligned() };
-                row.set_chunk(chunk, [value; CHUNK]);
-            }
-        } else if gaps == 0 && dwords == 1 {
-            // SAFETY: the caller's promise: the words of all lanes of the chunk, one after the other.
-            rows[0].set_chunk(chunk, unsafe { first.cast::<[u32; CHUNK]>().read_unaligned() });
-        } else if gaps == 0 && dwords == 4 {
-            // SAFETY: the caller's promise: four words of all lanes of the chunk, one after the other.
-            let words = unsafe { first.cast::<[[u32; 4]; CHUNK]>().read_unaligned() };
-            for (dword, row) in rows.iter().enumerate().take(4) {
-                row.set_chunk(chunk, crate::row::each!(lane => words[lane][dword]));
-            }
-        } else {
-            for (dword, row) in rows.iter().enumerate().take(dwords) {
+        for (place, rows) in places.iter().zip(rows.chunks_exact(WORDS)) {
+            let base = base.wrapping_add(*place);
+            let first = base.wrapping_add(at[0].bytes());
+            if gaps.is_none() {
+                // SAFETY: the caller's promise: the words of all lanes of the chunk, one after the other.
+                let words = unsafe { first.cast::<[[u32; WORDS]; CHUNK]>().read_unaligned() };
+                for (word, row) in rows.iter().enumerate() {
+                    row.set_chunk(chunk, each!(lane => words[lane][word]));
+                }
+            } else if spread.is_none() {
+                // SAFETY: the caller's promise: the words of the chunk's first lane.
+                let words = unsafe { first.cast::<[u32; WORDS]>().read_unaligned() };
+                for (word, row) in rows.iter().enumerate() {
+                    row.set_chunk(chunk, [words[word]; CHUNK]);
+                }
+            } else {
                 for (lane, offset) in at.into_iter().enumerate() {
-                    let address = base.wrapping_add(offset as usize + 4 * dword);
-                    // SAFETY: the caller's promise: a word of this lane.
-                    row.set(chunk * CHUNK + lane, unsafe { address.cast::<u32>().read_unaligned() });
+                    let address = base.wrapping_add(offset.bytes());
+                    // SAFETY: the caller's promise: the words of this lane.
+                    let words = unsafe { address.cast::<[u32; WORDS]>().read_unaligned() };
+                    for (word, row) in rows.iter().enumerate() {
+                        row.set(chunk * CHUNK + lane, words[word]);
+                    }
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::program::step::{Access, Half, MemoryStep, NO_ROW, NO_SCALAR};
 use crate::row::{LANES, Row};
 
 /// The addresses of the lanes of a half.
-pub(super) type Addresses = [u64; LANES];
+pub(crate) type Addresses = [u64; LANES];
 
 impl Machine<'_> {
     #[inline(always)]
@@ -27,7 +27,7 @@ impl Machine<'_> {
     }
 
     #[inline(always)]
-    fn global_addresses(&self, step: &MemoryStep, half: usize) -> Addresses {
+    pub(crate) fn global_addresses(&self, step: &MemoryStep, half: usize) -> Addresses {
         let offset = i64::from(step.offset).cast_unsigned();
         let mut addresses = [0; LANES];
         if step.saddr == NO_SCALAR {
@@ -158,7 +158,7 @@ impl Machine<'_> {
             _ if exec == !0 => {
                 let rows = self.wave.rows_from(half, usize::from(dst), dwords);
                 // SAFETY: every lane's bytes are readable.
-                unsafe { gather(pointer(0), addresses, dwords, rows) };
+                unsafe { gather(pointer(0), addresses, &[0], dwords, rows) };
             }
             _ => {
                 for dword in 0..dwords {

@@ -17,17 +17,10 @@ impl Machine<'_> {
             }
             match step.kind {
                 Lds::One(Access::Load(dwords)) => {
-                    self.lds_load(half, exec, step.addr, step.offsets[0], usize::from(dwords), step.dst);
+                    self.lds_load(half, exec, step.addr, &step.offsets[..1], usize::from(dwords), step.dst);
                 }
                 Lds::Load2 { wide } => {
-                    let dwords = 1 + usize::from(wide);
-                    // Both read the address before either is written: the address may be among the results.
-                    let addresses = self.wave.row(half, usize::from(step.addr)).array();
-                    let end = highest(&addresses) + u64::from(step.offsets[0].max(step.offsets[1])) + 4 * dwords as u64;
-                    let inside = end <= self.lds.len() as u64;
-                    self.lds_load_at(half, exec, &addresses, inside, step.offsets[0], dwords, step.dst);
-                    let second = step.dst + dwords as u16;
-                    self.lds_load_at(half, exec, &addresses, inside, step.offsets[1], dwords, second);
+                    self.lds_load(half, exec, step.addr, &step.offsets, 1 + usize::from(wide), step.dst);
                 }
                 Lds::One(Access::Store(dwords)) => {
                     self.lds_store(half, exec, step.addr, step.offsets[0], usize::from(dwords), step.data[0]);
@@ -42,41 +35,26 @@ impl Machine<'_> {
         }
     }
 
+    /// Loads from one or two places. Addresses are read before anything is written: they may be among the results.
     #[inline(always)]
-    fn lds_load(&mut self, half: usize, exec: u32, addr: u16, offset: u32, dwords: usize, dst: u16) {
+    fn lds_load(&mut self, half: usize, exec: u32, addr: u16, offsets: &[u32], dwords: usize, dst: u16) {
         let addresses = self.wave.row(half, usize::from(addr)).array();
-        let inside = highest(&addresses) + u64::from(offset) + 4 * dwords as u64 <= self.lds.len() as u64;
-        self.lds_load_at(half, exec, &addresses, inside, offset, dwords, dst);
-    }
-
-    /// Loads, where it is known whether all lanes' addresses lie inside.
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the parts of one access, which the caller has at hand")]
-    fn lds_load_at(
-        &mut self,
-        half: usize,
-        exec: u32,
-        addresses: &[u32; LANES],
-        inside: bool,
-        offset: u32,
-        dwords: usize,
-        dst: u16,
-    ) {
-        self.worker.lds_bytes[0] += 4 * dwords as u64 * u64::from(exec.count_ones());
+        self.worker.lds_bytes[0] += (4 * dwords * offsets.len()) as u64 * u64::from(exec.count_ones());
+        let farthest = offsets[0].max(offsets[offsets.len() - 1]);
+        let inside = highest(&addresses) + u64::from(farthest) + 4 * dwords as u64 <= self.lds.len() as u64;
         if exec == !0 && inside {
-            let base = self.lds.as_ptr().wrapping_add(offset as usize);
-            let mut offsets = [0; LANES];
-            for (offset, &address) in offsets.iter_mut().zip(addresses) {
-                *offset = u64::from(address);
-            }
+            let places = [offsets[0] as usize, offsets[offsets.len() - 1] as usize];
+            let rows = self.wave.rows_from(half, usize::from(dst), dwords * offsets.len());
             // SAFETY: the highest address lies inside the shared memory with all of its bytes.
-            unsafe { gather(base, &offsets, dwords, self.wave.rows_from(half, usize::from(dst), dwords)) };
+            unsafe { gather(self.lds.as_ptr(), &addresses, &places[..offsets.len()], dwords, rows) };
             return;
         }
         for lane in lanes_of(exec) {
-            for dword in 0..dwords {
-                let value = self.lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64);
-                self.wave.row(half, usize::from(dst) + dword).set(lane, value);
+            for (place, &offset) in offsets.iter().enumerate() {
+                for dword in 0..dwords {
+                    let value = self.lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64);
+                    self.wave.row(half, usize::from(dst) + place * dwords + dword).set(lane, value);
+                }
             }
         }
     }
@@ -156,7 +134,7 @@ impl Machine<'_> {
         }
     }
 
-    fn thread_address(&self, step: &LdsStep, half: usize, lane: usize) -> u64 {
+    pub(crate) fn thread_address(&self, step: &LdsStep, half: usize, lane: usize) -> u64 {
         let base = self.wave.scalars[usize::from(M0)] & 0xffff;
         u64::from(base) + u64::from(step.offsets[0]) + 4 * (half * LANES + lane) as u64
     }

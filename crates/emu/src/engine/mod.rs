@@ -7,14 +7,14 @@
 
 pub(crate) mod atomics;
 mod buffer;
-mod control;
+pub(crate) mod control;
 mod cross_lane;
 mod gather;
 mod global;
 mod lds;
 mod scalar_memory;
 mod scratch;
-mod slow;
+pub(crate) mod slow;
 mod vector;
 
 use crate::fault::Fault;
@@ -166,7 +166,7 @@ impl Machine<'_> {
 
     /// Runs one step, whatever it is: also those that the loop does itself, for whoever looks at every step.
     #[inline(never)]
-    fn one(&mut self, step: &Step) -> Option<Exit> {
+    pub(crate) fn one(&mut self, step: &Step) -> Option<Exit> {
         let result = match step {
             Step::Nop => Ok(()),
             Step::End => {

@@ -9,23 +9,28 @@ use crate::row::LANES;
 
 impl Machine<'_> {
     pub(super) fn scratch(&mut self, step: &MemoryStep) -> Result<(), Fault> {
-        let scalar = if step.saddr == NO_SCALAR { 0 } else { self.wave.scalars[usize::from(step.saddr)] };
-        let base = scalar.wrapping_add_signed(step.offset);
         for half in 0..self.wave.halves {
             let exec = self.wave.exec(half);
-            if exec == 0 {
-                continue;
+            if exec != 0 {
+                let offsets = self.scratch_offsets(step, half);
+                self.scratch_access(step.access, half, exec, &offsets, step.data, step.dst)?;
             }
-            let mut offsets = [base; LANES];
-            if step.addr != NO_ROW {
-                let row = self.wave.row(half, usize::from(step.addr));
-                for (lane, offset) in offsets.iter_mut().enumerate() {
-                    *offset = base.wrapping_add(row.get(lane));
-                }
-            }
-            self.scratch_access(step.access, half, exec, &offsets, step.data, step.dst)?;
         }
         Ok(())
+    }
+
+    /// The offsets into private memory of the lanes of a half.
+    pub(crate) fn scratch_offsets(&self, step: &MemoryStep, half: usize) -> [u32; LANES] {
+        let scalar = if step.saddr == NO_SCALAR { 0 } else { self.wave.scalars[usize::from(step.saddr)] };
+        let base = scalar.wrapping_add_signed(step.offset);
+        let mut offsets = [base; LANES];
+        if step.addr != NO_ROW {
+            let row = self.wave.row(half, usize::from(step.addr));
+            for (lane, offset) in offsets.iter_mut().enumerate() {
+                *offset = base.wrapping_add(row.get(lane));
+            }
+        }
+        offsets
     }
 
     /// Accesses private memory at offsets.
@@ -125,7 +130,7 @@ impl Machine<'_> {
     }
 
     /// The address of bytes of a lane's private memory that lie within one word.
-    fn private(&self, half: usize, lane: usize, offset: u64, size: u64) -> Result<u64, Fault> {
+    pub(crate) fn private(&self, half: usize, lane: usize, offset: u64, size: u64) -> Result<u64, Fault> {
         let allocated = self.wave.scratch_per_lane;
         if offset + size > u64::from(allocated) {
             return Err(Fault::Scratch { offset, lane: (LANES * half + lane) as u32, allocated });

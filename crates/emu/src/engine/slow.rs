@@ -95,16 +95,9 @@ impl Machine<'_> {
             let mut values = [0; LANES];
             write = 0;
             for lane in 0..LANES {
-                let (other, zero, fetch_inactive, enabled) = match step.lanes {
-                    LaneControl::Dpp16(dpp) => dpp_source(&dpp, half, lane),
-                    LaneControl::Dpp8 { lanes, fetch_inactive } => {
-                        (Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize), true, fetch_inactive, true)
-                    }
-                    _ => (Some(lane), false, true, true),
-                };
-                let valid = other.filter(|&other| fetch_inactive || exec >> other & 1 == 1);
-                values[lane] = valid.map_or(0, |other| from[other]);
-                if enabled && (valid.is_some() || zero) {
+                let (other, written) = lane_source(&step.lanes, half, lane, exec);
+                values[lane] = other.map_or(0, |other| from[other]);
+                if written {
                     write |= 1 << lane;
                 }
             }
@@ -156,22 +149,23 @@ impl Part {
 /// Selects a part of each lane.
 fn select(row: &Row, part: Part) {
     for lane in 0..LANES {
-        let bits = row.get(lane);
-        row.set(
-            lane,
-            match part {
-                Part::Whole => bits,
-                Part::High => bits >> 16,
-                Part::Sdwa(part, signed) => sdwa_part(bits, part, signed),
-                Part::Packed { low, high } => {
-                    let half = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
-                    half(low) | half(high) << 16
-                }
-                Part::MixedHalf { high } => {
-                    half::f16::from_bits(if high { (bits >> 16) as u16 } else { bits as u16 }).to_f32().to_bits()
-                }
-            },
-        );
+        row.set(lane, selected(row.get(lane), part));
+    }
+}
+
+/// A part of a register.
+pub(crate) fn selected(bits: u32, part: Part) -> u32 {
+    match part {
+        Part::Whole => bits,
+        Part::High => bits >> 16,
+        Part::Sdwa(part, signed) => sdwa_part(bits, part, signed),
+        Part::Packed { low, high } => {
+            let half = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
+            half(low) | half(high) << 16
+        }
+        Part::MixedHalf { high } => {
+            half::f16::from_bits(if high { (bits >> 16) as u16 } else { bits as u16 }).to_f32().to_bits()
+        }
     }
 }
 
@@ -186,7 +180,7 @@ fn sdwa_part(bits: u32, part: SdwaPart, signed: bool) -> u32 {
 }
 
 /// A result in its place.
-fn put(placement: Placement, old: u32, new: u32) -> u32 {
+pub(crate) fn put(placement: Placement, old: u32, new: u32) -> u32 {
     match placement {
         Placement::Whole => new,
         Placement::Low => old & 0xffff_0000 | new & 0xffff,
@@ -210,6 +204,19 @@ fn put(placement: Placement, old: u32, new: u32) -> u32 {
             }
         }
     }
+}
+
+/// The lane that a lane reads source 0 from (none: it reads zero), and whether its result is written.
+pub(crate) fn lane_source(lanes: &LaneControl, half: usize, lane: usize, exec: u32) -> (Option<usize>, bool) {
+    let (other, zero, fetch_inactive, enabled) = match lanes {
+        LaneControl::Dpp16(dpp) => dpp_source(dpp, half, lane),
+        LaneControl::Dpp8 { lanes, fetch_inactive } => {
+            (Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize), true, *fetch_inactive, true)
+        }
+        _ => (Some(lane), false, true, true),
+    };
+    let valid = other.filter(|&other| fetch_inactive || exec >> other & 1 == 1);
+    (valid, enabled && (valid.is_some() || zero))
 }
 
 /// The lane that a lane reads (`None`: beyond the row), whether it reads zero then, whether it reads lanes that are off, and

@@ -39,6 +39,13 @@ impl Machine<'_> {
         [rows(0), rows(1), rows(2)]
     }
 
+    /// The values of one row of a source in a half.
+    pub(crate) fn source_values(&self, sources: &Sources, half: usize, source: usize, row: usize) -> [u32; LANES] {
+        self.splat(sources);
+        // SAFETY: lowering checked the rows of the operand's kind, and whoever asks knows the kind.
+        unsafe { self.rows(sources, half)[source].row(row) }.array()
+    }
+
     /// The rows of a destination in a half.
     #[inline(always)]
     pub(super) fn destination(&self, half: usize, dst: u16) -> Rows<'_> {
