@@ -95,9 +95,9 @@ fn check_resources(spec: &KernelSpec, kernel: &Kernel, lds: u64, context: &str) 
 
 /// Bytes of work-group memory that the WGSL source declares, each variable aligned as its type asks.
 fn workgroup_memory(spec: &KernelSpec) -> u64 {
-    let module = spec.module().expect(spec.name()).module;
+    let module = spec.module().expect("it is valid").module;
     let mut layouter = Layouter::default();
-    layouter.update(module.to_ctx()).expect(spec.name());
+    layouter.update(module.to_ctx()).expect("it has a layout");
     let shared = module.global_variables.iter().filter(|(_, global)| global.space == AddressSpace::WorkGroup);
     shared.map(|(_, global)| u64::from(layouter[global.ty].size)).sum()
 }

@@ -34,7 +34,10 @@ impl DeviceLibrary {
         static LIBRARY: OnceLock<Result<DeviceLibrary, Error>> = OnceLock::new();
         let open = || {
             let library = Self::open(EMBEDDED)?;
-            DEVICE_TARGETS.get().map_or(Ok(library.clone()), |list| library.select(&list))
+            match DEVICE_TARGETS.get() {
+                Some(list) => library.select(&list),
+                None => Ok(library),
+            }
         };
         LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
     }
