@@ -10,6 +10,7 @@ use crate::fault::{Fault, FaultReport};
 use crate::lanes::Level;
 use crate::launch::Launch;
 use crate::memory::{Access, Allocation, Memory, Window};
+use crate::observe::{GroupWatch, Watch};
 use crate::program::{Code, Program, Target};
 use crate::wave::{Status, Wave};
 
@@ -40,6 +41,8 @@ pub(crate) struct Grid<'a> {
     pub(crate) memory: &'a Arc<Memory>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) threads: usize,
+    /// Who looks at every instruction.
+    pub(crate) watch: Option<&'a Watch<'a>>,
 }
 
 /// What the workers share.
@@ -94,15 +97,16 @@ impl Grid<'_> {
 }
 
 /// A group under way.
-struct Group {
+struct Group<'a> {
     id: [u32; 3],
     waves: Vec<Wave>,
     lds: Vec<u8>,
     /// Which part of the scratch arena is its.
     slot: u64,
+    watch: Option<GroupWatch<'a>>,
 }
 
-impl Shared<'_> {
+impl<'a> Shared<'a> {
     fn work(&self) {
         let launch = self.grid.launch;
         let mut program = Arc::clone(&lock(&self.program));
@@ -113,9 +117,9 @@ impl Shared<'_> {
         let window = Window::new(self.grid.memory.space());
         let mut worker = Worker::new(window, self.level);
         worker.runs = vec![0; program.len() + 1];
-        let mut idle: Vec<Group> = Vec::new();
+        let mut idle: Vec<Group<'a>> = Vec::new();
         let mut slots = 0;
-        let mut resident: VecDeque<Group> = VecDeque::new();
+        let mut resident: VecDeque<Group<'a>> = VecDeque::new();
         let base = arena.as_ref().map_or(0, Allocation::address);
         loop {
             if self.stopped() {
@@ -167,23 +171,24 @@ impl Shared<'_> {
         Some([index % x, index / x % y, index / x / y].map(|value| value as u32))
     }
 
-    fn new_group(&self, program: &Program, slot: u64) -> Group {
+    fn new_group(&self, program: &Program, slot: u64) -> Group<'a> {
         let target = program.target();
         let waves = (0..self.grid.launch.waves()).map(|_| Wave::new(target.wave, usize::from(target.registers)));
-        Group { id: [0; 3], waves: waves.collect(), lds: vec![0; self.grid.launch.lds as usize], slot }
+        Group { id: [0; 3], waves: waves.collect(), lds: vec![0; self.grid.launch.lds as usize], slot, watch: None }
     }
 
-    fn start(&self, group: &mut Group, program: &Program, arena: u64) {
+    fn start(&self, group: &mut Group<'a>, program: &Program, arena: u64) {
         let entry = program.index(self.grid.entry).unwrap_or(0);
         let count = group.waves.len() as u64;
         for (number, wave) in group.waves.iter_mut().enumerate() {
             let slot = group.slot * count + number as u64;
             self.grid.launch.start(wave, group.id, number as u32, entry, arena, slot);
         }
+        group.watch = self.grid.watch.and_then(|watch| watch.group(group.id, self.grid.launch, &group.waves));
     }
 
     /// Lets a group run until it ends (`true`) or every wave has had its turn.
-    fn turn(&self, group: &mut Group, worker: &mut Worker, program: &mut Arc<Program>) -> bool {
+    fn turn(&self, group: &mut Group<'_>, worker: &mut Worker, program: &mut Arc<Program>) -> bool {
         for wave in &mut group.waves {
             wave.budget = TURN;
         }
@@ -196,7 +201,11 @@ impl Shared<'_> {
                 }
                 ran = true;
                 let mut machine = Machine { wave, lds: &mut group.lds, worker, program, launch: self.grid.launch };
-                match machine.run() {
+                let exit = match &mut group.watch {
+                    None => machine.run(),
+                    Some(watch) => machine.run_watched(watch),
+                };
+                match exit {
                     Exit::Ended | Exit::Barrier => {}
                     // A wave that yields lets the others of its group run first.
                     Exit::Turn => {}
@@ -219,6 +228,9 @@ impl Shared<'_> {
             if group.waves.iter().all(|wave| wave.status != Status::Ready) {
                 for wave in group.waves.iter_mut().filter(|wave| wave.status == Status::AtBarrier) {
                     wave.status = Status::Ready;
+                }
+                if let Some(watch) = &mut group.watch {
+                    watch.barrier();
                 }
             } else if !ran {
                 return false;
@@ -244,7 +256,7 @@ impl Shared<'_> {
     }
 
     /// Notes the first fault.
-    fn report(&self, fault: Fault, group: &Group, number: usize, program: &Program) {
+    fn report(&self, fault: Fault, group: &Group<'_>, number: usize, program: &Program) {
         let wave = &group.waves[number];
         let pc = program.pc(wave.next);
         let report = FaultReport {

@@ -8,11 +8,13 @@ use std::time::Instant;
 use roci_codeobj::{CodeObject, KernelDescriptor, LoadError, Mismatch, TargetId};
 use roci_isa::{Chip, WaveSize};
 
+use crate::check::Checks;
 use crate::counts::Counts;
 use crate::dispatch::{DispatchError, Grid};
 use crate::lanes::Level;
 use crate::launch::Launch;
 use crate::memory::{Access, Allocation, Memory};
+use crate::observe::{Observer, Watch};
 use crate::program::{Code, Program, Target};
 
 /// LDS that a workgroup can have.
@@ -64,6 +66,7 @@ pub struct Emulator {
     chip: Chip,
     memory: Arc<Memory>,
     threads: usize,
+    checks: Checks,
     start: Instant,
 }
 
@@ -71,12 +74,18 @@ impl Emulator {
     /// An emulated chip that runs on all cores.
     pub fn new(chip: Chip) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { chip, memory: Arc::new(Memory::new()), threads, start: Instant::now() }
+        Self { chip, memory: Arc::new(Memory::new()), threads, checks: Checks::default(), start: Instant::now() }
     }
 
     /// The same on so many threads; one makes every run the same.
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads: threads.max(1), ..self }
+    }
+
+    /// The same with checks that the hardware does not make. Runs are some ten times slower, and what a check finds is a
+    /// [`Fault::Check`](crate::Fault::Check).
+    pub fn with_checks(self, checks: Checks) -> Self {
+        Self { checks, ..self }
     }
 
     /// The chip.
@@ -116,7 +125,7 @@ impl Emulator {
                 descriptor_address: base + kernel.descriptor_address,
                 entry: base + kernel.entry,
                 code: Arc::clone(code),
-                programs: Mutex::new(None),
+                programs: Mutex::new([None, None]),
             }));
         }
         Ok(Module { image, kernels })
@@ -124,11 +133,34 @@ impl Emulator {
 
     /// Runs a kernel to its end, or until `stop` is set.
     pub fn run(&self, kernel: &Kernel, dispatch: &Dispatch, stop: &AtomicBool) -> Result<Counts, Error> {
+        self.dispatch(kernel, dispatch, stop, None)
+    }
+
+    /// Runs a kernel on one thread and shows instructions to an observer.
+    pub fn trace(
+        &self,
+        kernel: &Kernel,
+        dispatch: &Dispatch,
+        stop: &AtomicBool,
+        observer: &dyn Observer,
+    ) -> Result<Counts, Error> {
+        self.dispatch(kernel, dispatch, stop, Some(observer))
+    }
+
+    fn dispatch(
+        &self,
+        kernel: &Kernel,
+        dispatch: &Dispatch,
+        stop: &AtomicBool,
+        observer: Option<&dyn Observer>,
+    ) -> Result<Counts, Error> {
+        let threads = if observer.is_some() { 1 } else { self.threads };
+        let watch = Watch::new(self.checks, observer, kernel.entry);
         let launch = self.launch(kernel, dispatch)?;
         if dispatch.grid.contains(&0) {
             return Ok(Counts::default());
         }
-        let program = kernel.program(&launch);
+        let program = kernel.program(&launch, watch.is_some());
         let grid = Grid {
             target: *program.target(),
             launch: &launch,
@@ -137,7 +169,8 @@ impl Emulator {
             kernel: &kernel.name,
             memory: &self.memory,
             stop,
-            threads: self.threads,
+            threads,
+            watch: watch.as_ref(),
         };
         Ok(grid.run(program)?)
     }
@@ -233,7 +266,8 @@ pub struct Kernel {
     descriptor_address: u64,
     entry: u64,
     code: Arc<Code>,
-    programs: Mutex<Option<Arc<Program>>>,
+    /// As it runs fastest, and with every instruction kept.
+    programs: Mutex<[Option<Arc<Program>>; 2]>,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -259,17 +293,13 @@ impl Kernel {
     }
 
     /// Its code, decoded once.
-    fn program(&self, launch: &Launch) -> Arc<Program> {
-        let mut program = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = program.get_or_insert_with(|| {
+    fn program(&self, launch: &Launch, keep_all: bool) -> Arc<Program> {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = programs[usize::from(keep_all)].get_or_insert_with(|| {
             let granule = if launch.wave_size == WaveSize::Wave64 { 4 } else { 8 };
             let registers = ((self.descriptor.rsrc1 & 63) + 1) * granule;
-            let target = Target {
-                chip: launch.chip,
-                wave: launch.wave_size,
-                registers: registers.min(256) as u16,
-                keep_all: false,
-            };
+            let target =
+                Target { chip: launch.chip, wave: launch.wave_size, registers: registers.min(256) as u16, keep_all };
             Arc::new(Program::new(&self.code, target, Level::best(), &[self.entry]))
         });
         Arc::clone(made)

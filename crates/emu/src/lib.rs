@@ -3,6 +3,7 @@
 //! Start reading at `emulator` (what others use), then `dispatch` (groups over threads), `launch` (how waves start),
 //! `program` (machine code made ready), `engine` (runs waves) and `lanes`, `scalar` (what instructions compute).
 
+mod check;
 mod counts;
 mod dispatch;
 mod emulator;
@@ -12,15 +13,18 @@ mod lanes;
 mod launch;
 mod memory;
 mod mode;
+mod observe;
 mod program;
 mod row;
 mod scalar;
 mod wave;
 
+pub use check::{Checks, UnknownCheck};
 pub use counts::Counts;
 pub use dispatch::DispatchError;
 pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Module};
 pub use fault::{Fault, FaultReport};
 pub use memory::{Access, Allocation, Memory};
+pub use observe::{Executed, Observer, RegisterValue};
 pub use program::Code;
-pub use roci_isa::Chip;
+pub use roci_isa::{Chip, Register};

@@ -158,7 +158,7 @@ impl Machine<'_> {
             _ if exec == !0 => {
                 let rows = self.wave.rows_from(half, usize::from(dst), dwords);
                 // SAFETY: every lane's bytes are readable.
-                unsafe { gather(pointer(0), addresses, &[0], dwords, rows) };
+                unsafe { gather(std::ptr::null(), addresses, &[0], dwords, rows) };
             }
             _ => {
                 for dword in 0..dwords {
@@ -323,7 +323,7 @@ pub(super) unsafe fn store_small(address: u64, bytes: u8, value: u32) {
 }
 
 /// One or two bytes as a word.
-pub(super) fn extend(value: u32, bytes: u8, signed: bool) -> u32 {
+pub(crate) fn extend(value: u32, bytes: u8, signed: bool) -> u32 {
     match (bytes, signed) {
         (1, true) => i32::from(value as i8).cast_unsigned(),
         (2, true) => i32::from(value as i16).cast_unsigned(),
@@ -332,7 +332,7 @@ pub(super) fn extend(value: u32, bytes: u8, signed: bool) -> u32 {
 }
 
 /// A small value in its place of a register.
-pub(super) fn place(old: u32, value: u32, half: Half) -> u32 {
+pub(crate) fn place(old: u32, value: u32, half: Half) -> u32 {
     match half {
         Half::Both => value,
         Half::Low => old & 0xffff_0000 | value & 0xffff,

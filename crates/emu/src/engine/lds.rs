@@ -247,16 +247,9 @@ impl Machine<'_> {
     /// `ds_swizzle_b32`: lanes read others of their group; lanes that are off give zero.
     fn swizzle(&self, step: &LdsStep, half: usize, exec: u32, pattern: u16) {
         let from = self.wave.row(half, usize::from(step.addr)).array();
-        let source = |lane: usize| -> usize {
-            if pattern & 0x8000 != 0 {
-                return lane & !3 | usize::from(pattern >> (2 * (lane & 3)) & 3);
-            }
-            let [and, or, xor] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
-            (lane & and | or) ^ xor
-        };
         self.write_lanes(half, usize::from(step.dst), exec, |row: &Row| {
             for lane in 0..LANES {
-                let other = source(lane);
+                let other = swizzle_source(pattern, lane);
                 row.set(lane, if exec >> other & 1 == 1 { from[other] } else { 0 });
             }
         });
@@ -284,6 +277,15 @@ impl Machine<'_> {
             }
         });
     }
+}
+
+/// The lane that `ds_swizzle_b32` reads for a lane.
+pub(crate) fn swizzle_source(pattern: u16, lane: usize) -> usize {
+    if pattern & 0x8000 != 0 {
+        return lane & !3 | usize::from(pattern >> (2 * (lane & 3)) & 3);
+    }
+    let [and, or, xor] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
+    (lane & and | or) ^ xor
 }
 
 /// The highest address of all lanes, also of those that are off.

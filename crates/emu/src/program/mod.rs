@@ -120,6 +120,11 @@ impl Program {
         unsafe { self.steps.get_unchecked(index as usize) }
     }
 
+    /// The step of a number, if there is one.
+    pub(crate) fn step_at(&self, index: u32) -> Option<&Step> {
+        self.steps.get(index as usize)
+    }
+
     /// How many steps there are.
     pub(crate) fn len(&self) -> usize {
         self.steps.len()
