@@ -1,6 +1,6 @@
 //! How fast waves run: lane-operations and floating-point operations a second, and decoding.
 //!
-//! `cargo bench -p roci-emu --bench speed [-- KERNEL]`. Kernels are built by clang-22 from `tests/kernels/matmul.cl`.
+//! `cargo bench -p roci-emu --bench speed [-- "gfx1100 matmul_tiled"]`. Kernels are built by clang-22 from `tests/kernels/matmul.cl`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its results")]
 
@@ -88,14 +88,14 @@ fn run(chip: Chip, threads: usize, filter: &str) {
         ("matmul_tiled", [side, side, 1], [16, 16, 1]),
         ("matmul_blocked", [side / 64 * 256, side / 64, 1], [256, 1, 1]),
     ] {
-        if !name.contains(filter) {
+        if !format!("{chip} {name}").contains(filter) {
             continue;
         }
         let kernel = module.kernel(name).expect("the source has it");
         let dispatch = Dispatch { grid, block, kernarg: kernarg.address(), ..Dispatch::default() };
         let mut best = f64::MAX;
         let mut counts = None;
-        for _ in 0..10 {
+        for _ in 0..40 {
             let start = busy();
             let run = emulator.run(kernel, &dispatch, &AtomicBool::new(false));
             best = best.min((busy() - start).as_secs_f64());

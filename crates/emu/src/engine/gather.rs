@@ -1,11 +1,12 @@
 //! Loads of lanes at addresses of their own, by chunks: neighbours mostly read one place, or places one after the other.
 
+use crate::memory::pointer;
 use crate::row::{CHUNK, CHUNKS, LANES, Row, each};
 
-/// The distance of a lane's data from a base.
+/// Where a lane's data are: a distance from a base, or an address.
 pub(super) trait Offset: Copy {
-    /// As a number of bytes.
-    fn bytes(self) -> usize;
+    /// As a pointer.
+    fn from(self, base: *const u8) -> *const u8;
     /// The bits in which two distances differ from being `bytes` apart.
     fn differs(self, first: Self, bytes: usize) -> Self;
     /// No bits.
@@ -17,11 +18,12 @@ pub(super) trait Offset: Copy {
 }
 
 macro_rules! offset {
-    ($type:ty) => {
+    ($type:ty, |$value:ident, $base:ident| $pointer:expr) => {
         impl Offset for $type {
             #[inline(always)]
-            fn bytes(self) -> usize {
-                self as usize
+            fn from(self, $base: *const u8) -> *const u8 {
+                let $value = self;
+                $pointer
             }
             #[inline(always)]
             fn differs(self, first: Self, bytes: usize) -> Self {
@@ -39,14 +41,14 @@ macro_rules! offset {
         }
     };
 }
-offset!(u32);
-offset!(u64);
+offset!(u32, |distance, base| base.wrapping_add(distance as usize));
+offset!(u64, |address, _base| pointer(address));
 
-/// Loads words of every lane at `base` plus its offset, and at so many further bytes: `dwords` words at each place, into
-/// consecutive rows.
+/// Loads words of every lane at its offset from `base` (or at its address), and at so many further bytes: `dwords` words
+/// at each place, into consecutive rows.
 ///
 /// # Safety
-/// `base` plus each offset plus each of `places` is the address of so many readable words (which need not be aligned).
+/// At each offset plus each of `places` are so many readable words (which need not be aligned).
 #[inline(always)]
 pub(super) unsafe fn gather<T: Offset>(
     base: *const u8,
@@ -82,8 +84,7 @@ unsafe fn gather_words<T: Offset, const WORDS: usize>(
             gaps = gaps.or(offset.differs(at[0], 4 * WORDS * lane));
         }
         for (place, rows) in places.iter().zip(rows.chunks_exact(WORDS)) {
-            let base = base.wrapping_add(*place);
-            let first = base.wrapping_add(at[0].bytes());
+            let first = at[0].from(base).wrapping_add(*place);
             if gaps.is_none() {
                 // SAFETY: the caller's promise: the words of all lanes of the chunk, one after the other.
                 let words = unsafe { first.cast::<[[u32; WORDS]; CHUNK]>().read_unaligned() };
@@ -98,7 +99,7 @@ unsafe fn gather_words<T: Offset, const WORDS: usize>(
                 }
             } else {
                 for (lane, offset) in at.into_iter().enumerate() {
-                    let address = base.wrapping_add(offset.bytes());
+                    let address = offset.from(base).wrapping_add(*place);
                     // SAFETY: the caller's promise: the words of this lane.
                     let words = unsafe { address.cast::<[u32; WORDS]>().read_unaligned() };
                     for (word, row) in rows.iter().enumerate() {
