@@ -144,8 +144,13 @@ pub(crate) struct EnvArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ObjectsArgs {
     /// Files to look into
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "library")]
     pub(crate) files: Vec<PathBuf>,
+    /// Look into roci itself: the kernels that it carries for AMD GPUs, one code object a target
+    ///
+    /// ROCI_DEVICE_TARGETS picks some of the targets.
+    #[arg(long)]
+    pub(crate) library: bool,
     /// Write each piece of GPU code that is found into this folder; existing files are left alone
     #[arg(long, value_name = "DIR")]
     pub(crate) extract: Option<PathBuf>,
@@ -169,6 +174,7 @@ const DEVICES_EXAMPLES: &str = "Examples:
 const OBJECTS_EXAMPLES: &str = "Examples:
   roci objects /opt/rocm/lib/librocfft.so.0
   roci objects --extract out kernels.hsaco          each piece of code becomes a file
+  roci objects --library --extract out              the kernels that roci carries
   roci objects --disassemble=scale kernels.co       one kernel; without a name all functions
   roci objects --json *.so | jq -r '.files[].objects[].target' | sort -u";
 

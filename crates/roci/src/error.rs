@@ -13,6 +13,9 @@ pub(crate) enum CliError {
     /// A kernel cannot be written in the device's language.
     #[error(transparent)]
     Kernel(#[from] roci_kernels::Error),
+    /// The kernels that roci carries.
+    #[error(transparent)]
+    Library(#[from] roci_device_library::Error),
     /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
@@ -47,6 +50,7 @@ impl Hint for CliError {
             Self::Kernel(_) => {
                 Some("this is a fault of roci: report it, with what `roci devices --json` prints".into())
             }
+            Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::File { .. } => Some("name a folder that you may write to".into()),
             Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),

@@ -222,3 +222,20 @@ fn listings_say_what_objdump_says() {
         }
     }
 }
+
+#[test]
+fn the_library_is_listed_and_extracted_like_a_file() {
+    let folder = Folder::new("library");
+    let output = json(&objects(&["--library", "--json", "--extract", &folder.join("out")]), 0);
+    let files = output["files"].as_array().expect("a list");
+    assert!(files.len() >= 11, "the project's targets: {output}");
+    for file in files {
+        let object = &file["objects"][0];
+        let names: Vec<_> =
+            object["kernels"].as_array().expect("a list").iter().map(|kernel| &kernel["name"]).collect();
+        assert!(names.contains(&&Value::from("softmax")), "{names:?}");
+        let extracted = Path::new(object["extracted"].as_str().expect("a path"));
+        assert!(extracted.is_file(), "{}", extracted.display());
+    }
+    ended(&objects(&[]), 2);
+}

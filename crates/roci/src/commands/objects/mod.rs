@@ -9,6 +9,7 @@ mod table;
 use std::path::Path;
 
 use roci_codeobj::{CodeObject, Content, File, Found};
+use roci_device_library::DeviceLibrary;
 
 use crate::cli::ObjectsArgs;
 use crate::error::CliError;
@@ -27,6 +28,12 @@ pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStat
     let mut files = Vec::new();
     for path in &arguments.files {
         files.push(session.file(path)?);
+    }
+    if arguments.library {
+        for object in &DeviceLibrary::embedded()?.archive().objects {
+            let name = format!("library-{}", object.target.processor);
+            files.push(session.bytes(Path::new(&name), &object.bytes)?);
+        }
     }
     if arguments.format.json {
         printer.json(&Report { schema: "roci.objects", version: 1, files })?;
@@ -63,7 +70,13 @@ impl Session<'_> {
                 return Ok(report);
             }
         };
-        let file = match File::open(&bytes) {
+        self.bytes(path, &bytes)
+    }
+
+    /// Reports on the content of a file.
+    fn bytes(&mut self, path: &Path, bytes: &[u8]) -> Result<FileReport, CliError> {
+        let mut report = FileReport::new(path, None);
+        let file = match File::open(bytes) {
             Ok(file) => file,
             Err(source) => {
                 self.problem(&mut report, &ObjectsError::File { path: path.into(), source });
