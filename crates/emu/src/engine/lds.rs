@@ -149,7 +149,10 @@ impl Machine<'_> {
         data: u16,
         dst: u16,
     ) {
-        let step = LdsStep { kind: Lds::One(access), addr: 0, data: [data, data + 1], dst, offsets: [0; 2] };
+        // What to compare with follows the data.
+        let wide = matches!(access, Access::Atomic { wide: true, .. });
+        let second = data.saturating_add(1 + u16::from(wide));
+        let step = LdsStep { kind: Lds::One(access), addr: 0, data: [data, second], dst, offsets: [0; 2] };
         self.lds_small(access, half, exec, offsets, &step);
     }
 
