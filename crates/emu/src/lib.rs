@@ -25,6 +25,6 @@ pub use dispatch::DispatchError;
 pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Module};
 pub use fault::{Fault, FaultReport};
 pub use memory::{Access, Allocation, Memory};
-pub use observe::{Executed, Observer, RegisterValue};
+pub use observe::{Executed, Observer, RegisterValue, register_name};
 pub use program::Code;
 pub use roci_isa::{Chip, Register};

@@ -58,6 +58,21 @@ pub struct RegisterValue {
     pub values: Vec<u32>,
 }
 
+/// The name of a register as in assembly.
+pub fn register_name(register: Register) -> String {
+    match register {
+        Register::Vector(number) => format!("v{number}"),
+        Register::Scalar(number @ 0..=105) => format!("s{number}"),
+        Register::Scalar(106) => "vcc_lo".to_owned(),
+        Register::Scalar(107) => "vcc_hi".to_owned(),
+        Register::Scalar(125) => "m0".to_owned(),
+        Register::Scalar(126) => "exec_lo".to_owned(),
+        Register::Scalar(127) => "exec_hi".to_owned(),
+        Register::Scalar(number) => format!("ttmp{}", number.saturating_sub(108)),
+        Register::Scc => "scc".to_owned(),
+    }
+}
+
 /// What a watched dispatch has for all its groups.
 pub(crate) struct Watch<'a> {
     checks: Checks,

@@ -40,6 +40,14 @@ pub static DEVICE_TARGETS: Variable = Variable {
     since: "0.1.0",
 };
 
+/// What an emulated GPU checks that a real one does not.
+pub static EMU_CHECK: Variable = Variable {
+    name: "ROCI_EMU_CHECK",
+    default: "no checks",
+    help: "What emulated GPUs check that real ones do not: `waits`, `uninit`, `races` or `all`, with commas between",
+    since: "0.1.0",
+};
+
 /// Switches colour off.
 pub static NO_COLOR: Variable =
     Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
@@ -61,7 +69,7 @@ pub static TERM: Variable = Variable {
 };
 
 /// All of them, in the order of the help page.
-pub static VARIABLES: &[&Variable] = &[&DEVICE, &DEVICE_TARGETS, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
+pub static VARIABLES: &[&Variable] = &[&DEVICE, &DEVICE_TARGETS, &EMU_CHECK, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
 
 impl Variable {
     /// The value, or `None` when unset or empty. What is not Unicode in it is replaced, so that it is refused or shown

@@ -27,6 +27,9 @@ pub(crate) enum CliError {
         /// Why.
         source: std::io::Error,
     },
+    /// A kernel cannot be emulated, or did not end well.
+    #[error(transparent)]
+    Emu(#[from] crate::commands::emu::EmuError),
     /// A kernel that is not in the table.
     #[error("there is no kernel whose name starts with `{name}`")]
     UnknownKernel {
@@ -52,6 +55,7 @@ impl Hint for CliError {
             }
             Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
+            Self::Emu(error) => error.hint(),
             Self::File { .. } => Some("name a folder that you may write to".into()),
             Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),
         }

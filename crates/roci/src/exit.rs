@@ -66,6 +66,7 @@ impl From<&CliError> for ExitStatus {
             CliError::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::Success,
             CliError::Hal(error) => error.into(),
             CliError::Kernel(_) => Self::Problems,
+            CliError::Emu(error) => error.status(),
             CliError::Output(_) | CliError::File { .. } | CliError::UnknownKernel { .. } | CliError::Library(_) => {
                 Self::Error
             }

@@ -10,6 +10,7 @@ mod commands;
 mod error;
 mod exit;
 mod interrupt;
+mod npy;
 mod printer;
 mod registry;
 mod units;

@@ -10,7 +10,7 @@ use roci_isa::{Access, Family, Fields, Op, Operand, Part, Register, Segment};
 
 use super::touch::{Space, Touched};
 use crate::engine::Machine;
-use crate::observe::Decoded;
+use crate::observe::{Decoded, register_name};
 use crate::program::Step;
 use crate::program::step::{Access as MemoryAccess, Half};
 
@@ -121,25 +121,10 @@ fn describe(
     let name = if counter == Counter::Vector { "vmcnt" } else { "lgkmcnt" };
     format!(
         "{} is {verb} before its load has ended: put `s_waitcnt {name}({count})` between it and the load at {:#x} ({})",
-        name_of(overlapping(fill, access)),
+        register_name(overlapping(fill, access)),
         machine.program.pc(flight.index),
         machine.program.text(flight.index),
     )
-}
-
-/// The name of a register.
-fn name_of(register: Register) -> String {
-    match register {
-        Register::Vector(number) => format!("v{number}"),
-        Register::Scalar(number @ 0..=105) => format!("s{number}"),
-        Register::Scalar(106) => "vcc_lo".to_owned(),
-        Register::Scalar(107) => "vcc_hi".to_owned(),
-        Register::Scalar(125) => "m0".to_owned(),
-        Register::Scalar(126) => "exec_lo".to_owned(),
-        Register::Scalar(127) => "exec_hi".to_owned(),
-        Register::Scalar(number) => format!("ttmp{}", number.saturating_sub(108)),
-        Register::Scc => "scc".to_owned(),
-    }
 }
 
 /// First register and number of registers, of the same kind in both.

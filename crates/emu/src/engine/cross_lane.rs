@@ -1,19 +1,24 @@
 //! Instructions that move data between lanes.
 
 use crate::engine::Machine;
-use crate::program::step::{CrossLane, CrossLaneStep};
+use crate::program::step::{CrossLane, CrossLaneStep, Sources};
 use crate::row::{LANES, Row};
 use crate::wave::scalar::M0;
 
 impl Machine<'_> {
     /// A row of a source.
     fn source_row(&self, step: &CrossLaneStep, half: usize, source: usize) -> [u32; LANES] {
-        // SAFETY: lowering checked the row, and each source has at least one.
-        unsafe { self.rows(&step.sources, half)[source].row(0) }.array()
+        self.source_values(&step.sources, half, source, 0)
+    }
+
+    /// The values of one row of a source in a half; for whoever looks at steps from outside too.
+    pub(crate) fn source_values(&self, sources: &Sources, half: usize, source: usize, row: usize) -> [u32; LANES] {
+        self.splat(sources);
+        // SAFETY: lowering checked the rows of the operand's kind, and whoever asks knows the kind.
+        unsafe { self.rows(sources, half)[source].row(row) }.array()
     }
 
     pub(super) fn cross_lane(&mut self, step: &CrossLaneStep) {
-        self.splat(&step.sources);
         let halves = self.wave.halves;
         let select = |machine: &Self, which: usize| machine.scalar_value(step.select[which], false) as u32;
         match step.kind {

@@ -28,7 +28,7 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
         move |source| CliError::File { path, source }
     };
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
-    let verbs: Vec<_> = root.get_subcommands().cloned().collect();
+    let verbs = verbs(&root);
     for command in [root].into_iter().chain(verbs) {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let path = folder.join(format!("{name}.1"));
@@ -36,6 +36,12 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
         printer.note(&format!("wrote {}", path.display()));
     }
     Ok(ExitStatus::Success)
+}
+
+/// The verbs, and theirs behind them.
+fn verbs(command: &clap::Command) -> Vec<clap::Command> {
+    let own = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    own.flat_map(|verb| std::iter::once(verb.clone()).chain(verbs(verb))).collect()
 }
 
 /// One page: what the parser knows, then exit status and environment, which it does not.

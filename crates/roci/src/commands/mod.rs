@@ -3,6 +3,7 @@
 mod completions;
 mod demo;
 mod devices;
+pub(crate) mod emu;
 mod env;
 mod man;
 mod objects;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitStatus, Cli
     match command {
         Command::Demo(arguments) => demo::run(&arguments, printer),
         Command::Devices(arguments) => devices::run(&arguments, printer),
+        Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
         Command::Completions { shell } => completions::run(shell, printer),
