@@ -7,16 +7,16 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::Instant;
 
 use roci_codeobj::CodeObject;
 use roci_emu::{Access, Allocation, Chip, Dispatch, Emulator};
 
-fn compile(chip: Chip, options: &[&str]) -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/matmul.cl");
+/// Runs clang for a chip; the code object.
+fn clang(chip: Chip, options: &[&str], source: &Path) -> Vec<u8> {
     let output = std::env::temp_dir().join(format!("roci-emu-bench-{}-{chip}.co", std::process::id()));
     let status = Command::new("clang-22")
-        .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-O3"])
+        .args(["-target", "amdgcn-amd-amdhsa", "-nogpulib", "-O3", "-w"])
         .arg(format!("-mcpu={chip}"))
         .args(options)
         .arg(source)
@@ -44,16 +44,11 @@ fn read(allocation: &Allocation) -> Vec<f32> {
     allocation.bytes().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four"))).collect()
 }
 
-/// Time that this thread has run: the machine may be busy with other work.
-fn busy() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
-    let nanoseconds =
-        text.split_whitespace().next().and_then(|text| text.parse().ok()).expect("it begins with a number");
-    Duration::from_nanos(nanoseconds)
-}
-
 fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    for chip in [Chip::Gfx1010, Chip::Gfx1100] {
+        decode(chip, &filter);
+    }
     for threads in [1, 2] {
         for chip in [Chip::Gfx1010, Chip::Gfx1100] {
             run(chip, threads, &filter);
@@ -63,7 +58,8 @@ fn main() {
 
 fn run(chip: Chip, threads: usize, filter: &str) {
     let emulator = Emulator::new(chip).with_threads(threads);
-    let bytes = compile(chip, &[]);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/matmul.cl");
+    let bytes = clang(chip, &["-x", "cl", "-cl-std=CL2.0"], &source);
     let object = CodeObject::parse(&bytes).expect("clang writes code objects");
     let module = emulator.load(&object).expect("it is for this chip");
     let n = 256usize;
@@ -96,9 +92,9 @@ fn run(chip: Chip, threads: usize, filter: &str) {
         let mut best = f64::MAX;
         let mut counts = None;
         for _ in 0..40 {
-            let start = busy();
+            let start = Instant::now();
             let run = emulator.run(kernel, &dispatch, &AtomicBool::new(false));
-            best = best.min((busy() - start).as_secs_f64());
+            best = best.min(start.elapsed().as_secs_f64());
             counts = Some(run.unwrap_or_else(|error| panic!("{name}: {error}")));
         }
         let result = read(&c);
@@ -111,4 +107,48 @@ fn run(chip: Chip, threads: usize, filter: &str) {
             2.0 * (n * n * n) as f64 / best / 1e9,
         );
     }
+}
+
+/// A kernel of 10,000 vector instructions, decoded and made ready.
+fn decode(chip: Chip, filter: &str) {
+    if !format!("{chip} decode").contains(filter) {
+        return;
+    }
+    let source = std::env::temp_dir().join(format!("roci-emu-bench-{}.s", std::process::id()));
+    let text = "
+        .amdgcn_target \"amdgcn-amd-amdhsa--CHIP\"
+        .text
+        .globl long
+        .p2align 8
+        .type long,@function
+        long:
+        .rept 2000
+        v_fmac_f32_e32 v1, v2, v3
+        v_add3_u32 v4, v5, v6, v7
+        s_add_u32 s4, s5, 0x12345
+        v_lshlrev_b32_e32 v5, 3, v4
+        ds_read_b32 v6, v7 offset:16
+        .endr
+        s_endpgm
+        .section .rodata,\"a\"
+        .p2align 6
+        .amdhsa_kernel long
+        .amdhsa_next_free_vgpr 8
+        .amdhsa_next_free_sgpr 16
+        .end_amdhsa_kernel
+    ";
+    std::fs::write(&source, text.replace("CHIP", chip.name())).expect("temporary files can be written");
+    let bytes = clang(chip, &["-x", "assembler"], &source);
+    let _ = std::fs::remove_file(&source);
+    let object = CodeObject::parse(&bytes).expect("clang writes code objects");
+    let emulator = Emulator::new(chip);
+    let mut best = f64::MAX;
+    for _ in 0..40 {
+        let module = emulator.load(&object).expect("it is for this chip");
+        let kernel = module.kernel("long").expect("the source has it");
+        let start = Instant::now();
+        emulator.prepare(kernel);
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    println!("{chip}, a kernel of 10,000 instructions made ready: {:.2} ms", best * 1e3);
 }

@@ -200,7 +200,7 @@ impl<'a> Shared<'a> {
                     continue;
                 }
                 ran = true;
-                let mut machine = Machine { wave, lds: &mut group.lds, worker, program, launch: self.grid.launch };
+                let mut machine = Machine::new(wave, &mut group.lds, worker, program, self.grid.launch);
                 let exit = match &mut group.watch {
                     None => machine.run(),
                     Some(watch) => machine.run_watched(watch),

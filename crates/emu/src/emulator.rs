@@ -131,6 +131,11 @@ impl Emulator {
         Ok(Module { image, kernels })
     }
 
+    /// Decodes a kernel ahead of its first run.
+    pub fn prepare(&self, kernel: &Kernel) {
+        kernel.program(self.chip, false);
+    }
+
     /// Runs a kernel to its end, or until `stop` is set.
     pub fn run(&self, kernel: &Kernel, dispatch: &Dispatch, stop: &AtomicBool) -> Result<Counts, Error> {
         self.dispatch(kernel, dispatch, stop, None)
@@ -160,7 +165,7 @@ impl Emulator {
         if dispatch.grid.contains(&0) {
             return Ok(Counts::default());
         }
-        let program = kernel.program(&launch, watch.is_some());
+        let program = kernel.program(self.chip, watch.is_some());
         let grid = Grid {
             target: *program.target(),
             launch: &launch,
@@ -192,10 +197,9 @@ impl Emulator {
         if descriptor.uses_dynamic_stack() {
             private += DYNAMIC_STACK;
         }
-        let wave_size = if descriptor.wave_size() == 64 { WaveSize::Wave64 } else { WaveSize::Wave32 };
         Ok(Launch {
             chip: self.chip,
-            wave_size,
+            wave_size: kernel.wave_size(),
             descriptor,
             grid: dispatch.grid,
             block: dispatch.block,
@@ -292,14 +296,18 @@ impl Kernel {
         self.descriptor_address
     }
 
+    fn wave_size(&self) -> WaveSize {
+        if self.descriptor.wave_size() == 64 { WaveSize::Wave64 } else { WaveSize::Wave32 }
+    }
+
     /// Its code, decoded once.
-    fn program(&self, launch: &Launch, keep_all: bool) -> Arc<Program> {
+    fn program(&self, chip: Chip, keep_all: bool) -> Arc<Program> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         let made = programs[usize::from(keep_all)].get_or_insert_with(|| {
-            let granule = if launch.wave_size == WaveSize::Wave64 { 4 } else { 8 };
+            let wave = self.wave_size();
+            let granule = if wave == WaveSize::Wave64 { 4 } else { 8 };
             let registers = ((self.descriptor.rsrc1 & 63) + 1) * granule;
-            let target =
-                Target { chip: launch.chip, wave: launch.wave_size, registers: registers.min(256) as u16, keep_all };
+            let target = Target { chip, wave, registers: registers.min(256) as u16, keep_all };
             Arc::new(Program::new(&self.code, target, Level::best(), &[self.entry]))
         });
         Arc::clone(made)

@@ -11,32 +11,37 @@ use half::{bf16, f16};
 /// Lanes of a row. A wave of 64 lanes is two halves, each with rows of its own.
 pub(crate) const LANES: usize = 32;
 
-/// One 32-bit register of 32 lanes. Cells, because a result may be one of the sources.
+/// One 32-bit register of 32 lanes. A cell, because a result may be one of the sources.
 #[repr(C, align(64))]
-pub(crate) struct Row([Cell<u32>; LANES]);
+pub(crate) struct Row(Cell<[u32; LANES]>);
 
 impl Row {
     /// All lanes zero.
     pub(crate) const fn zero() -> Self {
-        Self([const { Cell::new(0) }; LANES])
+        Self(Cell::new([0; LANES]))
+    }
+
+    #[inline(always)]
+    fn cells(&self) -> &[Cell<u32>; LANES] {
+        self.0.as_array_of_cells()
     }
 
     /// The value in one lane.
     #[inline(always)]
     pub(crate) fn get(&self, lane: usize) -> u32 {
-        self.0[lane].get()
+        self.cells()[lane].get()
     }
 
     /// Sets one lane.
     #[inline(always)]
     pub(crate) fn set(&self, lane: usize, value: u32) {
-        self.0[lane].set(value);
+        self.cells()[lane].set(value);
     }
 
     /// Sets a chunk of lanes.
     #[inline(always)]
     pub(crate) fn set_chunk(&self, chunk: usize, values: [u32; CHUNK]) {
-        for (cell, value) in self.0[chunk * CHUNK..][..CHUNK].iter().zip(values) {
+        for (cell, value) in self.cells()[chunk * CHUNK..][..CHUNK].iter().zip(values) {
             cell.set(value);
         }
     }
@@ -44,23 +49,19 @@ impl Row {
     /// Sets all lanes to one value.
     #[inline(always)]
     pub(crate) fn splat(&self, value: u32) {
-        for cell in &self.0 {
-            cell.set(value);
-        }
+        self.0.set([value; LANES]);
     }
 
     /// All lanes.
     #[inline(always)]
     pub(crate) fn array(&self) -> [u32; LANES] {
-        std::array::from_fn(|lane| self.get(lane))
+        self.0.get()
     }
 
     /// Sets all lanes.
     #[inline(always)]
     pub(crate) fn assign(&self, values: &[u32; LANES]) {
-        for (cell, value) in self.0.iter().zip(values) {
-            cell.set(*value);
-        }
+        self.0.set(*values);
     }
 
     /// Sets the lanes whose bit in `mask` is set.
@@ -69,9 +70,12 @@ impl Row {
         if mask == !0 {
             return self.assign(values);
         }
-        for (lane, cell) in self.0.iter().enumerate() {
-            cell.set(if mask >> lane & 1 == 1 { values[lane] } else { cell.get() });
+        let mut merged = self.0.get();
+        for lane in 0..LANES {
+            let keep = if mask & 1 << lane == 0 { !0 } else { 0 };
+            merged[lane] = merged[lane] & keep | values[lane] & !keep;
         }
+        self.0.set(merged);
     }
 }
 

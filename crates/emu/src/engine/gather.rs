@@ -9,6 +9,8 @@ pub(super) trait Offset: Copy {
     fn from(self, base: *const u8) -> *const u8;
     /// The bits in which two distances differ from being `bytes` apart.
     fn differs(self, first: Self, bytes: usize) -> Self;
+    /// Whether so far from the base is not too far.
+    fn within(self, limit: u64) -> bool;
     /// No bits.
     const NONE: Self;
     /// The bits of both.
@@ -29,6 +31,10 @@ macro_rules! offset {
             fn differs(self, first: Self, bytes: usize) -> Self {
                 self.wrapping_sub(first) ^ bytes as Self
             }
+            #[inline(always)]
+            fn within(self, limit: u64) -> bool {
+                self as u64 <= limit
+            }
             const NONE: Self = 0;
             #[inline(always)]
             fn or(self, other: Self) -> Self {
@@ -45,27 +51,28 @@ offset!(u32, |distance, base| base.wrapping_add(distance as usize));
 offset!(u64, |address, _base| pointer(address));
 
 /// Loads words of every lane at its offset from `base` (or at its address), and at so many further bytes: `dwords` words
-/// at each place, into consecutive rows.
+/// at each place, into consecutive rows. `false` if an offset is beyond `limit`: then some rows may not be written.
 ///
 /// # Safety
-/// At each offset plus each of `places` are so many readable words (which need not be aligned).
+/// At each offset up to `limit` plus each of `places` are so many readable words (which need not be aligned).
 #[inline(always)]
 pub(super) unsafe fn gather<T: Offset>(
     base: *const u8,
     offsets: &[T; LANES],
+    limit: u64,
     places: &[usize],
     dwords: usize,
     rows: &[Row],
-) {
+) -> bool {
     match dwords {
         // SAFETY: the caller's promise.
-        1 => unsafe { gather_words::<T, 1>(base, offsets, places, rows) },
+        1 => unsafe { gather_words::<T, 1>(base, offsets, limit, places, rows) },
         // SAFETY: the same.
-        2 => unsafe { gather_words::<T, 2>(base, offsets, places, rows) },
+        2 => unsafe { gather_words::<T, 2>(base, offsets, limit, places, rows) },
         // SAFETY: the same.
-        3 => unsafe { gather_words::<T, 3>(base, offsets, places, rows) },
+        3 => unsafe { gather_words::<T, 3>(base, offsets, limit, places, rows) },
         // SAFETY: the same.
-        _ => unsafe { gather_words::<T, 4>(base, offsets, places, rows) },
+        _ => unsafe { gather_words::<T, 4>(base, offsets, limit, places, rows) },
     }
 }
 
@@ -73,15 +80,31 @@ pub(super) unsafe fn gather<T: Offset>(
 unsafe fn gather_words<T: Offset, const WORDS: usize>(
     base: *const u8,
     offsets: &[T; LANES],
+    limit: u64,
     places: &[usize],
     rows: &[Row],
-) {
+) -> bool {
     for chunk in 0..CHUNKS {
         let at: [T; CHUNK] = each!(lane => offsets[chunk * CHUNK + lane]);
         let (mut spread, mut gaps) = (T::NONE, T::NONE);
         for (lane, offset) in at.into_iter().enumerate() {
             spread = spread.or(offset.differs(at[0], 0));
             gaps = gaps.or(offset.differs(at[0], 4 * WORDS * lane));
+        }
+        let near = if gaps.is_none() {
+            // One behind the other without wrapping: the last is the farthest, or the first is too far by itself.
+            at[0].within(limit) && at[CHUNK - 1].within(limit)
+        } else if spread.is_none() {
+            at[0].within(limit)
+        } else {
+            let mut near = true;
+            for offset in at {
+                near &= offset.within(limit);
+            }
+            near
+        };
+        if !near {
+            return false;
         }
         for (place, rows) in places.iter().zip(rows.chunks_exact(WORDS)) {
             let first = at[0].from(base).wrapping_add(*place);
@@ -109,4 +132,5 @@ unsafe fn gather_words<T: Offset, const WORDS: usize>(
             }
         }
     }
+    true
 }

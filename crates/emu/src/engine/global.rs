@@ -158,7 +158,7 @@ impl Machine<'_> {
             _ if exec == !0 => {
                 let rows = self.wave.rows_from(half, usize::from(dst), dwords);
                 // SAFETY: every lane's bytes are readable.
-                unsafe { gather(std::ptr::null(), addresses, &[0], dwords, rows) };
+                unsafe { gather(std::ptr::null(), addresses, u64::MAX, &[0], dwords, rows) };
             }
             _ => {
                 for dword in 0..dwords {

@@ -41,13 +41,14 @@ impl Machine<'_> {
         let addresses = self.wave.row(half, usize::from(addr)).array();
         self.worker.lds_bytes[0] += (4 * dwords * offsets.len()) as u64 * u64::from(exec.count_ones());
         let farthest = offsets[0].max(offsets[offsets.len() - 1]);
-        let inside = highest(&addresses) + u64::from(farthest) + 4 * dwords as u64 <= self.lds.len() as u64;
-        if exec == !0 && inside {
+        let limit = (self.lds.len() as u64).checked_sub(u64::from(farthest) + 4 * dwords as u64);
+        if let Some(limit) = limit.filter(|_| exec == !0) {
             let places = [offsets[0] as usize, offsets[offsets.len() - 1] as usize];
             let rows = self.wave.rows_from(half, usize::from(dst), dwords * offsets.len());
-            // SAFETY: the highest address lies inside the shared memory with all of its bytes.
-            unsafe { gather(self.lds.as_ptr(), &addresses, &places[..offsets.len()], dwords, rows) };
-            return;
+            // SAFETY: up to the limit all words lie inside the shared memory.
+            if unsafe { gather(self.lds.as_ptr(), &addresses, limit, &places[..offsets.len()], dwords, rows) } {
+                return;
+            }
         }
         for lane in lanes_of(exec) {
             for (place, &offset) in offsets.iter().enumerate() {

@@ -78,6 +78,24 @@ pub(crate) struct Machine<'a> {
     pub(crate) worker: &'a mut Worker,
     pub(crate) program: &'a Program,
     pub(crate) launch: &'a Launch,
+    /// For each half, the first row of each [`Space`](crate::program::step::Space).
+    bases: [[*const Row; 3]; 2],
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(
+        wave: &'a mut Wave,
+        lds: &'a mut [u8],
+        worker: &'a mut Worker,
+        program: &'a Program,
+        launch: &'a Launch,
+    ) -> Self {
+        let half = |half: usize| {
+            [wave.bank.as_ptr().wrapping_add(half * wave.registers), program.constants(), worker.rows.as_ptr()]
+        };
+        let bases = [half(0), half(1)];
+        Self { wave, lds, worker, program, launch, bases }
+    }
 }
 
 impl Machine<'_> {

@@ -1,7 +1,7 @@
 //! Vector computations without modifiers: the engine's fast path.
 
 use crate::engine::{Machine, rows};
-use crate::program::step::{CompareStep, MapStep, MaskStep, NO_MASK, Sources, Step};
+use crate::program::step::{CompareStep, MapStep, MaskStep, NO_MASK, Sources, Space, Step};
 use crate::row::{LANES, Row, Rows};
 
 impl Machine<'_> {
@@ -29,29 +29,20 @@ impl Machine<'_> {
     /// The rows of the sources in a half.
     #[inline(always)]
     pub(super) fn rows(&self, sources: &Sources, half: usize) -> [Rows<'_>; 3] {
-        let registers = self.wave.bank.as_ptr().wrapping_add(half * self.wave.registers);
-        let spaces = [registers, self.program.constants(), self.worker.rows.as_ptr()];
+        let bases = &self.bases[half];
         // SAFETY: lowering checked every row of the operand's kind against its space: the registers of the kernel, the
         // program's constants, the worker's rows.
         let rows = |source: usize| unsafe {
-            Rows::new(spaces[sources.spaces[source] as usize].wrapping_add(usize::from(sources.rows[source])))
+            Rows::new(bases[sources.spaces[source] as usize].wrapping_add(usize::from(sources.rows[source])))
         };
         [rows(0), rows(1), rows(2)]
-    }
-
-    /// The values of one row of a source in a half.
-    pub(crate) fn source_values(&self, sources: &Sources, half: usize, source: usize, row: usize) -> [u32; LANES] {
-        self.splat(sources);
-        // SAFETY: lowering checked the rows of the operand's kind, and whoever asks knows the kind.
-        unsafe { self.rows(sources, half)[source].row(row) }.array()
     }
 
     /// The rows of a destination in a half.
     #[inline(always)]
     pub(super) fn destination(&self, half: usize, dst: u16) -> Rows<'_> {
-        let first = self.wave.bank.as_ptr().wrapping_add(half * self.wave.registers + usize::from(dst));
         // SAFETY: lowering checked the destination's rows against the registers of the kernel.
-        unsafe { Rows::new(first) }
+        unsafe { Rows::new(self.bases[half][Space::Registers as usize].wrapping_add(usize::from(dst))) }
     }
 
     /// The worker's rows for results that are not merged yet.
@@ -179,8 +170,5 @@ impl Machine<'_> {
 /// Takes over the lanes of `from` whose bit is set.
 #[inline(always)]
 pub(super) fn blend(to: &Row, from: &Row, mask: u32) {
-    for lane in 0..LANES {
-        let keep = if mask & 1 << lane == 0 { !0 } else { 0 };
-        to.set(lane, to.get(lane) & keep | from.get(lane) & !keep);
-    }
+    to.assign_masked(mask, &from.array());
 }
