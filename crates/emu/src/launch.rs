@@ -157,15 +157,15 @@ impl Launch {
                 let position = [flat % size[0], flat / size[0] % size[1], flat / size[0] / size[1]];
                 if packed {
                     let mut value = position[0];
-                    if ids >= 1 {
+                    if ids >= 2 {
                         value |= position[1] << 10;
                     }
-                    if ids >= 2 {
+                    if ids >= 3 {
                         value |= position[2] << 20;
                     }
                     wave.row(half, 0).set(lane, value);
                 } else {
-                    for axis in 0..=(ids as usize).min(2) {
+                    for axis in 0..(ids as usize).min(3) {
                         if axis < wave.registers {
                             wave.row(half, axis).set(lane, position[axis]);
                         }

@@ -1,9 +1,12 @@
 //! Memory through a buffer descriptor: on gfx10 also each lane's private memory.
 
-use crate::engine::Machine;
+use crate::engine::{Machine, lanes_of};
 use crate::fault::Fault;
 use crate::program::step::{Access, BufferStep, NO_ROW};
 use crate::row::LANES;
+
+/// How far behind the start of a wave's private memory a descriptor of lanes is still meant to be that memory.
+const PRIVATE_REACH: u64 = 1 << 30;
 
 /// A descriptor's fields.
 pub(crate) struct Descriptor {
@@ -44,6 +47,7 @@ impl Machine<'_> {
             if exec == 0 {
                 continue;
             }
+            self.check_private(step, &descriptor, half, exec)?;
             let (addresses, inside) = self.buffer_addresses(step, &descriptor, half);
             let active = exec & inside;
             // Outside the buffer loads give zero and stores are dropped.
@@ -67,11 +71,7 @@ impl Machine<'_> {
         half: usize,
     ) -> ([u64; LANES], u32) {
         let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
-        let size = match step.access {
-            Access::Load(dwords) | Access::Store(dwords) => 4 * u64::from(dwords),
-            Access::LoadSmall { bytes, .. } | Access::StoreSmall { bytes, .. } => u64::from(bytes),
-            Access::Atomic { wide, .. } => 4 << u64::from(wide),
-        };
+        let size = step.access.size();
         let mut addresses = [0; LANES];
         let mut inside = 0;
         for lane in 0..LANES {
@@ -94,6 +94,25 @@ impl Machine<'_> {
             }
         }
         (addresses, inside)
+    }
+
+    /// Holds accesses of private memory, which gfx10 reaches through a descriptor, to what a lane has of it.
+    fn check_private(&self, step: &BufferStep, descriptor: &Descriptor, half: usize, exec: u32) -> Result<(), Fault> {
+        let allocated = self.wave.scratch_per_lane;
+        let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
+        let start = (descriptor.base + soffset).wrapping_sub(self.wave.scratch);
+        if allocated == 0 || !(descriptor.swizzled && descriptor.add_lane) || start >= PRIVATE_REACH {
+            return Ok(());
+        }
+        let first = u64::from(step.offset) + start / (self.wave.halves * LANES) as u64;
+        for lane in lanes_of(exec) {
+            let row = usize::from(step.vaddr) + usize::from(step.idxen);
+            let offset = first + if step.offen { u64::from(self.wave.row(half, row).get(lane)) } else { 0 };
+            if offset + step.access.size() > u64::from(allocated) {
+                return Err(Fault::Scratch { offset, lane: (half * LANES + lane) as u32, allocated });
+            }
+        }
+        Ok(())
     }
 
     /// A swizzled access of several words falls apart into words.

@@ -232,6 +232,17 @@ pub(crate) enum Access {
     Atomic { op: AtomicOp, wide: bool, returns: bool },
 }
 
+impl Access {
+    /// Bytes accessed by a lane.
+    pub(crate) fn size(self) -> u64 {
+        match self {
+            Self::Load(dwords) | Self::Store(dwords) => 4 * u64::from(dwords),
+            Self::LoadSmall { bytes, .. } | Self::StoreSmall { bytes, .. } => u64::from(bytes),
+            Self::Atomic { wide, .. } => 4 << u32::from(wide),
+        }
+    }
+}
+
 /// Where a small value goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {

@@ -7,6 +7,7 @@ mod c_kernels;
 mod data;
 mod device;
 mod toolchain;
+mod traps;
 
 use libtest_mimic::Arguments;
 use roci_testkit::tools;
@@ -20,6 +21,7 @@ fn main() {
     if let Some(clang) = clang {
         let toolchain = Toolchain::new(&clang);
         trials.extend(c_kernels::trials(&toolchain));
+        trials.extend(traps::trials(&toolchain));
     }
     libtest_mimic::run(&arguments, trials).exit();
 }
