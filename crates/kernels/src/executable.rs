@@ -45,11 +45,37 @@ impl KernelSpec {
 fn opencl_options(capabilities: &Capabilities) -> clc::Options {
     let default = clc::Options::opencl();
     let wanted = default.subgroups.size();
-    let native = capabilities.subgroup_sizes.contains(&wanted);
+    // Only where there is no other size: a kernel cannot ask for one in OpenCL C, so the driver might take another.
+    let native = capabilities.subgroup_sizes == [wanted];
     clc::Options {
         fp16: capabilities.fp16_arithmetic,
         integer_dot: capabilities.integer_dot,
         subgroups: if native { Subgroups::Native { size: wanted } } else { Subgroups::Emulated { size: wanted } },
         ..default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lowerings_follow_what_the_device_has() {
+        let bare = opencl_options(&Capabilities::default());
+        assert!(!bare.fp16 && !bare.integer_dot);
+        assert_eq!(bare.subgroups, Subgroups::Emulated { size: 32 });
+        let with = |subgroup_sizes: &[u32]| {
+            let subgroup_sizes = subgroup_sizes.to_vec();
+            opencl_options(&Capabilities {
+                fp16_arithmetic: true,
+                integer_dot: true,
+                subgroup_sizes,
+                ..Capabilities::default()
+            })
+        };
+        assert!(with(&[32]).fp16 && with(&[32]).integer_dot);
+        assert_eq!(with(&[32]).subgroups, Subgroups::Native { size: 32 });
+        assert_eq!(with(&[64]).subgroups, Subgroups::Emulated { size: 32 });
+        assert_eq!(with(&[32, 64]).subgroups, Subgroups::Emulated { size: 32 }, "the driver may take either");
     }
 }
