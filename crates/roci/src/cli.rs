@@ -180,8 +180,8 @@ pub(crate) struct EmuKernelArgs {
     /// Argument of the kernel; give them in its order
     ///
     /// `in:FILE.npy` is an array that is read, `out:FILE.npy:DTYPE:COUNT` one that begins as zeros and is written,
-    /// `inout:IN.npy:OUT.npy` both. Numbers are `u32:5`, `i32:-1`, `f32:2.5`, and so on for 8 to 64 bits; `lds:BYTES` is a
-    /// pointer to shared memory. Hidden arguments are filled by themselves.
+    /// `inout:IN.npy:OUT.npy` both. Numbers are `u32:5`, `i32:-1`, `f32:2.5`, and so on for 8 to 64 bits, the members of
+    /// a structure `u32:5,f32:1`; `lds:BYTES` is a pointer to shared memory. Hidden arguments are filled by themselves.
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
     /// Shared memory of a block beyond what the kernel itself asks for

@@ -3,23 +3,21 @@
 use super::touch::{Space, Touched};
 use crate::engine::Machine;
 
-/// What was done to a byte since the last barrier.
+/// How a byte is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// What was done to a byte since the last barrier: by wave, for each use, and by which step last.
 #[derive(Clone, Copy, Default)]
 struct Byte {
     /// The barrier before: what is older does not count.
     epoch: u32,
-    /// One more than the wave that wrote it.
-    writer: u8,
-    /// The write was part of an atomic operation.
-    atomic: bool,
-    /// By wave: it was read, and not by an atomic operation alone.
-    readers: u64,
-    /// By wave: an atomic operation read it.
-    atomic_readers: u64,
-    /// The step that wrote it.
-    written_at: u32,
-    /// The step that read it last.
-    read_at: u32,
+    waves: [u32; 3],
+    steps: [u32; 3],
 }
 
 /// The LDS of a group.
@@ -38,9 +36,13 @@ impl Group {
     }
 
     pub(super) fn before(&mut self, machine: &Machine<'_>, index: u32, touched: &Touched) -> Result<(), String> {
-        let wave = machine.wave.number;
-        let (writes, atomic) = (touched.writes(), touched.atomic());
-        let own = 1u64 << (wave & 63);
+        // A group has 32 waves at most: 1024 work-items in waves of 32 lanes.
+        let own = 1u32 << (machine.wave.number & 31);
+        let (how, conflicts, does): (_, &[Use], _) = match (touched.atomic(), touched.writes()) {
+            (true, _) => (Use::Atomic, &[Use::Write, Use::Read], "changes"),
+            (false, true) => (Use::Write, &[Use::Write, Use::Atomic, Use::Read], "writes"),
+            (false, false) => (Use::Read, &[Use::Write, Use::Atomic], "reads"),
+        };
         for piece in touched.pieces.iter().filter(|piece| piece.space == Space::Lds) {
             for address in piece.address..piece.address + u64::from(piece.bytes) {
                 // What lies beyond reads zero and forgets.
@@ -48,33 +50,24 @@ impl Group {
                 if byte.epoch != self.epoch {
                     *byte = Byte { epoch: self.epoch, ..Byte::default() };
                 }
-                let written = byte.writer != 0 && u32::from(byte.writer) != wave + 1 && !(atomic && byte.atomic);
-                let other_readers = (byte.readers | if atomic { 0 } else { byte.atomic_readers }) & !own;
-                let (other, at, did) = if written {
-                    (u32::from(byte.writer) - 1, byte.written_at, "wrote")
-                } else if writes && other_readers != 0 {
-                    (other_readers.trailing_zeros(), byte.read_at, "read")
-                } else {
-                    if writes {
-                        (byte.writer, byte.atomic, byte.written_at) = (wave as u8 + 1, atomic, index);
-                    }
-                    if !writes {
-                        byte.readers |= own;
-                        byte.read_at = index;
-                    } else if atomic {
-                        byte.atomic_readers |= own;
-                        byte.read_at = index;
-                    }
-                    continue;
-                };
-                let does = if writes { "writes" } else { "reads" };
-                return Err(format!(
-                    "LDS race: lane {} {does} byte {address:#x} that wave {other} {did} at {:#x} ({}) without a barrier \
-                     between",
-                    piece.lane,
-                    machine.program.pc(at),
-                    machine.program.text(at),
-                ));
+                if let Some(other) = conflicts.iter().find(|other| byte.waves[**other as usize] & !own != 0) {
+                    let wave = (byte.waves[*other as usize] & !own).trailing_zeros();
+                    let at = byte.steps[*other as usize];
+                    let did = match other {
+                        Use::Read => "read",
+                        Use::Write => "wrote",
+                        Use::Atomic => "changed",
+                    };
+                    return Err(format!(
+                        "LDS race: lane {} {does} byte {address:#x} that wave {wave} {did} at {:#x} ({}) without a \
+                         barrier between (put one there)",
+                        piece.lane,
+                        machine.program.pc(at),
+                        machine.program.text(at),
+                    ));
+                }
+                byte.waves[how as usize] |= own;
+                byte.steps[how as usize] = index;
             }
         }
         Ok(())

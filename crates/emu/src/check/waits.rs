@@ -120,7 +120,7 @@ fn describe(
     let count = if in_order { behind } else { 0 };
     let name = if counter == Counter::Vector { "vmcnt" } else { "lgkmcnt" };
     format!(
-        "{} is {verb} before its load has ended: put `s_waitcnt {name}({count})` between it and the load at {:#x} ({})",
+        "{} is {verb} before the load at {:#x} ({}) has ended (put `s_waitcnt {name}({count})` between them)",
         register_name(overlapping(fill, access)),
         machine.program.pc(flight.index),
         machine.program.text(flight.index),

@@ -179,5 +179,5 @@ impl Shadow {
 
 /// The complaint: what an undefined value decides.
 fn undefined(what: &str) -> String {
-    format!("undefined value: what was never set decides {what}: set it on every path before it is used")
+    format!("undefined value: what was never set decides {what} (set it on every path before)")
 }

@@ -56,14 +56,26 @@ impl Given {
             }
             "lds" => GivenKind::Lds(rest.parse().map_err(|_| wrong("has no number of bytes".into()))?),
             "in" => return Err(wrong("names no file".into())),
-            dtype => {
-                let dtype: Dtype =
-                    dtype.parse().map_err(|_| wrong(format!("begins with `{dtype}`, which is no form")))?;
-                GivenKind::Value(value(dtype, rest).ok_or_else(|| wrong(format!("has no {dtype} behind the `:`")))?)
-            }
+            _ => GivenKind::Value(values(text).map_err(wrong)?),
         };
         Ok(Self { text: text.to_owned(), kind })
     }
+}
+
+/// Numbers as their bytes: one, or with commas between them the members of a structure, each at a multiple of its size.
+fn values(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut largest = 1;
+    for part in text.split(',') {
+        let (dtype, number) = part.split_once(':').ok_or_else(|| format!("has `{part}`, which is no DTYPE:NUMBER"))?;
+        let dtype: Dtype = dtype.parse().map_err(|_| format!("has `{dtype}` where a form or a type should be"))?;
+        let number = value(dtype, number).ok_or_else(|| format!("has `{number}`, which is no {dtype}"))?;
+        largest = largest.max(dtype.size());
+        bytes.resize(bytes.len().next_multiple_of(dtype.size()), 0);
+        bytes.extend(number);
+    }
+    bytes.resize(bytes.len().next_multiple_of(largest), 0);
+    Ok(bytes)
 }
 
 /// A number as its bytes.
@@ -266,13 +278,23 @@ mod tests {
         assert_eq!(kind("i64:-1"), GivenKind::Value(vec![0xff; 8]));
         assert_eq!(kind("f16:1"), GivenKind::Value(vec![0, 0x3c]));
         assert_eq!(kind("lds:64"), GivenKind::Lds(64));
+        assert_eq!(kind("u8:1,u16:2,u8:3"), GivenKind::Value(vec![1, 0, 2, 0, 3, 0]));
     }
 
     #[test]
     fn what_is_no_form_is_refused() {
-        for text in
-            ["u32", "u32:", "u32:-1", "u8:256", "i32:4294967296", "f32:x", "out:a.npy:f33:1", "out:a.npy:1", "in:"]
-        {
+        for text in [
+            "u32",
+            "u32:",
+            "u32:-1",
+            "u8:256",
+            "i32:4294967296",
+            "f32:x",
+            "out:a.npy:f33:1",
+            "out:a.npy:1",
+            "in:",
+            "u8:1,2",
+        ] {
             assert!(Given::parse(text).is_err(), "{text}");
         }
     }

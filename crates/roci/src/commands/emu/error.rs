@@ -76,8 +76,7 @@ impl EmuError {
 }
 
 /// The forms of `--arg`, for hints.
-const FORMS: &str =
-    "arguments are in:FILE.npy, out:FILE.npy:DTYPE:COUNT, inout:IN.npy:OUT.npy, u32:5, f32:2.5 and so on, lds:BYTES";
+const FORMS: &str = "arguments are in:FILE.npy, out:FILE.npy:DTYPE:COUNT, inout:IN.npy:OUT.npy, u32:5, f32:2.5 and so on, u32:5,f32:1 for a structure, lds:BYTES";
 
 impl Hint for EmuError {
     fn hint(&self) -> Option<String> {

@@ -27,6 +27,9 @@ pub(crate) use error::EmuError;
 /// How often a running kernel is looked at: whether it is late, or somebody pressed Ctrl-C.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Arguments are given memory in blocks of this size: compilers load several at once, also behind the last.
+const ARGUMENT_BLOCK: usize = 64;
+
 /// Runs or traces a kernel.
 pub(crate) fn run(command: &EmuCommand, printer: &Printer) -> Result<ExitStatus, CliError> {
     interrupt::listen();
@@ -86,7 +89,7 @@ impl Prepared {
         let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         let begin = Instant::now();
         let (result, time) = std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let watcher = scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
                     if interrupt::asked() || begin.elapsed() > self.timeout {
                         stop.store(true, Ordering::Relaxed);
@@ -97,6 +100,7 @@ impl Prepared {
             let result = start(&stop);
             let time = begin.elapsed();
             ended.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
             (result, time)
         });
         match result {
@@ -134,7 +138,7 @@ fn prepare(
     let mut bound = Bound::new(given, &metadata.args, size, fixed, emulator.memory())?;
     let dynamic = bound.lds.max(arguments.lds);
     let memory = emulator.memory();
-    let mut kernarg = arguments::allocate(size.max(1) as u64, Access::Read, memory)?;
+    let mut kernarg = arguments::allocate(size.next_multiple_of(ARGUMENT_BLOCK).max(1) as u64, Access::Read, memory)?;
     let mut packet = arguments::allocate(64, Access::Read, memory)?;
     let queue = arguments::allocate(4096, Access::Read, memory)?;
     let dispatch = Dispatch {
