@@ -6,6 +6,7 @@
 mod c_kernels;
 mod data;
 mod device;
+mod random;
 mod toolchain;
 mod traps;
 
@@ -22,6 +23,7 @@ fn main() {
         let toolchain = Toolchain::new(&clang);
         trials.extend(c_kernels::trials(&toolchain));
         trials.extend(traps::trials(&toolchain));
+        trials.extend(random::trials(&toolchain));
     }
     libtest_mimic::run(&arguments, trials).exit();
 }

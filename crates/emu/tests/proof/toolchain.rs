@@ -17,6 +17,8 @@ pub(crate) const CHIPS: [Chip; 6] =
 pub(crate) struct Toolchain {
     clang: Arc<PathBuf>,
     kept: Arc<PathBuf>,
+    /// What is made now and never again: gone with the last user.
+    _passing: Option<Arc<tempfile::TempDir>>,
 }
 
 /// Text to compile: a file with what it includes, or lines made up by a test.
@@ -30,7 +32,14 @@ impl Toolchain {
     pub(crate) fn new(clang: &Tool) -> Self {
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proof");
         std::fs::create_dir_all(&kept).expect("the target folder can be written");
-        Self { clang: Arc::new(clang.path().to_owned()), kept: Arc::new(kept) }
+        Self { clang: Arc::new(clang.path().to_owned()), kept: Arc::new(kept), _passing: None }
+    }
+
+    /// The same, without a memory of what it made.
+    pub(crate) fn forgetful(&self) -> Self {
+        let folder = tempfile::tempdir_in(&*self.kept).expect("the target folder can be written");
+        let kept = Arc::new(folder.path().to_owned());
+        Self { clang: Arc::clone(&self.clang), kept, _passing: Some(Arc::new(folder)) }
     }
 
     /// A code object from OpenCL C.
