@@ -240,7 +240,7 @@ impl<'a> Shared<'a> {
 
     /// Decodes code that was jumped to.
     fn extend(&self, program: &mut Arc<Program>, worker: &mut Worker, address: u64) -> Result<(), Fault> {
-        if self.grid.code.at(address).is_none() || address % 4 != 0 {
+        if self.grid.code.at(address).is_none() || !address.is_multiple_of(4) {
             return Err(Fault::OutsideCode { address });
         }
         let mut entries = lock(&self.entries);

@@ -3,6 +3,8 @@
 //! Start reading at `emulator` (what others use), then `dispatch` (groups over threads), `launch` (how waves start),
 //! `program` (machine code made ready), `engine` (runs waves) and `lanes`, `scalar` (what instructions compute).
 
+#![expect(clippy::needless_range_loop, reason = "lanes, halves and rows index several arrays at once")]
+
 mod check;
 mod counts;
 mod dispatch;

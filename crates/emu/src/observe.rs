@@ -83,7 +83,7 @@ pub(crate) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Nothing to watch for: `None`.
     pub(crate) fn new(checks: Checks, observer: Option<&'a dyn Observer>, entry: u64) -> Option<Self> {
-        (checks.any() || observer.is_some()).then(|| Self { checks, observer, entry })
+        (checks.any() || observer.is_some()).then_some(Self { checks, observer, entry })
     }
 
     /// What watches one group, if anything does.

@@ -103,8 +103,10 @@ impl<'a> Rows<'a> {
     /// It is one of the rows promised to [`Rows::new`].
     #[inline(always)]
     pub(crate) unsafe fn row(self, index: usize) -> &'a Row {
-        // SAFETY: the caller's promise is the one asked for.
-        unsafe { self.first.add(index).as_ref() }
+        // SAFETY: the caller's promise: there are that many rows.
+        let row = unsafe { self.first.add(index) };
+        // SAFETY: the row lives as long as the operand.
+        unsafe { row.as_ref() }
     }
 }
 
@@ -156,14 +158,26 @@ pub(crate) const CHUNK: usize = 8;
 pub(crate) const CHUNKS: usize = LANES / CHUNK;
 
 impl<'a> Rows<'a> {
+    /// Where a chunk of lanes of one row is.
+    ///
+    /// # Safety
+    /// As for [`Rows::chunk`].
+    #[inline(always)]
+    unsafe fn place(self, row: usize, chunk: usize) -> NonNull<[u32; CHUNK]> {
+        // SAFETY: the caller's promise: there are that many rows.
+        let row = unsafe { self.first.add(row) };
+        // SAFETY: the chunk lies within the row, which is aligned for it.
+        unsafe { row.cast().add(chunk) }
+    }
+
     /// The bits of a chunk of lanes of one row.
     ///
     /// # Safety
     /// `row` is one of the rows promised to [`Rows::new`], and `chunk` is below [`CHUNKS`].
     #[inline(always)]
     pub(crate) unsafe fn chunk(self, row: usize, chunk: usize) -> [u32; CHUNK] {
-        // SAFETY: the caller's promise: the chunk lies within the row, and rows are 64-byte aligned.
-        let place = unsafe { self.first.add(row).cast::<[u32; CHUNK]>().add(chunk) };
+        // SAFETY: the caller's promise.
+        let place = unsafe { self.place(row, chunk) };
         // SAFETY: live cells of this thread.
         unsafe { place.read() }
     }
@@ -174,8 +188,8 @@ impl<'a> Rows<'a> {
     /// As for [`Rows::chunk`].
     #[inline(always)]
     pub(crate) unsafe fn set_chunk(self, row: usize, chunk: usize, bits: [u32; CHUNK]) {
-        // SAFETY: the caller's promise: the chunk lies within the row.
-        let place = unsafe { self.first.add(row).cast::<[u32; CHUNK]>().add(chunk) };
+        // SAFETY: the caller's promise.
+        let place = unsafe { self.place(row, chunk) };
         // SAFETY: live cells of this thread.
         unsafe { place.write(bits) };
     }

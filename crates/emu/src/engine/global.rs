@@ -99,7 +99,7 @@ impl Machine<'_> {
             Access::Atomic { op, wide, returns } => {
                 let size = if wide { 8 } else { 4 };
                 self.check(exec, addresses, size, true)?;
-                if let Some(lane) = lanes_of(exec).find(|&lane| addresses[lane] % size != 0) {
+                if let Some(lane) = lanes_of(exec).find(|&lane| !addresses[lane].is_multiple_of(size)) {
                     return Err(Fault::Misaligned { address: addresses[lane], size: size as u32, lane: lane as u32 });
                 }
                 for lane in lanes_of(exec) {
@@ -209,7 +209,7 @@ impl Machine<'_> {
             let (mut gaps, mut spread) = (0, 0);
             for (lane, &address) in addresses.iter().enumerate() {
                 let distance = address.wrapping_sub(first);
-                gaps |= distance ^ 4 * lane as u64;
+                gaps |= distance ^ (4 * lane as u64);
                 spread |= distance;
             }
             if gaps == 0 && self.worker.window.allows(first, 4 * (LANES as u64 - 1) + size, write) {

@@ -100,7 +100,7 @@ impl Machine<'_> {
 
     /// A word of a lane's private memory, which need not be aligned.
     fn private_word(&self, half: usize, lane: usize, offset: u64) -> Result<u32, Fault> {
-        if offset % 4 == 0 {
+        if offset.is_multiple_of(4) {
             let address = self.private(half, lane, offset, 4)?;
             // SAFETY: `private` has checked it.
             return Ok(unsafe { pointer::<u32>(address).read() });
@@ -115,7 +115,7 @@ impl Machine<'_> {
     }
 
     fn set_private_word(&self, half: usize, lane: usize, offset: u64, value: u32) -> Result<(), Fault> {
-        if offset % 4 == 0 {
+        if offset.is_multiple_of(4) {
             let address = self.private(half, lane, offset, 4)?;
             // SAFETY: `private` has checked it.
             unsafe { pointer::<u32>(address).write(value) };

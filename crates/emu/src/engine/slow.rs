@@ -30,17 +30,19 @@ impl Machine<'_> {
             let [a, b, c] = sources;
             let mode = self.wave.mode;
             let mask = if step.mask == NO_MASK { 0 } else { self.wave.scalars[usize::from(step.mask) + half] };
-            // SAFETY: the operands have the rows of their kinds, prepared or not; the function is of this machine's level.
-            masks[half] = unsafe {
-                match function {
-                    SlowFunction::Map(function) => {
-                        function(mode, self.results(), a, b, c);
-                        0
-                    }
-                    SlowFunction::Compare(function) => function(mode, a, b),
-                    SlowFunction::Mask(function) => function(mode, self.results(), a, b, c, mask),
+            let result = match function {
+                SlowFunction::Map(function) => {
+                    // SAFETY: the operands have the rows of their kinds, prepared or not; the function is of this
+                    // machine's level.
+                    unsafe { function(mode, self.results(), a, b, c) };
+                    0
                 }
-            } & write;
+                // SAFETY: the same.
+                SlowFunction::Compare(function) => unsafe { function(mode, a, b) },
+                // SAFETY: the same.
+                SlowFunction::Mask(function) => unsafe { function(mode, self.results(), a, b, c, mask) },
+            };
+            masks[half] = result & write;
             if !matches!(function, SlowFunction::Compare(_)) && write != 0 {
                 self.finish(step, half, write);
             }
@@ -230,7 +232,7 @@ fn dpp_source(dpp: &Dpp16, half: usize, lane: usize) -> (Option<usize>, bool, bo
         0x111..=0x11f => at.checked_sub(amount),
         0x121..=0x12f => Some((at + 16 - amount) & 15),
         0x140 => Some(15 - at),
-        0x141 => Some(at & 8 | 7 - (at & 7)),
+        0x141 => Some(at & 8 | (7 - (at & 7))),
         0x150..=0x15f => Some(amount),
         0x160..=0x16f => Some(at ^ amount),
         _ => Some(at),

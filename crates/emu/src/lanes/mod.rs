@@ -11,7 +11,7 @@ mod float;
 mod int;
 mod macros;
 mod masks;
-mod rounding;
+pub(crate) mod rounding;
 mod soft;
 #[cfg(test)]
 mod testing;

@@ -12,7 +12,7 @@ use crate::mode::{Mode, Round};
 
 /// How one type rounds and treats denormals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     /// The direction.
     pub(super) round: Round,
     /// Sources that are denormal count as zero.
@@ -23,7 +23,7 @@ pub(super) struct Rules {
 
 impl Rules {
     /// To nearest, denormals kept.
-    pub(super) const PLAIN: Self = Self { round: Round::Nearest, flush_in: false, flush_out: false };
+    pub(crate) const PLAIN: Self = Self { round: Round::Nearest, flush_in: false, flush_out: false };
 
     /// Those of f32.
     #[inline(always)]
@@ -201,7 +201,7 @@ pub(super) fn wide_fma32(a: f32, b: f32, c: f32, round: Round) -> f64 {
 }
 
 /// `a + b` in f16.
-#[inline(always)]
+#[cfg(test)]
 pub(super) fn add16(rules: Rules, a: f16, b: f16) -> f16 {
     let (a, b) = (widen16(flush16(a, rules.flush_in)), widen16(flush16(b, rules.flush_in)));
     let sum = zero_sum32(odd_sum32(a, b), a, b, rules.round);
@@ -209,7 +209,7 @@ pub(super) fn add16(rules: Rules, a: f16, b: f16) -> f16 {
 }
 
 /// `a * b` in f16.
-#[inline(always)]
+#[cfg(test)]
 pub(super) fn mul16(rules: Rules, a: f16, b: f16) -> f16 {
     // 22 bits: the product is exact in f32.
     let product = widen16(flush16(a, rules.flush_in)) * widen16(flush16(b, rules.flush_in));
@@ -218,7 +218,7 @@ pub(super) fn mul16(rules: Rules, a: f16, b: f16) -> f16 {
 
 /// `a * b + c` in f16, rounded once.
 #[inline(always)]
-pub(super) fn fma16(rules: Rules, a: f16, b: f16, c: f16) -> f16 {
+pub(crate) fn fma16(rules: Rules, a: f16, b: f16, c: f16) -> f16 {
     let product = widen16(flush16(a, rules.flush_in)) * widen16(flush16(b, rules.flush_in));
     let c = widen16(flush16(c, rules.flush_in));
     let sum = zero_sum32(odd_sum32(product, c), product, c, rules.round);

@@ -256,7 +256,7 @@ pub(super) fn table() -> Vec<(&'static str, ScalarOp)> {
         (
             "s_bitreplicate_b64_b32",
             scalar!(|a: u32, _scc| -> u64 {
-                (0..32).fold(0, |result, bit| result | u64::from(a >> bit & 1) * 3 << (2 * bit))
+                (0..32).fold(0, |result, bit| result | (u64::from(a >> bit & 1) * 3) << (2 * bit))
             }),
         ),
         ("s_pack_ll_b32_b16", scalar!(|a: u32, b: u32, _scc| -> u32 { a & 0xffff | b << 16 })),

@@ -3,6 +3,7 @@
 use half::f16;
 
 use super::{ScalarOp, scalar};
+use crate::lanes::rounding::{self, Rules};
 
 /// `a * b + c` of f32 bits.
 pub(super) fn fma32(a: u32, b: u32, c: u32) -> u32 {
@@ -11,19 +12,8 @@ pub(super) fn fma32(a: u32, b: u32, c: u32) -> u32 {
 
 /// `a * b + c` of f16 bits, rounded once.
 pub(super) fn fma16(a: u32, b: u32, c: u32) -> u32 {
-    let [a, b, c] = [a, b, c].map(|bits| f16::from_bits(bits as u16).to_f64());
-    // The product is exact; the sum is rounded to odd, so that rounding again to f16 gives the nearest.
-    let product = a * b;
-    let sum = product + c;
-    let lost = {
-        let back = sum - product;
-        (product - (sum - back)) + (c - back)
-    };
-    let mut bits = sum.to_bits();
-    if sum.is_finite() && lost != 0.0 && bits & 1 == 0 {
-        bits = if (lost > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 };
-    }
-    u32::from(f16::from_f64(f64::from_bits(bits)).to_bits())
+    let [a, b, c] = [a, b, c].map(|bits| f16::from_bits(bits as u16));
+    u32::from(rounding::fma16(Rules::PLAIN, a, b, c).to_bits())
 }
 
 /// The lesser as IEEE 754-2008 has it: a number wins over NaN, -0 is below +0.
@@ -59,7 +49,11 @@ macro_rules! both {
     };
 }
 
-#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negated forms hold for NaN, as they must")]
+#[expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::double_comparisons,
+    reason = "the negated forms hold for NaN, as they must"
+)]
 pub(super) fn table() -> Vec<(&'static str, ScalarOp)> {
     let mut table = compare! {
         "s_cmp_lt_f32", "s_cmp_lt_f16", |a, b| a < b;

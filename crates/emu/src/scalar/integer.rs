@@ -92,8 +92,8 @@ pub(super) fn table() -> Vec<(&'static str, ScalarOp)> {
             }),
         ),
         ("s_mul_i32", scalar!(|a: u32, b: u32, _scc| -> u32 { a.wrapping_mul(b) })),
-        ("s_mul_hi_u32", scalar!(|a: u32, b: u32, _scc| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 })),
-        ("s_mul_hi_i32", scalar!(|a: i32, b: i32, _scc| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 })),
+        ("s_mul_hi_u32", scalar!(|a: u32, b: u32, _scc| -> u32 { ((u64::from(a) * u64::from(b)) >> 32) as u32 })),
+        ("s_mul_hi_i32", scalar!(|a: i32, b: i32, _scc| -> i32 { ((i64::from(a) * i64::from(b)) >> 32) as i32 })),
         (
             "s_min_i32",
             scalar!(|a: i32, b: i32, scc| -> i32 {

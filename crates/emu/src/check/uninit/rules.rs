@@ -165,7 +165,7 @@ impl Rule {
     /// The undefined bits of a result of `width` bits.
     pub(super) fn apply(self, [a, b, c]: [Bits; 3], condition: Bits, width: u32) -> u64 {
         let any = |unknown: u64| if unknown == 0 { 0 } else { mask(width) };
-        let halves = |low: u64, high: u64| u64::from(low != 0) * 0xffff | u64::from(high != 0) * 0xffff_0000;
+        let halves = |low: u64, high: u64| (u64::from(low != 0) * 0xffff) | (u64::from(high != 0) * 0xffff_0000);
         let unknown = match self {
             Self::Any => any(a.unknown | b.unknown | c.unknown | condition.unknown),
             Self::Union => a.xor(b).xor(c).unknown,

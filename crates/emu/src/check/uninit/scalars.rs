@@ -66,7 +66,7 @@ impl Shadow {
                 let words = 1 + usize::from(wide);
                 let exec = if wide { machine.wave.pair(126) } else { u64::from(machine.wave.scalars[126]) };
                 let bits = source(self, wide);
-                let unknown = bitwise(bits, Bits::known(exec), |a, b| function(a, b)) & mask(32 * words as u32);
+                let unknown = bitwise(bits, Bits::known(exec), function) & mask(32 * words as u32);
                 self.scc = false;
                 self.set_scalar(machine, 126, unknown, words)?;
                 self.set_scalar(machine, step.dst, 0, words)
@@ -110,7 +110,9 @@ impl Shadow {
             Special::GetPc | Special::Call | Special::Time | Special::Message => {
                 self.set_scalar(machine, step.dst, 0, 2)
             }
-            Special::GetRegister | Special::MessageNarrow => self.set_scalar(machine, step.dst, 0, 1),
+            Special::GetRegister | Special::MessageNarrow | Special::WaveNumber => {
+                self.set_scalar(machine, step.dst, 0, 1)
+            }
             Special::SetRegister | Special::RoundMode | Special::DenormMode => Ok(()),
             Special::MoveRelative { from, to, wide } => {
                 if self.scalars[usize::from(M0)] != 0 {
