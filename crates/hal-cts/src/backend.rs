@@ -20,6 +20,11 @@ pub enum Tag {
     Bounds,
 }
 
+impl Tag {
+    /// All of them: a backend says of each whether it has it.
+    pub const ALL: &[Tag] = &[Tag::Dispatch, Tag::Hang, Tag::Bounds];
+}
+
 type Open = dyn Fn(Option<Duration>) -> Result<Device, Error> + Send + Sync;
 
 /// A driver as the suite sees it.
@@ -27,6 +32,7 @@ pub struct Backend {
     pub(crate) name: String,
     pub(crate) open: Box<Open>,
     pub(crate) tags: Vec<Tag>,
+    pub(crate) lacks: Vec<(Tag, &'static str)>,
     pub(crate) unsupported: Vec<(&'static str, &'static str)>,
     pub(crate) expected_failures: Vec<(&'static str, &'static str)>,
     pub(crate) patience: Duration,
@@ -43,6 +49,7 @@ impl Backend {
             name: name.into(),
             open: Box::new(open),
             tags: Vec::new(),
+            lacks: Vec::new(),
             unsupported: Vec::new(),
             expected_failures: Vec::new(),
             patience: PATIENCE,
@@ -53,6 +60,14 @@ impl Backend {
     #[must_use]
     pub fn tags(mut self, tags: &[Tag]) -> Self {
         self.tags.extend_from_slice(tags);
+        self
+    }
+
+    /// What it cannot do, each with the reason. A tag that is neither here nor among [`tags`](Self::tags) is a failure:
+    /// a forgotten one would leave out cases without a word.
+    #[must_use]
+    pub fn lacks(mut self, list: &[(Tag, &'static str)]) -> Self {
+        self.lacks.extend_from_slice(list);
         self
     }
 

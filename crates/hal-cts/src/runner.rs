@@ -7,7 +7,7 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use roci_hal::panics;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Tag};
 use crate::case::{Case, CaseResult, Failure, Verdict};
 use crate::child;
 use crate::context::Context;
@@ -38,19 +38,28 @@ pub fn run_trials(backends: Vec<Backend>, list: impl FnOnce(&[Arc<Backend>]) -> 
 pub fn trials(backends: &[Arc<Backend>]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for backend in backends {
-        let lists = stale_entries(backend);
+        let lists = undeclared_tags(backend).and_then(|()| stale_entries(backend));
         trials.push(Trial::test(format!("{}/lists_name_cases", backend.name), move || lists.map_err(Failed::from)));
         for case in cases() {
             let backend = Arc::clone(backend);
             let name = format!("{}/{}", backend.name, case.path());
             trials.push(Trial::ignorable_test(name, move || match judge(&backend, case) {
                 Verdict::Passed => Ok(Completion::Completed),
-                Verdict::Skipped(reason) => Ok(Completion::ignored_with(reason)),
+                Verdict::Skipped(reason) => {
+                    // A runner that takes each test for itself counts this as a pass.
+                    roci_testkit::skipped(&format!("{} {}", backend.name, case.path()), &report(&backend, &reason));
+                    Ok(Completion::ignored_with(reason))
+                }
                 Verdict::Failed(reason) => Err(reason.into()),
             }));
         }
     }
     trials
+}
+
+/// The reason as the list of all that was not run has it: there it stands beside those of other suites.
+fn report(backend: &Backend, reason: &str) -> String {
+    format!("conformance suite on {}: {reason}", backend.name)
 }
 
 /// Runs one case by itself, whatever the lists say.
@@ -80,7 +89,10 @@ fn judge(backend: &Arc<Backend>, case: &Case) -> Verdict {
         return Verdict::Skipped(format!("unsupported: {reason}"));
     }
     if let Some(tag) = case.needs.iter().find(|tag| !backend.tags.contains(tag)) {
-        return Verdict::Skipped(format!("needs {tag:?}"));
+        return match backend.lacks.iter().find(|(lacked, _)| lacked == tag) {
+            Some((_, reason)) => Verdict::Skipped(format!("needs {tag:?}: {reason}")),
+            None => Verdict::Failed(undeclared(*tag)),
+        };
     }
     match (run_case(backend, case), listed(&backend.expected_failures)) {
         (Verdict::Passed, Some(_)) => {
@@ -89,6 +101,24 @@ fn judge(backend: &Arc<Backend>, case: &Case) -> Verdict {
         (Verdict::Failed(how), Some(fix)) => Verdict::Skipped(format!("fails as expected ({fix}): {how}")),
         (verdict, _) => verdict,
     }
+}
+
+/// What is wrong with a backend that does not speak of a tag.
+fn undeclared(tag: Tag) -> String {
+    format!("the backend says neither that it has {tag:?} (`tags`) nor why it lacks it (`lacks`)")
+}
+
+/// Tags that the backend has and lacks, or does not speak of.
+fn undeclared_tags(backend: &Backend) -> Result<(), String> {
+    for tag in Tag::ALL {
+        let lacks = backend.lacks.iter().any(|(lacked, _)| lacked == tag);
+        match (backend.tags.contains(tag), lacks) {
+            (true, true) => return Err(format!("the backend both has and lacks {tag:?}")),
+            (false, false) => return Err(undeclared(*tag)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Entries of the lists that name no case, or stand in both.
@@ -133,7 +163,6 @@ fn limited(backend: &Arc<Backend>, case: &Case) -> CaseResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Tag;
     use roci_hal::null::NullDriver;
     use roci_hal::{Error, Registry};
 
@@ -193,7 +222,9 @@ mod tests {
         let skipped = Verdict::Skipped("unsupported: because".into());
         assert_eq!(verdict(null().unsupported(LIST), |_| panic!("it ran")), skipped);
         let case = Case::needing("group", "case", &[Tag::Bounds], |_| panic!("it ran"));
-        assert_eq!(judge(&Arc::new(null()), &case), Verdict::Skipped("needs Bounds".into()));
+        let lacking = null().lacks(&[(Tag::Bounds, "because")]);
+        assert_eq!(judge(&Arc::new(lacking), &case), Verdict::Skipped("needs Bounds: because".into()));
+        assert_eq!(judge(&Arc::new(null()), &case), Verdict::Failed(undeclared(Tag::Bounds)));
     }
 
     #[test]
@@ -203,6 +234,16 @@ mod tests {
         assert!(
             matches!(verdict(null().expected_failures(LIST), opens), Verdict::Failed(why) if why.contains("it passes"))
         );
+    }
+
+    #[test]
+    fn a_forgotten_tag_is_found() {
+        let most = null().tags(&[Tag::Dispatch]).lacks(&[(Tag::Hang, "because")]);
+        assert_eq!(undeclared_tags(&most), Err(undeclared(Tag::Bounds)));
+        let all = most.lacks(&[(Tag::Bounds, "because")]);
+        assert_eq!(undeclared_tags(&all), Ok(()));
+        let both = all.tags(&[Tag::Hang]);
+        assert_eq!(undeclared_tags(&both), Err("the backend both has and lacks Hang".into()));
     }
 
     #[test]

@@ -1,12 +1,47 @@
-//! The null driver passes every case that needs no computation.
+//! The null driver passes every case that needs no computation; the others are written down as not run.
 
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
+use libtest_mimic::{Failed, Trial};
 use roci_hal::Registry;
 use roci_hal::null::NullDriver;
-use roci_hal_cts::Backend;
+use roci_hal_cts::{Backend, Tag, cases, run_trials, trials};
+
+const REASON: &str = "the null driver computes nothing";
 
 fn main() -> ExitCode {
     let open = |timeout| Registry::new().with(NullDriver::new(1)).open(&"null".parse()?, timeout);
-    roci_hal_cts::main(vec![Backend::new("null", open)])
+    let backend =
+        Backend::new("null", open).lacks(&[(Tag::Dispatch, REASON), (Tag::Hang, REASON), (Tag::Bounds, REASON)]);
+    run_trials(vec![backend], |backends: &[Arc<Backend>]| {
+        let mut all = trials(backends);
+        all.push(Trial::test("what_is_skipped_is_written_down", what_is_skipped_is_written_down));
+        all
+    })
+}
+
+/// Runs this binary again for one group, with a file of its own for what is skipped.
+fn what_is_skipped_is_written_down() -> Result<(), Failed> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("skipped-{}", std::process::id()));
+    let output = Command::new(std::env::current_exe()?).arg("null/barriers/").env("ROCI_SKIPPED", &file).output()?;
+    if !output.status.success() {
+        return Err(format!("the group fails: {}", String::from_utf8_lossy(&output.stdout)).into());
+    }
+    let written = std::fs::read_to_string(&file)?;
+    std::fs::remove_file(&file)?;
+    let mut got: Vec<_> = written.lines().map(str::to_owned).collect();
+    got.sort();
+    let mut wanted: Vec<_> = cases()
+        .iter()
+        .filter(|case| case.group == "barriers" && case.needs.contains(&Tag::Dispatch))
+        .map(|case| format!("conformance suite on null: needs Dispatch: {REASON}\tnull {}", case.path()))
+        .collect();
+    wanted.sort();
+    if got == wanted && !wanted.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("written down: {got:?}, wanted {wanted:?}").into())
+    }
 }

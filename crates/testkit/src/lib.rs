@@ -1,7 +1,7 @@
 //! What the tests of all crates share: tools that must be there, an OpenCL runner, tolerances with names.
 //!
 //! Nothing is skipped silently. A test that needs something from outside asks [`require`] for it; what is absent is named
-//! on standard error, and is a failure when the environment says so.
+//! on standard error and in the file of `ROCI_SKIPPED`, and is a failure when the environment says so.
 
 #![deny(unsafe_code)]
 
@@ -11,7 +11,9 @@ pub mod tools;
 
 mod env;
 mod require;
+mod skipped;
 
 pub use env::{RandomRun, bless, isa_samples, random_run};
 pub use require::{KNOWN, is_required, note, require};
+pub use skipped::{absent, skipped};
 pub use tolerance::Tolerance;

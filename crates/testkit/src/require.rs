@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::Write;
 
 use crate::env;
+use crate::skipped::{here, skipped};
 
 /// All that `ROCI_REQUIRE` may name: what tests need from outside, then the drivers whose devices they open.
 pub const KNOWN: &[&str] = &[
@@ -43,13 +44,14 @@ fn names(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// Says something that the reader of a passing run should know.
+/// Says something that the reader of a passing run may want to know. What is not there is said by [`absent`](crate::absent) instead.
 pub fn note(text: &str) {
     // Straight to the stream: the test harness hides what a passing test prints by macro.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Passes on what was found. Otherwise says on standard error what is absent and gives `None`, for the test to return.
+/// Passes on what was found. Otherwise says what is absent, on standard error and by [`skipped`], and gives `None`, for the
+/// test to return.
 ///
 /// # Panics
 /// If `ROCI_REQUIRE` names `what`, since its absence is then a failure; if it names something unknown; and if `what` is
@@ -63,6 +65,7 @@ pub fn require<T, E: Display>(what: &str, found: Result<T, E>) -> Option<T> {
         Err(error) => {
             assert!(!required, "ROCI_REQUIRE names `{what}`, but it is absent: {error}");
             note(&format!("absent: {what}: {error} (set ROCI_REQUIRE={what} to make this a failure)"));
+            skipped(&here(), &format!("{what}: {error}"));
             None
         }
     }
@@ -75,11 +78,6 @@ mod tests {
     #[test]
     fn what_is_there_passes() {
         assert_eq!(require("null", Ok::<_, String>(3)), Some(3));
-    }
-
-    #[test]
-    fn what_is_absent_and_not_required_is_none() {
-        assert_eq!(require::<i32, _>("rusticl", Err("not installed")), None);
     }
 
     #[test]
