@@ -36,8 +36,8 @@ fn same_programs() -> Result<Option<Programs>, roci_device_library::Error> {
         return Ok(Some(programs));
     }
     let here = programs.versions();
-    roci_testkit::note(&format!(
-        "not compared: the device library was made by `{}` and `{}`, here are `{}` and `{}`",
+    roci_testkit::absent(&format!(
+        "the programs that made the device library, which is not compared: `{}` and `{}`; here are `{}` and `{}`",
         recorded.clang, recorded.linker, here.clang, here.linker
     ));
     Ok(None)

@@ -13,7 +13,7 @@ use std::process::Command;
 use oracle::{Answer, ask, hex};
 use roci_isa::{Chip, DecodeError, WaveSize, decode};
 use roci_testkit::tools::Tool;
-use roci_testkit::{note, require, tools};
+use roci_testkit::{absent, note, require, tools};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/models/amdgpu/amdgpu-mc-shared.tsv.xz");
 
@@ -87,13 +87,13 @@ fn hold_to_disassembler(tool: &Tool, doubtful: &Doubtful) {
 /// The collection's lines, if it and the program that unpacks it are there.
 fn rows() -> Option<String> {
     if !Path::new(FILE).exists() {
-        note("absent: the collection of LLVM's test encodings (amdgpu-mc-shared.tsv.xz); its test does nothing");
+        absent("the collection of LLVM's test encodings (amdgpu-mc-shared.tsv.xz); its test does nothing");
         return None;
     }
     let xz = match Tool::find(&["xz"]) {
         Ok(xz) => xz,
         Err(error) => {
-            note(&format!("absent: xz, which unpacks the collection of LLVM's test encodings: {error}"));
+            absent(&format!("xz, which unpacks the collection of LLVM's test encodings: {error}"));
             return None;
         }
     };

@@ -80,6 +80,10 @@ fn main() {
             // What PoCL lacks cannot run natively there; the lowerings run instead, and the rest is listed as ignored.
             let ignored = !runner.as_ref().is_some_and(|runner| is_supported(runner, &output.source));
             let name = format!("{}::{}", kernel.name(), lowering.name);
+            if let Some(runner) = runner.as_ref().filter(|_| ignored) {
+                let reason = format!("OpenCL device `{}` lacks an extension of the lowering", runner.name());
+                roci_testkit::skipped(&name, &reason);
+            }
             let runner = runner.clone();
             let run = move || runner.map_or(Ok(()), |runner| check_all(&runner, kernel, &output));
             trials.push(Trial::test(name, run).with_ignored_flag(ignored));
