@@ -154,7 +154,8 @@ impl<'a> Shared<'a> {
 
     /// Whether there is no more to do.
     fn stopped(&self) -> bool {
-        if self.grid.stop.load(Ordering::Relaxed) && !self.ended.swap(true, Ordering::Relaxed) {
+        let told = self.grid.stop.load(Ordering::Relaxed) || self.grid.watch.is_some_and(Watch::has_enough);
+        if told && !self.ended.swap(true, Ordering::Relaxed) {
             lock(&self.outcome).get_or_insert(DispatchError::Stopped);
         }
         self.ended.load(Ordering::Relaxed)

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roci_isa::{Instruction, Register};
 
@@ -78,12 +79,19 @@ pub(crate) struct Watch<'a> {
     checks: Checks,
     observer: Option<&'a dyn Observer>,
     entry: u64,
+    /// The observer has seen enough.
+    enough: AtomicBool,
 }
 
 impl<'a> Watch<'a> {
     /// Nothing to watch for: `None`.
     pub(crate) fn new(checks: Checks, observer: Option<&'a dyn Observer>, entry: u64) -> Option<Self> {
-        (checks.any() || observer.is_some()).then_some(Self { checks, observer, entry })
+        (checks.any() || observer.is_some()).then_some(Self { checks, observer, entry, enough: AtomicBool::new(false) })
+    }
+
+    /// Whether the observer has seen enough: the dispatch is to stop.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.enough.load(Ordering::Relaxed)
     }
 
     /// What watches one group, if anything does.
@@ -229,6 +237,7 @@ impl Machine<'_> {
                 && watch.shown(self, index)
                 && watch.show(self, index, &decoded, &before).is_break()
             {
+                watch.watch.enough.store(true, Ordering::Relaxed);
                 self.wave.budget = 0;
                 return exit.unwrap_or(Exit::Turn);
             }

@@ -151,7 +151,7 @@ fn what_is_wrong_with_arguments_is_said_before_anything_runs() {
     std::fs::write(folder.path("bad.npy"), b"PK").expect("temporary files can be written");
     let run = |rest: &str| folder.emu(&format!("run gfx1010.co --gpu gfx1010 --grid 4 --block 4 {rest}"));
     refused(&run("--kernel nonsense"), 2, "no kernel `nonsense`", "saxpy");
-    refused(&run("--kernel beyond"), 2, "takes 2 arguments, 0 are given", "buffer, n by value");
+    refused(&run("--kernel beyond"), 2, "takes 2 arguments, 0 are given", "buffer, by value, 4 bytes");
     refused(&run("--kernel beyond --arg u32:1 --arg u32:1"), 2, "argument 1", "in:FILE.npy");
     refused(&run("--kernel beyond --arg in:x.npy --arg f64:1"), 2, "it has 8 bytes", "u32:5");
     refused(&run("--kernel beyond --arg in:x.npy --arg u32:-1"), 2, "`u32:-1`", "u32:5");
