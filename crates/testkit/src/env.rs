@@ -2,7 +2,7 @@
 
 /// Comma-separated names of what must be there: its absence fails a test instead of being reported.
 pub(crate) const REQUIRE: &str = "ROCI_REQUIRE";
-/// A file that gets one line for everything that was not run; see [`skipped`](crate::skipped).
+/// A file that gets one line for everything that was not run; see [`skipped`](crate::skipped()).
 pub(crate) const SKIPPED: &str = "ROCI_SKIPPED";
 /// Set to `1`, golden tests rewrite their files instead of comparing.
 pub(crate) const BLESS: &str = "ROCI_BLESS";
