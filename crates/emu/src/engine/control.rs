@@ -183,6 +183,7 @@ impl Machine<'_> {
                 let mode = self.wave.mode.0 & !0xf0 | (u32::from(step.simm) & 0xf) << 4;
                 self.wave.set_mode(Mode(mode));
             }
+            Special::WaveNumber => self.wave.scalars[usize::from(step.dst)] = self.wave.number,
             Special::Time => {
                 let now = self.launch.clock();
                 self.wave.set_pair(step.dst, now);

@@ -1,6 +1,6 @@
 //! Instructions that move data between lanes.
 
-use crate::engine::Machine;
+use crate::engine::{Machine, lanes_of};
 use crate::program::step::{CrossLane, CrossLaneStep, Sources};
 use crate::row::{LANES, Row};
 use crate::wave::scalar::M0;
@@ -80,8 +80,12 @@ impl Machine<'_> {
                     let other = self.wave.row(half, usize::from(step.sources.rows[0]));
                     let dst = self.wave.row(half, usize::from(step.dst));
                     let (a, b) = (other.array(), dst.array());
-                    other.assign_masked(exec, &b);
-                    dst.assign_masked(exec, &a);
+                    if step.options & 4 == 0 {
+                        other.assign_masked(exec, &b);
+                        dst.assign_masked(exec, &a);
+                    } else {
+                        swap_halves(step.options, other, dst, exec);
+                    }
                 }
             }
             CrossLane::MovRelSource | CrossLane::MovRelDestination | CrossLane::MovRelBoth => self.move_relative(step),
@@ -124,5 +128,16 @@ impl Machine<'_> {
             };
             self.wave.row(half, dst).assign_masked(self.wave.exec(half), &values);
         }
+    }
+}
+
+/// `v_swap_b16`: exchanges halves, which may be those of one register.
+fn swap_halves(options: u8, source: &Row, dst: &Row, exec: u32) {
+    let shift = |high: bool| if high { 16 } else { 0 };
+    let (from, to) = (shift(options & 2 != 0), shift(options & 1 != 0));
+    for lane in lanes_of(exec) {
+        let (a, b) = (source.get(lane) >> from & 0xffff, dst.get(lane) >> to & 0xffff);
+        source.set(lane, source.get(lane) & !(0xffff << from) | b << from);
+        dst.set(lane, dst.get(lane) & !(0xffff << to) | a << to);
     }
 }

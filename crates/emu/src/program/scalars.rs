@@ -49,11 +49,16 @@ pub(super) fn destination(operand: Operand) -> u8 {
 
 impl Builder {
     pub(super) fn control(&mut self, instruction: &Instruction, control: Control) -> Result<(), Fault> {
-        let Fields::Scalar { simm, .. } = instruction.fields else { return Err(Fault::Unimplemented) };
+        let simm = match instruction.fields {
+            Fields::Scalar { simm, .. } => simm,
+            // `v_illegal` is a vector instruction.
+            _ => 0,
+        };
         let next = self.program.code.base + u64::from(self.current.offset) + u64::from(instruction.size);
         let target = next.wrapping_add_signed(4 * i64::from(simm.cast_signed()));
         let step = match control {
             Control::End => Step::End,
+            Control::Illegal => return Err(Fault::IllegalInstruction),
             Control::Barrier => Step::Barrier,
             Control::Jump => {
                 self.branches.push((self.program.steps.len(), target));

@@ -246,11 +246,24 @@ impl Builder {
         let dst = match (kind, valu.dst) {
             (CrossLane::ReadFirst | CrossLane::Read, operand) => u16::from(scalars::destination(operand)),
             (_, Operand::Vgpr(register)) => self.register(register, 1)?,
+            (CrossLane::Swap, Operand::VgprHalf { index, .. }) => self.register(index, 1)?,
             _ => return Err(Fault::Unimplemented),
         };
-        self.push(Step::CrossLane(CrossLaneStep { kind, sources, dst, select, options: valu.op_sel }));
+        let options = if kind == CrossLane::Swap { swapped_halves(valu) } else { valu.op_sel };
+        self.push(Step::CrossLane(CrossLaneStep { kind, sources, dst, select, options }));
         self.current.class = Class::Vector;
         Ok(())
+    }
+}
+
+/// Which halves `v_swap_b16` exchanges: bit 2 says that it does, bit 0 is set for the upper half of the destination, bit 1
+/// for that of the source. `v_swap_b32` exchanges whole registers.
+fn swapped_halves(valu: &Valu) -> u8 {
+    match (valu.dst, valu.src[0]) {
+        (Operand::VgprHalf { high: dst, .. }, Operand::VgprHalf { high: src, .. }) => {
+            4 | u8::from(src) << 1 | u8::from(dst)
+        }
+        _ => 0,
     }
 }
 

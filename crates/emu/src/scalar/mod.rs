@@ -57,6 +57,8 @@ pub(crate) enum Special {
     SetRegister,
     RoundMode,
     DenormMode,
+    /// `s_get_waveid_in_workgroup`.
+    WaveNumber,
     /// `s_memtime`, `s_memrealtime`.
     Time,
     /// `s_sendmsg_rtn_b64`.
@@ -190,6 +192,7 @@ fn specials() -> Vec<(&'static str, Special)> {
         ("s_setreg_imm32_b32", Special::SetRegister),
         ("s_round_mode", Special::RoundMode),
         ("s_denorm_mode", Special::DenormMode),
+        ("s_get_waveid_in_workgroup", Special::WaveNumber),
         ("s_memtime", Special::Time),
         ("s_memrealtime", Special::Time),
         ("s_sendmsg_rtn_b64", Special::Message),

@@ -17,6 +17,7 @@ pub(super) const ALL: &[Trap] = &[
     ("mode_changes_while_running", mode_changes),
     ("getreg_reads_what_setreg_wrote", getreg),
     ("clocks_go_forward", clocks),
+    ("wave_number", wave_number),
     ("null_reads_zero", null),
     ("vccz_follows_vcc", vccz),
     ("relative_scalar_moves", relative),
@@ -134,6 +135,16 @@ fn clocks(bench: &Bench) -> Result<(), Failed> {
     bench.same(&[Chip::Gfx1010, Chip::Gfx1030], &real, [0])?;
     bench.same(&[Chip::Gfx1100, Chip::Gfx1151], &gfx11, [0])?;
     bench.same(&[Chip::Gfx1030, Chip::Gfx1100, Chip::Gfx1151], cycles, [0])
+}
+
+fn wave_number(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_get_waveid_in_workgroup s20\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v4, s20";
+    for chip in [Chip::Gfx1010, Chip::Gfx1013] {
+        let mut kernel = kernel(chip, body);
+        (kernel.grid, kernel.block) = ([192, 1, 1], [96, 1, 1]);
+        bench.expect(&kernel, |lane| [lane % 96 / 32])?;
+    }
+    Ok(())
 }
 
 fn null(bench: &Bench) -> Result<(), Failed> {

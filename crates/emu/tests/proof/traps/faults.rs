@@ -35,7 +35,9 @@ fn no_instruction(bench: &Bench) -> Result<(), Failed> {
         is_fault(&report, |fault| *fault == Fault::IllegalInstruction)?;
         super::equal(report.instruction, ".long 0xffffffff".to_owned())?;
     }
-    Ok(())
+    // `v_illegal` has an encoding, but no meaning.
+    let report = bench.fault(&kernel(Chip::Gfx1030, ".long 0"))?;
+    is_fault(&report, |fault| *fault == Fault::IllegalInstruction)
 }
 
 /// `v_dot2c_f32_f16 v4, v10, v11` exists on gfx1030, gfx1012 and gfx11, not on gfx1010 and gfx1013.

@@ -50,7 +50,10 @@ fn true16(bench: &Bench) -> Result<(), Failed> {
     let body = "v_mov_b32 v10, 0xfffe0003\nv_mov_b32 v4, 0\nv_add_nc_u16 v4.h, v10.l, v10.h\n\
                 v_cvt_f32_f16 v5, v10.h\nv_mov_b32 v6, -1\nv_cvt_f16_f32 v6.l, 2.0\nv_mov_b32 v7, -1\n\
                 v_min_i16 v7.h, v10.h, v10.l";
-    bench.same(&GFX11, body, [0x0001_0000, 0xffff_c000, 0xffff_4000, 0xfffe_ffff])
+    bench.same(&GFX11, body, [0x0001_0000, 0xffff_c000, 0xffff_4000, 0xfffe_ffff])?;
+    let body = "v_mov_b32 v4, 0x11112222\nv_mov_b32 v5, 0x33334444\nv_swap_b16 v4.h, v5.l\n\
+                v_mov_b32 v6, 0x11112222\nv_swap_b16 v6.h, v6.l\nv_mov_b32 v7, 5";
+    bench.same(&GFX11, body, [0x4444_2222, 0x3333_1111, 0x2222_1111, 5])
 }
 
 fn op_sel(bench: &Bench) -> Result<(), Failed> {
