@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::driver::{Driver, OpenRequest};
 use crate::error::Error;
 use crate::info::{DeviceKind, PhysicalInfo};
-use crate::uri::{DeviceUri, Item, Selection, UriError, UriReason};
+use crate::uri::{DeviceUri, Item, Known, Selection, UriError, UriReason};
 
 /// The scheme that leaves the choice to us.
 pub const AUTO: &str = "auto";
@@ -28,6 +28,12 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
+    /// The URIs of all devices; none if the driver cannot look.
+    pub fn uris(&self) -> impl Iterator<Item = DeviceUri> {
+        let count = self.devices.as_ref().map_or(0, Vec::len);
+        (0..count).filter_map(|ordinal| self.uri(ordinal))
+    }
+
     /// The URI that opens one of the devices again: the most stable one there is, and the shortest of those.
     pub fn uri(&self, ordinal: usize) -> Option<DeviceUri> {
         let devices = self.devices.as_ref().ok()?;
@@ -68,8 +74,12 @@ impl Registry {
 
     /// Asks every driver for its devices.
     pub fn enumerate(&self) -> Vec<Enumeration> {
-        let look = |driver: &Arc<dyn Driver>| Enumeration { driver: Arc::clone(driver), devices: driver.enumerate() };
         self.drivers.iter().map(look).collect()
+    }
+
+    /// Reads a URI as [`DeviceUri`]'s `parse` does; a refusal also says what exists.
+    pub fn parse(&self, text: &str) -> Result<DeviceUri, Error> {
+        text.parse().map_err(|error: UriError| self.explain(error.into()))
     }
 
     /// Opens the device that a URI names. `timeout` as in [`Device::new`].
@@ -77,8 +87,12 @@ impl Registry {
         if uri.scheme() == AUTO {
             return self.open(&self.choose(uri)?.uri, timeout);
         }
+        self.open_named(uri, timeout).map_err(|error| self.explain(error))
+    }
+
+    fn open_named(&self, uri: &DeviceUri, timeout: Option<Duration>) -> Result<Device, Error> {
         let driver = self.driver(uri)?;
-        self.check_parameters(uri, driver)?;
+        check_parameters(uri, driver)?;
         let physical = resolve(uri, driver)?;
         let canonical = match uri.selection() {
             Selection::Default => uri.clone(),
@@ -91,8 +105,7 @@ impl Registry {
     /// The best real device: the first driver's that has one, GPUs before CPUs; never an emulated one or a rasteriser.
     pub fn choose(&self, uri: &DeviceUri) -> Result<Choice, Error> {
         if *uri.selection() != Selection::Default || !uri.parameters().is_empty() {
-            let reason = UriReason::BadItem("anything behind `auto`".into());
-            return Err(UriError::new(uri.to_string(), reason).into());
+            return Err(self.explain(UriError::new(uri.to_string(), UriReason::BehindAuto).into()));
         }
         let mut passed_over = Vec::new();
         let mut best: Option<(DeviceKind, DeviceUri, String)> = None;
@@ -129,21 +142,42 @@ impl Registry {
     }
 
     fn driver(&self, uri: &DeviceUri) -> Result<&dyn Driver, Error> {
-        self.drivers().find(|driver| driver.scheme() == uri.scheme()).ok_or_else(|| {
-            let known = self.drivers().map(Driver::scheme).chain([AUTO]).map(str::to_owned).collect();
-            UriError::new(uri.to_string(), UriReason::UnknownScheme(uri.scheme().into())).with_known(known).into()
-        })
+        let unknown = || UriError::new(uri.to_string(), UriReason::UnknownScheme(uri.scheme().into())).into();
+        self.drivers().find(|driver| driver.scheme() == uri.scheme()).ok_or_else(unknown)
     }
 
-    fn check_parameters(&self, uri: &DeviceUri, driver: &dyn Driver) -> Result<(), Error> {
-        let known = driver.parameters();
-        match uri.parameters().iter().find(|(key, _)| known.iter().all(|parameter| parameter.key != key)) {
-            None => Ok(()),
-            Some((key, _)) => {
-                let known = known.iter().map(|parameter| parameter.key.to_owned()).collect();
-                Err(UriError::new(uri.to_string(), UriReason::UnknownParameter(key.clone())).with_known(known).into())
+    /// Adds to a refused URI what exists. Here and not where it was refused, so that devices are looked for only then,
+    /// whoever refuses: the grammar, the registry or the driver.
+    fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::Uri(error) if error.known.is_none() => {
+                let known = self.known(error.scheme());
+                error.with_known(known).into()
             }
+            other => other,
         }
+    }
+
+    /// What exists for somebody who wrote that scheme.
+    fn known(&self, scheme: &str) -> Known {
+        let drivers = self.drivers().map(Driver::scheme).chain([AUTO]).map(str::to_owned).collect();
+        let named = self.drivers.iter().find(|driver| driver.scheme() == scheme);
+        let found = named.map_or_else(|| self.enumerate(), |driver| vec![look(driver)]);
+        let keys = |driver: &Arc<dyn Driver>| driver.parameters().iter().map(|known| known.key.to_owned()).collect();
+        let devices = found.iter().flat_map(Enumeration::uris).map(|uri| uri.to_string()).collect();
+        Known { drivers, driver: named.map(keys), devices }
+    }
+}
+
+fn look(driver: &Arc<dyn Driver>) -> Enumeration {
+    Enumeration { driver: Arc::clone(driver), devices: driver.enumerate() }
+}
+
+fn check_parameters(uri: &DeviceUri, driver: &dyn Driver) -> Result<(), Error> {
+    let known = driver.parameters();
+    match uri.parameters().iter().find(|(key, _)| known.iter().all(|parameter| parameter.key != key)) {
+        None => Ok(()),
+        Some((key, _)) => Err(UriError::new(uri.to_string(), UriReason::UnknownParameter(key.clone())).into()),
     }
 }
 
@@ -158,17 +192,10 @@ fn item(driver: &dyn Driver, ordinal: u32, info: &PhysicalInfo) -> Item {
 /// The physical devices that a URI names, in its order.
 fn resolve(uri: &DeviceUri, driver: &dyn Driver) -> Result<Vec<(u32, PhysicalInfo)>, Error> {
     let devices: Vec<_> = (0u32..).zip(driver.enumerate()?).collect();
-    let known: Vec<_> = devices
-        .iter()
-        .filter_map(|(ordinal, info)| {
-            Some(DeviceUri::driver(driver.scheme())?.select(vec![item(driver, *ordinal, info)]))
-        })
-        .map(|uri| uri.to_string())
-        .collect();
-    let fail = |reason| Error::from(UriError::new(uri.to_string(), reason).with_known(known.clone()));
+    let fail = |reason| Error::from(UriError::new(uri.to_string(), reason));
     let chosen = match uri.selection() {
         Selection::Default | Selection::All if driver.made_to_order() => {
-            return Err(fail(UriReason::EmptyPath));
+            return Err(fail(UriReason::NeedsChip));
         }
         // One logical device of everything that fits the first.
         Selection::Default | Selection::All => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use roci_hal::driver::{DeviceBackend, Driver, OpenRequest, Parameter};
 use roci_hal::null::NullDriver;
 use roci_hal::registry::Registry;
+use roci_hal::uri::{UriError, UriReason};
 use roci_hal::{Capabilities, Device, DeviceKind, Error, Hint, PhysicalInfo};
 
 /// Three devices: two that fit each other and one that fits neither.
@@ -25,7 +26,7 @@ fn opened(uri: &str) -> (String, Vec<usize>) {
 
 /// The message and the hint of a refusal.
 fn refusal(registry: &Registry, uri: &str) -> [String; 2] {
-    let result = uri.parse().map_err(Error::from).and_then(|uri| registry.open(&uri, None));
+    let result = registry.parse(uri).and_then(|uri| registry.open(&uri, None));
     let Err(error) = result else { panic!("`{uri}` was opened") };
     [error.to_string(), error.hint().unwrap_or_default()]
 }
@@ -86,49 +87,142 @@ fn wrong_devices_say_which_exist() {
         ("null://0,GPU-0000000000000000", "`GPU-0000000000000000` names a device that is already in the list"),
         ("null://0,2", "these devices cannot be one logical device: gfx1010 and gfx1030 do not run the same code"),
     ] {
-        assert_eq!(refusal(&registry, uri), [format!("device `{uri}`: {reason}"), ALL.to_owned()]);
+        let advice = if reason.contains("already") { "write each device once; " } else { "" };
+        assert_eq!(refusal(&registry, uri), [format!("device `{uri}`: {reason}"), format!("{advice}{ALL}")]);
     }
 }
 
 #[test]
 fn wrong_forms_say_what_to_write() {
-    let form = "write `driver`, `driver:0`, `driver://GPU-<uuid>` or `driver://0,1`";
-    for (uri, reason) in [
-        ("null://0,,1", "an item of the device list is empty"),
-        ("null://0,", "the device list ends with a comma"),
-        ("null://0,0", "`0` names a device that is already in the list"),
-        ("null://", "there is no device behind the colon"),
-        ("null://*,0", "`*` means all devices and cannot stand in a list"),
-        ("null://zero", "`zero` is not an ordinal, a `GPU-` UUID, a `pci/` address or a chip name"),
-        ("", "it must start with a driver's name (lower-case letters and digits)"),
-        ("null?", "`` is not a `key=value` parameter"),
-        ("null?a=1&a=2", "parameter `a` is given twice"),
+    let (comma, query) = (
+        "write one comma between two devices; ",
+        "write `?key=value`, each key once, with `&` between two parameters; ",
+    );
+    let colon = "name a device behind the colon, or leave the colon out for the driver's default; ";
+    for (uri, reason, advice) in [
+        ("null://0,,1", "an item of the device list is empty", comma),
+        ("null://,1", "an item of the device list is empty", comma),
+        ("null://0,", "the device list ends with a comma", comma),
+        ("null://0,0", "`0` names a device that is already in the list", "write each device once; "),
+        ("null://", "there is no device behind the colon", colon),
+        ("null://*,0", "`*` means all devices and cannot stand in a list", "write `*` alone, or name the devices; "),
+        ("null://zero", "`zero` is not an ordinal, a `GPU-` UUID, a `pci/` address or a chip name", ""),
+        ("null://99999999999", "there is no device 99999999999: the ordinal is out of range", ""),
+        ("null?", "`` is not a `key=value` parameter", query),
+        ("null?a=1&a=2", "parameter `a` is given twice", query),
     ] {
-        assert_eq!(refusal(&registry(), uri), [format!("device `{uri}`: {reason}"), form.to_owned()]);
+        assert_eq!(refusal(&registry(), uri), [format!("device `{uri}`: {reason}"), format!("{advice}{ALL}")]);
     }
 }
 
 #[test]
+fn every_form_that_must_be_refused_lists_what_exists() {
+    let registry = registry().with(described("fake", &[("Fake", DeviceKind::Cpu)]));
+    for (uri, reason) in [
+        ("null://0,,1", "empty"),
+        ("null://0,", "comma"),
+        ("null://GPU-00000000000000ff", "there is no device `GPU-00000000000000ff`"),
+        ("null://3", "there is no device 3"),
+        ("null://0,0", "already in the list"),
+        ("cuda:0", "there is no driver `cuda`"),
+        ("null?threads=2", "no parameter `threads`"),
+    ] {
+        let [message, hint] = refusal(&registry, uri);
+        assert!(message.contains(reason), "{message}");
+        assert!(hint.contains(ALL), "{uri}: {hint}");
+        // The driver is known but for one, so the others' devices are no answer.
+        assert_eq!(hint.ends_with(", fake"), uri == "cuda:0", "{uri}: {hint}");
+    }
+}
+
+#[test]
+fn without_a_registry_a_refusal_says_what_uris_look_like() {
+    let error = "null://zero".parse::<roci_hal::DeviceUri>().unwrap_err();
+    assert_eq!(error.hint().unwrap(), "write `driver`, `driver:0`, `driver://GPU-<uuid>` or `driver://0,1`");
+}
+
+#[test]
 fn unknown_drivers_and_parameters_list_the_known_ones() {
-    let registry = registry().with(Described { scheme: "fake", devices: vec![info("Fake", DeviceKind::Cpu)] });
+    let registry = Registry::new().with(NullDriver::new(1)).with(described("fake", &[("Fake", DeviceKind::Cpu)]));
+    let all = "drivers are: null, fake, auto; devices are: null://GPU-0000000000000000, fake";
+    for (uri, message) in [
+        ("cuda:0", "device `cuda://0`: there is no driver `cuda`"),
+        ("", "device ``: it must start with a driver's name (lower-case letters and digits)"),
+        ("cuda:zero", "device `cuda:zero`: `zero` is not an ordinal, a `GPU-` UUID, a `pci/` address or a chip name"),
+    ] {
+        assert_eq!(refusal(&registry, uri), [message, all]);
+    }
+    for (uri, hint) in [
+        ("null?speed=2", "the driver takes no parameters; devices are: null://GPU-0000000000000000"),
+        ("fake?speed=2", "parameters are: threads; devices are: fake"),
+    ] {
+        let message = format!("device `{uri}`: the driver knows no parameter `speed`");
+        assert_eq!(refusal(&registry, uri), [message, hint.to_owned()]);
+    }
+}
+
+#[test]
+fn a_value_that_the_driver_refuses_says_what_would_do() {
+    let registry = Registry::new().with(described("fake", &[("Fake", DeviceKind::Cpu)]));
     assert_eq!(
-        refusal(&registry, "cuda:0"),
-        ["device `cuda://0`: there is no driver `cuda`".to_owned(), "drivers are: null, fake, auto".to_owned()]
-    );
-    assert_eq!(
-        refusal(&registry, "null?threads=2"),
+        refusal(&registry, "fake?threads=0"),
         [
-            "device `null?threads=2`: the driver knows no parameter `threads`".to_owned(),
-            "the driver takes no parameters".to_owned()
+            "device `fake?threads=0`: parameter `threads` is `0`, not a positive number",
+            "set `threads` to a positive number, or leave it out; devices are: fake"
         ]
     );
-    assert_eq!(
-        refusal(&registry, "fake?speed=2"),
-        [
-            "device `fake?speed=2`: the driver knows no parameter `speed`".to_owned(),
-            "parameters are: threads".to_owned()
-        ]
-    );
+}
+
+#[test]
+fn a_card_is_found_by_its_place_on_the_bus() {
+    let card = |pci: &str| PhysicalInfo { pci: pci.parse().ok(), ..info("RX 5700", DeviceKind::DiscreteGpu) };
+    let devices = vec![card("0000:03:00.0"), card("0000:0a:00.0")];
+    let registry = Registry::new().with(Described { scheme: "vulkan", devices, made_to_order: false });
+    let (first, both) = ("vulkan://pci/0000:03:00.0", "vulkan://pci/0000:0a:00.0,pci/0000:03:00.0");
+    for (uri, canonical, ordinals) in [
+        (first, first, "[0]"),
+        ("vulkan://pci/03:00.0", first, "[0]"),
+        ("vulkan:0", first, "[0]"),
+        ("vulkan://pci/0000:0a:00.0,0", both, "[1, 0]"),
+    ] {
+        assert_eq!(refusal(&registry, uri)[0], format!("open: {canonical} is {ordinals}, described alone"));
+    }
+    let known = format!("devices are: {first}, vulkan://pci/0000:0a:00.0");
+    for (uri, reason) in [
+        ("vulkan://pci/0000:04:00.0", "there is no device `pci/0000:04:00.0`"),
+        ("vulkan://0,pci/0000:03:00.0", "`pci/0000:03:00.0` names a device that is already in the list"),
+    ] {
+        let advice = if reason.contains("already") { "write each device once; " } else { "" };
+        assert_eq!(refusal(&registry, uri), [format!("device `{uri}`: {reason}"), format!("{advice}{known}")]);
+    }
+}
+
+#[test]
+fn chips_are_made_to_order_as_often_as_they_are_named() {
+    let chip = |name: &str| PhysicalInfo { target: Some(name.into()), ..info(name, DeviceKind::Emulated) };
+    let devices = vec![chip("gfx1010"), chip("gfx1030")];
+    let registry = Registry::new().with(Described { scheme: "emu", devices, made_to_order: true });
+    for (uri, canonical, ordinals) in [
+        ("emu://gfx1010", "emu://gfx1010", "[0]"),
+        ("emu:gfx1030", "emu://gfx1030", "[1]"),
+        ("emu://gfx1010,gfx1010", "emu://gfx1010,gfx1010", "[0, 0]"),
+    ] {
+        assert_eq!(refusal(&registry, uri)[0], format!("open: {canonical} is {ordinals}, described alone"));
+    }
+    let known = "devices are: emu://gfx1010, emu://gfx1030";
+    for uri in ["emu", "emu://*"] {
+        let message = format!("device `{uri}`: the driver makes its devices to order and must know which chip");
+        assert_eq!(refusal(&registry, uri), [message, format!("name a chip; {known}")]);
+    }
+    for (uri, reason) in [
+        ("emu://gfx1100", "there is no device `gfx1100`"),
+        (
+            "emu://gfx1010,gfx1030",
+            "these devices cannot be one logical device: gfx1010 and gfx1030 do not run the same code",
+        ),
+    ] {
+        assert_eq!(refusal(&registry, uri), [format!("device `{uri}`: {reason}"), known.to_owned()]);
+    }
 }
 
 #[test]
@@ -148,6 +242,7 @@ fn a_driver_without_devices_says_so() {
 struct Described {
     scheme: &'static str,
     devices: Vec<PhysicalInfo>,
+    made_to_order: bool,
 }
 
 fn info(name: &str, kind: DeviceKind) -> PhysicalInfo {
@@ -176,6 +271,10 @@ impl Driver for Described {
         &[Parameter { key: "threads", help: "a number" }]
     }
 
+    fn made_to_order(&self) -> bool {
+        self.made_to_order
+    }
+
     fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error> {
         if self.devices.is_empty() {
             let (what, reason, hint) = (self.scheme.to_owned(), "its library is absent".into(), String::new());
@@ -184,13 +283,20 @@ impl Driver for Described {
         Ok(self.devices.clone())
     }
 
-    fn open(&self, _request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
-        Err(Error::invalid("open", "there is nothing behind the description"))
+    /// Says what would be opened: the canonical URI and the ordinals.
+    fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
+        if let Some(value) = request.uri.parameter("threads").filter(|value| *value == "0") {
+            let (key, value, expected) = ("threads".into(), value.into(), "a positive number".into());
+            return Err(UriError::new(request.uri.to_string(), UriReason::BadValue { key, value, expected }).into());
+        }
+        let ordinals: Vec<_> = request.physical.iter().map(|(ordinal, _)| ordinal).collect();
+        Err(Error::invalid("open", format!("{} is {ordinals:?}, described alone", request.uri)))
     }
 }
 
 fn described(scheme: &'static str, devices: &[(&str, DeviceKind)]) -> Described {
-    Described { scheme, devices: devices.iter().map(|(name, kind)| info(name, *kind)).collect() }
+    let devices = devices.iter().map(|(name, kind)| info(name, *kind)).collect();
+    Described { scheme, devices, made_to_order: false }
 }
 
 fn choice(registry: &Registry) -> (String, String) {
@@ -236,5 +342,20 @@ fn auto_never_takes_what_is_not_real() {
         ]
     );
     assert_eq!(refusal(&Registry::new(), "auto")[0], "a device for `auto` is not available: no driver is built in");
-    assert!(refusal(&registry, "auto:0")[0].contains("anything behind `auto`"));
+}
+
+#[test]
+fn nothing_stands_behind_auto() {
+    let registry = Registry::new().with(NullDriver::new(1));
+    for uri in ["auto://0", "auto://*", "auto?threads=2"] {
+        assert_eq!(
+            refusal(&registry, uri),
+            [
+                format!("device `{uri}`: `auto` chooses by itself, nothing can stand behind it"),
+                "write `auto` alone, or name a driver or device; drivers are: null, auto; \
+                 devices are: null://GPU-0000000000000000"
+                    .into()
+            ]
+        );
+    }
 }

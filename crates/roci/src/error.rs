@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use roci_hal::Hint;
+use roci_hal::env::Variable;
 
 /// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,14 @@ pub(crate) enum CliError {
     /// The device, or its name.
     #[error(transparent)]
     Hal(#[from] roci_hal::Error),
+    /// The device that an environment variable names.
+    #[error("{}: {source}", variable.name)]
+    Variable {
+        /// The variable.
+        variable: &'static Variable,
+        /// What is wrong with its value, or with the device.
+        source: roci_hal::Error,
+    },
     /// A kernel cannot be written in the device's language.
     #[error(transparent)]
     Kernel(#[from] roci_kernels::Error),
@@ -40,16 +49,14 @@ pub(crate) enum CliError {
     },
 }
 
-impl From<roci_hal::uri::UriError> for CliError {
-    fn from(error: roci_hal::uri::UriError) -> Self {
-        Self::Hal(error.into())
-    }
-}
-
 impl Hint for CliError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Hal(error) => error.hint(),
+            Self::Variable { variable, source } => {
+                let set = format!("set or unset {}", variable.name);
+                Some(source.hint().map_or(set.clone(), |hint| format!("{hint}; {set}")))
+            }
             Self::Kernel(_) => {
                 Some("this is a fault of roci: report it, with what `roci devices --json` prints".into())
             }

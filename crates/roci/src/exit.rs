@@ -64,7 +64,7 @@ impl From<&CliError> for ExitStatus {
         match error {
             // Whoever read our output has seen enough.
             CliError::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::Success,
-            CliError::Hal(error) => error.into(),
+            CliError::Hal(error) | CliError::Variable { source: error, .. } => error.into(),
             CliError::Kernel(_) => Self::Problems,
             CliError::Emu(error) => error.status(),
             CliError::Output(_) | CliError::File { .. } | CliError::UnknownKernel { .. } | CliError::Library(_) => {
@@ -79,9 +79,10 @@ impl From<&roci_hal::Error> for ExitStatus {
         use roci_hal::Error;
         match error {
             Error::Uri(error) => match error.reason {
-                UriReason::UnknownScheme(_) | UriReason::UnknownDevice(_) | UriReason::OutOfRange { .. } => {
-                    Self::NoDevice
-                }
+                UriReason::UnknownScheme(_)
+                | UriReason::UnknownDevice(_)
+                | UriReason::OutOfRange { .. }
+                | UriReason::HugeOrdinal(_) => Self::NoDevice,
                 _ => Self::Error,
             },
             Error::Unavailable { .. } => Self::NoDevice,

@@ -153,10 +153,37 @@ fn auto_says_what_it_chose() {
 #[test]
 fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
     let demo = |uri: &str| roci(&["demo", "fill", "--quick", "--device", uri]);
-    assert_error(&demo("cpu:0,"), 2, "ends with a comma", "driver");
+    assert_error(&demo("cpu:0,"), 2, "ends with a comma", "one comma between two devices; devices are: cpu");
     assert_error(&demo("cpu:7"), 3, "there is no device 7", "devices are: cpu");
-    assert_error(&demo("toaster"), 3, "there is no driver `toaster`", "cpu");
-    assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "threads");
+    assert_error(&demo("cpu:99999999999"), 3, "out of range", "devices are: cpu");
+    assert_error(
+        &demo("toaster"),
+        3,
+        "there is no driver `toaster`",
+        "drivers are: cpu, null, auto; devices are: cpu,",
+    );
+    assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "parameters are: threads; devices are: cpu");
+    assert_error(&demo("cpu?threads=0"), 2, "`threads` is `0`", "set `threads` to a number from 1 to");
+    assert_error(&demo("auto:0"), 2, "nothing can stand behind it", "write `auto` alone");
+}
+
+#[test]
+fn a_wrong_device_of_the_environment_names_the_variable() {
+    let demo = |uri: &str| {
+        command(&["demo", "fill", "--quick"]).env("ROCI_DEVICE", uri).output().expect("the binary was built")
+    };
+    for (uri, code, cause, remedy) in [
+        ("cpu:0,", 2, "the device list ends with a comma", "devices are: cpu; set or unset ROCI_DEVICE"),
+        ("cpu:7", 3, "there is no device 7", "devices are: cpu; set or unset ROCI_DEVICE"),
+        ("auto:0", 2, "nothing can stand behind it", "set or unset ROCI_DEVICE"),
+    ] {
+        assert_error(&demo(uri), code, "error: ROCI_DEVICE: device `", remedy);
+        assert_error(&demo(uri), code, cause, remedy);
+    }
+    // The command line counts for more, so the variable is not to blame.
+    let output = command(&["demo", "--device", "cpu:8"]).env("ROCI_DEVICE", "cpu:7").output().expect("it runs");
+    assert_error(&output, 3, "error: device `cpu://8`", "devices are: cpu");
+    assert!(!stderr(&output).contains("ROCI_DEVICE"));
 }
 
 #[test]

@@ -11,8 +11,19 @@ pub struct UriError {
     pub uri: String,
     /// What is wrong with it.
     pub reason: UriReason,
-    /// Drivers or devices that exist, for the hint.
-    pub known: Vec<String>,
+    /// What exists instead, for the hint; `None` until a registry has looked. Boxed to keep results small.
+    pub known: Option<Box<Known>>,
+}
+
+/// What exists where a URI looked for something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The names that a URI can start with.
+    pub drivers: Vec<String>,
+    /// The parameters of the driver that the URI names; `None` if there is no such driver.
+    pub driver: Option<Vec<String>>,
+    /// URIs of the devices: that driver's, or those of all drivers.
+    pub devices: Vec<String>,
 }
 
 /// What is wrong with a device URI.
@@ -33,6 +44,12 @@ pub enum UriReason {
     StarInList,
     /// Not an ordinal, UUID, PCI address or chip name.
     BadItem(String),
+    /// An ordinal that is larger than ordinals can be.
+    HugeOrdinal(String),
+    /// Devices or parameters behind `auto`, which leaves the choice to us.
+    BehindAuto,
+    /// No chip named, where devices are made to order.
+    NeedsChip,
     /// The same device twice.
     Repeated(String),
     /// A UUID, PCI address or chip that the driver does not have.
@@ -66,14 +83,19 @@ pub enum UriReason {
 impl UriError {
     /// An error without a list of what exists.
     pub fn new(uri: impl Into<String>, reason: UriReason) -> Self {
-        Self { uri: uri.into(), reason, known: Vec::new() }
+        Self { uri: uri.into(), reason, known: None }
     }
 
     /// Adds what exists.
     #[must_use]
-    pub fn with_known(mut self, known: Vec<String>) -> Self {
-        self.known = known;
+    pub fn with_known(mut self, known: Known) -> Self {
+        self.known = Some(Box::new(known));
         self
+    }
+
+    /// The name that the URI starts with, right or wrong.
+    pub(crate) fn scheme(&self) -> &str {
+        self.uri.split([':', '?']).next().unwrap_or_default()
     }
 }
 
@@ -90,6 +112,9 @@ impl fmt::Display for UriError {
             UriReason::BadItem(item) => {
                 write!(f, "`{item}` is not an ordinal, a `GPU-` UUID, a `pci/` address or a chip name")
             }
+            UriReason::HugeOrdinal(item) => write!(f, "there is no device {item}: the ordinal is out of range"),
+            UriReason::BehindAuto => f.write_str("`auto` chooses by itself, nothing can stand behind it"),
+            UriReason::NeedsChip => f.write_str("the driver makes its devices to order and must know which chip"),
             UriReason::Repeated(item) => write!(f, "`{item}` names a device that is already in the list"),
             UriReason::UnknownDevice(item) => write!(f, "there is no device `{item}`"),
             UriReason::OutOfRange { ordinal, count: 0 } => {
@@ -111,17 +136,59 @@ impl std::error::Error for UriError {}
 
 impl Hint for UriError {
     fn hint(&self) -> Option<String> {
-        let all = self.known.join(", ");
-        match &self.reason {
-            UriReason::UnknownScheme(_) if !all.is_empty() => Some(format!("drivers are: {all}")),
-            UriReason::UnknownParameter(_) if all.is_empty() => Some("the driver takes no parameters".into()),
-            UriReason::UnknownParameter(_) => Some(format!("parameters are: {all}")),
-            UriReason::BadValue { .. } => None,
-            UriReason::UnknownDevice(_) | UriReason::OutOfRange { .. } if all.is_empty() => {
-                Some("the driver finds no device; `roci devices` shows why".into())
+        let advice = self.reason.advice();
+        let parts = match &self.known {
+            None => vec![advice.unwrap_or_else(|| FORM.into())],
+            Some(known) => advice.into_iter().chain(known.parts(&self.reason)).collect(),
+        };
+        Some(parts.join("; "))
+    }
+}
+
+/// What to write, where nobody knows what exists.
+const FORM: &str = "write `driver`, `driver:0`, `driver://GPU-<uuid>` or `driver://0,1`";
+
+impl UriReason {
+    /// What to write instead, unless the list of what exists is the answer.
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::EmptyItem | Self::TrailingComma => "write one comma between two devices",
+            Self::Repeated(_) => "write each device once",
+            Self::EmptyPath => "name a device behind the colon, or leave the colon out for the driver's default",
+            Self::StarInList => "write `*` alone, or name the devices",
+            Self::BadParameter(_) | Self::RepeatedParameter(_) => {
+                "write `?key=value`, each key once, with `&` between two parameters"
             }
-            _ if all.is_empty() => Some("write `driver`, `driver:0`, `driver://GPU-<uuid>` or `driver://0,1`".into()),
-            _ => Some(format!("devices are: {all}")),
+            Self::BadValue { key, expected, .. } => {
+                return Some(format!("set `{key}` to {expected}, or leave it out"));
+            }
+            Self::BehindAuto => "write `auto` alone, or name a driver or device",
+            Self::NeedsChip => "name a chip",
+            _ => return None,
+        };
+        Some(advice.into())
+    }
+}
+
+impl Known {
+    fn parts(&self, reason: &UriReason) -> Vec<String> {
+        let mut parts = Vec::new();
+        match &self.driver {
+            None => parts.push(format!("drivers are: {}", self.drivers.join(", "))),
+            Some(parameters) if matches!(reason, UriReason::UnknownParameter(_)) => {
+                parts.push(if parameters.is_empty() {
+                    "the driver takes no parameters".into()
+                } else {
+                    format!("parameters are: {}", parameters.join(", "))
+                });
+            }
+            Some(_) => {}
         }
+        parts.push(match (&self.driver, self.devices.is_empty()) {
+            (_, false) => format!("devices are: {}", self.devices.join(", ")),
+            (Some(_), true) => "the driver finds no device; `roci devices` shows why".into(),
+            (None, true) => "no driver finds a device; `roci devices` shows why".into(),
+        });
+        parts
     }
 }

@@ -13,7 +13,7 @@ mod pci;
 use std::fmt;
 use std::str::FromStr;
 
-pub use error::{UriError, UriReason};
+pub use error::{Known, UriError, UriReason};
 pub use pci::PciAddress;
 
 /// A parsed device URI. Printing gives the canonical form, which parses to an equal value.

@@ -40,7 +40,7 @@ fn selection(path: &str) -> Result<Selection, UriReason> {
             "" if rest.peek().is_none() => return Err(UriReason::TrailingComma),
             "" => return Err(UriReason::EmptyItem),
             "*" => return Err(UriReason::StarInList),
-            _ => item(text).ok_or_else(|| UriReason::BadItem(text.into()))?,
+            _ => item(text)?,
         };
         if items.iter().any(|earlier| same_device(earlier, &item)) {
             return Err(UriReason::Repeated(text.into()));
@@ -59,10 +59,16 @@ fn same_device(a: &Item, b: &Item) -> bool {
     }
 }
 
-fn item(text: &str) -> Option<Item> {
+fn item(text: &str) -> Result<Item, UriReason> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().map(Item::Ordinal);
+        // Digits alone can only fail by being too many.
+        return text.parse().map(Item::Ordinal).map_err(|_| UriReason::HugeOrdinal(text.into()));
     }
+    name(text).ok_or_else(|| UriReason::BadItem(text.into()))
+}
+
+/// An item that says by its start what it is.
+fn name(text: &str) -> Option<Item> {
     if let Some(address) = text.strip_prefix("pci/") {
         return address.parse().ok().map(Item::Pci);
     }
@@ -149,7 +155,7 @@ mod tests {
         assert_eq!(reason("amdgpu://GPU-ab,GPU-AB"), UriReason::Repeated("GPU-AB".into()));
         assert_eq!(reason("amdgpu://first"), UriReason::BadItem("first".into()));
         assert_eq!(reason("amdgpu://-1"), UriReason::BadItem("-1".into()));
-        assert_eq!(reason("amdgpu://99999999999"), UriReason::BadItem("99999999999".into()));
+        assert_eq!(reason("amdgpu://99999999999"), UriReason::HugeOrdinal("99999999999".into()));
         assert_eq!(reason("vulkan://pci/03:20.0"), UriReason::BadItem("pci/03:20.0".into()));
         assert_eq!(reason("vulkan://pci/+3:00.0"), UriReason::BadItem("pci/+3:00.0".into()));
         assert_eq!(reason("cpu?"), UriReason::BadParameter(String::new()));

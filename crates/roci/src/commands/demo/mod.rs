@@ -93,8 +93,9 @@ fn open(
 ) -> Result<(Vec<Target>, ExitStatus), CliError> {
     let mut targets = Vec::new();
     let mut status = ExitStatus::Success;
+    let variable = variable(arguments);
     for uri in wanted(registry, arguments, printer)? {
-        match registry.open(&uri, Some(timeout)) {
+        match registry.open(&uri, Some(timeout)).map_err(|error| named_by(variable, error)) {
             Ok(device) => targets.push(Target { uri: device.info().uri.to_string(), device, lost: false }),
             Err(error) => {
                 printer.error(&error);
@@ -107,12 +108,12 @@ fn open(
 
 /// The devices that were named, or all that are present.
 fn wanted(registry: &Registry, arguments: &DemoArgs, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
+    let variable = variable(arguments);
     let mut named = arguments.devices.clone();
-    if named.is_empty() {
-        named.extend(env::DEVICE.get());
-    }
+    named.extend(variable.and_then(env::Variable::get));
     // All of them are read before any is opened: a typing error should not cost a run.
-    let uris = named.iter().map(|text| text.parse()).collect::<Result<Vec<DeviceUri>, _>>()?;
+    let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>();
+    let uris = uris.map_err(|error| named_by(variable, error))?;
     if uris.is_empty() {
         return present(registry, printer);
     }
@@ -120,11 +121,24 @@ fn wanted(registry: &Registry, arguments: &DemoArgs, printer: &Printer) -> Resul
         if uri.scheme() != AUTO {
             return Ok(uri);
         }
-        let choice = registry.choose(&uri)?;
+        let choice = registry.choose(&uri).map_err(|error| named_by(variable, error))?;
         printer.note(&format!("auto: {}, {}", choice.uri, choice.reason));
         Ok(choice.uri)
     };
     uris.into_iter().map(resolve).collect()
+}
+
+/// The variable that names the devices: none if the command line does, or nobody.
+fn variable(arguments: &DemoArgs) -> Option<&'static env::Variable> {
+    (arguments.devices.is_empty() && env::DEVICE.get().is_some()).then_some(&env::DEVICE)
+}
+
+/// What is wrong with a device, and where it was named if that is out of sight.
+fn named_by(variable: Option<&'static env::Variable>, source: Error) -> CliError {
+    match variable {
+        Some(variable) => CliError::Variable { variable, source },
+        None => source.into(),
+    }
 }
 
 /// Every device of this machine: not those that compute nothing, nor those that are made when asked for.
