@@ -11,7 +11,6 @@ pub(crate) const WORDS_OUT: usize = 4;
 const KERNELS: u32 = 8;
 
 const INTEGERS: [&str; 8] = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
-const FLOATS: [&str; 3] = ["f16", "f32", "f64"];
 
 /// A variable in scope: its name and type.
 type Variable = (String, &'static str);

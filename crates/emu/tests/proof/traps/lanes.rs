@@ -72,9 +72,13 @@ fn arithmetic(bench: &Bench) -> Result<(), Failed> {
     for chip in GENERATIONS {
         bench.expect(&kernel(chip, body), |lane| {
             let (at, row) = (lane % 16, lane & 16);
-            let rotated = (row | (at + 12) % 16) as f32;
-            let mirrored = (row | 15 - at) as f32;
-            [(1.0 - rotated).to_bits(), (row | at & 8 | 7 - (at & 7)) + lane, (mirrored * lane as f32 + 1.0).to_bits()]
+            let rotated = (row | ((at + 12) % 16)) as f32;
+            let mirrored = (row | (15 - at)) as f32;
+            [
+                (1.0 - rotated).to_bits(),
+                (row | at & 8 | (7 - (at & 7))) + lane,
+                (mirrored * lane as f32 + 1.0).to_bits(),
+            ]
         })?;
     }
     Ok(())

@@ -37,7 +37,7 @@ fn packed_numbers(bench: &Bench) -> Result<(), Failed> {
         kernel.descriptor = ".amdhsa_system_vgpr_workitem_id 2";
         if chip == Chip::Gfx1100 {
             kernel.first = "v_mov_b32 v10, v0";
-            bench.expect(&kernel, |lane| [lane % 4 | lane / 4 % 4 << 10 | lane / 16 << 20])?;
+            bench.expect(&kernel, |lane| [(lane % 4) | ((lane / 4 % 4) << 10) | ((lane / 16) << 20)])?;
         } else {
             kernel.first = "v_mov_b32 v10, v0\nv_mov_b32 v11, v1\nv_mov_b32 v12, v2";
             bench.expect(&kernel, |lane| [lane % 4, lane / 4 % 4, lane / 16])?;
@@ -105,7 +105,7 @@ fn partial_groups(bench: &Bench) -> Result<(), Failed> {
             device.run("ids", grid, block, &arguments).map_err(|error| error.to_string())?;
             for (index, word) in (0u32..).zip(device::words(&output)) {
                 let (x, y, z) = (index % 13, index / 13 % 7, index / 91);
-                super::equal(word, x % 8 | (y % 4) << 8 | (z % 2) << 16 | 0x0100_0000)?;
+                super::equal(word, (x % 8) | ((y % 4) << 8) | ((z % 2) << 16) | 0x0100_0000)?;
             }
         }
     }
