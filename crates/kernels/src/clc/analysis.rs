@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use naga::common::wgsl::address_space_str;
 use naga::{
     AddressSpace, Block, BuiltIn, Expression, Function, GlobalVariable, Handle, ImageClass, ImageDimension, Scalar,
     ScalarKind, Span, Statement, Type, TypeInner,
@@ -95,7 +96,11 @@ impl Writer<'_> {
                 | AddressSpace::Uniform
                 | AddressSpace::Storage { .. }
                 | AddressSpace::Immediate => {}
-                space => return Err(self.unsupported(&format!("var<{space:?}>"), OUTSIDE, span)),
+                space => {
+                    let construct =
+                        address_space_str(space).0.map_or("var".to_owned(), |space| format!("var<{space}>"));
+                    return Err(self.unsupported(&construct, OUTSIDE, span));
+                }
             }
         }
         for (handle, _) in self.module.types.iter() {

@@ -1,6 +1,6 @@
 //! Atomics: the functions of OpenCL 1.2, or clang's scoped ones on amdgcn. All are relaxed, as in WGSL.
 
-use naga::{AddressSpace, AtomicFunction, Expression, Handle, Scalar, ScalarKind, Span};
+use naga::{AddressSpace, AtomicFunction, Expression, Handle, Scalar, ScalarKind};
 
 use super::error::Error;
 use super::functions::{Body, c_space};
@@ -38,7 +38,6 @@ impl Body<'_, '_> {
         fun: AtomicFunction,
         value: Handle<Expression>,
         result: Option<Handle<Expression>>,
-        span: Span,
     ) -> Result<(), Error> {
         let place = self.place(at)?;
         let (inner, space) = self.pointee(at)?;
@@ -60,7 +59,8 @@ impl Body<'_, '_> {
                 AtomicFunction::Add => format!("roci_atomic_add_f32_{}({pointer}, {operand})", c_space(space)),
                 AtomicFunction::Subtract => format!("roci_atomic_add_f32_{}({pointer}, -{operand})", c_space(space)),
                 AtomicFunction::Exchange { .. } => format!("atomic_xchg({pointer}, {operand})"),
-                _ => return Err(self.writer.unsupported("atomic<f32>", "can only add and exchange", span)),
+                // naga validates no other.
+                _ => return Err(Error::Invalid("an atomic<f32> can only add and exchange".to_owned())),
             },
             (false, _) => {
                 let prefix = self.prefix(scalar);

@@ -1,5 +1,6 @@
 //! Cooperative matrices on WMMA (gfx11, wave32).
 
+use naga::common::wgsl::ToWgsl as _;
 use naga::{CooperativeData, CooperativeRole, CooperativeSize, Expression, Handle, Scalar, Span, TypeInner};
 
 use super::error::Error;
@@ -18,7 +19,8 @@ impl Writer<'_> {
         role: CooperativeRole,
         span: Span,
     ) -> Result<(), Error> {
-        let construct = format!("coop_mat{}x{}<{}, {role:?}>", columns as u8, rows as u8, wgsl_scalar(scalar));
+        let construct =
+            format!("coop_mat{}x{}<{}, {}>", columns as u8, rows as u8, wgsl_scalar(scalar), role.to_wgsl());
         let wave32 = matches!(self.options.subgroups, Subgroups::Native { size: 32 });
         if self.options.matrix != Matrix::Wmma || self.options.dialect != Dialect::AmdGcn || !wave32 {
             return Err(self.unsupported(&construct, "needs matrix instructions, which the target lacks", span));

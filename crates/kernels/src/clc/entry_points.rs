@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use naga::common::wgsl::TryToWgsl as _;
 use naga::proc::NameKey;
 use naga::{AddressSpace, Binding, BuiltIn, GlobalVariable, Handle, ShaderStage, StorageAccess, TypeInner};
 
 use super::analysis::{Uses, is_subgroup};
-use super::error::{Error, OUTSIDE};
+use super::error::Error;
 use super::functions::{Body, Owner};
 use super::types::{LANES, Leaf};
 use super::writer::Writer;
-use super::{Argument, EntryInfo};
+use super::{Argument, EntryInfo, text};
 
 /// What the declarations before a kernel's body came to.
 type Parameters = (Vec<String>, Vec<Argument>);
@@ -21,8 +22,9 @@ impl<'a> Writer<'a> {
         let module = self.module;
         let entry_point = &module.entry_points[index];
         if entry_point.stage != ShaderStage::Compute {
-            let stage = format!("@{:?}", entry_point.stage).to_lowercase();
-            return Err(self.unsupported(&stage, OUTSIDE, naga::Span::UNDEFINED));
+            let stage = wgsl_stage(entry_point.stage);
+            let find = |source: &str| text::stage_line(source, stage, &entry_point.name);
+            return Err(self.unsupported_by_text(&format!("@{stage}"), find));
         }
         let uses = self.uses_of(&entry_point.function);
         let (parameters, arguments) = self.kernel_parameters(&uses)?;
@@ -30,7 +32,7 @@ impl<'a> Writer<'a> {
 
         let info = self.info.get_entry_point(index);
         let mut body = Body::new(self, Owner::EntryPoint(index), &entry_point.function, info);
-        let built_ins = body.kernel_arguments(size)?;
+        let built_ins = body.kernel_arguments(&entry_point.name, size)?;
         body.declare_locals()?;
         body.block(&entry_point.function.body)?;
         let code = body.finish();
@@ -164,6 +166,18 @@ impl<'a> Writer<'a> {
         Ok(text)
     }
 
+    /// The built-in value that an argument is bound to: kernels have no other ones.
+    fn only_built_in(&self, binding: Option<&Binding>, owner: text::Owner<'_>) -> Result<BuiltIn, Error> {
+        match binding {
+            Some(&Binding::BuiltIn(built_in)) => Ok(built_in),
+            Some(Binding::Location { .. }) => {
+                Err(self
+                    .unsupported_by_text("@location", |source| text::attribute_line(source, owner, "location", None)))
+            }
+            None => Err(Error::Invalid("an entry point argument without a binding".to_owned())),
+        }
+    }
+
     fn local_id(&self, axis: usize, size: [u32; 3]) -> String {
         match (size[axis], self.is_amdgcn()) {
             (1, _) => "0u".to_owned(),
@@ -193,7 +207,7 @@ impl<'a> Writer<'a> {
         if terms.is_empty() { "0u".to_owned() } else { terms.join(" + ") }
     }
 
-    fn built_in(&mut self, built_in: BuiltIn, size: [u32; 3]) -> Result<String, Error> {
+    fn built_in(&mut self, built_in: BuiltIn, size: [u32; 3], owner: text::Owner<'_>) -> Result<String, Error> {
         let count: u32 = size.iter().product();
         let width = self.options.subgroups.size();
         let index = self.local_index(size);
@@ -224,22 +238,28 @@ impl<'a> Writer<'a> {
             BuiltIn::SubgroupInvocationId if self.emulates_subgroups() => format!("({index}) % {width}u"),
             BuiltIn::SubgroupInvocationId if self.is_amdgcn() => "roci_lane()".to_owned(),
             BuiltIn::SubgroupInvocationId => "get_sub_group_local_id()".to_owned(),
-            other => return Err(self.unsupported(&format!("@builtin({other:?})"), OUTSIDE, naga::Span::UNDEFINED)),
+            other => {
+                let name = other.to_wgsl_for_diagnostics();
+                let find = |source: &str| text::attribute_line(source, owner, "builtin", Some(&name));
+                return Err(self.unsupported_by_text(&format!("@builtin({name})"), find));
+            }
         })
     }
 }
 
 impl Body<'_, '_> {
     /// Declares the entry point's arguments, all of which are built-in values.
-    fn kernel_arguments(&mut self, size: [u32; 3]) -> Result<BTreeSet<BuiltIn>, Error> {
+    fn kernel_arguments(&mut self, function: &str, size: [u32; 3]) -> Result<BTreeSet<BuiltIn>, Error> {
         let mut seen = BTreeSet::new();
         for (index, argument) in (0u32..).zip(&self.function.arguments) {
             let name = self.argument_name(index);
             let module = self.writer.module;
             let inner = &module.types[argument.ty].inner;
-            if let Some(Binding::BuiltIn(built_in)) = argument.binding {
+            if let Some(ref binding) = argument.binding {
+                let owner = text::Owner::Function(function);
+                let built_in = self.writer.only_built_in(Some(binding), owner)?;
                 seen.insert(built_in);
-                let value = self.writer.built_in(built_in, size)?;
+                let value = self.writer.built_in(built_in, size, owner)?;
                 let ty = self.writer.value_type(inner, Some(argument.ty));
                 self.line(&format!("const {ty} {name} = {value};"));
                 continue;
@@ -247,13 +267,12 @@ impl Body<'_, '_> {
             let TypeInner::Struct { ref members, .. } = *inner else {
                 return Err(Error::Invalid("an entry point argument without a binding".to_owned()));
             };
+            let owner = text::Owner::Struct(module.types[argument.ty].name.as_deref().unwrap_or_default());
             let mut parts = Vec::new();
             for member in members {
-                let Some(Binding::BuiltIn(built_in)) = member.binding else {
-                    return Err(self.writer.unsupported("@location", OUTSIDE, module.types.get_span(argument.ty)));
-                };
+                let built_in = self.writer.only_built_in(member.binding.as_ref(), owner)?;
                 seen.insert(built_in);
-                let value = self.writer.built_in(built_in, size)?;
+                let value = self.writer.built_in(built_in, size, owner)?;
                 parts.push(match Leaf::of(&module.types[member.ty].inner) {
                     Some(leaf) => self.writer.stored(leaf, value),
                     None => value,
@@ -264,6 +283,21 @@ impl Body<'_, '_> {
             self.line(&format!("const {ty} {name} = {value};"));
         }
         Ok(seen)
+    }
+}
+
+/// A stage's attribute without its `@`.
+fn wgsl_stage(stage: ShaderStage) -> &'static str {
+    match stage {
+        ShaderStage::Vertex => "vertex",
+        ShaderStage::Task => "task",
+        ShaderStage::Mesh => "mesh",
+        ShaderStage::Fragment => "fragment",
+        ShaderStage::Compute => "compute",
+        ShaderStage::RayGeneration => "ray_generation",
+        ShaderStage::Miss => "miss",
+        ShaderStage::AnyHit => "any_hit",
+        ShaderStage::ClosestHit => "closest_hit",
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use naga::proc::NameKey;
 use naga::valid::TypeFlags;
-use naga::{ArraySize, Handle, StructMember, Type, TypeInner, VectorSize};
+use naga::{ArraySize, Handle, Span, StructMember, Type, TypeInner, VectorSize};
 
 use super::error::Error;
 use super::types::Leaf;
@@ -69,7 +69,8 @@ impl Writer<'_> {
                 let extent = self.extent(member.ty);
                 pad(&mut text, index.to_string().as_str(), member.offset - end.min(member.offset));
                 if end > member.offset || member.offset % extent.align != 0 {
-                    return Err(self.layout_error(handle));
+                    // naga lets no such struct into a buffer.
+                    return Err(Error::Invalid("members of a struct overlap or are not aligned".to_owned()));
                 }
                 end = member.offset + extent.size;
             }
@@ -89,12 +90,29 @@ impl Writer<'_> {
     pub(super) fn check_stride(&self, handle: Handle<Type>, base: Handle<Type>, stride: u32) -> Result<(), Error> {
         let shared = self.info[handle].contains(TypeFlags::HOST_SHAREABLE);
         let extent = self.element_extent(base);
-        if shared && extent.size != stride { Err(self.layout_error(handle)) } else { Ok(()) }
+        if !shared || extent.size == stride {
+            return Ok(());
+        }
+        Err(self.unsupported("array", "has a stride that C cannot follow", self.type_span(handle)))
     }
 
-    fn layout_error(&self, handle: Handle<Type>) -> Error {
-        let name = self.module.types[handle].name.clone().unwrap_or_else(|| "array".to_owned());
-        self.unsupported(&name, "has a layout that C cannot follow", self.module.types.get_span(handle))
+    /// Where a type is written. naga keeps that of structs alone, so another's is that of the first that has the type.
+    fn type_span(&self, wanted: Handle<Type>) -> Span {
+        let own = self.module.types.get_span(wanted);
+        if own.is_defined() {
+            return own;
+        }
+        let globals = &self.module.global_variables;
+        if let Some((handle, _)) = globals.iter().find(|(_, global)| global.ty == wanted) {
+            return globals.get_span(handle);
+        }
+        // The arena has parts before what is made of them, so this ends.
+        let whole = self.module.types.iter().find(|(_, ty)| match ty.inner {
+            TypeInner::Struct { ref members, .. } => members.iter().any(|member| member.ty == wanted),
+            TypeInner::Array { base, .. } => base == wanted,
+            _ => false,
+        });
+        whole.map_or(own, |(handle, _)| self.type_span(handle))
     }
 
     fn extent(&self, handle: Handle<Type>) -> Extent {

@@ -3,6 +3,7 @@
 //! A function is one of: a name both scalars and vectors take (the OpenCL library, or clang's element-wise built-ins), a
 //! scalar function of the prelude called lane by lane, or a small function made here from operators.
 
+use naga::common::wgsl::TryToWgsl as _;
 use naga::{Expression, Handle, MathFunction, Scalar, ScalarKind};
 
 use super::error::Error;
@@ -32,7 +33,7 @@ impl Body<'_, '_> {
                 };
                 return done.ok_or_else(|| Error::Invalid("a matrix was expected".to_owned()));
             }
-            MathFunction::Outer | MathFunction::Inverse => return self.unsupported(&format!("{fun:?}"), whole),
+            MathFunction::Outer | MathFunction::Inverse => return self.unsupported(wgsl_function(fun), whole),
             MathFunction::Modf | MathFunction::Frexp => return self.decompose(fun, arguments[0], &texts[0], whole),
             _ => {}
         }
@@ -99,7 +100,7 @@ impl Body<'_, '_> {
             MathFunction::Cross | MathFunction::FaceForward | MathFunction::Reflect | MathFunction::Refract => {
                 writer.geometry(fun, leaf, &texts)
             }
-            _ => return self.unsupported(&format!("{fun:?}"), whole),
+            _ => return self.unsupported(wgsl_function(fun), whole),
         })
     }
 
@@ -153,7 +154,7 @@ impl Body<'_, '_> {
                 let signed = fun == MathFunction::Dot4I8Packed;
                 writer.packed_dot(signed, &texts)
             }
-            _ => return self.unsupported(&format!("{fun:?}"), whole),
+            _ => return self.unsupported(wgsl_function(fun), whole),
         })
     }
 
@@ -372,6 +373,11 @@ fn prelude_float(fun: MathFunction) -> Option<&'static str> {
         MathFunction::SmoothStep => "roci_smooth_step",
         _ => return None,
     })
+}
+
+/// A function's name in WGSL. The two that it lacks come from GLSL, whose names they have.
+fn wgsl_function(fun: MathFunction) -> &'static str {
+    fun.try_to_wgsl().unwrap_or(if fun == MathFunction::Outer { "outerProduct" } else { "inverse" })
 }
 
 /// Packing and unpacking, each with fixed types.

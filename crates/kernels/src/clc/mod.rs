@@ -43,6 +43,7 @@ mod operators;
 mod prelude;
 mod statements;
 mod subgroups;
+mod text;
 mod types;
 mod writer;
 

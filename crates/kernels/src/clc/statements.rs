@@ -67,7 +67,7 @@ impl Body<'_, '_> {
                 Ok(())
             }
             Statement::Store { pointer, value } => self.store(pointer, value),
-            Statement::Atomic { pointer, fun, value, result } => self.atomic(pointer, fun, value, result, span),
+            Statement::Atomic { pointer, fun, value, result } => self.atomic(pointer, fun, value, result),
             Statement::WorkGroupUniformLoad { pointer, result } => {
                 self.barrier(Barrier::WORK_GROUP);
                 let text = self.load(pointer)?;
@@ -77,9 +77,9 @@ impl Body<'_, '_> {
             }
             Statement::Call { function, ref arguments, result } => self.call(function, arguments, result),
             Statement::SubgroupBallot { result, predicate } => self.subgroup_ballot(result, predicate),
-            Statement::SubgroupGather { mode, argument, result } => self.subgroup_gather(mode, argument, result, span),
+            Statement::SubgroupGather { mode, argument, result } => self.subgroup_gather(mode, argument, result),
             Statement::SubgroupCollectiveOperation { op, collective_op, argument, result } => {
-                self.subgroup_collective(op, collective_op, argument, result, span)
+                self.subgroup_collective(op, collective_op, argument, result)
             }
             Statement::CooperativeStore { target, ref data } => self.cooperative_store(target, data, span),
             Statement::Kill => refuse(self, "discard"),

@@ -1,9 +1,6 @@
 //! Sub-group operations, native or through work-group memory; the prelude holds both under the same names.
 
-use naga::{
-    CollectiveOperation, Direction, Expression, GatherMode, Handle, Scalar, ScalarKind, Span, SubgroupOperation,
-    TypeInner,
-};
+use naga::{CollectiveOperation, Direction, Expression, GatherMode, Handle, Scalar, ScalarKind, SubgroupOperation};
 
 use super::error::Error;
 use super::functions::Body;
@@ -32,7 +29,6 @@ impl Body<'_, '_> {
         collective: CollectiveOperation,
         argument: Handle<Expression>,
         result: Handle<Expression>,
-        span: Span,
     ) -> Result<(), Error> {
         let operation = match op {
             SubgroupOperation::All => "all",
@@ -62,7 +58,7 @@ impl Body<'_, '_> {
             SubgroupOperation::Add | SubgroupOperation::Min | SubgroupOperation::Max => {}
             _ => self.enable("cl_khr_subgroup_non_uniform_arithmetic"),
         }
-        self.by_lane(&format!("{kind}{operation}"), argument, None, result, span)
+        self.by_lane(&format!("{kind}{operation}"), argument, None, result)
     }
 
     pub(super) fn subgroup_gather(
@@ -70,7 +66,6 @@ impl Body<'_, '_> {
         mode: GatherMode,
         argument: Handle<Expression>,
         result: Handle<Expression>,
-        span: Span,
     ) -> Result<(), Error> {
         let (name, extension, index) = match mode {
             GatherMode::BroadcastFirst => ("broadcast_first", "cl_khr_subgroup_ballot", None),
@@ -87,7 +82,7 @@ impl Body<'_, '_> {
                     Direction::Diagonal => "3u",
                 };
                 self.enable("cl_khr_subgroup_shuffle");
-                return self.by_lane("shuffle_xor", argument, Some(mask.to_owned()), result, span);
+                return self.by_lane("shuffle_xor", argument, Some(mask.to_owned()), result);
             }
         };
         self.enable(extension);
@@ -95,7 +90,7 @@ impl Body<'_, '_> {
             Some(index) => Some(self.expression(index)?),
             None => None,
         };
-        self.by_lane(name, argument, index, result, span)
+        self.by_lane(name, argument, index, result)
     }
 
     /// Calls `roci_subgroup_NAME_TYPE` on each component. f16 goes as f32, 16-bit integers as 32.
@@ -105,11 +100,7 @@ impl Body<'_, '_> {
         argument: Handle<Expression>,
         index: Option<String>,
         result: Handle<Expression>,
-        span: Span,
     ) -> Result<(), Error> {
-        let (TypeInner::Scalar(_) | TypeInner::Vector { .. }) = self.inner(argument) else {
-            return Err(self.writer.unsupported("subgroup operation", "takes scalars and vectors alone", span));
-        };
         let own = self.leaf(argument)?;
         let text = self.expression(argument)?;
         let moved = match own.scalar.kind {

@@ -8,7 +8,7 @@ use naga::valid::ModuleInfo;
 use naga::{Constant, FastHashMap, Handle, Module, Span, Type, VectorSize};
 
 use super::analysis::Uses;
-use super::error::{Error, line_of};
+use super::error::{Error, OUTSIDE, line_of};
 use super::prelude::Prelude;
 use super::statements::bare;
 use super::types::{LANES, lane_suffix};
@@ -227,6 +227,12 @@ impl<'a> Writer<'a> {
 
     pub(super) fn unsupported(&self, construct: &str, reason: &str, span: Span) -> Error {
         Error::Unsupported { construct: construct.to_owned(), reason: reason.to_owned(), line: self.line(span) }
+    }
+
+    /// As [`Self::unsupported`], of what has no span: `find` looks for its line in the source.
+    pub(super) fn unsupported_by_text(&self, construct: &str, find: impl FnOnce(&str) -> Option<u32>) -> Error {
+        let line = self.source.and_then(find);
+        Error::Unsupported { construct: construct.to_owned(), reason: OUTSIDE.to_owned(), line }
     }
 
     pub(super) fn is_amdgcn(&self) -> bool {

@@ -192,15 +192,21 @@ fn compare(got: &[u8], expected: &Expected) -> Result<(), String> {
     }
 }
 
-/// Parses and validates with all of naga's capabilities: the writer refuses by itself what it cannot write.
+/// Parses and validates.
 pub(crate) fn parse(wgsl: &str) -> Result<(naga::Module, ModuleInfo), Failed> {
     let module = naga::front::wgsl::parse_str(wgsl).map_err(|error| error.emit_to_string(wgsl))?;
+    let info = validate(&module, wgsl)?;
+    Ok((module, info))
+}
+
+/// Validates with all of naga's capabilities: the writer refuses by itself what it cannot write.
+pub(crate) fn validate(module: &naga::Module, wgsl: &str) -> Result<ModuleInfo, Failed> {
     let info = Validator::new(ValidationFlags::all(), Capabilities::all())
         .subgroup_stages(ShaderStages::COMPUTE)
         .subgroup_operations(SubgroupOperationSet::all())
-        .validate(&module)
+        .validate(module)
         .map_err(|error| error.emit_to_string(wgsl))?;
-    Ok((module, info))
+    Ok(info)
 }
 
 /// Writes a program that must be refused.
