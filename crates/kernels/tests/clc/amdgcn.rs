@@ -77,13 +77,38 @@ pub(crate) fn on_opencl(source: &str) -> String {
     {
         text += &format!("#define __scoped_atomic_fetch_{fetch}(p, v, order, scope) atomic_{name}(p, v)\n");
     }
-    text + REST + source
+    text + REST + &without_fences(source)
+}
+
+/// Puts OpenCL's fence for clang's, whose number of arguments varies: OpenCL C has no macros with a variable number.
+fn without_fences(source: &str) -> String {
+    let mut parts = source.split("__builtin_amdgcn_fence(");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // The arguments are names and strings without a parenthesis.
+        let (_, rest) = part.split_once(')').unwrap_or((part, ""));
+        text += "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)";
+        text += rest;
+    }
+    text
+}
+
+/// [`on_opencl`] serves any OpenCL 1.2 compiler: some refuse the extensions of C that clang, and so PoCL, lets through.
+fn strict_opencl(clang: &Tool) -> Result<(), Failed> {
+    let all = super::cases();
+    let case = all.iter().find(|case| case.wgsl.contains("workgroupBarrier")).ok_or("no program has a barrier")?;
+    let source = on_opencl(&case.write(&Options::amdgcn())?.source);
+    if !source.contains("mem_fence") {
+        return Err(format!("the program has no fence\n{source}").into());
+    }
+    let mut arguments = vec!["-x", "cl", "-cl-std=CL1.2", "-target", "spir64-unknown-unknown", "-fsyntax-only"];
+    arguments.extend(["-Xclang", "-finclude-default-header", "-pedantic-errors", "-"]);
+    clang.accepts(&arguments, source.as_bytes()).map_err(|error| format!("{error}\n{source}").into())
 }
 
 const REST: &str = "
 #define __builtin_roundevenf rint
 #define __builtin_convertvector(v, type) convert_##type(v)
-#define __builtin_amdgcn_fence(...) mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define __builtin_amdgcn_s_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define __scoped_atomic_load_n(p, order, scope) (*(p))
 #define __scoped_atomic_store_n(p, v, order, scope) (*(p) = (v))
@@ -120,10 +145,12 @@ fn main() {
 
 /// What only some targets have.
 pub(crate) fn trials(clang: Option<&Tool>) -> Vec<Trial> {
-    let mut trials = Vec::new();
+    let absent = clang.is_none();
+    let strict = clang.cloned();
+    let strict = move || strict.map_or(Ok(()), |clang| strict_opencl(&clang));
+    let mut trials = vec![Trial::test("amdgcn_on_opencl::clang::strict", strict).with_ignored_flag(absent)];
     for target in ["gfx1100", "gfx1151"] {
         let clang = clang.cloned();
-        let absent = clang.is_none();
         let options = Options { matrix: Matrix::Wmma, ..Options::amdgcn() };
         let run = move || {
             clang.map_or(Ok(()), |clang| {
@@ -135,7 +162,6 @@ pub(crate) fn trials(clang: Option<&Tool>) -> Vec<Trial> {
     }
     for case in super::cases().into_iter().filter(|case| case.name.starts_with("subgroup")) {
         let clang = clang.cloned();
-        let absent = clang.is_none();
         let options = Options { subgroups: Subgroups::Native { size: 64 }, ..Options::amdgcn() };
         let name = format!("{}::clang::gfx906-wave64", case.name);
         let run = move || {
