@@ -18,7 +18,9 @@ use crate::wave::{Status, Wave};
 /// be stopped within milliseconds.
 const TURN: i64 = 200_000;
 /// Groups of one worker that may be under way at once, when they wait for each other.
-const RESIDENT: usize = 64;
+const RESIDENT: u64 = 64;
+/// Private memory of one worker's groups: with less room than for all of them, fewer are under way at once.
+const ARENA: u64 = 1 << 30;
 
 /// Why a dispatch did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,12 @@ pub enum DispatchError {
     /// It was told to stop.
     #[error("stopped before its end")]
     Stopped,
+    /// The host has no memory for the lanes' private memory.
+    #[error("the host has no {bytes} bytes for private memory (use smaller workgroups, or fewer threads)")]
+    OutOfMemory {
+        /// What was asked for.
+        bytes: u64,
+    },
 }
 
 /// What is to be run, ready to run.
@@ -66,7 +74,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Grid<'_> {
     /// Runs all groups.
     pub(crate) fn run(&self, program: Arc<Program>) -> Result<Counts, DispatchError> {
-        let total = self.launch.groups().into_iter().map(u64::from).product();
+        // More than can be counted is more than can be run: then it goes on until it is stopped.
+        let total = self.launch.groups().into_iter().map(u64::from).fold(1, u64::saturating_mul);
         let shared = Shared {
             grid: self,
             program: Mutex::new(program),
@@ -110,10 +119,17 @@ impl<'a> Shared<'a> {
     fn work(&self) {
         let launch = self.grid.launch;
         let mut program = Arc::clone(&lock(&self.program));
-        // The arena has to be known before the address space is looked at.
         let per_group = launch.scratch_per_wave() * u64::from(launch.waves());
-        let arena =
-            (per_group > 0).then(|| self.grid.memory.allocate((per_group as usize) * RESIDENT, Access::ReadWrite));
+        let most = ARENA.checked_div(per_group).unwrap_or(RESIDENT).clamp(1, RESIDENT);
+        // The arena has to be known before the address space is looked at.
+        let arena = match self.arena(per_group * most.min(self.total)) {
+            Ok(arena) => arena,
+            Err(error) => {
+                lock(&self.outcome).get_or_insert(error);
+                self.ended.store(true, Ordering::Relaxed);
+                return;
+            }
+        };
         let window = Window::new(self.grid.memory.space());
         let mut worker = Worker::new(window, self.level);
         worker.runs = vec![0; program.len() + 1];
@@ -126,7 +142,7 @@ impl<'a> Shared<'a> {
                 break;
             }
             // A group that had its turn goes to the back, so that those it waits for can run; new ones join as long as there is room.
-            let fresh = if resident.len() < RESIDENT { self.take() } else { None };
+            let fresh = if (resident.len() as u64) < most { self.take() } else { None };
             let mut group = match fresh {
                 Some(id) => {
                     let mut group = idle.pop().unwrap_or_else(|| {
@@ -150,6 +166,15 @@ impl<'a> Shared<'a> {
         }
         lock(&self.counts).add(&worker, &program);
         drop(arena);
+    }
+
+    /// Private memory for the groups of a worker.
+    fn arena(&self, bytes: u64) -> Result<Option<Allocation>, DispatchError> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let arena = usize::try_from(bytes).ok().and_then(|size| self.grid.memory.try_allocate(size, Access::ReadWrite));
+        arena.map(Some).ok_or(DispatchError::OutOfMemory { bytes })
     }
 
     /// Whether there is no more to do.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use roci_codeobj::{CodeObject, KernelDescriptor, LoadError, Mismatch, TargetId};
-use roci_isa::{Chip, WaveSize};
+use roci_isa::{Chip, Family, WaveSize};
 
 use crate::check::Checks;
 use crate::counts::Counts;
@@ -21,6 +21,13 @@ use crate::program::{Code, Program, Target};
 pub const MAX_LDS: u32 = 64 << 10;
 /// Work-items that a workgroup can have.
 pub const MAX_WORKGROUP: u32 = 1024;
+/// Private memory that a wave can have: the largest number its register holds, in units of a kibibyte or 256 bytes.
+fn max_scratch(chip: Chip) -> u64 {
+    match chip.family() {
+        Family::Gfx10 => 0x1fff << 10,
+        Family::Gfx11 => 0x7fff << 8,
+    }
+}
 /// Private memory added for kernels whose stack has no fixed size.
 const DYNAMIC_STACK: u32 = 16 << 10;
 
@@ -102,10 +109,17 @@ impl Emulator {
     pub fn load(&self, object: &CodeObject<'_>) -> Result<Module, Error> {
         let device: TargetId = self.chip.name().parse().map_err(|error| Error::Launch(format!("{error}")))?;
         object.runs_on(&device).map_err(|why| Error::WrongChip { code: object.target(), chip: self.chip, why })?;
-        let mut image = self.memory.allocate(object.image_size() as usize, Access::ReadWrite);
+        let size = object.image_size();
+        let image = usize::try_from(size).ok().and_then(|size| self.memory.try_allocate_parts(size));
+        let mut image = image.ok_or_else(|| Error::Launch(format!("the host has no {size} bytes for the code")))?;
         let base = image.address();
         let bytes = object.load_image(base)?;
         image.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        for segment in object.segments() {
+            let part = segment.address as usize..(segment.address + segment.size) as usize;
+            // Code was decoded when it was loaded: a kernel that changes it is told so rather than left with the old one.
+            image.open(part, if segment.writable { Access::ReadWrite } else { Access::Read });
+        }
         let executable = |address: u64| {
             object.segments().iter().find(|segment| {
                 segment.executable && (segment.address..segment.address + segment.size).contains(&address)
@@ -195,9 +209,9 @@ impl Emulator {
         }
         let mut private = descriptor.private_segment_fixed_size.max(dispatch.private);
         if descriptor.uses_dynamic_stack() {
-            private += DYNAMIC_STACK;
+            private = private.saturating_add(DYNAMIC_STACK);
         }
-        Ok(Launch {
+        let launch = Launch {
             chip: self.chip,
             wave_size: kernel.wave_size(),
             descriptor,
@@ -210,7 +224,16 @@ impl Emulator {
             lds,
             private,
             start: self.start,
-        })
+        };
+        let most = max_scratch(self.chip);
+        if launch.scratch_per_wave() > most {
+            return Err(Error::Launch(format!(
+                "{private} bytes of private memory a work-item do not fit: a wave can have {most}, its {} work-items {} each",
+                launch.lanes(),
+                most / u64::from(launch.lanes())
+            )));
+        }
+        Ok(launch)
     }
 }
 

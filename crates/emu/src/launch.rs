@@ -61,7 +61,7 @@ impl Launch {
 
     /// Bytes of private memory of a wave.
     pub(crate) fn scratch_per_wave(&self) -> u64 {
-        u64::from(self.private.next_multiple_of(4)) * u64::from(self.lanes())
+        u64::from(self.private).next_multiple_of(4) * u64::from(self.lanes())
     }
 
     /// The clock that code can read.
@@ -103,9 +103,9 @@ impl Launch {
         for register in self.descriptor.user_sgprs() {
             let value = match register {
                 UserSgpr::PrivateSegmentBuffer => {
-                    // Base; swizzled (bit 63); all of memory; lanes add their number, interleaved by wave.
+                    // Base; swizzled (bit 63); all of memory, without bounds; lanes add their number, interleaved by wave.
                     let index_stride = if self.wave_size == WaveSize::Wave32 { 2 } else { 3 };
-                    wave.set_pair(next + 2, 0xffff_ffff | (index_stride << 21 | 1 << 23) << 32);
+                    wave.set_pair(next + 2, 0xffff_ffff | (index_stride << 21 | 1 << 23 | 2 << 28) << 32);
                     arena & 0xffff_ffff_ffff | 1 << 63
                 }
                 UserSgpr::DispatchPointer => self.packet,

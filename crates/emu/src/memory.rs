@@ -85,22 +85,39 @@ impl Memory {
         Arc::clone(&self.space.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Allocates zeroed memory that waves may touch.
+    /// Allocates zeroed memory that waves may touch; the process ends if the host has none.
     pub fn allocate(self: &Arc<Self>, size: usize, access: Access) -> Allocation {
-        let layout = Layout::from_size_align(size.max(1), 4096).unwrap_or_else(|_| panic!("{size} bytes are no size"));
+        self.try_allocate(size, access)
+            .unwrap_or_else(|| handle_alloc_error(layout(size).unwrap_or(Layout::new::<[u8; PAGE]>())))
+    }
+
+    /// Allocates zeroed memory that waves may touch, if the host has it.
+    pub fn try_allocate(self: &Arc<Self>, size: usize, access: Access) -> Option<Allocation> {
+        let mut allocation = self.try_allocate_parts(size)?;
+        if size > 0 {
+            allocation.open(0..size, access);
+        }
+        Some(allocation)
+    }
+
+    /// Allocates zeroed memory of which waves may touch nothing until it is [opened](Allocation::open).
+    pub fn try_allocate_parts(self: &Arc<Self>, size: usize) -> Option<Allocation> {
+        let layout = layout(size)?;
         // SAFETY: the size is not zero.
         let pointer = unsafe { alloc_zeroed(layout) };
         if pointer.is_null() {
-            handle_alloc_error(layout);
+            return None;
         }
-        let start = pointer.expose_provenance() as u64;
-        if size > 0 {
-            // SAFETY: live until the allocation is dropped, which unregisters it first.
-            let registered = unsafe { self.register(start..start + size as u64, access) };
-            assert!(registered, "fresh memory overlaps no registered range");
-        }
-        Allocation { memory: Arc::clone(self), pointer, layout, size }
+        pointer.expose_provenance();
+        Some(Allocation { memory: Arc::clone(self), pointer, layout, size, open: Vec::new() })
     }
+}
+
+const PAGE: usize = 4096;
+
+/// Room for so many bytes and a page that belongs to no one, so that a step beyond the end is never into something else.
+fn layout(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(PAGE)?, PAGE).ok()
 }
 
 /// Memory that waves may touch, given back when dropped.
@@ -110,6 +127,8 @@ pub struct Allocation {
     pointer: *mut u8,
     layout: Layout,
     size: usize,
+    /// Where the registered parts begin.
+    open: Vec<u64>,
 }
 
 // SAFETY: it owns its memory.
@@ -121,6 +140,20 @@ impl Allocation {
     /// Where it begins.
     pub fn address(&self) -> u64 {
         self.pointer.addr() as u64
+    }
+
+    /// Lets waves touch a part; `false`, and nothing changes, if it is empty, leaves the allocation or is open already.
+    pub fn open(&mut self, part: Range<usize>, access: Access) -> bool {
+        if part.start >= part.end || part.end > self.size {
+            return false;
+        }
+        let range = self.address() + part.start as u64..self.address() + part.end as u64;
+        // SAFETY: live until the allocation is dropped, which unregisters it first.
+        let opened = unsafe { self.memory.register(range.clone(), access) };
+        if opened {
+            self.open.push(range.start);
+        }
+        opened
     }
 
     /// Its bytes. No kernel that writes them may be running.
@@ -138,7 +171,9 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.memory.unregister(self.address());
+        for &start in &self.open {
+            self.memory.unregister(start);
+        }
         // SAFETY: allocated with this layout, and no wave may touch it any more.
         unsafe { dealloc(self.pointer, self.layout) };
     }

@@ -1,6 +1,8 @@
 //! Which bytes of which memory a step touches, lane by lane.
 
+use crate::engine::buffer::components;
 use crate::engine::control::aperture;
+use crate::engine::lds::moved;
 use crate::engine::{Machine, lanes_of};
 use crate::program::Step;
 use crate::program::step::{Access, BufferStep, Lds, LdsStep, MemoryStep, NO_ROW};
@@ -24,7 +26,7 @@ pub(super) struct Piece {
     pub(super) space: Space,
     pub(super) address: u64,
     pub(super) bytes: u8,
-    /// The vector register that is loaded or stored; of an atomic operation the one that gets the old value.
+    /// The vector register that is loaded or stored, or none; of an atomic operation the one that gets the old value.
     pub(super) row: u16,
     /// The first bit of that register.
     pub(super) shift: u8,
@@ -69,6 +71,15 @@ pub(super) fn touched(machine: &Machine<'_>, index: u32) -> Option<Touched> {
         }
         Step::Buffer(step) => Some(buffer(machine, step)),
         Step::Lds(step) => lds(machine, step),
+        Step::Fill(step) => {
+            let mut list = List::new(Access::Store(1), NO_ROW, NO_ROW);
+            for half in 0..machine.wave.halves {
+                for lane in lanes_of(machine.wave.exec(half)) {
+                    list.words(half, lane, Space::Lds, machine.fill_address(step, half, lane), 4);
+                }
+            }
+            Some(list.touched)
+        }
         _ => None,
     }
 }
@@ -97,11 +108,17 @@ fn buffer(machine: &Machine<'_>, step: &BufferStep) -> Touched {
     let private = machine.wave.scratch;
     let end = private + u64::from(machine.wave.scratch_per_lane) * (machine.wave.halves * LANES) as u64;
     for half in 0..machine.wave.halves {
-        let (addresses, inside) = machine.buffer_addresses(step, &descriptor, half);
-        for lane in lanes_of(machine.wave.exec(half) & inside) {
-            let address = addresses[lane];
+        let places = machine.buffer_places(step, &descriptor, half);
+        let checked = components(step.access).0;
+        for lane in lanes_of(machine.wave.exec(half)) {
+            let address = places.addresses[lane];
             let space = if (private..end).contains(&address) { Space::Private } else { Space::Global };
-            list.words(half, lane, space, address, distance);
+            for word in 0..list.shape().0 {
+                // A wide atomic operation is one part.
+                if places.inside[usize::from(word).min(checked - 1)] >> lane & 1 == 1 {
+                    list.word(half, lane, space, address, (word, distance));
+                }
+            }
         }
     }
     list.touched
@@ -135,7 +152,7 @@ fn lds(machine: &Machine<'_>, step: &LdsStep) -> Option<Touched> {
                 Lds::Count { .. } => {
                     u64::from(machine.wave.scalars[usize::from(crate::wave::scalar::M0)] >> 16) + u64::from(offset)
                 }
-                _ => u64::from(machine.wave.row(half, usize::from(step.addr)).get(lane)) + u64::from(offset),
+                _ => moved(machine.wave.row(half, usize::from(step.addr)).get(lane), offset),
             };
             list.words(half, lane, Space::Lds, address(step.offsets[0]), 4);
             if let Some(row) = second {
@@ -173,17 +190,22 @@ impl List {
 
     /// Words that lie `distance` bytes from each other.
     fn words(&mut self, half: usize, lane: usize, space: Space, address: u64, distance: u64) {
-        let (words, bytes, shift) = self.shape();
-        for word in 0..words {
-            self.touched.pieces.push(Piece {
-                lane: (half * LANES + lane) as u8,
-                space,
-                address: address.wrapping_add(u64::from(word) * distance),
-                bytes,
-                row: if self.row == NO_ROW { NO_ROW } else { self.row + word },
-                shift,
-            });
+        for word in 0..self.shape().0 {
+            self.word(half, lane, space, address, (word, distance));
         }
+    }
+
+    /// One of the words that lie `distance` bytes from each other.
+    fn word(&mut self, half: usize, lane: usize, space: Space, address: u64, (word, distance): (u16, u64)) {
+        let (_, bytes, shift) = self.shape();
+        self.touched.pieces.push(Piece {
+            lane: (half * LANES + lane) as u8,
+            space,
+            address: address.wrapping_add(u64::from(word) * distance),
+            bytes,
+            row: if self.row == NO_ROW { NO_ROW } else { self.row + word },
+            shift,
+        });
     }
 
     /// Bytes of private memory, each on its own: those of a word that is not aligned are no neighbours. What lies beyond

@@ -211,7 +211,7 @@ fn began(machine: &Machine<'_>, index: u32, decoded: &Decoded, touched: Option<&
         },
         Fields::Flat { segment, .. } => {
             let Some(touched) = touched else { return Vec::new() };
-            let stores = stores(touched);
+            let stores = stores(touched) && !matches!(machine.program.step_at(index), Some(Step::Fill(_)));
             let flat = segment == Segment::Flat;
             let uses = |lds: bool| {
                 !flat
@@ -233,6 +233,7 @@ fn began(machine: &Machine<'_>, index: u32, decoded: &Decoded, touched: Option<&
             Some(Step::Buffer(_)) if !touched.is_some_and(stores) => {
                 vec![(Counter::Vector, flight(Order::InOrder, loaded(), false))]
             }
+            Some(Step::Fill(_)) => vec![(Counter::Vector, flight(Order::InOrder, Vec::new(), false))],
             // Stores, and what only empties caches.
             _ => Vec::new(),
         },

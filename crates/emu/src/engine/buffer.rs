@@ -1,12 +1,16 @@
 //! Memory through a buffer descriptor: on gfx10 also each lane's private memory.
 
+use crate::engine::global::place;
 use crate::engine::{Machine, lanes_of};
 use crate::fault::Fault;
-use crate::program::step::{Access, BufferStep, NO_ROW};
+use crate::program::step::{Access, BufferStep, Half, NO_ROW};
 use crate::row::LANES;
 
 /// How far behind the start of a wave's private memory a descriptor of lanes is still meant to be that memory.
 const PRIVATE_REACH: u64 = 1 << 30;
+
+/// Accesses of several words that are checked word by word.
+const WORDS: usize = 4;
 
 /// A descriptor's fields.
 pub(crate) struct Descriptor {
@@ -18,6 +22,27 @@ pub(crate) struct Descriptor {
     add_lane: bool,
     index_stride: u64,
     element: u64,
+    bounds: Bounds,
+}
+
+/// What lies inside a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bounds {
+    /// Elements by their number, and bytes of an element by their offset.
+    Elements,
+    /// Elements by their number.
+    Numbers,
+    /// Everything, unless the buffer is empty.
+    All,
+    /// Bytes.
+    Bytes,
+}
+
+/// Where the lanes of a half access a buffer.
+pub(crate) struct Places {
+    pub(crate) addresses: [u64; LANES],
+    /// By word of an access: which lanes are inside the buffer.
+    pub(crate) inside: [u32; WORDS],
 }
 
 impl Machine<'_> {
@@ -28,15 +53,25 @@ impl Machine<'_> {
         let add_lane = word(3) >> 23 & 1 == 1;
         // With ADD_TID the upper bits of the stride are elsewhere: it is not used to scale an index then.
         let stride = word(1) >> 16 & 0x3fff;
+        let swizzled = swizzle != 0;
         Descriptor {
             base: u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32,
             stride: u64::from(stride),
             records: u64::from(word(2)),
-            swizzled: swizzle != 0,
+            swizzled,
             add_lane,
             index_stride: 8 << (word(3) >> 21 & 3),
             // The element size is fixed to four bytes on gfx10; gfx11 encodes it in the swizzle field.
             element: if gfx10 { 4 } else { 2 << swizzle },
+            bounds: match word(3) >> 28 & 3 {
+                // Elements without a size would all lie outside: such a buffer is meant to be one of bytes.
+                0 if stride == 0 => Bounds::Bytes,
+                0 => Bounds::Elements,
+                1 => Bounds::Numbers,
+                2 => Bounds::All,
+                _ if swizzled && stride != 0 => Bounds::Elements,
+                _ => Bounds::Bytes,
+            },
         }
     }
 
@@ -48,52 +83,41 @@ impl Machine<'_> {
                 continue;
             }
             self.check_private(step, &descriptor, half, exec)?;
-            let (addresses, inside) = self.buffer_addresses(step, &descriptor, half);
-            let active = exec & inside;
-            // Outside the buffer loads give zero and stores are dropped.
-            if let Access::Load(dwords) = step.access {
-                for dword in 0..usize::from(dwords) {
-                    self.wave.row(half, usize::from(step.data) + dword).assign_masked(exec & !inside, &[0; LANES]);
-                }
-            }
-            if active != 0 {
-                self.buffer_access(step, &descriptor, half, active, &addresses)?;
-            }
+            let places = self.buffer_places(step, &descriptor, half);
+            self.buffer_access(step, &descriptor, half, exec, &places)?;
         }
         Ok(())
     }
 
-    /// The addresses of the lanes of a half, and which of them lie inside the buffer.
-    pub(crate) fn buffer_addresses(
-        &self,
-        step: &BufferStep,
-        descriptor: &Descriptor,
-        half: usize,
-    ) -> ([u64; LANES], u32) {
+    /// Where the lanes of a half access a buffer.
+    pub(crate) fn buffer_places(&self, step: &BufferStep, descriptor: &Descriptor, half: usize) -> Places {
         let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
-        let size = step.access.size();
-        let mut addresses = [0; LANES];
-        let mut inside = 0;
+        let mut places = Places { addresses: [0; LANES], inside: [0; WORDS] };
         for lane in 0..LANES {
-            let (mut index, mut offset) = (0, u64::from(step.offset));
+            let (mut index, mut moved) = (0, 0);
             if step.vaddr != NO_ROW {
-                let word = |row: usize| u64::from(self.wave.row(half, usize::from(step.vaddr) + row).get(lane));
+                let word = |row: usize| self.wave.row(half, usize::from(step.vaddr) + row).get(lane);
                 match (step.idxen, step.offen) {
-                    (true, true) => (index, offset) = (word(0), offset + word(1)),
-                    (true, false) => index = word(0),
-                    (false, _) => offset += word(0),
+                    (true, true) => (index, moved) = (u64::from(word(0)), word(1)),
+                    (true, false) => index = u64::from(word(0)),
+                    (false, _) => moved = word(0),
                 }
             }
             if descriptor.add_lane {
                 index += (half * LANES + lane) as u64;
             }
+            // An address wraps; what is compared with the bounds does not. The scalar offset is not compared.
+            let offset = u64::from(moved.wrapping_add(u32::from(step.offset)));
             let place = descriptor.place(index, offset);
-            addresses[lane] = descriptor.base.wrapping_add(place).wrapping_add(soffset);
-            if descriptor.holds(index, offset, soffset, size) {
-                inside |= 1 << lane;
+            places.addresses[lane] = descriptor.base.wrapping_add(place).wrapping_add(soffset);
+            let compared = u64::from(moved) + u64::from(step.offset);
+            let (words, size) = components(step.access);
+            for word in 0..words {
+                let inside = descriptor.holds(index, compared + 4 * word as u64, size);
+                places.inside[word] |= u32::from(inside) << lane;
             }
         }
-        (addresses, inside)
+        places
     }
 
     /// Holds accesses of private memory, which gfx10 reaches through a descriptor, to what a lane has of it.
@@ -104,10 +128,11 @@ impl Machine<'_> {
         if allocated == 0 || !(descriptor.swizzled && descriptor.add_lane) || start >= PRIVATE_REACH {
             return Ok(());
         }
-        let first = u64::from(step.offset) + start / (self.wave.halves * LANES) as u64;
+        let first = start / (self.wave.halves * LANES) as u64;
         for lane in lanes_of(exec) {
             let row = usize::from(step.vaddr) + usize::from(step.idxen);
-            let offset = first + if step.offen { u64::from(self.wave.row(half, row).get(lane)) } else { 0 };
+            let moved = if step.offen { self.wave.row(half, row).get(lane) } else { 0 };
+            let offset = first + u64::from(moved.wrapping_add(u32::from(step.offset)));
             if offset + step.access.size() > u64::from(allocated) {
                 return Err(Fault::Scratch { offset, lane: (half * LANES + lane) as u32, allocated });
             }
@@ -115,33 +140,62 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A swizzled access of several words falls apart into words.
+    /// In one go, or word by word where the words of a lane are no neighbours or not all inside.
     fn buffer_access(
         &mut self,
         step: &BufferStep,
         descriptor: &Descriptor,
         half: usize,
-        active: u32,
-        addresses: &[u64; LANES],
+        exec: u32,
+        places: &Places,
     ) -> Result<(), Fault> {
-        let (dwords, load) = match step.access {
-            Access::Load(dwords) => (dwords, true),
-            Access::Store(dwords) => (dwords, false),
-            _ => (1, true),
-        };
-        if dwords == 1 || !descriptor.swizzled {
-            return self.global_access(step.access, half, active, addresses, step.data, step.data);
+        let (words, _) = components(step.access);
+        let inside = exec & places.inside[0];
+        let whole = places.inside[..words].iter().all(|word| exec & word == inside);
+        if words == 1 || !descriptor.swizzled && whole {
+            return self.buffer_component(step.access, half, [exec, inside], &places.addresses, step.data);
         }
-        for dword in 0..u16::from(dwords) {
-            let step_bytes = u64::from(dword) * descriptor.word_distance();
-            let mut moved = [0; LANES];
-            for (moved, address) in moved.iter_mut().zip(addresses) {
-                *moved = address.wrapping_add(step_bytes);
-            }
-            let access = if load { Access::Load(1) } else { Access::Store(1) };
-            self.global_access(access, half, active, &moved, step.data + dword, step.data + dword)?;
+        let access = if matches!(step.access, Access::Load(_)) { Access::Load(1) } else { Access::Store(1) };
+        let distance = if descriptor.swizzled { descriptor.word_distance() } else { 4 };
+        for word in 0..words {
+            let addresses = places.addresses.map(|address| address.wrapping_add(word as u64 * distance));
+            let masks = [exec, exec & places.inside[word]];
+            self.buffer_component(access, half, masks, &addresses, step.data + word as u16)?;
         }
         Ok(())
+    }
+
+    /// The lanes inside access memory; of the others that are on, loads give zero and stores are dropped.
+    fn buffer_component(
+        &mut self,
+        access: Access,
+        half: usize,
+        [exec, inside]: [u32; 2],
+        addresses: &[u64; LANES],
+        data: u16,
+    ) -> Result<(), Fault> {
+        let outside = exec & !inside;
+        if outside != 0 {
+            let (rows, part) = match access {
+                Access::Load(dwords) => (usize::from(dwords), Half::Both),
+                Access::LoadSmall { half: part, .. } => (1, part),
+                Access::Atomic { wide, returns: true, .. } => (1 + usize::from(wide), Half::Both),
+                Access::Store(_) | Access::StoreSmall { .. } | Access::Atomic { .. } => (0, Half::Both),
+            };
+            for row in 0..rows {
+                let row = self.wave.row(half, usize::from(data) + row);
+                row.assign_masked(outside, &row.array().map(|old| place(old, 0, part)));
+            }
+        }
+        if inside == 0 { Ok(()) } else { self.global_access(access, half, inside, addresses, data, data) }
+    }
+}
+
+/// How many parts of an access are compared with the bounds, and the bytes of each.
+pub(crate) fn components(access: Access) -> (usize, u64) {
+    match access {
+        Access::Load(dwords) | Access::Store(dwords) => (usize::from(dwords), 4),
+        other => (1, other.size()),
     }
 }
 
@@ -164,11 +218,13 @@ impl Descriptor {
             + offset_low
     }
 
-    /// Whether an access lies inside the buffer.
-    fn holds(&self, index: u64, offset: u64, soffset: u64, size: u64) -> bool {
-        if self.swizzled || self.add_lane {
-            return self.stride == 0 || self.swizzled || index < self.records;
+    /// Whether bytes at an offset of an element lie inside the buffer.
+    fn holds(&self, index: u64, offset: u64, size: u64) -> bool {
+        match self.bounds {
+            Bounds::Elements => index < self.records && offset + size <= self.stride,
+            Bounds::Numbers => index < self.records,
+            Bounds::All => self.records != 0,
+            Bounds::Bytes => index * self.stride + offset + size <= self.records,
         }
-        if self.stride == 0 { offset + soffset + size <= self.records } else { index < self.records }
     }
 }

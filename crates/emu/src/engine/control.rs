@@ -160,12 +160,11 @@ impl Machine<'_> {
             }
             Special::SwapPc => {
                 let target = wide(self);
-                self.wave.set_pair(step.dst, after);
-                return self.jump_to(target);
+                return self.call(step.dst, after, target);
             }
             Special::Call => {
-                self.wave.set_pair(step.dst, after);
-                return self.jump_to(after.wrapping_add_signed(i64::from(step.simm.cast_signed()) * 4));
+                let target = after.wrapping_add_signed(i64::from(step.simm.cast_signed()) * 4);
+                return self.call(step.dst, after, target);
             }
             Special::GetRegister => {
                 let value = self.hardware_register(step.simm);
@@ -216,12 +215,21 @@ impl Machine<'_> {
         None
     }
 
+    /// Goes on at an address and notes where to come back to.
+    fn call(&mut self, dst: u8, after: u64, address: u64) -> Option<Exit> {
+        // A call to code that is not known yet runs again: till then the pair must keep the target, should it hold it.
+        if self.program.index(address).is_some() {
+            self.wave.set_pair(dst, after);
+        }
+        self.jump_to(address)
+    }
+
     /// Goes on at an address.
     fn jump_to(&mut self, address: u64) -> Option<Exit> {
         if let Some(target) = self.program.index(address) {
             return self.jump(target);
         }
-        // The step runs again once the code there is known: it has no effect but the return address, which stays the same.
+        // The step runs again once the code there is known.
         self.wave.next -= 1;
         Some(Exit::Undecoded(address))
     }

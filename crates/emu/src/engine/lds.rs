@@ -10,6 +10,9 @@ use crate::wave::scalar::M0;
 impl Machine<'_> {
     #[inline(always)]
     pub(super) fn lds_access(&mut self, step: &LdsStep) {
+        if let Lds::Count { add } = step.kind {
+            return self.lds_count(step, add);
+        }
         for half in 0..self.wave.halves {
             let exec = self.wave.exec(half);
             if exec == 0 {
@@ -53,7 +56,7 @@ impl Machine<'_> {
         for lane in lanes_of(exec) {
             for (place, &offset) in offsets.iter().enumerate() {
                 for dword in 0..dwords {
-                    let value = self.lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64);
+                    let value = self.lds_word(moved(addresses[lane], offset) + 4 * dword as u64);
                     self.wave.row(half, usize::from(dst) + place * dwords + dword).set(lane, value);
                 }
             }
@@ -79,7 +82,7 @@ impl Machine<'_> {
         for lane in lanes_of(exec) {
             for dword in 0..dwords {
                 let value = self.wave.row(half, usize::from(data) + dword).get(lane);
-                self.set_lds_word(u64::from(addresses[lane]) + u64::from(offset) + 4 * dword as u64, value);
+                self.set_lds_word(moved(addresses[lane], offset) + 4 * dword as u64, value);
             }
         }
     }
@@ -91,7 +94,7 @@ impl Machine<'_> {
     }
 
     #[inline(always)]
-    fn set_lds_word(&mut self, address: u64, value: u32) {
+    pub(super) fn set_lds_word(&mut self, address: u64, value: u32) {
         if let Some(bytes) = self.lds.get_mut(address as usize..).and_then(<[u8]>::first_chunk_mut) {
             *bytes = value.to_le_bytes();
         }
@@ -123,15 +126,21 @@ impl Machine<'_> {
             Lds::Swizzle(pattern) => self.swizzle(step, half, exec, pattern),
             Lds::Permute => self.permute(step, half, exec),
             Lds::BackPermute => self.back_permute(step, half, exec),
-            Lds::Count { add } => {
-                let base = self.wave.scalars[usize::from(M0)] >> 16;
-                let address = u64::from(base) + u64::from(step.offsets[0]);
-                let old = self.lds_word(address);
-                let count = exec.count_ones();
-                self.set_lds_word(address, if add { old.wrapping_add(count) } else { old.wrapping_sub(count) });
-                self.wave.row(half, usize::from(step.dst)).assign_masked(exec, &[old; LANES]);
-            }
+            Lds::Count { .. } => {}
             Lds::Load2 { .. } | Lds::Store2 { .. } => {}
+        }
+    }
+
+    /// `ds_append` and `ds_consume`: once for the whole wave, whose lanes all get the count of before.
+    #[cold]
+    fn lds_count(&mut self, step: &LdsStep, add: bool) {
+        let base = self.wave.scalars[usize::from(M0)] >> 16;
+        let address = u64::from(base) + u64::from(step.offsets[0]);
+        let old = self.lds_word(address);
+        let count = self.wave.exec64().count_ones();
+        self.set_lds_word(address, if add { old.wrapping_add(count) } else { old.wrapping_sub(count) });
+        for half in 0..self.wave.halves {
+            self.wave.row(half, usize::from(step.dst)).assign_masked(self.wave.exec(half), &[old; LANES]);
         }
     }
 
@@ -236,7 +245,7 @@ impl Machine<'_> {
                 self.lds_data(&step, half, lane, wide).0
             });
             for which in 0..2 {
-                let address = u64::from(addresses[lane]) + u64::from(step.offsets[which]);
+                let address = moved(addresses[lane], step.offsets[which]);
                 let old = self.lds_value(address, wide);
                 self.set_lds_value(address, wide, data[which]);
                 let dst = usize::from(step.dst) + which * (1 + usize::from(wide));
@@ -290,6 +299,11 @@ pub(crate) fn swizzle_source(pattern: u16, lane: usize) -> usize {
     }
     let [and, or, xor] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
     (lane & and | or) ^ xor
+}
+
+/// An address moved by an instruction's offset: the sum has 32 bits, so that a negative index comes back into memory.
+pub(crate) fn moved(address: u32, offset: u32) -> u64 {
+    u64::from(address.wrapping_add(offset))
 }
 
 /// The highest address of all lanes, also of those that are off.

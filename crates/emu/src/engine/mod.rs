@@ -6,12 +6,13 @@
 )]
 
 pub(crate) mod atomics;
-mod buffer;
+pub(crate) mod buffer;
 pub(crate) mod control;
 mod cross_lane;
 mod gather;
 pub(crate) mod global;
 pub(crate) mod lds;
+mod lds_fill;
 mod scalar_memory;
 mod scratch;
 pub(crate) mod slow;
@@ -213,6 +214,7 @@ impl Machine<'_> {
             Step::Flat(step) => self.flat(step),
             Step::Scratch(step) => self.scratch(step),
             Step::Buffer(step) => self.buffer(step),
+            Step::Fill(step) => self.lds_fill(step),
             other => {
                 self.compute(other);
                 Ok(())

@@ -8,12 +8,22 @@ use crate::program::{Code, Target};
 /// An instruction at an offset; `None` if the bytes there are none.
 pub(super) type Decoded = (u32, Option<Instruction>);
 
-/// The instructions found.
+/// The instructions found from one entry that were not found from those before it.
 pub(super) struct Found {
     /// Straight runs: each instruction follows the one before it.
     instructions: Vec<Decoded>,
     /// Where runs end in `instructions`.
     ends: Vec<usize>,
+    /// Where something jumps into what was found before, though nothing had.
+    pub(super) late: Vec<Decoded>,
+}
+
+/// Follows code from one entry after the other.
+pub(super) struct Discovery<'a> {
+    code: &'a Code,
+    target: &'a Target,
+    /// By word: an instruction begins here that was found.
+    seen: Vec<bool>,
     /// By word: something jumps here.
     targets: Vec<bool>,
 }
@@ -27,47 +37,61 @@ impl Found {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(self.ends.iter().copied()).map(|(start, end)| &self.instructions[start..end])
     }
+}
+
+impl<'a> Discovery<'a> {
+    pub(super) fn new(code: &'a Code, target: &'a Target) -> Self {
+        let words = code.bytes.len().div_ceil(4);
+        Self { code, target, seen: vec![false; words], targets: vec![false; words] }
+    }
 
     pub(super) fn is_target(&self, offset: u32) -> bool {
         self.targets[offset as usize / 4]
     }
-}
 
-/// Finds all instructions that branches lead to from the entries.
-pub(super) fn discover(code: &Code, target: &Target, entries: &[u64]) -> Found {
-    let words = code.bytes.len().div_ceil(4);
-    let mut found = Found { instructions: Vec::new(), ends: Vec::new(), targets: vec![false; words] };
-    let mut seen = vec![false; words];
-    let mut open: Vec<u64> = entries.iter().rev().copied().collect();
-    while let Some(start) = open.pop() {
-        let Some(mut offset) = start.checked_sub(code.base).filter(|offset| offset % 4 == 0) else { continue };
-        if offset >= code.bytes.len() as u64 {
-            continue;
-        }
-        found.targets[offset as usize / 4] = true;
-        let first = found.instructions.len();
-        while (offset as usize) < code.bytes.len() && !seen[offset as usize / 4] {
-            seen[offset as usize / 4] = true;
-            let decoded = decode(target.chip, target.wave, &code.bytes[offset as usize..]).ok();
-            found.instructions.push((offset as u32, decoded));
-            let Some(instruction) = decoded else { break };
-            offset += u64::from(instruction.size);
-            let next = code.base + offset;
-            match flow(&instruction) {
-                Flow::On => {}
-                Flow::End => break,
-                Flow::Branch(distance) => open.push(next.wrapping_add_signed(distance)),
-                Flow::Jump(distance) => {
-                    open.push(next.wrapping_add_signed(distance));
-                    break;
+    /// What begins at an offset, if it lies inside the code.
+    pub(super) fn decode(&self, offset: u64) -> Option<Decoded> {
+        let bytes = self.code.bytes.get(usize::try_from(offset).ok()?..).filter(|bytes| !bytes.is_empty())?;
+        Some((offset as u32, decode(self.target.chip, self.target.wave, bytes).ok()))
+    }
+
+    /// Finds all instructions that branches lead to from an entry.
+    pub(super) fn follow(&mut self, entry: u64) -> Found {
+        let mut found = Found { instructions: Vec::new(), ends: Vec::new(), late: Vec::new() };
+        let before = self.seen.clone();
+        let mut open = vec![entry];
+        while let Some(start) = open.pop() {
+            let Some(mut offset) = start.checked_sub(self.code.base).filter(|offset| offset % 4 == 0) else { continue };
+            let Some(&is_target) = self.targets.get(offset as usize / 4) else { continue };
+            if before[offset as usize / 4] && !is_target {
+                found.late.extend(self.decode(offset));
+            }
+            self.targets[offset as usize / 4] = true;
+            let first = found.instructions.len();
+            while self.seen.get(offset as usize / 4) == Some(&false)
+                && let Some(decoded) = self.decode(offset)
+            {
+                self.seen[offset as usize / 4] = true;
+                found.instructions.push(decoded);
+                let Some(instruction) = decoded.1 else { break };
+                offset += u64::from(instruction.size);
+                let next = self.code.base + offset;
+                match flow(&instruction) {
+                    Flow::On => {}
+                    Flow::End => break,
+                    Flow::Branch(distance) => open.push(next.wrapping_add_signed(distance)),
+                    Flow::Jump(distance) => {
+                        open.push(next.wrapping_add_signed(distance));
+                        break;
+                    }
                 }
             }
+            if found.instructions.len() > first {
+                found.ends.push(found.instructions.len());
+            }
         }
-        if found.instructions.len() > first {
-            found.ends.push(found.instructions.len());
-        }
+        found
     }
-    found
 }
 
 /// Where code goes after an instruction.

@@ -6,7 +6,9 @@ use crate::fault::Fault;
 use crate::program::Builder;
 use crate::program::meaning::LdsMeaning;
 use crate::program::scalars;
-use crate::program::step::{Access, BufferStep, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step};
+use crate::program::step::{
+    Access, BufferStep, FillSource, FillStep, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step,
+};
 
 /// Data and destination rows of an access.
 fn rows(access: Access) -> (usize, usize) {
@@ -34,9 +36,6 @@ impl Builder {
     pub(super) fn memory(&mut self, instruction: &Instruction, access: Access) -> Result<(), Fault> {
         match instruction.fields {
             Fields::Flat { segment, dst, addr, data, saddr, offset, glc, lds, .. } => {
-                if lds {
-                    return Err(Fault::Unimplemented);
-                }
                 let access = returning(access, glc);
                 let (data_rows, dst_rows) = rows(access);
                 let saddr = match saddr {
@@ -49,7 +48,7 @@ impl Builder {
                     access,
                     addr: self.rows_of(addr, addr_rows)?,
                     data: if data_rows > 0 { self.rows_of(data, data_rows)? } else { NO_ROW },
-                    dst: if dst_rows > 0 { self.rows_of(dst, dst_rows)? } else { NO_ROW },
+                    dst: if dst_rows > 0 && !lds { self.rows_of(dst, dst_rows)? } else { NO_ROW },
                     saddr,
                     offset,
                 };
@@ -57,13 +56,17 @@ impl Builder {
                     return Err(Fault::Unimplemented);
                 }
                 self.push(match segment {
+                    Segment::Global if lds => {
+                        Step::Fill(Box::new(FillStep { source: FillSource::Global(step), offset }))
+                    }
+                    _ if lds => return Err(Fault::Unimplemented),
                     Segment::Flat => Step::Flat(step),
                     Segment::Global => Step::Global(step),
                     Segment::Scratch => Step::Scratch(step),
                 });
             }
             Fields::Buffer { data, vaddr, resource, soffset, offset, offen, idxen, glc, tfe, lds, .. } => {
-                if lds || tfe {
+                if tfe {
                     return Err(Fault::Unimplemented);
                 }
                 let access = returning(access, glc);
@@ -76,14 +79,19 @@ impl Builder {
                     } else {
                         NO_ROW
                     },
-                    data: self.rows_of(data, data_rows.max(dst_rows))?,
+                    data: if lds { NO_ROW } else { self.rows_of(data, data_rows.max(dst_rows))? },
                     resource,
                     offen,
                     idxen,
-                    soffset: scalars::source(soffset, false),
+                    soffset: scalars::word(soffset),
                     offset,
                 };
-                self.push(Step::Buffer(step));
+                self.push(if lds {
+                    let source = FillSource::Buffer(step);
+                    Step::Fill(Box::new(FillStep { source, offset: i32::from(offset) }))
+                } else {
+                    Step::Buffer(step)
+                });
             }
             _ => return Err(Fault::Unimplemented),
         }

@@ -82,16 +82,16 @@ pub(crate) struct Program {
 const NONE: u32 = u32::MAX;
 
 impl Program {
-    /// The program that begins at these addresses.
+    /// The program that begins at these addresses. With more entries at the end the steps of the first ones stay the same.
     pub(crate) fn new(code: &Arc<Code>, target: Target, level: Level, entries: &[u64]) -> Self {
-        let found = discover::discover(code, &target, entries);
+        let mut discovery = discover::Discovery::new(code, &target);
         let words = code.bytes.len().div_ceil(4);
         let mut builder = Builder {
             program: Self {
                 code: Arc::clone(code),
                 target,
-                steps: Vec::with_capacity(found.len() + 8),
-                origins: Vec::with_capacity(found.len() + 8),
+                steps: Vec::new(),
+                origins: Vec::new(),
                 constants: Constants::new(),
                 indices: vec![NONE; words],
             },
@@ -100,7 +100,11 @@ impl Program {
             pending: 0,
             current: Origin { offset: 0, size: 0, class: Class::Scalar, instructions: 0 },
         };
-        builder.emit(&found);
+        for &entry in entries {
+            let found = discovery.follow(entry);
+            builder.emit(&found, &discovery);
+        }
+        builder.link();
         builder.program
     }
 
@@ -192,16 +196,38 @@ struct Builder {
 }
 
 impl Builder {
-    /// Turns instructions, sorted by address, into steps.
-    fn emit(&mut self, found: &discover::Found) {
+    /// Turns instructions into steps, run by run.
+    fn emit(&mut self, found: &discover::Found, discovery: &discover::Discovery<'_>) {
+        self.program.steps.reserve(found.len() + 8);
+        self.program.origins.reserve(found.len() + 8);
         for run in found.runs() {
             for &(offset, decoded) in run {
-                self.instruction(offset, decoded, found.is_target(offset));
+                self.instruction(offset, decoded, discovery.is_target(offset));
             }
             let (offset, decoded) = run[run.len() - 1];
-            let after = u64::from(offset) + decoded.map_or(4, |instruction| u64::from(instruction.size));
-            self.end_of_run(after);
+            self.end_of_run(after(offset, decoded));
         }
+        // Who jumps into earlier code has not passed what was pending there, and the steps there must stay: waves have their
+        // place in them. So the instruction gets a step of its own that goes on there.
+        for &late in &found.late {
+            let merged = self.program.index(self.program.code.base + u64::from(late.0));
+            if merged.is_none_or(|step| self.program.origin(step).instructions <= 1) {
+                continue;
+            }
+            let (mut offset, mut decoded) = late;
+            loop {
+                self.instruction(offset, decoded, false);
+                let next = after(offset, decoded);
+                match discovery.decode(next) {
+                    Some(found) if self.pending > 0 => (offset, decoded) = found,
+                    _ => break self.end_of_run(next),
+                }
+            }
+        }
+    }
+
+    /// Points branches to their targets.
+    fn link(&mut self) {
         for (step, address) in std::mem::take(&mut self.branches) {
             let target = self.program.index(address);
             match (&mut self.program.steps[step], target) {
@@ -287,6 +313,11 @@ impl Builder {
         }
         Ok(u16::from(register))
     }
+}
+
+/// The offset behind an instruction.
+fn after(offset: u32, decoded: Option<Instruction>) -> u64 {
+    u64::from(offset) + decoded.map_or(4, |instruction| u64::from(instruction.size))
 }
 
 /// The operation's place in a table of all of them.

@@ -9,6 +9,9 @@ use crate::program::step::{Condition, ScalarMemoryStep, ScalarSource, ScalarStep
 use crate::scalar::{ScalarMeaning, ScalarOp, Special};
 use crate::wave::scalar::SINK;
 
+/// The trap of `__builtin_debugtrap`.
+const DEBUG_TRAP: u8 = 3;
+
 /// Inline floating-point constants by their encoding.
 pub(super) fn inline_float(code: u8) -> f64 {
     match code {
@@ -24,14 +27,48 @@ pub(super) fn inline_float(code: u8) -> f64 {
     }
 }
 
+/// What an instruction takes a scalar source for; constants mean different bits to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// A register, as an integer or f32.
+    Word,
+    /// A register, as f16.
+    Half,
+    /// A pair; a literal is extended with zeros.
+    Pair,
+    /// A pair; a literal is extended with its sign.
+    SignedPair,
+}
+
+impl Width {
+    /// As the name of an instruction tells: it ends with the type of its sources.
+    fn of(name: &str, wide: bool) -> Self {
+        match wide {
+            true if name.ends_with("_i64") => Self::SignedPair,
+            true => Self::Pair,
+            false if name.ends_with("_f16") => Self::Half,
+            false => Self::Word,
+        }
+    }
+}
+
+/// A scalar source of one register.
+pub(super) fn word(operand: Operand) -> ScalarSource {
+    source(operand, Width::Word)
+}
+
 /// A scalar source.
-pub(super) fn source(operand: Operand, wide: bool) -> ScalarSource {
+fn source(operand: Operand, width: Width) -> ScalarSource {
     match operand {
         Operand::Scalar(124) | Operand::None => ScalarSource::Constant(0),
         Operand::Scalar(register) => ScalarSource::Register(register),
         Operand::Integer(value) => ScalarSource::Constant(i32::from(value)),
-        Operand::Float(code) if wide => ScalarSource::High((inline_float(code).to_bits() >> 32) as u32),
-        Operand::Float(code) => ScalarSource::Constant((inline_float(code) as f32).to_bits().cast_signed()),
+        Operand::Float(code) => match width {
+            Width::Word => ScalarSource::Constant((inline_float(code) as f32).to_bits().cast_signed()),
+            Width::Half => ScalarSource::Low(u32::from(half::f16::from_f64(inline_float(code)).to_bits())),
+            Width::Pair | Width::SignedPair => ScalarSource::High((inline_float(code).to_bits() >> 32) as u32),
+        },
+        Operand::Literal(value) if width == Width::Pair => ScalarSource::Low(value),
         Operand::Literal(value) => ScalarSource::Constant(value.cast_signed()),
         Operand::Special(code) => ScalarSource::Special(code),
         Operand::Vgpr(_) | Operand::VgprHalf { .. } => ScalarSource::Constant(0),
@@ -69,6 +106,8 @@ impl Builder {
                 self.branches.push((self.program.steps.len(), target));
                 Step::Branch(condition, 0)
             }
+            // A breakpoint: without a debugger the trap handler goes on.
+            Control::Trap if simm as u8 == DEBUG_TRAP => Step::Nop,
             Control::Trap => Step::Trap(simm as u8),
             Control::Yield => Step::Yield,
             // Clearing the halt bit does nothing; setting it stops the wave for good, as after a trap.
@@ -114,10 +153,12 @@ impl Builder {
                 self.push(Step::Special(SpecialStep {
                     kind,
                     dst: destination(dst),
-                    source: source(first, wide),
+                    source: source(first, Width::of(name, wide)),
                     others: match kind {
-                        Special::FusedAccumulate(_) => [source(src[1], false), source(dst, false)],
-                        _ => [source(src[1], false), source(src[2], false)],
+                        Special::FusedAccumulate(_) => {
+                            [src[1], dst].map(|operand| source(operand, Width::of(name, false)))
+                        }
+                        _ => [src[1], src[2]].map(|operand| source(operand, Width::of(name, false))),
                     },
                     simm,
                 }));
@@ -132,28 +173,12 @@ impl Builder {
         };
         let Operand::Scalar(base) = base else { return Err(Fault::Unimplemented) };
         let dst = destination(data);
-        self.push(Step::ScalarMemory(ScalarMemoryStep {
-            dst,
-            base,
-            dwords,
-            buffer,
-            offset,
-            soffset: source(soffset, false),
-        }));
+        self.push(Step::ScalarMemory(ScalarMemoryStep { dst, base, dwords, buffer, offset, soffset: word(soffset) }));
         Ok(())
     }
 }
 
-/// A literal is extended with its sign for signed 64-bit sources, with zeros for others.
 fn computation(op: ScalarOp, dst: Operand, src: [Operand; 2], name: &str) -> ScalarStep {
-    let mut sources = [0, 1].map(|index| source(src[index], op.wide >> index & 1 == 1));
-    for (index, operand) in src.iter().enumerate() {
-        if let Operand::Literal(value) = *operand
-            && op.wide >> index & 1 == 1
-            && !name.ends_with("_i64")
-        {
-            sources[index] = ScalarSource::Low(value);
-        }
-    }
+    let sources = [0, 1].map(|index| source(src[index], Width::of(name, op.wide >> index & 1 == 1)));
     ScalarStep { function: op.function, sources, wide: op.wide, dst: destination(dst), results: op.results }
 }

@@ -53,6 +53,8 @@ pub(crate) enum Step {
     Buffer(BufferStep),
     /// Shared memory.
     Lds(LdsStep),
+    /// Shared memory, from global memory.
+    Fill(Box<FillStep>),
 }
 
 /// When a branch is taken.
@@ -283,6 +285,21 @@ pub(crate) struct BufferStep {
     pub(crate) idxen: bool,
     pub(crate) soffset: ScalarSource,
     pub(crate) offset: u16,
+}
+
+/// A load that fills LDS.
+#[derive(Clone, Copy)]
+pub(crate) struct FillStep {
+    pub(crate) source: FillSource,
+    /// The instruction's offset, which moves both addresses.
+    pub(crate) offset: i32,
+}
+
+/// Where a [`FillStep`] loads from.
+#[derive(Clone, Copy)]
+pub(crate) enum FillSource {
+    Global(MemoryStep),
+    Buffer(BufferStep),
 }
 
 /// A DS instruction.

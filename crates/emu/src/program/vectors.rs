@@ -227,10 +227,10 @@ impl Builder {
         let mut select = [ScalarSource::Constant(0); 2];
         let mut operands = valu.src;
         match kind {
-            CrossLane::Read => select[1] = scalars::source(valu.src[1], false),
-            CrossLane::Write => select = [scalars::source(valu.src[0], false), scalars::source(valu.src[1], false)],
+            CrossLane::Read => select[1] = scalars::word(valu.src[1]),
+            CrossLane::Write => select = [scalars::word(valu.src[0]), scalars::word(valu.src[1])],
             CrossLane::Permute16 | CrossLane::PermuteX16 => {
-                select = [scalars::source(valu.src[1], false), scalars::source(valu.src[2], false)];
+                select = [scalars::word(valu.src[1]), scalars::word(valu.src[2])];
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use super::super::touch::{Piece, Space, Touched};
 use super::{Group, Shadow, undefined};
 use crate::engine::{Machine, lanes_of};
 use crate::program::Step;
-use crate::program::step::{Access, Half, Lds, NO_ROW, NO_SCALAR, ScalarSource};
+use crate::program::step::{Access, FillSource, Half, Lds, NO_ROW, NO_SCALAR, ScalarSource};
 use crate::row::LANES;
 use crate::wave::scalar::M0;
 
@@ -29,7 +29,23 @@ impl Group {
                     *self.waves[number].cell(piece) |= bits << piece.shift;
                 }
             }
-            Access::LoadSmall { bytes, signed, half } => self.load_small(machine, touched, bytes, signed, half),
+            Access::LoadSmall { bytes, signed, half: part } => {
+                if let Step::Buffer(step) = step {
+                    for half in 0..machine.wave.halves {
+                        for lane in lanes_of(machine.wave.exec(half)) {
+                            let cell = &mut self.waves[number].row_mut(half, usize::from(step.data))[lane];
+                            *cell = crate::engine::global::place(*cell, 0, part);
+                        }
+                    }
+                }
+                self.load_small(machine, touched, bytes, signed, part);
+            }
+            // What comes from global memory is defined.
+            Access::Store(_) if matches!(step, Step::Fill(_)) => {
+                for piece in &touched.pieces {
+                    self.store(machine, piece, 0);
+                }
+            }
             Access::Store(_) | Access::StoreSmall { .. } => {
                 self.waves[number].stored(touched)?;
                 for piece in &touched.pieces {
@@ -141,6 +157,18 @@ impl Shadow {
 
     /// The registers of an address must be defined in every lane that is on.
     fn address(&self, machine: &Machine<'_>, step: &Step) -> Result<(), String> {
+        if let Step::Fill(fill) = step {
+            if self.scalars[usize::from(M0)] != 0 {
+                return Err(undefined("an address (m0)"));
+            }
+            return self.address(
+                machine,
+                &match fill.source {
+                    FillSource::Global(step) => Step::Global(step),
+                    FillSource::Buffer(step) => Step::Buffer(step),
+                },
+            );
+        }
         let (first, rows, scalar, scalars) = match step {
             Step::Global(step) | Step::Flat(step) => {
                 let rows = if step.saddr == NO_SCALAR { 2 } else { 1 };

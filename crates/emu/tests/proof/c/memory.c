@@ -266,3 +266,39 @@ GROUP(float_atomics, 2, 2, BITS) {
         out[2 * lid + 1] = OWN(kept);
     }
 }
+
+// Indices below zero beside a constant that brings them back: addresses must wrap.
+GROUP(negative_shared, 2, 4, BITS) {
+    ENTER(2, 4);
+    LDS(u32, shared, 2 * GROUP_SIZE);
+    LANES {
+        shared[lid] = in[2 * lid];
+        shared[lid + GROUP_SIZE] = in[2 * lid + 1];
+    }
+    BARRIER;
+    LANES {
+        i32 back = -(i32)(in[2 * lid] % GROUP_SIZE) - 1;
+        out[4 * lid] = shared[back + GROUP_SIZE];
+        out[4 * lid + 1] = shared[back + GROUP_SIZE + 2] + shared[back + 2 * GROUP_SIZE];
+        i32 far = (i32)lid - 4 * GROUP_SIZE;
+        out[4 * lid + 2] = shared[far + 4 * GROUP_SIZE];
+        GLOBAL const u32 *end = in + 2 * GROUP_SIZE;
+        out[4 * lid + 3] = end[-(i32)(in[2 * lid + 1] % GROUP_SIZE) - 1];
+    }
+}
+
+MAP(negative_private, 8, 4, BITS) {
+    u32 own[40];
+    for (u32 i = 0; i < 40; i++)
+        own[i] = in[i % 8] * (i + 1);
+    i32 back = -(i32)(in[0] % 16) - 1;
+    own[back + 20] ^= in[1];
+    PUT(0, own[back + 20]);
+    PUT(1, own[back + 16] + own[back + 40]);
+    u8 bytes[32];
+    for (u32 i = 0; i < 32; i++)
+        bytes[i] = (u8)(in[i % 8] >> (i / 8));
+    bytes[back + 31] += 3;
+    PUT(2, bytes[(i32)(in[3] % 8) - 8 + 12] + bytes[back + 17]);
+    PUT(3, own[(i32)(in[2] % 20) - 20 + 39]);
+}

@@ -14,6 +14,8 @@ pub(super) const ALL: &[Trap] = &[
     ("barrier_counts_ended_waves", ended_waves),
     ("barriers_in_loops", barriers_in_loops),
     ("calls_and_returns", calls),
+    ("a_call_may_return_where_it_took_its_target", own_pair),
+    ("a_jump_into_known_code_keeps_places", late_target),
     ("mode_changes_while_running", mode_changes),
     ("getreg_reads_what_setreg_wrote", getreg),
     ("clocks_go_forward", clocks),
@@ -105,6 +107,24 @@ fn calls(bench: &Bench) -> Result<(), Failed> {
         bench.expect(&kernel(chip, body), |lane| [8 * lane])?;
     }
     Ok(())
+}
+
+fn own_pair(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_getpc_b64 s[30:31]\nhere:\ns_add_u32 s30, s30, twice-here\ns_addc_u32 s31, s31, 0\nv_mov_b32 v4, v8\n\
+                s_swappc_b64 s[30:31], s[30:31]\ns_branch over\ntwice:\nv_add_nc_u32 v4, v4, v4\ns_setpc_b64 s[30:31]\nover:";
+    for chip in GENERATIONS {
+        bench.expect(&kernel(chip, body), |lane| [2 * lane])?;
+    }
+    Ok(())
+}
+
+/// Code found by a jump through a register branches between instructions that were one step before.
+fn late_target(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_mov_b32 s26, 0\ns_getpc_b64 s[20:21]\nbase:\ns_add_u32 s20, s20, far-base\ns_addc_u32 s21, s21, 0\n\
+                s_nop 0\njoin:\ns_nop 0\nv_add_nc_u32 v4, 1, v4\ns_cmp_lg_u32 s26, 0\ns_cbranch_scc1 finish\n\
+                s_add_u32 s26, s26, 1\nv_add_nc_u32 v4, 16, v4\ns_setpc_b64 s[20:21]\n\
+                far:\nv_add_nc_u32 v4, 0x100, v4\ns_branch join";
+    bench.same(&GENERATIONS, body, [0x112])
 }
 
 fn mode_changes(bench: &Bench) -> Result<(), Failed> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use roci_emu::{Access, Chip, DispatchError, Error, Fault};
 
-use super::{BOTH, Bench, GENERATIONS, Trap, is_fault, kernel};
+use super::{BOTH, Bench, GENERATIONS, Kernel, Trap, is_fault, kernel};
 use crate::device;
 
 pub(super) const ALL: &[Trap] = &[
@@ -27,6 +27,10 @@ pub(super) const ALL: &[Trap] = &[
     ("waves_that_wait_for_each_other", spin_in_group),
     ("report_says_where", report),
     ("too_many_work_items_and_too_much_lds", limits),
+    ("code_is_not_writable", code),
+    ("a_breakpoint_goes_on", breakpoint),
+    ("private_memory_has_a_limit", too_private),
+    ("a_grid_beyond_counting_is_stopped", huge),
 ];
 
 fn no_instruction(bench: &Bench) -> Result<(), Failed> {
@@ -111,10 +115,8 @@ fn scratch(bench: &Bench) -> Result<(), Failed> {
     super::equal(report.fault, Fault::Scratch { offset: 64, lane: 0, allocated: 64 })?;
     // gfx10: through the descriptor in the first user registers, with the wave's offset behind the group's number.
     let mut on_gfx10 = kernel(Chip::Gfx1010, "buffer_store_dword v8, off, s[20:23], s24 offset:64");
-    on_gfx10.descriptor = ".amdhsa_private_segment_fixed_size 64\n.amdhsa_system_sgpr_private_segment_wavefront_offset 1\n\
-                           .amdhsa_user_sgpr_private_segment_buffer 1";
-    on_gfx10.first = "s_mov_b32 s20, s0\ns_mov_b32 s21, s1\ns_mov_b32 s22, s2\ns_mov_b32 s23, s3\ns_mov_b32 s24, s7\n\
-                      s_mov_b32 s0, s4\ns_mov_b32 s1, s5\ns_mov_b32 s2, s6";
+    on_gfx10.descriptor = super::PRIVATE_BUFFER;
+    on_gfx10.first = super::TAKE_PRIVATE_BUFFER;
     let report = bench.fault(&on_gfx10)?;
     is_fault(&report, |fault| matches!(fault, Fault::Scratch { offset: 64, lane: 0, allocated: 64 }))?;
     on_gfx10.body = "buffer_store_dword v8, off, s[20:23], s24 offset:60\ns_waitcnt_vscnt null, 0\n\
@@ -168,6 +170,25 @@ fn halt(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Runs a kernel that does not end by itself and stops it. Its grid is so large that its results do not matter.
+fn stopped(bench: &Bench, kernel: &Kernel<'_>) -> Result<(), Failed> {
+    let device = bench.load(kernel)?;
+    let output = device.words(&[0; 4 * 320]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let timer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        flag.store(true, Ordering::Relaxed);
+    });
+    let arguments = [output.address(), output.address()];
+    let run = device.run_until("trap", kernel.grid, kernel.block, &arguments, &stop);
+    timer.join().map_err(|_| "the timer panicked")?;
+    match run {
+        Err(Error::Dispatch(DispatchError::Stopped)) => Ok(()),
+        run => Err(format!("{}: {run:?}", kernel.chip).into()),
+    }
+}
+
 fn endless(bench: &Bench) -> Result<(), Failed> {
     for (chip, body) in BOTH.into_iter().flat_map(|chip| {
         ["again:\ns_branch again", "again:\ns_sleep 1\ns_branch again", "again:\ns_barrier\ns_cbranch_scc0 again"]
@@ -175,20 +196,7 @@ fn endless(bench: &Bench) -> Result<(), Failed> {
     }) {
         let mut endless = kernel(chip, body);
         endless.grid = [320, 1, 1];
-        let device = bench.load(&endless)?;
-        let output = device.words(&[0; 4 * 320]);
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        let timer = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            flag.store(true, Ordering::Relaxed);
-        });
-        let arguments = [output.address(), output.address()];
-        let run = device.run_until("trap", endless.grid, endless.block, &arguments, &stop);
-        timer.join().map_err(|_| "the timer panicked")?;
-        if !matches!(run, Err(Error::Dispatch(DispatchError::Stopped))) {
-            return Err(format!("{chip}: {run:?}").into());
-        }
+        stopped(bench, &endless)?;
         // The emulator goes on.
         bench.expect(&kernel(chip, "v_mov_b32 v4, 1"), |_| [1])?;
     }
@@ -253,4 +261,41 @@ fn limits(bench: &Bench) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn code(bench: &Bench) -> Result<(), Failed> {
+    for chip in BOTH {
+        let body = "s_getpc_b64 s[20:21]\nv_mov_b32 v10, 0\nglobal_load_dword v4, v10, s[20:21]\ns_waitcnt vmcnt(0)\n\
+                    global_store_dword v10, v4, s[20:21]";
+        let report = bench.fault(&kernel(chip, body))?;
+        is_fault(&report, |fault| matches!(fault, Fault::Memory { size: 4, write: true, .. }))?;
+    }
+    Ok(())
+}
+
+fn breakpoint(bench: &Bench) -> Result<(), Failed> {
+    bench.same(&GENERATIONS, "s_trap 3\nv_mov_b32 v4, 1", [1])
+}
+
+fn too_private(bench: &Bench) -> Result<(), Failed> {
+    for (chip, most) in [(Chip::Gfx1010, 0x1fff << 10), (Chip::Gfx1100, 0x7fff << 8)] {
+        for (bytes, fits) in [(most / 32, true), (most / 32 + 4, false), (u32::MAX, false)] {
+            let descriptor = format!(".amdhsa_private_segment_fixed_size {bytes}");
+            let mut kernel = kernel(chip, "v_mov_b32 v4, 1");
+            kernel.descriptor = &descriptor;
+            match bench.try_run(&kernel)? {
+                Ok(_) if fits => {}
+                Err(Error::Launch(message)) if !fits && message.contains("private memory") => {}
+                other => return Err(format!("{chip}: {bytes} bytes: {other:?}").into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn huge(bench: &Bench) -> Result<(), Failed> {
+    let mut huge = kernel(Chip::Gfx1010, "");
+    huge.first = "s_endpgm";
+    huge.grid = [u32::MAX; 3];
+    stopped(bench, &huge)
 }

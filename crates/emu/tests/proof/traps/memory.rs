@@ -15,11 +15,12 @@ pub(super) const ALL: &[Trap] = &[
     ("atomics_of_one_address_from_all_lanes", one_address),
     ("float_atomics", float_atomics),
     ("lds_out_of_range_reads_zero_and_drops_writes", lds_range),
+    ("lds_addresses_wrap", lds_wrap),
+    ("lds_counts_a_wave_once", lds_count),
     ("lds_offset_units", lds_units),
     ("lds_bytes_and_halves", lds_halves),
     ("lds_exchange_of_two", lds_exchange),
     ("scalar_loads_force_alignment", scalar_alignment),
-    ("buffers_are_bounded", buffers),
     ("scratch_of_gfx11", scratch),
 ];
 
@@ -149,6 +150,38 @@ fn lds_range(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A negative index beside a constant: the sum is inside, the register alone is not.
+fn lds_wrap(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_lshlrev_b32 v10, 2, v8\nv_subrev_nc_u32 v11, 64, v10\nds_write_b32 v11, v8 offset:64\n\
+                v_add_nc_u32 v12, 100, v8\nv_subrev_nc_u32 v13, 1024, v10\nds_write2_b32 v13, v12, v12 offset0:255 offset1:0\n\
+                s_waitcnt lgkmcnt(0)\nds_read_b32 v4, v11 offset:64\nds_read2_b32 v[10:11], v11 offset0:16 offset1:48\n\
+                v_mov_b32 v12, 7\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v5, v10\nv_mov_b32 v6, -4\n\
+                ds_wrxchg2_rtn_b32 v[14:15], v6, v12, v12 offset0:1 offset1:2\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v14";
+    for chip in BOTH {
+        let mut kernel = kernel(chip, body);
+        kernel.descriptor = ".amdhsa_group_segment_fixed_size 256";
+        bench.expect(&kernel, |lane| {
+            // One word below the lane's own; the other of the two is outside.
+            let word = if lane < 31 { 101 + lane } else { 131 - 100 };
+            [word, word, -4i32 as u32, if lane == 0 { 101 } else { 7 }]
+        })?;
+    }
+    Ok(())
+}
+
+fn lds_count(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_mov_b32 m0, 0x80000\nv_mov_b32 v10, 8\nv_mov_b32 v11, 1000\nds_write_b32 v10, v11\ns_waitcnt lgkmcnt(0)\n\
+                ds_append v4\nds_consume v5\ns_waitcnt lgkmcnt(0)\nds_read_b32 v6, v10\ns_waitcnt lgkmcnt(0)";
+    for (chip, wave64) in BOTH.into_iter().flat_map(|chip| [(chip, false), (chip, true)]) {
+        let lanes = if wave64 { 64 } else { 32 };
+        let mut kernel = kernel(chip, body);
+        (kernel.wave64, kernel.grid, kernel.block) = (wave64, [lanes, 1, 1], [lanes, 1, 1]);
+        kernel.descriptor = ".amdhsa_group_segment_fixed_size 16";
+        bench.expect(&kernel, |_| [1000, 1000 + lanes, 1000])?;
+    }
+    Ok(())
+}
+
 fn lds_units(bench: &Bench) -> Result<(), Failed> {
     let body = "v_lshlrev_b32 v10, 3, v8\nv_mov_b32 v11, v8\nv_add_nc_u32 v12, 100, v8\n\
                 ds_write2_b32 v10, v11, v12 offset0:0 offset1:1\nds_write2st64_b32 v10, v12, v11 offset0:4 offset1:8\n\
@@ -198,27 +231,6 @@ fn scalar_alignment(bench: &Bench) -> Result<(), Failed> {
         let mut kernel = kernel(chip, body);
         kernel.input = &[10, 11, 12, 13];
         bench.expect(&kernel, |_| [11, 12, 10])?;
-    }
-    Ok(())
-}
-
-fn buffers(bench: &Bench) -> Result<(), Failed> {
-    // A raw buffer of 16 words: lanes beyond read zero, and their stores are dropped.
-    let body = "s_mov_b32 s20, s6\ns_and_b32 s21, s7, 0xffff\ns_mov_b32 s22, 64\ns_mov_b32 s23, WORD3\n\
-                v_lshlrev_b32 v10, 2, v8\nv_mov_b32 v4, 7\nbuffer_load_dword v4, v10, s[20:23], 0 offen\n\
-                s_movk_i32 s24, 8\nv_mov_b32 v5, 7\nbuffer_load_dword v5, v10, s[20:23], s24 offen offset:4\n\
-                s_waitcnt vmcnt(0)\nbuffer_store_dword v8, v10, s[20:23], 0 offen\ns_waitcnt_vscnt null, 0\n\
-                global_load_dword v6, v10, s[6:7]\ns_waitcnt vmcnt(0)\nbuffer_load_ubyte v7, off, s[20:23], 0 offset:5\n\
-                s_waitcnt vmcnt(0)";
-    let input: Vec<u32> = (0..64).map(|word| 1000 + word).collect();
-    for (chip, word3) in [(Chip::Gfx1010, "0x31014fac"), (Chip::Gfx1030, "0x31014fac"), (Chip::Gfx1100, "0x31014000")] {
-        let body = body.replace("WORD3", word3);
-        let mut kernel = kernel(chip, &body);
-        kernel.input = &input;
-        bench.expect(&kernel, |lane| {
-            let inside = |word: u32| if word < 16 { 1000 + word } else { 0 };
-            [inside(lane), inside(lane + 3), if lane < 16 { lane } else { 1000 + lane }, 0]
-        })?;
     }
     Ok(())
 }

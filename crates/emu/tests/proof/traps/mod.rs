@@ -1,6 +1,7 @@
 //! What emulators are known to get wrong, each with a test: hand-written assembly where C cannot express it.
 
 mod arithmetic;
+mod buffers;
 mod control;
 mod faults;
 mod lanes;
@@ -21,6 +22,14 @@ type Trap = (&'static str, fn(&Bench) -> Result<(), Failed>);
 const BOTH: [Chip; 2] = [Chip::Gfx1010, Chip::Gfx1100];
 /// One chip of every generation.
 const GENERATIONS: [Chip; 4] = [Chip::Gfx1010, Chip::Gfx1030, Chip::Gfx1100, Chip::Gfx1151];
+
+/// Lines for the descriptor of a gfx10 kernel with private memory.
+const PRIVATE_BUFFER: &str = ".amdhsa_private_segment_fixed_size 64\n\
+                              .amdhsa_system_sgpr_private_segment_wavefront_offset 1\n\
+                              .amdhsa_user_sgpr_private_segment_buffer 1";
+/// What such a kernel runs first: its private memory is then behind `s[20:23]` and `s24`.
+const TAKE_PRIVATE_BUFFER: &str = "s_mov_b32 s20, s0\ns_mov_b32 s21, s1\ns_mov_b32 s22, s2\ns_mov_b32 s23, s3\n\
+                                   s_mov_b32 s24, s7\ns_mov_b32 s0, s4\ns_mov_b32 s1, s5\ns_mov_b32 s2, s6";
 
 /// Assembles and runs.
 pub(crate) struct Bench {
@@ -170,8 +179,9 @@ fn is_fault(report: &FaultReport, expected: impl Fn(&Fault) -> bool) -> Result<(
 }
 
 pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
-    let files: [(&str, &[Trap]); 7] = [
+    let files: [(&str, &[Trap]); 8] = [
         ("arithmetic", arithmetic::ALL),
+        ("buffers", buffers::ALL),
         ("control", control::ALL),
         ("faults", faults::ALL),
         ("lanes", lanes::ALL),

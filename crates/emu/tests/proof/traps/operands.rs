@@ -21,6 +21,8 @@ pub(super) const ALL: &[Trap] = &[
     ("packed_halves_swapped_and_negated", packed_modifiers),
     ("mixed_precision", mixed),
     ("carry_from_any_scalar", carries),
+    ("scalar_constants_of_f16", scalar_f16),
+    ("scalar_literals_of_pairs", scalar_pairs),
 ];
 
 fn pairs(bench: &Bench) -> Result<(), Failed> {
@@ -155,4 +157,19 @@ fn carries(bench: &Bench) -> Result<(), Failed> {
         })?;
     }
     Ok(())
+}
+
+fn scalar_f16(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_mov_b32 s20, 0x4000\ns_add_f16 s21, s20, 1.0\ns_cmp_lt_f16 s20, 4.0\ns_cselect_b32 s22, 1, 0\n\
+                s_cvt_f32_f16 s23, 0.5\ns_fmac_f16 s20, s20, -2.0\n\
+                v_mov_b32 v4, s21\nv_mov_b32 v5, s22\nv_mov_b32 v6, s23\nv_mov_b32 v7, s20";
+    // 2 + 1; 2 < 4; 0.5; 2 + 2 * -2.
+    bench.same(&[Chip::Gfx1151], body, [0x4200, 1, 0x3f00_0000, 0xc000])
+}
+
+fn scalar_pairs(bench: &Bench) -> Result<(), Failed> {
+    let body = "s_cmp_eq_u32 0, 0\ns_cmov_b64 s[20:21], 0x80000001\ns_mov_b64 s[22:23], exec\n\
+                s_mov_b64 s[24:25], -1\ns_and_b64 s[24:25], s[24:25], 0x80000002\ns_ashr_i64 s[26:27], 0x80000000, 4\n\
+                v_mov_b32 v4, s21\nv_mov_b32 v5, s20\nv_mov_b32 v6, s25\nv_mov_b32 v7, s26";
+    bench.same(&GENERATIONS, body, [0, 0x8000_0001, 0, 0xf800_0000])
 }

@@ -229,12 +229,8 @@ impl Bound {
 
 /// Memory for the kernel, or an error where the machine has not so much.
 pub(super) fn allocate(size: u64, access: Access, memory: &Arc<Memory>) -> Result<Allocation, EmuError> {
-    // The allocator of the emulator gives up the process; this one says no.
-    let fits = usize::try_from(size).is_ok_and(|size| Vec::<u8>::new().try_reserve_exact(size).is_ok());
-    if !fits {
-        return Err(EmuError::Memory(size));
-    }
-    Ok(memory.allocate(size as usize, access))
+    let allocation = usize::try_from(size).ok().and_then(|size| memory.try_allocate(size, access));
+    allocation.ok_or(EmuError::Memory(size))
 }
 
 fn read(path: &Path) -> Result<Array, EmuError> {
