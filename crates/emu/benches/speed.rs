@@ -9,8 +9,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use half::f16;
 use roci_codeobj::CodeObject;
-use roci_emu::{Access, Allocation, Chip, Dispatch, Emulator};
+use roci_emu::{Access, Allocation, Chip, Dispatch, Emulator, Kernel};
 
 /// Runs clang for a chip; the code object.
 fn clang(chip: Chip, options: &[&str], source: &Path) -> Vec<u8> {
@@ -62,51 +63,85 @@ fn run(chip: Chip, threads: usize, filter: &str) {
     let bytes = clang(chip, &["-x", "cl", "-cl-std=CL2.0"], &source);
     let object = CodeObject::parse(&bytes).expect("clang writes code objects");
     let module = emulator.load(&object).expect("it is for this chip");
-    let n = 256usize;
+    let n = N as usize;
     let (a, b, c) = (floats(&emulator, n * n, 1), floats(&emulator, n * n, 2), floats(&emulator, n * n, 3));
     let (x, y) = (read(&a), read(&b));
-    let mut expected = vec![0f32; n * n];
+    println!("{chip}, {threads} thread(s), product {n}^3");
+    let (inputs, expected) = ([a.address(), b.address()], product(&x, &y));
+    for (name, grid, block) in [
+        ("matmul_naive", [N, N, 1], [16, 16, 1]),
+        ("matmul_tiled", [N, N, 1], [16, 16, 1]),
+        ("matmul_blocked", [N / 64 * 256, N / 64, 1], [256, 1, 1]),
+    ] {
+        if format!("{chip} {name}").contains(filter) {
+            measure(&emulator, module.kernel(name).expect("the source has it"), [grid, block], &c, inputs, &expected);
+        }
+    }
+    if let Ok(kernel) = module.kernel("matmul_wmma")
+        && format!("{chip} matmul_wmma").contains(filter)
+    {
+        // What f16 can hold of the same numbers; the second matrix transposed.
+        let half = |values: &[f32]| values.iter().map(|&value| f16::from_f32(value).to_f32()).collect::<Vec<_>>();
+        let (x, y) = (half(&x), half(&y));
+        let turned: Vec<f32> = (0..n * n).map(|index| y[index % n * n + index / n]).collect();
+        let [a, b] = [&x, &turned].map(|values| {
+            let mut allocation = emulator.memory().allocate(2 * n * n, Access::Read);
+            for (bytes, &value) in allocation.bytes_mut().chunks_exact_mut(2).zip(values) {
+                bytes.copy_from_slice(&f16::from_f32(value).to_le_bytes());
+            }
+            allocation
+        });
+        let sizes = [[N, N / 32, 1], [32, 1, 1]];
+        measure(&emulator, kernel, sizes, &c, [a.address(), b.address()], &product(&x, &y));
+    }
+}
+
+/// Rows and columns of the matrices.
+const N: u32 = 256;
+
+/// The product of two matrices, each sum one fused operation after the other.
+fn product(x: &[f32], y: &[f32]) -> Vec<f32> {
+    let n = N as usize;
+    let mut product = vec![0f32; n * n];
     for row in 0..n {
         for i in 0..n {
             for column in 0..n {
-                expected[row * n + column] = x[row * n + i].mul_add(y[i * n + column], expected[row * n + column]);
+                product[row * n + column] = x[row * n + i].mul_add(y[i * n + column], product[row * n + column]);
             }
         }
     }
+    product
+}
+
+fn measure(
+    emulator: &Emulator,
+    kernel: &Kernel,
+    [grid, block]: [[u32; 3]; 2],
+    c: &Allocation,
+    [a, b]: [u64; 2],
+    expected: &[f32],
+) {
     let mut kernarg = emulator.memory().allocate(256, Access::Read);
-    for (slot, value) in [c.address(), a.address(), b.address(), (n | n << 32) as u64].into_iter().enumerate() {
+    for (slot, value) in [c.address(), a, b, u64::from(N) | u64::from(N) << 32].into_iter().enumerate() {
         kernarg.bytes_mut()[8 * slot..8 * slot + 8].copy_from_slice(&value.to_le_bytes());
     }
-    println!("{chip}, {threads} thread(s), f32 product {n}^3");
-    let side = n as u32;
-    for (name, grid, block) in [
-        ("matmul_naive", [side, side, 1], [16, 16, 1]),
-        ("matmul_tiled", [side, side, 1], [16, 16, 1]),
-        ("matmul_blocked", [side / 64 * 256, side / 64, 1], [256, 1, 1]),
-    ] {
-        if !format!("{chip} {name}").contains(filter) {
-            continue;
-        }
-        let kernel = module.kernel(name).expect("the source has it");
-        let dispatch = Dispatch { grid, block, kernarg: kernarg.address(), ..Dispatch::default() };
-        let mut best = f64::MAX;
-        let mut counts = None;
-        for _ in 0..40 {
-            let start = Instant::now();
-            let run = emulator.run(kernel, &dispatch, &AtomicBool::new(false));
-            best = best.min(start.elapsed().as_secs_f64());
-            counts = Some(run.unwrap_or_else(|error| panic!("{name}: {error}")));
-        }
-        let result = read(&c);
-        let worst = result.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
-        let counts = counts.expect("it ran");
-        println!(
-            "  {name:16} {:8.2} ms  {:6.2} G lane-operations/s  {:6.2} GFLOP/s  error {worst:.1e}",
-            best * 1e3,
-            counts.lane_operations as f64 / best / 1e9,
-            2.0 * (n * n * n) as f64 / best / 1e9,
-        );
+    let dispatch = Dispatch { grid, block, kernarg: kernarg.address(), ..Dispatch::default() };
+    let mut best = f64::MAX;
+    let mut counts = None;
+    for _ in 0..40 {
+        let start = Instant::now();
+        let run = emulator.run(kernel, &dispatch, &AtomicBool::new(false));
+        best = best.min(start.elapsed().as_secs_f64());
+        counts = Some(run.unwrap_or_else(|error| panic!("{}: {error}", kernel.name())));
     }
+    let worst = read(c).iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    println!(
+        "  {:16} {:8.2} ms  {:6.2} G lane-operations/s  {:6.2} GFLOP/s  error {worst:.1e}",
+        kernel.name(),
+        best * 1e3,
+        counts.expect("it ran").lane_operations as f64 / best / 1e9,
+        2.0 * f64::from(N).powi(3) / best / 1e9,
+    );
 }
 
 /// A kernel of 10,000 vector instructions, decoded and made ready.

@@ -71,3 +71,30 @@ kernel SIZE(256, 1, 1) void matmul_blocked(global float *restrict c, global cons
         *(global float4_ *)&c[(top + ty * 4u + row) * n + left + tx * 4u] =
             (float4_)(sums[row][0], sums[row][1], sums[row][2], sums[row][3]);
 }
+
+#ifdef __GFX11__
+// f16 with sums of f32, by matrix instructions: each wave computes 32 x 32. The second matrix comes transposed.
+typedef half half16_ __attribute__((ext_vector_type(16)));
+typedef float float8_ __attribute__((ext_vector_type(8)));
+kernel SIZE(32, 1, 1) void matmul_wmma(global float *restrict c, global const half *restrict a,
+                                       global const half *restrict b, unsigned n, unsigned k) {
+    unsigned lane = ITEM(x), line = lane & 15u, top = GROUP(y) * 32u, left = GROUP(x) * 32u;
+    float8_ sums[2][2] = {{0}};
+    for (unsigned start = 0; start < k; start += 16u) {
+        half16_ x[2], y[2];
+#pragma unroll
+        for (unsigned i = 0; i < 2; i++) {
+            x[i] = *(global const half16_ *)&a[(top + 16u * i + line) * k + start];
+            y[i] = *(global const half16_ *)&b[(left + 16u * i + line) * k + start];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sums[i / 2][i % 2] = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(x[i / 2], y[i % 2], sums[i / 2][i % 2]);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++)
+#pragma unroll
+        for (unsigned row = 0; row < 8; row++)
+            c[(top + i / 2u * 16u + 2u * row + lane / 16u) * n + left + i % 2u * 16u + line] = sums[i / 2][i % 2][row];
+}
+#endif

@@ -276,6 +276,68 @@ GROUP(matrix_i8, 40, 8, BITS) {
             out[lid * 8 + i] = i < ROWS ? (u32)c[i % ROWS] : 0;
     }
 }
+// Sums of f16 and bf16 are in halves of registers; the last argument picks the upper ones, and the others keep what they have.
+typedef f16 result_f16 __attribute__((ext_vector_type(2 * ROWS)));
+typedef i16 result_bf16 __attribute__((ext_vector_type(2 * ROWS)));
+#define HALVES(name, UPPER)                                                                                            \
+    GROUP(name, 40, 8, BITS) {                                                                                         \
+        ENTER(40, 8);                                                                                                  \
+        LANES {                                                                                                        \
+            in_t own = in + lid / WAVE * WAVE * 40 + (lid & 15) * 40;                                                  \
+            HALVES_FACTORS(a, b, c)                                                                                    \
+            for (u32 i = 0; i < 2 * ROWS; i++)                                                                         \
+                c[i] = HALF(i % 2 == UPPER ? SMALL(in[lid * 40 + 32 + i / 2]) : 3);                                    \
+            c = HALVES_PRODUCT(a, b, c, UPPER);                                                                        \
+            for (u32 i = 0; i < 8; i++) {                                                                              \
+                u32 at = 2 * (i % ROWS);                                                                               \
+                u16x2 pair = {AS(u16, c[at]), AS(u16, c[at + 1])};                                                     \
+                out[lid * 8 + i] = i < ROWS ? AS(u32, pair) : 0;                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define HALF(x) ((f16)(x))
+#define HALVES_FACTORS(a, b, c)                                                                                        \
+    f16x16 a, b;                                                                                                       \
+    result_f16 c;                                                                                                      \
+    for (u32 k = 0; k < 16; k++) {                                                                                     \
+        a[k] = HALF(SMALL(own[k]));                                                                                    \
+        b[k] = HALF(SMALL(own[16 + k]));                                                                               \
+    }
+#define HALVES_PRODUCT PRODUCT(f16_16x16x16_f16)
+HALVES(matrix_f16_low, 0)
+HALVES(matrix_f16_high, 1)
+#undef HALF
+#undef HALVES_FACTORS
+#undef HALVES_PRODUCT
+#define HALF(x) ((i16)(AS(u32, (f32)(x)) >> 16))
+#define HALVES_FACTORS(a, b, c)                                                                                        \
+    i16x16 a, b;                                                                                                       \
+    result_bf16 c;                                                                                                     \
+    for (u32 k = 0; k < 16; k++) {                                                                                     \
+        a[k] = HALF(SMALL(own[k]));                                                                                    \
+        b[k] = HALF(SMALL(own[16 + k]));                                                                               \
+    }
+#define HALVES_PRODUCT PRODUCT(bf16_16x16x16_bf16)
+HALVES(matrix_bf16_low, 0)
+HALVES(matrix_bf16_high, 1)
+typedef i32 i32x2 __attribute__((ext_vector_type(2)));
+GROUP(matrix_i4, 40, 8, BITS) {
+    ENTER(40, 8);
+    LANES {
+        in_t own = in + lid / WAVE * WAVE * 40 + (lid & 15) * 40;
+        i32x2 a = 0, b = 0;
+        for (u32 k = 0; k < 16; k++) {
+            a[k / 8] |= (i32)(own[k] & 15) << (4 * (k & 7));
+            b[k / 8] |= (i32)(own[16 + k] & 15) << (4 * (k & 7));
+        }
+        result_i32 c;
+        for (u32 i = 0; i < ROWS; i++)
+            c[i] = SMALL(in[lid * 40 + 32 + i]);
+        c = PRODUCT(i32_16x16x16_iu4)(false, a, true, b, c, false);
+        for (u32 i = 0; i < 8; i++)
+            out[lid * 8 + i] = i < ROWS ? (u32)c[i % ROWS] : 0;
+    }
+}
 #else
 #define ROWS (256 / WAVE)
 // Element (row, column) of the product is in lane `column + 16 * (row % (WAVE / 16))`, register `row / (WAVE / 16)`.
@@ -299,5 +361,22 @@ GROUP(matrix_i8, 40, 8, BITS) {
 MATRIX(matrix_f16, SMALL, SMALL, SMALL, AS_FLOAT)
 MATRIX(matrix_bf16, SMALL, SMALL, SMALL, AS_FLOAT)
 MATRIX(matrix_i8, (i32)(i8), (u8), SMALL, (u32))
+#define UNSIGNED4(word) ((i32)((word) & 15))
+#define SIGNED4(word) ((i32)((word) << 28) >> 28)
+MATRIX(matrix_i4, UNSIGNED4, SIGNED4, SMALL, (u32))
+// The sums are small whole numbers: f16 holds them, and bf16 rounds them to nearest even.
+static u32 f16_of_sum(i32 sum) { return AS(u16, (f16)sum); }
+static u32 bf16_of_sum(i32 sum) {
+    u32 bits = AS(u32, (f32)sum);
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+#define F16_LOW(sum) (f16_of_sum(sum) | f16_of_sum(3) << 16)
+#define F16_HIGH(sum) (f16_of_sum(sum) << 16 | f16_of_sum(3))
+#define BF16_LOW(sum) (bf16_of_sum(sum) | bf16_of_sum(3) << 16)
+#define BF16_HIGH(sum) (bf16_of_sum(sum) << 16 | bf16_of_sum(3))
+MATRIX(matrix_f16_low, SMALL, SMALL, SMALL, F16_LOW)
+MATRIX(matrix_f16_high, SMALL, SMALL, SMALL, F16_HIGH)
+MATRIX(matrix_bf16_low, SMALL, SMALL, SMALL, BF16_LOW)
+MATRIX(matrix_bf16_high, SMALL, SMALL, SMALL, BF16_HIGH)
 #endif
 #endif

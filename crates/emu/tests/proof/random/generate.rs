@@ -28,6 +28,9 @@ struct Writer {
     names: u32,
 }
 
+/// What every program needs before it.
+pub(crate) const PRELUDE: &str = concat!(include_str!("../c/prelude.h"), "\n", include_str!("../c/random.h"));
+
 /// A program of several kernels; their names, and whether each is one of groups.
 pub(crate) fn program(seed: u64) -> (String, Vec<(String, bool)>) {
     let mut writer = Writer {
@@ -46,9 +49,7 @@ pub(crate) fn program(seed: u64) -> (String, Vec<(String, bool)>) {
     for (name, grouped) in &kernels {
         if *grouped { writer.group(name) } else { writer.map(name) }
     }
-    let prelude = include_str!("../c/prelude.h");
-    let helpers = include_str!("../c/random.h");
-    (format!("{prelude}\n{helpers}\n{}", writer.text), kernels)
+    (writer.text, kernels)
 }
 
 fn is_float(kind: &str) -> bool {

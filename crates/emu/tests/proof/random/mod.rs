@@ -1,14 +1,16 @@
 //! Random kernels on a random chip against the host.
 //!
-//! A few seconds of fixed seeds; `ROCI_RANDOM_SECONDS` goes on for longer, `ROCI_RANDOM_SEED` starts elsewhere. A failure
-//! names its seed and shows the program.
+//! A few seconds of fixed seeds; `ROCI_RANDOM_SECONDS` goes on for longer (CI: a minute), `ROCI_RANDOM_SEED` starts elsewhere.
+//! A failure names its seed and shows the program, made as small as it fails.
 
 mod generate;
+mod shrink;
 
 use std::time::{Duration, Instant};
 
 use libloading::{Library, Symbol};
 use libtest_mimic::{Failed, Trial};
+use roci_emu::Chip;
 
 use crate::data::{Kind, Random};
 use crate::device::{self, Device};
@@ -30,47 +32,89 @@ fn seeds() -> impl Iterator<Item = u64> {
     })
 }
 
-fn check(toolchain: &Toolchain, seed: u64) -> Result<(), String> {
-    let (text, kernels) = generate::program(seed);
-    let chip = CHIPS[(seed % 6) as usize];
-    let level = LEVELS[(seed / 6 % 4) as usize];
-    let wave64 = seed % 5 == 4;
-    let mut options = vec![level, "-DWAVE=32"];
-    if wave64 {
-        options.push("-mwavefrontsize64");
+/// A program for both machines.
+struct Case<'a> {
+    toolchain: &'a Toolchain,
+    seed: u64,
+}
+
+/// Why a case fails: clang refuses the program, or the machines differ in a kernel.
+enum Failure {
+    Refused(String),
+    Differs(String),
+}
+
+impl Case<'_> {
+    fn chip(&self) -> Chip {
+        CHIPS[(self.seed % 6) as usize]
     }
-    let context = format!("seed {seed}, {chip}, {level}, wave{}", if wave64 { 64 } else { 32 });
-    let said = |error: String| format!("{context}: {error}\n{text}");
-    let path = toolchain.host(&Source::Text(&text), &["-DWAVE=32"]).map_err(said)?;
-    // SAFETY: the library was just made from text without initialisers.
-    let library = unsafe { Library::new(&path) }.map_err(|error| error.to_string())?;
-    let object = toolchain.device(&Source::Text(&text), chip, &options).map_err(said)?;
-    let device = Device::load(chip, &object)?;
-    let mut random = Random::new(seed);
-    for (name, grouped) in &kernels {
-        let input = random.inputs(ITEMS as usize * WORDS_IN);
-        let mut want = vec![0u32; ITEMS as usize * WORDS_OUT];
-        type Function = unsafe extern "C" fn(*const u32, *mut u32, u32);
-        // SAFETY: the macros of the prelude give every kernel this signature.
-        let function: Symbol<'_, Function> =
-            unsafe { library.get(name.as_bytes()) }.map_err(|error| error.to_string())?;
-        // SAFETY: the buffers have the words of as many work-items.
-        unsafe { function(input.as_ptr(), want.as_mut_ptr(), ITEMS) };
-        let (source, output) = (device.words(&input), device.words(&vec![0; want.len()]));
-        let block = if *grouped { 128 } else { 64 };
-        device
-            .run(name, [ITEMS, 1, 1], [block, 1, 1], &[source.address(), output.address()])
-            .map_err(|error| said(format!("{name}: {error}")))?;
-        let got = device::words(&output);
-        if let Some(at) = Kind::Bits.first_difference(&got, &want) {
-            let (item, word) = (at / WORDS_OUT, at % WORDS_OUT);
-            let words = &input[item * WORDS_IN..][..WORDS_IN];
-            let (got, want) = (got[at], want[at]);
-            let place = format!("{name}: item {item}, word {word}: got {got:#x}, want {want:#x} from {words:x?}");
-            return Err(said(place));
+
+    fn level(&self) -> &'static str {
+        LEVELS[(self.seed / 6 % 4) as usize]
+    }
+
+    fn wave64(&self) -> bool {
+        self.seed % 5 == 4
+    }
+
+    /// Runs all kernels that the text has, on both machines.
+    fn compare(&self, text: &str, kernels: &[(String, bool)]) -> Result<(), Failure> {
+        let mut options = vec![self.level(), "-DWAVE=32"];
+        if self.wave64() {
+            options.push("-mwavefrontsize64");
         }
+        let path = self.toolchain.host(&Source::Text(text), &["-DWAVE=32"]).map_err(Failure::Refused)?;
+        // SAFETY: the library was just made from text without initialisers.
+        let library = unsafe { Library::new(&path) }.map_err(|error| Failure::Refused(error.to_string()))?;
+        let object = self.toolchain.device(&Source::Text(text), self.chip(), &options).map_err(Failure::Refused)?;
+        let device = Device::load(self.chip(), &object).map_err(Failure::Refused)?;
+        let mut random = Random::new(self.seed);
+        for (name, grouped) in kernels {
+            let input = random.inputs(ITEMS as usize * WORDS_IN);
+            let mut want = vec![0u32; ITEMS as usize * WORDS_OUT];
+            type Function = unsafe extern "C" fn(*const u32, *mut u32, u32);
+            // SAFETY: the macros of the prelude give every kernel this signature.
+            let found: Result<Symbol<'_, Function>, _> = unsafe { library.get(name.as_bytes()) };
+            // A program that was made smaller has fewer.
+            let Ok(function) = found else { continue };
+            // SAFETY: the buffers have the words of as many work-items.
+            unsafe { function(input.as_ptr(), want.as_mut_ptr(), ITEMS) };
+            let (source, output) = (device.words(&input), device.words(&vec![0; want.len()]));
+            let block = if *grouped { 128 } else { 64 };
+            device
+                .run(name, [ITEMS, 1, 1], [block, 1, 1], &[source.address(), output.address()])
+                .map_err(|error| Failure::Differs(format!("{name}: {error}")))?;
+            let got = device::words(&output);
+            if let Some(at) = Kind::Bits.first_difference(&got, &want) {
+                let (item, word) = (at / WORDS_OUT, at % WORDS_OUT);
+                let words = &input[item * WORDS_IN..][..WORDS_IN];
+                let (got, want) = (got[at], want[at]);
+                let place = format!("{name}: item {item}, word {word}: got {got:#x}, want {want:#x} from {words:x?}");
+                return Err(Failure::Differs(place));
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+fn check(toolchain: &Toolchain, seed: u64) -> Result<(), String> {
+    let case = Case { toolchain, seed };
+    let (text, kernels) = generate::program(seed);
+    let whole = |text: &str| format!("{}\n{text}", generate::PRELUDE);
+    let (error, text) = match case.compare(&whole(&text), &kernels) {
+        Ok(()) => return Ok(()),
+        Err(Failure::Refused(error)) => (error, text),
+        Err(Failure::Differs(_)) => {
+            let differs = |text: &str| matches!(case.compare(&whole(text), &kernels), Err(Failure::Differs(_)));
+            let small = shrink::shrink(&text, differs);
+            match case.compare(&whole(&small), &kernels) {
+                Err(Failure::Refused(error) | Failure::Differs(error)) => (error, small),
+                Ok(()) => ("it fails now and then".to_owned(), small),
+            }
+        }
+    };
+    let wave = if case.wave64() { 64 } else { 32 };
+    Err(format!("seed {seed}, {}, {}, wave{wave}: {error}\n{text}", case.chip(), case.level()))
 }
 
 pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
@@ -90,5 +134,8 @@ pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
         }
         Err(format!("{} of {programs} programs differ\n{}", failures.len(), failures.join("\n\n")).into())
     };
-    vec![Trial::test("random::c_agrees_with_the_host", run)]
+    vec![
+        Trial::test("random::c_agrees_with_the_host", run),
+        Trial::test("random::failures_shrink", || shrink::proof().map_err(Failed::from)),
+    ]
 }
