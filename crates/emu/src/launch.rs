@@ -82,11 +82,12 @@ impl Launch {
         for row in &wave.bank {
             row.splat(0);
         }
-        wave.scalars = [0; scalar::COUNT];
+        wave.scalars = scalar::zero();
         wave.hardware = [0; 64];
         wave.scc = false;
         let clamp_and_ieee = u32::from(self.descriptor.dx10_clamp()) << 8 | u32::from(self.descriptor.ieee_mode()) << 9;
-        wave.set_mode(Mode(u32::from(self.descriptor.float_mode()) | clamp_and_ieee));
+        let overflow = if self.descriptor.fp16_overflow() { Mode::FP16_OVFL } else { 0 };
+        wave.set_mode(Mode(u32::from(self.descriptor.float_mode()) | clamp_and_ieee | overflow));
         wave.next = entry;
         wave.run = entry;
         wave.number = number;

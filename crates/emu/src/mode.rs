@@ -14,7 +14,7 @@ pub(crate) enum Round {
 }
 
 /// The floating-point part of the MODE register: rounding [3:0], denormals [7:4], as in the kernel descriptor's
-/// FLOAT_MODE; then DX10_CLAMP (bit 8) and IEEE (bit 9), as in the register.
+/// FLOAT_MODE; then DX10_CLAMP (bit 8), IEEE (bit 9) and FP16_OVFL (bit 23), as in the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(pub(crate) u32);
 
@@ -22,6 +22,9 @@ impl Mode {
     /// What clang asks for: nearest, denormals kept, DX10 clamp, IEEE.
     #[cfg(test)]
     pub(crate) const DEFAULT: Self = Self(0x3f0);
+
+    /// The bit of [`Mode::saturates16`].
+    pub(crate) const FP16_OVFL: u32 = 1 << 23;
 
     const fn round(bits: u32) -> Round {
         match bits & 3 {
@@ -67,9 +70,14 @@ impl Mode {
         self.0 & 0x33 == 0x30
     }
 
-    /// f16 and f64 round to nearest and keep denormals.
+    /// f16 and f64 round to nearest and keep denormals, and f16 overflows to infinity.
     pub(crate) const fn plain16_64(self) -> bool {
-        self.0 & 0xcc == 0xc0
+        self.0 & (0xcc | Self::FP16_OVFL) == 0xc0
+    }
+
+    /// f16 results of numbers that are too large are the largest number, not infinity.
+    pub(crate) const fn saturates16(self) -> bool {
+        self.0 & Self::FP16_OVFL != 0
     }
 
     /// Clamping turns NaN into zero.

@@ -15,8 +15,18 @@ pub(crate) mod scalar {
     pub(crate) const EXEC: u8 = 126;
     /// Where what is written to `null` goes: room for the widest load.
     pub(crate) const SINK: u8 = 128;
-    /// Registers and the sink.
-    pub(crate) const COUNT: usize = 144;
+    /// A mask of all lanes, which nothing changes.
+    pub(crate) const ONES: u8 = 144;
+    /// Registers, the sink and the mask.
+    pub(crate) const COUNT: usize = 146;
+
+    /// All zero.
+    pub(crate) const fn zero() -> [u32; COUNT] {
+        let mut scalars = [0; COUNT];
+        scalars[ONES as usize] = !0;
+        scalars[ONES as usize + 1] = !0;
+        scalars
+    }
 }
 
 /// Why a wave is not running.
@@ -42,7 +52,7 @@ pub(crate) struct Wave {
     pub(crate) scc: bool,
     /// Floating-point mode.
     pub(crate) mode: Mode,
-    /// Bit 0: f32 does not round to nearest with denormals kept; bit 1: f16 and f64 do not.
+    /// Bit 0: f32 does not round to nearest with denormals kept; bit 1: f16 and f64 do not, or f16 saturates.
     pub(crate) special_modes: u8,
     /// The other hardware registers that code may write and read back.
     pub(crate) hardware: [u32; 64],
@@ -74,7 +84,7 @@ impl Wave {
         Self {
             bank: (0..registers * halves).map(|_| Row::zero()).collect(),
             registers,
-            scalars: [0; scalar::COUNT],
+            scalars: scalar::zero(),
             scc: false,
             mode: Mode(0),
             special_modes: 0,

@@ -65,7 +65,7 @@ impl Machine<'_> {
     pub(super) fn scalar(&mut self, step: &ScalarStep) {
         let a = self.scalar_value(step.sources[0], step.wide & 1 != 0);
         let b = self.scalar_value(step.sources[1], step.wide & 2 != 0);
-        let result = (step.function)(a, b, &mut self.wave.scc);
+        let result = (step.function)(self.wave.mode, a, b, &mut self.wave.scc);
         match step.results {
             0 => {}
             1 => self.wave.scalars[usize::from(step.dst)] = result as u32,
@@ -145,12 +145,12 @@ impl Machine<'_> {
             Special::Accumulate(function) => {
                 let old = u64::from(self.wave.scalars[usize::from(step.dst)]);
                 let other = self.scalar_value(step.source, false);
-                let new = function(old, other, &mut self.wave.scc);
+                let new = function(self.wave.mode, old, other, &mut self.wave.scc);
                 self.wave.scalars[usize::from(step.dst)] = new as u32;
             }
             Special::Fused(function) | Special::FusedAccumulate(function) => {
                 let [b, c] = step.others.map(|source| self.scalar_value(source, false) as u32);
-                let result = function(self.scalar_value(step.source, false) as u32, b, c);
+                let result = function(self.wave.mode, self.scalar_value(step.source, false) as u32, b, c);
                 self.wave.scalars[usize::from(step.dst)] = result;
             }
             Special::GetPc => self.wave.set_pair(step.dst, after),

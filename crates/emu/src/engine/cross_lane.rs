@@ -1,6 +1,7 @@
 //! Instructions that move data between lanes.
 
 use crate::engine::{Machine, lanes_of};
+use crate::fault::Fault;
 use crate::program::step::{CrossLane, CrossLaneStep, Sources};
 use crate::row::{LANES, Row};
 use crate::wave::scalar::M0;
@@ -18,7 +19,7 @@ impl Machine<'_> {
         unsafe { self.rows(sources, half)[source].row(row) }.array()
     }
 
-    pub(super) fn cross_lane(&mut self, step: &CrossLaneStep) {
+    pub(super) fn cross_lane(&mut self, step: &CrossLaneStep) -> Result<(), Fault> {
         let halves = self.wave.halves;
         let select = |machine: &Self, which: usize| machine.scalar_value(step.select[which], false) as u32;
         match step.kind {
@@ -45,40 +46,17 @@ impl Machine<'_> {
                     self.permute16(step, half, selectors, across);
                 }
             }
-            CrossLane::Permute64 if halves == 2 => {
-                let (low, high) = (self.source_row(step, 0, 0), self.source_row(step, 1, 0));
-                for (half, values) in [high, low].iter().enumerate() {
+            CrossLane::Permute64 => {
+                let (low, high) = (self.source_row(step, 0, 0), self.source_row(step, halves - 1, 0));
+                for (half, values) in [high, low].iter().enumerate().take(halves) {
                     self.wave.row(half, usize::from(step.dst)).assign_masked(self.wave.exec(half), values);
                 }
             }
-            CrossLane::Permute64 => {
-                let values = self.source_row(step, 0, 0);
-                self.wave.row(0, usize::from(step.dst)).assign_masked(self.wave.exec(0), &values);
-            }
-            CrossLane::CountLow | CrossLane::CountHigh => {
-                let counted = usize::from(step.kind == CrossLane::CountHigh);
-                for half in 0..halves {
-                    let (masks, base) = (self.source_row(step, half, 0), self.source_row(step, half, 1));
-                    let mut values = [0; LANES];
-                    for lane in 0..LANES {
-                        // The lanes below this one, among those that the mask is about.
-                        let below = if half > counted {
-                            !0
-                        } else if half < counted {
-                            0
-                        } else {
-                            (1u32 << lane) - 1
-                        };
-                        values[lane] = base[lane].wrapping_add((masks[lane] & below).count_ones());
-                    }
-                    self.wave.row(half, usize::from(step.dst)).assign_masked(self.wave.exec(half), &values);
-                }
-            }
-            CrossLane::Swap => {
+            CrossLane::Swap | CrossLane::SwapRel => {
+                let [source, dst] = self.relative(step)?;
                 for half in 0..halves {
                     let exec = self.wave.exec(half);
-                    let other = self.wave.row(half, usize::from(step.sources.rows[0]));
-                    let dst = self.wave.row(half, usize::from(step.dst));
+                    let (other, dst) = (self.wave.row(half, source), self.wave.row(half, dst));
                     let (a, b) = (other.array(), dst.array());
                     if step.options & 4 == 0 {
                         other.assign_masked(exec, &b);
@@ -88,7 +66,33 @@ impl Machine<'_> {
                     }
                 }
             }
-            CrossLane::MovRelSource | CrossLane::MovRelDestination | CrossLane::MovRelBoth => self.move_relative(step),
+            CrossLane::MovRelSource | CrossLane::MovRelDestination | CrossLane::MovRelBoth | CrossLane::MovRelTwo => {
+                let [source, dst] = self.relative(step)?;
+                for half in 0..halves {
+                    let values = match step.kind {
+                        CrossLane::MovRelDestination => self.source_row(step, half, 0),
+                        _ => self.wave.row(half, source).array(),
+                    };
+                    self.wave.row(half, dst).assign_masked(self.wave.exec(half), &values);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The registers that are read and written, moved by `m0`.
+    fn relative(&self, step: &CrossLaneStep) -> Result<[usize; 2], Fault> {
+        let [source, dst] = step.kind.offsets(self.wave.scalars[usize::from(M0)]);
+        let registers = [usize::from(step.sources.rows[0]) + source, usize::from(step.dst) + dst];
+        let allocated = self.wave.registers;
+        // What is moved to a register may be a constant, which has a row elsewhere.
+        let named = if step.kind == CrossLane::MovRelDestination { &registers[1..] } else { &registers[..] };
+        match named.iter().find(|&&register| register >= allocated) {
+            Some(&register) => {
+                let [register, allocated] = [register, allocated].map(|number| number.min(u32::MAX as usize) as u32);
+                Err(Fault::RegisterBeyondAllocation { register, allocated })
+            }
+            None => Ok(registers),
         }
     }
 
@@ -110,24 +114,6 @@ impl Machine<'_> {
             }
         }
         self.write_lanes(half, usize::from(step.dst), exec, |row: &Row| row.assign(&values));
-    }
-
-    /// `v_movrels_b32` and its kin: `m0` moves the register that is read or written.
-    fn move_relative(&self, step: &CrossLaneStep) {
-        let m0 = self.wave.scalars[usize::from(M0)] as usize;
-        for half in 0..self.wave.halves {
-            let last = self.wave.registers - 1;
-            let from = usize::from(step.sources.rows[0]);
-            let values = match step.kind {
-                CrossLane::MovRelDestination => self.source_row(step, half, 0),
-                _ => self.wave.row(half, (from + m0).min(last)).array(),
-            };
-            let dst = match step.kind {
-                CrossLane::MovRelSource => usize::from(step.dst),
-                _ => (usize::from(step.dst) + m0).min(last),
-            };
-            self.wave.row(half, dst).assign_masked(self.wave.exec(half), &values);
-        }
     }
 }
 

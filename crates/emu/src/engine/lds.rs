@@ -294,11 +294,19 @@ impl Machine<'_> {
 
 /// The lane that `ds_swizzle_b32` reads for a lane.
 pub(crate) fn swizzle_source(pattern: u16, lane: usize) -> usize {
-    if pattern & 0x8000 != 0 {
-        return lane & !3 | usize::from(pattern >> (2 * (lane & 3)) & 3);
+    let [low, middle, high] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
+    match pattern {
+        // The order of a fast Fourier transform: the bits that the mask leaves, reversed.
+        0xe000.. => (lane as u8).reverse_bits() as usize >> (3 + low.count_ones()) | lane & low,
+        // Rotated to the left or the right, but for the bits of the mask.
+        0xc000.. => {
+            let by = if high & 1 == 0 { middle } else { LANES - middle };
+            ((lane + by) % LANES) & !low | lane & low
+        }
+        // Any of four lanes.
+        0x8000.. => lane & !3 | usize::from(pattern >> (2 * (lane & 3)) & 3),
+        _ => (lane & low | middle) ^ high,
     }
-    let [and, or, xor] = [0, 5, 10].map(|shift| usize::from(pattern >> shift & 31));
-    (lane & and | or) ^ xor
 }
 
 /// An address moved by an instruction's offset: the sum has 32 bits, so that a negative index comes back into memory.

@@ -13,6 +13,8 @@ mod gather;
 pub(crate) mod global;
 pub(crate) mod lds;
 mod lds_fill;
+#[cfg(test)]
+mod modifiers;
 mod scalar_memory;
 mod scratch;
 pub(crate) mod slow;
@@ -214,6 +216,7 @@ impl Machine<'_> {
             Step::Flat(step) => self.flat(step),
             Step::Scratch(step) => self.scratch(step),
             Step::Buffer(step) => self.buffer(step),
+            Step::CrossLane(step) => self.cross_lane(step),
             Step::Fill(step) => self.lds_fill(step),
             other => {
                 self.compute(other);
@@ -234,7 +237,6 @@ impl Machine<'_> {
             Step::Slow(step) => self.slow(step),
             Step::Dual(pair) => self.dual(pair),
             Step::Halves(steps) => self.by_halves(steps),
-            Step::CrossLane(step) => self.cross_lane(step),
             _ => {}
         }
     }

@@ -1,32 +1,41 @@
 //! Vector computations with modifiers, DPP or SDWA.
 
+use half::f16;
 use roci_isa::{Dpp16, LaneControl, SdwaPart};
 
 use crate::engine::vector::blend;
 use crate::engine::{Machine, rows};
+use crate::lanes::rounding::{Rules, mul16, mul32, mul64};
 use crate::mode::Mode;
 use crate::program::slow::{Part, Placement, Preparation, SlowFunction, SlowStep};
 use crate::program::step::NO_MASK;
 use crate::row::{Kind, LANES, Row, Rows};
 
 impl Machine<'_> {
-    #[inline(never)]
     pub(super) fn slow(&mut self, step: &SlowStep) {
+        self.slow_halves(step, 0..self.wave.halves);
+    }
+
+    /// The same in some of the halves; if not in all, it is a computation without masks.
+    #[inline(never)]
+    pub(super) fn slow_halves(&mut self, step: &SlowStep, halves: std::ops::Range<usize>) {
         self.splat(&step.sources);
         let function = if step.modes & self.wave.special_modes == 0 { step.function } else { step.moded };
         let mut masks = [0; 2];
-        for half in 0..self.wave.halves {
+        for half in halves {
             let exec = self.wave.exec(half);
             let mut sources = self.rows(&step.sources, half);
             let mut write = exec;
+            // First: modifiers apply to what comes from another lane, the zero in place of none among it.
+            if step.lanes_move() {
+                write &= self.move_lanes(step, half, exec, &mut sources[0]);
+            }
             for (index, preparation) in step.preparations.iter().enumerate() {
                 if let Some(prepared) = self.prepare(index, sources[index], preparation) {
                     sources[index] = prepared;
                 }
             }
-            if step.lanes_move() {
-                write &= self.move_lanes(step, half, exec, &mut sources[0]);
-            }
+            self.keep_parts(half, step.dst, step.result.rows());
             let [a, b, c] = sources;
             let mode = self.wave.mode;
             let mask = if step.mask == NO_MASK { 0 } else { self.wave.scalars[usize::from(step.mask) + half] };
@@ -70,18 +79,15 @@ impl Machine<'_> {
             let from = unsafe { source.row(row) }.array();
             target[row].assign(&from);
         }
-        select(&target[0], preparation.part);
-        let top = &target[preparation.kind.rows().max(1) - 1];
-        let sign = if preparation.part.is_half(preparation.kind) { 0x8000 } else { 0x8000_0000u32 };
-        let packed = matches!(preparation.kind, Kind::PackedB16 | Kind::PackedF16 | Kind::PackedBf16);
-        let flip = match (packed, preparation.negate) {
-            (true, bits) => u32::from(bits & 1) << 15 | u32::from(bits >> 1 & 1) << 31,
-            (false, 0) => 0,
-            (false, _) => sign,
-        };
-        let keep = if preparation.absolute { !sign } else { !0 };
-        for lane in 0..LANES {
-            top.set(lane, top.get(lane) & keep ^ flip);
+        if preparation.part != Part::Whole {
+            select(&target[0], preparation.part);
+        }
+        let rows = preparation.kind.rows().max(1);
+        let first = if matches!(preparation.kind, Kind::Rows(_)) { 0 } else { rows - 1 };
+        for row in &target[first..rows] {
+            for lane in 0..LANES {
+                row.set(lane, row.get(lane) & !preparation.clear ^ preparation.flip);
+            }
         }
         // SAFETY: as many rows as the kind has were prepared.
         Some(unsafe { Rows::new(target.as_ptr()) })
@@ -138,13 +144,6 @@ impl Machine<'_> {
 impl SlowStep {
     fn lanes_move(&self) -> bool {
         matches!(self.lanes, LaneControl::Dpp16(_) | LaneControl::Dpp8 { .. })
-    }
-}
-
-impl Part {
-    /// Whether what is left is 16 bits wide.
-    fn is_half(self, kind: Kind) -> bool {
-        matches!(kind, Kind::F16 | Kind::B16 | Kind::Bf16) && !matches!(self, Self::MixedHalf { .. })
     }
 }
 
@@ -244,25 +243,37 @@ fn dpp_source(dpp: &Dpp16, half: usize, lane: usize) -> (Option<usize>, bool, bo
 
 /// Output modifier and clamp.
 fn modify(results: &[Row], step: &SlowStep, mode: Mode) {
+    // The output modifier is for results without denormals, and not for IEEE mode. Adding zero makes -0 positive, as it does.
+    let scale = |flushes: bool| if flushes && !mode.ieee() { scale(step.omod) } else { None };
+    let (scale32, scale16_64) = (scale(mode.flush_out32()), scale(mode.flush_out16_64()));
+    let (rules32, rules16_64) = (Rules::of_32(mode), Rules::of_16_64(mode));
+    let half = |bits: u32| {
+        let mut value = f16::from_bits(bits as u16);
+        if let Some(scale) = scale16_64 {
+            value = mul16(rules16_64, value, f16::from_f64(scale)) + f16::ZERO;
+        }
+        if step.clamp {
+            value = clamp(value.to_f64(), mode).map_or(value, f16::from_f64);
+        }
+        u32::from(value.to_bits())
+    };
     for lane in 0..LANES {
+        let bits = results[0].get(lane);
         match step.result {
             Kind::F32 => {
-                let mut value = f32::from_bits(results[0].get(lane));
-                if mode.flush_out32() && !mode.ieee() {
-                    value *= scale(step.omod) as f32;
+                let mut value = f32::from_bits(bits);
+                if let Some(scale) = scale32 {
+                    value = mul32(rules32, value, scale as f32) + 0.0;
                 }
                 if step.clamp {
-                    value = f32::from_bits(
-                        clamp(f64::from(value), mode).map_or(value.to_bits(), |value| (value as f32).to_bits()),
-                    );
+                    value = clamp(f64::from(value), mode).map_or(value, |value| value as f32);
                 }
                 results[0].set(lane, value.to_bits());
             }
             Kind::F64 => {
-                let bits = u64::from(results[0].get(lane)) | u64::from(results[1].get(lane)) << 32;
-                let mut value = f64::from_bits(bits);
-                if mode.flush_out16_64() && !mode.ieee() {
-                    value *= scale(step.omod);
+                let mut value = f64::from_bits(u64::from(bits) | u64::from(results[1].get(lane)) << 32);
+                if let Some(scale) = scale16_64 {
+                    value = mul64(rules16_64, value, scale) + 0.0;
                 }
                 if step.clamp {
                     value = clamp(value, mode).unwrap_or(value);
@@ -270,36 +281,20 @@ fn modify(results: &[Row], step: &SlowStep, mode: Mode) {
                 results[0].set(lane, value.to_bits() as u32);
                 results[1].set(lane, (value.to_bits() >> 32) as u32);
             }
-            Kind::F16 => results[0].set(lane, u32::from(modify16(results[0].get(lane) as u16, step, mode))),
-            Kind::PackedF16 => {
-                let bits = results[0].get(lane);
-                let (low, high) = (modify16(bits as u16, step, mode), modify16((bits >> 16) as u16, step, mode));
-                results[0].set(lane, u32::from(low) | u32::from(high) << 16);
-            }
+            Kind::F16 => results[0].set(lane, half(bits)),
+            Kind::PackedF16 => results[0].set(lane, half(bits) | half(bits >> 16) << 16),
             _ => {}
         }
     }
 }
 
-fn modify16(bits: u16, step: &SlowStep, mode: Mode) -> u16 {
-    let mut value = half::f16::from_bits(bits);
-    if step.omod != 0 && mode.flush_out16_64() && !mode.ieee() {
-        value = half::f16::from_f64(value.to_f64() * scale(step.omod));
-    }
-    if step.clamp
-        && let Some(clamped) = clamp(value.to_f64(), mode)
-    {
-        value = half::f16::from_f64(clamped);
-    }
-    value.to_bits()
-}
-
-fn scale(omod: u8) -> f64 {
+/// What an output modifier multiplies with.
+fn scale(omod: u8) -> Option<f64> {
     match omod {
-        1 => 2.0,
-        2 => 4.0,
-        3 => 0.5,
-        _ => 1.0,
+        1 => Some(2.0),
+        2 => Some(4.0),
+        3 => Some(0.5),
+        _ => None,
     }
 }
 

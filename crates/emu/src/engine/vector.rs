@@ -70,8 +70,10 @@ impl Machine<'_> {
     pub(super) fn by_halves(&mut self, steps: &[Step; 2]) {
         // Both read before either writes: no lane of one half is a source of the other.
         for (half, step) in steps.iter().enumerate() {
-            if let Step::Map(step) = step {
-                self.map_halves(step, half..half + 1);
+            match step {
+                Step::Map(step) => self.map_halves(step, half..half + 1),
+                Step::Slow(step) => self.slow_halves(step, half..half + 1),
+                _ => {}
             }
         }
     }
@@ -87,9 +89,21 @@ impl Machine<'_> {
                 // SAFETY: the operands have the rows of their kinds; the function is of this machine's level.
                 unsafe { function(self.wave.mode, self.destination(half, step.dst), a, b, c) };
             } else if exec != 0 {
+                self.keep_parts(half, step.dst, usize::from(step.results));
                 // SAFETY: the same.
                 unsafe { function(self.wave.mode, self.results(), a, b, c) };
                 self.merge(half, step.dst, usize::from(step.results), exec);
+            }
+        }
+    }
+
+    /// Results of many rows may be parts of registers, of which the rest stays: functions find it where they store.
+    #[inline(always)]
+    pub(super) fn keep_parts(&self, half: usize, dst: u16, count: usize) {
+        if count > 2 {
+            for row in 0..count {
+                let old = self.wave.row(half, usize::from(dst) + row).array();
+                self.worker.rows[rows::RESULTS + row].assign(&old);
             }
         }
     }
@@ -136,24 +150,24 @@ impl Machine<'_> {
         self.set_masks(step.dst_mask, masks);
     }
 
-    /// Two computations, each of which reads what the other writes.
+    /// Two computations, each of which reads what the other writes: the result of the first is put aside meanwhile.
     pub(super) fn dual(&mut self, [first, second]: &[Step; 2]) {
-        let Step::Map(x) = first else { return self.single(second) };
-        let before: [[u32; LANES]; 2] = std::array::from_fn(|half| self.first_result(x, half));
+        let Some(dst) = first.result_row() else { return };
+        let before = self.register(dst);
         self.single(first);
-        let after: [[u32; LANES]; 2] = std::array::from_fn(|half| self.first_result(x, half));
-        self.set_first_result(x, &before);
+        let after = self.register(dst);
+        self.set_register(dst, &before);
         self.single(second);
-        self.set_first_result(x, &after);
+        self.set_register(dst, &after);
     }
 
-    fn first_result(&self, step: &MapStep, half: usize) -> [u32; LANES] {
-        self.wave.row(half % self.wave.halves, usize::from(step.dst)).array()
+    fn register(&self, register: u16) -> [[u32; LANES]; 2] {
+        std::array::from_fn(|half| self.wave.row(half % self.wave.halves, usize::from(register)).array())
     }
 
-    fn set_first_result(&self, step: &MapStep, values: &[[u32; LANES]; 2]) {
+    fn set_register(&self, register: u16, values: &[[u32; LANES]; 2]) {
         for half in 0..self.wave.halves {
-            self.wave.row(half, usize::from(step.dst)).assign(&values[half]);
+            self.wave.row(half, usize::from(register)).assign(&values[half]);
         }
     }
 

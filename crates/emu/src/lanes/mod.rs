@@ -7,14 +7,14 @@
 
 #![expect(unsafe_code, reason = "lane functions read and write rows through thin pointers")]
 
-mod float;
+pub(crate) mod float;
 mod int;
 mod macros;
 mod masks;
 pub(crate) mod rounding;
 mod soft;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -19,22 +19,34 @@ pub(crate) struct Rules {
     pub(super) flush_in: bool,
     /// Results that are denormal become zero.
     pub(super) flush_out: bool,
+    /// f16 results of numbers that are too large are the largest number, not infinity.
+    pub(super) saturate: bool,
 }
 
 impl Rules {
     /// To nearest, denormals kept.
-    pub(crate) const PLAIN: Self = Self { round: Round::Nearest, flush_in: false, flush_out: false };
+    pub(crate) const PLAIN: Self = Self { round: Round::Nearest, flush_in: false, flush_out: false, saturate: false };
 
     /// Those of f32.
     #[inline(always)]
-    pub(super) const fn of_32(mode: Mode) -> Self {
-        Self { round: mode.round32(), flush_in: mode.flush_in32(), flush_out: mode.flush_out32() }
+    pub(crate) const fn of_32(mode: Mode) -> Self {
+        Self { round: mode.round32(), flush_in: mode.flush_in32(), flush_out: mode.flush_out32(), saturate: false }
     }
 
     /// Those of f16 and f64.
     #[inline(always)]
-    pub(super) const fn of_16_64(mode: Mode) -> Self {
-        Self { round: mode.round16_64(), flush_in: mode.flush_in16_64(), flush_out: mode.flush_out16_64() }
+    pub(crate) const fn of_16_64(mode: Mode) -> Self {
+        Self {
+            round: mode.round16_64(),
+            flush_in: mode.flush_in16_64(),
+            flush_out: mode.flush_out16_64(),
+            saturate: mode.saturates16(),
+        }
+    }
+
+    /// The same in another direction.
+    pub(crate) const fn towards(self, round: Round) -> Self {
+        Self { round, ..self }
     }
 }
 
@@ -43,7 +55,7 @@ macro_rules! flush {
     ($name:ident, $type:ty, $exponent:expr, $sign:expr) => {
         /// Zero of the same sign in place of a denormal number, if asked.
         #[inline(always)]
-        pub(super) fn $name(value: $type, flush: bool) -> $type {
+        pub(crate) fn $name(value: $type, flush: bool) -> $type {
             let bits = value.to_bits();
             <$type>::from_bits(if flush & (bits & $exponent == 0) { bits & $sign } else { bits })
         }
@@ -92,7 +104,7 @@ fn step(round: Round, above: bool, below: bool, negative: bool) -> (bool, bool) 
 
 /// The f32 that an exact (or odd-rounded) f64 rounds to.
 #[inline(always)]
-pub(super) fn narrow32(exact: f64, round: Round) -> f32 {
+pub(crate) fn narrow32(exact: f64, round: Round) -> f32 {
     let nearest = exact as f32;
     if matches!(round, Round::Nearest) {
         return nearest;
@@ -107,7 +119,7 @@ pub(super) fn narrow32(exact: f64, round: Round) -> f32 {
 
 /// The f16 that an exact (or odd-rounded) f32 rounds to.
 #[inline(always)]
-pub(super) fn narrow16_by(exact: f32, round: Round) -> f16 {
+pub(crate) fn narrow16_by(exact: f32, round: Round) -> f16 {
     let nearest = narrow16(exact);
     if matches!(round, Round::Nearest) {
         return nearest;
@@ -121,7 +133,7 @@ pub(super) fn narrow16_by(exact: f32, round: Round) -> f16 {
 
 /// An f16 as f32; NaN become quiet. Without branches, calls or tables, so that it vectorises.
 #[inline(always)]
-pub(super) fn widen16(value: f16) -> f32 {
+pub(crate) fn widen16(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
     let magnitude = bits & 0x7fff;
     // The exponent's bias differs by 112; a product also normalises denormal numbers.
@@ -146,6 +158,20 @@ pub(super) fn narrow16(value: f32) -> f16 {
     f16::from_bits((bits >> 16 & 0x8000 | if magnitude > 0x7f80_0000 { nan } else { limited }) as u16)
 }
 
+/// The f16 of an exact (or odd-rounded) f32, by rules: rounded, saturated, flushed.
+#[inline(always)]
+pub(crate) fn result16(rules: Rules, exact: f32) -> f16 {
+    let bits = saturated16(u32::from(narrow16_by(exact, rules.round).to_bits()), exact, rules.saturate);
+    flush16(f16::from_bits(bits as u16), rules.flush_out)
+}
+
+/// The bits of the largest f16 in place of those of infinity, if asked and the number itself is finite.
+#[inline(always)]
+pub(super) fn saturated16(bits: u32, exact: f32, saturate: bool) -> u32 {
+    let overflows = (bits & 0x7fff == 0x7c00) & (exact.to_bits() & 0x7f80_0000 != 0x7f80_0000);
+    if saturate & overflows { bits - 1 } else { bits }
+}
+
 /// Zero that comes of terms of unlike sign is negative when rounding down.
 macro_rules! zero_sum {
     ($name:ident, $type:ty) => {
@@ -163,7 +189,7 @@ zero_sum!(zero_sum64, f64);
 
 /// `a + b` in f32.
 #[inline(always)]
-pub(super) fn add32(rules: Rules, a: f32, b: f32) -> f32 {
+pub(crate) fn add32(rules: Rules, a: f32, b: f32) -> f32 {
     let (a, b) = (flush32(a, rules.flush_in), flush32(b, rules.flush_in));
     if matches!(rules.round, Round::Nearest) {
         return flush32(a + b, rules.flush_out);
@@ -175,7 +201,7 @@ pub(super) fn add32(rules: Rules, a: f32, b: f32) -> f32 {
 
 /// `a * b` in f32.
 #[inline(always)]
-pub(super) fn mul32(rules: Rules, a: f32, b: f32) -> f32 {
+pub(crate) fn mul32(rules: Rules, a: f32, b: f32) -> f32 {
     let (a, b) = (flush32(a, rules.flush_in), flush32(b, rules.flush_in));
     if matches!(rules.round, Round::Nearest) {
         return flush32(a * b, rules.flush_out);
@@ -185,7 +211,7 @@ pub(super) fn mul32(rules: Rules, a: f32, b: f32) -> f32 {
 
 /// `a * b + c` in f32, rounded once.
 #[inline(always)]
-pub(super) fn fma32(rules: Rules, a: f32, b: f32, c: f32) -> f32 {
+pub(crate) fn fma32(rules: Rules, a: f32, b: f32, c: f32) -> f32 {
     let (a, b, c) = (flush32(a, rules.flush_in), flush32(b, rules.flush_in), flush32(c, rules.flush_in));
     if matches!(rules.round, Round::Nearest) {
         return flush32(a.mul_add(b, c), rules.flush_out);
@@ -201,19 +227,17 @@ pub(super) fn wide_fma32(a: f32, b: f32, c: f32, round: Round) -> f64 {
 }
 
 /// `a + b` in f16.
-#[cfg(test)]
-pub(super) fn add16(rules: Rules, a: f16, b: f16) -> f16 {
+pub(crate) fn add16(rules: Rules, a: f16, b: f16) -> f16 {
     let (a, b) = (widen16(flush16(a, rules.flush_in)), widen16(flush16(b, rules.flush_in)));
     let sum = zero_sum32(odd_sum32(a, b), a, b, rules.round);
-    flush16(narrow16_by(sum, rules.round), rules.flush_out)
+    result16(rules, sum)
 }
 
 /// `a * b` in f16.
-#[cfg(test)]
-pub(super) fn mul16(rules: Rules, a: f16, b: f16) -> f16 {
+pub(crate) fn mul16(rules: Rules, a: f16, b: f16) -> f16 {
     // 22 bits: the product is exact in f32.
     let product = widen16(flush16(a, rules.flush_in)) * widen16(flush16(b, rules.flush_in));
-    flush16(narrow16_by(product, rules.round), rules.flush_out)
+    result16(rules, product)
 }
 
 /// `a * b + c` in f16, rounded once.
@@ -222,7 +246,7 @@ pub(crate) fn fma16(rules: Rules, a: f16, b: f16, c: f16) -> f16 {
     let product = widen16(flush16(a, rules.flush_in)) * widen16(flush16(b, rules.flush_in));
     let c = widen16(flush16(c, rules.flush_in));
     let sum = zero_sum32(odd_sum32(product, c), product, c, rules.round);
-    flush16(narrow16_by(sum, rules.round), rules.flush_out)
+    result16(rules, sum)
 }
 
 /// `a + b` in f64.
@@ -237,7 +261,7 @@ pub(super) fn add64(rules: Rules, a: f64, b: f64) -> f64 {
 
 /// `a * b` in f64.
 #[inline(always)]
-pub(super) fn mul64(rules: Rules, a: f64, b: f64) -> f64 {
+pub(crate) fn mul64(rules: Rules, a: f64, b: f64) -> f64 {
     let (a, b) = (flush64(a, rules.flush_in), flush64(b, rules.flush_in));
     match rules.round {
         Round::Nearest => flush64(a * b, rules.flush_out),

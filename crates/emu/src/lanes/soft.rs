@@ -237,7 +237,7 @@ mod tests {
         for case in 0..400_000u32 {
             let sources = [(); 3].map(|()| number(&mut random, format));
             let round = [Round::Nearest, Round::Up, Round::Down, Round::Zero][case as usize % 4];
-            let rules = Rules { round, flush_in: case & 4 != 0, flush_out: case & 8 != 0 };
+            let rules = Rules { round, flush_in: case & 4 != 0, flush_out: case & 8 != 0, saturate: false };
             let [a, b, c] = sources.map(|bits| flushed(bits, format, rules.flush_in));
             let zero = (a ^ b) & format.sign();
             let expected = [[a, one, b], [a, b, zero], [a, b, c]].map(|terms| {

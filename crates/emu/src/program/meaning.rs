@@ -109,12 +109,11 @@ fn find(name: &'static str) -> Meaning {
     if let Some(meaning) = control(name) {
         return meaning;
     }
-    // Matrix products differ between the halves of a wave.
-    if let Some(op) = lanes::find(name).filter(|_| !name.starts_with("v_wmma")) {
-        return Meaning::Lanes(LaneMeaning { name, op: Some(op) });
-    }
-    if name.starts_with("v_wmma") || variants::depends(name) {
+    if variants::depends(name) {
         return Meaning::Lanes(LaneMeaning { name, op: None });
+    }
+    if let Some(op) = lanes::find(name) {
+        return Meaning::Lanes(LaneMeaning { name, op: Some(op) });
     }
     if let Some(scalar) = scalar::find(name) {
         return Meaning::Scalar(scalar);
@@ -204,12 +203,12 @@ fn cross_lane(name: &str) -> Option<CrossLane> {
         "v_permlane16_b32" => CrossLane::Permute16,
         "v_permlanex16_b32" => CrossLane::PermuteX16,
         "v_permlane64_b32" => CrossLane::Permute64,
-        "v_mbcnt_lo_u32_b32" => CrossLane::CountLow,
-        "v_mbcnt_hi_u32_b32" => CrossLane::CountHigh,
         "v_swap_b32" | "v_swap_b16" => CrossLane::Swap,
         "v_movrels_b32" => CrossLane::MovRelSource,
         "v_movreld_b32" => CrossLane::MovRelDestination,
         "v_movrelsd_b32" => CrossLane::MovRelBoth,
+        "v_movrelsd_2_b32" => CrossLane::MovRelTwo,
+        "v_swaprel_b32" => CrossLane::SwapRel,
         _ => return None,
     })
 }
@@ -367,8 +366,6 @@ mod tests {
         ("s_rfe_b64", "return of a trap handler"),
         ("s_subvector_loop_", "no compiler emits it"),
         ("s_movrelsd_2_b32", "two relative indices; no compiler emits it"),
-        ("v_movrelsd_2_b32", "two relative indices; no compiler emits it"),
-        ("v_swaprel_b32", "two relative indices; no compiler emits it"),
         ("global_load_addtid_b32", "no compiler emits it"),
         ("global_store_addtid_b32", "no compiler emits it"),
     ];

@@ -38,20 +38,39 @@ pub(crate) struct SlowStep {
     pub(crate) dst_mask: u8,
 }
 
+impl SlowStep {
+    /// Whether it writes vector registers: comparisons do not.
+    pub(crate) fn writes_row(&self) -> bool {
+        !matches!(self.function, SlowFunction::Compare(_))
+    }
+}
+
 /// What is done to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preparation {
     pub(crate) kind: Kind,
     pub(crate) part: Part,
-    /// Bit 0: negated (of a packed source the low half); bit 1: the high half of a packed source is negated.
-    pub(crate) negate: u8,
-    pub(crate) absolute: bool,
+    /// Sign bits that are cleared: the absolute value is taken. Of several rows this is done to the last, of matrices to all.
+    pub(crate) clear: u32,
+    /// Sign bits that are flipped afterwards: the source is negated.
+    pub(crate) flip: u32,
 }
 
 impl Preparation {
+    /// A source that is used as it is.
+    pub(crate) fn none(kind: Kind) -> Self {
+        Self { kind, part: Part::Whole, clear: 0, flip: 0 }
+    }
+
     /// Whether the source can be used as it is.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.part == Part::Whole && self.negate == 0 && !self.absolute
+        self.part == Part::Whole && self.clear == 0 && self.flip == 0
+    }
+
+    /// Negates a source, or takes its absolute value.
+    pub(crate) fn signs(&mut self, bits: u32, negated: bool, absolute: bool) {
+        self.flip = if negated { bits } else { 0 };
+        self.clear = if absolute { bits } else { 0 };
     }
 }
 

@@ -57,6 +57,18 @@ pub(crate) enum Step {
     Fill(Box<FillStep>),
 }
 
+impl Step {
+    /// The first row of vector registers that a computation writes.
+    pub(crate) fn result_row(&self) -> Option<u16> {
+        match self {
+            Self::Map(step) => Some(step.dst),
+            Self::Mask(step) => Some(step.dst),
+            Self::Slow(step) => step.writes_row().then_some(step.dst),
+            _ => None,
+        }
+    }
+}
+
 /// When a branch is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -211,12 +223,27 @@ pub(crate) enum CrossLane {
     Permute16,
     PermuteX16,
     Permute64,
-    CountLow,
-    CountHigh,
     Swap,
     MovRelSource,
     MovRelDestination,
     MovRelBoth,
+    /// Source and destination have indices of their own.
+    MovRelTwo,
+    SwapRel,
+}
+
+impl CrossLane {
+    /// How far `m0` moves the registers that are read and written.
+    pub(crate) fn offsets(self, m0: u32) -> [usize; 2] {
+        let all = m0 as usize;
+        match self {
+            Self::MovRelSource => [all, 0],
+            Self::MovRelDestination => [0, all],
+            Self::MovRelBoth => [all, all],
+            Self::MovRelTwo | Self::SwapRel => [all & 0x3ff, all >> 16 & 0x3ff],
+            _ => [0, 0],
+        }
+    }
 }
 
 /// How memory is accessed.

@@ -9,7 +9,7 @@ use crate::program::Target;
 
 /// Whether functions of this name depend on more.
 pub(super) fn depends(name: &str) -> bool {
-    ["00", "gfx10", "gfx11"].iter().any(|variant| find(&format!("{name}@{variant}")).is_some())
+    ["00", "gfx10", "gfx11", "64.0"].iter().any(|variant| find(&format!("{name}@{variant}")).is_some())
 }
 
 /// The functions of an instruction for the lanes 0 to 31 and 32 to 63.

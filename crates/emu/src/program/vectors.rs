@@ -13,7 +13,7 @@ use crate::program::step::{
 };
 use crate::program::variants;
 use crate::row::Kind;
-use crate::wave::scalar::{SINK, VCC};
+use crate::wave::scalar::{ONES, SINK, VCC};
 
 impl Builder {
     pub(super) fn vector(&mut self, instruction: &Instruction, meaning: &LaneMeaning) -> Result<(), Fault> {
@@ -23,6 +23,9 @@ impl Builder {
                 let mut step = self.computation(meaning.name, &low, valu)?;
                 if meaning.op.is_none() && self.program.target.wave == WaveSize::Wave64 {
                     let other = self.computation(meaning.name, &high, valu)?;
+                    if step.result_row().is_none() {
+                        return Err(Fault::Unimplemented);
+                    }
                     step = Step::Halves(Box::new([step, other]));
                 }
                 self.push(step);
@@ -61,6 +64,9 @@ impl Builder {
                 count(self, second, 1);
                 count(self, first, 0);
             }
+            (true, true) if first.result_row().is_none() || second.result_row().is_none() => {
+                return Err(Fault::Unimplemented);
+            }
             (true, true) => {
                 count(self, Step::Dual(Box::new([first, second])), 1);
                 // The pair counts as two computations.
@@ -90,8 +96,9 @@ impl Builder {
     }
 
     fn computation(&mut self, name: &str, op: &LaneOp, valu: &Valu) -> Result<Step, Fault> {
-        let (operands, mask) = self.operands(name, op, valu);
-        let preparations = preparations(name, op, valu, &operands);
+        refuse(op, valu)?;
+        let (operands, mask) = self.operands(name, op, valu)?;
+        let preparations = preparations(name, op, valu, &operands)?;
         let kinds = [0, 1, 2].map(|index| source_kind(op.sources[index], preparations[index].part));
         let sources = self.sources(&operands, &kinds, name)?;
         let placement = placement(op, valu, name);
@@ -166,7 +173,7 @@ impl Builder {
     }
 
     /// The sources in the order of the lane function, and the mask that it reads.
-    fn operands(&self, name: &str, op: &LaneOp, valu: &Valu) -> ([Operand; 3], u8) {
+    fn operands(&self, name: &str, op: &LaneOp, valu: &Valu) -> Result<([Operand; 3], u8), Fault> {
         let mut operands = valu.src;
         let mut mask = NO_MASK;
         if let Function::Mask(_) = op.function {
@@ -174,16 +181,22 @@ impl Builder {
             let count = op.sources.iter().filter(|kind| **kind != Kind::None).count();
             if name.starts_with("v_div_fmas") {
                 mask = VCC;
-            } else if let Some(Operand::Scalar(register)) = operands.get(count) {
-                mask = if *register == 124 { NO_MASK } else { *register };
-                operands[count] = Operand::None;
+            } else if let Some(operand) = operands.get_mut(count) {
+                mask = match *operand {
+                    Operand::Scalar(124) | Operand::Integer(0) | Operand::None => NO_MASK,
+                    Operand::Scalar(register) => register,
+                    Operand::Integer(-1) => ONES,
+                    // Other constants are masks of a few lanes, which make no sense.
+                    _ => return Err(Fault::Unimplemented),
+                };
+                *operand = Operand::None;
             }
         }
         if op.accumulates {
             let last = op.sources.iter().rposition(|kind| *kind != Kind::None).unwrap_or(2);
             operands[last] = valu.dst;
         }
-        (operands, mask)
+        Ok((operands, mask))
     }
 
     /// Finds the rows of sources.
@@ -223,7 +236,14 @@ impl Builder {
 
     pub(super) fn cross_lane(&mut self, instruction: &Instruction, kind: CrossLane) -> Result<(), Fault> {
         let Fields::Vector(valu) = &instruction.fields else { return Err(Fault::Unimplemented) };
-        let mut kinds = [Kind::B32, Kind::B32, Kind::None];
+        // Only `v_movrel*` may have DPP and SDWA here, which no compiler uses.
+        if valu.lanes != LaneControl::None || valu.neg | valu.abs | valu.omod != 0 || valu.clamp {
+            return Err(Fault::Unimplemented);
+        }
+        if kind == CrossLane::Permute64 && self.program.target.wave == WaveSize::Wave32 {
+            self.push(Step::Nop);
+            return Ok(());
+        }
         let mut select = [ScalarSource::Constant(0); 2];
         let mut operands = valu.src;
         match kind {
@@ -234,15 +254,13 @@ impl Builder {
             }
             _ => {}
         }
-        match kind {
-            CrossLane::CountLow | CrossLane::CountHigh => {}
-            CrossLane::Write => kinds = [Kind::None; 3],
-            _ => {
-                kinds[1] = Kind::None;
-                operands[1] = Operand::None;
-            }
+        // The decoder lets vector registers pass for lane numbers.
+        if operands[1..].iter().any(|operand| matches!(operand, Operand::Vgpr(_) | Operand::VgprHalf { .. })) {
+            return Err(Fault::Unimplemented);
         }
-        let sources = self.sources(&operands, &kinds, "")?;
+        operands[1] = Operand::None;
+        let first = if kind == CrossLane::Write { Kind::None } else { Kind::B32 };
+        let sources = self.sources(&operands, &[first, Kind::None, Kind::None], "")?;
         let dst = match (kind, valu.dst) {
             (CrossLane::ReadFirst | CrossLane::Read, operand) => u16::from(scalars::destination(operand)),
             (_, Operand::Vgpr(register)) => self.register(register, 1)?,
@@ -305,35 +323,28 @@ fn constant_bits(operand: Operand, kind: Kind, signed: bool) -> (u32, u32) {
 }
 
 /// What is done to the sources.
-fn preparations(name: &str, op: &LaneOp, valu: &Valu, operands: &[Operand; 3]) -> [Preparation; 3] {
+fn preparations(name: &str, op: &LaneOp, valu: &Valu, operands: &[Operand; 3]) -> Result<[Preparation; 3], Fault> {
     let mixed = name.starts_with("v_fma_mix") || name.starts_with("v_mad_mix");
-    let mut all = [Preparation { kind: Kind::None, part: Part::Whole, negate: 0, absolute: false }; 3];
+    let mut all = op.sources.map(Preparation::none);
     for (index, preparation) in all.iter_mut().enumerate() {
-        let kind = op.sources[index];
-        preparation.kind = kind;
+        let kind = preparation.kind;
+        let bit = |bits: u8| bits >> index & 1 == 1;
+        let (negated, absolute) = (bit(valu.neg), bit(valu.abs));
         if kind == Kind::None {
             continue;
         }
-        let bit = |bits: u8| bits >> index & 1 == 1;
-        let (negated, absolute) = (bit(valu.neg), bit(valu.abs));
-        let packed = matches!(kind, Kind::PackedB16 | Kind::PackedF16 | Kind::PackedBf16);
         if valu.encoding == Encoding::Vop3p && !mixed {
-            if packed {
-                // The accumulator of a packed `fmac` is taken as it is.
-                let named = index < 2 || !op.accumulates;
-                if named && (bit(valu.op_sel) || !bit(valu.op_sel_hi)) {
-                    preparation.part = Part::Packed { low: bit(valu.op_sel), high: bit(valu.op_sel_hi) };
-                }
-                preparation.negate = u8::from(negated) | u8::from(absolute) << 1;
-            } else if kind == Kind::F32 {
-                // The accumulator of a dot product: `neg_hi` is its absolute value.
-                preparation.negate = u8::from(negated);
-                preparation.absolute = absolute;
-            }
+            packed_preparation(preparation, name, op, valu, index)?;
             continue;
         }
-        preparation.negate = u8::from(negated);
-        preparation.absolute = absolute;
+        let half = matches!(kind, Kind::F16 | Kind::B16 | Kind::Bf16);
+        let sign = match kind {
+            // Both numbers: there is no modifier for one of them.
+            Kind::PackedF16 | Kind::PackedBf16 => 0x8000_8000,
+            _ if half => 0x8000,
+            _ => 0x8000_0000,
+        };
+        preparation.signs(sign, negated, absolute);
         if mixed {
             if bit(valu.op_sel_hi) {
                 preparation.part = Part::MixedHalf { high: bit(valu.op_sel) };
@@ -346,11 +357,71 @@ fn preparations(name: &str, op: &LaneOp, valu: &Valu, operands: &[Operand; 3]) -
                 if part == roci_isa::SdwaPart::Dword { Part::Whole } else { Part::Sdwa(part, sdwa.sext[index]) }
             }
             (_, Operand::VgprHalf { high: true, .. }) => Part::High,
-            _ if matches!(kind, Kind::F16 | Kind::B16 | Kind::Bf16) && bit(valu.op_sel) => Part::High,
+            _ if half && bit(valu.op_sel) => Part::High,
             _ => Part::Whole,
         };
     }
-    all
+    Ok(all)
+}
+
+/// What is done to a source of a VOP3P instruction, where `neg` is `neg_lo` and `abs` is `neg_hi`.
+fn packed_preparation(
+    preparation: &mut Preparation,
+    name: &str,
+    op: &LaneOp,
+    valu: &Valu,
+    index: usize,
+) -> Result<(), Fault> {
+    let bit = |bits: u8| bits >> index & 1 == 1;
+    let (low, high) = (bit(valu.neg), bit(valu.abs));
+    let signs = u32::from(low) << 15 | u32::from(high) << 31;
+    match preparation.kind {
+        Kind::PackedB16 if signs != 0 => return Err(Fault::Unimplemented),
+        Kind::PackedB16 | Kind::PackedF16 | Kind::PackedBf16 => {
+            // The accumulator of a packed `fmac` is taken as it is.
+            let named = index < 2 || !op.accumulates;
+            if named && (bit(valu.op_sel) || !bit(valu.op_sel_hi)) {
+                preparation.part = Part::Packed { low: bit(valu.op_sel), high: bit(valu.op_sel_hi) };
+            }
+            preparation.flip = signs;
+        }
+        // What sums start with: `neg_hi` is its absolute value, and it has no halves.
+        Kind::F32 if bit(valu.op_sel) || !bit(valu.op_sel_hi) => return Err(Fault::Unimplemented),
+        Kind::F32 => preparation.signs(0x8000_0000, low, high),
+        Kind::F16 | Kind::Bf16 => preparation.signs(0x8000, low, high),
+        // Of the selections matrices have that of the half of C and D alone.
+        Kind::Rows(_) if index < 2 && bit(valu.op_sel) || !bit(valu.op_sel_hi) => return Err(Fault::Unimplemented),
+        Kind::Rows(_) => match name.strip_prefix("v_wmma_") {
+            // The factors are two numbers a register.
+            Some(types) if index < 2 && !types.starts_with("i32") => preparation.flip = signs,
+            Some(types) if types.starts_with("f32") => preparation.signs(0x8000_0000, low, high),
+            Some(types) if !types.starts_with("i32") => preparation.signs(0x8000_8000, low, high),
+            // Of integers, `neg_lo` says that a factor is signed.
+            _ if high || low && index == 2 => return Err(Fault::Unimplemented),
+            _ => {}
+        },
+        // Whole integers have neither signs nor halves; that a factor is signed is another matter, which its function knows.
+        _ if high || bit(valu.op_sel) || !bit(valu.op_sel_hi) => return Err(Fault::Unimplemented),
+        _ if low && (index == 2 || !name.contains("_iu")) => return Err(Fault::Unimplemented),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Refuses what the encoding has room for and the operation makes no sense of: rather a fault than a result without it.
+fn refuse(op: &LaneOp, valu: &Valu) -> Result<(), Fault> {
+    let float = |kind: Kind| {
+        matches!(kind, Kind::F16 | Kind::F32 | Kind::F64 | Kind::Bf16 | Kind::PackedF16 | Kind::PackedBf16)
+    };
+    let half = |kind: Kind| matches!(kind, Kind::F16 | Kind::B16 | Kind::Bf16);
+    let compares = matches!(op.function, Function::Compare(_));
+    // The clamp of a comparison asks for exceptions, of which there are none here.
+    let clamps = !valu.clamp || compares || op.saturating.is_some() || float(op.result);
+    let scales = valu.omod == 0 || float(op.result);
+    let selects = valu.encoding != Encoding::Vop3
+        || (valu.op_sel & 8 == 0 || half(op.result) || compares)
+            && (0..3).all(|index| valu.op_sel >> index & 1 == 0 || half(op.sources[index]));
+    if clamps && scales && selects { Ok(()) } else { Err(Fault::Unimplemented) }
 }
 
 /// Where the result goes.

@@ -1,49 +1,62 @@
-//! Floating point on scalars (gfx11.5).
+//! Floating point on scalars (gfx11.5). They obey the mode as vector instructions do.
 
 use half::f16;
 
 use super::{ScalarOp, scalar};
-use crate::lanes::rounding::{self, Rules};
+use crate::lanes::float::select;
+use crate::lanes::rounding::{self, Rules, flush16, flush32, narrow32, result16, widen16};
+use crate::mode::{Mode, Round};
 
-/// `a * b + c` of f32 bits.
-pub(super) fn fma32(a: u32, b: u32, c: u32) -> u32 {
-    f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c)).to_bits()
+/// `a * b + c` of f32 bits, rounded once.
+pub(super) fn fma32(mode: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let [a, b, c] = [a, b, c].map(f32::from_bits);
+    rounding::fma32(Rules::of_32(mode), a, b, c).to_bits()
 }
 
 /// `a * b + c` of f16 bits, rounded once.
-pub(super) fn fma16(a: u32, b: u32, c: u32) -> u32 {
+pub(super) fn fma16(mode: Mode, a: u32, b: u32, c: u32) -> u32 {
     let [a, b, c] = [a, b, c].map(|bits| f16::from_bits(bits as u16));
-    u32::from(rounding::fma16(Rules::PLAIN, a, b, c).to_bits())
+    u32::from(rounding::fma16(Rules::of_16_64(mode), a, b, c).to_bits())
 }
 
-/// The lesser as IEEE 754-2008 has it: a number wins over NaN, -0 is below +0.
-fn min(a: f32, b: f32) -> f32 {
-    if a.is_nan() || b < a || b == a && b.is_sign_negative() { if b.is_nan() { a } else { b } } else { a }
+/// An f32 source, as the mode takes it.
+fn source32(mode: Mode, value: f32) -> f32 {
+    flush32(value, mode.flush_in32())
 }
 
-fn max(a: f32, b: f32) -> f32 {
-    -min(-a, -b)
+/// An f16 source, as the mode takes it.
+fn source16(mode: Mode, value: f16) -> f16 {
+    flush16(value, mode.flush_in16_64())
+}
+
+/// The f16 of an f32.
+fn half_of(mode: Mode, rules: Rules, value: f32) -> f16 {
+    result16(rules, source32(mode, value))
 }
 
 /// Comparisons in f32 and f16.
 macro_rules! compare {
     ($($f32:literal, $f16:literal, |$a:ident, $b:ident| $body:expr;)*) => {
         vec![$(
-            ($f32, scalar!(|$a: f32, $b: f32, scc| -> () { *scc = $body; })),
-            ($f16, scalar!(|$a: f16, $b: f16, scc| -> () { *scc = $body; })),
+            ($f32, scalar!(mode; |mode, a: f32, b: f32, scc| -> () {
+                let ($a, $b) = (source32(mode, a), source32(mode, b));
+                *scc = $body;
+            })),
+            ($f16, scalar!(mode; |mode, a: f16, b: f16, scc| -> () {
+                let ($a, $b) = (source16(mode, a), source16(mode, b));
+                *scc = $body;
+            })),
         )*]
     };
 }
 
-/// Functions computed in f32 and, for f16, rounded again, which changes nothing for these.
-macro_rules! both {
-    ($($f32:literal, $f16:literal, |$a:ident $(, $b:ident)?| $body:expr;)*) => {
+/// Functions of one number whose results need no rounding, computed in f32.
+macro_rules! exact {
+    ($($f32:literal, $f16:literal, $by:expr;)*) => {
         vec![$(
-            ($f32, scalar!(|$a: f32 $(, $b: f32)?, _scc| -> f32 { $body })),
-            ($f16, scalar!(|$a: f16 $(, $b: f16)?, _scc| -> f16 {
-                let $a = $a.to_f32();
-                $(let $b = $b.to_f32();)?
-                f16::from_f32($body)
+            ($f32, scalar!(mode; |mode, a: f32, _scc| -> f32 { $by(source32(mode, a)) })),
+            ($f16, scalar!(mode; |mode, a: f16, _scc| -> f16 {
+                result16(Rules::PLAIN, $by(widen16(source16(mode, a))))
             })),
         )*]
     };
@@ -71,39 +84,126 @@ pub(super) fn table() -> Vec<(&'static str, ScalarOp)> {
         "s_cmp_neq_f32", "s_cmp_neq_f16", |a, b| a != b;
         "s_cmp_nlt_f32", "s_cmp_nlt_f16", |a, b| !(a < b);
     };
-    table.extend(both! {
-        "s_add_f32", "s_add_f16", |a, b| a + b;
-        "s_sub_f32", "s_sub_f16", |a, b| a - b;
-        "s_mul_f32", "s_mul_f16", |a, b| a * b;
-        "s_min_f32", "s_min_f16", |a, b| min(a, b);
-        "s_max_f32", "s_max_f16", |a, b| max(a, b);
-        "s_ceil_f32", "s_ceil_f16", |a| a.ceil();
-        "s_floor_f32", "s_floor_f16", |a| a.floor();
-        "s_trunc_f32", "s_trunc_f16", |a| a.trunc();
-        "s_rndne_f32", "s_rndne_f16", |a| a.round_ties_even();
+    table.extend(exact! {
+        "s_ceil_f32", "s_ceil_f16", f32::ceil;
+        "s_floor_f32", "s_floor_f16", f32::floor;
+        "s_trunc_f32", "s_trunc_f16", f32::trunc;
+        "s_rndne_f32", "s_rndne_f16", f32::round_ties_even;
     });
-    table.extend([
-        ("s_cvt_f32_i32", scalar!(|a: i32, _scc| -> f32 { a as f32 })),
-        ("s_cvt_f32_u32", scalar!(|a: u32, _scc| -> f32 { a as f32 })),
-        ("s_cvt_i32_f32", scalar!(|a: f32, _scc| -> i32 { a as i32 })),
-        ("s_cvt_u32_f32", scalar!(|a: f32, _scc| -> u32 { a as u32 })),
-        ("s_cvt_f16_f32", scalar!(|a: f32, _scc| -> f16 { f16::from_f32(a) })),
-        ("s_cvt_f32_f16", scalar!(|a: f16, _scc| -> f32 { a.to_f32() })),
-        ("s_cvt_hi_f32_f16", scalar!(|a: u32, _scc| -> f32 { f16::from_bits((a >> 16) as u16).to_f32() })),
-        (
-            "s_cvt_pk_rtz_f16_f32",
-            scalar!(|a: f32, b: f32, _scc| -> u32 { u32::from(toward_zero(a)) | u32::from(toward_zero(b)) << 16 }),
-        ),
-    ]);
+    table.extend(arithmetic());
+    table.extend(conversions());
     table
 }
 
-/// The f16 nearest to zero of those around a value.
-fn toward_zero(value: f32) -> u16 {
-    let nearest = f16::from_f32(value);
-    if value.is_finite() && nearest.to_f32().abs() > value.abs() {
-        // The next one towards zero; from infinity that is the greatest number.
-        return nearest.to_bits() - 1;
+fn arithmetic() -> [(&'static str, ScalarOp); 10] {
+    macro_rules! of_32 {
+        ($by:ident, $a:ident, $b:expr) => {
+            scalar!(mode; |mode, $a: f32, b: f32, _scc| -> f32 { rounding::$by(Rules::of_32(mode), $a, $b(b)) })
+        };
     }
-    nearest.to_bits()
+    macro_rules! of_16 {
+        ($by:ident, $a:ident, $b:expr) => {
+            scalar!(mode; |mode, $a: f16, b: f16, _scc| -> f16 { rounding::$by(Rules::of_16_64(mode), $a, $b(b)) })
+        };
+    }
+    macro_rules! extreme {
+        ($type:ty, $module:ident, $source:ident, $by:ident) => {
+            scalar!(mode; |mode, a: $type, b: $type, _scc| -> $type {
+                select::$module::$by(mode.ieee(), $source(mode, a), $source(mode, b))
+            })
+        };
+    }
+    [
+        ("s_add_f32", of_32!(add32, a, std::convert::identity)),
+        ("s_add_f16", of_16!(add16, a, std::convert::identity)),
+        ("s_sub_f32", of_32!(add32, a, std::ops::Neg::neg)),
+        ("s_sub_f16", of_16!(add16, a, std::ops::Neg::neg)),
+        ("s_mul_f32", of_32!(mul32, a, std::convert::identity)),
+        ("s_mul_f16", of_16!(mul16, a, std::convert::identity)),
+        ("s_min_f32", extreme!(f32, single, source32, min)),
+        ("s_min_f16", extreme!(f16, half, source16, min)),
+        ("s_max_f32", extreme!(f32, single, source32, max)),
+        ("s_max_f16", extreme!(f16, half, source16, max)),
+    ]
+}
+
+fn conversions() -> [(&'static str, ScalarOp); 8] {
+    [
+        ("s_cvt_f32_i32", scalar!(mode; |mode, a: i32, _scc| -> f32 { narrow32(f64::from(a), mode.round32()) })),
+        ("s_cvt_f32_u32", scalar!(mode; |mode, a: u32, _scc| -> f32 { narrow32(f64::from(a), mode.round32()) })),
+        ("s_cvt_i32_f32", scalar!(|a: f32, _scc| -> i32 { a as i32 })),
+        ("s_cvt_u32_f32", scalar!(|a: f32, _scc| -> u32 { a as u32 })),
+        ("s_cvt_f16_f32", scalar!(mode; |mode, a: f32, _scc| -> f16 { half_of(mode, Rules::of_16_64(mode), a) })),
+        ("s_cvt_f32_f16", scalar!(mode; |mode, a: f16, _scc| -> f32 { widen16(source16(mode, a)) })),
+        (
+            "s_cvt_hi_f32_f16",
+            scalar!(mode; |mode, a: u32, _scc| -> f32 { widen16(source16(mode, f16::from_bits((a >> 16) as u16))) }),
+        ),
+        (
+            "s_cvt_pk_rtz_f16_f32",
+            scalar!(mode; |mode, a: f32, b: f32, _scc| -> u32 {
+                let rules = Rules::of_16_64(mode).towards(Round::Zero);
+                let [low, high] = [a, b].map(|value| u32::from(half_of(mode, rules, value).to_bits()));
+                low | high << 16
+            }),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mode::Mode;
+    use crate::scalar::{ScalarMeaning, find};
+
+    fn run(name: &str, mode: u32, a: u32, b: u32) -> (u32, bool) {
+        let Some(ScalarMeaning::Op(op)) = find(name) else { panic!("{name} should be a computation") };
+        let mut scc = false;
+        let result = (op.function)(Mode(mode), a.into(), b.into(), &mut scc);
+        (result as u32, scc)
+    }
+
+    #[test]
+    fn the_directions_of_f32_and_f16_are_apart() {
+        let tiny = 3e-9f32.to_bits();
+        let one = 1f32.to_bits();
+        assert_eq!(run("s_add_f32", 0x3f0, one, tiny).0, one);
+        assert_eq!(run("s_add_f32", 0x3f1, one, tiny).0, one + 1);
+        assert_eq!(run("s_add_f32", 0x3f4, one, tiny).0, one);
+        assert_eq!(run("s_sub_f32", 0x3f3, one, tiny).0, one - 1);
+        assert_eq!(run("s_mul_f32", 0x3f2, 0xbf80_0001, 0x3f80_0001).0, 0xbf80_0003);
+        assert_eq!(run("s_add_f16", 0x3f4, 0x3c00, 1).0, 0x3c01);
+        assert_eq!(run("s_add_f16", 0x3f1, 0x3c00, 1).0, 0x3c00);
+        assert_eq!(run("s_cvt_f16_f32", 0x3f4, one + 1, 0).0, 0x3c01);
+        assert_eq!(run("s_cvt_f32_u32", 0x3f1, 0x0100_0001, 0).0, 0x4b80_0001);
+        assert_eq!(run("s_cvt_pk_rtz_f16_f32", 0x3f4, one + 1, 0x477f_f000).0, 0x7bff_3c00);
+    }
+
+    #[test]
+    fn denormals_flush_by_type() {
+        assert_eq!(run("s_add_f32", 0x3c0, 1, 1).0, 0);
+        assert_eq!(run("s_add_f16", 0x3c0, 1, 1).0, 2);
+        assert_eq!(run("s_add_f16", 0x330, 1, 1).0, 0);
+        assert_eq!(run("s_max_f32", 0x3c0, 1, 0).0, 0);
+        assert_eq!(run("s_ceil_f32", 0x3c0, 1, 0).0, 0);
+        assert_eq!(run("s_ceil_f32", 0x3f0, 1, 0).0, 1f32.to_bits());
+        assert!(run("s_cmp_gt_f32", 0x3f0, 1, 0).1);
+        assert!(!run("s_cmp_gt_f32", 0x3c0, 1, 0).1);
+        assert!(!run("s_cmp_gt_f16", 0x330, 1, 0).1);
+        assert_eq!(run("s_cvt_f32_f16", 0x330, 1, 0).0, 0);
+    }
+
+    #[test]
+    fn signalling_nan_are_quieted_in_ieee_mode_alone() {
+        assert_eq!(run("s_min_f32", 0x3f0, 0x7f80_0001, 0x3f80_0000).0, 0x7fc0_0001);
+        assert_eq!(run("s_min_f32", 0x1f0, 0x7f80_0001, 0x3f80_0000).0, 0x3f80_0000);
+        assert_eq!(run("s_max_f16", 0x3f0, 0x8000, 0).0, 0);
+    }
+
+    #[test]
+    fn f16_may_saturate() {
+        let saturating = 0x3f0 | Mode::FP16_OVFL;
+        assert_eq!(run("s_mul_f16", 0x3f0, 0x7bff, 0x7bff).0, 0x7c00);
+        assert_eq!(run("s_mul_f16", saturating, 0x7bff, 0x7bff).0, 0x7bff);
+        assert_eq!(run("s_mul_f16", saturating, 0xfc00, 0x7bff).0, 0xfc00);
+    }
 }

@@ -1,9 +1,10 @@
 //! Integer arithmetic and comparisons.
 
 use super::{ScalarOp, scalar};
+use crate::mode::Mode;
 
 /// Adds; the condition code is signed overflow.
-pub(super) fn add_signed(a: u64, b: u64, scc: &mut bool) -> u64 {
+pub(super) fn add_signed(_: Mode, a: u64, b: u64, scc: &mut bool) -> u64 {
     let (sum, overflow) = (a as i32).overflowing_add(b as i32);
     *scc = overflow;
     u64::from(sum.cast_unsigned())

@@ -7,8 +7,13 @@ mod integer;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::mode::Mode;
+
 /// Computes a result of two sources; the scalar condition code comes in and may be changed.
-pub(crate) type ScalarFn = fn(a: u64, b: u64, scc: &mut bool) -> u64;
+pub(crate) type ScalarFn = fn(mode: Mode, a: u64, b: u64, scc: &mut bool) -> u64;
+
+/// Computes a result of three sources.
+pub(crate) type FusedFn = fn(mode: Mode, a: u32, b: u32, c: u32) -> u32;
 
 /// A scalar computation.
 #[derive(Clone, Copy)]
@@ -46,9 +51,9 @@ pub(crate) enum Special {
     /// Combines the destination with a source.
     Accumulate(ScalarFn),
     /// A result of two sources and the destination.
-    FusedAccumulate(fn(u32, u32, u32) -> u32),
+    FusedAccumulate(FusedFn),
     /// A result of three sources.
-    Fused(fn(u32, u32, u32) -> u32),
+    Fused(FusedFn),
     GetPc,
     SetPc,
     SwapPc,
@@ -121,12 +126,16 @@ words! {
     (), 0, |_| (), |()| 0;
 }
 
-/// A scalar computation: `scalar!(|a: u32, b: u32, scc| -> u32 { .. })`, where `scc` is `&mut bool`. Sources that an instruction lacks have the type `()`.
+/// A scalar computation: `scalar!(|a: u32, b: u32, scc| -> u32 { .. })`, where `scc` is `&mut bool`; with the mode:
+/// `scalar!(mode; |mode, a: f32, b: f32, scc| ..)`. Sources that an instruction lacks have the type `()`.
 macro_rules! scalar {
-    (|$a:ident : $at:ty, $scc:ident| -> $r:ty $body:block) => { scalar!(|$a: $at, _b: (), $scc| -> $r $body) };
-    (|$a:ident : $at:ty, $b:ident : $bt:ty, $scc:ident| -> $r:ty $body:block) => {{
+    (|$($rest:tt)*) => { scalar!(mode; |_mode, $($rest)*) };
+    (mode; |$mode:ident, $a:ident : $at:ty, $scc:ident| -> $r:ty $body:block) => {
+        scalar!(mode; |$mode, $a: $at, _b: (), $scc| -> $r $body)
+    };
+    (mode; |$mode:ident, $a:ident : $at:ty, $b:ident : $bt:ty, $scc:ident| -> $r:ty $body:block) => {{
         use $crate::scalar::{ScalarOp, Word};
-        fn function(a: u64, b: u64, $scc: &mut bool) -> u64 {
+        fn function($mode: $crate::mode::Mode, a: u64, b: u64, $scc: &mut bool) -> u64 {
             let $a = <$at as Word>::from_bits(a);
             let $b = <$bt as Word>::from_bits(b);
             let result: $r = $body;
@@ -178,7 +187,7 @@ fn specials() -> Vec<(&'static str, Special)> {
         ("s_bitset1_b32", Special::BitSet { value: true, wide: false }),
         ("s_bitset1_b64", Special::BitSet { value: true, wide: true }),
         ("s_addk_i32", Special::Accumulate(integer::add_signed)),
-        ("s_mulk_i32", Special::Accumulate(|a, b, _| u64::from((a as u32).wrapping_mul(b as u32)))),
+        ("s_mulk_i32", Special::Accumulate(|_, a, b, _| u64::from((a as u32).wrapping_mul(b as u32)))),
         ("s_fmac_f32", Special::FusedAccumulate(float::fma32)),
         ("s_fmac_f16", Special::FusedAccumulate(float::fma16)),
         ("s_fmaak_f32", Special::Fused(float::fma32)),

@@ -274,17 +274,8 @@ impl Shadow {
                 }
                 Ok(())
             }
-            CrossLane::CountLow | CrossLane::CountHigh => {
-                for half in 0..halves {
-                    let [masks, base] = [0, 1].map(|index| self.source_row(&step.sources, half, index, 0));
-                    for lane in lanes_of(machine.wave.exec(half)) {
-                        self.row_mut(half, dst)[lane] = if masks[lane] | base[lane] == 0 { 0 } else { !0 };
-                    }
-                }
-                Ok(())
-            }
-            CrossLane::Swap => {
-                let other = usize::from(step.sources.rows[0]);
+            CrossLane::Swap | CrossLane::SwapRel => {
+                let [other, dst] = self.relative(machine, step)?;
                 for half in 0..halves {
                     let (from, to) = (*self.row(half, other), *self.row(half, dst));
                     for lane in lanes_of(machine.wave.exec(half)) {
@@ -294,32 +285,31 @@ impl Shadow {
                 }
                 Ok(())
             }
-            CrossLane::MovRelSource | CrossLane::MovRelDestination | CrossLane::MovRelBoth => {
-                self.move_relative(machine, step)
+            CrossLane::MovRelSource | CrossLane::MovRelDestination | CrossLane::MovRelBoth | CrossLane::MovRelTwo => {
+                let [source, dst] = self.relative(machine, step)?;
+                for half in 0..halves {
+                    let from = match step.kind {
+                        CrossLane::MovRelDestination => self.source_row(&step.sources, half, 0, 0),
+                        _ => *self.row(half, source),
+                    };
+                    for lane in lanes_of(machine.wave.exec(half)) {
+                        self.row_mut(half, dst)[lane] = from[lane];
+                    }
+                }
+                Ok(())
             }
         }
     }
 
-    fn move_relative(&mut self, machine: &Machine<'_>, step: &CrossLaneStep) -> Result<(), String> {
-        if self.scalars[usize::from(M0)] != 0 {
+    /// The registers that are read and written, moved by `m0`; the engine itself faults at those that are not there.
+    fn relative(&self, machine: &Machine<'_>, step: &CrossLaneStep) -> Result<[usize; 2], String> {
+        let offsets = step.kind.offsets(machine.wave.scalars[usize::from(M0)]);
+        if step.kind != CrossLane::Swap && self.scalars[usize::from(M0)] != 0 {
             return Err(undefined("which register is meant (m0)"));
         }
-        let m0 = machine.wave.scalars[usize::from(M0)] as usize;
         let last = self.registers - 1;
-        for half in 0..machine.wave.halves {
-            let from = match step.kind {
-                CrossLane::MovRelDestination => self.source_row(&step.sources, half, 0, 0),
-                _ => *self.row(half, (usize::from(step.sources.rows[0]) + m0).min(last)),
-            };
-            let dst = match step.kind {
-                CrossLane::MovRelSource => usize::from(step.dst),
-                _ => (usize::from(step.dst) + m0).min(last),
-            };
-            for lane in lanes_of(machine.wave.exec(half)) {
-                self.row_mut(half, dst)[lane] = from[lane];
-            }
-        }
-        Ok(())
+        let places = [usize::from(step.sources.rows[0]) + offsets[0], usize::from(step.dst) + offsets[1]];
+        Ok(places.map(|register| register.min(last)))
     }
 
     /// Lanes moved through the crossbar of LDS.

@@ -21,7 +21,7 @@ impl Shadow {
         let width = 32 * u32::from(step.results.max(1));
         let name = decoded.instruction.op.name();
         let any = a.unknown | b.unknown | scc.unknown;
-        let call = |a: u64, b: u64| (step.function)(a, b, &mut machine.wave.scc.clone());
+        let call = |a: u64, b: u64| (step.function)(machine.wave.mode, a, b, &mut machine.wave.scc.clone());
         let unknown = match kind(name) {
             _ if any == 0 => 0,
             Kind::Bitwise => bitwise(a, b, call),

@@ -5,7 +5,9 @@
 use super::shapes::{either, flushed, halves, levelled};
 use crate::lanes::LaneOp;
 use crate::lanes::macros::lane;
-use crate::lanes::rounding::{Rules, add32, add64, flush32, fma32, fma64, mul32, mul64, odd_sum32, zero_sum32};
+use crate::lanes::rounding::{
+    Rules, add32, add64, flush32, fma32, fma64, mul32, mul64, odd_sum32, saturated16, zero_sum32,
+};
 use crate::mode::{Mode, Round};
 use crate::row::{CHUNKS, Lane, each};
 
@@ -94,7 +96,9 @@ macro_rules! mixed {
                 // SAFETY: the same.
                 let c = unsafe { <f32 as Lane>::load(c, chunk) };
                 let values = each!(index => lane(wide, a[index], b[index], c[index]));
-                let bits = flushed(narrow(values, half.round), half.flush_out);
+                let bits = narrow(values, half.round);
+                let bits = each!(index => saturated16(bits[index], values[index], half.saturate));
+                let bits = flushed(bits, half.flush_out);
                 // SAFETY: the caller's promise covers the result's row.
                 unsafe { out.set_chunk(0, chunk, bits) };
             }

@@ -10,36 +10,38 @@ use half::f16;
 use super::shapes::{flushed, levelled};
 use crate::lanes::LaneOp;
 use crate::lanes::macros::lane;
-use crate::lanes::rounding::{Rules, flush16, flush32, flush64, narrow16, narrow16_by, narrow32, widen16};
+use crate::lanes::rounding::{Rules, flush16, flush32, flush64, narrow16, narrow32, result16, saturated16, widen16};
 use crate::mode::Round;
 use crate::row::{CHUNKS, Lane, each, joined};
 
 /// f32 to f16: a chunk of words, flushed and rounded.
 macro_rules! to_half {
-    ($narrow:ident, $source:expr, $chunk:expr, $flush_in:expr, $round:expr, $flush_out:expr) => {{
+    ($narrow:ident, $source:expr, $chunk:expr, $flush_in:expr, $rules:expr) => {{
+        let rules: Rules = $rules;
         // SAFETY: the caller's promise covers the source's row.
         let values = unsafe { <f32 as Lane>::load($source, $chunk) };
         let values = each!(lane => flush32(values[lane], $flush_in));
-        flushed($narrow(values, $round), $flush_out)
+        let bits = $narrow(values, rules.round);
+        flushed(each!(lane => saturated16(bits[lane], values[lane], rules.saturate)), rules.flush_out)
     }};
 }
 
 /// f32 to f16 in the lower half, or two towards zero in both.
 macro_rules! half_conversion {
-    (single, |$mode:ident| $flush_in:expr, $round:expr, $flush_out:expr) => {
+    (single, |$mode:ident| $flush_in:expr, $rules:expr) => {
         levelled!([Kind::F32] -> Kind::F16; |$mode, out, a, b, c| {
             for chunk in 0..CHUNKS {
-                let bits = to_half!(narrow, a, chunk, $flush_in, $round, $flush_out);
+                let bits = to_half!(narrow, a, chunk, $flush_in, $rules);
                 // SAFETY: the caller's promise covers the result's row.
                 unsafe { out.set_chunk(0, chunk, bits) };
             }
         })
     };
-    (pair, |$mode:ident| $flush_in:expr, $round:expr, $flush_out:expr) => {
+    (pair, |$mode:ident| $flush_in:expr, $rules:expr) => {
         levelled!([Kind::F32, Kind::F32] -> Kind::PackedF16; |$mode, out, a, b, c| {
             for chunk in 0..CHUNKS {
-                let low = to_half!(narrow, a, chunk, $flush_in, $round, $flush_out);
-                let high = to_half!(narrow, b, chunk, $flush_in, $round, $flush_out);
+                let low = to_half!(narrow, a, chunk, $flush_in, $rules);
+                let high = to_half!(narrow, b, chunk, $flush_in, $rules);
                 // SAFETY: the caller's promise covers the result's row.
                 unsafe { out.set_chunk(0, chunk, each!(lane => low[lane] | high[lane] << 16)) };
             }
@@ -108,11 +110,10 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
     vec![
         (
             "v_cvt_f16_f32",
-            half_conversion!(single, |_mode| false, Round::Nearest, false).moded(half_conversion!(
+            half_conversion!(single, |_mode| false, Rules::PLAIN).moded(half_conversion!(
                 single,
                 |mode| mode.flush_in32(),
-                mode.round16_64(),
-                mode.flush_out16_64()
+                Rules::of_16_64(mode)
             )),
         ),
         (
@@ -145,12 +146,12 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         (
             "v_cvt_f16_i16",
             lane!(|a: i16| -> f16 { narrow16(f32::from(a)) })
-                .moded(lane!(mode; |mode, a: i16| -> f16 { narrow16_by(f32::from(a), mode.round16_64()) })),
+                .moded(lane!(mode; |mode, a: i16| -> f16 { result16(Rules::of_16_64(mode), f32::from(a)) })),
         ),
         (
             "v_cvt_f16_u16",
             lane!(|a: u16| -> f16 { narrow16(f32::from(a)) })
-                .moded(lane!(mode; |mode, a: u16| -> f16 { narrow16_by(f32::from(a), mode.round16_64()) })),
+                .moded(lane!(mode; |mode, a: u16| -> f16 { result16(Rules::of_16_64(mode), f32::from(a)) })),
         ),
         ("v_cvt_f64_i32", lane!(|a: i32| -> f64 { f64::from(a) })),
         ("v_cvt_f64_u32", lane!(|a: u32| -> f64 { f64::from(a) })),
@@ -196,12 +197,9 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_cvt_pk_rtz_f16_f32",
-            half_conversion!(pair, |_mode| false, Round::Zero, false).moded(half_conversion!(
-                pair,
-                |mode| mode.flush_in32(),
-                Round::Zero,
-                mode.flush_out16_64()
-            )),
+            half_conversion!(pair, |_mode| false, Rules { round: Round::Zero, ..Rules::PLAIN }).moded(
+                half_conversion!(pair, |mode| mode.flush_in32(), Rules { round: Round::Zero, ..Rules::of_16_64(mode) }),
+            ),
         ),
         (
             "v_pack_b32_f16",

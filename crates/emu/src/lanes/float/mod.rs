@@ -18,7 +18,7 @@ mod f16c;
 mod packed;
 mod parts;
 mod polynomials;
-mod select;
+pub(crate) mod select;
 mod shapes;
 mod transcendental;
 mod trig_preop;

@@ -7,7 +7,7 @@ use half::f16;
 use super::shapes::halves;
 use crate::lanes::LaneOp;
 use crate::lanes::macros::lane;
-use crate::lanes::rounding::{Rules, add32, add64, flush16, flush32, flush64, narrow16, widen16};
+use crate::lanes::rounding::{Rules, add32, add64, flush16, flush32, flush64, narrow16, saturated16, widen16};
 use crate::lanes::soft::{self, Format};
 
 /// A function of one number that sees denormal sources as zero where the mode says so.
@@ -159,8 +159,9 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
             lane!(|a: f16, by: i16| -> f16 { ldexp16(a, by) }).moded(lane!(mode; |mode, a: f16, by: i16| -> f16 {
                 let rules = Rules::of_16_64(mode);
                 let bits = u64::from(flush16(a, rules.flush_in).to_bits());
-                let scaled = soft::ldexp(bits, i32::from(by), Format::F16, rules.round) as u16;
-                flush16(f16::from_bits(scaled), rules.flush_out)
+                let scaled = soft::ldexp(bits, i32::from(by), Format::F16, rules.round) as u32;
+                let scaled = saturated16(scaled, widen16(a), rules.saturate);
+                flush16(f16::from_bits(scaled as u16), rules.flush_out)
             })),
         ),
         (

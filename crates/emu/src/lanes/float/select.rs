@@ -12,7 +12,7 @@ use crate::lanes::macros::lane;
 macro_rules! selection {
     ($module:ident, $type:ident, $bits:ty, $signed:ty, $infinity:expr, $quiet:expr) => {
         /// Of one type.
-        pub(super) mod $module {
+        pub(crate) mod $module {
             #[allow(unused_imports, reason = "the primitive types need no import")]
             use super::*;
 
@@ -48,13 +48,13 @@ macro_rules! selection {
 
             /// The lesser.
             #[inline(always)]
-            pub(in super::super) fn min(ieee: bool, a: $type, b: $type) -> $type {
+            pub(crate) fn min(ieee: bool, a: $type, b: $type) -> $type {
                 select(ieee, a, b, key(a) <= key(b))
             }
 
             /// The greater.
             #[inline(always)]
-            pub(in super::super) fn max(ieee: bool, a: $type, b: $type) -> $type {
+            pub(crate) fn max(ieee: bool, a: $type, b: $type) -> $type {
                 select(ieee, a, b, key(a) >= key(b))
             }
 

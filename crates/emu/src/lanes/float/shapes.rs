@@ -130,7 +130,10 @@ macro_rules! halves {
     (@words F16, $rules:ident, $widen:ident, $narrow:ident, $lane:ident, $($x:ident),+) => {{
         $(let $x = $widen($crate::lanes::float::shapes::flushed($x, $rules.flush_in));)+
         let values = $crate::row::each!(index => $lane($rules.round, $($x[index]),+));
-        $crate::lanes::float::shapes::flushed($narrow(values, $rules.round), $rules.flush_out)
+        let bits = $narrow(values, $rules.round);
+        let bits = $crate::row::each!(index =>
+            $crate::lanes::rounding::saturated16(bits[index], values[index], $rules.saturate));
+        $crate::lanes::float::shapes::flushed(bits, $rules.flush_out)
     }};
     (@words PackedF16, $rules:ident, $widen:ident, $narrow:ident, $lane:ident, $($x:ident),+) => {{
         let low = halves!(@words F16, $rules, $widen, $narrow, $lane, $($x),+);

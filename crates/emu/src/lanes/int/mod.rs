@@ -7,6 +7,7 @@ mod bits;
 mod bytes;
 mod carries;
 mod compares;
+mod counts;
 mod dots;
 mod int16;
 mod int32;
@@ -23,6 +24,7 @@ pub(super) fn tables() -> Vec<Vec<(&'static str, LaneOp)>> {
         bytes::table(),
         carries::table(),
         compares::table(),
+        counts::table(),
         dots::table(),
         int16::table(),
         int32::table(),

@@ -16,8 +16,15 @@ pub(super) const ALL: &[Trap] = &[
     ("permlane16_from_inactive_lanes", permlane),
     ("permlane64", permlane64),
     ("readlane_and_writelane_ignore_exec", read_write),
+    ("permlane64_of_wave32_does_nothing", permlane64_narrow),
     ("mbcnt_of_wave64", counts),
+    ("mbcnt_with_dpp", counts_dpp),
     ("swizzle_from_inactive_lanes", swizzle),
+    ("swizzle_rotates", swizzle_rotate),
+    ("swizzle_for_fourier_transforms", swizzle_fourier),
+    ("registers_by_m0", relative),
+    ("registers_by_m0_beyond_the_last", relative_fault),
+    ("dpp_modifiers_apply_to_the_zero_of_no_lane", dpp_zero),
 ];
 
 fn masks(bench: &Bench) -> Result<(), Failed> {
@@ -186,6 +193,97 @@ fn swizzle(bench: &Bench) -> Result<(), Failed> {
             // Bit 4 zero, bit 3 one, bit 2 kept, bit 1 inverted, bit 0 kept.
             [quad, 100 + (lane & 7 ^ 2 | 8)]
         })?;
+    }
+    Ok(())
+}
+
+fn permlane64_narrow(bench: &Bench) -> Result<(), Failed> {
+    bench.same(&[Chip::Gfx1100, Chip::Gfx1151], "v_mov_b32 v4, 7\nv_permlane64_b32 v4, v8", [7])
+}
+
+fn counts_dpp(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_mul_lo_u32 v10, 0x01234567, v8\nv_mov_b32 v4, 7\n\
+                v_mbcnt_lo_u32_b32_e64_dpp v4, v10, v8 quad_perm:[3,3,3,3] row_mask:0x5 bank_mask:0xf\n\
+                v_mbcnt_hi_u32_b32_e64_dpp v5, v10, v8 row_share:2 row_mask:0xf bank_mask:0xf";
+    for chip in [Chip::Gfx1100, Chip::Gfx1151] {
+        for wave64 in [false, true] {
+            let lanes = if wave64 { 64 } else { 32 };
+            let mut kernel = kernel(chip, body);
+            (kernel.wave64, kernel.grid, kernel.block) = (wave64, [lanes, 1, 1], [lanes, 1, 1]);
+            bench.expect(&kernel, |lane| {
+                let count = |other: u32, below: u32| {
+                    (u64::from(0x0123_4567u32.wrapping_mul(other)) & ((1 << below) - 1)).count_ones()
+                };
+                let low = lane + count(lane | 3, lane.min(32));
+                [if lane / 16 % 2 == 0 { low } else { 7 }, lane + count(lane & !15 | 2, lane.saturating_sub(32))]
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn swizzle_rotate(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_add_nc_u32 v10, 100, v8\nds_swizzle_b32 v4, v10 offset:swizzle(ROTATE,0,3)\n\
+                ds_swizzle_b32 v5, v10 offset:swizzle(ROTATE,1,3)\nds_swizzle_b32 v6, v10 offset:0xc021\n\
+                ds_swizzle_b32 v7, v10 offset:0xc421\ns_waitcnt lgkmcnt(0)";
+    for chip in BOTH {
+        bench.expect(&kernel(chip, body), |lane| {
+            // With a mask of one, odd lanes stay odd.
+            let odd = |by: u32| lane & 1 | (lane + by) % 32 & !1;
+            [(lane + 3) % 32, (lane + 29) % 32, odd(1), odd(31)].map(|lane| 100 + lane)
+        })?;
+    }
+    Ok(())
+}
+
+/// The orders that the manual lists.
+fn swizzle_fourier(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_add_nc_u32 v10, 1, v8\nds_swizzle_b32 v4, v10 offset:swizzle(FFT,0)\n\
+                ds_swizzle_b32 v5, v10 offset:swizzle(FFT,16)\nds_swizzle_b32 v6, v10 offset:swizzle(FFT,31)\n\
+                s_waitcnt lgkmcnt(0)";
+    const ALL: [u32; 32] = [
+        0x01, 0x11, 0x09, 0x19, 0x05, 0x15, 0x0d, 0x1d, 0x03, 0x13, 0x0b, 0x1b, 0x07, 0x17, 0x0f, 0x1f, 0x02, 0x12,
+        0x0a, 0x1a, 0x06, 0x16, 0x0e, 0x1e, 0x04, 0x14, 0x0c, 0x1c, 0x08, 0x18, 0x10, 0x20,
+    ];
+    const ROWS: [u32; 16] = [1, 9, 5, 0xd, 3, 0xb, 7, 0xf, 2, 0xa, 6, 0xe, 4, 0xc, 8, 0x10];
+    for chip in BOTH {
+        bench.expect(&kernel(chip, body), |lane| {
+            let at = lane as usize;
+            [ALL[at], ROWS[at % 16] + (lane & 16), lane + 1]
+        })?;
+    }
+    Ok(())
+}
+
+fn relative(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_mov_b32 v10, 10\nv_mov_b32 v11, 11\nv_mov_b32 v12, 12\nv_mov_b32 v13, 13\ns_mov_b32 m0, 2\n\
+                v_movrels_b32 v4, v10\nv_movreld_b32 v3, v10\nv_mov_b32 v6, v5\n\
+                s_mov_b32 m0, 0x00020003\nv_movrelsd_2_b32 v5, v10\n\
+                s_mov_b32 m0, 0x00010000\nv_swaprel_b32 v10, v12\nv_lshl_or_b32 v6, v11, 8, v12";
+    for chip in GENERATIONS {
+        let body = format!("v_mov_b32 v20, v3\n{body}\nv_mov_b32 v3, v20");
+        bench.expect(&kernel(chip, &body), |_| [12, 10, 12 << 8 | 11, 13])?;
+    }
+    Ok(())
+}
+
+fn relative_fault(bench: &Bench) -> Result<(), Failed> {
+    for body in ["v_movrels_b32 v4, v10", "v_movreld_b32 v4, v10", "v_swaprel_b32 v4, v10", "v_movrelsd_2_b32 v4, v10"]
+    {
+        for chip in BOTH {
+            let body = format!("s_mov_b32 m0, 0x01000100\n{body}");
+            let report = bench.fault(&kernel(chip, &body))?;
+            super::is_fault(&report, |fault| matches!(fault, roci_emu::Fault::RegisterBeyondAllocation { .. }))?;
+        }
+    }
+    Ok(())
+}
+
+fn dpp_zero(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_mov_b32 v10, 1.0\nv_mov_b32 v11, 0x80000000\n\
+                v_add_f32_dpp v4, -v10, v11 row_shr:15 row_mask:0xf bank_mask:0xf bound_ctrl:1";
+    for chip in GENERATIONS {
+        bench.expect(&kernel(chip, body), |lane| [if lane % 16 == 15 { 0xbf80_0000 } else { 0x8000_0000 }])?;
     }
     Ok(())
 }

@@ -6,7 +6,9 @@ mod control;
 mod faults;
 mod lanes;
 mod launch;
+mod matrix;
 mod memory;
+mod modes;
 mod operands;
 
 use libtest_mimic::{Failed, Trial};
@@ -179,14 +181,16 @@ fn is_fault(report: &FaultReport, expected: impl Fn(&Fault) -> bool) -> Result<(
 }
 
 pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
-    let files: [(&str, &[Trap]); 8] = [
+    let files: [(&str, &[Trap]); 10] = [
         ("arithmetic", arithmetic::ALL),
         ("buffers", buffers::ALL),
         ("control", control::ALL),
         ("faults", faults::ALL),
         ("lanes", lanes::ALL),
         ("launch", launch::ALL),
+        ("matrix", matrix::ALL),
         ("memory", memory::ALL),
+        ("modes", modes::ALL),
         ("operands", operands::ALL),
     ];
     let mut trials = Vec::new();

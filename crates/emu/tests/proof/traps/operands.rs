@@ -10,6 +10,8 @@ const GFX11: [Chip; 2] = [Chip::Gfx1100, Chip::Gfx1151];
 
 pub(super) const ALL: &[Trap] = &[
     ("pairs_read_before_they_write", pairs),
+    ("pairs_that_read_each_other", crossed_pairs),
+    ("constant_masks", constant_masks),
     ("true16_keeps_the_other_half", true16),
     ("halves_by_op_sel", op_sel),
     ("16_bit_results_keep_the_upper_half", upper_half),
@@ -40,6 +42,36 @@ fn pairs(bench: &Bench) -> Result<(), Failed> {
         bench.expect(&super::kernel(chip, body), |lane| [if lane < 16 { 7 } else { 9 }, 56])?;
     }
     Ok(())
+}
+
+/// Both halves choose by a mask and read what the other writes.
+fn crossed_pairs(bench: &Bench) -> Result<(), Failed> {
+    let body = "v_mov_b32 v4, 10\nv_mov_b32 v5, 20\ns_mov_b32 vcc_lo, 0xffff\n\
+                v_dual_cndmask_b32 v4, v5, v4 :: v_dual_cndmask_b32 v5, v4, v5\n\
+                v_mov_b32 v6, 10\nv_mov_b32 v7, 20\n\
+                v_dual_cndmask_b32 v6, v7, v6 :: v_dual_mov_b32 v7, v6";
+    for chip in GFX11 {
+        bench.expect(&super::kernel(chip, body), |lane| if lane < 16 { [10, 20, 10, 10] } else { [20, 10, 20, 10] })?;
+    }
+    let body = "v_mov_b32 v4, 10\nv_mov_b32 v5, 20\ns_mov_b32 vcc_lo, 0xffff\n\
+                v_dual_mov_b32 v4, v5 :: v_dual_cndmask_b32 v5, v4, v5\n\
+                v_mov_b32 v6, 0x40003c00\nv_mov_b32 v7, 1.0\n\
+                v_dual_dot2acc_f32_f16 v6, v7, v6 :: v_dual_mov_b32 v7, v6";
+    for chip in GFX11 {
+        bench.expect(&super::kernel(chip, body), |lane| {
+            // (1, 2) times (0, 1.875) onto 0x40003c00 as f32.
+            let sum = f32::from_bits(0x4000_3c00) + 2.0 * 1.875;
+            [20, if lane < 16 { 20 } else { 10 }, sum.to_bits(), 0x4000_3c00]
+        })?;
+    }
+    Ok(())
+}
+
+fn constant_masks(bench: &Bench) -> Result<(), Failed> {
+    // LLVM reads such masks, but writes none: v_cndmask_b32 v4, 1, 2, -1 and v_cndmask_b32 v5, 1, 2, 0.
+    let word = |mask: u32| 129 | 130 << 9 | mask << 18;
+    let body = format!(".long 0xd5010004, {}\n.long 0xd5010005, {}", word(193), word(128));
+    bench.same(&GENERATIONS, &body, [2, 1])
 }
 
 fn true16(bench: &Bench) -> Result<(), Failed> {
