@@ -60,6 +60,7 @@ pub mod native;
 pub mod null;
 pub mod panics;
 mod pool;
+mod promises;
 pub mod queue;
 pub mod recorder;
 pub mod registry;

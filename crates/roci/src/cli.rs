@@ -110,6 +110,21 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether results are to be JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Demo(arguments) => arguments.format.json,
+            Self::Devices(arguments) => arguments.format.json,
+            Self::Emu { command: EmuCommand::Run(arguments) } => arguments.format.json,
+            Self::Emu { command: EmuCommand::Trace(arguments) } => arguments.format.json,
+            Self::Env(arguments) => arguments.format.json,
+            Self::Objects(arguments) => arguments.format.json,
+            Self::Completions { .. } | Self::Man { .. } => false,
+        }
+    }
+}
+
 /// Arguments of `roci demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -385,6 +400,11 @@ pub(crate) fn color_asked(arguments: impl Iterator<Item = String>) -> ColorWhen 
     asked
 }
 
+/// Whether a command line that cannot be parsed asks for JSON.
+pub(crate) fn json_asked(mut arguments: impl Iterator<Item = String>) -> bool {
+    arguments.by_ref().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -411,6 +431,13 @@ mod tests {
         assert_eq!(asked("roci demo --color=always --help"), ColorWhen::Always);
         assert_eq!(asked("roci demo -- --color=always"), ColorWhen::Auto);
         assert_eq!(asked("roci --color"), ColorWhen::Auto);
+    }
+
+    #[test]
+    fn json_counts_even_where_the_rest_is_wrong() {
+        let asked = |line: &str| json_asked(line.split_whitespace().map(str::to_owned));
+        assert!(asked("roci nonsense --json"));
+        assert!(!asked("roci demo --jsno") && !asked("roci demo -- --json"));
     }
 
     #[test]

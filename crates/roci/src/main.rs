@@ -26,25 +26,24 @@ use printer::Printer;
 
 fn main() -> ExitCode {
     let arguments = || std::env::args_os();
-    let readable = arguments().map(|argument| argument.to_string_lossy().into_owned());
-    let color = cli::color_asked(readable);
+    let readable = || arguments().map(|argument| argument.to_string_lossy().into_owned());
     let (printer, ended) = match Cli::try_parse_from(arguments()) {
         Ok(cli) => {
-            let printer = Printer::new(cli.output);
+            let printer = Printer::new(cli.output, cli.command.json());
             let ended = commands::run(cli.command, &printer);
             (printer, ended)
         }
         Err(message) => {
-            let printer = Printer::new(OutputArgs { color, ..OutputArgs::default() });
-            let status = if message.use_stderr() { ExitStatus::Error } else { ExitStatus::Success };
-            let ended = printer.usage(&message).map(|()| status).map_err(CliError::from);
+            let output = OutputArgs { color: cli::color_asked(readable()), ..OutputArgs::default() };
+            let printer = Printer::new(output, cli::json_asked(readable()));
+            let ended = printer.usage(&message).map_err(CliError::from);
             (printer, ended)
         }
     };
     let status = ended.unwrap_or_else(|error| {
         let status = ExitStatus::from(&error);
         if status != ExitStatus::Success {
-            printer.error(&error);
+            printer.end(&error, status);
         }
         status
     });

@@ -1,6 +1,7 @@
 //! The one place that writes: data to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
@@ -10,6 +11,7 @@ use roci_hal::{Hint, env};
 use serde::Serialize;
 
 use crate::cli::{ColorWhen, OutputArgs};
+use crate::exit::ExitStatus;
 
 /// Says what is good.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -27,6 +29,35 @@ pub(crate) struct Printer {
     stderr: ColorChoice,
     progress: bool,
     quiet: bool,
+    /// Whoever reads standard output expects JSON.
+    json: bool,
+    /// Results have been written.
+    written: AtomicBool,
+}
+
+/// What whoever asked for JSON gets instead of results.
+#[derive(Serialize)]
+struct Failure {
+    schema: &'static str,
+    version: u32,
+    error: ErrorReport,
+}
+
+/// An error in JSON.
+#[derive(Serialize)]
+pub(crate) struct ErrorReport {
+    /// The exit code that it asks for.
+    code: u8,
+    message: String,
+    hint: Option<String>,
+}
+
+impl ErrorReport {
+    /// The same two lines that people get.
+    pub(crate) fn new<E: std::error::Error + Hint>(error: &E, status: ExitStatus) -> Self {
+        let hint = error.hint().map(|hint| one_line(&hint));
+        Self { code: status.code(), message: one_line(&error.to_string()), hint }
+    }
 }
 
 /// A column of a table.
@@ -40,7 +71,7 @@ pub(crate) enum Column {
 
 impl Printer {
     /// Decides about colour and progress from the options, the environment and the streams.
-    pub(crate) fn new(options: OutputArgs) -> Self {
+    pub(crate) fn new(options: OutputArgs, json: bool) -> Self {
         let set = |variable: &env::Variable| variable.get().is_some();
         let dumb = env::TERM.get().is_some_and(|term| term == "dumb");
         let choice = |terminal| choose(options.color, set(&env::NO_COLOR), set(&env::FORCE_COLOR), dumb, terminal);
@@ -50,11 +81,14 @@ impl Printer {
             stderr: choice(terminal),
             progress: terminal && !dumb && !options.no_progress && !options.quiet,
             quiet: options.quiet,
+            json,
+            written: AtomicBool::new(false),
         }
     }
 
     /// Results. The text ends with a line feed of its own.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        self.written.store(true, Ordering::Relaxed);
         let mut stream = AutoStream::new(io::stdout().lock(), self.stdout);
         stream.write_all(text.as_bytes())?;
         stream.flush()
@@ -87,14 +121,35 @@ impl Printer {
         }
     }
 
-    /// What the parser has to say: help on standard output, complaints on standard error.
-    pub(crate) fn usage(&self, message: &clap::Error) -> io::Result<()> {
-        let text = message.render().ansi().to_string();
+    /// The error that ends the command: on standard error, and in JSON where that was asked for and nothing came of it.
+    pub(crate) fn end<E: std::error::Error + Hint>(&self, error: &E, status: ExitStatus) {
+        self.error(error);
+        // It has been said already; a standard output that cannot be written changes nothing.
+        let _ = self.failure(ErrorReport::new(error, status));
+    }
+
+    /// What the parser has to say: help on standard output, complaints on standard error, and in JSON as every error.
+    pub(crate) fn usage(&self, message: &clap::Error) -> io::Result<ExitStatus> {
+        let rendered = message.render();
         if !message.use_stderr() {
-            return self.data(&text);
+            self.data(&rendered.ansi().to_string())?;
+            return Ok(ExitStatus::Success);
         }
-        self.stderr(text.trim_end());
-        Ok(())
+        self.stderr(rendered.ansi().to_string().trim_end());
+        let text = rendered.to_string();
+        // Complaints begin with a line of cause; a command line without a verb gets the help instead.
+        let cause = text.lines().next().and_then(|line| line.strip_prefix("error: "));
+        let message = cause.unwrap_or("a verb is missing").to_owned();
+        let hint = Some("`roci --help` and `roci VERB --help` say what can be written".to_owned());
+        self.failure(ErrorReport { code: ExitStatus::Error.code(), message, hint })?;
+        Ok(ExitStatus::Error)
+    }
+
+    fn failure(&self, error: ErrorReport) -> io::Result<()> {
+        if !self.json || self.written.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.json(&Failure { schema: "roci.error", version: 1, error })
     }
 
     /// A bar of `length` steps; hidden unless standard error is a terminal that wants it.

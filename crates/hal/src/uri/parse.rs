@@ -131,6 +131,7 @@ mod tests {
             ("cpu?threads=2", "cpu?threads=2"),
             ("emu://gfx1010", "emu://gfx1010"),
             ("emu:gfx1010,gfx1010", "emu://gfx1010,gfx1010"),
+            ("emu:/gfx90a,gfx10-1-generic", "emu://gfx90a,gfx10-1-generic"),
             ("auto", "auto"),
             ("opencl:0?fp16=off&subgroups=off", "opencl://0?fp16=off&subgroups=off"),
         ] {
@@ -169,7 +170,7 @@ mod tests {
             "GPU-[0-9a-f]{16}".prop_map(Item::Uuid),
             (0u32..0x1_0000, any::<u8>(), 0u8..32, 0u8..8)
                 .prop_map(|(domain, bus, device, function)| Item::Pci(PciAddress { domain, bus, device, function })),
-            "gfx[0-9]{3,4}".prop_map(Item::Target),
+            "gfx([0-9]{3,4}|90[ac]|[0-9]{1,2}(-[0-9])?-generic)".prop_map(Item::Target),
         ]
     }
 

@@ -35,7 +35,7 @@ struct Target {
 pub(crate) fn run(arguments: &DemoArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let cases = cases::select(&arguments.kernels, arguments.quick)?;
     let timeout = arguments.timeout.unwrap_or_else(roci_hal::deadline::default_timeout);
-    let (mut targets, mut status) = open(&registry(), arguments, timeout, printer)?;
+    let (mut targets, unopened) = open(&registry(), arguments, timeout, printer)?;
     interrupt::listen();
 
     let bar = printer.progress(cases.len() * targets.len());
@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: &DemoArgs, printer: &Printer) -> Result<ExitStatus,
     }
     bar.finish_and_clear();
 
-    status = rows.iter().map(Row::status).fold(status, ExitStatus::and);
-    report::print(&rows, arguments.format.json, printer)?;
+    let mut status = rows.iter().map(Row::status).fold(gravest(&unopened), ExitStatus::and);
+    report::print(&rows, &unopened, arguments.format.json, printer)?;
     if interrupt::asked() {
         printer.note("interrupted: the table holds what was done before");
         status = status.and(ExitStatus::Interrupted);
@@ -84,26 +84,33 @@ fn judge(case: &Case, problem: &cases::Prepared, target: &mut Target, timeout: D
     }
 }
 
-/// Opens what was asked for. A device that cannot be opened is reported and left out.
+/// Opens what was asked for. A device that cannot be opened is left out, with the reason, unless there is no other.
 fn open(
     registry: &Registry,
     arguments: &DemoArgs,
     timeout: Duration,
     printer: &Printer,
-) -> Result<(Vec<Target>, ExitStatus), CliError> {
+) -> Result<(Vec<Target>, Vec<CliError>), CliError> {
     let mut targets = Vec::new();
-    let mut status = ExitStatus::Success;
+    let mut unopened = Vec::new();
     let variable = variable(arguments);
     for uri in wanted(registry, arguments, printer)? {
         match registry.open(&uri, Some(timeout)).map_err(|error| named_by(variable, error)) {
             Ok(device) => targets.push(Target { uri: device.info().uri.to_string(), device, lost: false }),
-            Err(error) => {
-                printer.error(&error);
-                status = status.and(ExitStatus::from(&error));
-            }
+            Err(error) => unopened.push(error),
         }
     }
-    Ok((targets, status))
+    // Without any device the command ends by the gravest reason, and has said the others.
+    let status = gravest(&unopened);
+    let last =
+        targets.is_empty().then(|| unopened.iter().position(|error| ExitStatus::from(error) == status)).flatten();
+    let last = last.map(|last| unopened.remove(last));
+    unopened.iter().for_each(|error| printer.error(error));
+    last.map_or(Ok((targets, unopened)), Err)
+}
+
+fn gravest(errors: &[CliError]) -> ExitStatus {
+    errors.iter().map(ExitStatus::from).fold(ExitStatus::Success, ExitStatus::and)
 }
 
 /// The devices that were named, or all that are present.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
+use crate::printer::{BAD, Column, ErrorReport, FAINT, GOOD, Printer, one_line};
 use crate::units;
 
 use super::cases::{Case, Work};
@@ -40,6 +40,8 @@ struct Report<'a> {
     schema: &'static str,
     version: u32,
     results: Vec<JsonRow<'a>>,
+    /// Of devices that could not be opened.
+    errors: Vec<ErrorReport>,
 }
 
 #[derive(Default, Serialize)]
@@ -145,9 +147,11 @@ impl Row {
 }
 
 /// Prints the table, and below it on standard error a summary and the remedies.
-pub(super) fn print(rows: &[Row], json: bool, printer: &Printer) -> Result<(), CliError> {
+pub(super) fn print(rows: &[Row], unopened: &[CliError], json: bool, printer: &Printer) -> Result<(), CliError> {
     if json {
-        printer.json(&Report { schema: "roci.demo", version: 1, results: rows.iter().map(Row::json).collect() })?;
+        let errors = unopened.iter().map(|error| ErrorReport::new(error, ExitStatus::from(error))).collect();
+        let results = rows.iter().map(Row::json).collect();
+        printer.json(&Report { schema: "roci.demo", version: 1, results, errors })?;
         return Ok(());
     }
     let columns = [

@@ -1,0 +1,137 @@
+//! JSON is a contract: what each verb's results are made of, and what comes instead of them when there are none.
+//!
+//! A golden file holds the shape of an answer, its keys and the types of their values, since values depend on the
+//! machine. `ROCI_BLESS=1` rewrites them; a key that is gone or has another type asks for another `version`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+fn roci(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+    command.args(arguments).env_clear().stdin(Stdio::null()).output().expect("the binary was built for this test")
+}
+
+#[track_caller]
+fn answer(arguments: &[&str], code: i32) -> Value {
+    let output = roci(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{said}"))
+}
+
+/// A line for each place that a value can have, with the types that are seen there: `results[].seconds null|number`.
+fn shape(values: &[Value]) -> String {
+    let mut places = BTreeMap::new();
+    values.iter().for_each(|value| visit(value, String::new(), &mut places));
+    let line = |(place, types): (String, BTreeSet<&str>)| {
+        format!("{place} {}\n", types.into_iter().collect::<Vec<_>>().join("|"))
+    };
+    places.into_iter().map(line).collect()
+}
+
+fn visit(value: &Value, place: String, places: &mut BTreeMap<String, BTreeSet<&'static str>>) {
+    let name = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(elements) => {
+            elements.iter().for_each(|element| visit(element, format!("{place}[]"), places));
+            "array"
+        }
+        Value::Object(members) => {
+            members.iter().for_each(|(key, value)| visit(value, format!("{place}.{key}"), places));
+            "object"
+        }
+    };
+    places.entry(place).or_default().insert(name);
+}
+
+#[track_caller]
+fn assert_shape(name: &str, values: &[Value]) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shapes").join(format!("{name}.txt"));
+    let text = shape(values);
+    if roci_testkit::bless() {
+        std::fs::write(&file, &text).expect("the golden file can be written");
+    }
+    let golden = std::fs::read_to_string(&file).expect("the golden file is there (ROCI_BLESS=1 writes it)");
+    assert_eq!(text, golden, "the shape of `{name}` changed; see ROCI_BLESS in CONTRIBUTING.md");
+}
+
+#[test]
+fn devices() {
+    let value = answer(&["devices", "--all", "--json"], 0);
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.devices"), &json!(1)));
+    assert_shape("devices", &[value]);
+}
+
+#[test]
+fn env() {
+    let value = answer(&["env", "--json"], 0);
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.env"), &json!(1)));
+    assert_shape("env", &[value]);
+}
+
+#[test]
+fn demo() {
+    // A right device, a wrong one, and one that is not there.
+    let devices = ["-d", "cpu", "-d", "null", "-d", "cpu:7"];
+    let value = answer(&[&["demo", "--quick", "--json", "fill", "matmul"][..], &devices].concat(), 3);
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.demo"), &json!(1)));
+    assert_eq!(value["errors"][0]["code"], 3);
+    // A device that is lost, and what is not run after that.
+    let lost = answer(&["demo", "matmul", "--timeout", "0.000001", "--json", "--device", "cpu"], 4);
+    assert_shape("demo", &[value, lost]);
+}
+
+#[test]
+fn an_error_instead_of_results() {
+    for (arguments, code, message, hint) in [
+        (&["demo", "--json", "--device", "cpu:7"][..], 3, "there is no device 7", "devices are: cpu"),
+        (&["demo", "--json", "--device", "cpu:0,"], 2, "ends with a comma", "devices are: cpu"),
+        (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: cpu"),
+        (&["demo", "--json", "-d", "cpu:7", "-d", "cpu?threads=0"], 2, "`threads` is `0`", "set `threads`"),
+        (&["demo", "conv", "--json"], 2, "`conv`", "matmul_f32"),
+        (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "name a folder"),
+        (
+            &["emu", "run", "/dev/null", "--gpu", "gfx1", "--kernel", "k", "--grid", "1", "--block", "1", "--json"],
+            3,
+            "gfx1",
+            "gfx1010",
+        ),
+        (&["devices", "--json", "--nonsense"], 2, "unexpected argument '--nonsense'", "--help"),
+        (&["--json"], 2, "unexpected argument '--json'", "--help"),
+    ] {
+        let value = answer(arguments, code);
+        assert_eq!((&value["schema"], &value["version"]), (&json!("roci.error"), &json!(1)), "{arguments:?}");
+        let error = &value["error"];
+        assert_eq!(error["code"], code, "{arguments:?}");
+        let says = |key: &str, part: &str| error[key].as_str().is_some_and(|text| text.contains(part));
+        assert!(says("message", message) && says("hint", hint), "{arguments:?}: {error}");
+        assert_shape("error", &[value]);
+    }
+}
+
+#[test]
+fn an_error_is_not_put_behind_results_nor_where_nobody_asked() {
+    let output = roci(&["demo", "--device", "cpu:7"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
+    // One device of two: its error is part of the results, and people get it too.
+    let output = roci(&["demo", "--quick", "fill", "--json", "-d", "cpu", "-d", "cpu:7"]);
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: device `cpu://7`"));
+    let value: Value = serde_json::from_slice(&output.stdout).expect("one value");
+    assert_eq!((&value["schema"], value["results"].as_array().map(Vec::len)), (&json!("roci.demo"), Some(1)));
+}
+
+#[test]
+fn shapes_tell_changes_apart() {
+    let base = json!({"a": [{"b": 1, "c": null}, {"b": 2, "c": "text"}], "d": true});
+    let lines = [" object", ".a array", ".a[] object", ".a[].b number", ".a[].c null|string", ".d boolean"];
+    assert_eq!(shape(&[base]), lines.map(|line| format!("{line}\n")).concat());
+    assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"a": "1"})]));
+    assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"A": 1})]));
+    assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"a": 1, "b": null})]));
+}
