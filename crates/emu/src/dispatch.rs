@@ -11,6 +11,7 @@ use crate::lanes::Level;
 use crate::launch::Launch;
 use crate::memory::{Access, Allocation, Memory, Window};
 use crate::observe::{GroupWatch, Watch};
+use crate::pool::Pool;
 use crate::program::{Code, Program, Target};
 use crate::wave::{Status, Wave};
 
@@ -49,6 +50,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) memory: &'a Arc<Memory>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) threads: usize,
+    pub(crate) pool: &'a Pool,
     /// Who looks at every instruction.
     pub(crate) watch: Option<&'a Watch<'a>>,
 }
@@ -88,16 +90,7 @@ impl Grid<'_> {
             level: Level::best(),
         };
         let threads = self.threads.clamp(1, usize::try_from(total).unwrap_or(usize::MAX).max(1));
-        if threads == 1 {
-            shared.work();
-        } else {
-            std::thread::scope(|scope| {
-                for _ in 1..threads {
-                    scope.spawn(|| shared.work());
-                }
-                shared.work();
-            });
-        }
+        self.pool.run(threads - 1, &|| shared.work());
         match lock(&shared.outcome).take() {
             Some(error) => Err(error),
             None => Ok(std::mem::take(&mut *lock(&shared.counts))),

@@ -15,6 +15,7 @@ use crate::lanes::Level;
 use crate::launch::Launch;
 use crate::memory::{Access, Allocation, Memory};
 use crate::observe::{Observer, Watch};
+use crate::pool::Pool;
 use crate::program::{Code, Program, Target};
 
 /// LDS that a workgroup can have.
@@ -75,13 +76,26 @@ pub struct Emulator {
     threads: usize,
     checks: Checks,
     start: Instant,
+    pool: Pool,
 }
 
 impl Emulator {
     /// An emulated chip that runs on all cores.
     pub fn new(chip: Chip) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { chip, memory: Arc::new(Memory::new()), threads, checks: Checks::default(), start: Instant::now() }
+        Self {
+            chip,
+            memory: Arc::new(Memory::new()),
+            threads,
+            checks: Checks::default(),
+            start: Instant::now(),
+            pool: Pool::default(),
+        }
+    }
+
+    /// The same with clocks that began at another time.
+    pub fn with_start(self, start: Instant) -> Self {
+        Self { start, ..self }
     }
 
     /// The same on so many threads; one makes every run the same.
@@ -107,13 +121,22 @@ impl Emulator {
 
     /// Loads a code object.
     pub fn load(&self, object: &CodeObject<'_>) -> Result<Module, Error> {
+        self.load_with(object, |_| None)
+    }
+
+    /// The same, with `resolve` giving the addresses of symbols that are defined elsewhere.
+    pub fn load_with(
+        &self,
+        object: &CodeObject<'_>,
+        resolve: impl FnMut(&str) -> Option<u64>,
+    ) -> Result<Module, Error> {
         let device: TargetId = self.chip.name().parse().map_err(|error| Error::Launch(format!("{error}")))?;
         object.runs_on(&device).map_err(|why| Error::WrongChip { code: object.target(), chip: self.chip, why })?;
         let size = object.image_size();
         let image = usize::try_from(size).ok().and_then(|size| self.memory.try_allocate_parts(size));
         let mut image = image.ok_or_else(|| Error::Launch(format!("the host has no {size} bytes for the code")))?;
         let base = image.address();
-        let bytes = object.load_image(base)?;
+        let bytes = object.load_image_with(base, resolve)?;
         image.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
         for segment in object.segments() {
             let part = segment.address as usize..(segment.address + segment.size) as usize;
@@ -189,6 +212,7 @@ impl Emulator {
             memory: &self.memory,
             stop,
             threads,
+            pool: &self.pool,
             watch: watch.as_ref(),
         };
         Ok(grid.run(program)?)

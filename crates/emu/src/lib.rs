@@ -16,6 +16,7 @@ mod launch;
 mod memory;
 mod mode;
 mod observe;
+mod pool;
 mod program;
 mod row;
 mod scalar;
