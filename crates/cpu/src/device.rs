@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::run::Run;
 use crate::workers::Workers;
 
-/// Queues of a device. They share the workers: a queue is a name here, not a resource.
+/// Queues of each physical device. All share the workers: a queue is a name here, not a resource.
 const QUEUES: usize = 2;
 
 pub(crate) struct CpuDevice {
@@ -37,8 +37,8 @@ impl CpuDevice {
         let info = DeviceInfo {
             uri: request.uri.clone(),
             max_allocation: physical.iter().map(|info| info.memory).min().unwrap_or(0),
+            queues: (0..physical.len() * QUEUES).map(|index| QueueInfo { physical: index / QUEUES }).collect(),
             physical,
-            queues: vec![QueueInfo { physical: 0 }; QUEUES],
             memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
             binding_alignment: 16,
             max_bindings: 64,

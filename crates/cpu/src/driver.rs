@@ -1,4 +1,4 @@
-//! What the driver finds: one device, this machine's processor.
+//! What the driver finds: this machine's processor.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,13 +18,27 @@ const MAX_THREADS: usize = 1024;
 const FALLBACK_MEMORY: u64 = 4 << 30;
 
 /// The CPU driver.
-#[derive(Debug, Default)]
-pub struct CpuDriver;
+#[derive(Debug)]
+pub struct CpuDriver {
+    devices: usize,
+}
 
 impl CpuDriver {
-    /// The driver.
+    /// The driver of one device, the whole processor.
     pub fn new() -> Self {
-        Self
+        Self::split(1)
+    }
+
+    /// The processor as several devices that can form one logical device, for tests of such. Each brings its queues and
+    /// workers; in a logical device all of them work together.
+    pub fn split(devices: u8) -> Self {
+        Self { devices: devices.max(1).into() }
+    }
+}
+
+impl Default for CpuDriver {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -42,14 +56,14 @@ impl Driver for CpuDriver {
     }
 
     fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error> {
-        Ok(vec![PhysicalInfo {
+        let device = PhysicalInfo {
             name: processor_name(),
             kind: DeviceKind::Cpu,
             target: None,
             uuid: None,
             pci: None,
             memory: memory_size(),
-            compute_units: u32::try_from(cores()).unwrap_or(u32::MAX),
+            compute_units: u32::try_from(self.cores()).unwrap_or(u32::MAX),
             capabilities: Capabilities {
                 subgroup_sizes: Vec::new(),
                 fp16_storage: true,
@@ -60,12 +74,13 @@ impl Driver for CpuDriver {
                 max_workgroup_invocations: 1024,
                 max_grid: [u32::MAX; 3],
             },
-        }])
+        };
+        Ok(vec![device; self.devices])
     }
 
     fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
         let threads = match request.uri.parameter("threads") {
-            None => cores(),
+            None => self.cores() * request.physical.len(),
             Some(text) => text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads)).ok_or_else(|| {
                 let reason = UriReason::BadValue {
                     key: "threads".into(),
@@ -79,8 +94,11 @@ impl Driver for CpuDriver {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+impl CpuDriver {
+    /// Cores of each device.
+    fn cores(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, NonZero::get).div_ceil(self.devices)
+    }
 }
 
 fn processor_name() -> String {

@@ -12,10 +12,12 @@ use roci_hal_cts::{Backend, Tag, cases, run_trials, trials};
 const REASON: &str = "the null driver computes nothing";
 
 fn main() -> ExitCode {
-    let open = |timeout| Registry::new().with(NullDriver::new(1)).open(&"null".parse()?, timeout);
-    let backend =
-        Backend::new("null", open).lacks(&[(Tag::Dispatch, REASON), (Tag::Hang, REASON), (Tag::Bounds, REASON)]);
-    run_trials(vec![backend], |backends: &[Arc<Backend>]| {
+    let backend = |name: &'static str, uri: &'static str| {
+        let open = move |timeout| Registry::new().with(NullDriver::new(3)).open(&uri.parse()?, timeout);
+        Backend::new(name, open).lacks(&[(Tag::Dispatch, REASON), (Tag::Hang, REASON), (Tag::Bounds, REASON)])
+    };
+    // One physical device, and one logical device of three.
+    run_trials(vec![backend("null", "null:0"), backend("null-3", "null://*")], |backends: &[Arc<Backend>]| {
         let mut all = trials(backends);
         all.push(Trial::test("what_is_skipped_is_written_down", what_is_skipped_is_written_down));
         all

@@ -1,4 +1,4 @@
-//! Proof that the suite can fail: a correct toy driver passes it, and each of four broken ones is caught by a named case.
+//! Proof that the suite can fail: a correct toy driver passes it, and each of eight broken ones is caught by a named case.
 
 mod toy;
 
@@ -18,6 +18,20 @@ const CAUGHT: &[(Flaw, &str, &str)] = &[
     (Flaw::DropsBarriers, "barriers/a_chain_of_kernels_runs_in_order", "a hundred steps"),
     (Flaw::LosesSignals, "semaphores/every_submission_signals", "was never signalled"),
     (Flaw::StaleMemory, "mapping/the_host_sees_what_the_device_wrote", "element 0"),
+    (Flaw::IdleDevice, "logical_devices/every_physical_device_has_a_queue", "no queue is on physical device 1"),
+    (
+        Flaw::PrivateMemory,
+        "logical_devices/what_one_queue_wrote_another_copies",
+        "written by queue 0 (physical device 0), copied by queue 1 (physical device 1): element 0",
+    ),
+    (
+        Flaw::PrivateMemory,
+        "logical_devices/memory_moves_through_every_queue_in_turn",
+        "three times through every queue",
+    ),
+    (Flaw::PrivateMemory, "logical_devices/stream_ordered_memory_crosses_queues", "allocated by queue 0"),
+    (Flaw::PinsCommands, "logical_devices/one_recording_runs_on_every_queue", "queue 1 (physical device 1): element 0"),
+    (Flaw::LoadsOnFirst, "logical_devices/one_kernel_runs_on_every_queue", "queue 1 (physical device 1): element 0"),
 ];
 
 fn main() -> ExitCode {

@@ -6,6 +6,7 @@ mod barriers;
 mod dispatch;
 mod faults;
 mod labels;
+mod logical_devices;
 mod mapping;
 mod replay;
 mod semaphores;
@@ -35,6 +36,7 @@ pub fn cases() -> &'static [Case] {
             semaphores::CASES,
             stream_memory::CASES,
             labels::CASES,
+            logical_devices::CASES,
             two_devices::CASES,
             stress::CASES,
             faults::CASES,

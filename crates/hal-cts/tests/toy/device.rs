@@ -1,9 +1,9 @@
-//! The toy device: one thread a queue.
+//! The toy device: two physical devices, one queue each, one thread a queue.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use roci_hal::command::Recording;
@@ -16,10 +16,11 @@ use roci_hal::{
 };
 
 use super::Flaw;
-use super::execute::execute;
+use super::execute::{Place, execute};
 use super::memory::Memory;
 
-const QUEUES: usize = 2;
+/// Physical devices, and queues: each has one.
+const DEVICES: usize = 2;
 /// How late the reordering toy executes, long enough for a successor to overtake.
 const LATE: Duration = Duration::from_millis(3);
 
@@ -31,7 +32,11 @@ pub(super) struct Toy {
 
 pub(super) struct Loaded(pub(super) Vec<NativeEntry>);
 
-struct Prepared(Arc<Recording>);
+struct Prepared {
+    recording: Arc<Recording>,
+    /// The physical device that ran it first.
+    home: OnceLock<usize>,
+}
 
 impl ExecutableBackend for Loaded {}
 
@@ -41,21 +46,21 @@ impl Toy {
     pub(super) fn new(flaw: Option<Flaw>) -> Result<Self, Error> {
         let batches = Arc::new(AtomicUsize::new(0));
         let mut queues = Vec::new();
-        for _ in 0..QUEUES {
+        for physical in 0..DEVICES {
             let (sender, receiver) = channel();
             let batches = Arc::clone(&batches);
-            let work = move || serve(&receiver, flaw, &batches);
+            let work = move || serve(&receiver, physical, flaw, &batches);
             std::thread::Builder::new()
                 .name("toy".into())
                 .spawn(work)
                 .map_err(|error| Error::invalid("toy", error.to_string()))?;
             queues.push(Mutex::new(sender));
         }
-        Ok(Self { info: info()?, flaw, queues })
+        Ok(Self { info: info(flaw)?, flaw, queues })
     }
 }
 
-fn info() -> Result<DeviceInfo, Error> {
+fn info(flaw: Option<Flaw>) -> Result<DeviceInfo, Error> {
     let physical = PhysicalInfo {
         name: "Toy".into(),
         kind: DeviceKind::Cpu,
@@ -66,10 +71,11 @@ fn info() -> Result<DeviceInfo, Error> {
         compute_units: 1,
         capabilities: Capabilities { max_grid: [65_535; 3], ..Capabilities::default() },
     };
+    let on = |index: usize| QueueInfo { physical: if flaw == Some(Flaw::IdleDevice) { 0 } else { index } };
     Ok(DeviceInfo {
         uri: "toy".parse()?,
-        physical: vec![physical],
-        queues: vec![QueueInfo { physical: 0 }; QUEUES],
+        physical: vec![physical; DEVICES],
+        queues: (0..DEVICES).map(on).collect(),
         memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
         max_allocation: 256 << 20,
         binding_alignment: 32,
@@ -86,7 +92,7 @@ impl DeviceBackend for Toy {
 
     fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
         let none = || Error::OutOfMemory { device: "toy".into(), requested: desc.size, limit: None };
-        Ok(Arc::new(Memory::new(desc, self.flaw == Some(Flaw::StaleMemory)).ok_or_else(none)?))
+        Ok(Arc::new(Memory::new(desc, self.flaw).ok_or_else(none)?))
     }
 
     fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
@@ -97,7 +103,7 @@ impl DeviceBackend for Toy {
     }
 
     fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
-        Ok(Arc::new(Prepared(Arc::clone(recording))))
+        Ok(Arc::new(Prepared { recording: Arc::clone(recording), home: OnceLock::new() }))
     }
 
     fn submit(&self, queue: usize, batch: Batch) {
@@ -111,34 +117,37 @@ impl DeviceBackend for Toy {
 }
 
 /// Serves a queue until its device is gone.
-fn serve(batches: &Receiver<Batch>, flaw: Option<Flaw>, count: &AtomicUsize) {
+fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: &AtomicUsize) {
     while let Ok(Batch { commands, slots, completion }) = batches.recv() {
         let prepared: &dyn Any = commands.as_ref();
-        let Some(Prepared(recording)) = prepared.downcast_ref() else {
+        let Some(Prepared { recording, home }) = prepared.downcast_ref() else {
             completion.finish(Err(BatchFault::Device("commands of another driver".into())));
             continue;
         };
         let commands = &recording.commands;
         let number = count.fetch_add(1, Ordering::Relaxed);
+        let kernels = flaw != Some(Flaw::LoadsOnFirst) || physical == 0;
+        let place = Place { slots: &slots, physical, kernels };
         match flaw {
+            Some(Flaw::PinsCommands) if *home.get_or_init(|| physical) != physical => completion.finish(Ok(())),
             Some(Flaw::Reorders) => {
                 completion.finish(Ok(()));
                 // Only every second one is late, or all would be late alike.
                 if number.is_multiple_of(2) {
                     std::thread::sleep(LATE);
                 }
-                let _ = execute(commands, 0..commands.len(), &slots, None);
+                let _ = execute(commands, 0..commands.len(), &place, None);
             }
             Some(Flaw::DropsBarriers) => {
-                let result = execute(commands, (0..commands.len()).rev(), &slots, Some(&completion));
+                let result = execute(commands, (0..commands.len()).rev(), &place, Some(&completion));
                 completion.finish(result);
             }
             Some(Flaw::LosesSignals) if number % 5 == 4 => {
-                let _ = execute(commands, 0..commands.len(), &slots, Some(&completion));
+                let _ = execute(commands, 0..commands.len(), &place, Some(&completion));
                 std::mem::forget(completion);
             }
             _ => {
-                let result = execute(commands, 0..commands.len(), &slots, Some(&completion));
+                let result = execute(commands, 0..commands.len(), &place, Some(&completion));
                 completion.finish(result);
             }
         }

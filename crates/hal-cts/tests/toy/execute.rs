@@ -2,18 +2,32 @@
 
 use std::any::Any;
 
-use roci_hal::command::{Command, Dispatch};
+use roci_hal::command::{Command, Dispatch, Operand};
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
 use roci_hal::native::NativeLaunch;
 
 use super::device::Loaded;
-use super::memory::{binding, copy, write};
+use super::memory::{Located, binding, copy, write};
+
+/// Where a batch runs, and what it works on.
+pub(super) struct Place<'a> {
+    pub(super) slots: &'a [BoundRange],
+    pub(super) physical: usize,
+    /// Whether kernels do anything here.
+    pub(super) kernels: bool,
+}
+
+impl Place<'_> {
+    fn resolve(&self, operand: &Operand) -> Located {
+        Located { range: operand.resolve(self.slots), physical: self.physical }
+    }
+}
 
 /// Runs the commands in the order of `indices` until one fails or nobody waits any more.
 pub(super) fn execute(
     commands: &[Command],
     indices: impl Iterator<Item = usize>,
-    slots: &[BoundRange],
+    place: &Place<'_>,
     completion: Option<&Completion>,
 ) -> Result<(), BatchFault> {
     for index in indices {
@@ -25,13 +39,13 @@ pub(super) fn execute(
         }
         match &commands[index] {
             Command::Fill { target, pattern } => {
-                let target = target.resolve(slots);
-                write(&target, &pattern.to_ne_bytes().repeat(target.length as usize / 4));
+                let target = place.resolve(target);
+                write(&target, &pattern.to_ne_bytes().repeat(target.range.length as usize / 4));
             }
-            Command::Copy { source, target } => copy(&source.resolve(slots), &target.resolve(slots)),
-            Command::Update { data, target } => write(&target.resolve(slots), data),
+            Command::Copy { source, target } => copy(&place.resolve(source), &place.resolve(target)),
+            Command::Update { data, target } => write(&place.resolve(target), data),
             Command::Dispatch(dispatch) => {
-                launch(dispatch, slots).map_err(|reason| BatchFault::Kernel { command: index, reason })?;
+                launch(dispatch, place).map_err(|reason| BatchFault::Kernel { command: index, reason })?;
             }
             Command::Barrier => {}
         }
@@ -39,13 +53,13 @@ pub(super) fn execute(
     Ok(())
 }
 
-fn launch(dispatch: &Dispatch, slots: &[BoundRange]) -> Result<(), String> {
-    if dispatch.grid.contains(&0) {
+fn launch(dispatch: &Dispatch, place: &Place<'_>) -> Result<(), String> {
+    if dispatch.grid.contains(&0) || !place.kernels {
         return Ok(());
     }
     let executable: &dyn Any = dispatch.executable.as_ref();
     let Loaded(entries) = executable.downcast_ref().ok_or("an executable of another driver")?;
-    let ranges: Vec<_> = dispatch.bindings.iter().map(|operand| operand.resolve(slots)).collect();
+    let ranges: Vec<_> = dispatch.bindings.iter().map(|operand| place.resolve(operand)).collect();
     let bindings = ranges.iter().map(binding).collect::<Option<Vec<_>>>().ok_or("memory of another driver")?;
     let launch = NativeLaunch { grid: dispatch.grid, bindings: &bindings, constants: &dispatch.constants, workers: 3 };
     let kernel = &entries.get(dispatch.entry).ok_or("no such entry point")?.kernel;

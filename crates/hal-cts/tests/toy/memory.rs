@@ -8,18 +8,33 @@ use roci_hal::host_memory::HostMemory;
 use roci_hal::native::NativeBinding;
 use roci_hal::{BufferDesc, Error};
 
+use super::Flaw;
+
 pub(super) struct Memory {
     device: HostMemory,
     host: Option<HostMemory>,
-    /// The flaw: whether the host's block is brought up to date only once.
+    /// A flaw: the second physical device has a block of its own.
+    private: Option<HostMemory>,
+    /// A flaw: the host's block is brought up to date only once.
     stale: bool,
     invalidated: AtomicBool,
 }
 
 impl Memory {
-    pub(super) fn new(desc: &BufferDesc, stale: bool) -> Option<Self> {
-        let host = if desc.memory.host_visible() { Some(HostMemory::new(desc.size)?) } else { None };
-        Some(Self { device: HostMemory::new(desc.size)?, host, stale, invalidated: AtomicBool::new(false) })
+    pub(super) fn new(desc: &BufferDesc, flaw: Option<Flaw>) -> Option<Self> {
+        let block = |wanted: bool| if wanted { HostMemory::new(desc.size).map(Some) } else { Some(None) };
+        Some(Self {
+            device: HostMemory::new(desc.size)?,
+            host: block(desc.memory.host_visible())?,
+            private: block(flaw == Some(Flaw::PrivateMemory))?,
+            stale: flaw == Some(Flaw::StaleMemory),
+            invalidated: AtomicBool::new(false),
+        })
+    }
+
+    /// The block that a physical device works on.
+    fn of(&self, physical: usize) -> &HostMemory {
+        self.private.as_ref().filter(|_| physical > 0).unwrap_or(&self.device)
     }
 
     /// The same bytes of both blocks; `None` where there is no second one.
@@ -59,16 +74,22 @@ unsafe impl BufferBackend for Memory {
     }
 }
 
+/// A range, and the physical device that works on it.
+pub(super) struct Located {
+    pub(super) range: BoundRange,
+    pub(super) physical: usize,
+}
+
 /// A range as the device sees it; `None` for another driver's memory, which the HAL never lets through.
-pub(super) fn binding(range: &BoundRange) -> Option<NativeBinding> {
-    let start = range.buffer.downcast::<Memory>()?.device.host_pointer()?;
+pub(super) fn binding(Located { range, physical }: &Located) -> Option<NativeBinding> {
+    let start = range.buffer.downcast::<Memory>()?.of(*physical).host_pointer()?;
     // SAFETY: the HAL has checked that the range lies inside the buffer.
     let first = unsafe { start.add(range.offset as usize) };
     Some(NativeBinding { pointer: first.as_ptr(), length: range.length as usize })
 }
 
 /// Writes bytes to the start of a range.
-pub(super) fn write(target: &BoundRange, data: &[u8]) {
+pub(super) fn write(target: &Located, data: &[u8]) {
     let Some(target) = binding(target) else { return };
     let length = data.len().min(target.length);
     // SAFETY: both are at least `length` long, and `data` is no device memory.
@@ -76,7 +97,7 @@ pub(super) fn write(target: &BoundRange, data: &[u8]) {
 }
 
 /// Copies between ranges of equal length.
-pub(super) fn copy(source: &BoundRange, target: &BoundRange) {
+pub(super) fn copy(source: &Located, target: &Located) {
     let (Some(source), Some(target)) = (binding(source), binding(target)) else { return };
     // SAFETY: both ranges are that long; `copy_from` allows overlap.
     unsafe { target.pointer.copy_from(source.pointer, source.length.min(target.length)) };

@@ -1,4 +1,5 @@
-//! A toy driver: one thread a queue, host memory that is not coherent, native kernels. Correct, or flawed on purpose.
+//! A toy driver: two physical devices of one queue and one thread each, host memory that is not coherent, native kernels.
+//! Correct, or flawed on purpose.
 
 mod device;
 mod execute;
@@ -20,6 +21,14 @@ pub(crate) enum Flaw {
     LosesSignals,
     /// Shows the host what was there when it looked first.
     StaleMemory,
+    /// Has no queue on its second physical device.
+    IdleDevice,
+    /// Keeps memory apart for its second physical device.
+    PrivateMemory,
+    /// Runs kernels on its first physical device alone.
+    LoadsOnFirst,
+    /// Runs commands only on the physical device on which they ran first.
+    PinsCommands,
 }
 
 /// Opens a fresh device.
