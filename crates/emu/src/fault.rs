@@ -19,6 +19,14 @@ pub enum Fault {
         /// How many the kernel has.
         allocated: u32,
     },
+    /// The instruction means, by an index in `m0`, a scalar register that there is not.
+    #[error("scalar register s{register} is beyond the last, s{last}")]
+    ScalarRegisterBeyondLast {
+        /// The register.
+        register: u32,
+        /// The last one.
+        last: u32,
+    },
     /// The program counter left the code.
     #[error("the program counter {address:#x} is outside the loaded code")]
     OutsideCode {

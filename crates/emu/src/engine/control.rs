@@ -1,10 +1,14 @@
 //! Scalars, branches and what else scalar instructions touch.
 
 use crate::engine::{Exit, Machine};
+use crate::fault::Fault;
 use crate::mode::Mode;
 use crate::program::step::{Condition, ScalarSource, ScalarStep, SpecialStep};
 use crate::scalar::Special;
 use crate::wave::scalar::{EXEC, M0, VCC};
+
+/// The last scalar register that an index may reach.
+const LAST_SCALAR: u32 = 105;
 
 /// The encodings of special scalar sources.
 mod special {
@@ -195,16 +199,18 @@ impl Machine<'_> {
                 let value = self.message(step.simm);
                 self.wave.scalars[usize::from(step.dst)] = value as u32;
             }
-            Special::MoveRelative { from, to, wide: is_wide } => {
-                let m0 = self.wave.scalars[usize::from(M0)] as usize;
+            Special::MoveRelative { offsets, wide: is_wide } => {
+                let [from, to] = offsets(self.wave.scalars[usize::from(M0)]);
+                let moved = |register: u8, offset: u32| relative(register, offset, is_wide);
                 let source = match step.source {
-                    ScalarSource::Register(register) if from => {
-                        ScalarSource::Register(clip(usize::from(register) + m0))
-                    }
-                    other => other,
+                    ScalarSource::Register(register) => moved(register, from).map(ScalarSource::Register),
+                    other => Ok(other),
+                };
+                let (source, dst) = match (source, moved(step.dst, to)) {
+                    (Ok(source), Ok(dst)) => (source, dst),
+                    (Err(fault), _) | (_, Err(fault)) => return Some(self.fault(fault)),
                 };
                 let value = self.scalar_value(source, is_wide);
-                let dst = if to { clip(usize::from(step.dst) + m0) } else { step.dst };
                 if is_wide {
                     self.wave.set_pair(dst, value);
                 } else {
@@ -279,7 +285,12 @@ fn field_mask(size: u32) -> u32 {
     if size >= 32 { !0 } else { (1 << size) - 1 }
 }
 
-/// A scalar register number, kept inside the file.
-fn clip(register: usize) -> u8 {
-    register.min(104) as u8
+/// A register, or the first of a pair, so far behind another; one that is named as it is may be any.
+fn relative(register: u8, offset: u32, wide: bool) -> Result<u8, Fault> {
+    let moved = u32::from(register).saturating_add(offset);
+    let end = moved.saturating_add(u32::from(wide));
+    match u8::try_from(moved) {
+        Ok(moved) if offset == 0 || end <= LAST_SCALAR => Ok(moved),
+        _ => Err(Fault::ScalarRegisterBeyondLast { register: end, last: LAST_SCALAR }),
+    }
 }

@@ -7,7 +7,7 @@ use crate::engine::vector::blend;
 use crate::engine::{Machine, first_lane, lanes_of, rows};
 use crate::fault::Fault;
 use crate::memory::pointer;
-use crate::program::step::{Access, Half, MemoryStep, NO_ROW, NO_SCALAR};
+use crate::program::step::{Access, Half, LANE_ROW, MemoryStep, NO_SCALAR};
 use crate::row::{LANES, Row};
 
 /// The addresses of the lanes of a half.
@@ -38,8 +38,10 @@ impl Machine<'_> {
             }
         } else {
             let base = self.wave.pair(step.saddr).wrapping_add(offset);
-            if step.addr == NO_ROW {
-                return [base; LANES];
+            if step.addr >= LANE_ROW {
+                let first = if step.addr == LANE_ROW { half * LANES } else { 0 };
+                let stride = if step.addr == LANE_ROW { 4 } else { 0 };
+                return std::array::from_fn(|lane| base.wrapping_add(stride * (first + lane) as u64));
             }
             let low = self.wave.row(half, usize::from(step.addr));
             for lane in 0..LANES {

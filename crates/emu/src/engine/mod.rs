@@ -16,6 +16,7 @@ mod lds_fill;
 #[cfg(test)]
 mod modifiers;
 mod scalar_memory;
+mod scalar_write;
 mod scratch;
 pub(crate) mod slow;
 mod vector;
@@ -213,6 +214,7 @@ impl Machine<'_> {
             }
             Step::Global(step) => self.global(step),
             Step::ScalarMemory(step) => self.scalar_memory(step),
+            Step::ScalarWrite(step) => self.scalar_write(step),
             Step::Flat(step) => self.flat(step),
             Step::Scratch(step) => self.scratch(step),
             Step::Buffer(step) => self.buffer(step),

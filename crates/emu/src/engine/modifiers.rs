@@ -159,7 +159,7 @@ fn short() -> Vec<Pair> {
     let two = (0..63).map(|opcode| opcode << 25 | DST << 17 | B << 9);
     let compare = (0..256).map(|opcode| 0x7c00_0000 | opcode << 17 | B << 9);
     for (first, unary) in one.map(|first| (first, true)).chain(two.chain(compare).map(|first| (first, false))) {
-        let plain = vec![first | 256 + A];
+        let plain = vec![first | (256 + A)];
         all.push([plain.clone(), vec![first | 250, DPP16]]);
         all.push([plain.clone(), vec![first | 233, DPP8]]);
         all.extend(bits(&[first | 250, DPP16], 1, 20..24));

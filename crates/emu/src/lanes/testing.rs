@@ -4,6 +4,9 @@ use super::{Function, LaneOp, Level};
 use crate::mode::Mode;
 use crate::row::{Kind, LANES, Row, Rows};
 
+/// A register of ones.
+pub(super) const ONES: u128 = 0xffff_ffff;
+
 /// The lanes of an operand, row by row.
 pub(super) type Block = Vec<[u32; LANES]>;
 

@@ -38,6 +38,10 @@ pub(crate) enum Meaning {
         dwords: u8,
         buffer: bool,
     },
+    ScalarWrite {
+        access: Access,
+        buffer: bool,
+    },
     /// A computation lane by lane, with its name: some depend on more than operands.
     Lanes(LaneMeaning),
     CrossLane(CrossLane),
@@ -85,7 +89,7 @@ impl Meaning {
         match self {
             Self::Nothing | Self::Control(_) | Self::Unknown => Class::Control,
             Self::Scalar(_) => Class::Scalar,
-            Self::ScalarLoad { .. } => Class::ScalarMemory,
+            Self::ScalarLoad { .. } | Self::ScalarWrite { .. } => Class::ScalarMemory,
             Self::Lanes(_) | Self::CrossLane(_) => Class::Vector,
             Self::Memory(_) => Class::Memory,
             Self::Lds(_) => Class::Lds,
@@ -135,7 +139,32 @@ fn find(name: &'static str) -> Meaning {
     {
         return Meaning::ScalarLoad { dwords: (bits / 32) as u8, buffer };
     }
-    Meaning::Unknown
+    let (rest, buffer) =
+        name.strip_prefix("s_buffer_").map_or((name.strip_prefix("s_"), false), |rest| (Some(rest), true));
+    match rest.and_then(scalar_write) {
+        Some(access) => Meaning::ScalarWrite { access, buffer },
+        None => Meaning::Unknown,
+    }
+}
+
+/// `store_dwordx2`, `atomic_smin_x2` and so on: those of gfx10.1 alone, under its names.
+fn scalar_write(name: &str) -> Option<Access> {
+    match name {
+        "store_dword" => return Some(Access::Store(1)),
+        "store_dwordx2" => return Some(Access::Store(2)),
+        "store_dwordx4" => return Some(Access::Store(4)),
+        _ => {}
+    }
+    let op = name.strip_prefix("atomic_")?;
+    let (op, bits) = op.strip_suffix("_x2").map_or((op, "32"), |op| (op, "64"));
+    let (op, class) = match op {
+        "smin" => ("min", "i"),
+        "smax" => ("max", "i"),
+        "umin" => ("min", "u"),
+        "umax" => ("max", "u"),
+        op => (op, "u"),
+    };
+    atomic(op, &format!("{class}{bits}"), true)
 }
 
 fn control(name: &str) -> Option<Meaning> {
@@ -215,6 +244,11 @@ fn cross_lane(name: &str) -> Option<CrossLane> {
 
 /// `load_u8`, `store_d16_hi_b16`, `atomic_add_u32` and so on.
 fn access(name: &str) -> Option<Access> {
+    match name {
+        "load_addtid_b32" => return Some(Access::Load(1)),
+        "store_addtid_b32" => return Some(Access::Store(1)),
+        _ => {}
+    }
     if let Some(rest) = name.strip_prefix("load_") {
         let (rest, half) = d16(rest);
         return load(rest, half);
@@ -358,16 +392,9 @@ mod tests {
         ("ds_bvh_stack_rtn_b32", "ray tracing"),
         ("ds_condxchg32_rtn_b64", "no compiler emits it"),
         ("s_atc_probe", "asks for a translation; no compiler emits it"),
-        ("s_atomic_", "scalar atomics of gfx10; no compiler emits them"),
-        ("s_buffer_atomic_", "scalar atomics of gfx10; no compiler emits them"),
-        ("s_store_", "scalar stores of gfx10; LLVM no longer emits them"),
-        ("s_buffer_store_", "scalar stores of gfx10; LLVM no longer emits them"),
         ("s_scratch_", "scalar access to private memory of gfx10; no compiler emits it"),
         ("s_rfe_b64", "return of a trap handler"),
         ("s_subvector_loop_", "no compiler emits it"),
-        ("s_movrelsd_2_b32", "two relative indices; no compiler emits it"),
-        ("global_load_addtid_b32", "no compiler emits it"),
-        ("global_store_addtid_b32", "no compiler emits it"),
     ];
 
     /// Why an operation is left out.

@@ -7,7 +7,7 @@ use crate::program::Builder;
 use crate::program::meaning::LdsMeaning;
 use crate::program::scalars;
 use crate::program::step::{
-    Access, BufferStep, FillSource, FillStep, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step,
+    Access, BufferStep, FillSource, FillStep, LANE_ROW, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step,
 };
 
 /// Data and destination rows of an access.
@@ -46,7 +46,10 @@ impl Builder {
                 let addr_rows = if segment != Segment::Scratch && saddr == NO_SCALAR { 2 } else { 1 };
                 let step = MemoryStep {
                     access,
-                    addr: self.rows_of(addr, addr_rows)?,
+                    addr: match instruction.op.name() {
+                        "global_load_addtid_b32" | "global_store_addtid_b32" if saddr != NO_SCALAR => LANE_ROW,
+                        _ => self.rows_of(addr, addr_rows)?,
+                    },
                     data: if data_rows > 0 { self.rows_of(data, data_rows)? } else { NO_ROW },
                     dst: if dst_rows > 0 && !lds { self.rows_of(dst, dst_rows)? } else { NO_ROW },
                     saddr,
@@ -140,7 +143,7 @@ impl Builder {
 }
 
 /// Atomics return the old value where `glc` says so.
-fn returning(access: Access, glc: bool) -> Access {
+pub(super) fn returning(access: Access, glc: bool) -> Access {
     match access {
         Access::Atomic { op, wide, .. } => Access::Atomic { op, wide, returns: glc },
         other => other,

@@ -9,6 +9,7 @@ mod constants;
 mod discover;
 mod meaning;
 mod memory;
+mod modifiers;
 mod scalars;
 pub(crate) mod slow;
 pub(crate) mod step;
@@ -283,6 +284,7 @@ impl Builder {
             Meaning::Control(control) => self.control(instruction, *control),
             Meaning::Scalar(scalar) => self.scalar(instruction, *scalar),
             Meaning::ScalarLoad { dwords, buffer } => self.scalar_load(instruction, *dwords, *buffer),
+            Meaning::ScalarWrite { access, buffer } => self.scalar_write(instruction, *access, *buffer),
             Meaning::Lanes(op) => self.vector(instruction, op),
             Meaning::CrossLane(kind) => self.cross_lane(instruction, *kind),
             Meaning::Memory(access) => self.memory(instruction, *access),

@@ -5,7 +5,10 @@ use roci_isa::{Fields, Instruction, Operand};
 use crate::fault::Fault;
 use crate::program::Builder;
 use crate::program::meaning::Control;
-use crate::program::step::{Condition, ScalarMemoryStep, ScalarSource, ScalarStep, SpecialStep, Step};
+use crate::program::memory::returning;
+use crate::program::step::{
+    Access, Condition, ScalarMemoryStep, ScalarSource, ScalarStep, ScalarWriteStep, SpecialStep, Step,
+};
 use crate::scalar::{ScalarMeaning, ScalarOp, Special};
 use crate::wave::scalar::SINK;
 
@@ -168,14 +171,31 @@ impl Builder {
     }
 
     pub(super) fn scalar_load(&mut self, instruction: &Instruction, dwords: u8, buffer: bool) -> Result<(), Fault> {
-        let Fields::ScalarMemory { data, base, offset, soffset, .. } = instruction.fields else {
-            return Err(Fault::Unimplemented);
-        };
-        let Operand::Scalar(base) = base else { return Err(Fault::Unimplemented) };
-        let dst = destination(data);
-        self.push(Step::ScalarMemory(ScalarMemoryStep { dst, base, dwords, buffer, offset, soffset: word(soffset) }));
+        let (step, _) = scalar_place(instruction, dwords, buffer)?;
+        self.push(Step::ScalarMemory(step));
         Ok(())
     }
+
+    pub(super) fn scalar_write(
+        &mut self,
+        instruction: &Instruction,
+        access: Access,
+        buffer: bool,
+    ) -> Result<(), Fault> {
+        let (place, glc) = scalar_place(instruction, 0, buffer)?;
+        self.push(Step::ScalarWrite(ScalarWriteStep { access: returning(access, glc), place }));
+        Ok(())
+    }
+}
+
+/// What a scalar memory instruction accesses, and its `glc` bit.
+fn scalar_place(instruction: &Instruction, dwords: u8, buffer: bool) -> Result<(ScalarMemoryStep, bool), Fault> {
+    let Fields::ScalarMemory { data, base, offset, soffset, glc, .. } = instruction.fields else {
+        return Err(Fault::Unimplemented);
+    };
+    let Operand::Scalar(base) = base else { return Err(Fault::Unimplemented) };
+    let step = ScalarMemoryStep { dst: destination(data), base, dwords, buffer, offset, soffset: word(soffset) };
+    Ok((step, glc))
 }
 
 fn computation(op: ScalarOp, dst: Operand, src: [Operand; 2], name: &str) -> ScalarStep {

@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Special(SpecialStep),
     /// Loads scalars.
     ScalarMemory(ScalarMemoryStep),
+    /// Stores scalars, or combines memory with them.
+    ScalarWrite(ScalarWriteStep),
     /// A computation on vectors.
     Map(MapStep),
     /// A comparison of vectors.
@@ -135,6 +137,15 @@ pub(crate) struct ScalarMemoryStep {
     pub(crate) buffer: bool,
     pub(crate) offset: i32,
     pub(crate) soffset: ScalarSource,
+}
+
+/// Stores scalars, or combines memory with them.
+#[derive(Clone, Copy)]
+pub(crate) struct ScalarWriteStep {
+    /// Whole registers, or an atomic operation.
+    pub(crate) access: Access,
+    /// Where, and what: `dst` is the first register of the data.
+    pub(crate) place: ScalarMemoryStep,
 }
 
 /// Where rows are.
@@ -285,6 +296,8 @@ pub(crate) enum Half {
 
 /// No register.
 pub(crate) const NO_ROW: u16 = u16::MAX;
+/// In place of a register for the address: four times the lane's number.
+pub(crate) const LANE_ROW: u16 = NO_ROW - 1;
 /// No scalar register.
 pub(crate) const NO_SCALAR: u8 = 255;
 

@@ -70,10 +70,9 @@ pub(crate) enum Special {
     Message,
     /// `s_sendmsg_rtn_b32`.
     MessageNarrow,
-    /// `s_movrel*`.
+    /// `s_movrel*`: how far `m0` moves the registers that are read and written.
     MoveRelative {
-        from: bool,
-        to: bool,
+        offsets: fn(m0: u32) -> [u32; 2],
         wide: bool,
     },
 }
@@ -206,9 +205,10 @@ fn specials() -> Vec<(&'static str, Special)> {
         ("s_memrealtime", Special::Time),
         ("s_sendmsg_rtn_b64", Special::Message),
         ("s_sendmsg_rtn_b32", Special::MessageNarrow),
-        ("s_movrels_b32", Special::MoveRelative { from: true, to: false, wide: false }),
-        ("s_movrels_b64", Special::MoveRelative { from: true, to: false, wide: true }),
-        ("s_movreld_b32", Special::MoveRelative { from: false, to: true, wide: false }),
-        ("s_movreld_b64", Special::MoveRelative { from: false, to: true, wide: true }),
+        ("s_movrels_b32", Special::MoveRelative { offsets: |m0| [m0, 0], wide: false }),
+        ("s_movrels_b64", Special::MoveRelative { offsets: |m0| [m0, 0], wide: true }),
+        ("s_movreld_b32", Special::MoveRelative { offsets: |m0| [0, m0], wide: false }),
+        ("s_movreld_b64", Special::MoveRelative { offsets: |m0| [0, m0], wide: true }),
+        ("s_movrelsd_2_b32", Special::MoveRelative { offsets: |m0| [m0 & 0x3ff, m0 >> 16 & 0x3ff], wide: false }),
     ]
 }

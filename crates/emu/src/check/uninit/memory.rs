@@ -4,7 +4,7 @@ use super::super::touch::{Piece, Space, Touched};
 use super::{Group, Shadow, undefined};
 use crate::engine::{Machine, lanes_of};
 use crate::program::Step;
-use crate::program::step::{Access, FillSource, Half, Lds, NO_ROW, NO_SCALAR, ScalarSource};
+use crate::program::step::{Access, FillSource, Half, LANE_ROW, Lds, NO_ROW, NO_SCALAR, ScalarSource};
 use crate::row::LANES;
 use crate::wave::scalar::M0;
 
@@ -196,7 +196,7 @@ impl Shadow {
                 }
             }
         }
-        if first == NO_ROW {
+        if first >= LANE_ROW {
             return Ok(());
         }
         for half in 0..machine.wave.halves {

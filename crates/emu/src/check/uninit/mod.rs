@@ -65,6 +65,7 @@ impl Group {
             Step::Scalar(step) => shadow.scalar(machine, step, decoded),
             Step::Special(step) => shadow.special(machine, step, decoded),
             Step::ScalarMemory(step) => shadow.scalar_memory(step),
+            Step::ScalarWrite(step) => shadow.scalar_write(step),
             Step::CrossLane(step) => shadow.cross_lane(machine, step),
             Step::Lds(step) => shadow.exchange(machine, step),
             _ => shadow.vector(machine, step, decoded),

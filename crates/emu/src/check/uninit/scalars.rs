@@ -6,7 +6,7 @@ use super::rules::{Bits, extended, mask};
 use super::{Shadow, undefined};
 use crate::engine::Machine;
 use crate::observe::Decoded;
-use crate::program::step::{ScalarMemoryStep, ScalarSource, ScalarStep, SpecialStep};
+use crate::program::step::{Access, ScalarMemoryStep, ScalarSource, ScalarStep, ScalarWriteStep, SpecialStep};
 use crate::scalar::Special;
 use crate::wave::scalar::M0;
 
@@ -114,18 +114,19 @@ impl Shadow {
                 self.set_scalar(machine, step.dst, 0, 1)
             }
             Special::SetRegister | Special::RoundMode | Special::DenormMode => Ok(()),
-            Special::MoveRelative { from, to, wide } => {
+            Special::MoveRelative { offsets, wide } => {
                 if self.scalars[usize::from(M0)] != 0 {
                     return Err(undefined("which register is meant (m0)"));
                 }
-                let m0 = machine.wave.scalars[usize::from(M0)] as usize;
-                let moved = |register: u8| (usize::from(register) + m0).min(104) as u8;
+                let [from, to] = offsets(machine.wave.scalars[usize::from(M0)]);
+                // The engine itself faults at registers that are not there.
+                let moved = |register: u8, offset: u32| u32::from(register).saturating_add(offset).min(126) as u8;
                 let from = match step.source {
-                    ScalarSource::Register(register) if from => ScalarSource::Register(moved(register)),
+                    ScalarSource::Register(register) => ScalarSource::Register(moved(register, from)),
                     other => other,
                 };
                 let unknown = self.source(machine, from, wide).unknown;
-                let dst = if to { moved(step.dst) } else { step.dst };
+                let dst = moved(step.dst, to);
                 self.set_scalar(machine, dst, unknown, 1 + usize::from(wide))
             }
         }
@@ -140,9 +141,21 @@ impl Shadow {
         let words = if step.buffer { 4 } else { 2 };
         let base = &self.scalars[usize::from(step.base)..][..words];
         if offset != 0 || base.iter().any(|word| *word != 0) {
-            return Err(undefined(&format!("the address of a scalar load (s{})", step.base)));
+            return Err(undefined(&format!("the address of a scalar access (s{})", step.base)));
         }
         self.scalars[usize::from(step.dst)..][..usize::from(step.dwords)].fill(0);
+        Ok(())
+    }
+
+    /// Stores scalars: the address and what is stored must be defined, and so is what comes back.
+    pub(super) fn scalar_write(&mut self, step: &ScalarWriteStep) -> Result<(), String> {
+        self.scalar_memory(&step.place)?;
+        let operands = if let Access::Atomic { op, .. } = step.access { op.operands() } else { 1 };
+        let words = operands * step.access.size() as usize / 4;
+        let data = &self.scalars[usize::from(step.place.dst)..][..words];
+        if data.iter().any(|word| *word != 0) {
+            return Err(undefined(&format!("what is stored to global memory (s{})", step.place.dst)));
+        }
         Ok(())
     }
 }

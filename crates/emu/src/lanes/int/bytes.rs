@@ -163,17 +163,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lanes::testing::{check, check_saturated, levels_agree};
-    use crate::mode::Mode;
-
-    const ONES: u128 = 0xffff_ffff;
-
-    #[test]
-    fn levels_agree_on_all() {
-        for (name, op) in super::table() {
-            levels_agree(name, &op, &[Mode::DEFAULT]);
-        }
-    }
+    use crate::lanes::testing::{ONES, check, check_saturated};
 
     #[test]
     fn averages_round_by_a_bit() {

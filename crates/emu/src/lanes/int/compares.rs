@@ -44,15 +44,8 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lanes::testing::{levels_agree, run, with_carry};
+    use crate::lanes::testing::{run, with_carry};
     use crate::mode::Mode;
-
-    #[test]
-    fn levels_agree_on_all() {
-        for (name, op) in super::table() {
-            levels_agree(name, &op, &[Mode::DEFAULT]);
-        }
-    }
 
     /// Numbers in rising order, of a signed type and of an unsigned one; what lies above a type's bits must not matter.
     #[test]

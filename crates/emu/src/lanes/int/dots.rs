@@ -123,20 +123,10 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lanes::testing::{Random, check, check_saturated, levels_agree, saturated, value};
-    use crate::mode::Mode;
+    use crate::lanes::testing::{ONES, Random, check, check_saturated, saturated, value};
 
     const MIN: u128 = 0x8000_0000;
     const MAX: u128 = 0x7fff_ffff;
-    const ONES: u128 = 0xffff_ffff;
-
-    #[test]
-    fn levels_agree_on_all() {
-        for (name, op) in super::table() {
-            levels_agree(name, &op, &[Mode::DEFAULT]);
-        }
-    }
-
     /// A part of a register, written without the function under test.
     fn number(bits: u32, size: u32, index: u32, signed: bool) -> i64 {
         let part = i64::from(bits >> (size * index)) & ((1 << size) - 1);

@@ -139,20 +139,10 @@ fn limits() -> Vec<(&'static str, LaneOp)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lanes::testing::{check, check_saturated, levels_agree};
-    use crate::mode::Mode;
+    use crate::lanes::testing::{ONES, check, check_saturated};
 
     const MIN: u128 = 0x8000_0000;
     const MAX: u128 = 0x7fff_ffff;
-    const ONES: u128 = 0xffff_ffff;
-
-    #[test]
-    fn levels_agree_on_all() {
-        for (name, op) in super::table() {
-            levels_agree(name, &op, &[Mode::DEFAULT]);
-        }
-    }
-
     #[test]
     fn sums_wrap() {
         check(&[

@@ -32,3 +32,16 @@ pub(super) fn tables() -> Vec<Vec<(&'static str, LaneOp)>> {
         wmma::table(),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lanes::testing::levels_agree;
+    use crate::mode::Mode;
+
+    #[test]
+    fn levels_agree_on_all() {
+        for (name, op) in super::tables().into_iter().flatten() {
+            levels_agree(name, &op, &[Mode::DEFAULT]);
+        }
+    }
+}

@@ -229,7 +229,7 @@ fn swizzle_rotate(bench: &Bench) -> Result<(), Failed> {
     for chip in BOTH {
         bench.expect(&kernel(chip, body), |lane| {
             // With a mask of one, odd lanes stay odd.
-            let odd = |by: u32| lane & 1 | (lane + by) % 32 & !1;
+            let odd = |by: u32| lane & 1 | ((lane + by) % 32) & !1;
             [(lane + 3) % 32, (lane + 29) % 32, odd(1), odd(31)].map(|lane| 100 + lane)
         })?;
     }

@@ -10,6 +10,7 @@ mod matrix;
 mod memory;
 mod modes;
 mod operands;
+mod scalars;
 
 use libtest_mimic::{Failed, Trial};
 use roci_emu::{Chip, DispatchError, Error, Fault, FaultReport};
@@ -181,7 +182,7 @@ fn is_fault(report: &FaultReport, expected: impl Fn(&Fault) -> bool) -> Result<(
 }
 
 pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
-    let files: [(&str, &[Trap]); 10] = [
+    let files: [(&str, &[Trap]); 11] = [
         ("arithmetic", arithmetic::ALL),
         ("buffers", buffers::ALL),
         ("control", control::ALL),
@@ -192,6 +193,7 @@ pub(crate) fn trials(toolchain: &Toolchain) -> Vec<Trial> {
         ("memory", memory::ALL),
         ("modes", modes::ALL),
         ("operands", operands::ALL),
+        ("scalars", scalars::ALL),
     ];
     let mut trials = Vec::new();
     for (file, traps) in files {

@@ -132,6 +132,7 @@ fn fault_hint(fault: &Fault) -> String {
         Fault::Misaligned { .. } => "atomic operations need addresses that are multiples of their size".into(),
         Fault::Scratch { .. } => "the kernel uses more private memory than its descriptor says".into(),
         Fault::RegisterBeyondAllocation { .. } => "the kernel's descriptor names too few registers".into(),
+        Fault::ScalarRegisterBeyondLast { .. } => "`m0` holds a wrong index: look at it with `roci emu trace`".into(),
         Fault::OutsideCode { .. } => "a jump or a return address is wrong: look at it with `roci emu trace`".into(),
         Fault::Trap { .. } => "the kernel gave up: look for an assertion or `__builtin_trap` in its source".into(),
         Fault::Check(_) => "the results of this kernel would depend on luck on a real GPU".into(),
