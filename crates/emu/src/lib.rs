@@ -27,7 +27,7 @@ pub use counts::Counts;
 pub use dispatch::DispatchError;
 pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Module};
 pub use fault::{Fault, FaultReport};
-pub use memory::{Access, Allocation, Memory};
+pub use memory::{Access, Allocation, Memory, Owner};
 pub use observe::{Executed, Observer, RegisterValue, register_name};
 pub use program::Code;
 pub use roci_isa::{Chip, Register};

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "emulated code addresses memory by number")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
@@ -19,11 +20,16 @@ pub enum Access {
 }
 
 /// A range that waves may touch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Region {
     range: Range<u64>,
     access: Access,
+    /// Keeps the memory alive as long as someone may still touch it.
+    _owner: Option<Owner>,
 }
+
+/// What memory belongs to.
+pub type Owner = Arc<dyn Any + Send + Sync>;
 
 /// All ranges at one moment, sorted by address.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +66,18 @@ impl Memory {
     /// access it without synchronisation, as a GPU does: while a kernel runs, Rust code must not hold references into it
     /// that the kernel's accesses would break.
     pub unsafe fn register(&self, range: Range<u64>, access: Access) -> bool {
+        self.insert(range, access, None)
+    }
+
+    /// The same for memory that lives as long as its owner: kernels that are running when it is taken back keep it alive.
+    ///
+    /// # Safety
+    /// As for [`Memory::register`], but the range need be live only as long as the owner.
+    pub unsafe fn register_owned(&self, range: Range<u64>, access: Access, owner: Owner) -> bool {
+        self.insert(range, access, Some(owner))
+    }
+
+    fn insert(&self, range: Range<u64>, access: Access, owner: Option<Owner>) -> bool {
         let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let at = space.regions.partition_point(|region| region.range.start < range.start);
         let before = at.checked_sub(1).and_then(|index| space.regions.get(index));
@@ -68,11 +86,12 @@ impl Memory {
         if range.is_empty() || !clear {
             return false;
         }
-        Arc::make_mut(&mut space).regions.insert(at, Region { range, access });
+        Arc::make_mut(&mut space).regions.insert(at, Region { range, access, _owner: owner });
         true
     }
 
-    /// Takes back a range by its start. Kernels that are running keep what they have seen: wait for them first.
+    /// Takes back a range by its start. Kernels that are running keep what they have seen: wait for them first, unless the
+    /// range has an owner.
     pub fn unregister(&self, start: u64) -> bool {
         let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Ok(index) = space.regions.binary_search_by_key(&start, |region| region.range.start) else { return false };
