@@ -9,6 +9,8 @@ use crate::skipped::{here, skipped};
 /// All that `ROCI_REQUIRE` may name: what tests need from outside, then the drivers whose devices they open.
 pub const KNOWN: &[&str] = &[
     "clang",
+    "hsa-headers",
+    "libhsa",
     "lld-22",
     "llvm-22",
     "pocl",

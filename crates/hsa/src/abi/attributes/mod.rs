@@ -1,0 +1,75 @@
+//! Attributes that can be asked for, and the enumerations that the answers and the arguments use.
+
+mod agent;
+mod executable;
+mod isa;
+mod memory;
+mod queue;
+mod system;
+
+pub use agent::*;
+pub use executable::*;
+pub use isa::*;
+pub use memory::*;
+pub use queue::*;
+pub use system::*;
+
+use super::{PacketType, Status, Table};
+
+/// Every enumeration that this crate has, for programs that compare or list them.
+pub const TABLES: &[Table] = &[
+    Status::TABLE,
+    PacketType::TABLE,
+    AccessPermission::TABLE,
+    AgentFeature::TABLE,
+    AgentInfo::TABLE,
+    AgentMemoryPoolInfo::TABLE,
+    CacheInfo::TABLE,
+    CodeObjectStorageType::TABLE,
+    CoherencyType::TABLE,
+    DeviceType::TABLE,
+    Endianness::TABLE,
+    EventType::TABLE,
+    ExceptionPolicy::TABLE,
+    ExecutableInfo::TABLE,
+    ExecutableState::TABLE,
+    ExecutableSymbolInfo::TABLE,
+    Extension::TABLE,
+    FenceScope::TABLE,
+    FloatRoundingMode::TABLE,
+    HwExceptionResetCause::TABLE,
+    HwExceptionResetType::TABLE,
+    IommuVersion::TABLE,
+    IsaInfo::TABLE,
+    LinkInfoType::TABLE,
+    LoadedCodeObjectInfo::TABLE,
+    LoadedCodeObjectKind::TABLE,
+    MachineModel::TABLE,
+    MemoryFaultReason::TABLE,
+    MemoryPoolAccess::TABLE,
+    MemoryPoolFlag::TABLE,
+    MemoryPoolGlobalFlag::TABLE,
+    MemoryPoolInfo::TABLE,
+    MemoryPoolLocation::TABLE,
+    MemoryProperty::TABLE,
+    MemoryType::TABLE,
+    PointerType::TABLE,
+    Profile::TABLE,
+    QueueFeature::TABLE,
+    QueueInfo::TABLE,
+    QueuePriority::TABLE,
+    QueueType::TABLE,
+    RegionGlobalFlag::TABLE,
+    RegionInfo::TABLE,
+    Segment::TABLE,
+    SignalAttribute::TABLE,
+    SignalCondition::TABLE,
+    SvmAttribute::TABLE,
+    SvmModel::TABLE,
+    SymbolKind::TABLE,
+    SymbolLinkage::TABLE,
+    SystemInfo::TABLE,
+    VariableAllocation::TABLE,
+    VariableSegment::TABLE,
+    WaitState::TABLE,
+];

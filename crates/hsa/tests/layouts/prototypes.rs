@@ -1,0 +1,169 @@
+//! Functions: each row of the list, written as a C prototype after the headers, must agree with theirs.
+
+/// The rows as text.
+macro_rules! rows {
+    ($($need:ident fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        &[$(Row { name: stringify!($name), arguments: &[$(stringify!($type)),*], result: stringify!($result) }),*]
+    };
+}
+
+struct Row {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    result: &'static str,
+}
+
+const ROWS: &[Row] = roci_hsa::for_each_function!(rows);
+
+/// Functions that are younger than Debian's headers (5.2.3).
+const NEWER: &[&str] = &[
+    "hsa_amd_portable_close_dmabuf",
+    "hsa_amd_portable_export_dmabuf",
+    "hsa_amd_queue_get_info",
+    "hsa_amd_signal_wait_all",
+    "hsa_amd_vmem_address_free",
+    "hsa_amd_vmem_address_reserve_align",
+    "hsa_amd_vmem_handle_create",
+    "hsa_amd_vmem_handle_release",
+    "hsa_amd_vmem_map",
+    "hsa_amd_vmem_set_access",
+    "hsa_amd_vmem_unmap",
+];
+
+/// A type of a row in C.
+fn c_type(rust: &str) -> String {
+    // `stringify!` does not promise where it puts spaces.
+    let rust = rust.replace("* ", "*").replace(" <", "<").replace("< ", "<").replace(" >", ">");
+    if let Some(pointee) = rust.strip_prefix("*mut ") {
+        return format!("{}*", c_type(pointee));
+    }
+    if let Some(pointee) = rust.strip_prefix("*const ") {
+        return format!("{} const*", c_type(pointee));
+    }
+    match rust.as_str() {
+        "()" | "c_void" => "void",
+        "bool" => "bool",
+        "c_char" => "char",
+        "c_int" => "int",
+        "u16" | "Extension" => "uint16_t",
+        "u32" | "QueueFeature" | "MemoryPoolFlag" => "uint32_t",
+        "u64" | "SignalAttribute" => "uint64_t",
+        "usize" => "size_t",
+        "AccessPermission" => "hsa_access_permission_t",
+        "Agent" => "hsa_agent_t",
+        "AgentInfo" => "hsa_agent_info_t",
+        "AgentMemoryPoolInfo" => "hsa_amd_agent_memory_pool_info_t",
+        "AmdImageDescriptor" => "hsa_amd_image_descriptor_t",
+        "AsyncCopyTime" => "hsa_amd_profiling_async_copy_time_t",
+        "Cache" => "hsa_cache_t",
+        "CacheInfo" => "hsa_cache_info_t",
+        "CodeObjectReader" => "hsa_code_object_reader_t",
+        "CoherencyType" => "hsa_amd_coherency_type_t",
+        "CopyDirection" => "hsa_amd_copy_direction_t",
+        "Dim3" => "hsa_dim3_t",
+        "Executable" => "hsa_executable_t",
+        "ExecutableSymbol" => "hsa_executable_symbol_t",
+        "ExecutableSymbolInfo" => "hsa_executable_symbol_info_t",
+        "ExtImage" => "hsa_ext_image_t",
+        "ExtSampler" => "hsa_ext_sampler_t",
+        "FloatRoundingMode" => "hsa_default_float_rounding_mode_t",
+        "ImageDataInfo" => "hsa_ext_image_data_info_t",
+        "ImageDescriptor" => "hsa_ext_image_descriptor_t",
+        "ImageRegion" => "hsa_ext_image_region_t",
+        "IpcMemory" => "hsa_amd_ipc_memory_t",
+        "IpcSignal" => "hsa_amd_ipc_signal_t",
+        "Isa" => "hsa_isa_t",
+        "IsaInfo" => "hsa_isa_info_t",
+        "LoadedCodeObject" => "hsa_loaded_code_object_t",
+        "MemoryAccessDesc" => "hsa_amd_memory_access_desc_t",
+        "MemoryPool" => "hsa_amd_memory_pool_t",
+        "MemoryPoolInfo" => "hsa_amd_memory_pool_info_t",
+        "MemoryType" => "hsa_amd_memory_type_t",
+        "PitchedPtr" => "hsa_pitched_ptr_t",
+        "PointerInfo" => "hsa_amd_pointer_info_t",
+        "Profile" => "hsa_profile_t",
+        "ProfilingDispatchTime" => "hsa_amd_profiling_dispatch_time_t",
+        "Queue" => "hsa_queue_t",
+        "QueueInfo" => "hsa_queue_info_attribute_t",
+        "QueuePriority" => "hsa_amd_queue_priority_t",
+        "QueueType" => "hsa_queue_type32_t",
+        "Region" => "hsa_region_t",
+        "RegionInfo" => "hsa_region_info_t",
+        "SamplerDescriptor" => "hsa_ext_sampler_descriptor_t",
+        "Signal" => "hsa_signal_t",
+        "SignalCondition" => "hsa_signal_condition_t",
+        "SignalValue" => "hsa_signal_value_t",
+        "Status" => "hsa_status_t",
+        "SvmAttributePair" => "hsa_amd_svm_attribute_pair_t",
+        "SystemInfo" => "hsa_system_info_t",
+        "VmemAllocHandle" => "hsa_amd_vmem_alloc_handle_t",
+        "WaitState" => "hsa_wait_state_t",
+        "Option<AgentCallback>" => "agent_callback",
+        "Option<Allocate>" => "allocate",
+        "Option<CacheCallback>" => "cache_callback",
+        "Option<IsaCallback>" => "isa_callback",
+        "Option<MemoryPoolCallback>" => "memory_pool_callback",
+        "Option<QueueErrorCallback>" => "queue_error_callback",
+        "Option<RegionCallback>" => "region_callback",
+        "Option<SignalHandler>" => "hsa_amd_signal_handler",
+        "Option<SystemEventCallback>" => "hsa_amd_system_event_callback_t",
+        other => panic!("no C type is known for `{other}`"),
+    }
+    .to_owned()
+}
+
+/// The callbacks that the headers write out where they are used.
+const CALLBACKS: &str = "
+typedef hsa_status_t (*agent_callback)(hsa_agent_t, void*);
+typedef hsa_status_t (*cache_callback)(hsa_cache_t, void*);
+typedef hsa_status_t (*isa_callback)(hsa_isa_t, void*);
+typedef hsa_status_t (*region_callback)(hsa_region_t, void*);
+typedef hsa_status_t (*memory_pool_callback)(hsa_amd_memory_pool_t, void*);
+typedef void (*queue_error_callback)(hsa_status_t, hsa_queue_t*, void*);
+typedef void* (*allocate)(size_t);
+";
+
+impl Row {
+    fn prototype(&self) -> String {
+        let mut arguments: Vec<_> = self.arguments.iter().map(|argument| c_type(argument)).collect();
+        if self.name == "hsa_amd_signal_value_pointer" {
+            // Memory is not `volatile` in Rust, accesses are.
+            arguments[1] = "volatile hsa_signal_value_t**".to_owned();
+        }
+        let arguments = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
+        // `hsa_ext_image_data_layout_t` is an enumeration, which is opaque here.
+        let arguments = match self.name {
+            "hsa_ext_image_create_with_layout" => arguments.replacen("uint32_t", "hsa_ext_image_data_layout_t", 1),
+            _ => arguments,
+        };
+        format!("{} {}({arguments});\n", c_type(self.result), self.name)
+    }
+}
+
+#[test]
+fn every_function_has_the_prototype_of_the_headers() {
+    let Some(headers) = crate::headers() else { return };
+    let (there, absent): (Vec<_>, Vec<_>) = ROWS.iter().partition(|row| headers.has(row.name));
+    let unknown: Vec<_> = absent.iter().map(|row| row.name).filter(|name| !NEWER.contains(name)).collect();
+    assert_eq!(unknown, Vec::<&str>::new(), "neither in the headers nor listed as newer");
+    let prototypes: String = there.iter().map(|row| row.prototype()).collect();
+    let check = format!("{CALLBACKS}{prototypes}");
+    if let Err(said) = headers.compile(&check, &["-fsyntax-only", "-Werror", "-Wno-deprecated-declarations"]) {
+        panic!("{said}");
+    }
+    assert!(there.len() >= 130, "only {} prototypes were compared", there.len());
+
+    // The check can fail: one argument less is noticed.
+    let wrong = format!("{check}hsa_status_t hsa_agent_get_info(hsa_agent_t, hsa_agent_info_t);\n");
+    assert!(headers.compile(&wrong, &["-fsyntax-only"]).is_err());
+}
+
+#[test]
+fn the_list_has_every_function_once() {
+    assert_eq!(ROWS.len(), 141);
+    let mut names: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 141);
+    assert_eq!(ROWS.iter().map(|row| row.name).collect::<Vec<_>>(), roci_hsa::Api::NAMES);
+}
