@@ -26,6 +26,7 @@ pub use check::{Checks, UnknownCheck};
 pub use counts::Counts;
 pub use dispatch::DispatchError;
 pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Module};
+pub use engine::control::aperture::{PRIVATE as PRIVATE_APERTURE, SHARED as SHARED_APERTURE};
 pub use fault::{Fault, FaultReport};
 pub use memory::{Access, Allocation, Memory, Owner};
 pub use observe::{Executed, Observer, RegisterValue, register_name};

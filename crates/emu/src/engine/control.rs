@@ -23,8 +23,10 @@ mod special {
 
 /// Upper halves of the addresses of shared and private memory.
 pub(crate) mod aperture {
-    pub(crate) const SHARED: u32 = 0x0001_0000;
-    pub(crate) const PRIVATE: u32 = 0x0002_0000;
+    /// The upper half of the addresses of LDS.
+    pub const SHARED: u32 = 0x0001_0000;
+    /// The upper half of the addresses of private memory.
+    pub const PRIVATE: u32 = 0x0002_0000;
 }
 
 impl Machine<'_> {
