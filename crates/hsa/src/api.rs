@@ -54,8 +54,8 @@ macro_rules! is_required {
 /// Declares the table from the list of functions.
 macro_rules! declare_api {
     ($($need:ident fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        /// All functions of the C API. Where they come from is known only to who made the table: a library that was found,
-        /// an emulated runtime, a test. They must not be called when that is gone.
+        /// All functions of the C API. Where they come from is known only to who made the table: a library that was
+        /// found, an emulated runtime, a test. They must not be called when that is gone.
         #[derive(Copy, Clone)]
         pub struct Api {
             $(
@@ -71,9 +71,9 @@ macro_rules! declare_api {
             /// For each of [`NAMES`](Self::NAMES), whether a library must have it.
             pub const REQUIRED: &'static [bool] = &[$(is_required!($need)),*];
 
-            /// A table in which no call does anything: those with a status refuse with
-            /// [`Status::ERROR_NOT_SUPPORTED`], others return 0, the optional ones are absent. For tables that are filled
-            /// in part: `Api { hsa_init: mine, ..Api::refusing() }`.
+            /// A table in which no call does anything: those with a status refuse with [`Status::ERROR_NOT_SUPPORTED`],
+            /// others return 0, the optional ones are absent. For tables that are filled in part:
+            /// `Api { hsa_init: mine, ..Api::refusing() }`.
             pub fn refusing() -> Self {
                 Self {
                     $($name: refusing_value!($need {
@@ -93,8 +93,8 @@ macro_rules! declare_api {
                 let api = Self {
                     $($name: slot_value!($need {
                         let name = concat!(stringify!($name), "\0").as_bytes();
-                        // SAFETY: the type is that of the function of this name in the C headers, which `tests/layouts.rs`
-                        // lets a C compiler compare.
+                        // SAFETY: the type is that of the function of this name in the C headers, which
+                        // `tests/layouts` lets a C compiler compare.
                         let found = unsafe { library.get::<unsafe extern "C" fn($($type),*) -> $result>(name) };
                         found.ok().map(|symbol| *symbol)
                     }, $name, missing),)*
@@ -114,7 +114,7 @@ impl fmt::Debug for Api {
 
 /// A library does not have functions that a driver needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it lacks {} of {} functions, the first is `{}`", names.len(), Api::NAMES.len(), names.first().copied().unwrap_or_default())]
+#[error("it lacks {} of {} functions, the first is `{}`", names.len(), Api::NAMES.len(), names.first().unwrap_or(&""))]
 pub struct MissingFunctions {
     /// Their names.
     pub names: Vec<&'static str>,

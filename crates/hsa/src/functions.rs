@@ -7,10 +7,10 @@
 /// optional fn hsa_amd_vmem_unmap(va: *mut c_void, size: usize) -> Status;
 /// ```
 ///
-/// The result is always there (`-> ()` for `void`). A driver needs the required functions; a library may lack the optional
-/// ones, which are younger than the oldest library that is in use, or are about images. The types are those of
-/// [`abi`](crate::abi), to be brought into scope by the caller. The callback is a macro by name or path; tokens in braces
-/// after it are handed on in braces before the rows: `for_each_function!(callback { anything })`.
+/// The result is always there (`-> ()` for `void`). A driver needs the required functions; a library may lack the
+/// optional ones, which are younger than the oldest library that is in use, or are about images. The types are those of
+/// [`abi`](crate::abi), to be brought into scope by the caller. The callback is a macro by name or path; tokens in
+/// braces after it are handed on in braces before the rows: `for_each_function!(callback { anything })`.
 #[macro_export]
 macro_rules! for_each_function {
     ($($callback:tt)::+ $({ $($handed_on:tt)* })?) => {

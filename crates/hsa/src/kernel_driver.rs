@@ -54,12 +54,12 @@ impl KernelDriver {
                 "in a container, pass `--device /dev/kfd --device /dev/dri`; else boot a kernel that has CONFIG_HSA_AMD"
             }
             KernelDriver::NotAllowed => {
-                "join the group that owns it (`sudo usermod -aG render,video $USER`) and log in again; in a container, pass \
-                 `--group-add render` too"
+                "join the group that owns it (`sudo usermod -aG render,video $USER`) and log in again; in a container, \
+                 pass `--group-add render` too"
             }
             KernelDriver::Broken(_) => "read the kernel's log (`sudo dmesg | grep -i -e amdgpu -e kfd`)",
             KernelDriver::Present => {
-                "read the kernel's log (`sudo dmesg | grep -i -e amdgpu -e kfd`), and see that the library is not older than the GPU"
+                "read the kernel's log (`sudo dmesg | grep -i -e amdgpu -e kfd`), and use a library as new as the GPU"
             }
         }
     }

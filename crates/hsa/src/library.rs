@@ -33,8 +33,9 @@ pub enum LoadError {
 impl Library {
     /// Loads a file by its path, or what the loader finds by a name without a slash.
     pub fn load(name: impl AsRef<OsStr>) -> Result<Self, LoadError> {
-        // SAFETY: the initialisers of a library that the user or the system named as the HSA runtime are run; that they do no
-        // harm is what naming it means. RTLD_NOW, so that a library with unresolved needs fails here and not in a call.
+        // SAFETY: the initialisers of a library that the user or the system named as the HSA runtime are run; that they
+        // do no harm is what naming it means. RTLD_NOW, so that a library with unresolved needs fails here and not in a
+        // call.
         let library = unsafe { unix::Library::open(Some(name.as_ref()), unix::RTLD_NOW | unix::RTLD_LOCAL) };
         let library = library.map_err(|error| LoadError::Refused(reason(&error)))?;
         let api = Api::from_library(&library)?;

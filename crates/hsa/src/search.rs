@@ -6,8 +6,8 @@
 //! 4. wherever the loader looks by itself (`LD_LIBRARY_PATH`, the system's libraries),
 //! 5. `/opt/rocm/lib`.
 //!
-//! A path may be a file of any name, or a directory that holds [`NAMES`]. A place without a library that works is passed over,
-//! and the reason is kept: in the result, and in the error when all places fail.
+//! A path may be a file of any name, or a directory that holds [`NAMES`]. A place without a library that works is
+//! passed over, and the reason is kept: in the result, and in the error when all places fail.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -123,8 +123,8 @@ impl NotFound {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         format!(
-            "install the HSA runtime (Debian and Ubuntu: `apt install libhsa-runtime64-1`), or name the directory of `{}` \
-             in ROCI_HAL_AMDGPU_LIBHSA_PATH",
+            "install the HSA runtime (Debian and Ubuntu: `apt install libhsa-runtime64-1`), or name the directory of \
+             `{}` in ROCI_HAL_AMDGPU_LIBHSA_PATH",
             NAMES[0]
         )
     }

@@ -24,8 +24,8 @@ pub struct SegmentDescriptor {
     pub segment_size: usize,
 }
 
-/// The table. A library that knows fewer functions leaves the last slots as they were; versions 1.00 to 1.02 are its first
-/// 3, 5 and 6 slots.
+/// The table. A library that knows fewer functions leaves the last slots as they were; versions 1.00 to 1.02 are its
+/// first 3, 5 and 6 slots.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default)]
 pub struct LoaderTable1_03 {

@@ -1,7 +1,7 @@
 //! Packets of the architected queuing language: 64 bytes each, the first 16 bits are the header.
 //!
-//! Addresses are numbers here, so that a packet is plain data. A packet is written without its header first; then the header
-//! is stored with release order, together with the next 16 bits.
+//! Addresses are numbers here, so that a packet is plain data. A packet is written without its header first; then the
+//! header is stored with release order, together with the next 16 bits.
 
 use super::constants::constants;
 use super::{FenceScope, Signal, SignalCondition, SignalValue};

@@ -11,7 +11,7 @@ constants! {
             ERROR = 0x1000, "an error without a closer description";
             ERROR_INVALID_ARGUMENT = 0x1001, "an argument is wrong, or this library does not know the attribute";
             ERROR_INVALID_QUEUE_CREATION = 0x1002, "the agent does not make queues of this kind";
-            ERROR_INVALID_ALLOCATION = 0x1003, "the requested memory cannot be had in this form, or a dispatch asks for too much group memory";
+            ERROR_INVALID_ALLOCATION = 0x1003, "such memory cannot be had, or a dispatch wants too much group memory";
             ERROR_INVALID_AGENT = 0x1004, "the agent is not one";
             ERROR_INVALID_REGION = 0x1005, "the region is not one";
             ERROR_INVALID_SIGNAL = 0x1006, "the signal is not one";
@@ -21,7 +21,7 @@ constants! {
             ERROR_RESOURCE_FREE = 0x100A, "a resource could not be freed";
             ERROR_NOT_INITIALIZED = 0x100B, "the runtime is not initialised, or already shut down";
             ERROR_REFCOUNT_OVERFLOW = 0x100C, "the count of initialisations is at its maximum";
-            ERROR_INCOMPATIBLE_ARGUMENTS = 0x100D, "arguments contradict each other, or a workgroup is too large for the agent";
+            ERROR_INCOMPATIBLE_ARGUMENTS = 0x100D, "arguments contradict each other, or a workgroup is too large";
             ERROR_INVALID_INDEX = 0x100E, "an index is out of range";
             ERROR_INVALID_ISA = 0x100F, "the instruction set architecture is not one, or not this agent's";
             ERROR_INVALID_CODE_OBJECT = 0x1010, "the code object is damaged or not for this agent";
@@ -78,7 +78,7 @@ impl Status {
                 "run code that was built for this very chip: unset HSA_OVERRIDE_GFX_VERSION, which loads another chip's"
             }
             Status::ERROR_MEMORY_FAULT | Status::ERROR_MEMORY_APERTURE_VIOLATION => {
-                "look for an index out of bounds in the kernel, or for memory that was freed or never made accessible to the GPU"
+                "look for an index out of bounds in the kernel, or for memory that was freed or never granted"
             }
             Status::ERROR_INCOMPATIBLE_ARGUMENTS | Status::ERROR_OUT_OF_REGISTERS => "use smaller workgroups",
             Status::ERROR_INVALID_ALLOCATION => "ask for less memory, or for less group memory in each dispatch",

@@ -58,7 +58,7 @@ macro_rules! lists {
             Ok(items)
         }
 
-        #[doc = concat!("Visits ", $what, " until `visit` breaks. A panic goes on here, after the library has returned.")]
+        #[doc = concat!("Visits ", $what, " until `visit` breaks. A panic goes on here, after the library's return.")]
         pub fn $visit(&self, mut visit: impl FnMut($item) -> ControlFlow<()>) -> Result<(), Error> {
             iterate::visit(
                 stringify!($function),

@@ -1,5 +1,5 @@
-//! Answers to questions about attributes. The library writes as much as the attribute says, so that there is room for the
-//! longest answer of fixed size, whatever type is asked for.
+//! Answers to questions about attributes. The library writes as much as the attribute says, so that there is room for
+//! the longest answer of fixed size, whatever type is asked for.
 
 use std::ffi::c_void;
 

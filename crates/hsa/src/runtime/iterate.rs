@@ -49,7 +49,8 @@ pub(super) fn collect<H>(
 
 /// What the library calls.
 unsafe extern "C" fn trampoline<H, F: FnMut(H) -> ControlFlow<()>>(handle: H, data: *mut c_void) -> Status {
-    // SAFETY: `data` is the `Visit` of `visit`, which waits for the iteration, and the library calls one callback at a time.
+    // SAFETY: `data` is the `Visit` of `visit`, which waits for the iteration, and the library calls one callback at a
+    // time.
     let state = unsafe { &mut *data.cast::<Visit<F>>() };
     if state.panic.is_some() {
         return Status::INFO_BREAK;

@@ -122,7 +122,8 @@ impl Runtime {
     /// Starts a copy by a copy engine or by the runtime's own kernels, after `after` are all 0; then decrements `done`.
     ///
     /// # Safety
-    /// As for [`copy`](Self::copy), until `done` is decremented; the agents can use the ranges; the signals live until then.
+    /// As for [`copy`](Self::copy), until `done` is decremented; the agents can use the ranges; the signals
+    /// live until then.
     pub unsafe fn async_copy(
         &self,
         (to, to_agent): (*mut c_void, &Agent),

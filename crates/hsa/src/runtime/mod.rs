@@ -1,6 +1,7 @@
 //! The safe layer: what a driver uses.
 //!
-//! Objects own what they name and keep the runtime alive. Agents, pools and the like are names with a runtime: cheap to clone.
+//! Objects own what they name and keep the runtime alive. Agents, pools and the like are names with a runtime: cheap to
+//! clone.
 
 #![expect(unsafe_code, reason = "calls the library")]
 
@@ -54,9 +55,9 @@ impl Table {
     /// Wraps a table; `name` stands for it in messages.
     ///
     /// # Safety
-    /// The functions do what the HSA runtime's of these names do, for as long as the process runs: they write the answers that
-    /// the headers describe, signals' handles are addresses of [`AmdSignal`] and queues' pointers of [`AmdQueue`], and after
-    /// `hsa_queue_destroy` returns, the queue's callback is not called.
+    /// The functions do what the HSA runtime's of these names do, for as long as the process runs: they write
+    /// the answers that the headers describe, signals' handles are addresses of [`AmdSignal`] and queues' pointers of
+    /// [`AmdQueue`], and after `hsa_queue_destroy` returns, the queue's callback is not called.
     pub unsafe fn new(api: Api, name: impl Into<PathBuf>) -> Self {
         Self { api, name: name.into() }
     }
@@ -147,14 +148,18 @@ impl Runtime {
 
     /// Is told of faults of devices, with the address; a queue's own error tells only that there was one.
     ///
-    /// A process has one handler for all of its runtimes, which stays until it ends: the call fails if there is one. A panic in
-    /// `handler` is dropped.
+    /// A process has one handler for all of its runtimes, which stays until it ends: the call fails if there is one. A
+    /// panic in `handler` is dropped.
     pub fn on_system_event(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> Result<(), Error> {
         // The runtime has no way to take a handler back, so the closure lives on.
-        let handler: &'static Handler = Box::leak(Box::new(Handler(Box::new(handler))));
-        let data = std::ptr::from_ref(handler).cast_mut().cast();
+        let handler = Box::into_raw(Box::new(Handler(Box::new(handler))));
+        let register = self.api().hsa_amd_register_system_event_handler;
         // SAFETY: the handler lives as long as the process, and `system_event` takes it as what it is.
-        let status = unsafe { (self.api().hsa_amd_register_system_event_handler)(Some(system_event), data) };
+        let status = unsafe { register(Some(system_event), handler.cast()) };
+        if !status.is_ok() {
+            // SAFETY: the runtime did not take it, so it is ours again.
+            drop(unsafe { Box::from_raw(handler) });
+        }
         check("hsa_amd_register_system_event_handler", status)
     }
 }

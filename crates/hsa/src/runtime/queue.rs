@@ -5,10 +5,11 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Agent, Error, Runtime, check};
-use crate::abi::{self, AmdQueue, QueueType, Status};
+use crate::abi::{self, AmdQueue, AmdSignal, QueueType, SignalKind, Status};
 
 /// How a queue is made.
 #[derive(Clone, Debug)]
@@ -37,16 +38,33 @@ impl Default for QueueOptions {
 /// A queue. It is destroyed when this is dropped, which must not happen in its own error handler.
 #[derive(Debug)]
 pub struct Queue {
-    runtime: Runtime,
-    queue: NonNull<abi::Queue>,
-    /// What the library's callback points to.
-    handler: Box<Handler>,
+    ring: NonNull<u8>,
+    size: u32,
+    doorbell: NonNull<AtomicU64>,
+    /// Before the handler: it goes first.
+    created: Created,
+    /// What the library's callback points to; shared, because it is used through that pointer too.
+    handler: Arc<Handler>,
 }
 
 // SAFETY: the library's queue functions may be called from every thread, and what changes in memory is atomic.
 unsafe impl Send for Queue {}
 // SAFETY: as above.
 unsafe impl Sync for Queue {}
+
+/// A queue of the library, to be destroyed.
+#[derive(Debug)]
+struct Created {
+    runtime: Runtime,
+    queue: NonNull<abi::Queue>,
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        // SAFETY: it was created and is destroyed once, before its handler goes. An error leaves nothing to be done.
+        let _ = unsafe { (self.runtime.api().hsa_queue_destroy)(self.queue.as_ptr()) };
+    }
+}
 
 /// What happens on an error.
 struct Handler {
@@ -61,18 +79,18 @@ impl std::fmt::Debug for Handler {
 }
 
 impl Agent {
-    /// Creates a queue. `on_error` is called on a thread of the runtime when the queue fails, after which it runs nothing more;
-    /// a panic in it is caught, and [`Queue::handler_panicked`] tells.
+    /// Creates a queue. `on_error` is called on a thread of the runtime when the queue fails, after which it runs
+    /// nothing more; a panic in it is caught, and [`Queue::handler_panicked`] tells.
     pub fn create_queue(
         &self,
         options: &QueueOptions,
         on_error: impl Fn(Status) + Send + Sync + 'static,
     ) -> Result<Queue, Error> {
-        let handler = Box::new(Handler { on_error: Box::new(on_error), panicked: AtomicBool::new(false) });
-        let data: *const Handler = &raw const *handler;
+        let handler = Arc::new(Handler { on_error: Box::new(on_error), panicked: AtomicBool::new(false) });
+        let data = Arc::as_ptr(&handler);
         let mut queue = std::ptr::null_mut();
         let create = self.runtime().api().hsa_queue_create;
-        // SAFETY: the handler lives in its box until the queue is destroyed; the answer has its place.
+        // SAFETY: the handler lives until the queue is destroyed; the answer has its place.
         let status = unsafe {
             create(
                 self.handle(),
@@ -87,8 +105,26 @@ impl Agent {
         };
         check("hsa_queue_create", status)?;
         let queue = NonNull::new(queue).ok_or(Error::Answer { call: "hsa_queue_create", what: "no queue" })?;
-        Ok(Queue { runtime: self.runtime().clone(), queue, handler })
+        let created = Created { runtime: self.runtime().clone(), queue };
+        let answer = |what| Error::Answer { call: "hsa_queue_create", what };
+        // SAFETY: the library filled this part of the queue and leaves it as it is.
+        let fields = unsafe { queue.as_ref() };
+        let ring = NonNull::new(fields.base_address.cast()).ok_or(answer("a queue without a ring"))?;
+        let doorbell = doorbell(fields.doorbell_signal).ok_or(answer("a queue without a doorbell of its own"))?;
+        Ok(Queue { ring, size: fields.size, doorbell, created, handler })
     }
+}
+
+/// Where a doorbell's value goes, if `signal` is the doorbell of a queue that is served by hardware.
+fn doorbell(signal: abi::Signal) -> Option<NonNull<AtomicU64>> {
+    if signal.is_null() {
+        return None;
+    }
+    // SAFETY: a signal's handle is the address of an `amd_signal_t`, and a doorbell lives as long as its queue.
+    let signal: &AmdSignal = unsafe { &*std::ptr::with_exposed_provenance(signal.handle as usize) };
+    let address = signal.value.load(Ordering::Acquire) as usize;
+    let address = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
+    address.filter(|_| signal.kind == SignalKind::DOORBELL)
 }
 
 /// Calls the handler of a queue.
@@ -101,16 +137,44 @@ unsafe extern "C" fn queue_error(status: Status, _source: *mut abi::Queue, data:
 }
 
 impl Queue {
-    /// The queue in memory: its ring, its indices, its doorbell. Packets are written there, without a call.
-    pub fn in_memory(&self) -> &AmdQueue {
-        // SAFETY: a queue's pointer is that of an `amd_queue_t`, which lives until the queue is destroyed; what changes in it
-        // is atomic.
-        unsafe { self.queue.cast().as_ref() }
+    /// The ring of packets, of [`PACKET_SIZE`](abi::PACKET_SIZE) bytes each. They are written there, without a call.
+    pub fn ring(&self) -> NonNull<u8> {
+        self.ring
+    }
+
+    /// Packets in the ring, a power of two.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The next packet to write.
+    pub fn write_index(&self) -> &AtomicU64 {
+        // SAFETY: a queue's pointer is that of an `amd_queue_t`, which lives until the queue is destroyed. Only this
+        // field is borrowed: the runtime and the device change others at any time.
+        unsafe { &(*self.in_memory()).write_dispatch_id }
+    }
+
+    /// The next packet that the device reads.
+    pub fn read_index(&self) -> &AtomicU64 {
+        // SAFETY: as for the write index.
+        unsafe { &(*self.in_memory()).read_dispatch_id }
+    }
+
+    /// Where the number of the last written packet is stored to tell the device.
+    pub fn doorbell(&self) -> &AtomicU64 {
+        // SAFETY: it was checked when the queue was made, and lives as long as the queue.
+        unsafe { self.doorbell.as_ref() }
+    }
+
+    /// The queue in memory. Its atomics may be read at any time, the rest only where the runtime promises that it
+    /// rests.
+    pub fn in_memory(&self) -> *const AmdQueue {
+        self.as_ptr().cast_const().cast()
     }
 
     /// The queue in the C API.
     pub fn as_ptr(&self) -> *mut abi::Queue {
-        self.queue.as_ptr()
+        self.created.queue.as_ptr()
     }
 
     /// Whether the error handler has panicked.
@@ -120,15 +184,8 @@ impl Queue {
 
     /// Whether dispatches write their times to their completion signals.
     pub fn set_profiling(&self, enable: bool) -> Result<(), Error> {
-        let set = self.runtime.api().hsa_amd_profiling_set_profiler_enabled;
+        let set = self.created.runtime.api().hsa_amd_profiling_set_profiler_enabled;
         // SAFETY: the queue lives.
         check("hsa_amd_profiling_set_profiler_enabled", unsafe { set(self.as_ptr(), enable.into()) })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // SAFETY: it was created and is destroyed once, before its handler goes. An error leaves nothing to be done.
-        let _ = unsafe { (self.runtime.api().hsa_queue_destroy)(self.as_ptr()) };
     }
 }

@@ -44,8 +44,8 @@ impl Runtime {
         Ok(Signal { runtime: self.clone(), handle })
     }
 
-    /// Sleeps or spins until one of `waits` is met: its index and the value that met it. `None` after `timeout_ticks`, or
-    /// earlier, for no reason: the library may wake up.
+    /// Sleeps or spins until one of `waits` is met: its index and the value that met it. `None` after `timeout_ticks`,
+    /// or earlier, for no reason: the library may wake up.
     pub fn wait_any(&self, waits: &[Wait<'_>], timeout_ticks: u64, state: WaitState) -> Option<(usize, SignalValue)> {
         let mut signals: Vec<_> = waits.iter().map(|wait| wait.signal.handle).collect();
         let mut conditions: Vec<_> = waits.iter().map(|wait| wait.condition).collect();
@@ -77,8 +77,8 @@ impl Signal {
 
     /// The signal in memory.
     pub fn in_memory(&self) -> &AmdSignal {
-        // SAFETY: a handle of this runtime is the address of an `amd_signal_t` that lives until the signal is destroyed; what
-        // changes in it is atomic.
+        // SAFETY: a handle of this runtime is the address of an `amd_signal_t` that lives until the signal is
+        // destroyed; what changes in it is atomic.
         unsafe { &*std::ptr::with_exposed_provenance(self.handle.handle as usize) }
     }
 
@@ -100,8 +100,8 @@ impl Signal {
         unsafe { (self.runtime.api().hsa_signal_store_relaxed)(self.handle, value) }
     }
 
-    /// Sleeps or spins until the condition is met, `timeout_ticks` have passed, or for no reason: the value then, with acquire
-    /// order, which the caller compares again.
+    /// Sleeps or spins until the condition is met, `timeout_ticks` have passed, or for no reason: the value then, with
+    /// acquire order, which the caller compares again.
     pub fn wait(
         &self,
         condition: SignalCondition,

@@ -2,8 +2,8 @@
 
 use roci_hsa::abi::{self, CopyDirection, SignalKind, TABLES, VendorFormat};
 
-/// Constants that are younger than Debian's headers (5.2.3), with the values that the headers of 2025 give them (the last two
-/// are younger still). Where the headers at hand have them, they are compared too.
+/// Constants that are younger than Debian's headers (5.2.3), with the values that the headers of 2025 give them (the
+/// last two are younger still). Where the headers at hand have them, they are compared too.
 const NEWER: &[(&str, u64)] = &[
     ("HSA_STATUS_ERROR_OUT_OF_REGISTERS", 0x2d),
     ("HSA_ACCESS_PERMISSION_NONE", 0),

@@ -1,7 +1,7 @@
 //! Layouts, constants and prototypes against the C headers of the HSA runtime, by a C compiler.
 //!
-//! What we have and these headers lack must be on a list here, so that a typing error is not taken for something new; what
-//! the headers have in a family of constants that we cover must be ours.
+//! What we have and these headers lack must be on a list here, so that a typing error is not taken for something new;
+//! what the headers have in a family of constants that we cover must be ours.
 
 mod constants;
 mod headers;

@@ -29,7 +29,7 @@ constants! {
             EXTENSIONS = 20, "`[u8; 128]`: a bit for each extension it supports";
             VERSION_MAJOR = 21, "`u16`: major version of the specification it follows";
             VERSION_MINOR = 22, "`u16`: minor version of the specification it follows";
-            BASE_PROFILE_DEFAULT_FLOAT_ROUNDING_MODES = 23, "[`FloatRoundingMode`](super::FloatRoundingMode) bits of the base profile";
+            BASE_PROFILE_DEFAULT_FLOAT_ROUNDING_MODES = 23, "`u32`: rounding modes of the base profile";
             FAST_F16_OPERATION = 24, "`bool`: whether f16 is as fast as f32";
         }
         "HSA_AMD_AGENT_INFO_": {
