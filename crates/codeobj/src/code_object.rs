@@ -61,6 +61,8 @@ pub struct Symbol<'data> {
     pub address: Option<u64>,
     /// Bytes it stands for.
     pub size: u64,
+    /// The alignment of the section that it lies in; 0 if it lies in none.
+    pub alignment: u64,
     /// What it stands for.
     pub kind: SymbolKind,
     /// It stays unresolved without an error.
@@ -349,10 +351,12 @@ fn symbols<'data>(bytes: &'data [u8], sections: &Sections<'data>, dynamic: bool)
     let strings = sections.section(section.link(LE)).map_err(damaged)?;
     let mut names = Names::new(strings.data(LE, bytes).map_err(damaged)?, bytes.len());
     let read = |symbol: &elf::Sym64<LittleEndian>| {
+        let home = object::SectionIndex(symbol.st_shndx(LE).0.into());
         Ok(Symbol {
             name: names.get(symbol.st_name(LE))?,
             address: (symbol.st_shndx(LE) != elf::SHN_UNDEF).then(|| symbol.st_value(LE)),
             size: symbol.st_size(LE),
+            alignment: sections.section(home).map_or(0, |section| section.sh_addralign(LE)),
             kind: match symbol.st_type() {
                 elf::STT_FUNC => SymbolKind::Function,
                 elf::STT_OBJECT => SymbolKind::Object,
