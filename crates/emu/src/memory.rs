@@ -128,7 +128,8 @@ impl Memory {
             return None;
         }
         pointer.expose_provenance();
-        Some(Allocation { memory: Arc::clone(self), pointer, layout, size, open: Vec::new() })
+        let block = Arc::new(Block { pointer, layout });
+        Some(Allocation { memory: Arc::clone(self), block, size, open: Vec::new() })
     }
 }
 
@@ -139,26 +140,39 @@ fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(PAGE)?, PAGE).ok()
 }
 
-/// Memory that waves may touch, given back when dropped.
+/// Memory that waves may touch. When it is dropped, no new kernel can; those that are running keep it alive.
 #[derive(Debug)]
 pub struct Allocation {
     memory: Arc<Memory>,
-    pointer: *mut u8,
-    layout: Layout,
+    block: Arc<Block>,
     size: usize,
     /// Where the registered parts begin.
     open: Vec<u64>,
 }
 
+/// Memory of the host.
+#[derive(Debug)]
+struct Block {
+    pointer: *mut u8,
+    layout: Layout,
+}
+
 // SAFETY: it owns its memory.
-unsafe impl Send for Allocation {}
+unsafe impl Send for Block {}
 // SAFETY: through `&self` nothing is written.
-unsafe impl Sync for Allocation {}
+unsafe impl Sync for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and neither an allocation nor a kernel has it any more.
+        unsafe { dealloc(self.pointer, self.layout) };
+    }
+}
 
 impl Allocation {
     /// Where it begins.
     pub fn address(&self) -> u64 {
-        self.pointer.addr() as u64
+        self.block.pointer.addr() as u64
     }
 
     /// Lets waves touch a part; `false`, and nothing changes, if it is empty, leaves the allocation or is open already.
@@ -167,8 +181,9 @@ impl Allocation {
             return false;
         }
         let range = self.address() + part.start as u64..self.address() + part.end as u64;
-        // SAFETY: live until the allocation is dropped, which unregisters it first.
-        let opened = unsafe { self.memory.register(range.clone(), access) };
+        let owner = Arc::clone(&self.block);
+        // SAFETY: it lives as long as its block.
+        let opened = unsafe { self.memory.register_owned(range.clone(), access, owner) };
         if opened {
             self.open.push(range.start);
         }
@@ -178,13 +193,13 @@ impl Allocation {
     /// Its bytes. No kernel that writes them may be running.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: live and initialised; kernels have ended, as the caller was told.
-        unsafe { std::slice::from_raw_parts(self.pointer, self.size) }
+        unsafe { std::slice::from_raw_parts(self.block.pointer, self.size) }
     }
 
     /// Its bytes. No kernel that touches them may be running.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: live and initialised; kernels have ended, as the caller was told.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.size) }
+        unsafe { std::slice::from_raw_parts_mut(self.block.pointer, self.size) }
     }
 }
 
@@ -193,8 +208,6 @@ impl Drop for Allocation {
         for &start in &self.open {
             self.memory.unregister(start);
         }
-        // SAFETY: allocated with this layout, and no wave may touch it any more.
-        unsafe { dealloc(self.pointer, self.layout) };
     }
 }
 
@@ -280,7 +293,12 @@ mod tests {
         let address = allocation.address();
         assert!(Window::new(memory.space()).allows(address + 96, 4, true));
         assert!(!Window::new(memory.space()).allows(address + 97, 4, true));
+        let running = memory.space();
+        let block = Arc::downgrade(&allocation.block);
         drop(allocation);
         assert!(!Window::new(memory.space()).allows(address, 1, false));
+        assert!(block.upgrade().is_some(), "a kernel that runs keeps it");
+        drop(running);
+        assert!(block.upgrade().is_none());
     }
 }
