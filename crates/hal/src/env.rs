@@ -3,6 +3,8 @@
 //! `clippy.toml` forbids `std::env::var` elsewhere, so a variable that is not in [`VARIABLES`] cannot be read at all;
 //! `roci env` prints this table.
 
+use std::ffi::OsString;
+
 /// One environment variable.
 #[derive(Debug)]
 pub struct Variable {
@@ -48,6 +50,74 @@ pub static EMU_CHECK: Variable = Variable {
     since: "0.1.0",
 };
 
+/// The chips of the emulated HSA runtime.
+pub static EMU: Variable = Variable {
+    name: "ROCI_EMU",
+    default: "gfx1010",
+    help: "Chips that the emulated HSA runtime has, with commas between: `gfx1010,gfx1151`; `roci emu exec` sets it",
+    since: "0.1.0",
+};
+
+/// The memory of each emulated GPU.
+pub static EMU_MEMORY: Variable = Variable {
+    name: "ROCI_EMU_MEMORY",
+    default: "the chip's",
+    help: "Memory of each GPU of the emulated HSA runtime: `512MiB`, `8GiB`",
+    since: "0.1.0",
+};
+
+/// The threads of each emulated GPU.
+pub static EMU_THREADS: Variable = Variable {
+    name: "ROCI_EMU_THREADS",
+    default: "all cores",
+    help: "Threads of each GPU of the emulated HSA runtime; 1 makes every run of a kernel the same",
+    since: "0.1.0",
+};
+
+/// The files that stand for the kernel driver's.
+pub static EMU_EXEC: Variable = Variable {
+    name: "ROCI_EMU_EXEC",
+    default: "unset",
+    help: "Folder of the files that programs under `roci emu exec` see for a driver's; `roci emu exec` sets it",
+    since: "0.1.0",
+};
+
+/// Where programs may keep what they can make again.
+pub static XDG_CACHE_HOME: Variable = Variable {
+    name: "XDG_CACHE_HOME",
+    default: "~/.cache",
+    help: "Folder in which `roci emu exec` keeps the libraries that it lets programs load",
+    since: "0.1.0",
+};
+
+/// The user's folder.
+pub static HOME: Variable =
+    Variable { name: "HOME", default: "set at login", help: "Folder of the user, where `.cache` is", since: "0.1.0" };
+
+/// Where the dynamic loader looks first.
+pub static LD_LIBRARY_PATH: Variable = Variable {
+    name: "LD_LIBRARY_PATH",
+    default: "unset",
+    help: "Folders that the dynamic loader looks into first; `roci emu exec` puts one before them",
+    since: "0.1.0",
+};
+
+/// What the dynamic loader loads before all else.
+pub static LD_PRELOAD: Variable = Variable {
+    name: "LD_PRELOAD",
+    default: "unset",
+    help: "Libraries that the dynamic loader loads before all others; `roci emu exec` puts one before them",
+    since: "0.1.0",
+};
+
+/// Makes ROCm take a GPU for another.
+pub static HSA_OVERRIDE: Variable = Variable {
+    name: "HSA_OVERRIDE_GFX_VERSION",
+    default: "unset",
+    help: "Makes ROCm take every GPU for another chip; `roci emu exec` takes it away from programs",
+    since: "0.1.0",
+};
+
 /// Switches colour off.
 pub static NO_COLOR: Variable =
     Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
@@ -69,15 +139,36 @@ pub static TERM: Variable = Variable {
 };
 
 /// All of them, in the order of the help page.
-pub static VARIABLES: &[&Variable] = &[&DEVICE, &DEVICE_TARGETS, &EMU_CHECK, &TIMEOUT, &NO_COLOR, &FORCE_COLOR, &TERM];
+pub static VARIABLES: &[&Variable] = &[
+    &DEVICE,
+    &DEVICE_TARGETS,
+    &EMU,
+    &EMU_CHECK,
+    &EMU_MEMORY,
+    &EMU_THREADS,
+    &EMU_EXEC,
+    &TIMEOUT,
+    &HSA_OVERRIDE,
+    &NO_COLOR,
+    &FORCE_COLOR,
+    &TERM,
+    &XDG_CACHE_HOME,
+    &HOME,
+    &LD_LIBRARY_PATH,
+    &LD_PRELOAD,
+];
 
 impl Variable {
     /// The value, or `None` when unset or empty. What is not Unicode in it is replaced, so that it is refused or shown
     /// like any other wrong value instead of being passed over.
     pub fn get(&self) -> Option<String> {
+        self.get_raw().map(|value| value.to_string_lossy().into_owned())
+    }
+
+    /// The value as it is, for paths; `None` when unset or empty.
+    pub fn get_raw(&self) -> Option<OsString> {
         #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the lint points to")]
-        let value = std::env::var_os(self.name)?;
-        Some(value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+        std::env::var_os(self.name).filter(|value| !value.is_empty())
     }
 }
 

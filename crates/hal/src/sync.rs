@@ -1,55 +1,28 @@
 //! The locks of the HAL and its drivers: one place that decides what they are made of.
 //!
-//! Ordinarily the standard library's. Under `--cfg roci_tsan` they come from a crate that is compiled with the sanitizer,
-//! since ThreadSanitizer cannot see inside the prebuilt standard library. Under `--cfg loom` the timeline semaphore uses
-//! loom's (`model`), so that its model checker sees every interleaving.
+//! Ordinarily the standard library's. Under `--cfg loom` the timeline semaphore uses loom's (`model`), so that its model
+//! checker sees every interleaving.
 //!
 //! Poisoning is ignored throughout: every critical section leaves its data consistent, and one kernel's panic must not
 //! spread to other threads.
 
 use std::time::Duration;
 
-#[cfg(roci_tsan)]
-pub use parking_lot::{Condvar, Mutex, MutexGuard};
-#[cfg(not(roci_tsan))]
 pub use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Locks.
-#[cfg(not(roci_tsan))]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Waits for a notification; may also wake without one.
-#[cfg(not(roci_tsan))]
 pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Waits for a notification or the limit, whichever is first.
-#[cfg(not(roci_tsan))]
 pub fn wait_for<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, limit: Duration) -> MutexGuard<'a, T> {
     condvar.wait_timeout(guard, limit).unwrap_or_else(std::sync::PoisonError::into_inner).0
-}
-
-/// Locks.
-#[cfg(roci_tsan)]
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
-/// Waits for a notification; may also wake without one.
-#[cfg(roci_tsan)]
-pub fn wait<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    condvar.wait(&mut guard);
-    guard
-}
-
-/// Waits for a notification or the limit, whichever is first.
-#[cfg(roci_tsan)]
-pub fn wait_for<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>, limit: Duration) -> MutexGuard<'a, T> {
-    condvar.wait_for(&mut guard, limit);
-    guard
 }
 
 /// What the timeline semaphore uses.

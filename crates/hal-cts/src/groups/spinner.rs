@@ -1,15 +1,23 @@
 //! A kernel that does not end by itself, and is let go in the end whatever happens.
 
-use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Error, Queue, Submit};
+use std::time::Duration;
+
+use roci_hal::sync::{Mutex, lock};
+use roci_hal::{Buffer, BufferDesc, CommandBuffer, Deadline, Device, Error, Queue, Semaphore, Submit};
 
 use crate::case::Failure;
 use crate::context::Context;
 use crate::kernels::Flag;
 
+/// How long a kernel may take to see the host's own store to its flag, where memory is coherent.
+const COHERENT: Duration = Duration::from_millis(100);
+
 pub(super) struct Spinner {
     device: Device,
     flag: Flag,
     commands: CommandBuffer,
+    /// Each is 1 when one of the submissions has ended.
+    ended: Mutex<Vec<Semaphore>>,
 }
 
 impl Spinner {
@@ -20,11 +28,14 @@ impl Spinner {
         let kernel = context.kernel(device, "spin")?;
         let commands = context
             .record(device, |recorder| recorder.dispatch(&kernel, [1, 1, 1], &[(&flag).into()], &[]).map(drop))?;
-        Ok(Self { device: device.clone(), flag: Flag::new(flag)?, commands })
+        Ok(Self { device: device.clone(), flag: Flag::new(flag)?, commands, ended: Mutex::default() })
     }
 
     pub(super) fn submit(&self, queue: &Queue, submit: Submit) -> Result<(), Error> {
-        queue.submit(&self.commands, submit)
+        let ended = self.device.semaphore(0);
+        queue.submit(&self.commands, submit.signal(&ended, 1))?;
+        lock(&self.ended).push(ended);
+        Ok(())
     }
 
     /// The buffer that the kernel looks at.
@@ -35,8 +46,13 @@ impl Spinner {
     /// Lets it end.
     pub(super) fn release(&self) {
         self.flag.raise();
-        // Where memory is not coherent the device sees the flag only through a write in stream order. A lost device
-        // refuses that, and its kernel may then spin until the process ends.
+        let deadline = Deadline::after(COHERENT);
+        let late = |ended: &Semaphore| matches!(ended.wait(1, deadline), Err(Error::Timeout { .. }));
+        if !lock(&self.ended).drain(..).any(|ended| late(&ended)) {
+            return;
+        }
+        // Where memory is not coherent the device sees the flag only through a write in stream order, which nothing else
+        // may race with. A lost device refuses that, and its kernel may then spin until the process ends.
         let mut word = vec![0; 64];
         word[..4].copy_from_slice(&1u32.to_ne_bytes());
         let _ = self.device.queue(0).and_then(|queue| queue.write(&self.flag.buffer, word, Submit::new()));

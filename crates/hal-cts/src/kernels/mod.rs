@@ -1,5 +1,6 @@
 //! The kernels that cases run: contracts, WGSL, and native twins, under one name each.
 
+mod amdgcn;
 mod native;
 
 use std::sync::Arc;
@@ -24,6 +25,14 @@ pub enum KernelError {
     /// The suite cannot write any of the forms that the device loads.
     #[error("the suite's kernels cannot be built as any of {0:?}")]
     Format(Vec<CodeFormat>),
+    /// clang does not make a code object of the suite's own WGSL.
+    #[error("`{kernel}` cannot be compiled: {reason}")]
+    Clang {
+        /// The file.
+        kernel: String,
+        /// Why.
+        reason: String,
+    },
     /// The suite's own WGSL is refused.
     #[error(transparent)]
     Source(#[from] Arc<roci_kernels::Error>),
@@ -115,7 +124,7 @@ pub fn source(kernel: &str, info: &DeviceInfo) -> Result<ExecutableSource, Kerne
         .find(|file| file.entries.iter().any(|entry| entry.name == kernel))
         .ok_or_else(|| KernelError::Unknown(kernel.to_owned()))?;
     for format in &info.formats {
-        if let Some(code) = file.code(*format)? {
+        if let Some(code) = file.code(*format, info)? {
             return Ok(ExecutableSource { label: file.label.to_owned(), entry_points: file.entry_points(), code });
         }
     }
@@ -124,13 +133,17 @@ pub fn source(kernel: &str, info: &DeviceInfo) -> Result<ExecutableSource, Kerne
 
 impl File {
     /// The file in a form; `None` where the suite cannot write it.
-    fn code(&self, format: CodeFormat) -> Result<Option<Code>, KernelError> {
+    fn code(&self, format: CodeFormat, info: &DeviceInfo) -> Result<Option<Code>, KernelError> {
         Ok(match format {
             CodeFormat::Native => self.natives().map(Code::Native),
             CodeFormat::Spirv => Some(Code::Spirv(self.compiled()?.spirv(&SpirvOptions::default()).map_err(Arc::new)?)),
             CodeFormat::OpenClC => {
                 Some(Code::OpenClC(self.compiled()?.opencl_c(&clc::Options::opencl()).map_err(Arc::new)?.source))
             }
+            CodeFormat::AmdGcn => match &info.physical[0].target {
+                Some(chip) => Some(Code::AmdGcn(amdgcn::compile(self.label, &self.compiled()?, chip)?)),
+                None => None,
+            },
             _ => None,
         })
     }
@@ -176,7 +189,7 @@ mod tests {
     #[test]
     fn every_kernel_keeps_its_contract_in_every_form() {
         for file in FILES {
-            assert!(matches!(file.code(CodeFormat::Native), Ok(Some(_))), "{} lacks a native twin", file.label);
+            assert!(file.natives().is_some(), "{} lacks a native twin", file.label);
             let compiled = file.compiled().unwrap();
             compiled.spirv(&SpirvOptions::default()).unwrap();
             let written = compiled.opencl_c(&clc::Options::opencl()).unwrap();

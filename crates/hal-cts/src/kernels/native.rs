@@ -186,7 +186,7 @@ unsafe impl NativeKernel for Spin {
 
     unsafe fn run(&self, launch: &NativeLaunch<'_>, _part: usize, _parts: usize) {
         // SAFETY: live for the launch by `run`'s contract, aligned to four bytes; whoever writes it meanwhile does so from
-        // the host's side through `raise` or by one copy of the whole word.
+        // the host's side through `raise` or, where the kernel has another copy of it, by a copy of the whole word.
         let flag = unsafe { AtomicU32::from_ptr(launch.bindings[0].pointer.cast()) };
         while flag.load(Ordering::Acquire) == 0 {
             // It shall never end by itself, but it need not heat the room.

@@ -1,0 +1,53 @@
+//! The suite's kernels as AMD code objects, compiled by clang when a case first asks for them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::process::Command;
+
+use roci_kernels::{Compiled, clc};
+use roci_testkit::tools;
+
+use super::KernelError;
+
+/// A code object for a chip.
+pub(super) fn compile(label: &str, compiled: &Compiled, chip: &str) -> Result<Vec<u8>, KernelError> {
+    let options = clc::Options { subgroups: clc::Subgroups::Native { size: 32 }, ..clc::Options::amdgcn() };
+    let text = compiled.opencl_c(&options).map_err(std::sync::Arc::new)?.source;
+    let mut arguments = clc::clang_arguments(chip, options.subgroups);
+    arguments.extend(["-mcode-object-version=5", "-Werror"].map(str::to_owned));
+    let mut hasher = DefaultHasher::new();
+    (&text, &arguments).hash(&mut hasher);
+    // Every case is a process of its own: what one has compiled serves the others.
+    let kept = std::env::temp_dir().join(format!("roci-cts-{:016x}.co", hasher.finish()));
+    if let Ok(bytes) = std::fs::read(&kept) {
+        return Ok(bytes);
+    }
+    let wrong = |reason: String| KernelError::Clang { kernel: label.to_owned(), reason };
+    let clang = tools::clang().map_err(|absence| wrong(absence.to_string()))?;
+    let folder = kept.with_extension(format!("{}", std::process::id()));
+    let made = run(clang.path(), &arguments, &folder, &text).map_err(wrong);
+    if made.is_ok() {
+        // Should another have been faster, its file is the same.
+        let _ = std::fs::rename(folder.join(OUTPUT), &kept);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    made
+}
+
+const OUTPUT: &str = "kernels.co";
+
+fn run(clang: &Path, arguments: &[String], folder: &Path, text: &str) -> Result<Vec<u8>, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(said)?;
+    std::fs::write(folder.join("kernels.cl"), text).map_err(said)?;
+    let output = Command::new(clang)
+        .current_dir(folder)
+        .args(arguments)
+        .args(["-o", OUTPUT, "kernels.cl"])
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", clang.display()))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    std::fs::read(folder.join(OUTPUT)).map_err(said)
+}
