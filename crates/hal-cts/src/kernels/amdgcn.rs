@@ -24,21 +24,17 @@ pub(super) fn compile(label: &str, compiled: &Compiled, chip: &str) -> Result<Ve
     }
     let wrong = |reason: String| KernelError::Clang { kernel: label.to_owned(), reason };
     let clang = tools::clang().map_err(|absence| wrong(absence.to_string()))?;
-    let folder = kept.with_extension(format!("{}", std::process::id()));
-    let made = run(clang.path(), &arguments, &folder, &text).map_err(wrong);
-    if made.is_ok() {
-        // Should another have been faster, its file is the same.
-        let _ = std::fs::rename(folder.join(OUTPUT), &kept);
-    }
-    let _ = std::fs::remove_dir_all(&folder);
-    made
+    let folder = tempfile::tempdir().map_err(|error| wrong(format!("a folder for clang: {error}")))?;
+    let made = run(clang.path(), &arguments, folder.path(), &text).map_err(wrong)?;
+    // Should another have been faster, its file is the same.
+    let _ = std::fs::rename(folder.path().join(OUTPUT), &kept);
+    Ok(made)
 }
 
 const OUTPUT: &str = "kernels.co";
 
 fn run(clang: &Path, arguments: &[String], folder: &Path, text: &str) -> Result<Vec<u8>, String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(folder).map_err(said)?;
     std::fs::write(folder.join("kernels.cl"), text).map_err(said)?;
     let output = Command::new(clang)
         .current_dir(folder)

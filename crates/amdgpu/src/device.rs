@@ -1,0 +1,113 @@
+//! The HAL's side of the driver.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use roci_hal::command::Recording;
+use roci_hal::driver::{
+    Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest,
+};
+use roci_hal::error::Loss;
+use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
+use roci_hsa::runtime::Agent;
+
+use crate::discover::{failed, unavailable};
+use crate::driver::CodeLibrary;
+use crate::executable::Kernels;
+use crate::memory::Pools;
+use crate::program::{OWN_KERNELS, Program};
+use crate::queue::{LastFault, Line};
+
+/// Queues of each GPU.
+const QUEUES: usize = 2;
+
+/// What programs need of a device.
+pub(crate) struct Shared {
+    pub(crate) gpus: Vec<Agent>,
+    pub(crate) pools: Pools,
+    /// The driver's own kernels.
+    pub(crate) own: Kernels,
+    name: String,
+}
+
+impl Shared {
+    pub(crate) fn out_of_memory(&self, requested: u64) -> Error {
+        Error::OutOfMemory { device: self.name.clone(), requested, limit: Some(self.pools.max_allocation()) }
+    }
+}
+
+/// A logical device.
+pub(crate) struct AmdgpuDevice {
+    info: DeviceInfo,
+    shared: Arc<Shared>,
+    lines: Vec<Line>,
+}
+
+impl AmdgpuDevice {
+    pub(crate) fn open(
+        request: &OpenRequest<'_>,
+        gpus: Vec<Agent>,
+        library: &CodeLibrary,
+        last_fault: Option<LastFault>,
+    ) -> Result<Self, Error> {
+        let name = request.uri.to_string();
+        let isa = gpus[0].isas().map_err(failed)?.into_iter().next();
+        let isa = isa.ok_or_else(|| unavailable(&name, "it names no instruction set"))?.name().map_err(failed)?;
+        let target = isa.rsplit_once("--").map_or(isa.as_str(), |(_, target)| target);
+        let own = Kernels::load(&library(target)?, &OWN_KERNELS, &gpus).map_err(failed)?;
+        let shared = Arc::new(Shared { pools: Pools::find(&gpus)?, own, name, gpus });
+        let physical: Vec<_> = request.physical.iter().map(|(_, info)| info.clone()).collect();
+        let info = DeviceInfo {
+            uri: request.uri.clone(),
+            queues: (0..physical.len() * QUEUES).map(|index| QueueInfo { physical: index / QUEUES }).collect(),
+            physical,
+            memory_types: shared.pools.types(),
+            max_allocation: shared.pools.max_allocation(),
+            binding_alignment: 16,
+            max_bindings: 64,
+            max_constants: 256,
+            formats: vec![CodeFormat::AmdGcn],
+        };
+        let line = |queue: &QueueInfo| Line::open(&shared, queue.physical, last_fault.clone());
+        let lines = info.queues.iter().map(line).collect::<Result<_, _>>()?;
+        Ok(Self { info, shared, lines })
+    }
+}
+
+impl DeviceBackend for AmdgpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
+        let memory = self.shared.pools.allocate(desc).ok_or_else(|| self.shared.out_of_memory(desc.size))?;
+        Ok(Arc::new(memory))
+    }
+
+    fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
+        Ok(Arc::new(Kernels::of(source, &self.shared.gpus)?))
+    }
+
+    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
+        Ok(Arc::new(Program::new(recording, &self.shared)?))
+    }
+
+    fn submit(&self, queue: usize, batch: Batch) {
+        let Batch { commands, slots, completion } = batch;
+        let commands: Arc<dyn Any + Send + Sync> = commands;
+        match commands.downcast::<Program>() {
+            Ok(program) => self.lines[queue].submit(program, slots, completion),
+            Err(_) => completion.finish(Err(BatchFault::Device("commands of another driver".into()))),
+        }
+    }
+
+    fn abandon(&self, _loss: &Loss) {
+        self.lines.iter().for_each(Line::close);
+    }
+}
+
+impl Drop for AmdgpuDevice {
+    fn drop(&mut self) {
+        self.lines.iter().for_each(Line::close);
+    }
+}

@@ -1,0 +1,45 @@
+//! The driver against the conformance suite, on emulated chips: each by itself, and two as one logical device.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roci_amdgpu::{AmdgpuDriver, Origin};
+use roci_emu::Chip;
+use roci_hal::{Device, Error, Registry};
+use roci_hal_cts::{Backend, Tag};
+use roci_hsa::{Runtime, Source, Table};
+
+/// The driver on emulated GPUs.
+fn driver() -> AmdgpuDriver {
+    let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
+    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
+    let open = |chips: &[String]| {
+        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
+        roci_emu_hsa::provide(roci_emu_hsa::Config { quiet: true, ..roci_emu_hsa::Config::new(chips) });
+        #[expect(unsafe_code, reason = "the emulated runtime behaves as the real one")]
+        // SAFETY: the emulated runtime behaves as the real one.
+        let table = unsafe { Table::new(roci_emu_hsa::api(), "emulated") };
+        Runtime::open(Source::Table(table)).map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
+    };
+    let library = |target: &str| {
+        let wrong = |error: &dyn std::fmt::Display| Error::invalid("the device library", error.to_string());
+        let library = roci_device_library::DeviceLibrary::embedded().map_err(|error| wrong(&error))?;
+        let target = target.parse().map_err(|error| wrong(&error))?;
+        Ok(library.find(&target).map_err(|error| wrong(&error))?.bytes.to_vec())
+    };
+    AmdgpuDriver::new(origin, Box::new(open), Arc::new(library))
+}
+
+fn main() -> ExitCode {
+    let backend = |uri: String| {
+        let name = uri.clone();
+        let open = move |timeout: Option<Duration>| -> Result<Device, Error> {
+            Registry::new().with(driver()).open(&uri.parse()?, timeout)
+        };
+        Backend::new(name, open).tags(&[Tag::Dispatch, Tag::Hang, Tag::Bounds])
+    };
+    let mut backends: Vec<_> = Chip::ALL.iter().map(|chip| backend(format!("emu://{chip}"))).collect();
+    backends.push(backend("emu://gfx1010,gfx1010".to_owned()));
+    roci_hal_cts::main(backends)
+}

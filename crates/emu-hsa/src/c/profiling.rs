@@ -1,0 +1,54 @@
+//! When dispatches and copies ran.
+
+use std::sync::atomic::Ordering;
+
+use roci_hsa::abi::*;
+
+use super::{put, with};
+use crate::runtime::SYSTEM_TICKS;
+use crate::signal;
+
+pub(crate) unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, enable: c_int) -> Status {
+    with(|runtime| {
+        let queue = runtime.queues.get(queue.expose_provenance() as u64)?;
+        queue.timed.store(enable != 0, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_profiling_async_copy_enable(enable: bool) -> Status {
+    with(|runtime| {
+        runtime.copies.timed.store(enable, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// Start and end in ticks of the system clock; a signal has them in those of a GPU.
+fn times(signal: Signal) -> Result<[u64; 2], Status> {
+    let memory = signal::of(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
+    Ok([&memory.start_ts, &memory.end_ts].map(|time| time.load(Ordering::Acquire) * SYSTEM_TICKS))
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
+    agent: Agent,
+    signal: Signal,
+    time: *mut ProfilingDispatchTime,
+) -> Status {
+    with(|runtime| {
+        runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
+        let [start, end] = times(signal)?;
+        // SAFETY: the specification says so.
+        unsafe { put(time, ProfilingDispatchTime { start, end }) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
+    signal: Signal,
+    time: *mut AsyncCopyTime,
+) -> Status {
+    with(|_| {
+        let [start, end] = times(signal)?;
+        // SAFETY: the specification says so.
+        unsafe { put(time, AsyncCopyTime { start, end }) }
+    })
+}

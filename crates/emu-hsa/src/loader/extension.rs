@@ -1,0 +1,120 @@
+//! AMD's loader extension: what debuggers and profilers ask about loaded code.
+
+#![expect(unsafe_code, reason = "C gives pointers")]
+
+use std::os::fd::BorrowedFd;
+
+use roci_hsa::abi::*;
+
+use super::Reader;
+use crate::c::agents::{answer, each};
+use crate::c::{put, with};
+
+/// All functions of the extension.
+pub(crate) fn table() -> LoaderTable1_03 {
+    LoaderTable1_03 {
+        query_host_address: Some(query_host_address),
+        query_segment_descriptors: Some(query_segment_descriptors),
+        query_executable: Some(query_executable),
+        executable_iterate_loaded_code_objects: Some(executable_iterate_loaded_code_objects),
+        loaded_code_object_get_info: Some(loaded_code_object_get_info),
+        code_object_reader_create_from_file_with_offset_size: Some(reader_create_from_file),
+        iterate_executables: Some(iterate_executables),
+    }
+}
+
+/// The host's copy of loaded code has the layout of the device's. Here the two are one.
+unsafe extern "C" fn query_host_address(device_address: *const c_void, host_address: *mut *const c_void) -> Status {
+    with(|runtime| {
+        let found = runtime.loader.loaded_at(device_address.addr() as u64);
+        found.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: the client's place for it.
+        unsafe { put(host_address, device_address) }
+    })
+}
+
+unsafe extern "C" fn query_segment_descriptors(descriptors: *mut SegmentDescriptor, count: *mut usize) -> Status {
+    with(|runtime| {
+        if count.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        // SAFETY: it is not null, so it is the client's number.
+        let wanted = unsafe { count.read_unaligned() };
+        if (wanted == 0) != descriptors.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let loaded = runtime.loader.all_loaded();
+        if wanted == 0 {
+            // SAFETY: the client's place for it.
+            return unsafe { put(count, loaded.len()) };
+        }
+        if wanted != loaded.len() {
+            return Err(Status::ERROR_INCOMPATIBLE_ARGUMENTS);
+        }
+        for (index, loaded) in loaded.iter().enumerate() {
+            // SAFETY: the client has room for as many as it says.
+            unsafe { put(descriptors.wrapping_add(index), loaded.descriptor()) }?;
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn query_executable(device_address: *const c_void, executable: *mut Executable) -> Status {
+    with(|runtime| {
+        let found = runtime.loader.loaded_at(device_address.addr() as u64);
+        // SAFETY: the client's place for it.
+        unsafe { put(executable, found.ok_or(Status::ERROR_INVALID_ARGUMENT)?.executable()) }
+    })
+}
+
+unsafe extern "C" fn executable_iterate_loaded_code_objects(
+    executable: Executable,
+    callback: Option<LoadedCodeObjectCallback>,
+    data: *mut c_void,
+) -> Status {
+    with(|runtime| {
+        let callback = callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        let loaded = runtime.loader.executable(executable)?.loaded()?;
+        // SAFETY: the client's function with the client's data. No lock is held: it may call us.
+        each(loaded, |loaded| unsafe { callback(executable, loaded.handle(), data) })
+    })
+}
+
+unsafe extern "C" fn loaded_code_object_get_info(
+    loaded: LoadedCodeObject,
+    attribute: LoadedCodeObjectInfo,
+    value: *mut c_void,
+) -> Status {
+    with(|runtime| {
+        let loaded = runtime.loader.loaded(loaded)?;
+        // SAFETY: the client's place for an answer to this attribute.
+        unsafe { answer(value, loaded.info(attribute)) }
+    })
+}
+
+unsafe extern "C" fn reader_create_from_file(
+    file: c_int,
+    offset: usize,
+    size: usize,
+    reader: *mut CodeObjectReader,
+) -> Status {
+    with(|runtime| {
+        if file < 0 || reader.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        // SAFETY: a number that is not -1; the client keeps its file open during the call, and one that is not open is
+        // noticed at the first use.
+        let file = unsafe { BorrowedFd::borrow_raw(file) };
+        let made = runtime.loader.add_reader(Reader::from_file(file, offset, size)?);
+        // SAFETY: the client's place for it.
+        unsafe { put(reader, made) }
+    })
+}
+
+unsafe extern "C" fn iterate_executables(callback: Option<ExecutableCallback>, data: *mut c_void) -> Status {
+    with(|runtime| {
+        let callback = callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: the client's function with the client's data. No lock is held: it may call us.
+        each(runtime.loader.executables(), |executable| unsafe { callback(executable.handle(), data) })
+    })
+}

@@ -1,0 +1,125 @@
+//! Loaded code runs, and reaches the variables that it should.
+
+#![expect(unsafe_code, reason = "variables are read by address")]
+
+#[path = "../../tests/clang/mod.rs"]
+mod clang;
+#[path = "../../tests/loader/sources.rs"]
+mod sources;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use roci_emu::{Access, Allocation, Chip, Dispatch};
+use roci_hsa::abi::{ExecutableSymbolInfo, Status};
+
+use self::clang::Clang;
+use self::sources::{PLAIN, VARIABLES};
+use super::{Executable, Loader, Reader};
+use crate::config::Config;
+use crate::gpu::Gpu;
+
+fn gpu(chip: Chip) -> Arc<Gpu> {
+    Arc::new(Gpu::new(chip, 0, &Config { threads: Some(1), ..Config::new(vec![chip]) }, Instant::now()))
+}
+
+fn words(gpu: &Gpu, words: &[u32]) -> Allocation {
+    let mut allocation = gpu.emulator.memory().allocate(4 * words.len(), Access::ReadWrite);
+    for (bytes, word) in allocation.bytes_mut().as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    allocation
+}
+
+fn contents(allocation: &Allocation) -> Vec<u32> {
+    allocation.bytes().as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+}
+
+fn executable(loader: &Loader) -> Arc<Executable> {
+    loader.executable(loader.add_executable()).expect("it was made now")
+}
+
+fn load(loader: &Loader, executable: &Executable, gpu: &Arc<Gpu>, bytes: &[u8]) -> Result<(), Status> {
+    let reader = Arc::new(Reader::from_memory(bytes)?);
+    executable.load(loader, gpu, &reader).map(drop)
+}
+
+fn address(executable: &Executable, gpu: &Gpu, name: &str) -> u64 {
+    let symbol = executable.symbol(gpu.agent, name).expect(name);
+    let answer = symbol.info(ExecutableSymbolInfo::KERNEL_OBJECT).expect(name);
+    u64::from_ne_bytes(*answer.bytes().first_chunk().expect(name))
+}
+
+/// Runs `touch` with 8 work-items; what it wrote.
+fn touch(executable: &Executable, gpu: &Gpu, by: u32) -> Vec<u32> {
+    let out = words(gpu, &[0; 8]);
+    let kernarg = words(gpu, &[&[out.address() as u32, (out.address() >> 32) as u32, by][..], &[0; 64]].concat());
+    let kernel = gpu.kernel(address(executable, gpu, "touch.kd")).expect("the GPU knows it");
+    let dispatch = Dispatch { grid: [8, 1, 1], block: [8, 1, 1], kernarg: kernarg.address(), ..Dispatch::default() };
+    gpu.emulator.run(&kernel, &dispatch, &AtomicBool::new(false)).expect("it runs");
+    contents(&out)
+}
+
+/// A variable of 8 words.
+fn eight(address: u64) -> [u32; 8] {
+    // SAFETY: the variable of a loaded code object, and no kernel runs.
+    unsafe { std::ptr::with_exposed_provenance::<[u32; 8]>(address as usize).read() }
+}
+
+#[test]
+fn kernels_reach_their_own_variables_and_the_clients() {
+    let Some(clang) = Clang::find() else { return };
+    for (chip, target) in [(Chip::Gfx1010, "gfx1010"), (Chip::Gfx1013, "gfx10-1-generic"), (Chip::Gfx1100, "gfx1100")] {
+        let (gpu, loader) = (gpu(chip), Loader::default());
+        let executable = executable(&loader);
+        let outside = words(&gpu, &[100]);
+        executable.define(&loader, gpu.agent, "outside", outside.address()).expect("it is new");
+        load(&loader, &executable, &gpu, &clang.compile(VARIABLES, target)).expect(target);
+        executable.freeze().expect("for the first time");
+        assert_eq!(touch(&executable, &gpu, 9), [106, 107, 108, 109, 106, 107, 108, 109], "{target}");
+        assert_eq!(contents(&outside), [9], "{target}");
+        assert_eq!(eight(address(&executable, &gpu, "zeros")), [9; 8], "{target}");
+        assert_eq!(touch(&executable, &gpu, 1)[0], 15, "{target}");
+    }
+}
+
+#[test]
+fn code_uses_variables_of_code_that_was_loaded_before() {
+    let Some(clang) = Clang::find() else { return };
+    let (gpu, loader) = (gpu(Chip::Gfx1010), Loader::default());
+    let (user, definer) = (clang.compile(VARIABLES, "gfx1010"), clang.compile("__global int outside = 40;", "gfx1010"));
+    let executable = executable(&loader);
+    assert_eq!(load(&loader, &executable, &gpu, &user), Err(Status::ERROR_VARIABLE_UNDEFINED));
+    assert_eq!(load(&loader, &executable, &gpu, &definer), Ok(()));
+    assert_eq!(load(&loader, &executable, &gpu, &user), Ok(()));
+    assert_eq!(touch(&executable, &gpu, 1)[3], 49);
+}
+
+#[test]
+fn unloaded_code_leaves_nothing_behind() {
+    let Some(clang) = Clang::find() else { return };
+    let (gpu, loader) = (gpu(Chip::Gfx1100), Loader::default());
+    let bytes = clang.compile(PLAIN, "gfx1100");
+    let free = gpu.free();
+    let executable = executable(&loader);
+    load(&loader, &executable, &gpu, &bytes).expect("it is for this chip");
+    let object = address(&executable, &gpu, "plain.kd");
+    assert!(gpu.free() < free && gpu.kernel(object).is_some() && loader.loaded_at(object).is_some());
+    loader.remove_executable(executable.handle()).expect("it is live");
+    assert!(gpu.free() == free && gpu.kernel(object).is_none() && loader.loaded_at(object).is_none());
+    // Somebody found it before and comes back now.
+    assert_eq!(load(&loader, &executable, &gpu, &bytes), Err(Status::ERROR_INVALID_EXECUTABLE));
+    assert_eq!((gpu.free(), loader.symbols.all().len()), (free, 0));
+}
+
+#[test]
+fn code_that_does_not_fit_is_refused() {
+    let Some(clang) = Clang::find() else { return };
+    let config = Config { memory: Some(8192), ..Config::new(vec![Chip::Gfx1100]) };
+    let gpu = Arc::new(Gpu::new(Chip::Gfx1100, 0, &config, Instant::now()));
+    let loader = Loader::default();
+    let bytes = clang.compile("__global int large[1 << 20];", "gfx1100");
+    assert_eq!(load(&loader, &executable(&loader), &gpu, &bytes), Err(Status::ERROR_OUT_OF_RESOURCES));
+    assert_eq!(gpu.free(), 8192);
+}

@@ -1,0 +1,192 @@
+//! Addresses that are reserved first and given memory later.
+
+#![expect(unsafe_code, reason = "memory is mapped at addresses that clients choose")]
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use roci_emu::Access;
+use roci_hsa::abi::{AccessPermission, Agent, Status};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+
+use crate::gpu::Gpu;
+use crate::mapping::{Mapping, PAGE};
+
+/// Memory without an address.
+struct Memory {
+    file: OwnedFd,
+    size: u64,
+    /// Whose memory it is, and counts against.
+    gpu: Option<Arc<Gpu>>,
+}
+
+/// Memory at an address.
+struct Mapped {
+    size: u64,
+    /// GPUs that may touch it.
+    users: Vec<Arc<Gpu>>,
+    memory: Arc<Memory>,
+}
+
+/// Everything reserved, created and mapped.
+#[derive(Default)]
+pub(crate) struct VirtualMemory {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    reserved: BTreeMap<u64, Arc<Mapping>>,
+    memory: BTreeMap<u64, Arc<Memory>>,
+    mapped: BTreeMap<u64, Mapped>,
+    next: u64,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(gpu) = &self.gpu {
+            gpu.give_back(self.size);
+        }
+    }
+}
+
+impl VirtualMemory {
+    /// Reserves addresses.
+    pub(crate) fn reserve(&self, size: usize, alignment: usize) -> Result<u64, Status> {
+        if size == 0 || !size.is_multiple_of(PAGE) || alignment != 0 && !alignment.is_power_of_two() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let mapping = Mapping::new(size, alignment).ok_or(Status::ERROR_OUT_OF_RESOURCES)?;
+        let start = mapping.range().start;
+        self.state.lock().reserved.insert(start, Arc::new(mapping));
+        Ok(start)
+    }
+
+    /// Gives reserved addresses back, in which nothing may be mapped.
+    pub(crate) fn free(&self, address: u64) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        let range = state.reserved.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.range();
+        if state.mapped.range(range).next().is_some() {
+            return Err(Status::ERROR_RESOURCE_FREE);
+        }
+        state.reserved.remove(&address);
+        Ok(())
+    }
+
+    /// Creates memory without an address; its handle.
+    pub(crate) fn create(&self, gpu: Option<Arc<Gpu>>, size: usize) -> Result<u64, Status> {
+        if size == 0 || !size.is_multiple_of(PAGE) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        if gpu.as_ref().is_some_and(|gpu| !gpu.take(size as u64)) {
+            return Err(Status::ERROR_OUT_OF_RESOURCES);
+        }
+        let give_back = || gpu.as_ref().map(|gpu| gpu.give_back(size as u64));
+        let file = memfd_create("roci-vmem", MemfdFlags::CLOEXEC).and_then(|file| {
+            ftruncate(&file, size as u64)?;
+            Ok(file)
+        });
+        let Ok(file) = file else {
+            give_back();
+            return Err(Status::ERROR_OUT_OF_RESOURCES);
+        };
+        let mut state = self.state.lock();
+        state.next += 1;
+        let handle = state.next;
+        state.memory.insert(handle, Arc::new(Memory { file, size: size as u64, gpu }));
+        Ok(handle)
+    }
+
+    /// Gives a handle back; what is mapped stays.
+    pub(crate) fn release(&self, handle: u64) -> Result<(), Status> {
+        self.state.lock().memory.remove(&handle).map(drop).ok_or(Status::ERROR_INVALID_ALLOCATION)
+    }
+
+    /// Gives reserved addresses memory.
+    pub(crate) fn map(&self, address: u64, size: usize, offset: usize, handle: u64) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        let memory = Arc::clone(state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?);
+        let end = address.checked_add(size as u64).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        let whole = offset == 0 && size as u64 == memory.size && address.is_multiple_of(PAGE as u64);
+        let reserved = state.around(address).is_some_and(|mapping| end <= mapping.range().end);
+        let taken = state.mapped.range(..end).next_back().is_some_and(|(start, one)| start + one.size > address);
+        if !whole || !reserved || taken {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let place = std::ptr::with_exposed_provenance_mut(address as usize);
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: over addresses that are reserved for this and have no memory.
+        let mapped = unsafe { mmap(place, size, protection, flags, &memory.file, 0) };
+        mapped.map_err(|_| Status::ERROR_OUT_OF_RESOURCES)?;
+        state.mapped.insert(address, Mapped { size: size as u64, users: Vec::new(), memory });
+        Ok(())
+    }
+
+    /// Takes memory from addresses, which stay reserved.
+    pub(crate) fn unmap(&self, address: u64, size: usize) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        if state.mapped.get(&address).is_none_or(|one| one.size != size as u64) {
+            return Err(Status::ERROR_INVALID_ALLOCATION);
+        }
+        let Some(mapped) = state.mapped.remove(&address) else { return Err(Status::ERROR_INVALID_ALLOCATION) };
+        for gpu in &mapped.users {
+            gpu.emulator.memory().unregister(address);
+        }
+        let place = std::ptr::with_exposed_provenance_mut(address as usize);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // A kernel that runs on and touches it must not end the process: it gets empty pages.
+        // SAFETY: over memory that was mapped here.
+        let emptied = unsafe { mmap_anonymous(place, size, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        emptied.map(drop).map_err(|_| Status::ERROR_OUT_OF_RESOURCES)
+    }
+
+    /// Says who may touch mapped memory.
+    pub(crate) fn set_access(
+        &self,
+        address: u64,
+        gpus: &[Arc<Gpu>],
+        wanted: &[(Agent, AccessPermission)],
+    ) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        let owner = Arc::clone(state.around(address).ok_or(Status::ERROR_INVALID_ALLOCATION)?);
+        let mapped = state.mapped.get_mut(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
+        for (agent, permission) in wanted {
+            let Some(gpu) = gpus.iter().find(|gpu| gpu.agent == *agent) else { continue };
+            let memory = gpu.emulator.memory();
+            if mapped.users.iter().any(|user| user.agent == *agent) {
+                memory.unregister(address);
+                mapped.users.retain(|user| user.agent != *agent);
+            }
+            let access = match *permission {
+                AccessPermission::NONE => continue,
+                AccessPermission::RO => Access::Read,
+                _ => Access::ReadWrite,
+            };
+            let range = address..address + mapped.size;
+            // SAFETY: the pages live as long as the reservation, with this memory or empty ones.
+            if unsafe { memory.register_owned(range, access, Arc::clone(&owner) as _) } {
+                mapped.users.push(Arc::clone(gpu));
+            }
+        }
+        Ok(())
+    }
+
+    /// Mapped memory around an address: its start and size, its owner and its users.
+    pub(crate) fn at(&self, address: u64) -> Option<(u64, u64, Option<Agent>, Vec<Agent>)> {
+        let state = self.state.lock();
+        let (&start, mapped) = state.mapped.range(..=address).next_back()?;
+        let owner = mapped.memory.gpu.as_ref().map(|gpu| gpu.agent);
+        let users = mapped.users.iter().map(|gpu| gpu.agent).collect();
+        (address - start < mapped.size).then_some((start, mapped.size, owner, users))
+    }
+}
+
+impl State {
+    fn around(&self, address: u64) -> Option<&Arc<Mapping>> {
+        let (_, mapping) = self.reserved.range(..=address).next_back()?;
+        mapping.range().contains(&address).then_some(mapping)
+    }
+}
