@@ -118,6 +118,7 @@ impl Command {
             Self::Devices(arguments) => arguments.format.json,
             Self::Emu { command: EmuCommand::Run(arguments) } => arguments.format.json,
             Self::Emu { command: EmuCommand::Trace(arguments) } => arguments.format.json,
+            Self::Emu { command: EmuCommand::Exec(_) } => false,
             Self::Env(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
             Self::Completions { .. } | Self::Man { .. } => false,
@@ -172,6 +173,38 @@ pub(crate) enum EmuCommand {
     /// registers are shown for a few lanes; a lane that is off is `-`.
     #[command(after_help = EMU_TRACE_EXAMPLES)]
     Trace(EmuTraceArgs),
+    /// Run a program that uses HSA or HIP, unmodified, on emulated GPUs
+    ///
+    /// The program finds an emulated `libhsa-runtime64.so.1` before any other, and what it may look for first: `/dev/kfd`
+    /// and the kernel module. It takes the place of roci, so that its exit code is its own.
+    #[command(after_help = EMU_EXEC_EXAMPLES)]
+    Exec(EmuExecArgs),
+}
+
+/// Arguments of `roci emu exec`.
+#[derive(Debug, Args)]
+pub(crate) struct EmuExecArgs {
+    /// Chips to emulate, with commas between: gfx1010, gfx1012, gfx1013, gfx1030, gfx1100, gfx1151
+    #[arg(long, value_name = "CHIP[,CHIP]")]
+    pub(crate) gpu: String,
+    /// Memory of each GPU, as `512MiB` or `8GiB` (default: ROCI_EMU_MEMORY, or the chip's)
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory: Option<u64>,
+    /// Checks to make: `waits`, `uninit`, `races` or `all`, with commas between (default: ROCI_EMU_CHECK)
+    #[arg(long, value_name = "LIST")]
+    pub(crate) check: Option<String>,
+    /// Threads of each GPU; 1 makes every run of a kernel the same (default: ROCI_EMU_THREADS, or all cores)
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Leave HSA_OVERRIDE_GFX_VERSION in the environment of the program
+    #[arg(long)]
+    pub(crate) keep_env: bool,
+    /// Print the environment for a shell instead: `eval "$(roci emu exec --gpu gfx1010 --print)"`
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required_unless_present = "print", last = true)]
+    pub(crate) program: Vec<std::ffi::OsString>,
 }
 
 /// A kernel and how it is launched.
@@ -309,6 +342,11 @@ const EMU_TRACE_EXAMPLES: &str = "Examples:
   roci emu trace saxpy.co --gpu gfx1010 --kernel saxpy --grid 64 --block 64 --wave 0 --limit 40 \\
     --arg in:x.npy --arg inout:y.npy:result.npy --arg f32:2.5 --arg u32:64";
 
+const EMU_EXEC_EXAMPLES: &str = "Examples:
+  roci emu exec --gpu gfx1010 -- rocminfo
+  roci emu exec --gpu gfx1010,gfx1151 --memory 2GiB --check waits -- ./my_hip_program --size 64
+  eval \"$(roci emu exec --gpu gfx1030 --print)\"";
+
 const ENV_EXAMPLES: &str = "Example:
   roci env                         variables, values now, defaults and meaning";
 
@@ -379,6 +417,11 @@ fn lanes(text: &str) -> Result<Lanes, String> {
         }
     }
     Ok(Lanes(lanes))
+}
+
+/// An amount of memory.
+fn memory(text: &str) -> Result<u64, String> {
+    roci_emu_hsa::memory_size(text).map_err(|error| error.reason)
 }
 
 /// A number of threads.

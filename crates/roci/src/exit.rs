@@ -19,18 +19,21 @@ pub(crate) enum ExitStatus {
     NoDevice = 3,
     /// A device failed or did not answer in time.
     DeviceFailed = 4,
+    /// A program that was to be run could not be started; shells use the same number.
+    NotStarted = 127,
     /// Ctrl-C; shells report a process that the signal ended with the same number.
     Interrupted = 130,
 }
 
 impl ExitStatus {
     /// All of them with their meaning, for the help and the man page.
-    pub(crate) const MEANINGS: [(Self, &'static str); 6] = [
+    pub(crate) const MEANINGS: [(Self, &'static str); 7] = [
         (Self::Success, "fine; also when the reader of a pipe goes away"),
         (Self::Problems, "found problems: a kernel gave wrong results, a file is damaged"),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),
+        (Self::NotStarted, "the program of `roci emu exec` cannot be started; else its own code is passed on"),
         (Self::Interrupted, "interrupted by Ctrl-C"),
     ];
 
@@ -46,8 +49,9 @@ impl ExitStatus {
             Self::Problems => 1,
             Self::NoDevice => 2,
             Self::DeviceFailed => 3,
-            Self::Error => 4,
-            Self::Interrupted => 5,
+            Self::NotStarted => 4,
+            Self::Error => 5,
+            Self::Interrupted => 6,
         };
         if rank(other) > rank(self) { other } else { self }
     }

@@ -14,6 +14,8 @@ pub(crate) const RANDOM_SEED: &str = "ROCI_RANDOM_SEED";
 pub(crate) const OPENCL_PLATFORM: &str = "ROCI_OPENCL_PLATFORM";
 /// How many encodings the decoder's test samples, a decimal number.
 pub(crate) const ISA_SAMPLES: &str = "ROCI_ISA_SAMPLES";
+/// For how many seconds stress tests go on; a few without it.
+pub(crate) const STRESS_SECONDS: &str = "ROCI_STRESS_SECONDS";
 /// Where programs are.
 pub(crate) const PATH: &str = "PATH";
 
@@ -34,6 +36,15 @@ pub fn bless() -> bool {
 pub fn isa_samples() -> Option<usize> {
     read(ISA_SAMPLES)
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{ISA_SAMPLES}=`{text}` is not a whole number")))
+}
+
+/// What `ROCI_STRESS_SECONDS` says.
+///
+/// # Panics
+/// If it is not a number.
+pub fn stress_seconds() -> Option<u64> {
+    read(STRESS_SECONDS)
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{STRESS_SECONDS}=`{text}` is not a whole number")))
 }
 
 /// How long to test random inputs, and from which seed.

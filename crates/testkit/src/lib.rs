@@ -13,7 +13,7 @@ mod env;
 mod require;
 mod skipped;
 
-pub use env::{RandomRun, bless, isa_samples, random_run};
+pub use env::{RandomRun, bless, isa_samples, random_run, stress_seconds};
 pub use require::{KNOWN, is_required, note, require};
 pub use skipped::{absent, skipped};
 pub use tolerance::Tolerance;

@@ -9,11 +9,14 @@ use crate::skipped::{here, skipped};
 /// All that `ROCI_REQUIRE` may name: what tests need from outside, then the drivers whose devices they open.
 pub const KNOWN: &[&str] = &[
     "clang",
+    "hipcc",
     "hsa-headers",
     "libhsa",
     "lld-22",
     "llvm-22",
     "pocl",
+    "rocminfo",
+    "rocsparse",
     "spirv-val",
     "tsan",
     "amdgpu",

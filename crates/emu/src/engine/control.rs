@@ -247,6 +247,8 @@ impl Machine<'_> {
         let (id, offset, size) = register_field(simm);
         let value = match id {
             1 => self.wave.mode.0,
+            // SH_MEM_BASES: where private memory begins, then LDS.
+            15 => aperture::SHARED & 0xffff_0000 | aperture::PRIVATE >> 16,
             29 if self.launch.has_shader_cycles() => self.launch.clock() as u32 & 0xf_ffff,
             _ => self.wave.hardware[usize::from(id)],
         };

@@ -46,6 +46,12 @@ pub(crate) enum EmuError {
     Timeout { seconds: f64 },
     #[error("stopped by Ctrl-C")]
     Interrupted,
+    #[error("this roci was built without the libraries for other programs")]
+    NotEmbedded,
+    #[error("cannot put the libraries for other programs into `{}`: {source}", path.display())]
+    Install { path: PathBuf, source: std::io::Error },
+    #[error("cannot start `{program}`: {source}")]
+    NotStarted { program: String, source: std::io::Error },
 }
 
 impl From<roci_emu::Error> for EmuError {
@@ -69,6 +75,7 @@ impl EmuError {
             Self::UnknownGpu(_) => ExitStatus::NoDevice,
             Self::Timeout { .. } => ExitStatus::DeviceFailed,
             Self::Interrupted => ExitStatus::Interrupted,
+            Self::NotStarted { .. } => ExitStatus::NotStarted,
             Self::Emulator(roci_emu::Error::Dispatch(_)) => ExitStatus::DeviceFailed,
             _ => ExitStatus::Error,
         }
@@ -102,6 +109,11 @@ impl Hint for EmuError {
                 "allow more with `--timeout SECONDS`, or see where it is with `roci emu trace`".into()
             }
             Self::Interrupted => "nothing was written".into(),
+            Self::NotEmbedded => "build it for Linux, without ROCI_EMBED=0".into(),
+            Self::Install { .. } => {
+                "set XDG_CACHE_HOME to a folder that only you may write, without spaces or colons".into()
+            }
+            Self::NotStarted { .. } => "name a program of PATH, or the path of one, behind `--`".into(),
             Self::Write { .. } => "name a folder that you may write to".into(),
             Self::Emulator(error) => return emulator_hint(error),
             Self::Read { .. } | Self::File { .. } | Self::Object { .. } => return None,

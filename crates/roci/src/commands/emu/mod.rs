@@ -1,7 +1,9 @@
-//! `roci emu`: kernels of code objects, run on an emulated GPU.
+//! `roci emu`: kernels of code objects and whole programs, run on an emulated GPU.
 
 mod arguments;
 mod error;
+mod exec;
+mod install;
 mod launch;
 mod object;
 mod run;
@@ -30,12 +32,18 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Arguments are given memory in blocks of this size: compilers load several at once, also behind the last.
 const ARGUMENT_BLOCK: usize = 64;
 
-/// Runs or traces a kernel.
+/// Runs or traces a kernel, or runs a program.
 pub(crate) fn run(command: &EmuCommand, printer: &Printer) -> Result<ExitStatus, CliError> {
-    interrupt::listen();
     match command {
-        EmuCommand::Run(arguments) => run::run(arguments, printer),
-        EmuCommand::Trace(arguments) => trace::run(arguments, printer),
+        EmuCommand::Exec(arguments) => exec::run(arguments, printer),
+        EmuCommand::Run(arguments) => {
+            interrupt::listen();
+            run::run(arguments, printer)
+        }
+        EmuCommand::Trace(arguments) => {
+            interrupt::listen();
+            trace::run(arguments, printer)
+        }
     }
 }
 

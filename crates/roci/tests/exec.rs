@@ -1,0 +1,170 @@
+//! `roci emu exec` from outside: what the program sees, and what it leaves alone.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder for the cache of one test, which goes away with it.
+struct Cache(PathBuf);
+
+impl Cache {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exec-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("cargo's folder can be written");
+        Self(path)
+    }
+
+    /// `roci emu exec` in an environment that only the test decides about.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+        command.args(["emu", "exec"]).args(arguments).env_clear().stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", &self.0).env("PATH", "/usr/bin:/bin");
+        command
+    }
+
+    /// Runs a shell's script on an emulated GPU.
+    fn shell(&self, script: &str) -> Output {
+        run(&mut self.command(&["--gpu", "gfx1010", "--", "sh", "-c", script]))
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().expect("the binary was built for this test")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("output is UTF-8")
+}
+
+#[test]
+fn the_exit_code_is_the_programs_and_one_line_says_what_is_emulated() {
+    let cache = Cache::new("code");
+    let output = cache.shell("echo out; echo error >&2; exit 7");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "out\n");
+    assert_eq!(stderr(&output), "note: `sh` runs on emulated GPUs: gfx1010\nerror\n");
+    let output = run(&mut cache.command(&["--quiet", "--gpu", "gfx1010", "--", "sh", "-c", "kill -9 $$"]));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (None, ""), "a signal is passed on, too");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_the_program_runs() {
+    let cache = Cache::new("wrong");
+    for (arguments, code, cause) in [
+        (&["--gpu", "gfx1010", "--", "no-such-program"][..], 127, "cannot start `no-such-program`"),
+        (&["--gpu", "gfx1010,gfx906", "--", "true"][..], 3, "the GPU `gfx906` is not emulated"),
+        (&["--gpu", "gfx1010", "--check", "luck", "--", "true"][..], 2, "luck"),
+        (&["--gpu", "gfx1010", "--memory", "much", "--", "true"][..], 2, "no amount of memory"),
+        (&["--gpu", "gfx1010"][..], 2, "PROGRAM"),
+    ] {
+        let output = run(&mut cache.command(arguments));
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(cause), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn options_become_variables_and_lists_are_kept() {
+    let cache = Cache::new("variables");
+    let options = ["--gpu", "gfx1010, gfx1151", "--memory", "2GiB", "--check", "waits,races", "--threads", "3"];
+    let mut command = cache.command(&options);
+    command.env("LD_LIBRARY_PATH", "/some/folder").env("HSA_OVERRIDE_GFX_VERSION", "10.3.0");
+    let output = run(command.args(["--", "env"]));
+    let text = stdout(&output);
+    for line in
+        ["ROCI_EMU=gfx1010,gfx1151", "ROCI_EMU_MEMORY=2147483648", "ROCI_EMU_CHECK=waits,races", "ROCI_EMU_THREADS=3"]
+    {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    let folders = text.lines().find_map(|line| line.strip_prefix("LD_LIBRARY_PATH=")).expect("it is set");
+    let (own, others) = folders.split_once(':').expect("there are two");
+    assert!(Path::new(own).join("libhsa-runtime64.so.1").is_file() && others == "/some/folder", "{folders}");
+    assert!(!text.contains("HSA_OVERRIDE"), "{text}");
+    assert!(stderr(&output).starts_with("note: HSA_OVERRIDE_GFX_VERSION is taken away"), "{}", stderr(&output));
+
+    let mut command = cache.command(&["--gpu", "gfx1010", "--keep-env", "--", "env"]);
+    let output = run(command.env("HSA_OVERRIDE_GFX_VERSION", "10.3.0"));
+    assert!(stdout(&output).contains("HSA_OVERRIDE_GFX_VERSION=10.3.0"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_shell_can_take_the_environment_over() {
+    let cache = Cache::new("print");
+    let mut command = cache.command(&["--gpu", "gfx1030", "--print"]);
+    let printed = stdout(&run(command.env("HSA_OVERRIDE_GFX_VERSION", "10.3.0")));
+    let script =
+        format!("{printed}echo $ROCI_EMU; grep -c '^amdgpu ' /proc/modules; echo ${{HSA_OVERRIDE_GFX_VERSION-none}}");
+    let output = run(Command::new("sh").args(["-c", &script]).env("HSA_OVERRIDE_GFX_VERSION", "10.3.0"));
+    assert_eq!(stdout(&output), "gfx1030\n1\nnone\n", "{}", stderr(&output));
+}
+
+#[test]
+fn the_drivers_files_are_there_and_others_are_as_they_were() {
+    let cache = Cache::new("files");
+    let output = cache.shell(
+        "cat /sys/module/amdgpu/initstate
+         test -d /sys/module/amdgpu/holders && ls -A /sys/module/amdgpu/holders
+         grep -c '^amdgpu ' /proc/modules
+         : <>/dev/kfd && test -e /dev/kfd && echo kfd
+         sh -c 'wc -l </sys/module/amdgpu/refcnt'
+         test -e /dev/kfd/x || test -e /dev/kfdx || test -e /sys/module/amdgpux || echo no more
+         cmp /proc/self/exe /proc/self/exe && cat /proc/version",
+    );
+    let version = std::fs::read_to_string("/proc/version").expect("Linux has it");
+    assert_eq!(stdout(&output), format!("live\n1\nkfd\n1\nno more\n{version}"), "{}", stderr(&output));
+    // The library alone does nothing.
+    let output = cache.shell("unset ROCI_EMU_EXEC; cat /sys/module/amdgpu/initstate");
+    let real = std::fs::read_to_string("/sys/module/amdgpu/initstate").unwrap_or_default();
+    assert_eq!(stdout(&output), real);
+}
+
+#[test]
+fn many_at_once_share_one_copy() {
+    let cache = Cache::new("many");
+    let spawn = || {
+        let mut command =
+            cache.command(&["--gpu", "gfx1010", "--", "sh", "-c", "echo $LD_PRELOAD; cat \"$LD_PRELOAD\" | wc -c"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built for this test")
+    };
+    let running: Vec<_> = (0..6).map(|_| spawn()).collect();
+    let said: Vec<String> =
+        running.into_iter().map(|child| stdout(&child.wait_with_output().expect("it ends"))).collect();
+    assert!(said.iter().all(|text| *text == said[0] && !text.is_empty()), "{said:?}");
+    let folders: Vec<_> = std::fs::read_dir(cache.0.join("roci")).expect("it is there").collect();
+    assert_eq!(folders.len(), 1);
+    let folder = folders[0].as_ref().expect("it is there").path();
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").file_name().into_string().expect("our names are text"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["amdgpu", "libhsa-runtime64.so", "libhsa-runtime64.so.1", "libroci_emu_preload.so", "modules"]);
+}
+
+#[test]
+fn without_a_cache_there_are_temporary_files_unless_others_may_write_them() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let cache = Cache::new("temporary");
+    let start = || {
+        let mut command = cache.command(&["--gpu", "gfx1010", "--", "true"]);
+        run(command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", &cache.0))
+    };
+    let output = start();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let folder = std::fs::read_dir(&cache.0).expect("it is there").next().expect("one was made").expect("it is there");
+    assert!(folder.file_name().to_string_lossy().starts_with("roci-"));
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).expect("it is ours");
+    let output = start();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("others may write there"), "{}", stderr(&output));
+}

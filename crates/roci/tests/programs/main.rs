@@ -1,0 +1,37 @@
+//! Other people's programs, unmodified, under `roci emu exec`: rocminfo, HIP programs, rocSPARSE.
+
+mod build;
+mod hip;
+mod rocminfo;
+mod rocsparse;
+
+use std::ffi::OsStr;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let trials: Vec<Trial> = [rocminfo::trials(), hip::trials(), rocsparse::trials()].into_iter().flatten().collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Runs a program on emulated GPUs.
+fn exec<A: AsRef<OsStr>>(gpus: &str, program: &[A]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roci"))
+        .args(["--quiet", "emu", "exec", "--gpu", gpus, "--"])
+        .args(program)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built for this test")
+}
+
+/// What a program wrote to both streams, for messages.
+fn said(output: &Output) -> String {
+    format!(
+        "{}\nstdout:\n{}\nstderr:\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
