@@ -8,7 +8,7 @@ use roci_amdgpu::{AmdgpuDriver, Origin};
 use roci_emu::Chip;
 use roci_hal::{Device, Error, Registry};
 use roci_hal_cts::{Backend, Tag};
-use roci_hsa::{Runtime, Source, Table};
+use roci_hsa::{Runtime, Source};
 
 /// The driver on emulated GPUs.
 fn driver() -> AmdgpuDriver {
@@ -17,10 +17,8 @@ fn driver() -> AmdgpuDriver {
     let open = |chips: &[String]| {
         let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
         roci_emu_hsa::provide(roci_emu_hsa::Config { quiet: true, ..roci_emu_hsa::Config::new(chips) });
-        #[expect(unsafe_code, reason = "the emulated runtime behaves as the real one")]
-        // SAFETY: the emulated runtime behaves as the real one.
-        let table = unsafe { Table::new(roci_emu_hsa::api(), "emulated") };
-        Runtime::open(Source::Table(table)).map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
+        Runtime::open(Source::Table(roci_emu_hsa::table()))
+            .map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
     };
     let library = |target: &str| {
         let wrong = |error: &dyn std::fmt::Display| Error::invalid("the device library", error.to_string());

@@ -59,6 +59,11 @@ impl Config {
         self.places.get(index as usize).copied().unwrap_or(behind + index.saturating_sub(seen))
     }
 
+    /// These chips for this very process, quiet, and otherwise as the environment asks for.
+    pub fn for_process(chips: Vec<Chip>) -> Result<Self, ConfigError> {
+        Ok(Self { chips, places: Vec::new(), quiet: true, ..Self::from_environment()? })
+    }
+
     /// What the environment asks for.
     pub(crate) fn from_environment() -> Result<Self, ConfigError> {
         #[expect(

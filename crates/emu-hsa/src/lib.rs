@@ -23,7 +23,7 @@ mod topology;
 mod virtual_memory;
 mod wake;
 
-pub use c::api;
+pub use c::{api, table};
 pub use config::{Config, ConfigError, memory_size};
 pub use events::last_fault;
 pub use runtime::provide;

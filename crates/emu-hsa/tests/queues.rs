@@ -14,7 +14,7 @@ use roci_hsa::abi::{
     PACKET_SIZE, PacketHeader, PacketType, SignalAttribute, SignalCondition, SignalKind, Status, VendorFormat,
     WaitState, c_void,
 };
-use roci_hsa::runtime::{Agent, Allocation, Executable, Queue, QueueOptions, Runtime, Signal, Source, Table, Wait};
+use roci_hsa::runtime::{Agent, Allocation, Executable, Queue, QueueOptions, Runtime, Signal, Source, Wait};
 
 /// The chip of most tests.
 const CHIP: roci_emu::Chip = roci_emu::Chip::Gfx1010;
@@ -29,9 +29,7 @@ struct Client {
 impl Client {
     fn new() -> Self {
         roci_emu_hsa::provide(Config { quiet: true, ..Config::new(vec![CHIP, roci_emu::Chip::Gfx1100]) });
-        // SAFETY: the emulated runtime behaves as the real one.
-        let table = unsafe { Table::new(roci_emu_hsa::api(), "emulated") };
-        let runtime = Runtime::open(Source::Table(table)).expect("nothing is missing");
+        let runtime = Runtime::open(Source::Table(roci_emu_hsa::table())).expect("nothing is missing");
         let agents = runtime.agents().expect("agents can be listed");
         let cpu = agents.iter().find(|agent| agent.device_type().ok() == Some(DeviceType::CPU)).expect("a CPU").clone();
         let gpu = agents.iter().find(|agent| agent.name().ok().as_deref() == Some(CHIP.name())).expect("a GPU").clone();

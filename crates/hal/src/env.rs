@@ -118,6 +118,30 @@ pub static HSA_OVERRIDE: Variable = Variable {
     since: "0.1.0",
 };
 
+/// Where the HSA runtime is.
+pub static LIBHSA_PATH: Variable = Variable {
+    name: "ROCI_HAL_AMDGPU_LIBHSA_PATH",
+    default: "PATH, the loader's own search and /opt/rocm/lib",
+    help: "File or directory of `libhsa-runtime64.so`, which is looked for before other places",
+    since: "0.1.0",
+};
+
+/// The same, as IREE calls it.
+pub static IREE_LIBHSA_PATH: Variable = Variable {
+    name: "IREE_HAL_AMDGPU_LIBHSA_PATH",
+    default: "unset",
+    help: "IREE's variable of the same meaning, which counts where ROCI_HAL_AMDGPU_LIBHSA_PATH is unset",
+    since: "0.1.0",
+};
+
+/// Directories of programs.
+pub static PATH: Variable = Variable {
+    name: "PATH",
+    default: "set by the shell",
+    help: "Directories that are also searched for `libhsa-runtime64.so`",
+    since: "0.1.0",
+};
+
 /// Switches colour off.
 pub static NO_COLOR: Variable =
     Variable { name: "NO_COLOR", default: "unset", help: "Any non-empty value switches colour off", since: "0.1.0" };
@@ -149,6 +173,9 @@ pub static VARIABLES: &[&Variable] = &[
     &EMU_EXEC,
     &TIMEOUT,
     &HSA_OVERRIDE,
+    &LIBHSA_PATH,
+    &IREE_LIBHSA_PATH,
+    &PATH,
     &NO_COLOR,
     &FORCE_COLOR,
     &TERM,

@@ -65,6 +65,17 @@ pub enum Error {
         /// What the device takes.
         formats: Vec<roci_hal::CodeFormat>,
     },
+    /// There is no code object of the project's kernels for a chip.
+    #[error(transparent)]
+    DeviceLibrary(#[from] roci_device_library::Error),
+    /// A chip's name is not one.
+    #[error("`{chip}` is no AMD target: {reason}")]
+    Chip {
+        /// The name.
+        chip: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// SPIR-V cannot express the kernel.
     #[error("{file}: no SPIR-V for it: {source}")]
     Spirv {

@@ -1,5 +1,6 @@
 //! From a kernel of the table to what a device loads: its code in the device's best format, with its contract.
 
+use roci_device_library::DeviceLibrary;
 use roci_hal::native::NativeEntry;
 use roci_hal::{Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
 
@@ -21,7 +22,7 @@ impl KernelSpec {
     /// What to load on a device: the first of its formats that we can write.
     pub fn executable(&self, info: &DeviceInfo) -> Result<ExecutableSource, Error> {
         for format in &info.formats {
-            if let Some(code) = self.code(*format, info.capabilities())? {
+            if let Some(code) = self.code(*format, info)? {
                 let entry_points = vec![self.entry_point()];
                 return Ok(ExecutableSource { label: self.name().into(), entry_points, code });
             }
@@ -30,15 +31,25 @@ impl KernelSpec {
     }
 
     /// The kernel in one format; `None` for a format that this kernel is not written in.
-    fn code(&self, format: CodeFormat, capabilities: &Capabilities) -> Result<Option<Code>, Error> {
+    fn code(&self, format: CodeFormat, info: &DeviceInfo) -> Result<Option<Code>, Error> {
         Ok(match format {
             CodeFormat::Native => native::find(self.name())
                 .map(|kernel| Code::Native(vec![NativeEntry { name: self.name().into(), kernel }])),
             CodeFormat::Spirv => Some(Code::Spirv(crate::spirv(self, &SpirvOptions::default())?)),
-            CodeFormat::OpenClC => Some(Code::OpenClC(crate::opencl_c(self, &opencl_options(capabilities))?.source)),
+            CodeFormat::OpenClC => {
+                Some(Code::OpenClC(crate::opencl_c(self, &opencl_options(info.capabilities()))?.source))
+            }
+            CodeFormat::AmdGcn => info.physical[0].target.as_deref().map(amdgcn).transpose()?,
             _ => None,
         })
     }
+}
+
+/// The prebuilt code object for a chip, which holds every kernel of the table.
+fn amdgcn(chip: &str) -> Result<Code, Error> {
+    let wrong = |error: roci_codeobj::TargetError| Error::Chip { chip: chip.to_owned(), reason: error.to_string() };
+    let found = DeviceLibrary::embedded()?.find(&chip.parse().map_err(wrong)?)?;
+    Ok(Code::AmdGcn(found.bytes.to_vec()))
 }
 
 /// The lowerings that an OpenCL device needs.

@@ -160,7 +160,7 @@ fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
         &demo("toaster"),
         3,
         "there is no driver `toaster`",
-        "drivers are: cpu, null, auto; devices are: cpu,",
+        "drivers are: amdgpu, cpu, emu, null, auto; devices are: cpu,",
     );
     assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "parameters are: threads; devices are: cpu");
     assert_error(&demo("cpu?threads=0"), 2, "`threads` is `0`", "set `threads` to a number from 1 to");

@@ -92,7 +92,7 @@ fn an_error_instead_of_results() {
     for (arguments, code, message, hint) in [
         (&["demo", "--json", "--device", "cpu:7"][..], 3, "there is no device 7", "devices are: cpu"),
         (&["demo", "--json", "--device", "cpu:0,"], 2, "ends with a comma", "devices are: cpu"),
-        (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: cpu"),
+        (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: amdgpu, cpu"),
         (&["demo", "--json", "-d", "cpu:7", "-d", "cpu?threads=0"], 2, "`threads` is `0`", "set `threads`"),
         (&["demo", "conv", "--json"], 2, "`conv`", "matmul_f32"),
         (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "name a folder"),

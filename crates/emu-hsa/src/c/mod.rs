@@ -38,6 +38,12 @@ pub fn api() -> Api {
     roci_hsa::api_from!(self::functions)
 }
 
+/// The same for [`Runtime::open`](roci_hsa::Runtime::open).
+pub fn table() -> roci_hsa::Table {
+    // SAFETY: they do what the real ones do, and stay as long as the process runs.
+    unsafe { roci_hsa::Table::new(api(), "the emulated HSA runtime") }
+}
+
 /// Does something with the runtime, which must be initialised.
 pub(crate) fn with(act: impl FnOnce(&Arc<Runtime>) -> Result<(), Status>) -> Status {
     without(|| act(&runtime::get()?))

@@ -148,12 +148,15 @@ fn named_by(variable: Option<&'static env::Variable>, source: Error) -> CliError
     }
 }
 
-/// Every device of this machine: not those that compute nothing, nor those that are made when asked for.
+/// Every device of this machine, not those that compute nothing; and, where there is no GPU, an emulated one.
 fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
-    let mut uris = Vec::new();
+    let (mut uris, mut has_gpu, mut emulated) = (Vec::new(), false, None);
     for found in registry.enumerate() {
         match &found.devices {
             Ok(devices) => {
+                has_gpu |= devices.iter().any(|info| info.kind.is_gpu());
+                let first = devices.iter().position(|info| info.kind == DeviceKind::Emulated);
+                emulated = emulated.or(first.and_then(|ordinal| found.uri(ordinal)));
                 let real =
                     |info: &roci_hal::PhysicalInfo| !matches!(info.kind, DeviceKind::Null | DeviceKind::Emulated);
                 let ours = devices.iter().enumerate().filter(|(_, info)| real(info));
@@ -161,6 +164,10 @@ fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, Cli
             }
             Err(error) => printer.note(&format!("{}: {error}", found.driver.scheme())),
         }
+    }
+    if let (Some(uri), false) = (emulated, has_gpu) {
+        printer.note(&format!("no GPU here: {uri} runs the same kernels on an emulated one"));
+        uris.push(uri);
     }
     if uris.is_empty() {
         let error = Error::Unavailable {
