@@ -123,7 +123,7 @@ impl<'a> Shared<'a> {
                 return;
             }
         };
-        let window = Window::new(self.grid.memory.space());
+        let window = Window::new(self.grid.memory);
         let mut worker = Worker::new(window, self.level);
         worker.runs = vec![0; program.len() + 1];
         let mut idle: Vec<Group<'a>> = Vec::new();

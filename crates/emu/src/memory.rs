@@ -216,15 +216,20 @@ const REMEMBERED: usize = 4;
 
 /// One worker's view of the address space: remembers the ranges it used last.
 pub(crate) struct Window {
+    memory: Arc<Memory>,
+    /// The ranges when they were last looked at.
     space: Arc<AddressSpace>,
+    /// Those before, which keep alive what was seen in them.
+    before: Vec<Arc<AddressSpace>>,
     /// Ranges read, and ranges written; the one used last comes first.
     known: [[Range<u64>; REMEMBERED]; 2],
 }
 
 impl Window {
-    pub(crate) fn new(space: Arc<AddressSpace>) -> Self {
+    pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         let nothing = || std::array::from_fn(|_| 0..0);
-        Self { space, known: [nothing(), nothing()] }
+        let (memory, space) = (Arc::clone(memory), memory.space());
+        Self { memory, space, before: Vec::new(), known: [nothing(), nothing()] }
     }
 
     /// Whether waves may read or write `size` bytes at `address`.
@@ -245,9 +250,21 @@ impl Window {
         if let Some(index) = known.iter().position(|range| range.contains(&address)) {
             known.swap(0, index);
         } else {
-            let Some(range) = self.space.region(address, write) else { return false };
+            let range = match self.space.region(address, write) {
+                Some(range) => range.clone(),
+                // A kernel may use memory that came after it began: it asks the host for more, and waits.
+                None => {
+                    let now = self.memory.space();
+                    if Arc::ptr_eq(&now, &self.space) {
+                        return false;
+                    }
+                    let Some(range) = now.region(address, write).cloned() else { return false };
+                    self.before.push(std::mem::replace(&mut self.space, now));
+                    range
+                }
+            };
             known.rotate_right(1);
-            known[0] = range.clone();
+            known[0] = range;
         }
         end <= known[0].end && end >= address
     }
@@ -265,14 +282,14 @@ mod tests {
 
     #[test]
     fn ranges_do_not_overlap_and_end_where_they_end() {
-        let memory = Memory::new();
+        let memory = Arc::new(Memory::new());
         // SAFETY: no wave runs, so nothing is ever touched.
         let register = |range, access| unsafe { memory.register(range, access) };
         assert!(register(0x1000..0x2000, Access::ReadWrite));
         assert!(register(0x2000..0x3000, Access::Read));
         assert!(!register(0x1fff..0x2001, Access::Read), "overlaps both");
         assert!(!register(0x5000..0x5000, Access::Read), "is empty");
-        let mut window = Window::new(memory.space());
+        let mut window = Window::new(&memory);
         assert!(window.allows(0x1000, 0x1000, true));
         assert!(!window.allows(0x1ffd, 4, true), "leaves the first range");
         assert!(!window.allows(0x2000, 4, true), "may only be read");
@@ -282,7 +299,23 @@ mod tests {
         assert!(!window.allows(u64::MAX, 4, false), "wraps round");
         assert!(memory.unregister(0x2000));
         assert!(!memory.unregister(0x2000));
-        assert!(!Window::new(memory.space()).allows(0x2000, 1, false));
+        assert!(!Window::new(&memory).allows(0x2000, 1, false));
+    }
+
+    #[test]
+    fn memory_that_comes_later_is_seen_and_what_was_seen_stays() {
+        let memory = Arc::new(Memory::new());
+        let first = memory.allocate(100, Access::ReadWrite);
+        let mut window = Window::new(&memory);
+        assert!(window.allows(first.address(), 4, true));
+        let second = memory.allocate(100, Access::Read);
+        let (block, addresses) = (Arc::downgrade(&first.block), [first.address(), second.address()]);
+        drop(first);
+        assert!(window.allows(addresses[1], 4, false), "it is there now");
+        assert!(!window.allows(addresses[1], 4, true), "it may only be read");
+        assert!(window.allows(addresses[0], 4, true) && block.upgrade().is_some(), "it was seen before");
+        drop((window, second));
+        assert!(block.upgrade().is_none());
     }
 
     #[test]
@@ -291,12 +324,12 @@ mod tests {
         let mut allocation = memory.allocate(100, Access::ReadWrite);
         allocation.bytes_mut()[99] = 7;
         let address = allocation.address();
-        assert!(Window::new(memory.space()).allows(address + 96, 4, true));
-        assert!(!Window::new(memory.space()).allows(address + 97, 4, true));
+        assert!(Window::new(&memory).allows(address + 96, 4, true));
+        assert!(!Window::new(&memory).allows(address + 97, 4, true));
         let running = memory.space();
         let block = Arc::downgrade(&allocation.block);
         drop(allocation);
-        assert!(!Window::new(memory.space()).allows(address, 1, false));
+        assert!(!Window::new(&memory).allows(address, 1, false));
         assert!(block.upgrade().is_some(), "a kernel that runs keeps it");
         drop(running);
         assert!(block.upgrade().is_none());

@@ -205,7 +205,7 @@ impl Bench {
             private: 0,
             start: Instant::now(),
         };
-        let worker = Worker::new(Window::new(Memory::new().space()), Level::best());
+        let worker = Worker::new(Window::new(&Memory::new().into()), Level::best());
         Self { chip, launch, worker, wave: Wave::new(WaveSize::Wave32, usize::from(REGISTERS)) }
     }
 
