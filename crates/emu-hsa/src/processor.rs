@@ -18,8 +18,10 @@ use crate::{signal, wake};
 
 /// How long to look for the next packet before sleeping.
 const SPIN: Duration = Duration::from_micros(100);
-/// How long the first sleep is, and the longest: doorbells are memory, and no one tells when one is written.
+/// How long sleeps are soon after work, and later: doorbells are memory, and no one tells when one is written.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
+/// What soon means.
+const SOON: Duration = Duration::from_millis(50);
 
 /// Why a packet ends its queue.
 struct Failure {
@@ -59,7 +61,6 @@ fn wait(queue: &Queue, index: u64) -> Option<PacketHeader> {
         (header.packet_type() != PacketType::INVALID).then_some(header)
     };
     let start = Instant::now();
-    let mut nap = NAPS[0];
     loop {
         if queue.stop.load(Ordering::Relaxed) {
             return None;
@@ -74,8 +75,8 @@ fn wait(queue: &Queue, index: u64) -> Option<PacketHeader> {
             std::thread::yield_now();
             continue;
         }
+        let nap = NAPS[usize::from(start.elapsed() > SOON)];
         queue.bell.sleep(nap, || valid().is_some() || queue.stop.load(Ordering::SeqCst));
-        nap = (nap * 2).min(NAPS[1]);
     }
 }
 

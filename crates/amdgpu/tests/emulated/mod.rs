@@ -1,0 +1,27 @@
+//! The driver on emulated GPUs, for tests and benches.
+
+use std::sync::Arc;
+
+use roci_amdgpu::{AmdgpuDriver, Origin};
+use roci_emu::Chip;
+use roci_hal::Error;
+use roci_hsa::{Runtime, Source};
+
+/// The driver on emulated GPUs.
+pub(crate) fn driver() -> AmdgpuDriver {
+    let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
+    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
+    let open = |chips: &[String]| {
+        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
+        roci_emu_hsa::provide(roci_emu_hsa::Config { quiet: true, ..roci_emu_hsa::Config::new(chips) });
+        Runtime::open(Source::Table(roci_emu_hsa::table()))
+            .map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
+    };
+    let library = |target: &str| {
+        let wrong = |error: &dyn std::fmt::Display| Error::invalid("the device library", error.to_string());
+        let library = roci_device_library::DeviceLibrary::embedded().map_err(|error| wrong(&error))?;
+        let target = target.parse().map_err(|error| wrong(&error))?;
+        Ok(library.find(&target).map_err(|error| wrong(&error))?.bytes.to_vec())
+    };
+    AmdgpuDriver::new(origin, Box::new(open), Arc::new(library))
+}
