@@ -14,7 +14,7 @@ use crate::{exec, said};
 const CHIPS: [&str; 2] = ["gfx1010", "gfx1030"];
 
 /// Cases that say `right` and nothing else.
-const CASES: [&str; 11] = [
+const CASES: [&str; 16] = [
     "vector_add",
     "tiled_matmul",
     "shuffle_reduction",
@@ -26,6 +26,11 @@ const CASES: [&str; 11] = [
     "pinned_and_mapped",
     "streams_and_events",
     "async_copies",
+    "managed_memory",
+    "graphs",
+    "many_streams",
+    "dynamic_lds_and_halves",
+    "kernel_malloc",
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -40,8 +45,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         add("device_properties", Box::new(move || device_properties(chip)));
         add("kernel_printf", Box::new(move || kernel_printf(chip)));
         add("kernel_fault", Box::new(move || kernel_fault(chip)));
+        add("kernel_assert", Box::new(move || kernel_assert(chip)));
         add("load_module", Box::new(move || load_module(chip)));
     }
+    trials.push(Trial::test("hip::peers::both", || expect(&CHIPS.join(","), &["peers"], "right\n")));
     trials
 }
 
@@ -79,12 +86,21 @@ fn kernel_printf(chip: &str) -> Result<(), Failed> {
 
 /// A kernel that writes where nothing is ends the program, which is told the kernel and the address.
 fn kernel_fault(chip: &str) -> Result<(), Failed> {
+    aborts(chip, "kernel_fault", &["write of 4 bytes at 0x123456789000", "in kernel _Z4wildPi,"])
+}
+
+/// An assertion of a kernel is told as one of the host is, and so is where the kernel ended.
+fn kernel_assert(chip: &str) -> Result<(), Failed> {
+    aborts(chip, "kernel_assert", &["Device-side assertion `value == 3' failed", "in kernel _Z6insisti,"])
+}
+
+/// Runs a case that HIP must end, with these words on standard error.
+fn aborts(chip: &str, case: &str, words: &[&str]) -> Result<(), Failed> {
     let Some(program) = program() else { return Ok(()) };
-    let output = exec(chip, &[program.into_os_string(), "kernel_fault".into()]);
+    let output = exec(chip, &[program.into_os_string(), case.into()]);
     let told = String::from_utf8_lossy(&output.stderr);
-    let named = told.contains("write of 4 bytes at 0x123456789000") && told.contains("in kernel _Z4wildPi,");
     // SIGABRT: HIP's own way out.
-    if output.status.signal() == Some(6) && named {
+    if output.status.signal() == Some(6) && words.iter().all(|word| told.contains(word)) {
         return Ok(());
     }
     Err(said(&output).into())

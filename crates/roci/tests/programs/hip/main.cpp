@@ -1,6 +1,7 @@
 // Every case by its name: ends with 0 and prints `right` if all that it expects is so.
 #include "check.h"
 #include "compute.h"
+#include "features.h"
 #include "memory.h"
 #include "streams.h"
 
@@ -52,6 +53,9 @@ int main(int count, char **arguments) {
         {"scratch_and_maths", scratch_and_maths}, {"memset_and_copies", memset_and_copies}, {"rows", rows},
         {"pinned_and_mapped", pinned_and_mapped}, {"device_properties", device_properties},
         {"streams_and_events", streams_and_events}, {"async_copies", async_copies},
+        {"managed_memory", managed_memory}, {"graphs", graphs}, {"many_streams", many_streams},
+        {"dynamic_lds_and_halves", dynamic_lds_and_halves}, {"kernel_malloc", kernel_malloc},
+        {"kernel_assert", kernel_assert}, {"peers", peers},
         {"kernel_printf", kernel_printf}, {"kernel_fault", kernel_fault},
     };
     if (count == 3 && !strcmp(arguments[1], "load_module")) {
