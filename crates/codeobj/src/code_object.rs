@@ -313,7 +313,12 @@ fn target(flags: u32, version: u32) -> Result<TargetId, Error> {
         (true, _, 3) => Setting::On,
         (true, ..) => Setting::Any,
     };
-    let xnack = setting(processor.supports_xnack(), 0x100, 8);
+    // What version 3 says of xnack is how code was made, which is also the compilers' default on chips that run without it:
+    // such code runs either way.
+    let xnack = match setting(processor.supports_xnack(), 0x100, 8) {
+        Setting::On if version == 3 => Setting::Any,
+        other => other,
+    };
     let sramecc = setting(processor.supports_sramecc(), 0x200, 10);
     Ok(TargetId { processor, sramecc, xnack })
 }

@@ -37,9 +37,9 @@ fn as_version_3(flags: u32) -> Vec<u8> {
 fn version_3_says_features_with_one_bit_each() {
     for (flags, target) in [
         (0x3f, "gfx90a:sramecc-:xnack-"),
-        (0x13f, "gfx90a:sramecc-:xnack+"),
+        (0x13f, "gfx90a:sramecc-"),
         (0x23f, "gfx90a:sramecc+:xnack-"),
-        (0x133, "gfx1010:xnack+"),
+        (0x133, "gfx1010"),
         (0x336, "gfx1030"),
     ] {
         let bytes = as_version_3(flags);

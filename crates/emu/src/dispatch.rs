@@ -212,7 +212,7 @@ impl<'a> Shared<'a> {
             wave.budget = TURN;
         }
         loop {
-            let mut ran = false;
+            let (mut ran, mut went_on) = (false, false);
             for number in 0..group.waves.len() {
                 let wave = &mut group.waves[number];
                 if wave.status != Status::Ready || wave.budget <= 0 {
@@ -225,11 +225,11 @@ impl<'a> Shared<'a> {
                     Some(watch) => machine.run_watched(watch),
                 };
                 match exit {
-                    Exit::Ended | Exit::Barrier => {}
+                    Exit::Ended | Exit::Barrier => went_on = true,
                     // A wave that yields lets the others of its group run first.
-                    Exit::Turn => {}
+                    Exit::Turn => went_on |= group.waves[number].budget <= 0,
                     Exit::Undecoded(address) => match self.extend(program, worker, address) {
-                        Ok(()) => {}
+                        Ok(()) => went_on = true,
                         Err(fault) => {
                             self.report(fault, group, number, program);
                             return true;
@@ -251,7 +251,8 @@ impl<'a> Shared<'a> {
                 if let Some(watch) = &mut group.watch {
                     watch.barrier();
                 }
-            } else if !ran {
+            } else if !ran || !went_on {
+                // All that could run wait for something: perhaps for another group.
                 return false;
             }
         }

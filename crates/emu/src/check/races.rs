@@ -1,7 +1,12 @@
 //! `races`: two waves use the same bytes of LDS without a barrier between, and one of them writes.
 
+use std::collections::HashMap;
+
 use super::touch::{Space, Touched};
 use crate::engine::Machine;
+use crate::engine::atomics::AtomicOp;
+use crate::program::Step;
+use crate::program::step::{Access, Lds};
 
 /// How a byte is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +29,13 @@ struct Byte {
 pub(super) struct Group {
     bytes: Vec<Byte>,
     epoch: u32,
+    /// By step, as far as it was asked for: whether it is an atomic load.
+    atomic_loads: HashMap<u32, bool>,
 }
 
 impl Group {
     pub(super) fn new(size: usize) -> Self {
-        Self { bytes: vec![Byte::default(); size], epoch: 0 }
+        Self { bytes: vec![Byte::default(); size], epoch: 0, atomic_loads: HashMap::new() }
     }
 
     pub(super) fn barrier(&mut self) {
@@ -41,6 +48,9 @@ impl Group {
         let (how, conflicts, does): (_, &[Use], _) = match (touched.atomic(), touched.writes()) {
             (true, _) => (Use::Atomic, &[Use::Write, Use::Read], "changes"),
             (false, true) => (Use::Write, &[Use::Write, Use::Atomic, Use::Read], "writes"),
+            (false, false) if *self.atomic_loads.entry(index).or_insert_with(|| is_atomic_load(machine, index)) => {
+                (Use::Atomic, &[Use::Write, Use::Read], "reads")
+            }
             (false, false) => (Use::Read, &[Use::Write, Use::Atomic], "reads"),
         };
         for piece in touched.pieces.iter().filter(|piece| piece.space == Space::Lds) {
@@ -72,4 +82,22 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// Whether a load is the first step of an operation that the chip lacks: compilers write such as a load and a loop that compares
+/// and swaps, at the same place. An atomic load has no instruction of its own.
+fn is_atomic_load(machine: &Machine<'_>, index: u32) -> bool {
+    let Some(Step::Lds(load)) = machine.program.step_at(index) else { return false };
+    let steps = (0..machine.program.len() as u32).filter_map(|index| machine.program.step_at(index));
+    matches!(load.kind, Lds::One(Access::Load(_)))
+        && steps.into_iter().any(|step| match step {
+            Step::Lds(swap) => {
+                let compares = matches!(
+                    swap.kind,
+                    Lds::One(Access::Atomic { op: AtomicOp::CompareSwap | AtomicOp::CompareSwapFloat, .. })
+                );
+                compares && swap.addr == load.addr && swap.offsets[0] == load.offsets[0]
+            }
+            _ => false,
+        })
 }

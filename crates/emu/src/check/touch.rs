@@ -115,7 +115,12 @@ fn buffer(machine: &Machine<'_>, step: &BufferStep) -> Touched {
             let space = if (private..end).contains(&address) { Space::Private } else { Space::Global };
             for word in 0..list.shape().0 {
                 // A wide atomic operation is one part.
-                if places.inside[usize::from(word).min(checked - 1)] >> lane & 1 == 1 {
+                if places.inside[usize::from(word).min(checked - 1)] >> lane & 1 == 0 {
+                    continue;
+                }
+                if places.is_split(&descriptor, lane, step.access) {
+                    list.bytes(half, lane, space, word, |byte| places.byte(&descriptor, lane, byte));
+                } else {
                     list.word(half, lane, space, address, (word, distance));
                 }
             }
@@ -206,6 +211,21 @@ impl List {
             row: if self.row == NO_ROW { NO_ROW } else { self.row + word },
             shift,
         });
+    }
+
+    /// The bytes of a word, each on its own.
+    fn bytes(&mut self, half: usize, lane: usize, space: Space, word: u16, address: impl Fn(u64) -> u64) {
+        let (_, bytes, shift) = self.shape();
+        for byte in 0..bytes {
+            self.touched.pieces.push(Piece {
+                lane: (half * LANES + lane) as u8,
+                space,
+                address: address(4 * u64::from(word) + u64::from(byte)),
+                bytes: 1,
+                row: if self.row == NO_ROW { NO_ROW } else { self.row + word },
+                shift: shift + 8 * byte,
+            });
+        }
     }
 
     /// Bytes of private memory, each on its own: those of a word that is not aligned are no neighbours. What lies beyond

@@ -1,8 +1,9 @@
 //! Memory through a buffer descriptor: on gfx10 also each lane's private memory.
 
-use crate::engine::global::place;
+use crate::engine::global::{extend, place};
 use crate::engine::{Machine, lanes_of};
 use crate::fault::Fault;
+use crate::memory::pointer;
 use crate::program::step::{Access, BufferStep, Half, NO_ROW};
 use crate::row::LANES;
 
@@ -43,6 +44,23 @@ pub(crate) struct Places {
     pub(crate) addresses: [u64; LANES],
     /// By word of an access: which lanes are inside the buffer.
     pub(crate) inside: [u32; WORDS],
+    /// Elements by number, and offsets in them.
+    elements: [(u64, u64); LANES],
+    /// What is added to the place of an element.
+    start: u64,
+}
+
+impl Places {
+    /// Whether the bytes of a lane's access are no neighbours.
+    pub(crate) fn is_split(&self, descriptor: &Descriptor, lane: usize, access: Access) -> bool {
+        descriptor.splits(self.elements[lane].1, components(access).1)
+    }
+
+    /// The address of a byte of a lane's access: in a swizzled buffer the bytes of a word need not be neighbours.
+    pub(crate) fn byte(&self, descriptor: &Descriptor, lane: usize, byte: u64) -> u64 {
+        let (index, offset) = self.elements[lane];
+        self.start.wrapping_add(descriptor.place(index, u64::from((offset as u32).wrapping_add(byte as u32))))
+    }
 }
 
 impl Machine<'_> {
@@ -92,7 +110,8 @@ impl Machine<'_> {
     /// Where the lanes of a half access a buffer.
     pub(crate) fn buffer_places(&self, step: &BufferStep, descriptor: &Descriptor, half: usize) -> Places {
         let soffset = u64::from(self.scalar_value(step.soffset, false) as u32);
-        let mut places = Places { addresses: [0; LANES], inside: [0; WORDS] };
+        let start = descriptor.base.wrapping_add(soffset);
+        let mut places = Places { addresses: [0; LANES], inside: [0; WORDS], elements: [(0, 0); LANES], start };
         for lane in 0..LANES {
             let (mut index, mut moved) = (0, 0);
             if step.vaddr != NO_ROW {
@@ -108,8 +127,8 @@ impl Machine<'_> {
             }
             // An address wraps; what is compared with the bounds does not. The scalar offset is not compared.
             let offset = u64::from(moved.wrapping_add(u32::from(step.offset)));
-            let place = descriptor.place(index, offset);
-            places.addresses[lane] = descriptor.base.wrapping_add(place).wrapping_add(soffset);
+            places.elements[lane] = (index, offset);
+            places.addresses[lane] = start.wrapping_add(descriptor.place(index, offset));
             let compared = u64::from(moved) + u64::from(step.offset);
             let (words, size) = components(step.access);
             for word in 0..words {
@@ -151,6 +170,9 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         let (words, _) = components(step.access);
         let inside = exec & places.inside[0];
+        if lanes_of(inside).any(|lane| places.is_split(descriptor, lane, step.access)) {
+            return self.buffer_bytes(step, descriptor, half, exec, places);
+        }
         let whole = places.inside[..words].iter().all(|word| exec & word == inside);
         if words == 1 || !descriptor.swizzled && whole {
             return self.buffer_component(step.access, half, [exec, inside], &places.addresses, step.data);
@@ -161,6 +183,56 @@ impl Machine<'_> {
             let addresses = places.addresses.map(|address| address.wrapping_add(word as u64 * distance));
             let masks = [exec, exec & places.inside[word]];
             self.buffer_component(access, half, masks, &addresses, step.data + word as u16)?;
+        }
+        Ok(())
+    }
+
+    /// Byte by byte: words of a swizzled buffer that are not aligned.
+    #[cold]
+    fn buffer_bytes(
+        &mut self,
+        step: &BufferStep,
+        descriptor: &Descriptor,
+        half: usize,
+        exec: u32,
+        places: &Places,
+    ) -> Result<(), Fault> {
+        let (words, size) = components(step.access);
+        let write = matches!(step.access, Access::Store(_) | Access::StoreSmall { .. });
+        if matches!(step.access, Access::Atomic { .. }) {
+            let inside = exec & places.inside[0];
+            return self.buffer_component(step.access, half, [exec, inside], &places.addresses, step.data);
+        }
+        for lane in lanes_of(exec) {
+            for word in 0..words {
+                let row = self.wave.row(half, usize::from(step.data) + word);
+                let stored = match step.access {
+                    Access::StoreSmall { high: true, .. } => row.get(lane) >> 16,
+                    _ => row.get(lane),
+                };
+                let mut value = 0;
+                for byte in 0..if places.inside[word] >> lane & 1 == 1 { size } else { 0 } {
+                    let address = places.byte(descriptor, lane, 4 * word as u64 + byte);
+                    if !self.worker.window.allows(address, 1, write) {
+                        return Err(Fault::Memory { address, size: 1, write, lane: lane as u32 });
+                    }
+                    let place = pointer::<u8>(address);
+                    if write {
+                        // SAFETY: the byte is writable.
+                        unsafe { place.write((stored >> (8 * byte)) as u8) };
+                    } else {
+                        // SAFETY: the byte is readable.
+                        value |= u32::from(unsafe { place.read() }) << (8 * byte);
+                    }
+                }
+                match step.access {
+                    Access::Load(_) => row.set(lane, value),
+                    Access::LoadSmall { bytes, signed, half: part } => {
+                        row.set(lane, place(row.get(lane), extend(value, bytes, signed), part));
+                    }
+                    _ => {}
+                }
+            }
         }
         Ok(())
     }
@@ -203,6 +275,11 @@ impl Descriptor {
     /// How far the words of a lane are from each other in a swizzled buffer.
     pub(crate) fn word_distance(&self) -> u64 {
         self.element * self.index_stride
+    }
+
+    /// Whether bytes at an offset are no neighbours.
+    pub(crate) fn splits(&self, offset: u64, size: u64) -> bool {
+        self.swizzled && offset % self.element + size > self.element
     }
 
     /// Where an element lies, from the base on.

@@ -182,3 +182,14 @@ kernel GROUP void quotients(global float *out, global const float *in) {
     float x = in[ITEM] + 1.5f + LANE;
     out[ITEM] = x / (in[ITEM + 1] + 3.0f) + __builtin_sqrtf(x) + __builtin_amdgcn_exp2f(x * 0.1f) + __builtin_fmodf(x, 3.0f);
 }
+
+// Sums that the chip has no instruction for: clang makes a loop that compares and swaps.
+kernel GROUP void shared_sums(global double *out, global const float *in) {
+    local double sums[4];
+    if (LANE < 4)
+        sums[LANE] = 0;
+    BARRIER();
+    __scoped_atomic_fetch_add(&sums[LANE & 3], (double)in[ITEM], __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+    BARRIER();
+    out[ITEM] = sums[LANE & 3];
+}

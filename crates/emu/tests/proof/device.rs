@@ -51,8 +51,14 @@ impl Device {
         let kernel = self.module.kernel(kernel)?;
         // Hidden arguments follow the others: zeros are a good answer to what these kernels do not ask.
         let words: Vec<u32> = arguments.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]).collect();
-        let kernarg = self.words(&[&words[..], &[0; 96]].concat());
-        let dispatch = Dispatch { grid, block, kernarg: kernarg.address(), ..Dispatch::default() };
+        let arguments = self.words(&[&words[..], &[0; 96]].concat());
+        // Sizes of groups and of the grid, which compiled code may ask the packet for.
+        let mut packet = [0; 16];
+        (packet[1], packet[2]) = (block[0] | block[1] << 16, block[2]);
+        packet[3..6].copy_from_slice(&grid);
+        let sizes = self.words(&packet);
+        let (kernarg, packet) = (arguments.address(), sizes.address());
+        let dispatch = Dispatch { grid, block, kernarg, packet, ..Dispatch::default() };
         self.emulator.run(kernel, &dispatch, stop)
     }
 }

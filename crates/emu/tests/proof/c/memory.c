@@ -302,3 +302,36 @@ MAP(negative_private, 8, 4, BITS) {
     PUT(2, bytes[(i32)(in[3] % 8) - 8 + 12] + bytes[back + 17]);
     PUT(3, own[(i32)(in[2] % 20) - 20 + 39]);
 }
+
+// Packed structures and words at odd places of private memory.
+typedef struct __attribute__((packed)) {
+    u8 a;
+    u32 b;
+    u16 c;
+    u64 d;
+} odd;
+static NOINLINE void scatter(odd *to, u32 value) {
+    to->a = (u8)value;
+    to->b = value * 3;
+    to->c = (u16)(value >> 7);
+    to->d = (u64)value << 20 | 5;
+}
+MAP(unaligned_private, 4, 6, BITS) {
+    odd own[3];
+    u8 bytes[40];
+    for (u32 i = 0; i < 3; i++)
+        scatter(&own[i], in[i] + i);
+    for (u32 i = 0; i < 40; i++)
+        bytes[i] = (u8)(in[i & 3] >> (i & 7));
+    u32 at = in[3] % 31;
+    u32 word;
+    __builtin_memcpy(&word, bytes + at, 4);
+    PUT(0, word ^ own[in[1] % 3].b);
+    PUT64(1, own[in[0] % 3].d + own[1].c);
+    word = in[2];
+    __builtin_memcpy(bytes + at + 3, &word, 4);
+    u64 two;
+    __builtin_memcpy(&two, bytes + (at ^ 1), 8);
+    PUT64(3, two);
+    PUT(5, own[2].a + bytes[39] + own[0].c);
+}

@@ -36,6 +36,8 @@ pub(crate) enum EmuError {
     ArgumentKind { index: usize, what: String, text: String, reason: String },
     #[error("the kernel works with blocks of {wanted} only, not of {given}")]
     BlockSize { wanted: String, given: String },
+    #[error("the kernel was compiled for blocks of {most} work-items at most, not of {given}")]
+    BlockTooLarge { most: u64, given: u64 },
     #[error("{0} bytes do not fit into memory")]
     Memory(u64),
     #[error("{0}")]
@@ -103,6 +105,11 @@ impl Hint for EmuError {
             Self::ArgumentCount { list, .. } => format!("they are, in this order: {list}"),
             Self::ArgumentKind { .. } => FORMS.into(),
             Self::BlockSize { wanted, .. } => format!("use `--block {wanted}`"),
+            Self::BlockTooLarge { most, .. } => {
+                format!(
+                    "use at most `--block {most}`, or compile it for more (`amdgpu_flat_work_group_size`, `__launch_bounds__`)"
+                )
+            }
             Self::Memory(_) => "give smaller counts".into(),
             Self::Check(_) => "name them with commas between: `waits,uninit,races`".into(),
             Self::Timeout { .. } => {

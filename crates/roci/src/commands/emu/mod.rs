@@ -139,6 +139,12 @@ fn prepare(
     if let Some(wanted) = metadata.reqd_workgroup_size.filter(|wanted| *wanted != arguments.block) {
         return Err(EmuError::BlockSize { wanted: list(wanted), given: list(arguments.block) });
     }
+    // The compiler may have left out barriers of larger blocks.
+    let most = u64::from(metadata.max_flat_workgroup_size);
+    let given: u64 = arguments.block.iter().map(|size| u64::from(*size)).product();
+    if most > 0 && given > most {
+        return Err(EmuError::BlockTooLarge { most, given });
+    }
     let module = emulator.load(object)?;
     let kernel = Arc::clone(module.kernel(short)?);
     let fixed = kernel.descriptor().group_segment_fixed_size;
