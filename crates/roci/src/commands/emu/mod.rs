@@ -141,9 +141,9 @@ fn prepare(
     }
     // The compiler may have left out barriers of larger blocks.
     let most = u64::from(metadata.max_flat_workgroup_size);
-    let given: u64 = arguments.block.iter().map(|size| u64::from(*size)).product();
-    if most > 0 && given > most {
-        return Err(EmuError::BlockTooLarge { most, given });
+    let asked: u64 = arguments.block.iter().map(|size| u64::from(*size)).product();
+    if most > 0 && asked > most {
+        return Err(EmuError::BlockTooLarge { most, given: asked });
     }
     let module = emulator.load(object)?;
     let kernel = Arc::clone(module.kernel(short)?);
