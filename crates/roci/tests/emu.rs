@@ -161,7 +161,7 @@ fn what_is_wrong_with_arguments_is_said_before_anything_runs() {
     refused(&folder.emu("run gfx1010.co --gpu gfx906 --kernel beyond --grid 1 --block 1"), 3, "gfx906", "gfx1010");
     refused(&folder.emu("run gfx1010.co --gpu gfx1100 --kernel beyond --grid 1 --block 1"), 2, "no code", "gfx1010");
     let big = "run gfx1010.co --gpu gfx1010 --kernel endless --grid 1 --block 2048 --arg in:x.npy";
-    refused(&folder.emu(big), 2, "2048 work-items", "--block");
+    refused(&folder.emu(big), 2, "at most, not of 2048", "--block 256");
     assert!(!folder.path("o.npy").exists());
 }
 
