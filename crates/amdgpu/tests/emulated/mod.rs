@@ -13,7 +13,9 @@ pub(crate) fn driver() -> AmdgpuDriver {
     let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
     let open = |chips: &[String]| {
         let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
-        roci_emu_hsa::provide(roci_emu_hsa::Config { quiet: true, ..roci_emu_hsa::Config::new(chips) });
+        // With the checks of ROCI_EMU_CHECK, if it is set.
+        let config = roci_emu_hsa::Config::for_process(chips);
+        roci_emu_hsa::provide(config.map_err(|error| Error::invalid("the environment", error.to_string()))?);
         Runtime::open(Source::Table(roci_emu_hsa::table()))
             .map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
     };
