@@ -1,7 +1,7 @@
 //! Random kernels on a random chip against the host.
 //!
-//! A minute, from the same seed on every time; `ROCI_RANDOM_SECONDS` runs for as long as wanted, `ROCI_RANDOM_SEED` starts
-//! elsewhere. A failure names its seed and shows the program, made as small as it fails.
+//! A minute, the same seeds every time; `ROCI_RANDOM_SECONDS` runs for as long as wanted, `ROCI_RANDOM_SEED` starts elsewhere. A
+//! failure names its seed and shows the program, made as small as it fails.
 
 mod generate;
 mod shrink;
@@ -19,8 +19,9 @@ use generate::{WORDS_IN, WORDS_OUT};
 
 /// How long without being asked for more.
 const MINUTE: u64 = 60;
-/// Programs of eight kernels each that run in any case.
+/// Programs of eight kernels each that run in any case, and at most if no one asks for more.
 const PROGRAMS: u64 = 16;
+const MOST: u64 = 48;
 const ITEMS: u32 = 256;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
@@ -28,7 +29,8 @@ fn seeds() -> impl Iterator<Item = u64> {
     let asked = roci_testkit::random_run();
     let first = asked.seed.unwrap_or(0);
     let end = Instant::now() + Duration::from_secs(asked.seconds.unwrap_or(MINUTE));
-    (first..).take_while(move |seed| *seed < first + PROGRAMS || Instant::now() < end)
+    let last = if asked.seconds.is_some() { u64::MAX } else { first + MOST };
+    (first..last).take_while(move |seed| *seed < first + PROGRAMS || Instant::now() < end)
 }
 
 /// A program for both machines.
