@@ -45,7 +45,7 @@ impl Events {
         *LAST.lock() = Some(text.to_owned());
     }
 
-    /// Adds a function; each only once.
+    /// Adds a function.
     pub(crate) fn register(&self, function: SystemEventCallback, data: *mut c_void) -> Result<(), Status> {
         self.handlers.lock().push(Handler { function, data });
         Ok(())
