@@ -113,9 +113,14 @@ impl<'a> Shared<'a> {
         let launch = self.grid.launch;
         let mut program = Arc::clone(&lock(&self.program));
         let per_group = launch.scratch_per_wave() * u64::from(launch.waves());
-        let most = ARENA.checked_div(per_group).unwrap_or(RESIDENT).clamp(1, RESIDENT);
+        let most = if launch.cooperative {
+            // Any worker may get any group, and none may be left out.
+            self.total
+        } else {
+            ARENA.checked_div(per_group).unwrap_or(RESIDENT).clamp(1, RESIDENT)
+        };
         // The arena has to be known before the address space is looked at.
-        let arena = match self.arena(per_group * most.min(self.total)) {
+        let arena = match self.arena(per_group.saturating_mul(most.min(self.total))) {
             Ok(arena) => arena,
             Err(error) => {
                 lock(&self.outcome).get_or_insert(error);

@@ -11,8 +11,9 @@ use roci_isa::{Chip, Family, WaveSize};
 use crate::check::Checks;
 use crate::counts::Counts;
 use crate::dispatch::{DispatchError, Grid};
+use crate::grid_sync::GridSync;
 use crate::lanes::Level;
-use crate::launch::Launch;
+use crate::launch::{Clock, Launch};
 use crate::memory::{Access, Allocation, Memory};
 use crate::observe::{Observer, Watch};
 use crate::pool::Pool;
@@ -75,8 +76,9 @@ pub struct Emulator {
     memory: Arc<Memory>,
     threads: usize,
     checks: Checks,
-    start: Instant,
+    clock: Clock,
     pool: Pool,
+    grid_sync: Arc<GridSync>,
 }
 
 impl Emulator {
@@ -88,14 +90,15 @@ impl Emulator {
             memory: Arc::new(Memory::new()),
             threads,
             checks: Checks::default(),
-            start: Instant::now(),
+            clock: Clock::Since(Instant::now()),
             pool: Pool::default(),
+            grid_sync: Arc::default(),
         }
     }
 
-    /// The same with clocks that began at another time.
-    pub fn with_start(self, start: Instant) -> Self {
-        Self { start, ..self }
+    /// The same with another clock than one that begins now: it gives ticks of 100 MHz.
+    pub fn with_clock(self, clock: fn() -> u64) -> Self {
+        Self { clock: Clock::Given(clock), ..self }
     }
 
     /// The same on so many threads; one makes every run the same.
@@ -247,7 +250,9 @@ impl Emulator {
             id: dispatch.id,
             lds,
             private,
-            start: self.start,
+            clock: self.clock,
+            cooperative: dispatch.cooperative,
+            grid_sync: Arc::clone(&self.grid_sync),
         };
         let most = max_scratch(self.chip);
         if launch.scratch_per_wave() > most {
@@ -280,6 +285,8 @@ pub struct Dispatch {
     pub lds: u32,
     /// Private memory of a lane, at least.
     pub private: u32,
+    /// Whether groups may wait for each other: all of them are under way at once, however many they are.
+    pub cooperative: bool,
 }
 
 /// A loaded code object.

@@ -1,16 +1,27 @@
 //! The state in which waves start, as the kernel descriptor asks for it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use roci_codeobj::{KernelDescriptor, UserSgpr};
 use roci_isa::{Chip, Family, WaveSize};
 
+use crate::grid_sync::GridSync;
 use crate::mode::Mode;
 use crate::row::LANES;
 use crate::wave::{Status, Wave, scalar};
 
 /// Ticks of the clocks that code can read, a second: 100 MHz.
 const TICKS_PER_SECOND: u128 = 100_000_000;
+
+/// The clock that code can read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Clock {
+    /// It began then.
+    Since(Instant),
+    /// Someone else's.
+    Given(fn() -> u64),
+}
 
 /// What all waves of a dispatch have in common.
 pub(crate) struct Launch {
@@ -31,8 +42,12 @@ pub(crate) struct Launch {
     pub(crate) lds: u32,
     /// Bytes of private memory of each lane.
     pub(crate) private: u32,
-    /// When clocks began.
-    pub(crate) start: Instant,
+    /// What code is told when it asks for the time.
+    pub(crate) clock: Clock,
+    /// Whether groups may wait for each other.
+    pub(crate) cooperative: bool,
+    /// The GPU's barriers of whole grids.
+    pub(crate) grid_sync: Arc<GridSync>,
 }
 
 impl Launch {
@@ -66,7 +81,10 @@ impl Launch {
 
     /// The clock that code can read.
     pub(crate) fn clock(&self) -> u64 {
-        (self.start.elapsed().as_nanos() * TICKS_PER_SECOND / 1_000_000_000) as u64
+        match self.clock {
+            Clock::Since(start) => (start.elapsed().as_nanos() * TICKS_PER_SECOND / 1_000_000_000) as u64,
+            Clock::Given(now) => now(),
+        }
     }
 
     /// Whether `s_getreg_b32` can read a cycle counter.
@@ -91,6 +109,7 @@ impl Launch {
         wave.next = entry;
         wave.run = entry;
         wave.number = number;
+        wave.waiting = None;
         wave.status = if first < threads { Status::Ready } else { Status::Ended };
         wave.scratch = arena + slot * self.scratch_per_wave();
         wave.scratch_per_lane = self.private.next_multiple_of(4);

@@ -1,7 +1,7 @@
 //! The memory that emulated waves may touch: ranges of host memory, registered before use.
 //!
-//! An emulated address is a host address, as on a GPU that shares virtual memory with its process. Nothing outside a
-//! registered range is ever read or written.
+//! An emulated address is a host address, as on a GPU that shares virtual memory with its process, or another name for one:
+//! see [`ALIAS`]. Nothing outside a registered range is ever read or written.
 
 #![expect(unsafe_code, reason = "emulated code addresses memory by number")]
 
@@ -9,6 +9,11 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
+
+/// An address with this bit leads to the memory at the address without it. Real GPUs see memory of the host that was not
+/// allocated for them at other addresses than the host does, and programs tell the two apart. No address of a process has the
+/// bit, and instructions keep it: addresses have 48 bits in descriptors of buffers.
+pub const ALIAS: u64 = 1 << 47;
 
 /// What may be done with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,20 @@ impl AddressSpace {
         let allowed = region.range.contains(&address) && (!write || region.access == Access::ReadWrite);
         allowed.then_some(&region.range)
     }
+
+    /// Where a range would go, if it is not empty and overlaps no other.
+    fn place(&self, range: &Range<u64>) -> Option<usize> {
+        let at = self.regions.partition_point(|region| region.range.start < range.start);
+        let before = at.checked_sub(1).and_then(|index| self.regions.get(index));
+        let clear = before.is_none_or(|region| region.range.end <= range.start)
+            && self.regions.get(at).is_none_or(|region| range.end <= region.range.start);
+        (clear && !range.is_empty()).then_some(at)
+    }
+
+    /// Which range begins here.
+    fn starting(&self, start: u64) -> Option<usize> {
+        self.regions.binary_search_by_key(&start, |region| region.range.start).ok()
+    }
 }
 
 /// The registered ranges of a device.
@@ -62,7 +81,7 @@ impl Memory {
     /// Lets waves touch a range; `false`, and nothing changes, if it is empty or overlaps one that is registered.
     ///
     /// # Safety
-    /// The range is live host memory until [`Memory::unregister`], and with [`Access::ReadWrite`] writable. Waves
+    /// The range, or the one that it is an [`ALIAS`] of, is live host memory until [`Memory::unregister`], and with [`Access::ReadWrite`] writable. Waves
     /// access it without synchronisation, as a GPU does: while a kernel runs, Rust code must not hold references into it
     /// that the kernel's accesses would break.
     pub unsafe fn register(&self, range: Range<u64>, access: Access) -> bool {
@@ -79,24 +98,52 @@ impl Memory {
 
     fn insert(&self, range: Range<u64>, access: Access, owner: Option<Owner>) -> bool {
         let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let at = space.regions.partition_point(|region| region.range.start < range.start);
-        let before = at.checked_sub(1).and_then(|index| space.regions.get(index));
-        let clear = before.is_none_or(|region| region.range.end <= range.start)
-            && space.regions.get(at).is_none_or(|region| range.end <= region.range.start);
-        if range.is_empty() || !clear {
-            return false;
-        }
+        let Some(at) = space.place(&range) else { return false };
         Arc::make_mut(&mut space).regions.insert(at, Region { range, access, _owner: owner });
         true
+    }
+
+    /// Takes ranges back by their starts and registers others, all at once: waves see what was before or what is after, so
+    /// that what is in both is never missing. Which of the new ones are registered: those that [`Memory::register`] takes.
+    ///
+    /// # Safety
+    /// As for [`Memory::register`]; with an owner, as for [`Memory::register_owned`].
+    pub unsafe fn exchange(
+        &self,
+        old: impl IntoIterator<Item = u64>,
+        new: impl IntoIterator<Item = Range<u64>>,
+        access: Access,
+        owner: Option<&Owner>,
+    ) -> Vec<Range<u64>> {
+        let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let space = Arc::make_mut(&mut space);
+        for start in old {
+            if let Some(index) = space.starting(start) {
+                space.regions.remove(index);
+            }
+        }
+        let mut registered = Vec::new();
+        for range in new {
+            if let Some(at) = space.place(&range) {
+                registered.push(range.clone());
+                space.regions.insert(at, Region { range, access, _owner: owner.cloned() });
+            }
+        }
+        registered
     }
 
     /// Takes back a range by its start. Kernels that are running keep what they have seen: wait for them first, unless the
     /// range has an owner.
     pub fn unregister(&self, start: u64) -> bool {
         let mut space = self.space.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Ok(index) = space.regions.binary_search_by_key(&start, |region| region.range.start) else { return false };
+        let Some(index) = space.starting(start) else { return false };
         Arc::make_mut(&mut space).regions.remove(index);
         true
+    }
+
+    /// Whether waves may read or write all bytes of a range.
+    pub fn allows(&self, range: Range<u64>, write: bool) -> bool {
+        self.space().region(range.start, write).is_some_and(|region| range.end <= region.end)
     }
 
     /// The ranges now.
@@ -273,7 +320,7 @@ impl Window {
 /// A host pointer of an emulated address.
 #[inline(always)]
 pub(crate) fn pointer<T>(address: u64) -> *mut T {
-    std::ptr::with_exposed_provenance_mut(address as usize)
+    std::ptr::with_exposed_provenance_mut((address & !ALIAS) as usize)
 }
 
 #[cfg(test)]
@@ -303,6 +350,23 @@ mod tests {
     }
 
     #[test]
+    fn ranges_change_at_once() {
+        let memory = Arc::new(Memory::new());
+        let change = |old: &[u64], new: &[Range<u64>]| {
+            // Between taking back and registering.
+            let new = new.iter().cloned().inspect(|_| assert!(memory.space.try_read().is_err(), "someone could look"));
+            // SAFETY: no wave runs, so nothing is ever touched.
+            unsafe { memory.exchange(old.iter().copied(), new, Access::ReadWrite, None) }
+        };
+        let (first, second) = ([0x1000..0x2000, 0x1800..0x3000], [0x1000..0x3000, 0x8000..0x9000]);
+        assert_eq!(change(&[], &first), first[..1], "the second overlaps");
+        assert_eq!(change(&[0x1000], &second), second);
+        assert!(memory.allows(0x1000..0x3000, true) && memory.allows(0x8000..0x9000, true));
+        assert_eq!(change(&[0x1000, 0x8000], &first), first[..1]);
+        assert!(!memory.allows(0x8000..0x8001, false) && !memory.allows(0x2000..0x2001, false));
+    }
+
+    #[test]
     fn memory_that_comes_later_is_seen_and_what_was_seen_stays() {
         let memory = Arc::new(Memory::new());
         let first = memory.allocate(100, Access::ReadWrite);
@@ -316,6 +380,19 @@ mod tests {
         assert!(window.allows(addresses[0], 4, true) && block.upgrade().is_some(), "it was seen before");
         drop((window, second));
         assert!(block.upgrade().is_none());
+    }
+
+    #[test]
+    fn memory_may_have_a_second_address() {
+        let memory = Arc::new(Memory::new());
+        let allocation = memory.allocate(8, Access::ReadWrite);
+        let alias = allocation.address() | ALIAS;
+        assert!(!memory.allows(alias..alias + 8, false));
+        // SAFETY: it lives until the end, and no wave runs.
+        assert!(unsafe { memory.register(alias..alias + 8, Access::Read) });
+        assert!(memory.allows(alias..alias + 8, false) && !memory.allows(alias..alias + 8, true));
+        assert!(!memory.allows(alias..alias + 9, false));
+        assert_eq!(pointer::<u8>(alias), pointer::<u8>(allocation.address()));
     }
 
     #[test]

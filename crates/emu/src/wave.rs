@@ -2,6 +2,7 @@
 
 use roci_isa::WaveSize;
 
+use crate::grid_sync::Waiting;
 use crate::mode::Mode;
 use crate::row::Row;
 
@@ -66,6 +67,8 @@ pub(crate) struct Wave {
     pub(crate) budget: i64,
     /// Whether it can go on.
     pub(crate) status: Status,
+    /// The barrier of the whole grid that it waits at.
+    pub(crate) waiting: Option<Waiting>,
     /// Its number in the group.
     pub(crate) number: u32,
     /// Where its private memory begins.
@@ -94,6 +97,7 @@ impl Wave {
             run: 0,
             budget: 0,
             status: Status::Ready,
+            waiting: None,
             number: 0,
             scratch: 0,
             scratch_per_lane: 0,

@@ -9,6 +9,8 @@ mod waits;
 
 use std::str::FromStr;
 
+use roci_isa::Op;
+
 use crate::engine::Machine;
 use crate::launch::Launch;
 use crate::observe::Decoded;
@@ -61,7 +63,10 @@ impl FromStr for Checks {
 
 /// What the checks know of one group.
 pub(crate) struct GroupChecks {
-    waits: Option<Vec<waits::Pending>>,
+    /// Which checks are made.
+    checks: Checks,
+    /// By wave: what it has not waited for.
+    pending: Vec<waits::Pending>,
     uninit: Option<uninit::Group>,
     races: Option<races::Group>,
 }
@@ -70,7 +75,8 @@ impl GroupChecks {
     /// For waves that are about to start.
     pub(crate) fn new(checks: Checks, launch: &Launch, waves: &[Wave]) -> Self {
         Self {
-            waits: checks.waits.then(|| waves.iter().map(|_| waits::Pending::default()).collect()),
+            checks,
+            pending: waves.iter().map(|_| waits::Pending::default()).collect(),
             uninit: checks.uninit.then(|| uninit::Group::new(launch, waves)),
             races: checks.races.then(|| races::Group::new(launch.lds as usize)),
         }
@@ -93,14 +99,20 @@ impl GroupChecks {
     ) -> Result<(), String> {
         let number = machine.wave.number as usize;
         let touched = touch::touched(machine, index);
-        if first && let Some(waits) = &mut self.waits {
-            waits[number].before(machine, index, decoded, touched.as_ref())?;
+        if first && (self.checks.waits || self.checks.races) {
+            self.pending[number].before(machine, index, decoded, touched.as_ref(), self.checks.waits)?;
         }
         if let Some(uninit) = &mut self.uninit {
             uninit.before(machine, index, decoded, touched.as_ref())?;
         }
-        if let (Some(races), Some(touched)) = (&mut self.races, &touched) {
-            races.before(machine, index, touched)?;
+        if let Some(races) = &mut self.races {
+            match &touched {
+                Some(touched) => races.before(machine, index, touched)?,
+                None if decoded.instruction.op == Op::SBarrier => {
+                    races.arrive(machine.wave.number, self.pending[number].late_writes());
+                }
+                None => {}
+            }
         }
         Ok(())
     }

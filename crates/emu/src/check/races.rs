@@ -1,8 +1,11 @@
 //! `races`: two waves use the same bytes of LDS without a barrier between, and one of them writes.
+//!
+//! A barrier orders what has ended. A write that its wave has not waited for when it comes to the barrier may end behind it, and
+//! counts as if it were made there.
 
 use std::collections::HashMap;
 
-use super::touch::{Space, Touched};
+use super::touch::{Piece, Space, Touched};
 use crate::engine::Machine;
 use crate::engine::atomics::AtomicOp;
 use crate::program::Step;
@@ -21,6 +24,8 @@ enum Use {
 struct Byte {
     /// The barrier before: what is older does not count.
     epoch: u32,
+    /// What was written before that barrier and not waited for counts too.
+    late: bool,
     waves: [u32; 3],
     steps: [u32; 3],
 }
@@ -29,17 +34,37 @@ struct Byte {
 pub(super) struct Group {
     bytes: Vec<Byte>,
     epoch: u32,
+    /// By wave: writes that the barrier to which it has come does not wait for.
+    late: Vec<(u32, u32, Piece)>,
     /// By step, as far as it was asked for: whether it is an atomic load.
     atomic_loads: HashMap<u32, bool>,
 }
 
 impl Group {
     pub(super) fn new(size: usize) -> Self {
-        Self { bytes: vec![Byte::default(); size], epoch: 0, atomic_loads: HashMap::new() }
+        Self { bytes: vec![Byte::default(); size], epoch: 0, late: Vec::new(), atomic_loads: HashMap::new() }
     }
 
+    /// All waves have come to a barrier.
     pub(super) fn barrier(&mut self) {
         self.epoch += 1;
+        for (wave, index, piece) in std::mem::take(&mut self.late) {
+            for address in piece.address..piece.address + u64::from(piece.bytes) {
+                let Some(byte) = self.bytes.get_mut(address as usize) else { break };
+                if byte.epoch != self.epoch {
+                    *byte = Byte { epoch: self.epoch, late: true, ..Byte::default() };
+                }
+                byte.waves[Use::Write as usize] |= 1 << (wave & 31);
+                byte.steps[Use::Write as usize] = index;
+            }
+        }
+    }
+
+    /// A wave comes to a barrier while these writes may not have ended.
+    pub(super) fn arrive<'a>(&mut self, wave: u32, writes: impl Iterator<Item = (u32, &'a [Piece])>) {
+        for (index, pieces) in writes {
+            self.late.extend(pieces.iter().map(|piece| (wave, index, *piece)));
+        }
     }
 
     pub(super) fn before(&mut self, machine: &Machine<'_>, index: u32, touched: &Touched) -> Result<(), String> {
@@ -68,9 +93,13 @@ impl Group {
                         Use::Write => "wrote",
                         Use::Atomic => "changed",
                     };
+                    let between = if byte.late && *other == Use::Write {
+                        "and did not wait for before the barrier (put `s_waitcnt lgkmcnt(0)` before it)"
+                    } else {
+                        "without a barrier between (put one there)"
+                    };
                     return Err(format!(
-                        "LDS race: lane {} {does} byte {address:#x} that wave {wave} {did} at {:#x} ({}) without a \
-                         barrier between (put one there)",
+                        "LDS race: lane {} {does} byte {address:#x} that wave {wave} {did} at {:#x} ({}) {between}",
                         piece.lane,
                         machine.program.pc(at),
                         machine.program.text(at),

@@ -2,13 +2,13 @@
 //!
 //! Loads of vector memory and LDS end in the order in which they began, so a counter of n covers all but the newest n.
 //! Scalar loads end in any order: only a counter of zero covers them. Stores have a counter of their own, which covers
-//! no register. FLAT instructions count in both counters; the memory that they turn out to use decides which one covers.
+//! no register. What was not waited for is also told to `races`: a barrier does not wait for it either. FLAT instructions count in both counters; the memory that they turn out to use decides which one covers.
 
 use std::collections::VecDeque;
 
 use roci_isa::{Access, Family, Fields, Op, Operand, Part, Register, Segment};
 
-use super::touch::{Space, Touched};
+use super::touch::{Piece, Space, Touched};
 use crate::engine::Machine;
 use crate::observe::{Decoded, register_name};
 use crate::program::Step;
@@ -39,6 +39,8 @@ struct Flight {
     fills: Vec<Access>,
     /// FLAT: it may not be the last of its kind.
     flat: bool,
+    /// What it writes to LDS.
+    lds: Vec<Piece>,
 }
 
 /// What one wave has not waited for.
@@ -49,13 +51,14 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Looks at an instruction before it runs.
+    /// Looks at an instruction before it runs, and whether the registers that it uses have been waited for if `registers`.
     pub(super) fn before(
         &mut self,
         machine: &Machine<'_>,
         index: u32,
         decoded: &Decoded,
         touched: Option<&Touched>,
+        registers: bool,
     ) -> Result<(), String> {
         if let Some((vector, other)) = waits_for(machine, decoded) {
             finish(&mut self.vector, vector);
@@ -67,7 +70,7 @@ impl Pending {
         let merges = touched.is_some_and(|touched| {
             matches!(touched.access, MemoryAccess::LoadSmall { half: Half::Low | Half::High, .. })
         });
-        for access in &decoded.accesses {
+        for access in decoded.accesses.iter().filter(|_| registers) {
             self.use_register(machine, access, &began, access.write || merges)?;
         }
         for (counter, flight) in began {
@@ -77,6 +80,11 @@ impl Pending {
             }
         }
         Ok(())
+    }
+
+    /// What was written to LDS and may not have ended: by which step, and where.
+    pub(super) fn late_writes(&self) -> impl Iterator<Item = (u32, &[Piece])> {
+        self.other.iter().filter(|flight| !flight.lds.is_empty()).map(|flight| (flight.index, &*flight.lds))
     }
 
     fn use_register(
@@ -195,14 +203,21 @@ fn waits_for(machine: &Machine<'_>, decoded: &Decoded) -> Option<(u32, u32)> {
 /// What an instruction sets under way.
 fn began(machine: &Machine<'_>, index: u32, decoded: &Decoded, touched: Option<&Touched>) -> Vec<(Counter, Flight)> {
     let written = || decoded.accesses.iter().filter(|access| access.write).copied().collect::<Vec<_>>();
-    let flight = |order, fills, flat| Flight { index, order, fills, flat };
+    let flight = |order, fills, flat| Flight { index, order, fills, flat, lds: Vec::new() };
+    // Only what writes is of interest to those who look at LDS.
+    let lds = || {
+        let writing = touched.filter(|touched| touched.writes()).map(|touched| &*touched.pieces).unwrap_or_default();
+        writing.iter().filter(|piece| piece.space == Space::Lds).copied().collect::<Vec<_>>()
+    };
     // No lane, no write.
     let loaded = || if machine.wave.exec64() == 0 { Vec::new() } else { written() };
     match decoded.instruction.fields {
         // What only empties caches loads nothing.
         Fields::ScalarMemory { .. } if written().is_empty() => Vec::new(),
         Fields::ScalarMemory { .. } => vec![(Counter::Other, flight(Order::Any, written(), false))],
-        Fields::Lds { .. } => vec![(Counter::Other, flight(Order::InOrder, loaded(), false))],
+        Fields::Lds { .. } => {
+            vec![(Counter::Other, Flight { lds: lds(), ..flight(Order::InOrder, loaded(), false) })]
+        }
         Fields::Scalar { .. } => match decoded.instruction.op {
             Op::SSendmsg | Op::SSendmsgRtnB32 | Op::SSendmsgRtnB64 => {
                 vec![(Counter::Other, flight(Order::Any, written(), false))]
@@ -225,7 +240,7 @@ fn began(machine: &Machine<'_>, index: u32, decoded: &Decoded, touched: Option<&
             }
             if flat {
                 let fills = if uses(true) && !stores { loaded() } else { Vec::new() };
-                began.push((Counter::Other, flight(Order::InOrder, fills, true)));
+                began.push((Counter::Other, Flight { lds: lds(), ..flight(Order::InOrder, fills, true) }));
             }
             began
         }

@@ -11,6 +11,7 @@ pub(crate) mod control;
 mod cross_lane;
 mod gather;
 pub(crate) mod global;
+mod grid_sync;
 pub(crate) mod lds;
 mod lds_fill;
 #[cfg(test)]
@@ -208,6 +209,7 @@ impl Machine<'_> {
             Step::Fault(fault) => return Some(self.fault(fault.as_ref().clone())),
             Step::Trap(id) => return Some(self.fault(Fault::Trap { id: *id })),
             Step::Special(step) => return self.special(step),
+            Step::GridSync(step) => return self.grid_sync(step),
             Step::Jump(target) => return self.jump(*target),
             Step::Branch(condition, target) => {
                 return if self.holds(*condition) { self.jump(*target) } else { None };

@@ -10,7 +10,7 @@ use roci_isa::{Chip, Family, Fields, Instruction, LaneControl, Operand, SdwaPart
 use crate::engine::{Exit, Machine, Worker};
 use crate::fault::Fault;
 use crate::lanes::Level;
-use crate::launch::Launch;
+use crate::launch::{Clock, Launch};
 use crate::memory::{Memory, Window};
 use crate::mode::Mode;
 use crate::program::{Code, Program, Target};
@@ -203,7 +203,9 @@ impl Bench {
             id: 0,
             lds: 0,
             private: 0,
-            start: Instant::now(),
+            clock: Clock::Since(Instant::now()),
+            cooperative: false,
+            grid_sync: Default::default(),
         };
         let worker = Worker::new(Window::new(&Memory::new().into()), Level::best());
         Self { chip, launch, worker, wave: Wave::new(WaveSize::Wave32, usize::from(REGISTERS)) }

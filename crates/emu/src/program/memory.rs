@@ -7,7 +7,7 @@ use crate::program::Builder;
 use crate::program::meaning::LdsMeaning;
 use crate::program::scalars;
 use crate::program::step::{
-    Access, BufferStep, FillSource, FillStep, LANE_ROW, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step,
+    Access, BufferStep, FillSource, FillStep, GridSyncStep, LANE_ROW, Lds, LdsStep, MemoryStep, NO_ROW, NO_SCALAR, Step,
 };
 
 /// Data and destination rows of an access.
@@ -138,6 +138,16 @@ impl Builder {
             dst: if dst_rows > 0 { self.rows_of(dst, dst_rows)? } else { NO_ROW },
             offsets,
         }));
+        Ok(())
+    }
+
+    pub(super) fn grid_sync(&mut self, instruction: &Instruction, barrier: bool) -> Result<(), Fault> {
+        let Fields::Lds { addr, offset, .. } = instruction.fields else { return Err(Fault::Unimplemented) };
+        let data = self.rows_of(addr, 1)?;
+        if data == NO_ROW {
+            return Err(Fault::IllegalInstruction);
+        }
+        self.push(Step::GridSync(GridSyncStep { barrier, resource: offset as u8, data }));
         Ok(())
     }
 }

@@ -263,7 +263,13 @@ impl Builder {
         self.current = Origin { offset, size, class, instructions: 1 };
         self.program.indices[offset as usize / 4] = self.program.steps.len() as u32;
         let (Some(instruction), Some(meaning)) = (decoded, meaning) else {
-            return self.push(Step::Fault(Box::new(Fault::IllegalInstruction)));
+            let bytes = self.program.code.bytes.get(offset as usize..).unwrap_or_default();
+            let fault = match roci_isa::decode(self.program.target.chip, self.program.target.wave, bytes) {
+                // The chip has it.
+                Err(roci_isa::DecodeError::Graphics { .. }) => Fault::Unimplemented,
+                _ => Fault::IllegalInstruction,
+            };
+            return self.push(Step::Fault(Box::new(fault)));
         };
         match self.lower(&instruction, meaning) {
             Ok(()) => {}
@@ -289,6 +295,7 @@ impl Builder {
             Meaning::CrossLane(kind) => self.cross_lane(instruction, *kind),
             Meaning::Memory(access) => self.memory(instruction, *access),
             Meaning::Lds(kind) => self.lds(instruction, *kind),
+            Meaning::GridSync { barrier } => self.grid_sync(instruction, *barrier),
             Meaning::Unknown => Err(Fault::Unimplemented),
         }
     }

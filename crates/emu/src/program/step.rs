@@ -57,6 +57,19 @@ pub(crate) enum Step {
     Lds(LdsStep),
     /// Shared memory, from global memory.
     Fill(Box<FillStep>),
+    /// A barrier of the whole grid.
+    GridSync(GridSyncStep),
+}
+
+/// Sets or takes part in a barrier of the whole grid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GridSyncStep {
+    /// Whether it takes part.
+    pub(crate) barrier: bool,
+    /// Which one, to which a register is added.
+    pub(crate) resource: u8,
+    /// The row with how many waves take part besides the last.
+    pub(crate) data: u16,
 }
 
 impl Step {

@@ -51,6 +51,38 @@ kernel GROUP void copies_a_structure_with_holes(global Holes *out) {
     out[ITEM] = holes;
 }
 
+typedef struct {
+    uint number;
+    ulong wide;
+} Padded;
+
+kernel GROUP void copies_a_structure_with_a_word_of_padding(global Padded *out) {
+    Padded padded;
+    padded.number = LANE;
+    padded.wide = 7;
+    out[ITEM] = padded;
+}
+
+typedef uint uint3 __attribute__((ext_vector_type(3)));
+typedef uint uint4 __attribute__((ext_vector_type(4)));
+
+// In memory it has four words, of which clang leaves the last undefined.
+kernel GROUP void stores_three(global uint3 *out) {
+    out[ITEM] = (uint3)(LANE, 1, 2);
+}
+
+kernel GROUP void stores_a_vector_without_its_first(global uint4 *out) {
+    uint4 vector;
+    vector.yzw = (uint3)(LANE, 1, 2);
+    out[ITEM] = vector;
+}
+
+kernel GROUP void stores_a_vector_without_its_third(global uint4 *out) {
+    uint4 vector;
+    vector.xyw = (uint3)(LANE, 1, 2);
+    out[ITEM] = vector;
+}
+
 kernel GROUP void no_barrier(global float *out, global const float *in) {
     local float tile[128];
     tile[LANE] = in[ITEM];

@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use roci_codeobj::{CodeObject, Kernel, TargetId};
 use roci_device_library::DeviceLibrary;
 use roci_emu::{Access, Allocation, Chip, Dispatch, Emulator, Module};
-use roci_kernels::clc::{Argument, EntryInfo, Options};
+use roci_kernels::clc::{Argument, EntryInfo, Matrix, Options};
 use roci_kernels::{KernelSpec, kernels, opencl_c};
 
 use cases::{Case, Element};
@@ -93,7 +93,7 @@ fn check_all(chip: Chip, bytes: &[u8], kernel: &KernelSpec) -> Result<(), Failed
     let emulator = Emulator::new(chip).with_threads(1);
     let module = emulator.load(&object)?;
     // What the host passes is the same for every lowering.
-    let written = opencl_c(kernel, &Options::amdgcn())?;
+    let written = opencl_c(kernel, &Options { matrix: Matrix::Wmma, ..Options::amdgcn() })?;
     let entry = written.entry_points.first().ok_or("no entry point was written")?;
     let found = object.kernel(kernel.name()).ok_or("the code object lacks it")?;
     let cases = cases::of(kernel.name());
@@ -120,7 +120,8 @@ fn main() {
             if object.target.runs_on(&device).is_err() {
                 continue;
             }
-            for kernel in kernels() {
+            let matrix = device.processor.generation() == 11;
+            for kernel in kernels().iter().filter(|kernel| matrix || !kernel.needs_matrix()) {
                 let name = format!("{chip}::{}::{}", object.target, kernel.name());
                 let library = Arc::clone(&library);
                 let test = move || check_all(chip, &library.archive().objects[index].bytes, kernel);

@@ -211,28 +211,37 @@ impl Shadow {
         Ok(())
     }
 
-    /// What goes to global memory must be defined. Structures have holes: what is undefined beside something defined is
-    /// excused.
+    /// What goes to global memory must be defined, but for what may be padding.
     fn stored(&mut self, touched: &Touched) -> Result<(), String> {
         for lane_pieces in touched.pieces.chunk_by(|a, b| a.lane == b.lane) {
-            let mut first = None;
-            let mut excused = false;
+            // The register of the first word of those that no defined one has come behind yet, if one comes before.
+            let (mut excused, mut before) = (None, false);
+            let wrong = |row: u16| {
+                let lane = lane_pieces[0].lane;
+                Err(undefined(&format!("what is stored to global memory (v{row} of lane {lane})")))
+            };
             for piece in lane_pieces.iter().filter(|piece| piece.space == Space::Global) {
                 let used = if piece.bytes >= 4 { !0 } else { (1u32 << (8 * piece.bytes)) - 1 };
                 let bits = *self.cell(piece) >> piece.shift & used;
                 if bits == 0 || hole(bits, piece.bytes) {
-                    excused = true;
-                } else if first.is_none() {
-                    first = Some(piece.row);
+                    match excused {
+                        Some(row) if !ends_padding(piece.address) => return wrong(row),
+                        _ => (excused, before) = (None, true),
+                    }
+                } else if before && bits == used {
+                    excused = excused.or(Some(piece.row));
+                } else {
+                    return wrong(piece.row);
                 }
-            }
-            if let (Some(row), false) = (first, excused) {
-                let lane = lane_pieces[0].lane;
-                return Err(undefined(&format!("what is stored to global memory (v{row} of lane {lane})")));
             }
         }
         Ok(())
     }
+}
+
+/// Whether whole words of padding may end before an address: padding that long is there for a member of eight bytes or more.
+fn ends_padding(address: u64) -> bool {
+    address.is_multiple_of(8)
 }
 
 /// Whole bytes behind a defined first one that are undefined: the padding of a structure.

@@ -294,7 +294,8 @@ impl Writer {
             return convert(kind, from, &name);
         }
         if is_float(kind) {
-            let value = f64::from(self.random.below(64)) / 4.0 - 4.0;
+            // Never zero: clang makes `(0.0 - x) * y` into `-x * y` for AMD GPUs, which gives a zero the wrong sign.
+            let value = f64::from(self.random.below(64)) / 4.0 - 4.0625;
             return format!("({kind}){value:?}");
         }
         let value = self.random.input() as i32 >> self.random.below(32);

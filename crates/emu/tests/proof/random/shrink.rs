@@ -27,6 +27,13 @@ pub(super) fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     }
 }
 
+/// The text without the first block whose opening line has `opening` in it.
+pub(super) fn without_block(text: &str, opening: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines.iter().position(|line| line.contains(opening)) else { return text.to_owned() };
+    [&lines[..at], &lines[block_end(&lines, at)..]].concat().join("\n")
+}
+
 /// Where a line ends, or the block that it opens; the line itself if it closes one.
 fn block_end(lines: &[&str], start: usize) -> usize {
     let depth = |line: &str| line.matches('{').count() as i32 - line.matches('}').count() as i32;

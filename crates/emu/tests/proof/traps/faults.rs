@@ -13,6 +13,7 @@ use crate::device;
 pub(super) const ALL: &[Trap] = &[
     ("no_instruction", no_instruction),
     ("instruction_of_another_chip", other_chip),
+    ("instruction_of_graphics", graphics),
     ("address_outside_every_allocation", outside),
     ("write_to_read_only_memory", read_only),
     ("access_across_the_end", across),
@@ -51,6 +52,15 @@ fn other_chip(bench: &Bench) -> Result<(), Failed> {
         is_fault(&report, |fault| *fault == Fault::IllegalInstruction)?;
     }
     bench.run(&kernel(Chip::Gfx1030, ".long 0x0408170a"))?;
+    Ok(())
+}
+
+/// An export: the chips have it, the emulator does not.
+fn graphics(bench: &Bench) -> Result<(), Failed> {
+    for chip in GENERATIONS {
+        let report = bench.fault(&kernel(chip, ".long 0xf8000000, 0"))?;
+        is_fault(&report, |fault| *fault == Fault::Unimplemented)?;
+    }
     Ok(())
 }
 
