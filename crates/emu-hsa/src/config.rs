@@ -17,6 +17,8 @@ pub struct Config {
     pub checks: Checks,
     /// Threads of each; as many as cores if none.
     pub threads: Option<usize>,
+    /// Queues look for doorbells every now and then, also where they could sleep until one is written.
+    pub polls: bool,
     /// Say nothing of faults: [`last_fault`](crate::last_fault) tells.
     pub quiet: bool,
 }
@@ -41,6 +43,8 @@ const MEMORY: &str = "ROCI_EMU_MEMORY";
 const CHECKS: &str = "ROCI_EMU_CHECK";
 /// Threads of each.
 const THREADS: &str = "ROCI_EMU_THREADS";
+/// How queues learn of doorbells.
+const DOORBELLS: &str = "ROCI_EMU_DOORBELLS";
 /// Which of the GPUs are seen.
 const VISIBLE: &str = "ROCR_VISIBLE_DEVICES";
 /// What is emulated if the environment does not say.
@@ -49,7 +53,15 @@ const DEFAULT: Chip = Chip::Gfx1010;
 impl Config {
     /// These chips, each as it is.
     pub fn new(chips: Vec<Chip>) -> Self {
-        Self { chips, places: Vec::new(), memory: None, checks: Checks::default(), threads: None, quiet: false }
+        Self {
+            chips,
+            places: Vec::new(),
+            memory: None,
+            checks: Checks::default(),
+            threads: None,
+            polls: false,
+            quiet: false,
+        }
     }
 
     /// The place in the machine of the GPU of this number. Id and PCI address go with the place, whatever programs see.
@@ -86,11 +98,12 @@ impl Config {
             Some(value) => value.parse().map_err(|error| wrong(CHECKS, &value, format!("{error}")))?,
         };
         let threads = text(THREADS).map(|value| threads(&value)).transpose()?;
+        let polls = text(DOORBELLS).map_or(Ok(false), |value| polls(&value))?;
         let (places, chips) = match text(VISIBLE) {
             None => (Vec::new(), chips),
             Some(list) => crate::topology::visible(&chips, &list).into_iter().unzip(),
         };
-        Ok(Self { chips, places, memory, checks, threads, quiet: false })
+        Ok(Self { chips, places, memory, checks, threads, polls, quiet: false })
     }
 }
 
@@ -127,6 +140,14 @@ fn threads(value: &str) -> Result<usize, ConfigError> {
     number.ok_or_else(|| wrong(THREADS, value, "it is no number of threads, such as 4".to_owned()))
 }
 
+fn polls(value: &str) -> Result<bool, ConfigError> {
+    match value.trim() {
+        "trap" => Ok(false),
+        "poll" => Ok(true),
+        _ => Err(wrong(DOORBELLS, value, "it is neither trap nor poll".to_owned())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +165,7 @@ mod tests {
             (two.chips, two.memory, two.threads),
             (vec![Chip::Gfx1010, Chip::Gfx1151], Some(512 << 20), Some(1))
         );
+        assert!(config(&[(DOORBELLS, "poll")]).expect("all is right").polls);
         for (text, want) in [("4096", 4096), ("8G", 8 << 30), ("8GiB", 8 << 30), ("3 MB", 3 << 20)] {
             assert_eq!(memory_size(text), Ok(want), "{text}");
         }
@@ -169,6 +191,7 @@ mod tests {
             (MEMORY, "99999999999T"),
             (CHECKS, "everything"),
             (THREADS, "0"),
+            (DOORBELLS, "never"),
         ] {
             let error = config(&[(variable, value)]).expect_err(value);
             assert_eq!((error.variable, error.value.as_str()), (variable, value));

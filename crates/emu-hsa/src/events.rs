@@ -52,9 +52,7 @@ impl Events {
     }
 
     /// Tells of a memory fault; whether anyone wanted to know.
-    pub(crate) fn memory_fault(&self, agent: Agent, address: u64, write: bool) -> bool {
-        let reason = if write { MemoryFaultReason::READ_ONLY } else { MemoryFaultReason::PAGE_NOT_PRESENT };
-        // The hardware knows the page.
+    pub(crate) fn memory_fault(&self, agent: Agent, address: u64, reason: MemoryFaultReason) -> bool {
         let memory_fault = MemoryFaultInfo { agent, virtual_address: address, fault_reason_mask: reason };
         let event = Event { event_type: EventType::MEMORY_FAULT_EVENT, info: EventInfo { memory_fault } };
         let handlers = self.handlers.lock().clone();

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use roci_emu::{Chip, Emulator, Kernel};
 use roci_hsa::abi::Agent;
 
+use crate::clock;
 use crate::config::Config;
 
 /// The agent of the first GPU; the CPU comes before.
@@ -25,14 +25,16 @@ pub(crate) struct Gpu {
     pub(crate) emulator: Emulator,
     /// Loaded kernels by the address of their descriptors, which is what packets name them by.
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
+    /// What kind of coherency clients asked for; there is one here.
+    pub(crate) coherency: AtomicU32,
     /// Bytes of its memory.
     pub(crate) memory: u64,
     used: AtomicU64,
 }
 
 impl Gpu {
-    pub(crate) fn new(chip: Chip, index: u32, config: &Config, start: Instant) -> Self {
-        let mut emulator = Emulator::new(chip).with_checks(config.checks).with_start(start);
+    pub(crate) fn new(chip: Chip, index: u32, config: &Config) -> Self {
+        let mut emulator = Emulator::new(chip).with_checks(config.checks).with_clock(clock::gpu);
         if let Some(threads) = config.threads {
             emulator = emulator.with_threads(threads);
         }
@@ -43,6 +45,7 @@ impl Gpu {
             place: config.place(index),
             emulator,
             kernels: RwLock::default(),
+            coherency: AtomicU32::new(0),
             memory: config.memory.unwrap_or_else(|| crate::topology::properties(chip).memory),
             used: AtomicU64::new(0),
         }

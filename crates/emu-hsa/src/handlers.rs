@@ -7,25 +7,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use roci_hsa::abi::{Signal, SignalCondition, SignalHandler, c_void};
+use roci_hsa::abi::{AsyncFunction, Signal, SignalCondition, SignalHandler, c_void};
 
 use crate::{signal, wake};
 
 /// A function to call.
 #[derive(Clone, Copy)]
 struct Waiting {
+    /// What it waits for; nothing if that is null.
     signal: Signal,
     condition: SignalCondition,
     value: i64,
-    function: SignalHandler,
+    function: Function,
     argument: *mut c_void,
+}
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Function {
+    /// Wants to be called again if it says so.
+    Handler(SignalHandler),
+    /// Is called once.
+    Once(AsyncFunction),
 }
 
 // SAFETY: the client gives function and argument to be used on a thread of the runtime.
 unsafe impl Send for Waiting {}
 
 impl Waiting {
-    /// What its signal holds, if that is what it waits for. Without a signal it waits for nothing.
+    /// What its signal holds, if that is what it waits for.
     fn ready(&self) -> Option<i64> {
         if self.signal.is_null() {
             return Some(0);
@@ -35,9 +45,17 @@ impl Waiting {
     }
 }
 
+/// All that wait.
+#[derive(Default)]
+struct List {
+    waiting: Vec<Waiting>,
+    /// The signal of the one that is being called, unless that was destroyed since.
+    called: Option<Signal>,
+}
+
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Vec<Waiting>>,
+    list: Mutex<List>,
     /// Counts new ones.
     added: AtomicU64,
     ended: AtomicBool,
@@ -57,7 +75,7 @@ impl Handlers {
         signal: Signal,
         condition: SignalCondition,
         value: i64,
-        function: SignalHandler,
+        function: Function,
         argument: *mut c_void,
     ) -> bool {
         let mut thread = self.thread.lock();
@@ -67,10 +85,17 @@ impl Handlers {
             let Ok(started) = started else { return false };
             *thread = Some(started);
         }
-        self.shared.waiting.lock().push(Waiting { signal, condition, value, function, argument });
+        self.shared.list.lock().waiting.push(Waiting { signal, condition, value, function, argument });
         self.shared.added.fetch_add(1, Ordering::SeqCst);
         wake::changed();
         true
+    }
+
+    /// Forgets those of a signal that is to be destroyed. One that is being called goes on, but is not called again.
+    pub(crate) fn forget(&self, signal: Signal) {
+        let mut list = self.shared.list.lock();
+        list.waiting.retain(|one| one.signal != signal);
+        list.called.take_if(|called| *called == signal);
     }
 
     /// Calls no more.
@@ -92,14 +117,25 @@ fn serve(shared: &Shared) {
             if shared.ended.load(Ordering::SeqCst) {
                 return Some(None);
             }
-            let mut waiting = shared.waiting.lock();
-            let found = waiting.iter().enumerate().find_map(|(index, one)| Some((index, one.ready()?)))?;
-            Some(Some((waiting.remove(found.0), found.1)))
+            let mut list = shared.list.lock();
+            let (index, held) = list.waiting.iter().enumerate().find_map(|(index, one)| Some((index, one.ready()?)))?;
+            let one = list.waiting.remove(index);
+            list.called = Some(one.signal);
+            Some(Some((one, held)))
         });
         let Some(Some((one, held))) = ready else { return };
-        // SAFETY: the client gave both to be called so.
-        if unsafe { (one.function)(held, one.argument) } {
-            shared.waiting.lock().push(one);
+        let again = match one.function {
+            // SAFETY: the client gave both to be called so.
+            Function::Handler(function) => unsafe { function(held, one.argument) },
+            Function::Once(function) => {
+                // SAFETY: the client gave both to be called so.
+                unsafe { function(one.argument) };
+                false
+            }
+        };
+        let mut list = shared.list.lock();
+        if list.called.take().is_some() && again {
+            list.waiting.push(one);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Memory pools, what was allocated from them, and who may touch it.
+//! What was allocated from pools or locked by clients, and who may touch it.
 
 #![expect(unsafe_code, reason = "memory is made known to the emulated GPUs by its addresses")]
 
@@ -7,82 +7,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use roci_emu::Access;
-use roci_hsa::abi::{Agent, MemoryPool, MemoryPoolGlobalFlag, PointerType, Status};
+use roci_emu::{ALIAS, Access};
+use roci_hsa::abi::{Agent, DeallocationCallback, IpcMemory, MemoryPoolGlobalFlag, PointerType, Status, c_void};
 
 use crate::gpu::Gpu;
+use crate::ipc;
 use crate::mapping::{Mapping, PAGE};
+use crate::pool::{Pool, PoolKind};
 use crate::runtime::CPU;
 
 /// Bytes that allocations are multiples of, and their alignment.
 pub(crate) const GRANULE: usize = PAGE;
 /// What large allocations are aligned to, as a GPU's driver does it.
 const LARGE: usize = 2 << 20;
-
-/// What memory of a pool is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PoolKind {
-    /// Seen by others while a kernel runs.
-    Fine,
-    /// The same, for the arguments of kernels.
-    Kernarg,
-    /// One agent's at a time.
-    Coarse,
-    /// A workgroup's: nothing can be allocated.
-    Group,
-}
-
-/// A memory pool of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pool {
-    agent: Agent,
-    kind: PoolKind,
-}
-
-impl Pool {
-    const KINDS: [PoolKind; 4] = [PoolKind::Fine, PoolKind::Kernarg, PoolKind::Coarse, PoolKind::Group];
-
-    /// The pools of an agent, in the order of a real one.
-    pub(crate) fn of_agent(agent: Agent) -> Vec<Self> {
-        let kinds = if agent == CPU {
-            [PoolKind::Fine, PoolKind::Kernarg, PoolKind::Coarse]
-        } else {
-            [PoolKind::Coarse, PoolKind::Fine, PoolKind::Group]
-        };
-        kinds.map(|kind| Self { agent, kind }).to_vec()
-    }
-
-    /// The pool of a handle, if there may be one.
-    pub(crate) fn of(handle: MemoryPool) -> Option<Self> {
-        let agent = Agent { handle: handle.handle >> 8 };
-        let kind = *Self::KINDS.get((handle.handle & 0xff) as usize)?;
-        let pool = Self { agent, kind };
-        Self::of_agent(agent).contains(&pool).then_some(pool)
-    }
-
-    pub(crate) fn handle(self) -> MemoryPool {
-        MemoryPool { handle: self.agent.handle << 8 | self.kind as u64 }
-    }
-
-    pub(crate) fn agent(self) -> Agent {
-        self.agent
-    }
-
-    pub(crate) fn kind(self) -> PoolKind {
-        self.kind
-    }
-
-    /// What it promises of writes.
-    pub(crate) fn flags(self) -> MemoryPoolGlobalFlag {
-        match self.kind {
-            PoolKind::Fine if self.agent == CPU => MemoryPoolGlobalFlag::FINE_GRAINED,
-            PoolKind::Fine => MemoryPoolGlobalFlag::EXTENDED_SCOPE_FINE_GRAINED,
-            PoolKind::Kernarg => MemoryPoolGlobalFlag::KERNARG_INIT | MemoryPoolGlobalFlag::FINE_GRAINED,
-            PoolKind::Coarse => MemoryPoolGlobalFlag::COARSE_GRAINED,
-            PoolKind::Group => MemoryPoolGlobalFlag::EMPTY,
-        }
-    }
-}
 
 /// Memory that was allocated, or host memory that was locked.
 pub(crate) struct Allocation {
@@ -94,10 +31,28 @@ pub(crate) struct Allocation {
     pub(crate) flags: MemoryPoolGlobalFlag,
     /// GPUs that may touch it.
     pub(crate) users: Vec<Agent>,
+    /// What the client wants to find here.
+    pub(crate) user_data: u64,
+    /// Whom to tell before it is freed.
+    notifiers: Vec<Notifier>,
     /// How often it was locked.
     locked: u32,
     mapping: Option<Arc<Mapping>>,
 }
+
+/// A function of the client that wants to know that memory is about to be freed.
+#[derive(Clone, Copy)]
+pub(crate) struct Notifier {
+    /// The address that the client gave, which need not be the first.
+    pub(crate) address: u64,
+    pub(crate) function: DeallocationCallback,
+    pub(crate) data: *mut c_void,
+}
+
+// SAFETY: the client gives function and data to be used on whichever thread frees the memory.
+unsafe impl Send for Notifier {}
+// SAFETY: the same.
+unsafe impl Sync for Notifier {}
 
 /// Everything that GPUs may touch.
 #[derive(Default)]
@@ -132,12 +87,17 @@ impl Allocations {
     /// Memory of the runtime itself.
     pub(crate) fn share(&self, size: usize) -> Option<Arc<Mapping>> {
         let mapping = Arc::new(Mapping::new(size, PAGE)?);
+        self.share_mapping(&mapping);
+        Some(mapping)
+    }
+
+    /// The same of another process.
+    pub(crate) fn share_mapping(&self, mapping: &Arc<Mapping>) {
         let mut state = self.state.write();
         for gpu in &state.gpus {
-            show(gpu, &mapping);
+            show(gpu, mapping);
         }
-        state.shared.insert(mapping.range().start, Arc::clone(&mapping));
-        Some(mapping)
+        state.shared.insert(mapping.range().start, Arc::clone(mapping));
     }
 
     /// Takes it back.
@@ -156,11 +116,11 @@ impl Allocations {
         if size == 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        if pool.kind == PoolKind::Group {
+        if pool.kind() == PoolKind::Group {
             return Err(Status::ERROR_INVALID_ALLOCATION);
         }
         let mut state = self.state.write();
-        let gpu = state.gpu(pool.agent);
+        let gpu = state.gpu(pool.agent());
         let bytes = size.checked_next_multiple_of(GRANULE).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
         if let Some(gpu) = &gpu {
             if bytes as u64 > gpu.memory {
@@ -186,9 +146,11 @@ impl Allocations {
         let allocation = Allocation {
             size: size as u64,
             kind: PointerType::HSA,
-            owner: pool.agent,
+            owner: pool.agent(),
             flags: pool.flags(),
             users,
+            user_data: 0,
+            notifiers: Vec::new(),
             locked: 0,
             mapping: Some(mapping),
         };
@@ -196,16 +158,95 @@ impl Allocations {
         Ok(start)
     }
 
-    /// Gives an allocation back. Kernels that run keep it until they end.
-    pub(crate) fn free(&self, address: u64) -> Result<(), Status> {
-        let mut state = self.state.write();
-        let allocation = state.all.remove(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
-        for gpu in state.gpus.iter().filter(|gpu| allocation.users.contains(&gpu.agent)) {
-            gpu.emulator.memory().unregister(address);
+    /// A handle of a whole allocation for other processes.
+    pub(crate) fn export(&self, address: u64, size: u64) -> Result<IpcMemory, Status> {
+        let state = self.state.read();
+        let allocation = state.all.get(&address).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        // HIP 5 asks for whole pages.
+        if ![allocation.size, allocation.size.next_multiple_of(GRANULE as u64)].contains(&size) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
         }
+        ipc::export(allocation.mapping.as_ref().ok_or(Status::ERROR_INVALID_ARGUMENT)?)
+    }
+
+    /// Lets agents touch memory of another process, all GPUs if none are named; where it is.
+    pub(crate) fn import(&self, handle: &IpcMemory, size: u64, agents: &[Agent]) -> Result<u64, Status> {
+        let mapping = ipc::import(handle)?;
+        let range = mapping.range();
+        let mut state = self.state.write();
+        let gpus = state.gpus.iter().filter(|gpu| agents.is_empty() || agents.contains(&gpu.agent));
+        let users = gpus.inspect(|gpu| show(gpu, &mapping)).map(|gpu| gpu.agent).collect();
+        let allocation = Allocation {
+            size: size.min(range.end - range.start),
+            kind: PointerType::IPC,
+            // Whose it is, only its process knows.
+            owner: CPU,
+            flags: MemoryPoolGlobalFlag::COARSE_GRAINED,
+            users,
+            user_data: 0,
+            notifiers: Vec::new(),
+            locked: 0,
+            mapping: Some(mapping),
+        };
+        state.all.insert(range.start, allocation);
+        Ok(range.start)
+    }
+
+    /// Ends what [`Allocations::import`] began.
+    pub(crate) fn detach(&self, address: u64) -> Result<(), Status> {
+        let mut state = self.state.write();
+        if state.all.get(&address).is_none_or(|allocation| allocation.kind != PointerType::IPC) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        if let Some(allocation) = state.all.remove(&address) {
+            state.hide(address, &allocation.users);
+        }
+        Ok(())
+    }
+
+    /// Gives an allocation back, after those who asked for it are told. Kernels that run keep it until they end.
+    pub(crate) fn free(&self, address: u64, tell: impl FnOnce(&[Notifier])) -> Result<(), Status> {
+        let allocation = {
+            let mut state = self.state.write();
+            let kind = state.all.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.kind;
+            if kind == PointerType::IPC {
+                return Err(Status::ERROR_INVALID_ARGUMENT);
+            }
+            state.all.remove(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?
+        };
+        // No lock is held: they may allocate and free.
+        tell(&allocation.notifiers);
+        let state = self.state.read();
+        state.hide(address, &allocation.users);
         if let Some(gpu) = state.gpu(allocation.owner) {
             gpu.give_back(allocation.size.next_multiple_of(GRANULE as u64));
         }
+        Ok(())
+    }
+
+    /// Tells a function before the allocation around an address is freed.
+    pub(crate) fn notify(&self, notifier: Notifier) -> Result<(), Status> {
+        let mut state = self.state.write();
+        let found = around_mut(&mut state.all, notifier.address);
+        found.ok_or(Status::ERROR_INVALID_ALLOCATION)?.1.notifiers.push(notifier);
+        Ok(())
+    }
+
+    /// Forgets what [`Allocations::notify`] was given for this address.
+    pub(crate) fn forget(&self, address: u64, function: DeallocationCallback) -> Result<(), Status> {
+        let mut state = self.state.write();
+        let (_, allocation) = around_mut(&mut state.all, address).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        let before = allocation.notifiers.len();
+        allocation.notifiers.retain(|one| one.address != address || !std::ptr::fn_addr_eq(one.function, function));
+        if allocation.notifiers.len() < before { Ok(()) } else { Err(Status::ERROR_INVALID_ARGUMENT) }
+    }
+
+    /// Notes what the client wants to find at memory that begins at this address.
+    pub(crate) fn set_user_data(&self, address: u64, data: u64) -> Result<(), Status> {
+        let mut state = self.state.write();
+        let State { all, locks, .. } = &mut *state;
+        let found = all.get_mut(&address).or_else(|| locks.get_mut(&address));
+        found.ok_or(Status::ERROR_INVALID_ARGUMENT)?.user_data = data;
         Ok(())
     }
 
@@ -215,11 +256,7 @@ impl Allocations {
         let state = &mut *state;
         let Some((start, allocation)) = around_mut(&mut state.all, address) else {
             // Locked memory is already what it is for.
-            return if around(&state.locks, address).is_some() {
-                Ok(())
-            } else {
-                Err(Status::ERROR_INVALID_ALLOCATION)
-            };
+            return if state.lock_around(address).is_some() { Ok(()) } else { Err(Status::ERROR_INVALID_ALLOCATION) };
         };
         for gpu in &state.gpus {
             let may = agents.contains(&gpu.agent) || allocation.owner == gpu.agent;
@@ -239,8 +276,11 @@ impl Allocations {
         Ok(())
     }
 
-    /// Lets agents touch host memory that the client owns and keeps until it is unlocked.
-    pub(crate) fn lock(&self, address: u64, size: u64, agents: &[Agent]) -> Result<(), Status> {
+    /// Lets agents touch host memory that the client owns and keeps until it is unlocked; the address that they know it by.
+    ///
+    /// A discrete GPU has no page of the host's under the host's address, so that its driver finds others for it. HIP 5 relies
+    /// on the two being different. What was allocated has one address for all.
+    pub(crate) fn lock(&self, address: u64, size: u64, agents: &[Agent]) -> Result<u64, Status> {
         let mut state = self.state.write();
         if size == 0 || address == 0 || address.checked_add(size).is_none() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
@@ -252,6 +292,8 @@ impl Allocations {
             owner: CPU,
             flags: MemoryPoolGlobalFlag::FINE_GRAINED,
             users: Vec::new(),
+            user_data: 0,
+            notifiers: Vec::new(),
             locked: 0,
             mapping: None,
         });
@@ -263,15 +305,13 @@ impl Allocations {
             }
         }
         state.show_locks();
-        Ok(())
+        Ok(if around(&state.all, address).is_some() { address } else { address | ALIAS })
     }
 
     /// Ends what [`Allocations::lock`] began.
     pub(crate) fn unlock(&self, address: u64) -> Result<(), Status> {
         let mut state = self.state.write();
-        let Some(start) = around(&state.locks, address).map(|(start, _)| start) else {
-            return Err(Status::ERROR_INVALID_ARGUMENT);
-        };
+        let (start, _) = state.lock_around(address).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
         if let Some(lock) = state.locks.get_mut(&start) {
             lock.locked -= 1;
             if lock.locked == 0 {
@@ -285,8 +325,19 @@ impl Allocations {
     /// What lies at an address: where it begins, and what it is.
     pub(crate) fn at<T>(&self, address: u64, look: impl FnOnce(u64, &Allocation) -> T) -> Option<T> {
         let state = self.state.read();
-        let found = around(&state.all, address).or_else(|| around(&state.locks, address))?;
+        let found = around(&state.all, address).or_else(|| state.lock_around(address))?;
         Some(look(found.0, found.1))
+    }
+
+    /// Whether a range is one allocation's, or locked; `None` if nothing of these is at its start.
+    pub(crate) fn covers(&self, range: &Range<u64>) -> Option<bool> {
+        let state = self.state.read();
+        if let Some((start, allocation)) = around(&state.all, range.start) {
+            return Some(range.end - start <= allocation.size);
+        }
+        let locked = merged(state.locks.iter().map(|(start, lock)| *start..start + lock.size));
+        let found = locked.into_iter().find(|locked| locked.contains(&range.start))?;
+        Some(range.end <= found.end)
     }
 }
 
@@ -295,20 +346,30 @@ impl State {
         self.gpus.iter().find(|gpu| gpu.agent == agent).cloned()
     }
 
+    /// What is locked at an address: of several the one that begins last. Another that begins before may reach further.
+    fn lock_around(&self, address: u64) -> Option<(u64, &Allocation)> {
+        let mut before = self.locks.range(..=address).rev().map(|(start, lock)| (*start, lock));
+        before.find(|(start, lock)| address - start < lock.size)
+    }
+
+    /// Lets these agents no longer touch what begins at an address.
+    fn hide(&self, address: u64, users: &[Agent]) {
+        for gpu in self.gpus.iter().filter(|gpu| users.contains(&gpu.agent)) {
+            gpu.emulator.memory().unregister(address);
+        }
+    }
+
     /// Tells every GPU which host memory is locked for it, parts that were locked twice once.
     fn show_locks(&mut self) {
         for (gpu, known) in self.gpus.iter().zip(&mut self.known_locks) {
-            let memory = gpu.emulator.memory();
-            for range in known.drain(..) {
-                memory.unregister(range.start);
-            }
             let wanted = self.locks.iter().filter(|(_, lock)| lock.users.contains(&gpu.agent));
-            for range in merged(wanted.map(|(start, lock)| *start..start + lock.size)) {
-                // SAFETY: the client keeps it until it unlocks it. What is also an allocation is registered already.
-                if unsafe { memory.register(range.clone(), Access::ReadWrite) } {
-                    known.push(range);
-                }
-            }
+            let host = merged(wanted.map(|(start, lock)| *start..start + lock.size));
+            // The host's address too: on a machine whose GPUs share its page tables, programs may use either.
+            let aliases: Vec<_> = host.iter().map(|range| range.start | ALIAS..range.end | ALIAS).collect();
+            let (old, new) = (known.iter().map(|range| range.start), host.into_iter().chain(aliases));
+            // At once: a kernel may be using what stays locked. What is also an allocation is registered already.
+            // SAFETY: the client keeps it until it unlocks it.
+            *known = unsafe { gpu.emulator.memory().exchange(old, new, Access::ReadWrite, None) };
         }
     }
 }
@@ -346,28 +407,16 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use roci_emu::Chip;
-    use std::time::Instant;
 
     fn with_gpus() -> (Allocations, Vec<Arc<Gpu>>) {
         let allocations = Allocations::default();
         let mut config = Config::new(vec![Chip::Gfx1010; 2]);
         config.memory = Some(1 << 20);
-        let gpus: Vec<_> = (0..2).map(|i| Arc::new(Gpu::new(Chip::Gfx1010, i, &config, Instant::now()))).collect();
+        let gpus: Vec<_> = (0..2).map(|i| Arc::new(Gpu::new(Chip::Gfx1010, i, &config))).collect();
         for gpu in &gpus {
             allocations.add_gpu(gpu);
         }
         (allocations, gpus)
-    }
-
-    #[test]
-    fn handles_of_pools_come_back() {
-        for agent in [CPU, Agent { handle: 2 }, Agent { handle: 77 }] {
-            for pool in Pool::of_agent(agent) {
-                assert_eq!(Pool::of(pool.handle()), Some(pool));
-            }
-        }
-        assert_eq!(Pool::of(MemoryPool { handle: CPU.handle << 8 | PoolKind::Group as u64 }), None);
-        assert_eq!(Pool::of(MemoryPool { handle: 0x2ff }), None);
     }
 
     #[test]
@@ -377,10 +426,10 @@ mod tests {
         assert_eq!(allocations.allocate(pool, 2 << 20), Err(Status::ERROR_INVALID_ALLOCATION));
         let all = allocations.allocate(pool, 1 << 20).expect("all of it");
         assert_eq!(allocations.allocate(pool, 1), Err(Status::ERROR_OUT_OF_RESOURCES));
-        assert_eq!(allocations.free(all + 1), Err(Status::ERROR_INVALID_ALLOCATION));
-        allocations.free(all).expect("it was allocated");
+        assert_eq!(allocations.free(all + 1, |_| ()), Err(Status::ERROR_INVALID_ALLOCATION));
+        allocations.free(all, |_| ()).expect("it was allocated");
         assert_eq!(gpus[0].free(), 1 << 20);
-        assert_eq!(allocations.free(all), Err(Status::ERROR_INVALID_ALLOCATION), "twice");
+        assert_eq!(allocations.free(all, |_| ()), Err(Status::ERROR_INVALID_ALLOCATION), "twice");
     }
 
     #[test]
@@ -406,13 +455,30 @@ mod tests {
         allocations.lock(start + 100, 200, &[]).expect("it is memory");
         allocations.lock(start, 200, &[]).expect("it is memory");
         let known = || allocations.state.read().known_locks.clone();
-        assert_eq!(known(), vec![vec![start..start + 300]; 2]);
+        let both = |range: Range<u64>| vec![range.clone(), range.start | ALIAS..range.end | ALIAS];
+        assert_eq!(known(), vec![both(start..start + 300); 2]);
         allocations.unlock(start).expect("it was locked twice");
         assert_eq!(known().len(), 2);
         allocations.unlock(start).expect("it was locked once");
-        assert_eq!(known()[0], vec![start + 100..start + 300]);
+        assert_eq!(known()[0], both(start + 100..start + 300));
         allocations.unlock(start + 100).expect("it was locked");
         assert!(known().iter().all(Vec::is_empty));
         assert_eq!(allocations.unlock(start), Err(Status::ERROR_INVALID_ARGUMENT));
+    }
+
+    #[test]
+    fn a_lock_inside_another_does_not_hide_it() {
+        let (allocations, _) = with_gpus();
+        let memory = vec![0u8; 300];
+        let start = memory.as_ptr().expose_provenance() as u64;
+        allocations.lock(start, 300, &[]).expect("it is memory");
+        allocations.lock(start + 10, 20, &[]).expect("it is memory");
+        let at = |offset| allocations.at(start + offset, |found, lock| (found - start, lock.size));
+        assert_eq!([at(5), at(15), at(200), at(300)], [Some((0, 300)), Some((10, 20)), Some((0, 300)), None]);
+        let covers = |offset, bytes| allocations.covers(&(start + offset..start + offset + bytes));
+        assert_eq!([covers(10, 290), covers(10, 291), covers(300, 1)], [Some(true), Some(false), None]);
+        allocations.unlock(start + 15).expect("the inner one");
+        allocations.unlock(start + 15).expect("the outer one");
+        assert_eq!(at(15), None);
     }
 }

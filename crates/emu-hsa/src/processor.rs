@@ -8,40 +8,40 @@ use std::time::{Duration, Instant};
 
 use roci_emu::{Dispatch, DispatchError, Error, Fault, FaultReport};
 use roci_hsa::abi::{
-    BarrierPacket, BarrierValuePacket, KernelDispatchPacket, PacketHeader, PacketType, Signal, Status, VendorFormat,
+    BarrierPacket, BarrierValuePacket, KernelDispatchPacket, MemoryFaultReason, PacketHeader, PacketType, Pm4IbPacket,
+    QueueType, Signal, Status, VendorFormat,
 };
 
 use crate::events::{Events, say};
 use crate::gpu::Gpu;
+use crate::pm4::Machine;
 use crate::queue::{Queue, is_zero};
+use crate::rest::Rest;
 use crate::{signal, wake};
 
-/// How long to look for the next packet before sleeping.
+/// How long to look for the next packet before resting.
 const SPIN: Duration = Duration::from_micros(100);
-/// How long sleeps are soon after work, and later: doorbells are memory, and no one tells when one is written.
-const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
-/// What soon means.
-const SOON: Duration = Duration::from_millis(50);
 
 /// Why a packet ends its queue.
-struct Failure {
-    status: Status,
-    text: String,
+pub(crate) struct Failure {
+    pub(crate) status: Status,
+    pub(crate) text: String,
     /// The address of a memory fault, and whether it was a write.
-    fault: Option<(u64, bool)>,
+    pub(crate) fault: Option<(u64, bool)>,
 }
 
 impl Failure {
-    fn new(status: Status, text: impl Into<String>) -> Self {
+    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
         Self { status, text: text.into(), fault: None }
     }
 }
 
 /// Serves a queue until it is stopped or fails.
-pub(crate) fn serve(queue: &Queue, events: &Events, clock: impl Fn() -> u64) {
+pub(crate) fn serve(queue: &Queue, mut rest: Rest, events: &Events, clock: impl Fn() -> u64) {
     let Some(gpu) = &queue.gpu else { return };
+    rest.begin();
     let mut next = 0;
-    while let Some(header) = wait(queue, next) {
+    while let Some(header) = wait(queue, &mut rest, next) {
         if let Err(failure) = process(queue, gpu, next, header, &clock) {
             // A kernel that was stopped because its queue ends is no failure.
             if !queue.stop.load(Ordering::SeqCst) {
@@ -54,7 +54,7 @@ pub(crate) fn serve(queue: &Queue, events: &Events, clock: impl Fn() -> u64) {
 }
 
 /// Waits for a packet to become valid: its header; `None` if the queue ends.
-fn wait(queue: &Queue, index: u64) -> Option<PacketHeader> {
+fn wait(queue: &Queue, rest: &mut Rest, index: u64) -> Option<PacketHeader> {
     let head: &AtomicU32 = queue.head(index);
     let valid = || {
         let header = PacketHeader(head.load(Ordering::Acquire) as u16);
@@ -75,8 +75,7 @@ fn wait(queue: &Queue, index: u64) -> Option<PacketHeader> {
             std::thread::yield_now();
             continue;
         }
-        let nap = NAPS[usize::from(start.elapsed() > SOON)];
-        queue.bell.sleep(nap, || valid().is_some() || queue.stop.load(Ordering::SeqCst));
+        rest.take(queue, index, start, || valid().is_some() || queue.stop.load(Ordering::SeqCst));
     }
 }
 
@@ -106,7 +105,7 @@ fn process(
             until(queue, ready)?;
             packet.completion_signal
         }
-        PacketType::VENDOR_SPECIFIC => vendor(queue, index)?,
+        PacketType::VENDOR_SPECIFIC => vendor(queue, gpu, index, clock)?,
         kind => {
             let text = format!("packet {index} is a {kind}, which a GPU does not take");
             return Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text));
@@ -125,15 +124,27 @@ fn process(
 }
 
 /// A packet of AMD's own.
-fn vendor(queue: &Queue, index: u64) -> Result<Signal, Failure> {
+fn vendor(queue: &Queue, gpu: &Gpu, index: u64, clock: &impl Fn() -> u64) -> Result<Signal, Failure> {
     // SAFETY: the packet is valid, so its writer has left it to us.
     let packet = unsafe { queue.packet(index).cast::<BarrierValuePacket>().read() };
-    if packet.format != VendorFormat::BARRIER_VALUE {
-        let text = format!("packet {index} is one of AMD's of format {}, which is not emulated", packet.format.0);
-        return Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text));
+    match packet.format {
+        VendorFormat::BARRIER_VALUE => {
+            until(queue, || packet.cond.holds(signal::load(packet.signal) & packet.mask, packet.value))?;
+            Ok(packet.completion_signal)
+        }
+        VendorFormat::PM4_IB => {
+            // SAFETY: the same.
+            let packet = unsafe { queue.packet(index).cast::<Pm4IbPacket>().read() };
+            let until = |ready: &dyn Fn() -> bool| until(queue, ready);
+            let machine = Machine { memory: gpu.emulator.memory(), clock, until: &until };
+            machine.jump(&packet.ib_jump_command)?;
+            Ok(packet.completion_signal)
+        }
+        other => {
+            let text = format!("packet {index} is one of AMD's of format {}, which is not emulated", other.0);
+            Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text))
+        }
     }
-    until(queue, || packet.cond.holds(signal::load(packet.signal) & packet.mask, packet.value))?;
-    Ok(packet.completion_signal)
 }
 
 /// Waits for signals, or for the end of the queue.
@@ -167,6 +178,7 @@ fn run(queue: &Queue, gpu: &Gpu, index: u64, packet: &KernelDispatchPacket) -> R
         id: index,
         lds: packet.group_segment_size,
         private: packet.private_segment_size,
+        cooperative: queue.amd().hsa_queue.queue_type == QueueType::COOPERATIVE,
     };
     fence(Ordering::SeqCst);
     match gpu.emulator.run(&kernel, &dispatch, &queue.stop) {
@@ -206,7 +218,12 @@ fn faulted(report: &FaultReport) -> Failure {
 /// Tells of a failure. As with a real GPU, a process that no one asked to be told for ends.
 fn fail(queue: &Queue, gpu: &Gpu, events: &Events, failure: &Failure) {
     events.note(gpu.agent, &failure.text);
-    let known = failure.fault.is_some_and(|(address, write)| events.memory_fault(gpu.agent, address, write));
+    let known = failure.fault.is_some_and(|(address, write)| {
+        // Only what may be read is there; a write to it is what was refused.
+        let there = write && gpu.emulator.memory().allows(address..address.saturating_add(1), false);
+        let reason = if there { MemoryFaultReason::READ_ONLY } else { MemoryFaultReason::PAGE_NOT_PRESENT };
+        events.memory_fault(gpu.agent, address, reason)
+    });
     match queue.on_error.function {
         Some(function) => {
             let place = std::ptr::with_exposed_provenance_mut(queue.address() as usize);

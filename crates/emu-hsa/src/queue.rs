@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 use roci_hsa::abi::{
     AmdQueue, PACKET_SIZE, PacketType, QueueErrorCallback, QueueFeature, QueueProperties, QueueType, Signal,
     SignalKind, Status, c_void,
@@ -16,8 +15,9 @@ use roci_hsa::abi::{
 
 use crate::gpu::Gpu;
 use crate::mapping::{Mapping, PAGE};
+use crate::rest::{Bell, Rest};
 use crate::runtime::{self, Runtime};
-use crate::{processor, signal, wake};
+use crate::{clock, processor, signal, wake};
 
 /// The fewest and the most packets of a queue.
 pub(crate) const SIZES: [u32; 2] = [64, 131_072];
@@ -49,39 +49,11 @@ pub(crate) struct Queue {
     /// Dispatches note when they began and ended.
     pub(crate) timed: AtomicBool,
     pub(crate) bell: Bell,
+    /// The compute units that clients want it to use, a bit each; all run everything here.
+    pub(crate) cu_mask: Mutex<Vec<u32>>,
     mapping: Arc<Mapping>,
     doorbell: Signal,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// Wakes the thread of a queue.
-#[derive(Default)]
-pub(crate) struct Bell {
-    sleeping: AtomicBool,
-    rung: Mutex<bool>,
-    ring: Condvar,
-}
-
-impl Bell {
-    /// Wakes the thread, should it sleep.
-    pub(crate) fn ring(&self) {
-        if self.sleeping.load(Ordering::SeqCst) {
-            *self.rung.lock() = true;
-            self.ring.notify_one();
-        }
-    }
-
-    /// Sleeps until it rings, but not for long: doorbells are also written without a call. `look` is asked once more before.
-    pub(crate) fn sleep(&self, nap: Duration, look: impl Fn() -> bool) {
-        self.sleeping.store(true, Ordering::SeqCst);
-        let mut rung = self.rung.lock();
-        if !*rung && !look() {
-            self.ring.wait_for(&mut rung, nap);
-        }
-        *rung = false;
-        drop(rung);
-        self.sleeping.store(false, Ordering::SeqCst);
-    }
 }
 
 impl Queue {
@@ -108,10 +80,31 @@ impl Queue {
         unsafe { &*self.packet(index).cast::<AtomicU32>() }
     }
 
+    /// The address of its doorbell, which has a page to itself.
+    pub(crate) fn doorbell_page(&self) -> u64 {
+        self.address() + DOORBELL_AT as u64
+    }
+
+    /// What was last written to its doorbell: the number of a packet, or -1 before the first.
+    pub(crate) fn rung(&self) -> i64 {
+        let place = self.mapping.start().wrapping_add(DOORBELL_AT);
+        // SAFETY: inside the mapping, aligned, and only changed as an atomic.
+        unsafe { &*place.cast::<AtomicU64>() }.load(Ordering::Acquire).cast_signed()
+    }
+
+    /// Wakes its thread, whichever way it sleeps.
+    fn rouse(&self) {
+        // Beside the doorbell: what counts is that its page is written.
+        let place = self.mapping.start().wrapping_add(DOORBELL_AT + size_of::<u64>());
+        // SAFETY: inside the mapping, aligned, and only written as an atomic.
+        unsafe { &*place.cast::<AtomicU64>() }.store(1, Ordering::SeqCst);
+        self.bell.ring();
+    }
+
     /// Ends its thread.
     fn end(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.rouse();
         wake::changed();
         if let Some(thread) = self.thread.lock().take()
             // Its own error callback may destroy it.
@@ -143,8 +136,13 @@ pub(crate) struct Wanted {
 impl Queues {
     /// Makes a queue; its address.
     pub(crate) fn create(&self, runtime: &Arc<Runtime>, wanted: Wanted) -> Result<u64, Status> {
-        if !wanted.size.is_power_of_two() || !(SIZES[0]..=SIZES[1]).contains(&wanted.size) {
+        // The limits are the hardware's: queues that clients serve have others of their own.
+        let [fewest, most] = if wanted.gpu.is_some() { SIZES } else { [1, SIZES[1]] };
+        if !wanted.size.is_power_of_two() || wanted.size < fewest {
             return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        if wanted.size > most {
+            return Err(Status::ERROR_OUT_OF_RESOURCES);
         }
         if let Some(gpu) = &wanted.gpu {
             let same = |queue: &&Arc<Queue>| queue.gpu.as_ref().is_some_and(|other| other.index == gpu.index);
@@ -159,10 +157,11 @@ impl Queues {
         self.all.write().insert(address, Arc::clone(&queue));
         if queue.gpu.is_some() {
             let (served, events) = (Arc::clone(&queue), Arc::clone(&runtime.events));
-            let clock = runtime.clock();
+            let rest = Rest::new(&queue, runtime.config.polls);
             let name = format!("roci-queue-{}", queue.amd().hsa_queue.id);
-            let thread =
-                std::thread::Builder::new().name(name).spawn(move || processor::serve(&served, &events, clock));
+            let thread = std::thread::Builder::new()
+                .name(name)
+                .spawn(move || processor::serve(&served, rest, &events, clock::gpu));
             match thread {
                 Ok(thread) => *queue.thread.lock() = Some(thread),
                 Err(_) => {
@@ -215,6 +214,7 @@ impl Queues {
             stop: AtomicBool::new(false),
             timed: AtomicBool::new(false),
             bell: Bell::default(),
+            cu_mask: Mutex::default(),
             doorbell: if wanted.doorbell.is_null() { doorbell } else { Signal::NULL },
             mapping,
             thread: Mutex::new(None),
@@ -230,8 +230,9 @@ impl Queues {
     pub(crate) fn destroy(&self, runtime: &Runtime, address: u64) -> Result<(), Status> {
         let queue = self.all.write().remove(&address).ok_or(Status::ERROR_INVALID_QUEUE)?;
         queue.end();
+        // The doorbell's signal leads into the queue's memory.
+        runtime.signals.destroy(&runtime.memory, &runtime.handlers, queue.doorbell);
         runtime.memory.unshare(&queue.mapping);
-        runtime.signals.destroy(queue.doorbell);
         Ok(())
     }
 
@@ -253,7 +254,7 @@ impl Queues {
 
 /// Wakes the thread of a queue whose doorbell was written through the runtime.
 pub(crate) fn ring(address: u64) {
-    if let Ok(queue) = runtime::get().and_then(|runtime| runtime.queues.get(address)) {
+    if let Ok(queue) = runtime::current().and_then(|runtime| runtime.queues.get(address)) {
         queue.bell.ring();
     }
 }

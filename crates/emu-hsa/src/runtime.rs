@@ -1,29 +1,24 @@
 //! What there is between the first `hsa_init` and the last `hsa_shut_down`.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use roci_emu::Chip;
 use roci_hsa::abi::{Agent, MemoryPool, Status};
 
+use crate::c::Groups;
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::events::Events;
 use crate::gpu::Gpu;
 use crate::handlers::Handlers;
 use crate::loader::Loader;
-use crate::memory::{Allocations, Pool};
+use crate::memory::Allocations;
+use crate::pool::Pool;
 use crate::queue::Queues;
 use crate::signal::Signals;
 use crate::virtual_memory::VirtualMemory;
-
-/// Ticks of the system clock a second: nanoseconds.
-pub(crate) const TICKS_PER_SECOND: u64 = 1_000_000_000;
-/// Ticks of a GPU's clock a second, as on the real chips: 100 MHz. Signals have times in these.
-pub(crate) const GPU_TICKS_PER_SECOND: u64 = 100_000_000;
-/// Ticks of the system clock in one of a GPU's.
-pub(crate) const SYSTEM_TICKS: u64 = TICKS_PER_SECOND / GPU_TICKS_PER_SECOND;
 
 /// The only CPU.
 pub(crate) const CPU: Agent = Agent { handle: 1 };
@@ -40,7 +35,7 @@ pub(crate) struct Runtime {
     pub(crate) handlers: Handlers,
     pub(crate) events: Arc<Events>,
     pub(crate) loader: Loader,
-    start: Instant,
+    pub(crate) groups: Groups,
 }
 
 /// Who uses the runtime of this process.
@@ -53,13 +48,22 @@ struct Process {
 }
 
 static PROCESS: RwLock<Process> = RwLock::new(Process { runtime: None, count: 0, provided: None });
-/// Initialising and shutting down take turns.
-static TURNS: Mutex<()> = Mutex::new(());
+/// The process whose runtime it is; 0 if no one uses it.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// An error in a child that was forked while the runtime was in use: it has a copy of everything, but neither the threads nor
+/// whatever they had locked. To be asked before anything is locked.
+fn not_forked() -> Result<(), Status> {
+    let owner = OWNER.load(Ordering::Acquire);
+    if owner == 0 || owner == std::process::id() { Ok(()) } else { Err(Status::ERROR) }
+}
 
 /// Gives this process emulated GPUs without a look at `ROCI_EMU`: those of the configuration, whichever of them it does not
 /// have yet. To be called before `hsa_init`, or while the runtime is in use to add more.
 pub fn provide(config: Config) {
-    let turn = TURNS.lock();
+    if not_forked().is_err() {
+        return;
+    }
     let mut process = PROCESS.write();
     if let Some(runtime) = &process.runtime {
         let mut have: Vec<Chip> = runtime.gpus().iter().map(|gpu| gpu.chip).collect();
@@ -73,12 +77,11 @@ pub fn provide(config: Config) {
         }
     }
     process.provided = Some(config);
-    drop(turn);
 }
 
 /// Starts the runtime, or counts one more user.
 pub(crate) fn init() -> Result<(), Status> {
-    let _turn = TURNS.lock();
+    not_forked()?;
     let mut process = PROCESS.write();
     process.count = process.count.checked_add(1).ok_or(Status::ERROR_REFCOUNT_OVERFLOW)?;
     if process.runtime.is_none() {
@@ -87,7 +90,10 @@ pub(crate) fn init() -> Result<(), Status> {
             None => Config::from_environment(),
         };
         match config {
-            Ok(config) => process.runtime = Some(Arc::new(Runtime::new(config))),
+            Ok(config) => {
+                process.runtime = Some(Arc::new(Runtime::new(config)));
+                OWNER.store(std::process::id(), Ordering::Release);
+            }
             Err(error) => {
                 process.count -= 1;
                 crate::events::say(&format!("{error}"));
@@ -100,14 +106,15 @@ pub(crate) fn init() -> Result<(), Status> {
 
 /// Counts one user less; the last one ends the runtime.
 pub(crate) fn shut_down() -> Result<(), Status> {
-    let _turn = TURNS.lock();
+    not_forked()?;
     let mut process = PROCESS.write();
     process.count = process.count.checked_sub(1).ok_or(Status::ERROR_NOT_INITIALIZED)?;
     if process.count > 0 {
         return Ok(());
     }
     let runtime = process.runtime.take();
-    // Threads that are joined may still ask for the runtime.
+    OWNER.store(0, Ordering::Release);
+    // Threads that are joined may still ask for the runtime, or start it again.
     drop(process);
     if let Some(runtime) = runtime {
         runtime.end();
@@ -115,8 +122,14 @@ pub(crate) fn shut_down() -> Result<(), Status> {
     Ok(())
 }
 
-/// The runtime, if it is in use.
+/// The runtime, if it is in use and this process is the one that started it.
 pub(crate) fn get() -> Result<Arc<Runtime>, Status> {
+    not_forked()?;
+    current()
+}
+
+/// The same where a forked child does no harm, without the system call.
+pub(crate) fn current() -> Result<Arc<Runtime>, Status> {
     PROCESS.read().runtime.clone().ok_or(Status::ERROR_NOT_INITIALIZED)
 }
 
@@ -132,7 +145,7 @@ impl Runtime {
             handlers: Handlers::default(),
             events: Arc::new(Events::new(config.quiet)),
             loader: Loader::default(),
-            start: Instant::now(),
+            groups: Groups::default(),
             config,
         };
         for chip in runtime.config.chips.clone() {
@@ -144,7 +157,7 @@ impl Runtime {
     /// Adds a GPU, which sees all memory that every GPU sees.
     fn add(&self, chip: Chip) {
         let mut gpus = self.gpus.write();
-        let gpu = Arc::new(Gpu::new(chip, gpus.len() as u32, &self.config, self.start));
+        let gpu = Arc::new(Gpu::new(chip, gpus.len() as u32, &self.config));
         self.memory.add_gpu(&gpu);
         gpus.push(gpu);
     }
@@ -166,19 +179,15 @@ impl Runtime {
 
     /// The pool of a handle.
     pub(crate) fn pool(&self, handle: MemoryPool) -> Result<Pool, Status> {
-        let pool = Pool::of(handle).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
-        if self.knows(pool.agent()) { Ok(pool) } else { Err(Status::ERROR_INVALID_ARGUMENT) }
+        let pool = Pool::of(handle).filter(|pool| self.knows(pool.agent()));
+        pool.ok_or(Status::ERROR_INVALID_MEMORY_POOL)
     }
 
-    /// The system clock.
-    pub(crate) fn ticks(&self) -> u64 {
-        ticks(self.start)
-    }
-
-    /// The clock of the GPUs, for threads of their own.
-    pub(crate) fn clock(&self) -> impl Fn() -> u64 + Send + 'static + use<> {
-        let start = self.start;
-        move || ticks(start) / SYSTEM_TICKS
+    /// Whether so many bytes at an address are one allocation's, or locked, or mapped.
+    pub(crate) fn holds(&self, address: u64, bytes: u64) -> bool {
+        let Some(end) = address.checked_add(bytes) else { return false };
+        let mapped = || self.virtual_memory.at(address).map(|(start, size, ..)| end - start <= size);
+        self.memory.covers(&(address..end)).or_else(mapped).unwrap_or(false)
     }
 
     /// Ends all threads and gives everything back.
@@ -187,9 +196,4 @@ impl Runtime {
         self.copies.end();
         self.handlers.end();
     }
-}
-
-/// Ticks of the system clock since a time.
-fn ticks(start: Instant) -> u64 {
-    start.elapsed().as_nanos() as u64
 }

@@ -3,23 +3,27 @@
 #![expect(unsafe_code, reason = "memory is mapped at addresses that clients choose")]
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use roci_emu::Access;
-use roci_hsa::abi::{AccessPermission, Agent, Status};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use roci_emu::{Access, Owner};
+use roci_hsa::abi::{AccessPermission, Agent, MemoryType, Status};
+use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
 use crate::gpu::Gpu;
 use crate::mapping::{Mapping, PAGE};
+use crate::pool::Pool;
 
 /// Memory without an address.
 struct Memory {
+    handle: u64,
     file: OwnedFd,
     size: u64,
-    /// Whose memory it is, and counts against.
+    pool: Pool,
+    kind: MemoryType,
+    /// Whose memory it counts against.
     gpu: Option<Arc<Gpu>>,
 }
 
@@ -28,6 +32,8 @@ struct Mapped {
     size: u64,
     /// GPUs that may touch it.
     users: Vec<Arc<Gpu>>,
+    /// What agents were given.
+    granted: BTreeMap<Agent, AccessPermission>,
     memory: Arc<Memory>,
 }
 
@@ -40,7 +46,8 @@ pub(crate) struct VirtualMemory {
 #[derive(Default)]
 struct State {
     reserved: BTreeMap<u64, Arc<Mapping>>,
-    memory: BTreeMap<u64, Arc<Memory>>,
+    /// By its handle, with how often that was given out.
+    memory: BTreeMap<u64, (Arc<Memory>, u32)>,
     mapped: BTreeMap<u64, Mapped>,
     next: u64,
 }
@@ -65,10 +72,13 @@ impl VirtualMemory {
         Ok(start)
     }
 
-    /// Gives reserved addresses back, in which nothing may be mapped.
-    pub(crate) fn free(&self, address: u64) -> Result<(), Status> {
+    /// Gives reserved addresses back, all of them, in which nothing may be mapped.
+    pub(crate) fn free(&self, address: u64, size: usize) -> Result<(), Status> {
         let mut state = self.state.lock();
         let range = state.reserved.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.range();
+        if range.end - range.start != size as u64 {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
         if state.mapped.range(range).next().is_some() {
             return Err(Status::ERROR_RESOURCE_FREE);
         }
@@ -77,7 +87,13 @@ impl VirtualMemory {
     }
 
     /// Creates memory without an address; its handle.
-    pub(crate) fn create(&self, gpu: Option<Arc<Gpu>>, size: usize) -> Result<u64, Status> {
+    pub(crate) fn create(
+        &self,
+        pool: Pool,
+        kind: MemoryType,
+        gpu: Option<Arc<Gpu>>,
+        size: usize,
+    ) -> Result<u64, Status> {
         if size == 0 || !size.is_multiple_of(PAGE) {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
@@ -93,22 +109,67 @@ impl VirtualMemory {
             give_back();
             return Err(Status::ERROR_OUT_OF_RESOURCES);
         };
+        Ok(self.keep(|handle| Memory { handle, file, size: size as u64, pool, kind, gpu }))
+    }
+
+    /// Keeps memory under a new handle.
+    fn keep(&self, make: impl FnOnce(u64) -> Memory) -> u64 {
         let mut state = self.state.lock();
         state.next += 1;
         let handle = state.next;
-        state.memory.insert(handle, Arc::new(Memory { file, size: size as u64, gpu }));
+        state.memory.insert(handle, (Arc::new(make(handle)), 1));
+        handle
+    }
+
+    /// Gives a handle back, which ends when it was given back as often as given out; what is mapped stays.
+    pub(crate) fn release(&self, handle: u64) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        let (_, count) = state.memory.get_mut(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
+        *count -= 1;
+        if *count == 0 {
+            state.memory.remove(&handle);
+        }
+        Ok(())
+    }
+
+    /// The handle of what is mapped at an address, given out once more.
+    pub(crate) fn retain(&self, address: u64) -> Result<u64, Status> {
+        let mut state = self.state.lock();
+        let memory = &state.mapped.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.memory;
+        let (handle, memory) = (memory.handle, Arc::clone(memory));
+        state.memory.entry(handle).or_insert((memory, 0)).1 += 1;
         Ok(handle)
     }
 
-    /// Gives a handle back; what is mapped stays.
-    pub(crate) fn release(&self, handle: u64) -> Result<(), Status> {
-        self.state.lock().memory.remove(&handle).map(drop).ok_or(Status::ERROR_INVALID_ALLOCATION)
+    /// Where memory came from.
+    pub(crate) fn properties(&self, handle: u64) -> Result<(Pool, MemoryType), Status> {
+        let state = self.state.lock();
+        let (memory, _) = state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
+        Ok((memory.pool, memory.kind))
+    }
+
+    /// A file that another process can make memory of.
+    pub(crate) fn export(&self, handle: u64) -> Result<OwnedFd, Status> {
+        let state = self.state.lock();
+        let (memory, _) = state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
+        memory.file.try_clone().map_err(|_| Status::ERROR_OUT_OF_RESOURCES)
+    }
+
+    /// Memory of such a file, which its creator accounts for.
+    pub(crate) fn import(&self, file: BorrowedFd<'_>) -> Result<u64, Status> {
+        let size = fstat(file).map_err(|_| Status::ERROR_INVALID_ARGUMENT)?.st_size;
+        let size = u64::try_from(size).ok().filter(|size| *size > 0 && size.is_multiple_of(PAGE as u64));
+        let size = size.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        let file = file.try_clone_to_owned().map_err(|_| Status::ERROR_OUT_OF_RESOURCES)?;
+        // Files do not tell whose memory they are.
+        let pool = Pool::shared();
+        Ok(self.keep(|handle| Memory { handle, file, size, pool, kind: MemoryType::NONE, gpu: None }))
     }
 
     /// Gives reserved addresses memory.
     pub(crate) fn map(&self, address: u64, size: usize, offset: usize, handle: u64) -> Result<(), Status> {
         let mut state = self.state.lock();
-        let memory = Arc::clone(state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?);
+        let memory = Arc::clone(&state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?.0);
         let end = address.checked_add(size as u64).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
         let whole = offset == 0 && size as u64 == memory.size && address.is_multiple_of(PAGE as u64);
         let reserved = state.around(address).is_some_and(|mapping| end <= mapping.range().end);
@@ -121,7 +182,7 @@ impl VirtualMemory {
         // SAFETY: over addresses that are reserved for this and have no memory.
         let mapped = unsafe { mmap(place, size, protection, flags, &memory.file, 0) };
         mapped.map_err(|_| Status::ERROR_OUT_OF_RESOURCES)?;
-        state.mapped.insert(address, Mapped { size: size as u64, users: Vec::new(), memory });
+        state.mapped.insert(address, Mapped { size: size as u64, users: Vec::new(), granted: BTreeMap::new(), memory });
         Ok(())
     }
 
@@ -151,27 +212,33 @@ impl VirtualMemory {
         wanted: &[(Agent, AccessPermission)],
     ) -> Result<(), Status> {
         let mut state = self.state.lock();
-        let owner = Arc::clone(state.around(address).ok_or(Status::ERROR_INVALID_ALLOCATION)?);
+        let owner: Owner = Arc::clone(state.around(address).ok_or(Status::ERROR_INVALID_ALLOCATION)?) as _;
         let mapped = state.mapped.get_mut(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
         for (agent, permission) in wanted {
+            mapped.granted.insert(*agent, *permission);
             let Some(gpu) = gpus.iter().find(|gpu| gpu.agent == *agent) else { continue };
-            let memory = gpu.emulator.memory();
-            if mapped.users.iter().any(|user| user.agent == *agent) {
-                memory.unregister(address);
-                mapped.users.retain(|user| user.agent != *agent);
-            }
-            let access = match *permission {
-                AccessPermission::NONE => continue,
-                AccessPermission::RO => Access::Read,
-                _ => Access::ReadWrite,
+            let before = mapped.users.iter().position(|user| user.agent == *agent);
+            let old = before.map(|index| mapped.users.remove(index)).map(|_| address);
+            let (new, access) = match *permission {
+                AccessPermission::NONE => (None, Access::Read),
+                AccessPermission::RO => (Some(address..address + mapped.size), Access::Read),
+                _ => (Some(address..address + mapped.size), Access::ReadWrite),
             };
-            let range = address..address + mapped.size;
+            // At once: a kernel may be using it.
             // SAFETY: the pages live as long as the reservation, with this memory or empty ones.
-            if unsafe { memory.register_owned(range, access, Arc::clone(&owner) as _) } {
+            let registered = unsafe { gpu.emulator.memory().exchange(old, new, access, Some(&owner)) };
+            if !registered.is_empty() {
                 mapped.users.push(Arc::clone(gpu));
             }
         }
         Ok(())
+    }
+
+    /// What an agent may do with what is mapped at an address.
+    pub(crate) fn access(&self, address: u64, agent: Agent) -> Result<AccessPermission, Status> {
+        let state = self.state.lock();
+        let mapped = state.mapped.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
+        Ok(mapped.granted.get(&agent).copied().unwrap_or(AccessPermission::NONE))
     }
 
     /// Mapped memory around an address: its start and size, its owner and its users.

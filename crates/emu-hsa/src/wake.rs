@@ -1,7 +1,7 @@
 //! Waiting for signals.
 //!
 //! Whoever changes a signal through the runtime wakes those who wait. Kernels and clients also write signals in memory without
-//! a call, so that a sleep never lasts long.
+//! a call, so that a sleep never lasts long: a small part of the time that was waited already.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -13,8 +13,10 @@ use parking_lot::{Condvar, Mutex};
 const SPIN: Duration = Duration::from_micros(20);
 /// The same for those who want to spin.
 const ACTIVE_SPIN: Duration = Duration::from_micros(500);
-/// How long the first sleep is, and the longest.
-const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
+/// How long the shortest sleep is, and the longest.
+const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(20)];
+/// Which part of the time that was waited a sleep may take.
+const PART: u32 = 50;
 
 static WAITERS: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
@@ -42,7 +44,6 @@ pub(crate) fn wait_until<T>(
     }
     let start = Instant::now();
     let spin = if active { ACTIVE_SPIN } else { SPIN };
-    let mut nap = NAPS[0];
     loop {
         for _ in 0..32 {
             spin_loop();
@@ -58,6 +59,7 @@ pub(crate) fn wait_until<T>(
             std::thread::yield_now();
             continue;
         }
+        let nap = ((now - start) / PART).clamp(NAPS[0], NAPS[1]);
         let until = deadline.map_or(now + nap, |deadline| deadline.min(now + nap));
         WAITERS.fetch_add(1, Ordering::SeqCst);
         let mut guard = LOCK.lock();
@@ -70,7 +72,6 @@ pub(crate) fn wait_until<T>(
         if found.is_some() {
             return found;
         }
-        nap = (nap * 2).min(NAPS[1]);
     }
 }
 

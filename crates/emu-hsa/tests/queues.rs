@@ -294,6 +294,42 @@ fn handlers_are_called_until_they_have_enough() {
 }
 
 #[test]
+fn handlers_of_a_signal_end_with_it() {
+    unsafe extern "C" fn count(_: i64, argument: *mut c_void) -> bool {
+        // SAFETY: one of the counts below.
+        unsafe { &*argument.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+    static CALLS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+    let client = Client::new();
+    let add = client.runtime.api().hsa_amd_signal_async_handler;
+    let wait_for = |signal: &Signal, calls: &'static AtomicU32| {
+        let argument = (&raw const *calls).cast_mut().cast();
+        // SAFETY: the count lives for ever.
+        let status = unsafe { add(signal.handle(), SignalCondition::LT, 1, Some(count), argument) };
+        assert_eq!(status, Status::SUCCESS);
+    };
+    for (attributes, calls) in [(SignalAttribute::EMPTY, &CALLS[0]), (SignalAttribute::IPC, &CALLS[1])] {
+        let signal = client.runtime.create_signal(1, &[], attributes).expect("a signal");
+        wait_for(&signal, calls);
+    }
+    // The place of the first may be that of this one.
+    let signal = client.signal(0);
+    wait_for(&signal, &CALLS[2]);
+    let start = Instant::now();
+    while CALLS[2].load(Ordering::SeqCst) < 3 {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        std::thread::yield_now();
+    }
+    // While its handler is called again and again.
+    drop(signal);
+    std::thread::sleep(Duration::from_millis(5));
+    let calls = [0, 1, 2].map(|index| CALLS[index].load(Ordering::SeqCst));
+    std::thread::sleep(Duration::from_millis(5));
+    assert_eq!(calls, [0, 0, CALLS[2].load(Ordering::SeqCst)]);
+}
+
+#[test]
 fn copies_wait_for_signals() {
     let client = Client::new();
     let (from, to) = (client.memory(4096), client.memory(4096));

@@ -3,14 +3,15 @@
 //! Loaded into a program by `LD_PRELOAD`, it stands before those functions of libc that take a path. Three paths lead
 //! elsewhere: `/dev/kfd` to `/dev/null`, `/proc/modules` and `/sys/module/amdgpu` with all below it to the folder that
 //! `ROCI_EMU_EXEC` names. Every other path goes to libc as it came, after a look at its first bytes; without the variable
-//! all do. Nothing here allocates.
+//! all do. Two requests that the driver's device takes are answered by its stand-in. Nothing here allocates.
 
 #![expect(unsafe_code, reason = "it stands between C programs and libc")]
 
+mod kfd;
 mod path;
 mod real;
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 
 use real::Real;
 
@@ -29,9 +30,7 @@ macro_rules! interpose {
             $($before: $before_type,)* path: *const c_char $(, $behind: $behind_type)*
         ) -> $result {
             type Function = unsafe extern "C" fn($($before_type,)* *const c_char $(, $behind_type)*) -> $result;
-            static REAL: Real = Real::new(match std::ffi::CStr::from_bytes_with_nul(
-                concat!(stringify!($name), "\0").as_bytes(),
-            ) {
+            static REAL: Real = Real::new(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => panic!("a name has no zeros"),
             });
@@ -75,4 +74,24 @@ interpose! {
     __lxstat64 [version: c_int] [buffer: *mut c_void] -> c_int;
     __fxstatat [version: c_int, folder: c_int] [buffer: *mut c_void, flags: c_int] -> c_int;
     __fxstatat64 [version: c_int, folder: c_int] [buffer: *mut c_void, flags: c_int] -> c_int;
+}
+
+/// Like libc's function of the name, with answers of a driver that is not there. Its last argument is a variable one in C,
+/// which is passed like any other.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    type Function = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
+    static REAL: Real = Real::new(c"ioctl");
+    // SAFETY: the caller's promise.
+    if let Some(answer) = unsafe { kfd::answer(file, request, argument) } {
+        return answer;
+    }
+    let Some(real) = REAL.find() else { return real::missing() };
+    // SAFETY: libc's function takes its arguments so, however many the request has.
+    let real = unsafe { std::mem::transmute::<*mut c_void, Function>(real) };
+    // SAFETY: the caller's promise.
+    unsafe { real(file, request, argument) }
 }

@@ -20,6 +20,17 @@ enum Target {
     Inside(&'static [u8], *const c_char),
 }
 
+/// Whether the program is one that was started to see other files.
+pub(crate) fn is_active() -> bool {
+    !folder().is_null()
+}
+
+/// The folder's path; null if there is none.
+fn folder() -> *const c_char {
+    // SAFETY: the name ends with a zero; as every program that reads its environment we trust that no thread changes it now.
+    unsafe { getenv(FOLDER.as_ptr()) }
+}
+
 /// Calls a function with the path, or with the one that it leads to.
 ///
 /// # Safety
@@ -77,8 +88,7 @@ unsafe fn strip(text: *const c_char, prefix: &[u8]) -> Option<*const c_char> {
 /// The target's end is a string that ends with a zero.
 #[cold]
 unsafe fn lead_elsewhere<T>(path: *const c_char, target: Target, call: impl FnOnce(*const c_char) -> T) -> T {
-    // SAFETY: the name ends with a zero; as every program that reads its environment we trust that no thread changes it now.
-    let folder = unsafe { getenv(FOLDER.as_ptr()) };
+    let folder = folder();
     if folder.is_null() {
         return call(path);
     }

@@ -52,7 +52,12 @@ impl Failed for *mut c_void {
 
 /// Fails as a function does that this libc does not have.
 pub(crate) fn missing<T: Failed>() -> T {
+    fail(ENOSYS)
+}
+
+/// Fails with an error number.
+pub(crate) fn fail<T: Failed>(error: c_int) -> T {
     // SAFETY: this thread's own error number, always there.
-    unsafe { __errno_location().write(ENOSYS) };
+    unsafe { __errno_location().write(error) };
     T::FAILED
 }

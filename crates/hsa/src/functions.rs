@@ -284,7 +284,7 @@ macro_rules! for_each_function {
             ) -> Status;
             optional fn hsa_ext_image_create_with_layout(
                 agent: Agent, image_descriptor: *const ImageDescriptor, image_data: *const c_void,
-                access_permission: AccessPermission, image_data_layout: u32, image_data_row_pitch: usize,
+                access_permission: AccessPermission, image_data_layout: ImageDataLayout, image_data_row_pitch: usize,
                 image_data_slice_pitch: usize, image: *mut ExtImage
             ) -> Status;
             optional fn hsa_ext_image_data_get_info(

@@ -21,6 +21,7 @@ pub mod abi;
 mod api;
 mod error;
 mod functions;
+mod further;
 mod kernel_driver;
 mod library;
 pub mod runtime;

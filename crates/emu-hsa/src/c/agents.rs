@@ -1,18 +1,19 @@
 //! Agents, and what belongs to them: caches, instruction sets, regions and pools of memory. What they answer is in `topology`.
 
 use std::ffi::{CString, c_void};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use roci_emu::Chip;
 use roci_hsa::abi::{
     Agent, AgentCallback, AgentInfo, AgentMemoryPoolInfo, Cache, CacheCallback, CacheInfo, CoherencyType, Extension,
-    Isa, IsaCallback, IsaInfo, MemoryPool, MemoryPoolCallback, MemoryPoolInfo, Region, RegionCallback, RegionInfo,
-    Status,
+    Isa, IsaCallback, MemoryPool, MemoryPoolCallback, MemoryPoolInfo, Region, RegionCallback, RegionInfo, Status,
 };
 
 use super::{put, with};
+use crate::clock;
 use crate::gpu::Gpu;
-use crate::memory::Pool;
+use crate::pool::Pool;
 use crate::runtime::{CPU, Runtime};
 use crate::topology::{self, Answer};
 
@@ -40,7 +41,7 @@ pub(crate) fn each<T>(all: impl IntoIterator<Item = T>, callback: impl Fn(T) -> 
 }
 
 /// The GPU of an agent, or none for the CPU.
-fn known(runtime: &Runtime, agent: Agent) -> Result<Option<Arc<Gpu>>, Status> {
+pub(crate) fn known(runtime: &Runtime, agent: Agent) -> Result<Option<Arc<Gpu>>, Status> {
     if agent == CPU {
         return Ok(None);
     }
@@ -60,7 +61,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_get_info(agent: Agent, attribute: Agen
     with(|runtime| {
         let found = match known(runtime, agent)? {
             None => topology::cpu(attribute),
-            Some(gpu) => topology::gpu(&gpu, runtime.ticks(), attribute),
+            Some(gpu) => topology::gpu(&gpu, clock::system(), attribute),
         };
         // SAFETY: the client's pointer is good for what the attribute answers.
         unsafe { answer(value, found) }
@@ -85,14 +86,58 @@ pub(crate) unsafe extern "C" fn hsa_agent_extension_supported(
     })
 }
 
+pub(crate) unsafe extern "C" fn hsa_agent_major_extension_supported(
+    extension: Extension,
+    agent: Agent,
+    _version_major: u16,
+    _version_minor: *mut u16,
+    result: *mut bool,
+) -> Status {
+    // SAFETY: the same promises. Where nothing is supported there is no version to tell.
+    unsafe { hsa_agent_extension_supported(extension, agent, 0, 0, result) }
+}
+
+/// All memory is coherent, whatever is asked; what was asked is remembered.
 pub(crate) unsafe extern "C" fn hsa_amd_coherency_set_type(agent: Agent, kind: CoherencyType) -> Status {
     with(|runtime| {
+        let gpu = known(runtime, agent)?;
         if kind.name().is_none() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // All memory is coherent, whatever is asked.
-        known(runtime, agent)?.map(|_| ()).ok_or(Status::ERROR_INVALID_AGENT)
+        gpu.ok_or(Status::ERROR_INVALID_AGENT)?.coherency.store(kind.0, Ordering::Relaxed);
+        Ok(())
     })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_coherency_get_type(agent: Agent, kind: *mut CoherencyType) -> Status {
+    with(|runtime| {
+        let gpu = known(runtime, agent)?;
+        if kind.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let gpu = gpu.ok_or(Status::ERROR_INVALID_AGENT)?;
+        // SAFETY: the client's pointer is good for the answer.
+        unsafe { put(kind, CoherencyType(gpu.coherency.load(Ordering::Relaxed))) }
+    })
+}
+
+/// The limits of images, as attributes of agents give them too.
+pub(crate) unsafe extern "C" fn hsa_amd_image_get_info_max_dim(
+    agent: Agent,
+    attribute: AgentInfo,
+    value: *mut c_void,
+) -> Status {
+    let asked = with(|runtime| {
+        if value.is_null() || !attribute.name().is_some_and(|name| name.starts_with("HSA_EXT_AGENT_INFO_IMAGE_")) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        known(runtime, agent).map(drop)
+    });
+    if asked != Status::SUCCESS {
+        return asked;
+    }
+    // SAFETY: the same promises.
+    unsafe { hsa_agent_get_info(agent, attribute, value) }
 }
 
 /// A cache with the name that C is given.
@@ -163,14 +208,6 @@ pub(crate) unsafe extern "C" fn hsa_agent_iterate_isas(
         let isas: Vec<Isa> = known(runtime, agent)?.and_then(own).into_iter().collect();
         // SAFETY: the client gave both to be called so.
         each(isas, |isa| unsafe { callback(isa, data) })
-    })
-}
-
-pub(crate) unsafe extern "C" fn hsa_isa_get_info_alt(isa: Isa, attribute: IsaInfo, value: *mut c_void) -> Status {
-    with(|_| {
-        let found = topology::isa(isa, attribute).ok_or(Status::ERROR_INVALID_ISA)?;
-        // SAFETY: the client's pointer is good for what the attribute answers.
-        unsafe { answer(value, found) }
     })
 }
 

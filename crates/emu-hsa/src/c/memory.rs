@@ -1,14 +1,21 @@
 //! Allocating, locking and copying memory.
 
+use roci_emu::ALIAS;
 use roci_hsa::abi::*;
 
 use super::{array, put, with};
+use crate::clock;
 use crate::copies::Lines;
 use crate::runtime::Runtime;
 
-/// The address of a pointer.
-fn address<T>(pointer: *const T) -> u64 {
-    pointer.expose_provenance() as u64
+/// The address of a pointer. What GPUs know by another address than the host is meant by either.
+pub(super) fn address<T>(pointer: *const T) -> u64 {
+    pointer.expose_provenance() as u64 & !ALIAS
+}
+
+/// A pointer of the host to what a pointer of either means.
+pub(super) fn host<T>(pointer: *const T) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address(pointer) as usize)
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
@@ -18,7 +25,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     ptr: *mut *mut c_void,
 ) -> Status {
     with(|runtime| {
-        if ptr.is_null() {
+        if ptr.is_null() || size == 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let made = runtime.memory.allocate(runtime.pool(memory_pool)?, size)?;
@@ -28,14 +35,14 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> Status {
-    with(|runtime| if ptr.is_null() { Ok(()) } else { runtime.memory.free(address(ptr)) })
+    with(|runtime| if ptr.is_null() { Ok(()) } else { super::regions::free(runtime, address(ptr)) })
 }
 
 /// Agents that C gives, all of which there must be.
 ///
 /// # Safety
 /// The pointer is good for so many.
-unsafe fn agents<'a>(runtime: &Runtime, start: *const Agent, count: usize) -> Result<&'a [Agent], Status> {
+pub(super) unsafe fn agents<'a>(runtime: &Runtime, start: *const Agent, count: usize) -> Result<&'a [Agent], Status> {
     // SAFETY: the caller's promise.
     let agents = unsafe { array(start, count) }?;
     if agents.iter().all(|agent| runtime.knows(*agent)) { Ok(agents) } else { Err(Status::ERROR_INVALID_AGENT) }
@@ -69,11 +76,14 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock(
         if agent_ptr.is_null() || (count == 0) != agents.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
+        if host_ptr.is_null() || size == 0 {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
         // SAFETY: the specification says so.
         let agents = unsafe { self::agents(runtime, agents, count) }?;
-        runtime.memory.lock(address(host_ptr), size as u64, agents)?;
-        // SAFETY: the specification says so. GPUs see host memory at its own address.
-        unsafe { put(agent_ptr, host_ptr) }
+        let seen = runtime.memory.lock(address(host_ptr), size as u64, agents)?;
+        // SAFETY: the specification says so.
+        unsafe { put(agent_ptr, seen) }
     })
 }
 
@@ -87,9 +97,11 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
     agent_ptr: *mut *mut c_void,
 ) -> Status {
     let right = with(|runtime| {
-        let pool = runtime.pool(pool)?;
-        let wrong = flags != MemoryPoolFlag::EMPTY || pool.agent() != crate::runtime::CPU;
-        if wrong { Err(Status::ERROR_INVALID_ARGUMENT) } else { Ok(()) }
+        if flags != MemoryPoolFlag::EMPTY {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let host = runtime.pool(pool)?.agent() == crate::runtime::CPU;
+        if host { Ok(()) } else { Err(Status::ERROR_INVALID_MEMORY_POOL) }
     });
     if right != Status::SUCCESS {
         return right;
@@ -99,16 +111,17 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> Status {
-    with(|runtime| runtime.memory.unlock(address(host_ptr)))
+    // As with the real runtime, what was never locked need not be unlocked.
+    with(|runtime| runtime.memory.unlock(address(host_ptr)).or(Ok(())))
 }
 
 /// An older way to lock memory for all agents.
 pub(crate) unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> Status {
     with(|runtime| {
-        if ptr.is_null() || size == 0 {
-            return Err(Status::ERROR_INVALID_ARGUMENT);
+        if ptr.is_null() {
+            return Ok(());
         }
-        runtime.memory.lock(address(ptr), size as u64, &[])
+        runtime.memory.lock(address(ptr), size as u64, &[]).map(drop)
     })
 }
 
@@ -134,14 +147,14 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let found = runtime.memory.at(address(ptr), |start, allocation| {
-            let base = std::ptr::with_exposed_provenance_mut::<c_void>(start as usize);
+            let seen = if allocation.kind == PointerType::LOCKED { start | ALIAS } else { start };
             let facts = PointerInfo {
                 size,
                 pointer_type: allocation.kind,
-                agent_base_address: base,
-                host_base_address: base,
+                agent_base_address: std::ptr::with_exposed_provenance_mut(seen as usize),
+                host_base_address: std::ptr::with_exposed_provenance_mut(start as usize),
                 size_in_bytes: allocation.size as usize,
-                user_data: std::ptr::null_mut(),
+                user_data: std::ptr::with_exposed_provenance_mut(allocation.user_data as usize),
                 agent_owner: allocation.owner,
                 global_flags: allocation.flags,
                 registered: 0,
@@ -191,7 +204,7 @@ pub(crate) unsafe extern "C" fn hsa_memory_copy(dst: *mut c_void, src: *const c_
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         // SAFETY: the specification says that both are so large; they may overlap for all we know.
-        unsafe { std::ptr::copy(src.cast::<u8>(), dst.cast::<u8>(), size) };
+        unsafe { std::ptr::copy(host(src).cast::<u8>(), host(dst).cast::<u8>(), size) };
         Ok(())
     })
 }
@@ -219,6 +232,46 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy(
     })
 }
 
+/// There is one thread for all engines.
+pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
+    dst: *mut c_void,
+    dst_agent: Agent,
+    src: *const c_void,
+    src_agent: Agent,
+    size: usize,
+    num_dep_signals: u32,
+    dep_signals: *const Signal,
+    completion_signal: Signal,
+    engine_id: u32,
+    _force_copy_on_sdma: bool,
+) -> Status {
+    if !engine_id.is_power_of_two() {
+        return with(|_| Err(Status::ERROR_INVALID_ARGUMENT));
+    }
+    // SAFETY: the same promises.
+    unsafe {
+        hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, num_dep_signals, dep_signals, completion_signal)
+    }
+}
+
+/// Which engines are free for a copy: all that a GPU has, a bit each.
+pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
+    dst_agent: Agent,
+    src_agent: Agent,
+    engine_ids_mask: *mut u32,
+) -> Status {
+    with(|runtime| {
+        if !runtime.knows(dst_agent) || !runtime.knows(src_agent) {
+            return Err(Status::ERROR_INVALID_AGENT);
+        }
+        let gpu = runtime.gpu(src_agent).or_else(|| runtime.gpu(dst_agent)).ok_or(Status::ERROR_INVALID_AGENT)?;
+        let engines = crate::topology::properties(gpu.chip).sdma_engines;
+        // SAFETY: the specification says so.
+        unsafe { put(engine_ids_mask, (1_u32 << engines) - 1) }?;
+        if engines == 0 { Err(Status::ERROR_OUT_OF_RESOURCES) } else { Ok(()) }
+    })
+}
+
 /// Lets lines be copied.
 ///
 /// # Safety
@@ -239,7 +292,7 @@ pub(crate) unsafe fn copy(
     // SAFETY: the caller's promise.
     let after = unsafe { array(deps, count as usize) }?;
     // SAFETY: the caller's promise.
-    let added = unsafe { runtime.copies.add(lines, after, done, runtime.clock()) };
+    let added = unsafe { runtime.copies.add(lines, after, done, clock::gpu) };
     if added { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
 }
 
@@ -250,14 +303,14 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     src_offset: *const Dim3,
     range: *const Dim3,
     copy_agent: Agent,
-    _dir: CopyDirection,
+    dir: CopyDirection,
     num_dep_signals: u32,
     dep_signals: *const Signal,
     completion_signal: Signal,
 ) -> Status {
     with(|runtime| {
         let pointers = [dst_offset.is_null(), src_offset.is_null(), range.is_null(), dst.is_null(), src.is_null()];
-        if pointers.contains(&true) {
+        if pointers.contains(&true) || dir == CopyDirection::HOST_TO_HOST {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         runtime.gpu(copy_agent).ok_or(Status::ERROR_INVALID_AGENT)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use roci_hsa::abi::*;
 
 use super::{put, with};
-use crate::runtime::SYSTEM_TICKS;
+use crate::clock::SYSTEM_TICKS;
 use crate::signal;
 
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, enable: c_int) -> Status {
@@ -50,5 +50,20 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
         let [start, end] = times(signal)?;
         // SAFETY: the specification says so.
         unsafe { put(time, AsyncCopyTime { start, end }) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_profiling_convert_tick_to_system_domain(
+    agent: Agent,
+    agent_tick: u64,
+    system_tick: *mut u64,
+) -> Status {
+    with(|runtime| {
+        if system_tick.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
+        // SAFETY: the specification says so.
+        unsafe { put(system_tick, agent_tick.wrapping_mul(SYSTEM_TICKS)) }
     })
 }

@@ -4,12 +4,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roci_hsa::abi::*;
 
-use super::{put, with};
+use super::{array, put, with};
+use crate::gpu::Gpu;
 use crate::queue::{OnError, Wanted};
+use crate::{signal, topology};
 
 /// What clients know a queue by.
 fn address(queue: *const Queue) -> u64 {
     queue.expose_provenance() as u64
+}
+
+/// The same, where null is an argument of its own kind of wrong.
+fn given(queue: *const Queue) -> Result<u64, Status> {
+    if queue.is_null() { Err(Status::ERROR_INVALID_ARGUMENT) } else { Ok(address(queue)) }
 }
 
 pub(crate) unsafe extern "C" fn hsa_queue_create(
@@ -30,6 +37,9 @@ pub(crate) unsafe extern "C" fn hsa_queue_create(
             return Err(Status::ERROR_INVALID_QUEUE_CREATION);
         }
         let gpu = runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
+        if kind == QueueType::COOPERATIVE && !topology::properties(gpu.chip).cooperative() {
+            return Err(Status::ERROR_INVALID_QUEUE_CREATION);
+        }
         let made = runtime.queues.create(
             runtime,
             Wanted {
@@ -47,7 +57,7 @@ pub(crate) unsafe extern "C" fn hsa_queue_create(
 }
 
 pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
-    _region: Region,
+    region: Region,
     size: u32,
     kind: QueueType,
     features: QueueFeature,
@@ -55,8 +65,14 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
     queue: *mut *mut Queue,
 ) -> Status {
     with(|runtime| {
-        if queue.is_null() || kind.name().is_none() || features == QueueFeature::EMPTY || doorbell_signal.is_null() {
+        let known = kind == QueueType::MULTI || kind == QueueType::SINGLE;
+        let handles = [region.handle, doorbell_signal.handle];
+        if queue.is_null() || !known || features == QueueFeature::EMPTY || handles.contains(&0) {
             return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        runtime.pool(MemoryPool { handle: region.handle }).map_err(|_| Status::ERROR_INVALID_REGION)?;
+        if !signal::is_live(doorbell_signal) {
+            return Err(Status::ERROR_INVALID_SIGNAL);
         }
         let on_error = OnError { function: None, data: std::ptr::null_mut() };
         let wanted = Wanted { gpu: None, size, kind, features, on_error, doorbell: doorbell_signal };
@@ -67,11 +83,11 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
 }
 
 pub(crate) unsafe extern "C" fn hsa_queue_destroy(queue: *mut Queue) -> Status {
-    with(|runtime| runtime.queues.destroy(runtime, address(queue)))
+    with(|runtime| runtime.queues.destroy(runtime, given(queue)?))
 }
 
 pub(crate) unsafe extern "C" fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
-    with(|runtime| runtime.queues.inactivate(address(queue)))
+    with(|runtime| runtime.queues.inactivate(given(queue)?))
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
@@ -96,23 +112,66 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
     })
 }
 
-/// Every compute unit runs everything here; a mask is checked and noted by no one.
+/// As many words as have a bit for each compute unit, with all bits set.
+fn all_units(gpu: &Gpu) -> Vec<u32> {
+    let units = topology::properties(gpu.chip).compute_units;
+    (0..units.div_ceil(32)).map(|word| u32::MAX >> (32 - (units - 32 * word).min(32))).collect()
+}
+
+/// Every compute unit runs everything here; a mask is kept for those who ask for it.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
     queue: *const Queue,
     num_cu_mask_count: u32,
     cu_mask: *const u32,
 ) -> Status {
     with(|runtime| {
-        runtime.queues.get(address(queue))?;
-        let wrong = !num_cu_mask_count.is_multiple_of(32) || num_cu_mask_count > 0 && cu_mask.is_null();
-        if wrong { Err(Status::ERROR_INVALID_ARGUMENT) } else { Ok(()) }
+        let queue = runtime.queues.get(address(queue))?;
+        if !num_cu_mask_count.is_multiple_of(32) || num_cu_mask_count > 0 && cu_mask.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let gpu = queue.gpu.as_ref().ok_or(Status::ERROR_INVALID_QUEUE)?;
+        let mut mask = all_units(gpu);
+        if num_cu_mask_count > 0 {
+            // SAFETY: the specification says so.
+            let wanted = unsafe { array(cu_mask, num_cu_mask_count as usize / 32) }?;
+            for (index, word) in mask.iter_mut().enumerate() {
+                *word &= wanted.get(index).copied().unwrap_or(0);
+            }
+        }
+        *queue.cu_mask.lock() = mask;
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
+    queue: *const Queue,
+    num_cu_mask_count: u32,
+    cu_mask: *mut u32,
+) -> Status {
+    with(|runtime| {
+        if cu_mask.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let queue = runtime.queues.get(address(queue))?;
+        if num_cu_mask_count == 0 || !num_cu_mask_count.is_multiple_of(32) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let gpu = queue.gpu.as_ref().ok_or(Status::ERROR_INVALID_QUEUE)?;
+        let kept = queue.cu_mask.lock().clone();
+        let kept = if kept.is_empty() { all_units(gpu) } else { kept };
+        for index in 0..num_cu_mask_count as usize / 32 {
+            let word = kept.get(index).copied().unwrap_or(0);
+            // SAFETY: the specification says so.
+            unsafe { put(cu_mask.wrapping_add(index), word) }?;
+        }
+        Ok(())
     })
 }
 
 /// All queues have the same share of the machine.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: QueuePriority) -> Status {
     with(|runtime| {
-        runtime.queues.get(address(queue))?;
+        runtime.queues.get(given(queue)?)?;
         if priority.name().is_some() { Ok(()) } else { Err(Status::ERROR_INVALID_ARGUMENT) }
     })
 }

@@ -1,8 +1,8 @@
-//! What an emulated GPU does not have: images, samplers, and memory or signals shared with other processes and devices.
+//! What an emulated GPU does not have: images, samplers, a finalizer, and memory shared with other devices.
 
 use roci_hsa::abi::*;
 
-use super::with;
+use super::{put, with};
 
 /// Functions that refuse, each with the status that a real runtime gives where the hardware lacks the thing.
 macro_rules! refuse {
@@ -22,8 +22,13 @@ refuse! {
     fn hsa_amd_image_create(
         Agent, *const ImageDescriptor, *const AmdImageDescriptor, *const c_void, AccessPermission, *mut ExtImage
     );
+    fn hsa_ext_image_data_get_info_with_layout(
+        Agent, *const ImageDescriptor, AccessPermission, ImageDataLayout, usize, usize, *mut ImageDataInfo
+    );
     }
     ERROR_INVALID_ARGUMENT {
+    fn hsa_ext_image_clear(Agent, ExtImage, *const c_void, *const ImageRegion);
+    fn hsa_ext_image_copy(Agent, ExtImage, *const Dim3, ExtImage, *const Dim3, *const Dim3);
     fn hsa_ext_image_destroy(Agent, ExtImage);
     fn hsa_ext_image_export(Agent, ExtImage, *mut c_void, usize, usize, *const ImageRegion);
     fn hsa_ext_image_import(Agent, *const c_void, usize, usize, ExtImage, *const ImageRegion);
@@ -32,17 +37,67 @@ refuse! {
         u32, *mut Agent, c_int, u32, *mut usize, *mut *mut c_void, *mut usize, *mut *const c_void
     );
     fn hsa_amd_interop_unmap_buffer(*mut c_void);
-    fn hsa_amd_ipc_memory_attach(*const IpcMemory, usize, u32, *const Agent, *mut *mut c_void);
-    fn hsa_amd_ipc_memory_detach(*mut c_void);
-    fn hsa_amd_ipc_signal_attach(*const IpcSignal, *mut Signal);
     fn hsa_amd_portable_close_dmabuf(c_int);
     }
     ERROR_SAMPLER_DESCRIPTOR_UNSUPPORTED {
     fn hsa_ext_sampler_create(Agent, *const SamplerDescriptor, *mut ExtSampler);
     }
+    // As from the real runtime where no finalizer is installed, which is everywhere.
+    ERROR_NOT_INITIALIZED {
+    fn hsa_ext_program_add_module(ExtProgram, ExtModule);
+    fn hsa_ext_program_create(MachineModel, Profile, FloatRoundingMode, *const c_char, *mut ExtProgram);
+    fn hsa_ext_program_destroy(ExtProgram);
+    fn hsa_ext_program_finalize(
+        ExtProgram, Isa, i32, ControlDirectives, *const c_char, CodeObjectType, *mut CodeObject
+    );
+    fn hsa_ext_program_get_info(ExtProgram, ExtProgramInfo, *mut c_void);
+    fn hsa_ext_program_iterate_modules(ExtProgram, Option<ModuleCallback>, *mut c_void);
+    }
+    // Streams of performance counters are the kernel driver's.
+    ERROR {
+    fn hsa_amd_spm_acquire(Agent);
+    fn hsa_amd_spm_release(Agent);
+    fn hsa_amd_spm_set_dest_buffer(Agent, usize, *mut u32, *mut u32, *mut c_void, *mut bool);
+    }
     ERROR_OUT_OF_RESOURCES {
-    fn hsa_amd_ipc_memory_create(*mut c_void, usize, *mut IpcMemory);
-    fn hsa_amd_ipc_signal_create(Signal, *mut IpcSignal);
     fn hsa_amd_portable_export_dmabuf(*const c_void, usize, *mut c_int, *mut u64);
     }
+}
+
+/// No format can be used for anything, which is an answer and no error.
+pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability(
+    agent: Agent,
+    _geometry: ImageGeometry,
+    image_format: *const ImageFormat,
+    capability_mask: *mut u32,
+) -> Status {
+    with(|runtime| {
+        if !runtime.knows(agent) {
+            return Err(Status::ERROR_INVALID_AGENT);
+        }
+        if image_format.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        // SAFETY: the client's place for it.
+        unsafe { put(capability_mask, 0_u32) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability_with_layout(
+    agent: Agent,
+    geometry: ImageGeometry,
+    image_format: *const ImageFormat,
+    _image_data_layout: ImageDataLayout,
+    capability_mask: *mut u32,
+) -> Status {
+    // SAFETY: the same promises.
+    unsafe { hsa_ext_image_get_capability(agent, geometry, image_format, capability_mask) }
+}
+
+/// Scratch memory is not kept for later here, so that there is no limit to set.
+pub(crate) unsafe extern "C" fn hsa_amd_agent_set_async_scratch_limit(agent: Agent, _threshold: usize) -> Status {
+    with(|runtime| {
+        runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
+        Err(Status::ERROR_INVALID_ARGUMENT)
+    })
 }

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use roci_hsa::abi::*;
 
-use super::{array, put, with, without};
-use crate::runtime::TICKS_PER_SECOND;
+use super::{array, put, with};
+use crate::clock::TICKS_PER_SECOND;
+use crate::handlers::Function;
 use crate::{signal, wake};
 
 pub(crate) unsafe extern "C" fn hsa_signal_create(
@@ -26,14 +27,20 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_create(
     signal: *mut Signal,
 ) -> Status {
     with(|runtime| {
-        if num_consumers > 0 && consumers.is_null() {
+        if signal.is_null() || num_consumers > 0 && consumers.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // Other processes cannot see it.
-        if attributes.contains(SignalAttribute::IPC) && attributes != SignalAttribute::EMPTY {
-            return Err(Status::ERROR_OUT_OF_RESOURCES);
+        // SAFETY: the specification says so.
+        let consumers = unsafe { array(consumers, num_consumers as usize) }?;
+        // Whoever they are, all can wait; but none may be named twice.
+        if (1..consumers.len()).any(|index| consumers[..index].contains(&consumers[index])) {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let made = runtime.signals.create(&runtime.memory, SignalKind::USER, initial_value);
+        let made = if attributes.contains(SignalAttribute::IPC) {
+            runtime.signals.create_shared(&runtime.memory, initial_value)
+        } else {
+            runtime.signals.create(&runtime.memory, SignalKind::USER, initial_value)
+        };
         // SAFETY: the specification says so.
         unsafe { put(signal, made.ok_or(Status::ERROR_OUT_OF_RESOURCES)?) }
     })
@@ -44,7 +51,8 @@ pub(crate) unsafe extern "C" fn hsa_signal_destroy(signal: Signal) -> Status {
         if signal.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        if runtime.signals.destroy(signal) { Ok(()) } else { Err(Status::ERROR_INVALID_SIGNAL) }
+        let destroyed = runtime.signals.destroy(&runtime.memory, &runtime.handlers, signal);
+        if destroyed { Ok(()) } else { Err(Status::ERROR_INVALID_SIGNAL) }
     })
 }
 
@@ -52,12 +60,16 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_value_pointer(
     signal: Signal,
     value_ptr: *mut *mut SignalValue,
 ) -> Status {
-    without(|| {
+    with(|_| {
+        if value_ptr.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
         let memory = signal::of(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
         // A doorbell's value is where the hardware has it.
         let place = match memory.kind {
             SignalKind::USER => memory.value.as_ptr(),
-            _ => return Err(Status::ERROR_INVALID_SIGNAL),
+            SignalKind::INVALID => return Err(Status::ERROR_INVALID_SIGNAL),
+            _ => return Err(Status::ERROR_INVALID_ARGUMENT),
         };
         // SAFETY: the specification says so.
         unsafe { put(value_ptr, place) }
@@ -72,8 +84,19 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_async_handler(
     arg: *mut c_void,
 ) -> Status {
     with(|runtime| {
-        let handler = handler.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        let handler = Function::Handler(handler.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
+        if !signal::is_live(signal) {
+            return Err(Status::ERROR_INVALID_SIGNAL);
+        }
         let added = runtime.handlers.add(signal, cond, value, handler, arg);
+        if added { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_async_function(callback: Option<AsyncFunction>, arg: *mut c_void) -> Status {
+    with(|runtime| {
+        let function = Function::Once(callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
+        let added = runtime.handlers.add(Signal::NULL, SignalCondition::EQ, 0, function, arg);
         if added { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
     })
 }

@@ -3,11 +3,14 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::LazyLock;
 
-use roci_hsa::abi::{Endianness, Extension, LoaderTable1_03, MachineModel, Status, SystemEventCallback, SystemInfo};
+use roci_hsa::abi::{
+    Constant, Endianness, Extension, LoaderTable1_03, MachineModel, Status, SystemEventCallback, SystemInfo,
+};
 
 use super::agents::answer;
 use super::{put, with, without};
-use crate::runtime::{self, Runtime, TICKS_PER_SECOND};
+use crate::clock::{self, TICKS_PER_SECOND};
+use crate::runtime;
 use crate::topology::{self, Answer};
 
 /// Version of the specification, as all of AMD's runtimes of the last ten years say.
@@ -40,14 +43,14 @@ pub(crate) unsafe extern "C" fn hsa_status_string(status: Status, status_string:
 }
 
 pub(crate) unsafe extern "C" fn hsa_system_get_info(attribute: SystemInfo, value: *mut c_void) -> Status {
-    with(|runtime| {
+    with(|_| {
         // SAFETY: the client's pointer is good for what the attribute answers.
-        unsafe { answer(value, system(runtime, attribute)) }
+        unsafe { answer(value, system(attribute)) }
     })
 }
 
 /// The system's answer; none where there is no such attribute.
-fn system(runtime: &Runtime, attribute: SystemInfo) -> Option<Answer> {
+fn system(attribute: SystemInfo) -> Option<Answer> {
     const BUILD: &CStr =
         match CStr::from_bytes_with_nul(concat!("roci ", env!("CARGO_PKG_VERSION"), " (emulated)\0").as_bytes()) {
             Ok(text) => text,
@@ -56,7 +59,7 @@ fn system(runtime: &Runtime, attribute: SystemInfo) -> Option<Answer> {
     Some(match attribute {
         SystemInfo::VERSION_MAJOR => VERSION[0].into(),
         SystemInfo::VERSION_MINOR => VERSION[1].into(),
-        SystemInfo::TIMESTAMP => runtime.ticks().into(),
+        SystemInfo::TIMESTAMP => clock::system().into(),
         SystemInfo::TIMESTAMP_FREQUENCY => TICKS_PER_SECOND.into(),
         SystemInfo::SIGNAL_MAX_WAIT => u64::MAX.into(),
         SystemInfo::ENDIANNESS => Endianness::LITTLE.into(),
@@ -136,6 +139,41 @@ pub(crate) unsafe extern "C" fn hsa_system_get_major_extension_table(
         unsafe { std::ptr::copy_nonoverlapping((&raw const own).cast::<u8>(), table.cast::<u8>(), length) };
         Ok(())
     })
+}
+
+/// The older form has the version, which says how many functions the client's table has room for.
+pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
+    extension: Extension,
+    version_major: u16,
+    version_minor: u16,
+    table: *mut c_void,
+) -> Status {
+    /// Functions of the loader's table by its version.
+    const FUNCTIONS: [usize; 4] = [3, 5, 6, 7];
+    let functions = FUNCTIONS.get(usize::from(version_minor)).filter(|_| version(extension).is_some());
+    let length = functions.map_or(0, |count| count * size_of::<usize>());
+    // SAFETY: the client's table has room for the functions of its version.
+    unsafe { hsa_system_get_major_extension_table(extension, version_major, length, table) }
+}
+
+pub(crate) unsafe extern "C" fn hsa_extension_get_name(extension: Extension, name: *mut *const c_char) -> Status {
+    /// The names with the zero that C wants.
+    static NAMES: LazyLock<Vec<(u64, CString)>> = LazyLock::new(|| {
+        let named = |one: &Constant| (one.value, CString::new(one.name).unwrap_or_default());
+        Extension::TABLE.constants.iter().map(named).collect()
+    });
+    with(|_| {
+        let found = NAMES.iter().find(|(value, _)| *value == u64::from(extension.0));
+        let text = found.map_or(c"HSA_EXTENSION_INVALID", |(_, text)| text.as_c_str());
+        // SAFETY: the client's pointer is good for a pointer.
+        unsafe { put(name, text.as_ptr()) }?;
+        found.map(|_| ()).ok_or(Status::ERROR_INVALID_ARGUMENT)
+    })
+}
+
+/// Nothing is logged, so that there is nothing to choose.
+pub(crate) unsafe extern "C" fn hsa_amd_enable_logging(_flags: *mut u8, _file: *mut c_void) -> Status {
+    with(|_| Ok(()))
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_register_system_event_handler(

@@ -1,14 +1,12 @@
 //! Reserved addresses, and attributes of shared virtual memory.
 
+use std::os::fd::{BorrowedFd, IntoRawFd};
+
 use roci_hsa::abi::*;
 
-use super::memory::copy;
+use super::memory::{address, copy};
 use super::{array, put, with};
 use crate::runtime::CPU;
-
-fn address<T>(pointer: *const T) -> u64 {
-    pointer.expose_provenance() as u64
-}
 
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve_align(
     va: *mut *mut c_void,
@@ -28,8 +26,23 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve_align(
     })
 }
 
-pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_free(va: *mut c_void, _size: usize) -> Status {
-    with(|runtime| runtime.virtual_memory.free(address(va)))
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve(
+    va: *mut *mut c_void,
+    size: usize,
+    address: u64,
+    flags: u64,
+) -> Status {
+    // SAFETY: the same promises.
+    unsafe { hsa_amd_vmem_address_reserve_align(va, size, address, 0, flags) }
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_free(va: *mut c_void, size: usize) -> Status {
+    with(|runtime| {
+        if va.is_null() || size == 0 {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        runtime.virtual_memory.free(address(va), size)
+    })
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
@@ -40,11 +53,11 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
     memory_handle: *mut VmemAllocHandle,
 ) -> Status {
     with(|runtime| {
-        let pool = runtime.pool(pool)?;
+        let pool = runtime.pool(pool).map_err(|_| Status::ERROR_INVALID_ARGUMENT)?;
         if flags != 0 || kind.name().is_none() || memory_handle.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let handle = runtime.virtual_memory.create(runtime.gpu(pool.agent()), size)?;
+        let handle = runtime.virtual_memory.create(pool, kind, runtime.gpu(pool.agent()), size)?;
         // SAFETY: the specification says so.
         unsafe { put(memory_handle, VmemAllocHandle { handle }) }
     })
@@ -85,6 +98,87 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_set_access(
     })
 }
 
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_access(
+    va: *mut c_void,
+    perms: *mut AccessPermission,
+    agent_handle: Agent,
+) -> Status {
+    with(|runtime| {
+        if va.is_null() || perms.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        if !runtime.knows(agent_handle) {
+            return Err(Status::ERROR_INVALID_AGENT);
+        }
+        let found = runtime.virtual_memory.access(address(va), agent_handle)?;
+        // SAFETY: the specification says so.
+        unsafe { put(perms, found) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
+    memory_handle: *mut VmemAllocHandle,
+    addr: *mut c_void,
+) -> Status {
+    with(|runtime| {
+        if memory_handle.is_null() || addr.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let handle = runtime.virtual_memory.retain(address(addr))?;
+        // SAFETY: the specification says so.
+        unsafe { put(memory_handle, VmemAllocHandle { handle }) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_alloc_properties_from_handle(
+    memory_handle: VmemAllocHandle,
+    pool: *mut MemoryPool,
+    kind: *mut MemoryType,
+) -> Status {
+    with(|runtime| {
+        if pool.is_null() || kind.is_null() {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let (from, as_kind) = runtime.virtual_memory.properties(memory_handle.handle)?;
+        // SAFETY: the specification says so.
+        unsafe { put(pool, from.handle()) }?;
+        // SAFETY: the specification says so.
+        unsafe { put(kind, as_kind) }
+    })
+}
+
+/// The file is memory's own here, where a driver would make one for it; it is the client's to close.
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
+    dmabuf_fd: *mut c_int,
+    handle: VmemAllocHandle,
+    flags: u64,
+) -> Status {
+    with(|runtime| {
+        if dmabuf_fd.is_null() || flags != 0 {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        let file = runtime.virtual_memory.export(handle.handle)?;
+        // SAFETY: the specification says so.
+        unsafe { put(dmabuf_fd, file.into_raw_fd()) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
+    dmabuf_fd: c_int,
+    handle: *mut VmemAllocHandle,
+) -> Status {
+    with(|runtime| {
+        if handle.is_null() || dmabuf_fd < 0 {
+            return Err(Status::ERROR_INVALID_ARGUMENT);
+        }
+        // SAFETY: a number that is not -1; the client keeps its file open during the call, and one that is not open is
+        // noticed at the first use.
+        let made = runtime.virtual_memory.import(unsafe { BorrowedFd::borrow_raw(dmabuf_fd) })?;
+        // SAFETY: the specification says so.
+        unsafe { put(handle, VmemAllocHandle { handle: made }) }
+    })
+}
+
 /// Host memory that an agent is to reach is locked for it; what else is asked for only moves pages, and none move here.
 pub(crate) unsafe extern "C" fn hsa_amd_svm_attributes_set(
     ptr: *mut c_void,
@@ -103,7 +197,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_svm_attributes_set(
                         return Err(Status::ERROR_INVALID_AGENT);
                     }
                     if agent != CPU {
-                        runtime.memory.lock(address(ptr), size as u64, &[agent])?;
+                        runtime.memory.lock(address(ptr), size as u64, &[agent]).map(drop)?;
                     }
                 }
                 SvmAttribute::PREFETCH_LOCATION | SvmAttribute::ACCESS_QUERY => {

@@ -5,16 +5,21 @@ use std::sync::Arc;
 
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use roci_codeobj::{CodeObject, TargetId};
-use roci_hsa::abi::{self, Agent, Status};
+use roci_hsa::abi::{
+    self, Agent, ExecutableInfo, ExecutableState, FloatRoundingMode, Profile, Status, VariableSegment,
+};
 
 use super::loaded::Loaded;
 use super::symbol::{Symbol, names};
 use super::{Loader, Reader};
 use crate::gpu::Gpu;
+use crate::topology::Answer;
 
 /// Code objects on some GPUs, and variables that the client defines for them.
 pub(crate) struct Executable {
     handle: u64,
+    profile: Profile,
+    rounding: FloatRoundingMode,
     /// Nothing once it is destroyed.
     state: Mutex<Option<State>>,
 }
@@ -22,7 +27,7 @@ pub(crate) struct Executable {
 #[derive(Default)]
 struct State {
     frozen: bool,
-    /// By agent, then by name.
+    /// By agent, then by name; those of the whole program have no agent.
     symbols: HashMap<Agent, HashMap<String, Arc<Symbol>>>,
     loaded: Vec<Arc<Loaded>>,
 }
@@ -30,6 +35,12 @@ struct State {
 impl State {
     fn find(&self, agent: Agent, name: &str) -> Option<&Arc<Symbol>> {
         self.symbols.get(&agent)?.get(name)
+    }
+
+    /// What code on an agent finds under a name: its own symbol, else the whole program's.
+    fn resolve(&self, agent: Agent, name: &str) -> Option<u64> {
+        let found = self.find(agent, name).or_else(|| self.find(Agent::NULL, name))?;
+        Some(found.address()).filter(|address| *address != 0)
     }
 
     fn add(&mut self, loader: &Loader, agent: Agent, symbol: Symbol) {
@@ -40,8 +51,8 @@ impl State {
 }
 
 impl Executable {
-    pub(super) fn new(handle: u64) -> Self {
-        Self { handle, state: Mutex::new(Some(State::default())) }
+    pub(super) fn new(handle: u64, profile: Profile, rounding: FloatRoundingMode) -> Self {
+        Self { handle, profile, rounding, state: Mutex::new(Some(State::default())) }
     }
 
     /// Its handle.
@@ -59,13 +70,32 @@ impl Executable {
         if state.frozen { Err(Status::ERROR_FROZEN_EXECUTABLE) } else { Ok(state) }
     }
 
-    /// Defines a variable for code that is loaded later.
-    pub(crate) fn define(&self, loader: &Loader, agent: Agent, name: &str, address: u64) -> Result<(), Status> {
+    /// An attribute.
+    pub(crate) fn info(&self, attribute: ExecutableInfo) -> Result<Option<Answer>, Status> {
+        let frozen = self.state()?.frozen;
+        Ok(Some(match attribute {
+            ExecutableInfo::PROFILE => self.profile.into(),
+            ExecutableInfo::STATE if frozen => ExecutableState::FROZEN.0.into(),
+            ExecutableInfo::STATE => ExecutableState::UNFROZEN.0.into(),
+            ExecutableInfo::DEFAULT_FLOAT_ROUNDING_MODE => self.rounding.into(),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Defines a variable for code that is loaded later: on an agent, or for the whole program if that is null.
+    pub(crate) fn define(
+        &self,
+        loader: &Loader,
+        agent: Agent,
+        name: &str,
+        segment: VariableSegment,
+        address: u64,
+    ) -> Result<(), Status> {
         let mut state = self.unfrozen()?;
         if state.find(agent, name).is_some() {
             return Err(Status::ERROR_VARIABLE_ALREADY_DEFINED);
         }
-        state.add(loader, agent, Symbol::defined(name, agent, address));
+        state.add(loader, agent, Symbol::defined(name, agent, segment, address));
         Ok(())
     }
 
@@ -79,8 +109,7 @@ impl Executable {
         if names(&object).any(|symbol| state.find(agent, symbol.name).is_some()) {
             return Err(Status::ERROR_VARIABLE_ALREADY_DEFINED);
         }
-        let resolve =
-            |name: &str| state.find(agent, name).map(|symbol| symbol.address()).filter(|address| *address != 0);
+        let resolve = |name: &str| state.resolve(agent, name);
         let loaded = Arc::new(Loaded::new(self.handle(), gpu, reader, &object, resolve)?);
         for symbol in Symbol::of(&object, agent, loaded.base()) {
             state.add(loader, agent, symbol);
@@ -100,6 +129,15 @@ impl Executable {
     /// A symbol by its name: that of a kernel's descriptor (`name.kd`), or of a variable.
     pub(crate) fn symbol(&self, agent: Agent, name: &str) -> Result<Arc<Symbol>, Status> {
         self.state()?.find(agent, name).cloned().ok_or(Status::ERROR_INVALID_SYMBOL_NAME)
+    }
+
+    /// All symbols with the agents that have them, those of the whole program first, then in the order in which they came.
+    pub(crate) fn symbols(&self) -> Result<Vec<(Agent, Arc<Symbol>)>, Status> {
+        let state = self.state()?;
+        let all = state.symbols.iter().flat_map(|(agent, own)| own.values().map(|symbol| (*agent, Arc::clone(symbol))));
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(agent, symbol)| (!agent.is_null(), symbol.handle().handle));
+        Ok(all)
     }
 
     /// Its code objects, in the order in which they were loaded.

@@ -3,6 +3,7 @@
 //! Handles are numbers that are never given twice, not even by another runtime of this process: an old one is told from a
 //! live one, and one of a kind from one of another.
 
+mod code;
 mod executable;
 mod extension;
 mod loaded;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use roci_hsa::abi::{self, Status};
 
+pub(crate) use code::Code;
 pub(crate) use executable::Executable;
 pub(crate) use extension::table;
 pub(crate) use loaded::Loaded;
@@ -26,7 +28,7 @@ pub(crate) use reader::Reader;
 pub(crate) use symbol::Symbol;
 
 /// A number that was never a handle before.
-fn new_handle() -> u64 {
+pub(crate) fn new_handle() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
@@ -67,6 +69,8 @@ pub(crate) struct Loader {
     executables: Objects<Executable>,
     symbols: Objects<Symbol>,
     loaded: Objects<Loaded>,
+    codes: Objects<Code>,
+    code_symbols: Objects<Symbol>,
 }
 
 impl Loader {
@@ -89,8 +93,8 @@ impl Loader {
     }
 
     /// Makes an executable with nothing in it.
-    pub(crate) fn add_executable(&self) -> abi::Executable {
-        let executable = Executable::new(new_handle());
+    pub(crate) fn add_executable(&self, profile: abi::Profile, rounding: abi::FloatRoundingMode) -> abi::Executable {
+        let executable = Executable::new(new_handle(), profile, rounding);
         let handle = executable.handle();
         self.executables.insert(handle.handle, Arc::new(executable));
         handle
@@ -131,5 +135,35 @@ impl Loader {
     /// The code object that is loaded at an address.
     pub(crate) fn loaded_at(&self, address: u64) -> Option<Arc<Loaded>> {
         self.loaded.live.read().values().find(|loaded| loaded.range().contains(&address)).cloned()
+    }
+
+    /// Keeps a code object of the first loader.
+    pub(crate) fn add_code(&self, bytes: &[u8]) -> Result<abi::CodeObject, Status> {
+        let code = Code::new(Reader::from_memory(bytes)?);
+        let handle = new_handle();
+        for symbol in code.symbols() {
+            self.code_symbols.insert(symbol.handle().handle, Arc::clone(symbol));
+        }
+        self.codes.insert(handle, Arc::new(code));
+        Ok(abi::CodeObject { handle })
+    }
+
+    /// The code object of a handle.
+    pub(crate) fn code(&self, handle: abi::CodeObject) -> Result<Arc<Code>, Status> {
+        self.codes.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)
+    }
+
+    /// Forgets a code object. What was loaded from it keeps its bytes.
+    pub(crate) fn remove_code(&self, handle: abi::CodeObject) -> Result<(), Status> {
+        let code = self.codes.remove(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)?;
+        for symbol in code.symbols() {
+            self.code_symbols.remove(symbol.handle().handle);
+        }
+        Ok(())
+    }
+
+    /// The symbol of a code object.
+    pub(crate) fn code_symbol(&self, handle: abi::CodeSymbol) -> Result<Arc<Symbol>, Status> {
+        self.code_symbols.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_SYMBOL)
     }
 }

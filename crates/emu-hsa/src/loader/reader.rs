@@ -27,6 +27,12 @@ impl Reader {
         Ok(Self { bytes, address, uri: place::of_memory(address, source.len()) })
     }
 
+    /// Reads all of a file, whose position stays where it is.
+    pub(crate) fn from_whole_file(file: BorrowedFd<'_>) -> Result<Self, Status> {
+        let size = rustix::fs::fstat(file).map_err(|_| Status::ERROR_INVALID_FILE)?.st_size;
+        Self::from_file(file, 0, usize::try_from(size).map_err(|_| Status::ERROR_INVALID_FILE)?)
+    }
+
     /// Reads a part of a file, whose position stays where it is.
     pub(crate) fn from_file(file: BorrowedFd<'_>, offset: usize, size: usize) -> Result<Self, Status> {
         let duplicate = file.try_clone_to_owned().map_err(|_| Status::ERROR_INVALID_FILE)?;

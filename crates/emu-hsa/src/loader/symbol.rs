@@ -33,14 +33,15 @@ pub(crate) struct Symbol {
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     Kernel { descriptor: KernelDescriptor, kernarg_size: u64, kernarg_alignment: u64 },
-    Variable { size: u64, alignment: u64, constant: bool },
+    Variable { size: u64, alignment: u64, constant: bool, allocation: VariableAllocation, segment: VariableSegment },
 }
 
 impl Symbol {
-    /// A variable that the client has.
-    pub(super) fn defined(name: &str, agent: Agent, address: u64) -> Self {
+    /// A variable that the client has: for one agent, or for the whole program if that is null.
+    pub(super) fn defined(name: &str, agent: Agent, segment: VariableSegment, address: u64) -> Self {
+        let allocation = if agent.is_null() { VariableAllocation::PROGRAM } else { VariableAllocation::AGENT };
         // Nobody says how large it is.
-        let kind = Kind::Variable { size: 0, alignment: 0, constant: false };
+        let kind = Kind::Variable { size: 0, alignment: 0, constant: false, allocation, segment };
         Self { handle: new_handle(), name: name.to_owned(), agent, address, linkage: SymbolLinkage::PROGRAM, kind }
     }
 
@@ -92,11 +93,10 @@ impl Symbol {
                 KERNEL_OBJECT_SIZE | KERNEL_OBJECT_ALIGNMENT => Some((KernelDescriptor::SIZE as u32).into()),
                 _ => None,
             },
-            Kind::Variable { size, alignment, constant } => match attribute {
+            Kind::Variable { size, alignment, constant, allocation, segment } => match attribute {
                 Info::TYPE => Some(SymbolKind::VARIABLE.0.into()),
-                Info::VARIABLE_ALLOCATION => Some(VariableAllocation::AGENT.0.into()),
-                // Constants are in global memory too on these chips; whether one is constant is another attribute.
-                Info::VARIABLE_SEGMENT => Some(VariableSegment::GLOBAL.0.into()),
+                Info::VARIABLE_ALLOCATION => Some(allocation.0.into()),
+                Info::VARIABLE_SEGMENT => Some(segment.0.into()),
                 Info::VARIABLE_ALIGNMENT => Some(word(*alignment)),
                 Info::VARIABLE_SIZE => Some(word(*size)),
                 Info::VARIABLE_IS_CONST => Some((*constant).into()),
@@ -139,6 +139,9 @@ impl Kind {
             size: symbol.size,
             alignment: symbol.alignment,
             constant: segment.is_some_and(|segment| !segment.writable),
+            allocation: VariableAllocation::AGENT,
+            // Constants are in global memory too on these chips; whether one is constant is another attribute.
+            segment: VariableSegment::GLOBAL,
         }
     }
 }

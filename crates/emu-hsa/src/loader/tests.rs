@@ -9,10 +9,9 @@ mod sources;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use roci_emu::{Access, Allocation, Chip, Dispatch};
-use roci_hsa::abi::{ExecutableSymbolInfo, Status};
+use roci_hsa::abi::{ExecutableSymbolInfo, FloatRoundingMode, Profile, Status, VariableSegment};
 
 use self::clang::Clang;
 use self::sources::{PLAIN, VARIABLES};
@@ -21,7 +20,7 @@ use crate::config::Config;
 use crate::gpu::Gpu;
 
 fn gpu(chip: Chip) -> Arc<Gpu> {
-    Arc::new(Gpu::new(chip, 0, &Config { threads: Some(1), ..Config::new(vec![chip]) }, Instant::now()))
+    Arc::new(Gpu::new(chip, 0, &Config { threads: Some(1), ..Config::new(vec![chip]) }))
 }
 
 fn words(gpu: &Gpu, words: &[u32]) -> Allocation {
@@ -37,7 +36,7 @@ fn contents(allocation: &Allocation) -> Vec<u32> {
 }
 
 fn executable(loader: &Loader) -> Arc<Executable> {
-    loader.executable(loader.add_executable()).expect("it was made now")
+    loader.executable(loader.add_executable(Profile::BASE, FloatRoundingMode::DEFAULT)).expect("it was made now")
 }
 
 fn load(loader: &Loader, executable: &Executable, gpu: &Arc<Gpu>, bytes: &[u8]) -> Result<(), Status> {
@@ -74,7 +73,9 @@ fn kernels_reach_their_own_variables_and_the_clients() {
         let (gpu, loader) = (gpu(chip), Loader::default());
         let executable = executable(&loader);
         let outside = words(&gpu, &[100]);
-        executable.define(&loader, gpu.agent, "outside", outside.address()).expect("it is new");
+        executable
+            .define(&loader, gpu.agent, "outside", VariableSegment::GLOBAL, outside.address())
+            .expect("it is new");
         load(&loader, &executable, &gpu, &clang.compile(VARIABLES, target)).expect(target);
         executable.freeze().expect("for the first time");
         assert_eq!(touch(&executable, &gpu, 9), [106, 107, 108, 109, 106, 107, 108, 109], "{target}");
@@ -117,7 +118,7 @@ fn unloaded_code_leaves_nothing_behind() {
 fn code_that_does_not_fit_is_refused() {
     let Some(clang) = Clang::find() else { return };
     let config = Config { memory: Some(8192), ..Config::new(vec![Chip::Gfx1100]) };
-    let gpu = Arc::new(Gpu::new(Chip::Gfx1100, 0, &config, Instant::now()));
+    let gpu = Arc::new(Gpu::new(Chip::Gfx1100, 0, &config));
     let loader = Loader::default();
     let bytes = clang.compile("__global int large[1 << 20];", "gfx1100");
     assert_eq!(load(&loader, &executable(&loader), &gpu, &bytes), Err(Status::ERROR_OUT_OF_RESOURCES));

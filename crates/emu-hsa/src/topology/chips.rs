@@ -59,6 +59,12 @@ impl Properties {
     /// Bytes of group memory.
     pub(crate) const GROUP_MEMORY: usize = roci_emu::MAX_LDS as usize;
 
+    /// Whether it has queues for dispatches whose workgroups wait for each other. The kernel driver gives the barriers of whole
+    /// grids to chips after RDNA 1.
+    pub(crate) fn cooperative(&self) -> bool {
+        !self.isas[0].contains("--gfx101")
+    }
+
     /// Waves that a compute unit holds.
     pub(crate) const fn waves_per_cu(&self) -> u32 {
         self.waves_per_simd * Self::SIMDS_PER_CU

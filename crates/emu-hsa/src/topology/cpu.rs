@@ -5,7 +5,7 @@ use roci_hsa::abi::{
 };
 
 use super::{Answer, host};
-use crate::runtime::TICKS_PER_SECOND;
+use crate::clock::TICKS_PER_SECOND;
 
 /// The CPU's answer; none where the real runtime refuses to answer too.
 pub(crate) fn cpu(attribute: AgentInfo) -> Option<Answer> {

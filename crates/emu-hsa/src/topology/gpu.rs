@@ -6,8 +6,9 @@ use roci_hsa::abi::{
 };
 
 use super::{Answer, FBARRIERS, GRID, Properties, WORKGROUP, extensions, isas, properties, uuid};
+use crate::clock::{GPU_TICKS_PER_SECOND, SYSTEM_TICKS, TICKS_PER_SECOND};
 use crate::gpu::Gpu;
-use crate::runtime::{CPU, GPU_TICKS_PER_SECOND, SYSTEM_TICKS, TICKS_PER_SECOND};
+use crate::runtime::CPU;
 
 /// The PCI bus of the first GPU; each has one of its own.
 const FIRST_BUS: u32 = 3;
@@ -64,8 +65,7 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
         AgentInfo::NUM_SHADER_ARRAYS_PER_SE => own.shader_arrays_per_engine.into(),
         // There is nothing between the host and this memory that would want to be flushed, so there are no registers.
         AgentInfo::HDP_FLUSH => [0_usize; 2].into(),
-        // Queues for dispatches whose workgroups all run at once are not emulated.
-        AgentInfo::COOPERATIVE_QUEUES => false.into(),
+        AgentInfo::COOPERATIVE_QUEUES => own.cooperative().into(),
         AgentInfo::ASIC_REVISION => own.asic_revision.into(),
         AgentInfo::SVM_DIRECT_HOST_ACCESS => false.into(),
         AgentInfo::MEMORY_AVAIL => gpu.free().into(),

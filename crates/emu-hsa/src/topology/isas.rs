@@ -1,5 +1,7 @@
 //! Instruction sets. Their handles are the same for all GPUs: clients compare them.
 
+use std::borrow::Cow;
+
 use roci_emu::Chip;
 use roci_hsa::abi::{Isa, IsaInfo};
 
@@ -7,25 +9,46 @@ use super::{Answer, FBARRIERS, GRID, Properties, WORKGROUP, properties};
 
 /// The instruction sets of which a chip runs code, best first.
 pub(crate) fn isas(chip: Chip) -> Vec<Isa> {
-    properties(chip).isas.iter().filter_map(|name| handle(name)).collect()
+    properties(chip).isas.iter().filter_map(|name| isa_of_name(name)).collect()
 }
 
-/// All names; those that several chips have come several times.
-fn all() -> impl Iterator<Item = (&'static str, &'static Properties)> {
-    Chip::ALL.into_iter().map(properties).flat_map(|chip| chip.isas.iter().map(move |name| (*name, chip)))
+/// What a chip's own name says of a feature that code may leave open.
+const FEATURE: &str = ":xnack-";
+/// The same feature the other way round.
+const OTHER_FEATURE: &str = ":xnack+";
+
+/// All names; those that several chips have come several times. Those that chips answer come first, then the ones without
+/// the feature, which are names of code that runs either way, then those with the other choice, which none of these has.
+fn all() -> impl Iterator<Item = (Cow<'static, str>, &'static Properties)> {
+    let chips =
+        || Chip::ALL.into_iter().map(properties).flat_map(|chip| chip.isas.iter().map(move |name| (*name, chip)));
+    let open = move || chips().filter_map(|(name, chip)| Some((name.strip_suffix(FEATURE)?, chip)));
+    let other = open().map(|(name, chip)| (Cow::Owned(format!("{name}{OTHER_FEATURE}")), chip));
+    chips().chain(open()).map(|(name, chip)| (Cow::Borrowed(name), chip)).chain(other)
 }
 
 /// The handle of a name: its first place, from 1.
-fn handle(name: &str) -> Option<Isa> {
+pub(crate) fn isa_of_name(name: &str) -> Option<Isa> {
     let place = all().position(|(other, _)| other == name)?;
     Some(Isa { handle: place as u64 + 1 })
 }
 
+/// The name of a handle, and a chip with that instruction set.
+fn of(isa: Isa) -> Option<(Cow<'static, str>, &'static Properties)> {
+    let place = usize::try_from(isa.handle.checked_sub(1)?).ok()?;
+    all().nth(place).filter(|(name, _)| isa_of_name(name) == Some(isa))
+}
+
+/// Whether code of one instruction set runs where the other is the agent's; none if one of them is no instruction set.
+pub(crate) fn compatible(code: Isa, agent: Isa) -> Option<bool> {
+    let ((code, _), (agent, _)) = (of(code)?, of(agent)?);
+    Some(code == agent || agent.strip_prefix(&*code).is_some_and(|feature| feature.starts_with(':')))
+}
+
 /// The answer of an instruction set: none if there is no such set; then none if there is no such attribute.
 pub(crate) fn isa(isa: Isa, attribute: IsaInfo) -> Option<Option<Answer>> {
-    let place = usize::try_from(isa.handle.checked_sub(1)?).ok()?;
-    let (name, chip) = all().nth(place)?;
-    (handle(name) == Some(isa)).then(|| answer(name, chip, attribute))
+    let (name, chip) = of(isa)?;
+    Some(answer(&name, chip, attribute))
 }
 
 fn answer(name: &str, chip: &Properties, attribute: IsaInfo) -> Option<Answer> {
@@ -72,10 +95,21 @@ mod tests {
 
     #[test]
     fn there_are_no_others() {
-        // The second name of gfx1012 is that of gfx1010.
-        for handle in [0, 4, 13, u64::MAX] {
+        // The second name of gfx1012 is that of gfx1010; six chips answer twelve names, and six of those leave a choice.
+        for handle in [0, 4, 25, u64::MAX] {
             assert_eq!(isa(Isa { handle }, IsaInfo::NAME), None, "{handle}");
         }
         assert_eq!(isa(Isa { handle: 1 }, IsaInfo(99)), Some(None));
+    }
+
+    #[test]
+    fn code_may_leave_a_feature_open() {
+        let isa = |name: &str| isa_of_name(&format!("amdgcn-amd-amdhsa--{name}")).expect(name);
+        let runs = |code, agent| compatible(isa(code), isa(agent)).expect("both are sets");
+        assert!(runs("gfx1010:xnack-", "gfx1010:xnack-") && runs("gfx1010", "gfx1010:xnack-"));
+        assert!(!runs("gfx1010:xnack+", "gfx1010:xnack-") && !runs("gfx1010:xnack-", "gfx1010"));
+        assert!(!runs("gfx1012", "gfx1010:xnack-") && runs("gfx1030", "gfx1030"));
+        assert_eq!(compatible(isa("gfx1030"), Isa::NULL), None);
+        assert_eq!(isa_of_name("amdgcn-amd-amdhsa--gfx90a"), None);
     }
 }

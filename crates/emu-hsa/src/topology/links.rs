@@ -3,7 +3,7 @@
 use roci_hsa::abi::{Agent, AgentMemoryPoolInfo, LinkInfo, LinkInfoType, MemoryPoolAccess};
 
 use super::Answer;
-use crate::memory::{Pool, PoolKind};
+use crate::pool::{Pool, PoolKind};
 use crate::runtime::CPU;
 
 /// The answer of an agent and a pool together; none where there is no such attribute.

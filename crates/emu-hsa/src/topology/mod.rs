@@ -15,7 +15,7 @@ pub(crate) use chips::{Properties, properties};
 pub(crate) use cpu::cpu;
 pub(crate) use gpu::gpu;
 pub(crate) use host::{Cache, host};
-pub(crate) use isas::{isa, isas};
+pub(crate) use isas::{compatible, isa, isa_of_name, isas};
 pub(crate) use links::between;
 pub(crate) use pools::{pool, region};
 pub(crate) use visible::visible;

@@ -4,7 +4,8 @@ use roci_hsa::abi::{MemoryPoolInfo, MemoryPoolLocation, RegionInfo, Segment};
 
 use super::{Answer, Properties, host, properties};
 use crate::gpu::Gpu;
-use crate::memory::{GRANULE, Pool, PoolKind};
+use crate::memory::GRANULE;
+use crate::pool::{Pool, PoolKind};
 
 /// What allocations from a GPU's memory had better be multiples of.
 const GPU_GRANULE: usize = 2 << 20;

@@ -50,6 +50,14 @@ handles! {
     Wavefront as "hsa_wavefront_t";
     /// Gives a code object's bytes to the loader.
     CodeObjectReader as "hsa_code_object_reader_t";
+    /// A code object in memory, as the first version of the loader knew them.
+    CodeObject as "hsa_code_object_t";
+    /// A kernel or a variable of a [`CodeObject`].
+    CodeSymbol as "hsa_code_symbol_t";
+    /// What a client wants to have back in a callback.
+    CallbackData as "hsa_callback_data_t";
+    /// Code of the virtual machine that a finalizer would translate; no GPU of this project has one.
+    ExtProgram as "hsa_ext_program_t";
     /// Loaded code objects that are linked with each other.
     Executable as "hsa_executable_t";
     /// One code object in an executable.

@@ -51,6 +51,13 @@ constants! {
             ERROR_NOT_SUPPORTED = 47, "the library does not support this";
         }
         "HSA_EXT_STATUS_": {
+            ERROR_INVALID_PROGRAM = 0x2000, "the program for a finalizer is not one";
+            ERROR_INVALID_MODULE = 0x2001, "the module is not one";
+            ERROR_INCOMPATIBLE_MODULE = 0x2002, "the module's model or profile is not the program's";
+            ERROR_MODULE_ALREADY_INCLUDED = 0x2003, "the program has the module already";
+            ERROR_SYMBOL_MISMATCH = 0x2004, "a symbol is declared in two ways";
+            ERROR_FINALIZATION_FAILED = 0x2005, "the finalizer could not translate the program";
+            ERROR_DIRECTIVE_MISMATCH = 0x2006, "directives of the program contradict the call's";
             ERROR_IMAGE_FORMAT_UNSUPPORTED = 0x3000, "the image format is not supported";
             ERROR_IMAGE_SIZE_UNSUPPORTED = 0x3001, "the image size is not supported";
             ERROR_IMAGE_PITCH_UNSUPPORTED = 0x3002, "the image pitch is not supported";

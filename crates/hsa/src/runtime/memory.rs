@@ -119,6 +119,22 @@ impl Runtime {
         check("hsa_memory_copy", unsafe { (self.api().hsa_memory_copy)(to, from, size) })
     }
 
+    /// Whether asynchronous copies write their times to their signals, those of the whole process.
+    pub fn set_copy_profiling(&self, enable: bool) -> Result<(), Error> {
+        let set = self.api().hsa_amd_profiling_async_copy_enable;
+        // SAFETY: it takes a truth value and nothing else.
+        check("hsa_amd_profiling_async_copy_enable", unsafe { set(enable) })
+    }
+
+    /// When the copy that completed `done` ran, with profiling of copies.
+    pub fn copy_time(&self, done: &Signal) -> Result<abi::AsyncCopyTime, Error> {
+        let mut time = abi::AsyncCopyTime::default();
+        let ask = self.api().hsa_amd_profiling_get_async_copy_time;
+        // SAFETY: the signal lives, the answer has its place.
+        check("hsa_amd_profiling_get_async_copy_time", unsafe { ask(done.handle(), &raw mut time) })?;
+        Ok(time)
+    }
+
     /// Starts a copy by a copy engine or by the runtime's own kernels, after `after` are all 0; then decrements `done`.
     ///
     /// # Safety

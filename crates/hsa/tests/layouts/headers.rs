@@ -5,8 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The headers that a program includes, in order.
-const FILES: [&str; 6] =
-    ["hsa.h", "hsa_ext_amd.h", "hsa_ext_image.h", "hsa_ven_amd_loader.h", "amd_hsa_queue.h", "amd_hsa_signal.h"];
+const FILES: [&str; 7] = [
+    "hsa.h",
+    "hsa_ext_amd.h",
+    "hsa_ext_image.h",
+    "hsa_ext_finalize.h",
+    "hsa_ven_amd_loader.h",
+    "amd_hsa_queue.h",
+    "amd_hsa_signal.h",
+];
 
 /// Where they may be.
 const FOLDERS: [&str; 2] = ["/usr/include", "/opt/rocm/include"];

@@ -55,6 +55,7 @@ const LAYOUTS: &[Layout] = &[
     }),
     layout!(ProfilingDispatchTime as "hsa_amd_profiling_dispatch_time_t" { start as "start", end as "end" }),
     layout!(AsyncCopyTime as "hsa_amd_profiling_async_copy_time_t" { start as "start", end as "end" }),
+    layout!(ControlDirectives as "hsa_ext_control_directives_t" {}),
     layout!(IpcMemory as "hsa_amd_ipc_memory_t" { handle as "handle" }),
     layout!(IpcSignal as "hsa_amd_ipc_signal_t" { handle as "handle" }),
     layout!(MemoryAccessDesc as "hsa_amd_memory_access_desc_t" {

@@ -24,3 +24,43 @@ constants! {
         }
     }
 }
+
+constants! {
+    /// What can be asked of a wavefront.
+    WavefrontInfo: u32 as "hsa_wavefront_info_t" {
+        "HSA_WAVEFRONT_INFO_": {
+            SIZE = 0, "`u32`: its lanes";
+        }
+    }
+}
+
+constants! {
+    /// A floating-point type.
+    FpType: u32 as "hsa_fp_type_t" {
+        "HSA_FP_TYPE": {
+            _16 = 1, "of 16 bits";
+            _32 = 2, "of 32 bits";
+            _64 = 4, "of 64 bits";
+        }
+    }
+}
+
+constants! {
+    /// What becomes of numbers that are too small to be normal.
+    FlushMode: u32 as "hsa_flush_mode_t" {
+        "HSA_FLUSH_MODE_": {
+            FTZ = 1, "they become zero";
+            NON_FTZ = 2, "they are kept";
+        }
+    }
+}
+
+constants! {
+    /// How often a fused operation rounds.
+    RoundMethod: u32 as "hsa_round_method_t" {
+        "HSA_ROUND_METHOD_": {
+            SINGLE = 1, "once, at the end";
+            DOUBLE = 2, "after each of its parts";
+        }
+    }
+}

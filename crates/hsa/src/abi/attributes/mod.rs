@@ -1,6 +1,7 @@
 //! Attributes that can be asked for, and the enumerations that the answers and the arguments use.
 
 mod agent;
+mod code_object;
 mod executable;
 mod isa;
 mod memory;
@@ -8,6 +9,7 @@ mod queue;
 mod system;
 
 pub use agent::*;
+pub use code_object::*;
 pub use executable::*;
 pub use isa::*;
 pub use memory::*;
@@ -25,7 +27,10 @@ pub const TABLES: &[Table] = &[
     AgentInfo::TABLE,
     AgentMemoryPoolInfo::TABLE,
     CacheInfo::TABLE,
+    CodeObjectInfo::TABLE,
     CodeObjectStorageType::TABLE,
+    CodeObjectType::TABLE,
+    CodeSymbolInfo::TABLE,
     CoherencyType::TABLE,
     DeviceType::TABLE,
     Endianness::TABLE,
@@ -35,8 +40,11 @@ pub const TABLES: &[Table] = &[
     ExecutableState::TABLE,
     ExecutableSymbolInfo::TABLE,
     Extension::TABLE,
+    ExtProgramInfo::TABLE,
     FenceScope::TABLE,
     FloatRoundingMode::TABLE,
+    FlushMode::TABLE,
+    FpType::TABLE,
     HwExceptionResetCause::TABLE,
     HwExceptionResetType::TABLE,
     IommuVersion::TABLE,
@@ -61,6 +69,7 @@ pub const TABLES: &[Table] = &[
     QueueType::TABLE,
     RegionGlobalFlag::TABLE,
     RegionInfo::TABLE,
+    RoundMethod::TABLE,
     Segment::TABLE,
     SignalAttribute::TABLE,
     SignalCondition::TABLE,
@@ -72,4 +81,5 @@ pub const TABLES: &[Table] = &[
     VariableAllocation::TABLE,
     VariableSegment::TABLE,
     WaitState::TABLE,
+    WavefrontInfo::TABLE,
 ];

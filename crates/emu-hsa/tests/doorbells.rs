@@ -1,0 +1,250 @@
+//! Doorbells are memory: whoever writes one, and however long its queue has rested, the queue's thread wakes; and a queue that
+//! rests costs nothing.
+
+#![expect(unsafe_code, reason = "packets are written to memory as clients do it")]
+
+mod clang;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use roci_emu_hsa::Config;
+use roci_hsa::abi::{
+    BarrierPacket, DeviceType, FenceScope, KernelDispatchPacket, MemoryPoolFlag, PACKET_SIZE, PacketHeader, PacketType,
+    SignalAttribute, SignalCondition, Status, WaitState,
+};
+use roci_hsa::runtime::{Agent, Queue, QueueOptions, Runtime, Signal, Source};
+
+const CHIP: roci_emu::Chip = roci_emu::Chip::Gfx1010;
+/// How long a signal may take that is not lost, in ticks of the system's clock.
+const PATIENCE: u64 = 20 * 1_000_000_000;
+/// After so long without work a queue's thread sleeps.
+const REST: Duration = Duration::from_millis(20);
+
+/// One test at a time: each has a runtime of its own, and looks at the threads of the process.
+static TURNS: Mutex<()> = Mutex::new(());
+
+struct Client {
+    runtime: Runtime,
+    cpu: Agent,
+    gpu: Agent,
+}
+
+impl Client {
+    fn new(polls: bool) -> Self {
+        roci_emu_hsa::provide(Config { quiet: true, polls, ..Config::new(vec![CHIP]) });
+        let runtime = Runtime::open(Source::Table(roci_emu_hsa::table())).expect("nothing is missing");
+        let agents = runtime.agents().expect("agents can be listed");
+        let find = |kind| agents.iter().find(|agent| agent.device_type().ok() == Some(kind)).expect("one of each");
+        let (cpu, gpu) = (find(DeviceType::CPU).clone(), find(DeviceType::GPU).clone());
+        Self { runtime, cpu, gpu }
+    }
+
+    fn queue(&self) -> Queue {
+        let options = QueueOptions { size: 64, ..QueueOptions::default() };
+        self.gpu.create_queue(&options, |status| panic!("the queue fails: {status}")).expect("a queue")
+    }
+
+    fn signal(&self, value: i64) -> Signal {
+        self.runtime.create_signal(value, &[], SignalAttribute::EMPTY).expect("a signal")
+    }
+}
+
+fn wait(done: &Signal) {
+    let left = done.wait(SignalCondition::EQ, 0, PATIENCE, WaitState::BLOCKED);
+    assert_eq!(left, 0, "a doorbell was missed");
+}
+
+/// Writes all of a packet but its first word; where that is.
+fn write<P>(queue: &Queue, index: u64, packet: &P) -> *mut u8 {
+    let place = queue.ring().as_ptr().wrapping_add((index % u64::from(queue.size())) as usize * PACKET_SIZE);
+    let (from, to) = ((&raw const *packet).cast::<u8>().wrapping_add(4), place.wrapping_add(4));
+    // SAFETY: a packet has as many bytes as its place, which no one else has.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, PACKET_SIZE - 4) };
+    place
+}
+
+fn header(kind: PacketType) -> PacketHeader {
+    PacketHeader::new(kind, true, FenceScope::SYSTEM, FenceScope::SYSTEM)
+}
+
+/// Makes a packet that only completes a signal; its number, for the doorbell.
+fn publish(queue: &Queue, done: &Signal) -> u64 {
+    let index = queue.write_index().fetch_add(1, Ordering::Relaxed);
+    publish_at(queue, index, done);
+    index
+}
+
+/// The same in a place that was chosen.
+fn publish_at(queue: &Queue, index: u64, done: &Signal) {
+    let place = write(queue, index, &BarrierPacket { completion_signal: done.handle(), ..BarrierPacket::default() });
+    // SAFETY: the first word of a place is only used as an atomic.
+    let head = unsafe { &*place.cast::<AtomicU32>() };
+    head.store(header(PacketType::BARRIER_AND).with_next(0), Ordering::Release);
+}
+
+/// Makes one and rings, as a driver does it: without a call.
+fn submit(queue: &Queue, done: &Signal) {
+    queue.doorbell().store(publish(queue, done), Ordering::Release);
+}
+
+/// How often the threads of queues have gone to sleep.
+fn sleeps() -> u64 {
+    let mut count = 0;
+    for thread in std::fs::read_dir("/proc/self/task").expect("Linux has it") {
+        // A thread may end while it is looked at.
+        let Ok(text) = std::fs::read_to_string(thread.expect("it can be read").path().join("status")) else { continue };
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if field("Name:").is_some_and(|name| name.starts_with("roci-queue")) {
+            count += field("voluntary_ctxt_switches:").and_then(|n| n.parse::<u64>().ok()).expect("a number");
+        }
+    }
+    count
+}
+
+/// Whether the system lets page faults wake threads; its absence is noted.
+fn traps() -> bool {
+    const USER_MODE_ONLY: u32 = 1;
+    // SAFETY: nothing is watched by it.
+    let opened = unsafe { rustix::mm::userfaultfd(rustix::mm::UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY)) };
+    roci_testkit::require("userfaultfd", opened.map(drop)).is_some()
+}
+
+#[test]
+fn a_queue_that_rests_is_woken() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    for polls in [false, true] {
+        let client = Client::new(polls);
+        let (queues, done) = ([client.queue(), client.queue()], client.signal(0));
+        for round in 0..40 {
+            std::thread::sleep(Duration::from_micros(100 * (round % 20)));
+            done.store(2);
+            for queue in &queues {
+                submit(queue, &done);
+            }
+            wait(&done);
+        }
+        // Through the runtime, too.
+        std::thread::sleep(REST);
+        done.store(1);
+        let index = publish(&queues[0], &done);
+        // SAFETY: it is a live queue.
+        let doorbell = unsafe { (*queues[0].as_ptr()).doorbell_signal };
+        let ring = client.runtime.api().hsa_signal_store_screlease;
+        // SAFETY: a live signal.
+        unsafe { ring(doorbell, index as i64) };
+        wait(&done);
+    }
+}
+
+#[test]
+fn a_doorbell_may_ring_before_its_packet_is_valid() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    for polls in [false, true] {
+        let client = Client::new(polls);
+        let (queue, done) = (client.queue(), client.signal(1));
+        std::thread::sleep(REST);
+        // Someone who counts packets without the queue's help.
+        queue.doorbell().store(0, Ordering::Release);
+        std::thread::sleep(REST);
+        publish_at(&queue, 0, &done);
+        wait(&done);
+    }
+}
+
+#[test]
+fn an_idle_queue_sleeps() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !traps() {
+        return;
+    }
+    for polls in [false, true] {
+        let client = Client::new(polls);
+        let queues = [client.queue(), client.queue()];
+        let done = client.signal(2);
+        for queue in &queues {
+            submit(queue, &done);
+        }
+        wait(&done);
+        std::thread::sleep(REST);
+        let before = sleeps();
+        std::thread::sleep(10 * REST);
+        assert_eq!(sleeps() > before, polls, "from {before} to {}", sleeps());
+    }
+}
+
+#[test]
+fn a_kernel_rings_for_a_queue_that_rests() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(clang) = clang::Clang::find() else { return };
+    let client = Client::new(false);
+    let source =
+        "kernel void enqueue(global unsigned *header, unsigned value, global ulong *index, global ulong *doorbell) {
+                      *index = 1;
+                      __opencl_atomic_store((global atomic_uint *)header, value, memory_order_release,
+                          memory_scope_all_svm_devices);
+                      *doorbell = 0;
+                  }";
+    let code = clang.compile(source, CHIP.name());
+    let executable = client.runtime.load(code.into(), &[&client.gpu]).expect("it is for this chip");
+    let kernel = executable.kernel("enqueue.kd", &client.gpu).expect("the source has it");
+    let pools = client.cpu.pools().expect("pools can be listed");
+    let memory = pools[0].allocate(4096, MemoryPoolFlag::STANDARD_FLAG).expect("there is memory");
+    memory.allow_access(&[&client.gpu]).expect("it may be used");
+    let (first, second, done) = (client.queue(), client.queue(), client.signal(1));
+    let target = write(&second, 0, &BarrierPacket { completion_signal: done.handle(), ..BarrierPacket::default() });
+    let address = |pointer: *const u8| pointer.expose_provenance() as u64;
+    let arguments = [
+        address(target),
+        header(PacketType::BARRIER_AND).with_next(0).into(),
+        address((&raw const *second.write_index()).cast()),
+        address((&raw const *second.doorbell()).cast()),
+    ];
+    // SAFETY: there is room for them, and no kernel runs.
+    unsafe { memory.address().as_ptr().cast::<[u64; 4]>().write(arguments) };
+    let packet = KernelDispatchPacket {
+        setup: 1,
+        workgroup_size_x: 1,
+        workgroup_size_y: 1,
+        workgroup_size_z: 1,
+        grid_size_x: 1,
+        grid_size_y: 1,
+        grid_size_z: 1,
+        kernel_object: kernel.object,
+        kernarg_address: address(memory.address().as_ptr().cast()),
+        ..KernelDispatchPacket::default()
+    };
+    let place = write(&first, 0, &packet);
+    std::thread::sleep(REST);
+    first.write_index().store(1, Ordering::Relaxed);
+    // SAFETY: the first word of a place is only used as an atomic.
+    let head = unsafe { &*place.cast::<AtomicU32>() };
+    head.store(header(PacketType::KERNEL_DISPATCH).with_next(1), Ordering::Release);
+    first.doorbell().store(0, Ordering::Release);
+    wait(&done);
+}
+
+#[test]
+fn whoever_rings_for_a_queue_that_ends_goes_on() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let client = Client::new(false);
+    let inactivate = client.runtime.api().hsa_queue_inactivate;
+    for round in 0..50 {
+        let (queue, end) = (client.queue(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !end.load(Ordering::Relaxed) {
+                    // No packet is there: the thread wakes and sleeps again.
+                    queue.doorbell().store(0, Ordering::Release);
+                    std::thread::sleep(Duration::from_micros(round * 5));
+                }
+                queue.doorbell().store(1, Ordering::Release);
+            });
+            std::thread::sleep(Duration::from_micros(500));
+            // SAFETY: it is a live queue.
+            assert_eq!(unsafe { inactivate(queue.as_ptr()) }, Status::SUCCESS);
+            end.store(true, Ordering::Relaxed);
+        });
+    }
+}
