@@ -96,6 +96,10 @@ impl DeviceBackend for CpuDevice {
         }
     }
 
+    fn profiles(&self) -> bool {
+        true
+    }
+
     fn abandon(&self, _loss: &Loss) {
         self.workers.stop();
     }

@@ -57,11 +57,6 @@ impl Driver for CpuDriver {
 
     fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error> {
         let device = PhysicalInfo {
-            name: processor_name(),
-            kind: DeviceKind::Cpu,
-            target: None,
-            uuid: None,
-            pci: None,
             memory: memory_size(),
             compute_units: u32::try_from(self.cores()).unwrap_or(u32::MAX),
             capabilities: Capabilities {
@@ -74,6 +69,7 @@ impl Driver for CpuDriver {
                 max_workgroup_invocations: 1024,
                 max_grid: [u32::MAX; 3],
             },
+            ..PhysicalInfo::new(processor_name(), DeviceKind::Cpu)
         };
         Ok(vec![device; self.devices])
     }

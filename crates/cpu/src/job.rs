@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use roci_hal::driver::{BatchFault, Completion};
 use roci_hal::panics;
+use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 
 use crate::run::Run;
+use crate::times::Times;
 
 /// Turns of the loop in which the leader waits without sleeping: parts are balanced, so the end is near.
 const SPINS: u32 = 2_000;
@@ -27,6 +29,8 @@ pub(crate) struct Job {
     left: AtomicUsize,
     /// By worker: the command it is in, plus one.
     current: Vec<AtomicUsize>,
+    /// By item, where somebody wants to know.
+    times: Option<Times>,
     faulted: AtomicBool,
     fault: Mutex<Option<BatchFault>>,
     ended: Condvar,
@@ -40,8 +44,8 @@ struct Item {
 }
 
 impl Job {
-    /// The parts of a segment, `counts` for each of its steps.
-    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>, counts: &[usize]) -> Self {
+    /// The parts of a segment, `counts` for each of its steps, perhaps `timed`.
+    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>, counts: &[usize], timed: bool) -> Self {
         let program = &run.program;
         let mut total = 0;
         let item = |(step, &parts)| {
@@ -57,6 +61,7 @@ impl Job {
             next: AtomicUsize::new(0),
             left: AtomicUsize::new(total),
             current: (0..program.workers()).map(|_| AtomicUsize::new(0)).collect(),
+            times: timed.then(|| Times::new(counts.len())),
             faulted: AtomicBool::new(false),
             fault: Mutex::default(),
             ended: Condvar::new(),
@@ -74,14 +79,17 @@ impl Job {
             if part >= self.total {
                 break;
             }
-            let item = &self.items[self.items.partition_point(|item| item.first <= part) - 1];
+            let index = self.items.partition_point(|item| item.first <= part) - 1;
+            let item = &self.items[index];
             let command = self.run.program.steps[item.step].command;
             self.current[worker].store(command + 1, Ordering::Relaxed);
             if let Some(completion) = leader {
                 completion.progress(command);
             }
+            let run = || run_part(&self.run, item.step, part - item.first, item.parts);
+            let timed = || self.times.as_ref().map_or_else(run, |times| times.note(index, run));
             if !self.faulted.load(Ordering::Relaxed)
-                && let Err(fault) = run_part(&self.run, item.step, part - item.first, item.parts)
+                && let Err(fault) = timed()
             {
                 self.faulted.store(true, Ordering::Relaxed);
                 self.lock().get_or_insert(fault);
@@ -115,6 +123,15 @@ impl Job {
             guard = wait_for(&self.ended, guard, LOOK);
         }
         true
+    }
+
+    /// When its steps ran, if that was noted.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Span> {
+        let span = |(index, item): (usize, &Item)| {
+            let command = self.run.program.steps[item.step].command;
+            self.times.as_ref().map(|times| times.span(index, command))
+        };
+        self.items.iter().enumerate().filter_map(span)
     }
 
     pub(crate) fn fault(&self) -> Option<BatchFault> {

@@ -18,6 +18,7 @@ mod driver;
 mod job;
 mod program;
 mod run;
+mod times;
 mod touch;
 mod workers;
 

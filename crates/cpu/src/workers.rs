@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use roci_hal::driver::{BatchFault, Completion};
+use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 use crate::job::{Job, count, run_part};
@@ -122,6 +124,7 @@ impl Workers {
         completion.progress(0);
         // Of the steps of a segment, asked once each: kernels check their launch to answer.
         let mut counts = Vec::new();
+        let mut spans = completion.wants_times().then(Vec::new);
         for segment in run.segments() {
             if self.stopped.load(Ordering::Relaxed) {
                 return Ok(());
@@ -133,13 +136,20 @@ impl Workers {
             }
             // Kernels say "one part" of what is not worth sharing.
             if self.count > 1 && counts.iter().any(|&parts| parts > 1) {
-                self.share(index, run, segment, &counts, completion)?;
+                self.share(index, run, segment, &counts, completion, spans.as_mut())?;
                 continue;
             }
             for (step, &parts) in segment.zip(&counts) {
                 completion.progress(run.program.steps[step].command);
+                let start = spans.as_ref().map(|_| Instant::now());
                 (0..parts).try_for_each(|part| run_part(run, step, part, parts))?;
+                if let (Some(spans), Some(start)) = (&mut spans, start) {
+                    spans.push(Span { command: run.program.steps[step].command, start, end: Instant::now() });
+                }
             }
+        }
+        if let Some(spans) = spans {
+            completion.times(spans);
         }
         Ok(())
     }
@@ -151,8 +161,9 @@ impl Workers {
         segment: Range<usize>,
         counts: &[usize],
         completion: &Completion,
+        spans: Option<&mut Vec<Span>>,
     ) -> Result<(), BatchFault> {
-        let job = Arc::new(Job::new(run, segment, counts));
+        let job = Arc::new(Job::new(run, segment, counts, spans.is_some()));
         {
             let mut state = self.lock();
             state.jobs.push(Arc::clone(&job));
@@ -161,7 +172,13 @@ impl Workers {
         job.work(index, Some(completion));
         self.lock().jobs.retain(|other| !Arc::ptr_eq(other, &job));
         // When the device was lost meanwhile the result no longer counts, and a part may still be running: it holds the run.
-        if job.wait(completion, &self.stopped) { job.fault().map_or(Ok(()), Err) } else { Ok(()) }
+        if !job.wait(completion, &self.stopped) {
+            return Ok(());
+        }
+        if let Some(spans) = spans {
+            spans.extend(job.spans());
+        }
+        job.fault().map_or(Ok(()), Err)
     }
 
     /// A batch has ended: those that conflict with it may start.

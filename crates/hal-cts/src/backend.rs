@@ -31,11 +31,14 @@ type Open = dyn Fn(Option<Duration>) -> Result<Device, Error> + Send + Sync;
 pub struct Backend {
     pub(crate) name: String,
     pub(crate) open: Box<Open>,
+    pub(crate) other: Option<Box<Open>>,
+    pub(crate) only: Option<&'static str>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) lacks: Vec<(Tag, &'static str)>,
     pub(crate) unsupported: Vec<(&'static str, &'static str)>,
     pub(crate) expected_failures: Vec<(&'static str, &'static str)>,
     pub(crate) patience: Duration,
+    pub(crate) spin_groups: u32,
 }
 
 impl Backend {
@@ -48,12 +51,29 @@ impl Backend {
         Self {
             name: name.into(),
             open: Box::new(open),
+            other: None,
+            only: None,
             tags: Vec::new(),
             lacks: Vec::new(),
             unsupported: Vec::new(),
             expected_failures: Vec::new(),
             patience: PATIENCE,
+            spin_groups: 1,
         }
+    }
+
+    /// A factory for the second device, in cases of two: of another kind than the first. Otherwise both are of one kind.
+    #[must_use]
+    pub fn beside(mut self, open: impl Fn(Option<Duration>) -> Result<Device, Error> + Send + Sync + 'static) -> Self {
+        self.other = Some(Box::new(open));
+        self
+    }
+
+    /// Only the cases of this group, for a backend whose others are asked of another one.
+    #[must_use]
+    pub fn only(mut self, group: &'static str) -> Self {
+        self.only = Some(group);
+        self
     }
 
     /// What it can do.
@@ -89,6 +109,14 @@ impl Backend {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// How many workgroups a kernel that never ends has: more than one where the device ends loops by itself, so that the
+    /// next goes on when one is cut off.
+    #[must_use]
+    pub fn spin_groups(mut self, groups: u32) -> Self {
+        self.spin_groups = groups;
         self
     }
 

@@ -39,10 +39,15 @@ impl Context {
 
     /// A fresh logical device, on which one command may run no longer than `limit`.
     pub fn open_limited(&self, limit: Duration) -> Result<Device, Failure> {
-        (self.backend.open)(Some(limit)).map_err(|error| match error {
-            Error::Unavailable { .. } => Failure::Unavailable(error.to_string()),
-            other => Failure::Hal(other),
-        })
+        opened((self.backend.open)(Some(limit)))
+    }
+
+    /// A second logical device beside one of [`Context::open`], of another kind where the backend has one.
+    pub fn open_other(&self) -> Result<Device, Failure> {
+        match &self.backend.other {
+            Some(open) => opened(open(Some(self.backend.patience))),
+            None => self.open(),
+        }
     }
 
     /// How long anything that should happen may take.
@@ -136,4 +141,12 @@ impl Context {
         }
         Ok(())
     }
+}
+
+/// A device, or why it cannot be had.
+fn opened(device: Result<Device, Error>) -> Result<Device, Failure> {
+    device.map_err(|error| match error {
+        Error::Unavailable { .. } => Failure::Unavailable(error.to_string()),
+        other => Failure::Hal(other),
+    })
 }

@@ -25,7 +25,7 @@
 //!   as a pass.
 //! - Every case runs on its own thread under its own deadline: one that hangs or panics is one failure, not the end.
 //!
-//! That the suite can fail is shown by `tests/toys.rs`: a correct toy driver passes, eight broken ones are caught.
+//! That the suite can fail is shown by `tests/toys.rs`: a correct toy driver passes, ten broken ones are caught.
 //!
 //! Reading order: [`case`](Case), [`Backend`], [`Context`], then `groups/` (the cases) and `kernels/` (what they run).
 

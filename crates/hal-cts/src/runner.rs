@@ -12,6 +12,7 @@ use crate::case::{Case, CaseResult, Failure, Verdict};
 use crate::child;
 use crate::context::Context;
 use crate::groups::cases;
+use crate::kernels::KernelError;
 
 /// A case may take this many times the patience for one event; the slowest (stress) stay far below it.
 const EVENTS: u32 = 6;
@@ -38,9 +39,9 @@ pub fn run_trials(backends: Vec<Backend>, list: impl FnOnce(&[Arc<Backend>]) -> 
 pub fn trials(backends: &[Arc<Backend>]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for backend in backends {
-        let lists = undeclared_tags(backend).and_then(|()| stale_entries(backend));
+        let lists = undeclared_tags(backend).and_then(|()| stale_entries(backend)).and_then(|()| empty_group(backend));
         trials.push(Trial::test(format!("{}/lists_name_cases", backend.name), move || lists.map_err(Failed::from)));
-        for case in cases() {
+        for case in cases().iter().filter(|case| backend.only.is_none_or(|group| group == case.group)) {
             let backend = Arc::clone(backend);
             let name = format!("{}/{}", backend.name, case.path());
             trials.push(Trial::ignorable_test(name, move || match judge(&backend, case) {
@@ -70,6 +71,9 @@ pub fn run_case(backend: &Arc<Backend>, case: &Case) -> Verdict {
             Verdict::Failed(format!("ROCI_REQUIRE names `{}`, but: {reason}", backend.name))
         }
         Err(Failure::Unavailable(reason)) => Verdict::Skipped(reason),
+        Err(Failure::Kernels(KernelError::Absent { tool, reason })) if !roci_testkit::is_required(tool) => {
+            Verdict::Skipped(format!("{tool}: {reason}"))
+        }
         Err(failure) => Verdict::Failed(failure.to_string()),
     }
 }
@@ -119,6 +123,14 @@ fn undeclared_tags(backend: &Backend) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A group that is asked for and that no case is in.
+fn empty_group(backend: &Backend) -> Result<(), String> {
+    match backend.only {
+        Some(group) if !cases().iter().any(|case| case.group == group) => Err(format!("there is no group `{group}`")),
+        _ => Ok(()),
+    }
 }
 
 /// Entries of the lists that name no case, or stand in both.
@@ -215,6 +227,18 @@ mod tests {
             verdict(Backend::new("broken", broken), opens),
             Verdict::Failed("unexpected error: open: broken".into())
         );
+    }
+
+    #[test]
+    fn an_absent_tool_skips_and_is_named() {
+        let absent = |_: &Context| Err(KernelError::Absent { tool: "tsan", reason: "it is not on PATH".into() }.into());
+        assert_eq!(verdict(null(), absent), Verdict::Skipped("tsan: it is not on PATH".into()));
+    }
+
+    #[test]
+    fn a_group_that_does_not_exist_is_found() {
+        assert_eq!(empty_group(&null().only("two_devices")), Ok(()));
+        assert_eq!(empty_group(&null().only("three_devices")), Err("there is no group `three_devices`".into()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Proof that the suite can fail: a correct toy driver passes it, and each of eight broken ones is caught by a named case.
+//! Proof that the suite can fail: a correct toy driver passes it, and each of ten broken ones is caught by a named case.
 
 mod toy;
 
@@ -31,6 +31,9 @@ const CAUGHT: &[(Flaw, &str, &str)] = &[
     ),
     (Flaw::PrivateMemory, "logical_devices/stream_ordered_memory_crosses_queues", "allocated by queue 0"),
     (Flaw::PinsCommands, "logical_devices/one_recording_runs_on_every_queue", "queue 1 (physical device 1): element 0"),
+    (Flaw::ForgetsTimes, "profiles/transfers_have_their_times_or_are_refused", "what was told"),
+    (Flaw::ForgetsTimes, "profiles/every_dispatch_has_one_time", "what was told"),
+    (Flaw::OtherClock, "profiles/what_is_not_asked_for_is_not_told", "`fill`, command 0: ended after its completion"),
     (Flaw::LoadsOnFirst, "logical_devices/one_kernel_runs_on_every_queue", "queue 1 (physical device 1): element 0"),
 ];
 

@@ -21,6 +21,10 @@ use crate::submission::Submission;
 use crate::sync::{Mutex, lock};
 use crate::watchdog::Watchdog;
 
+/// Bytes that [`Device::write`] and [`Device::read`] move at once. Two of them are on their way at a time: staging of the size of
+/// the whole would be new memory from the system, page by page, which takes longer than the transfer.
+const PIECE: usize = 16 << 20;
+
 /// An open logical device. Cheap to clone; closed when the last handle and the last work in flight are gone.
 #[derive(Clone)]
 pub struct Device {
@@ -127,17 +131,45 @@ impl Device {
         Recorder::new(&self.core)
     }
 
-    /// Writes bytes and waits until they are there, for as long as a command of this device may run: for set-up and tests,
-    /// not for streams.
+    /// Writes bytes and waits until they are there: for set-up and tests, not for streams. A large write goes in pieces, each of
+    /// which may take as long as a command of this device may run.
     pub fn write(&self, target: impl Into<BufferRange>, data: &[u8]) -> Result<(), Error> {
-        let done = self.semaphore(0);
-        self.queue(0)?.write(target, data.to_vec(), Submit::new().signal(&done, 1))?;
-        done.wait(1, self.core.timeout)
+        let (target, queue, done) = (target.into(), self.queue(0)?, self.semaphore(0));
+        if data.len() as u64 != target.length() || data.len() <= PIECE {
+            queue.write(target, data.to_vec(), Submit::new().signal(&done, 1))?;
+            return done.wait(1, self.core.timeout);
+        }
+        let mut sent = 0;
+        for (piece, offset) in data.chunks(PIECE).zip((0..).step_by(PIECE)) {
+            // The memory of a piece that is done serves the next but one.
+            done.wait(u64::saturating_sub(sent, 1), self.core.timeout)?;
+            let submit = Submit::new().wait(&done, sent).signal(&done, sent + 1);
+            queue.write(target.range(offset, piece.len() as u64)?, piece.to_vec(), submit)?;
+            sent += 1;
+        }
+        done.wait(sent, self.core.timeout)
     }
 
     /// Reads bytes, waiting for them as [`Device::write`] does: for results and tests, not for streams.
     pub fn read(&self, source: impl Into<BufferRange>) -> Result<Vec<u8>, Error> {
-        self.queue(0)?.read(source, Submit::new())?.wait(self.core.timeout)
+        let (source, queue) = (source.into(), self.queue(0)?);
+        let piece = |offset: u64| source.range(offset, (source.length() - offset).min(PIECE as u64));
+        let mut next = queue.read(piece(0)?, Submit::new())?;
+        if source.length() <= PIECE as u64 {
+            return next.wait(self.core.timeout);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(source.length()).unwrap_or_default());
+        for offset in (PIECE as u64..source.length()).step_by(PIECE) {
+            let after = queue.read(piece(offset)?, Submit::new())?;
+            bytes.extend(std::mem::replace(&mut next, after).wait(self.core.timeout)?);
+        }
+        bytes.extend(next.wait(self.core.timeout)?);
+        Ok(bytes)
+    }
+
+    /// Whether submissions may ask when their commands ran ([`Submit::profile`]).
+    pub fn profiles(&self) -> bool {
+        self.core.backend.profiles()
     }
 
     /// Why it is lost, if it is.

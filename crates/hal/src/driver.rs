@@ -55,6 +55,11 @@ pub trait Driver: Send + Sync {
     /// No device is `Ok` and empty; `Err` says why the driver cannot even look.
     fn enumerate(&self) -> Result<Vec<PhysicalInfo>, Error>;
 
+    /// The same for somebody who named this driver by a URI, and so may be given what looking around must not start.
+    fn enumerate_for(&self, _uri: &DeviceUri) -> Result<Vec<PhysicalInfo>, Error> {
+        self.enumerate()
+    }
+
     /// Opens one logical device.
     fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error>;
 }
@@ -85,6 +90,11 @@ pub trait DeviceBackend: Send + Sync {
     /// Executes a batch that may start at once. Must not block on the batch's execution; what goes wrong is said through
     /// the batch's completion.
     fn submit(&self, queue: usize, batch: Batch);
+
+    /// Whether it can tell when commands ran: if so, it does for batches whose [`Completion::wants_times`] says yes.
+    fn profiles(&self) -> bool {
+        false
+    }
 
     /// The device was declared lost: stop what can be stopped. Batches in flight have already been failed.
     fn abandon(&self, loss: &Loss);

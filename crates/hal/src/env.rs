@@ -74,6 +74,14 @@ pub static EMU_THREADS: Variable = Variable {
     since: "0.1.0",
 };
 
+/// How queues of emulated GPUs learn of doorbells.
+pub static EMU_DOORBELLS: Variable = Variable {
+    name: "ROCI_EMU_DOORBELLS",
+    default: "trap",
+    help: "How queues of the emulated HSA runtime learn of doorbells: `trap` (writing one wakes them, where the system allows it) or `poll`",
+    since: "0.1.0",
+};
+
 /// The files that stand for the kernel driver's.
 pub static EMU_EXEC: Variable = Variable {
     name: "ROCI_EMU_EXEC",
@@ -86,7 +94,7 @@ pub static EMU_EXEC: Variable = Variable {
 pub static XDG_CACHE_HOME: Variable = Variable {
     name: "XDG_CACHE_HOME",
     default: "~/.cache",
-    help: "Folder in which `roci emu exec` keeps the libraries that it lets programs load",
+    help: "Folder in which compiled kernels and the libraries of `roci emu exec` are kept",
     since: "0.1.0",
 };
 
@@ -110,11 +118,27 @@ pub static LD_PRELOAD: Variable = Variable {
     since: "0.1.0",
 };
 
-/// Makes ROCm take a GPU for another.
+/// Makes ROCm take a GPU for another. ROCm also reads names that go on, and before this one: see [`Variable::get_all`].
 pub static HSA_OVERRIDE: Variable = Variable {
     name: "HSA_OVERRIDE_GFX_VERSION",
     default: "unset",
-    help: "Makes ROCm take every GPU for another chip; `roci emu exec` takes it away from programs",
+    help: "Makes ROCm take every GPU for another chip, or with `_1` behind the name that of node 1; the amdgpu driver refuses it, and `roci emu exec` takes it away from programs",
+    since: "0.1.0",
+};
+
+/// Whether the copy engines may be used.
+pub static HSA_ENABLE_SDMA: Variable = Variable {
+    name: "HSA_ENABLE_SDMA",
+    default: "by chip",
+    help: "`0` makes the amdgpu driver copy by kernels, `1` by the copy engines; the URI option `copy` counts before it",
+    since: "0.1.0",
+};
+
+/// Lets HSA start where it may freeze the machine.
+pub static ALLOW_HSA: Variable = Variable {
+    name: "ROCI_ALLOW_HSA",
+    default: "unset",
+    help: "`1` starts HSA, and OpenCL on top of it, even on a chip whose stock kernel freezes then (gfx1013)",
     since: "0.1.0",
 };
 
@@ -134,11 +158,35 @@ pub static IREE_LIBHSA_PATH: Variable = Variable {
     since: "0.1.0",
 };
 
+/// Which OpenCL libraries the loader starts.
+pub static OCL_ICD_VENDORS: Variable = Variable {
+    name: "OCL_ICD_VENDORS",
+    default: "/etc/OpenCL/vendors",
+    help: "Folder of the files that name OpenCL libraries, or one such file; the OpenCL loader reads it too",
+    since: "0.1.0",
+};
+
+/// Which GPUs RustICL shows.
+pub static RUSTICL_ENABLE: Variable = Variable {
+    name: "RUSTICL_ENABLE",
+    default: "unset: none",
+    help: "Drivers whose devices Mesa's RustICL shows: `radeonsi` for AMD GPUs, `llvmpipe` for the processor",
+    since: "0.1.0",
+};
+
 /// Directories of programs.
 pub static PATH: Variable = Variable {
     name: "PATH",
     default: "set by the shell",
     help: "Directories that are also searched for `libhsa-runtime64.so`",
+    since: "0.1.0",
+};
+
+/// Has Khronos's layer check every call of Vulkan.
+pub static VULKAN_VALIDATE: Variable = Variable {
+    name: "ROCI_VULKAN_VALIDATE",
+    default: "0",
+    help: "1 has Khronos's validation layer check every call of Vulkan, and prints what it says",
     since: "0.1.0",
 };
 
@@ -170,11 +218,17 @@ pub static VARIABLES: &[&Variable] = &[
     &EMU_CHECK,
     &EMU_MEMORY,
     &EMU_THREADS,
+    &EMU_DOORBELLS,
     &EMU_EXEC,
     &TIMEOUT,
+    &ALLOW_HSA,
+    &HSA_ENABLE_SDMA,
     &HSA_OVERRIDE,
     &LIBHSA_PATH,
     &IREE_LIBHSA_PATH,
+    &OCL_ICD_VENDORS,
+    &RUSTICL_ENABLE,
+    &VULKAN_VALIDATE,
     &PATH,
     &NO_COLOR,
     &FORCE_COLOR,
@@ -189,7 +243,7 @@ impl Variable {
     /// The value, or `None` when unset or empty. What is not Unicode in it is replaced, so that it is refused or shown
     /// like any other wrong value instead of being passed over.
     pub fn get(&self) -> Option<String> {
-        self.get_raw().map(|value| value.to_string_lossy().into_owned())
+        self.get_raw().map(|value| lossy(&value))
     }
 
     /// The value as it is, for paths; `None` when unset or empty.
@@ -197,11 +251,68 @@ impl Variable {
         #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the lint points to")]
         std::env::var_os(self.name).filter(|value| !value.is_empty())
     }
+
+    /// Every variable that is set, not empty, and has this name or one that goes on with `_`, in the order of names.
+    pub fn get_all(&self) -> Vec<Found> {
+        self.among(std::env::vars_os())
+    }
+
+    fn among(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<Found> {
+        let is_of_name = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+        let is_of = |name: &str| {
+            let rest = name.strip_prefix(self.name);
+            // Names that no shell takes are nobody's, and could not be printed for one.
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_') && rest.bytes().all(is_of_name))
+        };
+        let mut found: Vec<Found> = all
+            .filter(|(_, value)| !value.is_empty())
+            .filter_map(|(name, value)| Some(Found { name: name.into_string().ok()?, value: lossy(&value) }))
+            .filter(|found| is_of(&found.name))
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// A variable as the environment has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Its whole name.
+    pub name: String,
+    /// Its value, with what is not Unicode replaced.
+    pub value: String,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+fn lossy(value: &std::ffi::OsStr) -> String {
+    value.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_go_on_are_found_with_the_name() {
+        let name = HSA_OVERRIDE.name;
+        let all = [
+            (format!("{name}_1"), "10.3.0"),
+            (format!("{name}S"), "1"),
+            (format!("{name}_;"), "1"),
+            (name.to_owned(), ""),
+            ("HSA".into(), "1"),
+        ];
+        let all = all.map(|(name, value)| (name.into(), value.into()));
+        let found = HSA_OVERRIDE.among(all.into_iter());
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [format!("{name}_1=10.3.0")]);
+        let found = HSA_OVERRIDE.among([(name.into(), "11.0.0".into())].into_iter());
+        assert_eq!(found, [Found { name: name.to_owned(), value: "11.0.0".to_owned() }]);
+    }
 
     #[test]
     fn names_are_unique_and_helped() {

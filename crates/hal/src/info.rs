@@ -78,21 +78,63 @@ pub struct PhysicalInfo {
     pub name: String,
     /// What it is.
     pub kind: DeviceKind,
+    /// Who made it, where the driver says so.
+    pub vendor: Option<String>,
+    /// What the driver stands on, with its version (`rusticl 22.3.6, OpenCL 3.0`), for reports.
+    pub runtime: Option<String>,
     /// Chip name (`gfx1010`), for AMD devices.
     pub target: Option<String>,
-    /// Stable id, with its `GPU-` prefix.
+    /// Stable id, with its `GPU-` prefix. Drivers that know 16 bytes write them as 32 small hexadecimal digits, so that one
+    /// card has one id in all of them.
     pub uuid: Option<String>,
     /// Position on the bus.
     pub pci: Option<PciAddress>,
-    /// Bytes of memory it can use.
+    /// Bytes of memory it can use, as the driver reports it.
     pub memory: u64,
+    /// Bytes of memory that the operating system shows for it, where that is known; may differ from what is reported.
+    pub true_memory: Option<u64>,
     /// Compute units or cores.
     pub compute_units: u32,
     /// What it can compute with.
     pub capabilities: Capabilities,
+    /// What the driver does otherwise on this device than elsewhere, and why: a line each, for people.
+    pub quirks: Vec<String>,
 }
 
 impl PhysicalInfo {
+    /// A device of which nothing else is known.
+    pub fn new(name: impl Into<String>, kind: DeviceKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            vendor: None,
+            runtime: None,
+            target: None,
+            uuid: None,
+            pci: None,
+            memory: 0,
+            true_memory: None,
+            compute_units: 0,
+            capabilities: Capabilities::default(),
+            quirks: Vec::new(),
+        }
+    }
+
+    /// Bytes of memory to plan with: what the operating system shows, or else what the driver reports.
+    pub fn usable_memory(&self) -> u64 {
+        self.true_memory.unwrap_or(self.memory)
+    }
+
+    /// Whether the two are one card, perhaps seen through two drivers: they share a place on the bus or an id. Emulated ones
+    /// share nothing with anybody.
+    pub fn same_card(&self, other: &Self) -> bool {
+        let real = |info: &Self| matches!(info.kind, DeviceKind::DiscreteGpu | DeviceKind::IntegratedGpu);
+        let uuid = |info: &Self| info.uuid.as_ref().map(|uuid| uuid.to_ascii_lowercase());
+        let same_place = self.pci.is_some() && self.pci == other.pci;
+        let same_id = self.uuid.is_some() && uuid(self) == uuid(other);
+        real(self) && real(other) && (same_place || same_id)
+    }
+
     /// The most stable way to name it in a URI.
     pub fn item(&self, ordinal: u32) -> Item {
         match (&self.uuid, self.pci) {
@@ -142,5 +184,26 @@ impl DeviceInfo {
     /// What all its physical devices can compute with: logical devices are made of equals, so the first one's word counts.
     pub fn capabilities(&self) -> &Capabilities {
         &self.physical[0].capabilities
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_known_again_by_its_place_or_its_id() {
+        let card = |pci: Option<&str>, uuid: Option<&str>| PhysicalInfo {
+            pci: pci.and_then(|text| text.parse().ok()),
+            uuid: uuid.map(str::to_owned),
+            ..PhysicalInfo::new("card", DeviceKind::DiscreteGpu)
+        };
+        let whole = card(Some("03:00.0"), Some("GPU-AB"));
+        assert!(whole.same_card(&card(Some("0000:03:00.0"), Some("GPU-cd"))));
+        assert!(whole.same_card(&card(None, Some("GPU-ab"))));
+        assert!(!whole.same_card(&card(Some("04:00.0"), None)));
+        assert!(!card(None, None).same_card(&card(None, None)));
+        let emulated = PhysicalInfo { kind: DeviceKind::Emulated, ..whole.clone() };
+        assert!(!whole.same_card(&emulated));
     }
 }

@@ -17,8 +17,8 @@
 //!
 //! # Reading order
 //! [`uri`] (how a device is named), [`registry`] (how it is found and opened), [`device`], [`buffer`], [`executable`],
-//! [`recorder`] and [`queue`] (how it is used), [`semaphore`] (how work is ordered), [`driver`] (what a driver implements).
-//! [`null`] is the smallest driver.
+//! [`recorder`] and [`queue`] (how it is used), [`semaphore`] (how work is ordered), [`profile`] (when it ran),
+//! [`driver`] (what a driver implements). [`null`] is the smallest driver.
 //!
 //! # Example
 //! ```
@@ -44,6 +44,7 @@
 #![deny(unsafe_code)]
 
 pub mod buffer;
+pub mod cache;
 pub mod command;
 pub mod command_buffer;
 pub mod deadline;
@@ -60,6 +61,7 @@ pub mod native;
 pub mod null;
 pub mod panics;
 mod pool;
+pub mod profile;
 mod promises;
 pub mod queue;
 pub mod recorder;
@@ -67,6 +69,7 @@ pub mod registry;
 pub mod semaphore;
 mod submission;
 pub mod sync;
+pub mod sysfs;
 mod timeline;
 pub mod uri;
 mod watchdog;
@@ -79,6 +82,7 @@ pub use error::{Error, Hint};
 pub use executable::{Access, Code, CodeFormat, EntryPoint, Executable, ExecutableSource, Kernel};
 pub use info::{Capabilities, DeviceInfo, DeviceKind, PhysicalInfo, QueueInfo};
 pub use memory::{BufferDesc, MemoryType};
+pub use profile::Profile;
 pub use queue::{Download, Queue, Submit};
 pub use recorder::{Binding, Recorder};
 pub use registry::Registry;

@@ -19,6 +19,7 @@ use crate::mapping::Mapping;
 use crate::memory::{BufferDesc, MemoryType};
 use crate::native::{NativeBinding, NativeEntry, NativeKernel, NativeLaunch};
 use crate::null::NullDriver;
+use crate::profile::{Clock, Operation, Profile, Record, Span};
 use crate::queue::{Download, Queue, Submit};
 use crate::recorder::{Binding, Recorder};
 use crate::registry::{Choice, Enumeration, Registry};
@@ -48,6 +49,6 @@ const _: () = {
     all!(handle: Device, Queue, Buffer, BufferRange, BoundRange, Executable, Kernel, CommandBuffer, Semaphore);
     all!(handle: Binding, Point, Code, ExecutableSource, EntryPoint, Loss, InFlight, LossReason);
     all!(handle: DeviceUri, Selection, Item, PciAddress, BufferDesc, MemoryType, DeviceKind, Deadline, Parameter);
-    all!(handle: Access, CodeFormat, UriReason);
+    all!(handle: Access, CodeFormat, UriReason, Profile, Record, Operation, Span, Clock);
     all!(error: Error, UriError);
 };

@@ -10,6 +10,7 @@ use crate::device::Core;
 use crate::error::Error;
 use crate::mapping;
 use crate::memory::{BufferDesc, MemoryType};
+use crate::profile::Profile;
 use crate::recorder::Recorder;
 use crate::semaphore::{Point, Semaphore};
 use crate::submission::{Header, HostWork, Submission, Work};
@@ -30,6 +31,7 @@ pub struct Submit {
     bindings: Vec<BufferRange>,
     label: Option<String>,
     limit: Option<Duration>,
+    profile: Option<Profile>,
 }
 
 impl Submit {
@@ -70,6 +72,13 @@ impl Submit {
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
+        self
+    }
+
+    /// Adds to the profile when its commands ran. A device that cannot tell refuses the submission.
+    #[must_use]
+    pub fn profile(mut self, profile: &Profile) -> Self {
+        self.profile = Some(profile.clone());
         self
     }
 }
@@ -202,13 +211,20 @@ impl Queue {
 
     fn launch(&self, call: &str, submit: Submit, work: Work) -> Result<(), Error> {
         self.core.check_alive()?;
-        let Submit { waits, signals, bindings, label, limit } = submit;
+        let Submit { waits, signals, bindings, label, limit, profile } = submit;
         if !bindings.is_empty() {
             let error = Error::invalid(call, "only submissions of command buffers bind slots");
             return Err(error.hinted("bind slots with `Queue::submit` alone"));
         }
+        if profile.is_some() && !self.core.backend().profiles() {
+            return Err(Error::Unavailable {
+                what: format!("a profile of {}", self.core.name()),
+                reason: "the driver cannot tell when commands ran".into(),
+                hint: "submit without a profile, or use another driver".into(),
+            });
+        }
         let limit = limit.unwrap_or_else(|| self.core.timeout_limit());
-        Submission::launch(&self.core, Header { queue: self.index, label, limit, waits, signals }, work);
+        Submission::launch(&self.core, Header { queue: self.index, label, limit, waits, signals, profile }, work);
         Ok(())
     }
 }

@@ -38,9 +38,10 @@ impl Enumeration {
     pub fn uri(&self, ordinal: usize) -> Option<DeviceUri> {
         let devices = self.devices.as_ref().ok()?;
         let base = DeviceUri::driver(self.driver.scheme())?;
-        let item = item(self.driver.as_ref(), ordinal as u32, devices.get(ordinal)?);
-        // An ordinal says nothing when there is no second device.
-        let needless = devices.len() == 1 && matches!(item, Item::Ordinal(_));
+        let item = item(self.driver.as_ref(), devices, ordinal as u32, devices.get(ordinal)?);
+        // An ordinal says nothing when there is no second device; but what is not a GPU must be named.
+        let software = devices[ordinal].kind == DeviceKind::Software;
+        let needless = devices.len() == 1 && matches!(item, Item::Ordinal(_)) && !software;
         Some(if needless { base } else { base.select(vec![item]) })
     }
 }
@@ -93,10 +94,11 @@ impl Registry {
     fn open_named(&self, uri: &DeviceUri, timeout: Option<Duration>) -> Result<Device, Error> {
         let driver = self.driver(uri)?;
         check_parameters(uri, driver)?;
-        let physical = resolve(uri, driver)?;
+        let devices = driver.enumerate_for(uri)?;
+        let physical = resolve(uri, driver, &devices)?;
         let canonical = match uri.selection() {
             Selection::Default => uri.clone(),
-            _ => uri.select(physical.iter().map(|(ordinal, info)| item(driver, *ordinal, info)).collect()),
+            _ => uri.select(physical.iter().map(|(ordinal, info)| item(driver, &devices, *ordinal, info)).collect()),
         };
         let backend = driver.open(&OpenRequest { uri: &canonical, physical: &physical })?;
         Ok(Device::new(backend, timeout))
@@ -182,16 +184,18 @@ fn check_parameters(uri: &DeviceUri, driver: &dyn Driver) -> Result<(), Error> {
 }
 
 /// How a device is named in canonical URIs.
-fn item(driver: &dyn Driver, ordinal: u32, info: &PhysicalInfo) -> Item {
+fn item(driver: &dyn Driver, devices: &[PhysicalInfo], ordinal: u32, info: &PhysicalInfo) -> Item {
     match &info.target {
         Some(target) if driver.made_to_order() => Item::Target(target.clone()),
+        // One card that a driver reaches in two ways has one identity: only the ordinal tells them apart.
+        _ if devices.iter().filter(|other| other.same_card(info)).count() > 1 => Item::Ordinal(ordinal),
         _ => info.item(ordinal),
     }
 }
 
 /// The physical devices that a URI names, in its order.
-fn resolve(uri: &DeviceUri, driver: &dyn Driver) -> Result<Vec<(u32, PhysicalInfo)>, Error> {
-    let devices: Vec<_> = (0u32..).zip(driver.enumerate()?).collect();
+fn resolve(uri: &DeviceUri, driver: &dyn Driver, devices: &[PhysicalInfo]) -> Result<Vec<(u32, PhysicalInfo)>, Error> {
+    let devices: Vec<_> = (0u32..).zip(devices.iter().cloned()).collect();
     let fail = |reason| Error::from(UriError::new(uri.to_string(), reason));
     let chosen = match uri.selection() {
         Selection::Default | Selection::All if driver.made_to_order() => {

@@ -9,6 +9,7 @@ use crate::command_buffer::CommandBufferInner;
 use crate::device::Core;
 use crate::driver::Batch;
 use crate::error::{Error, InFlight, LossReason};
+use crate::profile::{Operation, Profile, Record, Span, joined};
 use crate::semaphore::Point;
 use crate::sync::{Mutex, MutexGuard, lock};
 
@@ -32,6 +33,7 @@ pub(crate) struct Submission {
     label: Option<String>,
     /// How long one command may be in flight.
     pub(crate) limit: Duration,
+    profile: Option<Profile>,
     /// Waits not yet satisfied, plus one while the submission is being set up.
     holds: AtomicUsize,
     /// 0 before the driver starts, then the index of the command in flight plus one.
@@ -57,6 +59,7 @@ pub(crate) struct Header {
     pub(crate) limit: Duration,
     pub(crate) waits: Vec<Point>,
     pub(crate) signals: Vec<Point>,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Submission {
@@ -68,6 +71,7 @@ impl Submission {
             queue: header.queue,
             label: header.label,
             limit: header.limit,
+            profile: header.profile,
             holds: AtomicUsize::new(header.waits.len() + 1),
             progress: AtomicUsize::new(0),
             state: Mutex::new(State {
@@ -199,6 +203,27 @@ impl Submission {
         self.lock().finished
     }
 
+    /// Adds what the driver tells to the profile that was asked for.
+    fn note_times(&self, spans: Vec<Span>) {
+        let Some(profile) = &self.profile else { return };
+        let Some(running) = self.lock().running.clone() else { return };
+        let recording = &running.recording;
+        let label: Option<Arc<str>> = self.label.as_deref().or(recording.label.as_deref()).map(Arc::from);
+        let record = |span: Span| {
+            let command = recording.commands.get(span.command)?;
+            Some(Record {
+                operation: Operation::of(command)?,
+                name: command.name().into(),
+                command: span.command,
+                label: label.clone(),
+                queue: self.queue,
+                start: span.start,
+                end: span.end.max(span.start),
+            })
+        };
+        profile.add(joined(spans).into_iter().filter_map(record).collect());
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -234,6 +259,18 @@ impl Completion {
     /// Whether the submission was given up (the device was lost); the driver should stop executing it.
     pub fn is_abandoned(&self) -> bool {
         self.submission.as_ref().is_none_or(|submission| submission.is_finished())
+    }
+
+    /// Whether somebody wants to know when its commands ran; never on a device that cannot tell.
+    pub fn wants_times(&self) -> bool {
+        self.submission.as_ref().is_some_and(|submission| submission.profile.is_some())
+    }
+
+    /// Tells when commands ran, in any order; to be called before the end, with all that is known.
+    pub fn times(&self, spans: Vec<Span>) {
+        if let Some(submission) = &self.submission {
+            submission.note_times(spans);
+        }
     }
 
     /// Ends the batch.

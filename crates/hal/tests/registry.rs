@@ -6,7 +6,7 @@ use roci_hal::driver::{DeviceBackend, Driver, OpenRequest, Parameter};
 use roci_hal::null::NullDriver;
 use roci_hal::registry::Registry;
 use roci_hal::uri::{UriError, UriReason};
-use roci_hal::{Capabilities, Device, DeviceKind, Error, Hint, PhysicalInfo};
+use roci_hal::{Device, DeviceKind, Error, Hint, PhysicalInfo};
 
 /// Three devices: two that fit each other and one that fits neither.
 fn registry() -> Registry {
@@ -174,6 +174,19 @@ fn a_value_that_the_driver_refuses_says_what_would_do() {
 }
 
 #[test]
+fn one_card_reached_in_two_ways_is_named_by_its_ordinal() {
+    let way = |name: &str| PhysicalInfo { pci: "03:00.0".parse().ok(), ..info(name, DeviceKind::DiscreteGpu) };
+    let described = Described {
+        scheme: "opencl",
+        devices: vec![way("by one library"), way("by another"), info("alone", DeviceKind::Software)],
+        made_to_order: false,
+    };
+    let registry = Registry::new().with(described);
+    let uris: Vec<_> = registry.enumerate()[0].uris().map(|uri| uri.to_string()).collect();
+    assert_eq!(uris, ["opencl://0", "opencl://1", "opencl://2"]);
+}
+
+#[test]
 fn a_card_is_found_by_its_place_on_the_bus() {
     let card = |pci: &str| PhysicalInfo { pci: pci.parse().ok(), ..info("RX 5700", DeviceKind::DiscreteGpu) };
     let devices = vec![card("0000:03:00.0"), card("0000:0a:00.0")];
@@ -246,16 +259,7 @@ struct Described {
 }
 
 fn info(name: &str, kind: DeviceKind) -> PhysicalInfo {
-    PhysicalInfo {
-        name: name.into(),
-        kind,
-        target: None,
-        uuid: None,
-        pci: None,
-        memory: 0,
-        compute_units: 1,
-        capabilities: Capabilities::default(),
-    }
+    PhysicalInfo { compute_units: 1, ..PhysicalInfo::new(name, kind) }
 }
 
 impl Driver for Described {

@@ -12,6 +12,10 @@ pub(crate) const RANDOM_SECONDS: &str = "ROCI_RANDOM_SECONDS";
 pub(crate) const RANDOM_SEED: &str = "ROCI_RANDOM_SEED";
 /// Part of the name of the OpenCL platform that tests run on instead of PoCL, such as `NVIDIA` or `rusticl`.
 pub(crate) const OPENCL_PLATFORM: &str = "ROCI_OPENCL_PLATFORM";
+/// The URI of the OpenCL device that the conformance suite runs on, instead of those of Debian's packages.
+pub(crate) const OPENCL_DEVICE: &str = "ROCI_OPENCL_DEVICE";
+/// The device that tests of the Vulkan driver run on instead of the first, as a URI.
+pub(crate) const VULKAN_DEVICE: &str = "ROCI_VULKAN_DEVICE";
 /// How many encodings the decoder's test samples, a decimal number.
 pub(crate) const ISA_SAMPLES: &str = "ROCI_ISA_SAMPLES";
 /// For how many seconds stress tests go on; a few without it.
@@ -27,6 +31,16 @@ pub(crate) fn read(name: &str) -> Option<String> {
 /// Whether golden files shall be rewritten (`ROCI_BLESS=1`) instead of compared.
 pub fn bless() -> bool {
     read(BLESS).is_some_and(|value| value == "1")
+}
+
+/// The device that `ROCI_OPENCL_DEVICE` names.
+pub fn opencl_device() -> Option<String> {
+    read(OPENCL_DEVICE)
+}
+
+/// The URI of the device that tests of the Vulkan driver run on: what `ROCI_VULKAN_DEVICE` says, else the first one.
+pub fn vulkan_device() -> String {
+    read(VULKAN_DEVICE).filter(|uri| !uri.is_empty()).unwrap_or_else(|| "vulkan".to_owned())
 }
 
 /// What `ROCI_ISA_SAMPLES` says.

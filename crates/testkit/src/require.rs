@@ -19,6 +19,7 @@ pub const KNOWN: &[&str] = &[
     "rocsparse",
     "spirv-val",
     "tsan",
+    "userfaultfd",
     "amdgpu",
     "cpu",
     "emu",

@@ -8,6 +8,7 @@ mod faults;
 mod labels;
 mod logical_devices;
 mod mapping;
+mod profiles;
 mod replay;
 mod semaphores;
 mod spinner;
@@ -36,6 +37,7 @@ pub fn cases() -> &'static [Case] {
             semaphores::CASES,
             stream_memory::CASES,
             labels::CASES,
+            profiles::CASES,
             logical_devices::CASES,
             two_devices::CASES,
             stress::CASES,

@@ -26,8 +26,9 @@ impl Spinner {
         let flag = device.allocate(BufferDesc { size: 64, memory, label: Some("flag".into()) })?;
         context.write(device, &flag, &[0; 64])?;
         let kernel = context.kernel(device, "spin")?;
-        let commands = context
-            .record(device, |recorder| recorder.dispatch(&kernel, [1, 1, 1], &[(&flag).into()], &[]).map(drop))?;
+        let grid = [context.backend().spin_groups, 1, 1];
+        let commands =
+            context.record(device, |recorder| recorder.dispatch(&kernel, grid, &[(&flag).into()], &[]).map(drop))?;
         Ok(Self { device: device.clone(), flag: Flag::new(flag)?, commands, ended: Mutex::default() })
     }
 

@@ -23,7 +23,7 @@ pub(super) fn compile(label: &str, compiled: &Compiled, chip: &str) -> Result<Ve
         return Ok(bytes);
     }
     let wrong = |reason: String| KernelError::Clang { kernel: label.to_owned(), reason };
-    let clang = tools::clang().map_err(|absence| wrong(absence.to_string()))?;
+    let clang = tools::clang().map_err(|absence| KernelError::Absent { tool: "clang", reason: absence.to_string() })?;
     let folder = tempfile::tempdir().map_err(|error| wrong(format!("a folder for clang: {error}")))?;
     let made = run(clang.path(), &arguments, folder.path(), &text).map_err(wrong)?;
     // Should another have been faster, its file is the same.

@@ -25,6 +25,14 @@ pub enum KernelError {
     /// The suite cannot write any of the forms that the device loads.
     #[error("the suite's kernels cannot be built as any of {0:?}")]
     Format(Vec<CodeFormat>),
+    /// What would compile them is not there.
+    #[error("{tool} is absent: {reason}")]
+    Absent {
+        /// The tool, as `ROCI_REQUIRE` names it.
+        tool: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// clang does not make a code object of the suite's own WGSL.
     #[error("`{kernel}` cannot be compiled: {reason}")]
     Clang {
@@ -93,7 +101,7 @@ static FILES: &[File] = &[
         text: include_str!("../../wgsl/spin.wgsl"),
         entries: &[Contract {
             name: "spin",
-            workgroup: [1, 1, 1],
+            workgroup: [32, 1, 1],
             bindings: &[Access::ReadWrite],
             constants: 0,
             in_place: false,

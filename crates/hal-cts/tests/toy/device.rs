@@ -10,6 +10,7 @@ use roci_hal::command::Recording;
 use roci_hal::driver::{Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend};
 use roci_hal::error::Loss;
 use roci_hal::native::NativeEntry;
+use roci_hal::profile::Span;
 use roci_hal::{
     BufferDesc, Capabilities, Code, CodeFormat, DeviceInfo, DeviceKind, Error, ExecutableSource, MemoryType,
     PhysicalInfo, QueueInfo,
@@ -62,14 +63,10 @@ impl Toy {
 
 fn info(flaw: Option<Flaw>) -> Result<DeviceInfo, Error> {
     let physical = PhysicalInfo {
-        name: "Toy".into(),
-        kind: DeviceKind::Cpu,
-        target: None,
-        uuid: None,
-        pci: None,
         memory: 1 << 30,
         compute_units: 1,
         capabilities: Capabilities { max_grid: [65_535; 3], ..Capabilities::default() },
+        ..PhysicalInfo::new("Toy", DeviceKind::Cpu)
     };
     let on = |index: usize| QueueInfo { physical: if flaw == Some(Flaw::IdleDevice) { 0 } else { index } };
     Ok(DeviceInfo {
@@ -113,6 +110,10 @@ impl DeviceBackend for Toy {
         }
     }
 
+    fn profiles(&self) -> bool {
+        true
+    }
+
     fn abandon(&self, _loss: &Loss) {}
 }
 
@@ -128,6 +129,7 @@ fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: 
         let number = count.fetch_add(1, Ordering::Relaxed);
         let kernels = flaw != Some(Flaw::LoadsOnFirst) || physical == 0;
         let place = Place { slots: &slots, physical, kernels };
+        let mut times = Vec::new();
         match flaw {
             Some(Flaw::PinsCommands) if *home.get_or_init(|| physical) != physical => completion.finish(Ok(())),
             Some(Flaw::Reorders) => {
@@ -136,20 +138,33 @@ fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: 
                 if number.is_multiple_of(2) {
                     std::thread::sleep(LATE);
                 }
-                let _ = execute(commands, 0..commands.len(), &place, None);
+                let _ = execute(commands, 0..commands.len(), &place, None, &mut times);
             }
             Some(Flaw::DropsBarriers) => {
-                let result = execute(commands, (0..commands.len()).rev(), &place, Some(&completion));
+                let result = execute(commands, (0..commands.len()).rev(), &place, Some(&completion), &mut times);
                 completion.finish(result);
             }
             Some(Flaw::LosesSignals) if number % 5 == 4 => {
-                let _ = execute(commands, 0..commands.len(), &place, Some(&completion));
+                let _ = execute(commands, 0..commands.len(), &place, Some(&completion), &mut times);
                 std::mem::forget(completion);
             }
             _ => {
-                let result = execute(commands, 0..commands.len(), &place, Some(&completion));
+                let result = execute(commands, 0..commands.len(), &place, Some(&completion), &mut times);
+                if completion.wants_times() {
+                    completion.times(told(times, flaw));
+                }
                 completion.finish(result);
             }
         }
     }
+}
+
+/// What is told of times.
+fn told(mut times: Vec<Span>, flaw: Option<Flaw>) -> Vec<Span> {
+    match flaw {
+        Some(Flaw::ForgetsTimes) => times.truncate(1),
+        Some(Flaw::OtherClock) => times.iter_mut().for_each(|span| span.end += Duration::from_secs(3600)),
+        _ => {}
+    }
+    times
 }

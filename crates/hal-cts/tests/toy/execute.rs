@@ -1,10 +1,12 @@
 //! Executing a batch, command by command.
 
 use std::any::Any;
+use std::time::Instant;
 
 use roci_hal::command::{Command, Dispatch, Operand};
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
 use roci_hal::native::NativeLaunch;
+use roci_hal::profile::Span;
 
 use super::device::Loaded;
 use super::memory::{Located, binding, copy, write};
@@ -23,12 +25,13 @@ impl Place<'_> {
     }
 }
 
-/// Runs the commands in the order of `indices` until one fails or nobody waits any more.
+/// Runs the commands in the order of `indices` until one fails or nobody waits any more, and notes when each ran.
 pub(super) fn execute(
     commands: &[Command],
     indices: impl Iterator<Item = usize>,
     place: &Place<'_>,
     completion: Option<&Completion>,
+    times: &mut Vec<Span>,
 ) -> Result<(), BatchFault> {
     for index in indices {
         if let Some(completion) = completion {
@@ -37,6 +40,7 @@ pub(super) fn execute(
                 return Ok(());
             }
         }
+        let start = Instant::now();
         match &commands[index] {
             Command::Fill { target, pattern } => {
                 let target = place.resolve(target);
@@ -47,7 +51,10 @@ pub(super) fn execute(
             Command::Dispatch(dispatch) => {
                 launch(dispatch, place).map_err(|reason| BatchFault::Kernel { command: index, reason })?;
             }
-            Command::Barrier => {}
+            Command::Barrier => continue,
+        }
+        if !matches!(&commands[index], Command::Dispatch(dispatch) if dispatch.grid.contains(&0)) {
+            times.push(Span { command: index, start, end: Instant::now() });
         }
     }
     Ok(())

@@ -29,6 +29,10 @@ pub(crate) enum Flaw {
     LoadsOnFirst,
     /// Runs commands only on the physical device on which they ran first.
     PinsCommands,
+    /// Tells when the first command of a batch ran, and nothing of the others.
+    ForgetsTimes,
+    /// Tells times of a clock that is not the host's.
+    OtherClock,
 }
 
 /// Opens a fresh device.

@@ -37,11 +37,8 @@ impl NullDriver {
 
 fn describe(index: usize, target: &str) -> PhysicalInfo {
     PhysicalInfo {
-        name: format!("Null {target}"),
-        kind: DeviceKind::Null,
         target: Some(target.into()),
         uuid: Some(format!("GPU-{index:016x}")),
-        pci: None,
         memory: 1 << 30,
         compute_units: 1,
         capabilities: Capabilities {
@@ -50,6 +47,7 @@ fn describe(index: usize, target: &str) -> PhysicalInfo {
             max_grid: [65_535; 3],
             ..Capabilities::default()
         },
+        ..PhysicalInfo::new(format!("Null {target}"), DeviceKind::Null)
     }
 }
 

@@ -1,0 +1,38 @@
+//! When the steps of a segment ran, noted by whichever workers ran their parts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use roci_hal::profile::Span;
+
+/// Starts and ends of steps, as nanoseconds after a common time.
+pub(crate) struct Times {
+    began: Instant,
+    starts: Vec<AtomicU64>,
+    ends: Vec<AtomicU64>,
+}
+
+impl Times {
+    /// For so many steps.
+    pub(crate) fn new(steps: usize) -> Self {
+        let all = |value: u64| (0..steps).map(|_| AtomicU64::new(value)).collect();
+        Self { began: Instant::now(), starts: all(u64::MAX), ends: all(0) }
+    }
+
+    /// Runs a part of a step.
+    pub(crate) fn note<T>(&self, step: usize, work: impl FnOnce() -> T) -> T {
+        let now = || self.began.elapsed().as_nanos() as u64;
+        self.starts[step].fetch_min(now(), Ordering::Relaxed);
+        let result = work();
+        self.ends[step].fetch_max(now(), Ordering::Relaxed);
+        result
+    }
+
+    /// When a step ran; one without parts took no time.
+    pub(crate) fn span(&self, step: usize, command: usize) -> Span {
+        let end = self.ends[step].load(Ordering::Relaxed);
+        let start = self.starts[step].load(Ordering::Relaxed).min(end);
+        let at = |time: u64| self.began + Duration::from_nanos(time);
+        Span { command, start: at(start), end: at(end) }
+    }
+}

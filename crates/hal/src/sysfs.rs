@@ -1,0 +1,201 @@
+//! What the kernel shows of GPUs in sysfs: places on the bus, memory and chips, without starting any runtime.
+//!
+//! Runtimes are not asked, because some misreport memory, and because on one chip starting one can freeze the machine. The
+//! root is a parameter, so that tests can show machines that they do not run on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::uri::PciAddress;
+
+/// The PCI vendor number of AMD.
+pub const AMD: u32 = 0x1002;
+
+/// The chip of the BC-250, on which any HSA program can freeze a stock kernel.
+const FREEZES: &str = "gfx1013";
+/// Set by patched kernel modules that do not freeze.
+const PATCHED: &str = "module/amdgpu/parameters/bc250_flush_pasid_kiq";
+
+/// A sysfs tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysfs {
+    root: PathBuf,
+}
+
+/// A GPU as the kernel's graphics drivers know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Position on the bus.
+    pub pci: PciAddress,
+    /// PCI vendor number.
+    pub vendor: u32,
+    /// Bytes of its own memory, or of what the firmware set aside for an integrated one. AMD alone shows it.
+    pub vram: Option<u64>,
+    /// Bytes of the host's memory that it may use.
+    pub gtt: Option<u64>,
+    /// Chip name (`gfx1010`), where the compute driver knows the card.
+    pub target: Option<String>,
+}
+
+impl Card {
+    /// Bytes that it can use. On integrated GPUs the two pools lie in the same memory, so the larger one counts.
+    pub fn memory(&self, integrated: bool) -> Option<u64> {
+        if integrated { self.vram.max(self.gtt) } else { self.vram }
+    }
+}
+
+/// A GPU as the kernel's compute driver knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chip {
+    /// Position on the bus, where the kernel tells.
+    pub pci: Option<PciAddress>,
+    /// Its name (`gfx1010`).
+    pub target: String,
+}
+
+impl Sysfs {
+    /// This machine's.
+    pub fn system() -> Self {
+        Self::at("/sys")
+    }
+
+    /// A tree elsewhere.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The cards of the graphics drivers, in the order of their places on the bus.
+    pub fn cards(&self) -> Vec<Card> {
+        let chips = self.chips();
+        let mut cards: Vec<_> = folders(&self.root.join("class/drm"))
+            .into_iter()
+            // `card0-DP-1` is a plug, `renderD128` the same card again.
+            .filter(|path| name(path).strip_prefix("card").is_some_and(|number| number.parse::<u32>().is_ok()))
+            .filter_map(|path| card(&path.join("device"), &chips))
+            .collect();
+        cards.sort_by_key(|card| card.pci);
+        cards
+    }
+
+    /// The GPUs of the compute driver, true to the chip whatever overrides are set.
+    pub fn chips(&self) -> Vec<Chip> {
+        let mut nodes = folders(&self.root.join("class/kfd/kfd/topology/nodes"));
+        nodes.sort();
+        nodes.iter().filter_map(|node| chip(&fs::read_to_string(node.join("properties")).ok()?)).collect()
+    }
+
+    /// Why starting HSA, or OpenCL on top of it, may freeze this machine; `None` where nothing is known against it.
+    pub fn hsa_may_freeze(&self) -> Option<String> {
+        self.chips().iter().find(|chip| chip.target == FREEZES)?;
+        let flushes = fs::read_to_string(self.root.join(PATCHED)).ok();
+        if flushes.is_some_and(|value| matches!(value.trim(), "0" | "N")) {
+            return None;
+        }
+        Some(format!("starting HSA on {FREEZES} freezes machines whose kernel is not patched for it"))
+    }
+}
+
+fn card(device: &Path, chips: &[Chip]) -> Option<Card> {
+    let text = |file: &str| fs::read_to_string(device.join(file)).ok();
+    let uevent = text("uevent")?;
+    let pci = uevent.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")?.trim().parse().ok())?;
+    let vendor = text("vendor")?;
+    let number = |file: &str| text(file)?.trim().parse().ok();
+    Some(Card {
+        pci,
+        vendor: u32::from_str_radix(vendor.trim().trim_start_matches("0x"), 16).ok()?,
+        vram: number("mem_info_vram_total"),
+        gtt: number("mem_info_gtt_total"),
+        target: chips.iter().find(|chip| chip.pci == Some(pci)).map(|chip| chip.target.clone()),
+    })
+}
+
+/// The GPU of a topology node; `None` for a CPU's.
+fn chip(properties: &str) -> Option<Chip> {
+    let field = |name: &str| {
+        properties.lines().find_map(|line| line.split_once(' ').filter(|(key, _)| *key == name)?.1.trim().parse().ok())
+    };
+    let version: u64 = field("gfx_target_version").filter(|version| *version > 0)?;
+    let pci = field("location_id").and_then(|place| {
+        let domain = u32::try_from(field("domain").unwrap_or(0)).ok()?;
+        let byte = |value: u64| u8::try_from(value).ok();
+        let (device, function) = (byte(place >> 3 & 31)?, byte(place & 7)?);
+        Some(PciAddress { domain, bus: byte(place >> 8 & 255)?, device, function })
+    });
+    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
+    Some(Chip { pci, target: format!("gfx{major}{minor:x}{stepping:x}") })
+}
+
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree with files in it, gone with the value.
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Sysfs) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        let sysfs = Sysfs::at(folder.path());
+        (folder, sysfs)
+    }
+
+    const CPU: (&str, &str) =
+        ("class/kfd/kfd/topology/nodes/0/properties", "cpu_cores_count 12\nsimd_count 0\ngfx_target_version 0\n");
+    const BC250: (&str, &str) = (
+        "class/kfd/kfd/topology/nodes/1/properties",
+        "cpu_cores_count 0\nsimd_count 48\ngfx_target_version 100103\nlocation_id 256\ndomain 0\n",
+    );
+
+    #[test]
+    fn a_card_has_its_place_memory_and_chip() {
+        let (_folder, sysfs) = tree(&[
+            CPU,
+            BC250,
+            ("class/drm/card1/device/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:01:00.0\n"),
+            ("class/drm/card1/device/vendor", "0x1002\n"),
+            ("class/drm/card1/device/mem_info_vram_total", "536870912\n"),
+            ("class/drm/card1/device/mem_info_gtt_total", "12884901888\n"),
+            ("class/drm/card1-DP-1/device/uevent", "PCI_SLOT_NAME=0000:01:00.0\n"),
+            ("class/drm/renderD128/device/uevent", "PCI_SLOT_NAME=0000:01:00.0\n"),
+            ("class/drm/card0/device/uevent", "DRIVER=simple\n"),
+        ]);
+        let cards = sysfs.cards();
+        assert_eq!(cards.len(), 1, "{cards:?}");
+        assert_eq!(cards[0].pci.to_string(), "0000:01:00.0");
+        assert_eq!(cards[0].target.as_deref(), Some("gfx1013"));
+        assert_eq!((cards[0].memory(true), cards[0].memory(false)), (Some(12 << 30), Some(512 << 20)));
+    }
+
+    #[test]
+    fn chips_are_named_with_hexadecimal_digits() {
+        let name = |version: &str| chip(&format!("gfx_target_version {version}\n")).map(|chip| chip.target);
+        assert_eq!(name("90012").as_deref(), Some("gfx90c"));
+        assert_eq!(name("100103").as_deref(), Some("gfx1013"));
+        assert_eq!(name("110501").as_deref(), Some("gfx1151"));
+        assert_eq!(name("0"), None);
+        assert_eq!(name("many"), None);
+    }
+
+    #[test]
+    fn the_chip_that_freezes_is_known_and_so_is_its_remedy() {
+        let (_folder, stock) = tree(&[CPU, BC250]);
+        assert!(stock.hsa_may_freeze().is_some_and(|why| why.contains("gfx1013")));
+        let (_folder, patched) = tree(&[CPU, BC250, (PATCHED, "0\n")]);
+        assert_eq!(patched.hsa_may_freeze(), None);
+        let (_folder, other) = tree(&[CPU]);
+        assert_eq!(other.hsa_may_freeze(), None);
+        assert_eq!(Sysfs::at("/nowhere").hsa_may_freeze(), None);
+    }
+}
