@@ -3,8 +3,8 @@
 use roci_codeobj::TargetId;
 use roci_device_library::{Fingerprint, parse_targets};
 use roci_hal::env::DEVICE_TARGETS;
-use roci_kernels::clc::{self, Subgroups};
-use roci_kernels::{kernels, opencl_c};
+use roci_kernels::clc::{self, Matrix, Subgroups};
+use roci_kernels::{KernelSpec, kernels, opencl_c};
 
 use crate::Error;
 
@@ -50,7 +50,7 @@ impl Recipe {
     pub fn new(target: TargetId) -> Result<Self, Error> {
         let lowering = lowering(&target);
         let mut sources = Vec::new();
-        for kernel in kernels() {
+        for kernel in kernels().iter().filter(|kernel| belongs(&lowering, kernel)) {
             sources.push(KernelSource { name: kernel.name(), text: opencl_c(kernel, &lowering)?.source });
         }
         // Generic targets came with version 6; version 5 is what older runtimes load.
@@ -86,9 +86,16 @@ impl Recipe {
     }
 }
 
+/// Whether a target gets a kernel: those for matrix units only where there are some.
+fn belongs(lowering: &clc::Options, kernel: &KernelSpec) -> bool {
+    !kernel.needs_matrix() || lowering.matrix != Matrix::None
+}
+
 /// How the kernels are written for a target.
 fn lowering(target: &TargetId) -> clc::Options {
     // Sub-groups are waves, and waves have 64 lanes before RDNA.
     let size = if target.processor.generation() < 10 { 64 } else { 32 };
-    clc::Options { subgroups: Subgroups::Native { size }, ..clc::Options::amdgcn() }
+    // The next generation has other layouts.
+    let matrix = if target.processor.generation() == 11 { Matrix::Wmma } else { Matrix::None };
+    clc::Options { subgroups: Subgroups::Native { size }, matrix, ..clc::Options::amdgcn() }
 }

@@ -65,6 +65,14 @@ pub enum Error {
         /// What the device takes.
         formats: Vec<roci_hal::CodeFormat>,
     },
+    /// A device has no matrix units, and the kernel runs on nothing else.
+    #[error("kernel `{kernel}` runs on matrix units, which {device} does not have")]
+    NoMatrixUnits {
+        /// The kernel.
+        kernel: &'static str,
+        /// The device.
+        device: String,
+    },
     /// There is no code object of the project's kernels for a chip.
     #[error(transparent)]
     DeviceLibrary(#[from] roci_device_library::Error),

@@ -19,8 +19,16 @@ impl KernelSpec {
         }
     }
 
+    /// Whether the device has what the kernel needs.
+    pub fn runs_on(&self, info: &DeviceInfo) -> bool {
+        !self.needs_matrix() || info.capabilities().matrix || info.formats.first() == Some(&CodeFormat::Native)
+    }
+
     /// What to load on a device: the first of its formats that we can write.
     pub fn executable(&self, info: &DeviceInfo) -> Result<ExecutableSource, Error> {
+        if !self.runs_on(info) {
+            return Err(Error::NoMatrixUnits { kernel: self.name(), device: info.uri.to_string() });
+        }
         for format in &info.formats {
             if let Some(code) = self.code(*format, info)? {
                 let entry_points = vec![self.entry_point()];

@@ -16,12 +16,14 @@ pub mod spirv;
 
 mod error;
 mod executable;
+mod matmul;
 mod prune;
 mod source;
 mod table;
 mod uniform;
 
 pub use error::Error;
+pub use matmul::{MatmulElement, MatmulForm};
 pub use source::{Compiled, Source};
 pub use spirv::SpirvOptions;
 pub use table::{Binding, Constants, KernelSpec, find, kernels};

@@ -6,12 +6,18 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::MatmulForm;
+
 /// Invocations of a workgroup in the one-dimensional kernels.
 pub const LINEAR_WORKGROUP: u32 = 256;
 /// Most workgroups in one grid dimension; Vulkan guarantees 65,535. Kernels loop with the grid as their stride beyond it.
 pub const MAX_GROUPS: u32 = 65_535;
 /// Rows and columns of the output tile that one workgroup of `matmul` computes.
 pub const MATMUL_TILE: u32 = 64;
+/// The same for `matmul_large`.
+pub const MATMUL_LARGE_TILE: u32 = 128;
+/// Rows and columns of the output tile that one workgroup of `matmul_matrix` computes.
+pub const MATMUL_MATRIX_TILE: [u32; 2] = [128, 256];
 /// Rows of the matrix that one workgroup of `matvec` computes.
 pub const MATVEC_ROWS: u32 = 4;
 
@@ -192,9 +198,9 @@ impl Params for Softmax {
 }
 
 impl Params for Matmul {
-    /// One workgroup a tile of the result, batches in z.
+    /// That of the general form; the others have a grid of their own.
     fn grid(&self) -> [u32; 3] {
-        [self.n.div_ceil(MATMUL_TILE), self.m.div_ceil(MATMUL_TILE), self.batches]
+        MatmulForm::General.grid(self)
     }
 }
 

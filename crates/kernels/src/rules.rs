@@ -15,6 +15,8 @@ pub const MAX_CONSTANTS: u32 = 128;
 pub const MAX_WORKGROUP: u32 = 1024;
 /// Bytes of workgroup memory that Vulkan guarantees.
 pub const MAX_WORKGROUP_MEMORY: u32 = 16_384;
+/// Bytes of workgroup memory that every device with matrix units known to us has.
+pub const MAX_WORKGROUP_MEMORY_OF_MATRIX: u32 = 49_152;
 
 /// A rule broken, where, and what to do.
 pub(crate) type Broken = (Rule, Option<Span>, String);
@@ -43,7 +45,7 @@ pub enum Rule {
     NoArrayLength,
     /// At most 1024 invocations a workgroup.
     WorkgroupSize,
-    /// At most 16 KiB of workgroup memory.
+    /// At most 16 KiB of workgroup memory; 48 KiB in a kernel for matrix units.
     WorkgroupMemory,
     /// Barriers and sub-group operations run where all invocations of the workgroup run.
     UniformControlFlow,
@@ -172,9 +174,11 @@ fn check_uses(module: &Module, name: &str, used: &[(Handle<GlobalVariable>, &Glo
     }
     let mut memory = used.iter().filter(|(_, variable)| variable.space == AddressSpace::WorkGroup);
     let bytes: u32 = memory.clone().map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx())).sum();
-    if bytes > MAX_WORKGROUP_MEMORY {
+    let matrix = module.types.iter().any(|(_, ty)| matches!(ty.inner, TypeInner::CooperativeMatrix { .. }));
+    let most = if matrix { MAX_WORKGROUP_MEMORY_OF_MATRIX } else { MAX_WORKGROUP_MEMORY };
+    if bytes > most {
         let span = memory.next_back().map(|&(handle, _)| module.global_variables.get_span(handle));
-        let message = format!("`{name}` uses {bytes} bytes of workgroup memory; {MAX_WORKGROUP_MEMORY} is the most");
+        let message = format!("`{name}` uses {bytes} bytes of workgroup memory; {most} is the most");
         return Err((Rule::WorkgroupMemory, span, message));
     }
     Ok(())

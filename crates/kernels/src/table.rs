@@ -49,6 +49,8 @@ struct Family {
     constants: Constants,
     workgroup: [u32; 3],
     in_place: bool,
+    /// Only for devices with matrix units.
+    matrix: bool,
 }
 
 /// A kernel: one variant of one WGSL file.
@@ -99,6 +101,7 @@ const BINARY: Family = Family {
     constants: constants!(Binary: count shape a_strides b_strides),
     workgroup: LINEAR,
     in_place: false,
+    matrix: false,
 };
 
 /// What the products of all element types share.
@@ -112,7 +115,12 @@ const MATMUL: Family = Family {
     constants: constants!(Matmul: m n k lda ldb ldc batches batch_a batch_b batch_c),
     workgroup: LINEAR,
     in_place: false,
+    matrix: false,
 };
+
+/// What the products of large matrices share.
+const MATMUL_LARGE: Family =
+    Family { file: "matmul_large.wgsl", text: include_str!("../wgsl/matmul_large.wgsl"), ..MATMUL };
 
 /// What the products with a vector share.
 const MATVEC: Family = Family {
@@ -125,6 +133,7 @@ const MATVEC: Family = Family {
     constants: constants!(Matvec: m k lda),
     workgroup: LINEAR,
     in_place: false,
+    matrix: false,
 };
 
 static FAMILIES: &[Family] = &[
@@ -138,6 +147,7 @@ static FAMILIES: &[Family] = &[
         constants: constants!(Fill: count offset value),
         workgroup: LINEAR,
         in_place: false,
+        matrix: false,
     },
     Family {
         file: "copy.wgsl",
@@ -149,6 +159,7 @@ static FAMILIES: &[Family] = &[
         constants: constants!(Copy: count source_offset target_offset),
         workgroup: LINEAR,
         in_place: false,
+        matrix: false,
     },
     Family {
         file: "unary.wgsl",
@@ -174,6 +185,7 @@ static FAMILIES: &[Family] = &[
         constants: constants!(Unary: count),
         workgroup: LINEAR,
         in_place: true,
+        matrix: false,
     },
     Family {
         variants: variants! {
@@ -214,6 +226,7 @@ static FAMILIES: &[Family] = &[
         constants: constants!(Reduce: outer axis inner),
         workgroup: LINEAR,
         in_place: false,
+        matrix: false,
     },
     Family {
         file: "softmax.wgsl",
@@ -225,9 +238,19 @@ static FAMILIES: &[Family] = &[
         constants: constants!(Softmax: rows columns),
         workgroup: LINEAR,
         in_place: true,
+        matrix: false,
     },
     Family { aliases: "alias Element = f32;", variants: &[plain("matmul_f32")], ..MATMUL },
     Family { aliases: "alias Element = f16;", variants: &[plain("matmul_f16")], ..MATMUL },
+    Family { aliases: "alias Element4 = vec4<f32>;", variants: &[plain("matmul_large_f32")], ..MATMUL_LARGE },
+    Family { aliases: "alias Element4 = vec4<f16>;", variants: &[plain("matmul_large_f16")], ..MATMUL_LARGE },
+    Family {
+        file: "matmul_matrix.wgsl",
+        text: include_str!("../wgsl/matmul_matrix.wgsl"),
+        variants: &[plain("matmul_matrix_f16")],
+        matrix: true,
+        ..MATMUL
+    },
     Family { aliases: "alias Element = f32;", variants: &[plain("matvec_f32")], ..MATVEC },
     Family { aliases: "alias Element = f16;", variants: &[plain("matvec_f16")], ..MATVEC },
 ];
@@ -286,6 +309,11 @@ impl KernelSpec {
     /// Whether the output may be the very buffer range of an input of the same extent.
     pub fn in_place(&self) -> bool {
         self.family.in_place
+    }
+
+    /// Whether it runs on matrix units, and so on devices with [`Capabilities::matrix`](roci_hal::Capabilities) alone.
+    pub fn needs_matrix(&self) -> bool {
+        self.family.matrix
     }
 
     /// The module: parsed, validated, overrides resolved, rules held.

@@ -18,6 +18,9 @@ fn generate() -> BTreeMap<PathBuf, String> {
         let name = kernel.name();
         files.insert(format!("spirv/{name}.spvasm").into(), spirv_text(kernel));
         files.insert(format!("amdgcn/{name}.cl").into(), amdgcn_text(kernel));
+        if kernel.needs_matrix() {
+            continue;
+        }
         for (lowering, output) in lowerings::distinct_lowerings(kernel) {
             let path = match lowering.name {
                 "full" => format!("opencl/{name}.cl"),
@@ -38,7 +41,10 @@ fn spirv_text(kernel: &KernelSpec) -> String {
 }
 
 fn amdgcn_text(kernel: &KernelSpec) -> String {
-    opencl_c(kernel, &clc::Options::amdgcn()).unwrap_or_else(|error| panic!("{}: {error}", kernel.name())).source
+    let matrix = if kernel.needs_matrix() { clc::Matrix::Wmma } else { clc::Matrix::None };
+    opencl_c(kernel, &clc::Options { matrix, ..clc::Options::amdgcn() })
+        .unwrap_or_else(|error| panic!("{}: {error}", kernel.name()))
+        .source
 }
 
 /// The files that are checked in, by their path under `root`.

@@ -11,7 +11,16 @@ var<immediate> params: Params;
 
 @compute @workgroup_size(256)
 fn fill(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    for (var i = id.x; i < params.count; i += groups.x * 256u) {
+    let stride = groups.x * 256u;
+    var i = id.x;
+    // Four at a time: the loop itself costs as much as a write.
+    for (; i < params.count && params.count - i > 3u * stride; i += 4u * stride) {
+        target_words[params.offset + i] = params.value;
+        target_words[params.offset + i + stride] = params.value;
+        target_words[params.offset + i + 2u * stride] = params.value;
+        target_words[params.offset + i + 3u * stride] = params.value;
+    }
+    for (; i < params.count; i += stride) {
         target_words[params.offset + i] = params.value;
     }
 }

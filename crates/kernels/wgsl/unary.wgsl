@@ -48,6 +48,35 @@ fn gelu(v: f32) -> f32 {
     return v * select(1.0 - tail, tail, v < 0.0);
 }
 
+// Some drivers compute tanh by exponentials. They cancel near zero, where the first terms of the series are exact to the last
+// bits, and they overflow beyond 10, where the result is one to the last bit.
+fn tangent(v: f32) -> f32 {
+    let s = v * v;
+    let near = v + v * s * (-0.333333333 + s * (0.133333333 + s * (-0.0539682540 + s * 0.0218694885)));
+    let far = select(tanh(v), sign(v), abs(v) > 10.0);
+    return select(far, near, abs(v) < 0.25);
+}
+
+// Zero for numbers below zero. By their bits, since compilers make max() of a comparison, and that loses NaN.
+fn rectified(v: f32) -> f32 {
+    let bits = bitcast<u32>(v);
+    return select(v, 0.0, bits > 0x80000000u && bits <= 0xff800000u);
+}
+
+// The sine of v plus `quarters` quarter turns. Vulkan's own may be off by 2^-11, so the angle is reduced to an eighth of a turn
+// on either side, by pi / 2 in three parts, and polynomials do the rest. Beyond 8192 the reduction would lose digits: there
+// `other` counts.
+fn wave(v: f32, quarters: i32, other: f32) -> f32 {
+    let turns = round(v * 0.636619772);
+    let r = ((v - turns * 1.5703125) - turns * 0.00048375129699707031) - turns * 0.0000000754978995489188216;
+    let s = r * r;
+    let sine = r + r * s * (-0.16666654611 + s * (0.0083321608736 - s * 0.00019515295891));
+    let cosine = 1.0 - 0.5 * s + s * s * (0.041666645683 + s * (-0.0013887316255 + s * 0.000024433157118));
+    let quarter = (i32(clamp(turns, -8192.0, 8192.0)) + quarters) & 3;
+    let value = select(sine, cosine, (quarter & 1) == 1);
+    return select(other, select(value, -value, quarter >= 2), abs(v) < 8192.0);
+}
+
 fn apply(v: f32) -> f32 {
     switch OP {
         case NEG: { return -v; }
@@ -56,15 +85,13 @@ fn apply(v: f32) -> f32 {
         case LOG: { return log(v); }
         case SQRT: { return sqrt(v); }
         case RSQRT: { return inverseSqrt(v); }
-        // Not max(): a NaN must stay one.
-        case RELU: { return select(v, 0.0, v < 0.0); }
+        case RELU: { return rectified(v); }
         case SIGMOID: { return 1.0 / (1.0 + exp(-v)); }
-        // Some drivers compute tanh by exponentials that overflow; beyond 10 the result is one to the last bit.
-        case TANH: { return select(tanh(v), sign(v), abs(v) > 10.0); }
+        case TANH: { return tangent(v); }
         case GELU: { return gelu(v); }
         case SILU: { return v / (1.0 + exp(-v)); }
-        case SIN: { return sin(v); }
-        case COS: { return cos(v); }
+        case SIN: { return wave(v, 0, sin(v)); }
+        case COS: { return wave(v, 1, cos(v)); }
         default: { return v; }
     }
 }

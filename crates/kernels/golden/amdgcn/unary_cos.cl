@@ -5,6 +5,11 @@ typedef struct {
     uint count;
 } Params;
 
+#define roci_fmin __builtin_fminf
+#define roci_fmax __builtin_fmaxf
+ROCI_FN int roci_f32_to_i32(float a) {
+    return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
+}
 // How many quarter turns an angle has, to the nearest.
 ROCI_FN float roci_quarter_turns(float a) {
     return __builtin_roundevenf(a * 0.636619772367581f);
@@ -35,8 +40,20 @@ ROCI_FN float roci_cos(float a) {
     return ((quadrant + 1) & 2) != 0 ? -v : v;
 }
 
-ROCI_FN float apply(float v) {
-    return roci_cos(v);
+ROCI_FN float wave(float v, int quarters, float other) {
+    const float turns = __builtin_elementwise_roundeven(v * 0.63661975f);
+    const float r = ((v - (turns * 1.5703125f)) - (turns * 0.0004837513f)) - (turns * 7.54979e-8f);
+    const float s = r * r;
+    const float sine = r + ((r * s) * ((-0.16666655f) + (s * (0.008332161f - (s * 0.00019515296f)))));
+    const float cosine = (1.0f - (0.5f * s)) + ((s * s) * (0.041666646f + (s * ((-0.0013887316f) + (s * 2.4433157e-5f)))));
+    const int quarter = ((int)((uint)roci_f32_to_i32(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(turns, -8192.0f), 8192.0f)) + (uint)quarters)) & 3;
+    const float value = ((quarter & 1) == 1) ? cosine : sine;
+    return (__builtin_elementwise_abs(v) < 8192.0f) ? ((quarter >= 2) ? (-value) : value) : other;
+}
+
+ROCI_FN float apply(float v_1) {
+    const float _e3 = wave(v_1, 1, roci_cos(v_1));
+    return _e3;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -23,8 +23,16 @@ ROCI_FN float roci_tanh(float a) {
     return x < 0.625f ? near : roci_copy_sign(far, a);
 }
 
-ROCI_FN float apply(float v) {
-    return (__builtin_elementwise_abs(v) > 10.0f) ? roci_sign_f32(v) : roci_tanh(v);
+ROCI_FN float tangent(float v) {
+    const float s = v * v;
+    const float near = v + ((v * s) * ((-0.33333334f) + (s * (0.13333334f + (s * ((-0.053968254f) + (s * 0.021869488f)))))));
+    const float far = (__builtin_elementwise_abs(v) > 10.0f) ? roci_sign_f32(v) : roci_tanh(v);
+    return (__builtin_elementwise_abs(v) < 0.25f) ? near : far;
+}
+
+ROCI_FN float apply(float v_1) {
+    const float _e1 = tangent(v_1);
+    return _e1;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -35,11 +35,14 @@ ROCI_FN float roci_combine_add_f32(float x, float y) {
 }
 ROCI_FN float roci_subgroup_add_f32(private const roci_subgroup *sg, float a) {
     local float *scratch = roci_subgroup_put_f32(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    float result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_add_f32(result, scratch[i]);
+    const uint lane = roci_subgroup_lane(sg);
+    for (uint reach = ROCI_SUBGROUP_SIZE / 2u; reach > 0u; reach /= 2u) {
+        if (lane < reach && sg->index + reach < roci_subgroup_last(sg)) {
+            scratch[sg->index] = roci_combine_add_f32(scratch[sg->index], scratch[sg->index + reach]);
+        }
+        roci_barrier_workgroup();
     }
+    const float result = scratch[sg->index - lane];
     roci_barrier_workgroup();
     return result;
 }

@@ -5,8 +5,26 @@ typedef struct {
     uint count;
 } Params;
 
-ROCI_FN float apply(float v) {
-    return cos(v);
+#define roci_fmin fmin
+#define roci_fmax fmax
+ROCI_FN int roci_f32_to_i32(float a) {
+    return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
+}
+
+ROCI_FN float wave(float v, int quarters, float other) {
+    const float turns = rint(v * 0.63661975f);
+    const float r = ((v - (turns * 1.5703125f)) - (turns * 0.0004837513f)) - (turns * 7.54979e-8f);
+    const float s = r * r;
+    const float sine = r + ((r * s) * ((-0.16666655f) + (s * (0.008332161f - (s * 0.00019515296f)))));
+    const float cosine = (1.0f - (0.5f * s)) + ((s * s) * (0.041666646f + (s * ((-0.0013887316f) + (s * 2.4433157e-5f)))));
+    const int quarter = ((int)((uint)roci_f32_to_i32(fmin(fmax(turns, -8192.0f), 8192.0f)) + (uint)quarters)) & 3;
+    const float value = ((quarter & 1) == 1) ? cosine : sine;
+    return (fabs(v) < 8192.0f) ? ((quarter >= 2) ? (-value) : value) : other;
+}
+
+ROCI_FN float apply(float v_1) {
+    const float _e3 = wave(v_1, 1, cos(v_1));
+    return _e3;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -5,8 +5,21 @@ typedef struct {
     uint count;
 } Params;
 
-ROCI_FN float apply(float v) {
-    return (v < 0.0f) ? 0.0f : v;
+ROCI_FN float rectified(float v) {
+    bool local_ = false;
+    const uint bits = as_uint(v);
+    if (bits > 2147483648u) {
+        local_ = bits <= 4286578688u;
+    } else {
+        local_ = false;
+    }
+    const bool _e9 = local_;
+    return _e9 ? 0.0f : v;
+}
+
+ROCI_FN float apply(float v_1) {
+    const float _e1 = rectified(v_1);
+    return _e1;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

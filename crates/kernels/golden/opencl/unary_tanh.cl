@@ -5,8 +5,16 @@ typedef struct {
     uint count;
 } Params;
 
-ROCI_FN float apply(float v) {
-    return (fabs(v) > 10.0f) ? sign(v) : tanh(v);
+ROCI_FN float tangent(float v) {
+    const float s = v * v;
+    const float near = v + ((v * s) * ((-0.33333334f) + (s * (0.13333334f + (s * ((-0.053968254f) + (s * 0.021869488f)))))));
+    const float far = (fabs(v) > 10.0f) ? sign(v) : tanh(v);
+    return (fabs(v) < 0.25f) ? near : far;
+}
+
+ROCI_FN float apply(float v_1) {
+    const float _e1 = tangent(v_1);
+    return _e1;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -37,6 +37,10 @@ impl Writer<'_> {
     pub(super) fn zero(&mut self, handle: Handle<Type>) -> String {
         match Leaf::of(&self.module.types[handle].inner) {
             Some(leaf) => self.zero_leaf(leaf),
+            // A vector of the work-item's share, and vectors want no braces.
+            None if matches!(self.module.types[handle].inner, TypeInner::CooperativeMatrix { .. }) => {
+                format!("({})(0)", self.memory_type(handle))
+            }
             None => format!("({}){{0}}", self.memory_type(handle)),
         }
     }

@@ -54,12 +54,18 @@ impl Body<'_, '_> {
         };
         self.writer.check_cooperative(columns, rows, scalar, role, self.span(data.pointer))?;
         let place = self.place(data.pointer)?;
-        let (_, space) = self.pointee(data.pointer)?;
+        let (pointee, space) = self.pointee(data.pointer)?;
+        // Strides count what the pointer points to, which may be a vector; the prelude counts elements.
+        let width = if let TypeInner::Vector { size, .. } = pointee { size as u8 } else { 1 };
         let stride = self.expression(data.stride)?;
         let space = c_space(space);
         let major = if data.row_major { "rows" } else { "columns" };
         let name = format!("roci_wmma_{verb}_{role:?}_{}_{space}_{major}", wgsl_scalar(scalar)).to_lowercase();
-        Ok((name, format!("&{place}, {stride}")))
+        if width == 1 {
+            return Ok((name, format!("&{place}, {stride}")));
+        }
+        let element = if scalar == Scalar::F32 { "float" } else { "half" };
+        Ok((name, format!("({space} {element} *)&{place}, {stride} * {width}u")))
     }
 
     pub(super) fn cooperative_load(

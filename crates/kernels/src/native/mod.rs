@@ -10,7 +10,7 @@
 //! | `binary_*`, `binary_*_broadcast` | a, b, y |
 //! | `reduce_sum`, `reduce_max` | x, y |
 //! | `softmax` | x, y |
-//! | `matmul_f32`, `matmul_f16` | a, b, c |
+//! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
 //!
 //! The last binding is written. For `unary_*`, `binary_*` and `softmax` it may be the same range as an input; any other
@@ -88,6 +88,9 @@ static KERNELS: &[(&str, Make)] = &[
     ("softmax", |level| Arc::new(softmax::Softmax(level))),
     ("matmul_f32", |level| Arc::new(Matmul::<f32>::new(level))),
     ("matmul_f16", |level| Arc::new(Matmul::<f16>::new(level))),
+    ("matmul_large_f32", |level| Arc::new(Matmul::<f32>::new(level))),
+    ("matmul_large_f16", |level| Arc::new(Matmul::<f16>::new(level))),
+    ("matmul_matrix_f16", |level| Arc::new(Matmul::<f16>::new(level))),
     ("matvec_f32", |level| Arc::new(Matvec::<f32>::new(level))),
     ("matvec_f16", |level| Arc::new(Matvec::<f16>::new(level))),
 ];

@@ -1,6 +1,7 @@
 //! Problems of many sizes for every kernel: empty, one, odd, larger than the grid, broadcast, padded, batched.
 
 use half::f16;
+use roci_kernels::MatmulForm;
 use roci_kernels::params::{self, Binary, Matmul, Matvec, Params, Reduce, Softmax, Unary};
 use roci_testkit::Tolerance;
 
@@ -86,11 +87,10 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
         "fill" => fill(),
         "copy" => copy(&mut random),
         "softmax" => softmax(&mut random),
-        "matmul_f32" => matmul(&mut random, Element::F32),
-        "matmul_f16" => matmul(&mut random, Element::F16),
         "matvec_f32" => matvec(&mut random, Element::F32),
         "matvec_f16" => matvec(&mut random, Element::F16),
         _ => match kernel.split_once('_') {
+            Some(("matmul", _)) => matmul(&mut random, kernel),
             Some(("unary", op)) => unary(op, &mut random),
             Some(("binary", op)) => match op.strip_suffix("_broadcast") {
                 Some(op) => broadcast(op, &mut random),
@@ -141,7 +141,7 @@ fn unary_domain(op: &str) -> (f32, f32, &'static [f32], Tolerance) {
         "tanh" => (-12.0, 12.0, INFINITE, Tolerance::ManyUlps),
         "silu" => (-20.0, 20.0, &[0.0, f32::INFINITY], Tolerance::ManyUlps),
         "gelu" => (-9.0, 9.0, &[0.0, f32::INFINITY], Tolerance::Close),
-        "sin" | "cos" => (-10.0, 10.0, &[0.0], Tolerance::Close),
+        "sin" | "cos" => (-10.0, 10.0, &[0.0, -0.0, 1.5707964, 100.0, -1000.0, 5000.0], Tolerance::Close),
         _ => (-9.0, 9.0, &[], Tolerance::Exact),
     }
 }
@@ -287,7 +287,9 @@ fn packed(element: Element, values: &[f32]) -> Vec<u32> {
     if element == Element::F16 { halves(values) } else { words(values) }
 }
 
-fn matmul(random: &mut Random, element: Element) -> Vec<Case> {
+fn matmul(random: &mut Random, kernel: &str) -> Vec<Case> {
+    let form = MatmulForm::of(kernel).expect("every product has a form");
+    let element = if kernel.ends_with("_f16") { Element::F16 } else { Element::F32 };
     let tolerance = if element == Element::F16 { Tolerance::Half } else { Tolerance::Approximate };
     let shapes = [(1, 1, 1), (64, 64, 64), (65, 63, 17), (5, 130, 33), (2, 3, 100), (3, 4, 0), (0, 4, 4), (4, 0, 4)];
     let mut problems: Vec<_> = shapes.into_iter().map(|(m, n, k)| Matmul::dense(m, n, k)).collect();
@@ -295,13 +297,22 @@ fn matmul(random: &mut Random, element: Element) -> Vec<Case> {
     problems.push(padded);
     problems.push(Matmul { batches: 3, batch_a: 67 * 25, batch_b: 0, batch_c: 67 * 80, ..padded });
     problems.push(Matmul { batches: 2, batch_a: 5 * 6, batch_b: 6 * 7, batch_c: 5 * 7, ..Matmul::dense(5, 7, 6) });
+    // For the forms that take fours: less than a tile, edges of several, one step and many, batches.
+    problems.extend(
+        [(1, 4, 64), (130, 260, 64), (3, 268, 128), (129, 132, 192), (33, 36, 8), (140, 12, 40)]
+            .map(|(m, n, k)| Matmul::dense(m, n, k)),
+    );
+    let apart = Matmul { lda: 72, ldb: 40, ldc: 44, ..Matmul::dense(35, 36, 64) };
+    problems.push(Matmul { batches: 3, batch_a: 35 * 72, batch_b: 0, batch_c: 35 * 44, ..apart });
+    problems.retain(|problem| form.takes(problem));
     let make = |problem: Matmul| {
         let Matmul { m, n, k, lda, ldb, ldc, batches, batch_a, batch_b, batch_c } = problem;
         let extent = |rows: u32, pitch: u32, batch: u32| (rows * pitch + (batches - 1) * batch) as usize;
         let a = random.floats(extent(m, lda, batch_a), -1.0, 1.0);
         let b = random.floats(extent(k, ldb, batch_b), -1.0, 1.0);
         let buffers = vec![packed(element, &a), packed(element, &b), untouched(extent(m, ldc, batch_c))];
-        case(problem, buffers, element, tolerance, format!("{m} x {n} x {k}, {batches} batches, rows of {lda}"))
+        let label = format!("{m} x {n} x {k}, {batches} batches, rows of {lda}");
+        Case { grid: form.grid(&problem), ..case(problem, buffers, element, tolerance, label) }
     };
     problems.into_iter().map(make).collect()
 }

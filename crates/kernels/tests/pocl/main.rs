@@ -75,7 +75,7 @@ fn main() {
     arguments.test_threads.get_or_insert(1);
     let runner = roci_testkit::require("pocl", Runner::open());
     let mut trials = Vec::new();
-    for kernel in kernels() {
+    for kernel in kernels().iter().filter(|kernel| !kernel.needs_matrix()) {
         for (lowering, output) in lowerings::distinct_lowerings(kernel) {
             // What PoCL lacks cannot run natively there; the lowerings run instead, and the rest is listed as ignored.
             let ignored = !runner.as_ref().is_some_and(|runner| is_supported(runner, &output.source));

@@ -2,7 +2,7 @@
 
 use roci_hal::native::{NativeBinding, NativeLaunch};
 
-use crate::cases::Case;
+use super::cases::Case;
 
 /// The buffers of `case` as the native kernel leaves them.
 pub(crate) fn run(kernel: &str, case: &Case) -> Result<Vec<Vec<u32>>, String> {

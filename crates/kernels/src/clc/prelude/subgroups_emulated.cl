@@ -78,11 +78,14 @@ ROCI_FN bool roci_subgroup_any(private const roci_subgroup *sg, bool a) {
 //: roci_subgroup_$O_$S for i32 u32 i64 u64 over and or xor
 ROCI_FN $T roci_subgroup_$O_$S(private const roci_subgroup *sg, $T a) {
     local $T *scratch = roci_subgroup_put_$S(sg, a);
-    const uint first = sg->index - roci_subgroup_lane(sg);
-    $T result = scratch[first];
-    for (uint i = first + 1u; i < roci_subgroup_last(sg); i++) {
-        result = roci_combine_$O_$S(result, scratch[i]);
+    const uint lane = roci_subgroup_lane(sg);
+    for (uint reach = ROCI_SUBGROUP_SIZE / 2u; reach > 0u; reach /= 2u) {
+        if (lane < reach && sg->index + reach < roci_subgroup_last(sg)) {
+            scratch[sg->index] = roci_combine_$O_$S(scratch[sg->index], scratch[sg->index + reach]);
+        }
+        roci_barrier_workgroup();
     }
+    const $T result = scratch[sg->index - lane];
     roci_barrier_workgroup();
     return result;
 }
