@@ -1,4 +1,5 @@
-//! What a recorded dispatch costs the host, and how long an empty kernel takes from submission to completion, on an emulated GPU.
+//! What a recorded dispatch costs the host, how long an empty kernel takes from submission to completion, and what an idle queue
+//! costs, on an emulated GPU.
 //!
 //! `cargo bench -p roci-amdgpu --bench replay`
 
@@ -6,6 +7,7 @@
 
 #[path = "../tests/emulated/mod.rs"]
 mod emulated;
+mod packets;
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,7 @@ use roci_hal::{Binding, BufferDesc, Deadline, Registry, Submit};
 const DISPATCHES: usize = 1000;
 const REPLAYS: usize = 100;
 const LATENCIES: usize = 2000;
+const IDLE: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Registry::new().with(emulated::driver()).open(&"emu://gfx1010".parse()?, None)?;
@@ -62,26 +65,65 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     recorder.dispatch(&empty, [1, 1, 1], &[], &[])?;
     let commands = recorder.finish()?;
     let done = device.semaphore(0);
-    for (name, pause) in [("one after the other", Duration::ZERO), ("after 10 ms of rest", Duration::from_millis(10))] {
-        let count = if pause.is_zero() { LATENCIES } else { LATENCIES / 20 };
+    println!("an empty kernel from submission to completion, microseconds (aim: under 20)");
+    println!("{:46}{:>8}{:>8}", "", "best", "median");
+    let mut next = done.query()?;
+    rests("by the driver", || {
+        next += 1;
+        queue.submit(&commands, Submit::new().signal(&done, next))?;
+        Ok(done.wait(next, Deadline::default())?)
+    })?;
+    packets::measure(&roci_hal_cts::kernels::source("empty", device.info())?)?;
+    let (ask, asked) = std::sync::mpsc::channel::<()>();
+    let (answer, answered) = std::sync::mpsc::channel();
+    let peer = std::thread::spawn(move || asked.iter().try_for_each(|()| answer.send(())));
+    rests("peer: two channels", || {
+        ask.send(())?;
+        Ok(answered.recv()?)
+    })?;
+    drop(ask);
+    peer.join().map_err(|_| "the peer panicked")??;
+    let before = cpu_time()?;
+    std::thread::sleep(IDLE);
+    let spent = cpu_time()? - before;
+    println!(
+        "an idle process with {} open queues: {:.2} ms of CPU time in {} s",
+        device.info().queues.len(),
+        spent.as_secs_f64() * 1000.0,
+        IDLE.as_secs()
+    );
+    Ok(())
+}
+
+/// Times a submission after rests.
+fn rests(
+    by: &str,
+    mut submit: impl FnMut() -> Result<(), Box<dyn std::error::Error>>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    for (pause, count) in [(0, LATENCIES), (1, LATENCIES / 4), (10, LATENCIES / 20), (100, LATENCIES / 40)] {
         let mut times = Vec::new();
-        let first = done.query()?;
-        for replay in 1..=count as u64 {
-            std::thread::sleep(pause);
+        for _ in 0..count {
+            std::thread::sleep(Duration::from_millis(pause));
             let start = Instant::now();
-            queue.submit(&commands, Submit::new().signal(&done, first + replay))?;
-            done.wait(first + replay, Deadline::default())?;
+            submit()?;
             times.push(start.elapsed());
         }
         let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
+        let name = if pause == 0 { format!("{by}, at once") } else { format!("{by}, after {pause} ms of rest") };
         let best = times.iter().copied().min().unwrap_or_default();
-        println!(
-            "an empty kernel from submission to completion, {name}: {:.1} us at best, median {:.1} us (aim: under 20)",
-            micros(best),
-            micros(median(times))
-        );
+        println!("  {name:<44}{:>8.1}{:>8.1}", micros(best), micros(median(times)));
     }
     Ok(())
+}
+
+/// What all threads of this process have computed.
+fn cpu_time() -> Result<Duration, Box<dyn std::error::Error>> {
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanoseconds += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanoseconds))
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

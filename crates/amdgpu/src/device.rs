@@ -11,22 +11,27 @@ use roci_hal::error::Loss;
 use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
 use roci_hsa::runtime::Agent;
 
+use crate::copies::Copies;
 use crate::discover::{failed, unavailable};
 use crate::driver::CodeLibrary;
 use crate::executable::Kernels;
 use crate::memory::Pools;
 use crate::program::{OWN_KERNELS, Program};
 use crate::queue::{LastFault, Line};
+use crate::settings::Settings;
 
 /// Queues of each GPU.
 const QUEUES: usize = 2;
 
-/// What programs need of a device.
+/// What programs and queues need of a device.
 pub(crate) struct Shared {
     pub(crate) gpus: Vec<Agent>,
     pub(crate) pools: Pools,
     /// The driver's own kernels.
     pub(crate) own: Kernels,
+    pub(crate) copies: Copies,
+    /// Tells more of faults than the runtime does.
+    pub(crate) last_fault: Option<LastFault>,
     name: String,
 }
 
@@ -34,6 +39,13 @@ impl Shared {
     pub(crate) fn out_of_memory(&self, requested: u64) -> Error {
         Error::OutOfMemory { device: self.name.clone(), requested, limit: Some(self.pools.max_allocation()) }
     }
+}
+
+/// What a driver knows besides the request.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) library: &'a CodeLibrary,
+    pub(crate) settings: &'a Settings,
+    pub(crate) last_fault: Option<LastFault>,
 }
 
 /// A logical device.
@@ -47,15 +59,17 @@ impl AmdgpuDevice {
     pub(crate) fn open(
         request: &OpenRequest<'_>,
         gpus: Vec<Agent>,
-        library: &CodeLibrary,
-        last_fault: Option<LastFault>,
+        surroundings: Surroundings<'_>,
     ) -> Result<Self, Error> {
+        let Surroundings { library, settings, last_fault } = surroundings;
         let name = request.uri.to_string();
         let isa = gpus[0].isas().map_err(failed)?.into_iter().next();
         let isa = isa.ok_or_else(|| unavailable(&name, "it names no instruction set"))?.name().map_err(failed)?;
         let target = isa.rsplit_once("--").map_or(isa.as_str(), |(_, target)| target);
+        let copies = Copies::choose(Some(request.uri), settings, &gpus[0].name().map_err(failed)?)?;
         let own = Kernels::load(&library(target)?, &OWN_KERNELS, &gpus).map_err(failed)?;
-        let shared = Arc::new(Shared { pools: Pools::find(&gpus)?, own, name, gpus });
+        let pools = Pools::find(&gpus)?;
+        let shared = Arc::new(Shared { pools, own, copies, last_fault, name, gpus });
         let physical: Vec<_> = request.physical.iter().map(|(_, info)| info.clone()).collect();
         let info = DeviceInfo {
             uri: request.uri.clone(),
@@ -68,8 +82,8 @@ impl AmdgpuDevice {
             max_constants: 256,
             formats: vec![CodeFormat::AmdGcn],
         };
-        let line = |queue: &QueueInfo| Line::open(&shared, queue.physical, last_fault.clone());
-        let lines = info.queues.iter().map(line).collect::<Result<_, _>>()?;
+        // Those that are open already close themselves where one fails.
+        let lines = info.queues.iter().map(|queue| Line::open(&shared, queue.physical)).collect::<Result<_, _>>()?;
         Ok(Self { info, shared, lines })
     }
 }
@@ -101,13 +115,11 @@ impl DeviceBackend for AmdgpuDevice {
         }
     }
 
-    fn abandon(&self, _loss: &Loss) {
-        self.lines.iter().for_each(Line::close);
+    fn profiles(&self) -> bool {
+        true
     }
-}
 
-impl Drop for AmdgpuDevice {
-    fn drop(&mut self) {
+    fn abandon(&self, _loss: &Loss) {
         self.lines.iter().for_each(Line::close);
     }
 }

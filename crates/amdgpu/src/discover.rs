@@ -1,10 +1,13 @@
 //! What a GPU says of itself.
 
 use roci_hal::uri::PciAddress;
-use roci_hal::{Capabilities, DeviceKind, Error, PhysicalInfo};
+use roci_hal::{Capabilities, DeviceKind, DeviceUri, Error, PhysicalInfo};
 use roci_hsa::Runtime;
 use roci_hsa::abi::{AgentInfo, DeviceType, MemoryPoolGlobalFlag, MemoryProperty, Segment};
 use roci_hsa::runtime::{Agent, Pool};
+
+use crate::copies::Copies;
+use crate::settings::Settings;
 
 /// Something of HSA that cannot be used.
 pub(crate) fn unavailable(what: &str, reason: impl std::fmt::Display) -> Error {
@@ -48,9 +51,19 @@ pub(crate) fn is_apu(agent: &Agent) -> bool {
     properties >> MemoryProperty::AGENT_IS_APU.0 & 1 != 0
 }
 
-/// What the HAL wants to know of a GPU.
-pub(crate) fn describe(agent: &Agent, emulated: bool) -> Result<PhysicalInfo, Error> {
+/// What the HAL wants to know of a GPU; `uri` is what was asked for, if something was.
+pub(crate) fn describe(
+    agent: &Agent,
+    emulated: bool,
+    settings: &Settings,
+    uri: Option<&DeviceUri>,
+) -> Result<PhysicalInfo, Error> {
     let target = agent.name().map_err(failed)?;
+    let mut quirks = vec![Copies::choose(uri, settings, &target)?.describe()];
+    if !emulated {
+        let said = |found| format!("{found}: another chip's code runs on it, as asked for");
+        quirks.extend(settings.overrides.iter().map(said));
+    }
     let memory = match pool(agent, MemoryPoolGlobalFlag::COARSE_GRAINED)? {
         Some(pool) => pool.size().map_err(failed)? as u64,
         None => 0,
@@ -70,8 +83,7 @@ pub(crate) fn describe(agent: &Agent, emulated: bool) -> Result<PhysicalInfo, Er
     });
     let name = agent.product_name().ok().filter(|name| !name.trim().is_empty()).unwrap_or_else(|| target.clone());
     Ok(PhysicalInfo {
-        name: name.trim().to_owned(),
-        kind,
+        vendor: Some("AMD".to_owned()),
         uuid,
         pci,
         memory,
@@ -81,12 +93,26 @@ pub(crate) fn describe(agent: &Agent, emulated: bool) -> Result<PhysicalInfo, Er
             fp16_storage: true,
             fp16_arithmetic: true,
             integer_dot: !matches!(target.as_str(), "gfx1010" | "gfx1013"),
+            // gfx12 has matrix instructions, too, but lays their operands out otherwise: no kernel here has a form for it.
             matrix: target.starts_with("gfx11"),
             workgroup_memory: 64 << 10,
             max_workgroup_invocations: agent.workgroup_max_size().map_err(failed)?,
             // Groups of the largest size must still be countable as work-items.
             max_grid: [u32::MAX / 1024, 65_535, 65_535],
         },
+        runtime: Some(describe_runtime(agent.runtime())),
+        quirks,
         target: Some(target),
+        ..PhysicalInfo::new(name.trim(), kind)
     })
+}
+
+/// The library and its version, for reports.
+fn describe_runtime(runtime: &Runtime) -> String {
+    let path = runtime.path().display();
+    match (runtime.version(), runtime.build_version()) {
+        (Ok((major, minor)), Ok(build)) => format!("HSA {major}.{minor}, {path}, {build}"),
+        (Ok((major, minor)), Err(_)) => format!("HSA {major}.{minor}, {path}"),
+        (Err(_), _) => format!("HSA, {path}"),
+    }
 }

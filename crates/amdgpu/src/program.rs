@@ -32,6 +32,8 @@ const OWN_WORDS: u64 = 1 << 30;
 /// Commands as packets.
 pub(crate) struct Program {
     pub(crate) steps: Vec<Step>,
+    /// By packet: the command that it is of.
+    commands: Vec<u32>,
     /// By GPU: the packets of kernels, without header and completion signal.
     packets: Vec<Vec<KernelDispatchPacket>>,
     /// The arguments of all kernels, addresses of slots still empty.
@@ -58,7 +60,7 @@ pub(crate) struct Step {
 pub(crate) enum Work {
     /// The packet of this number.
     Kernel(usize),
-    /// A copy that the runtime makes: of bytes that no kernel here copies.
+    /// A copy that the runtime makes, by a copy engine if it can.
     Engine { source: Operand, target: Operand },
 }
 
@@ -90,6 +92,7 @@ impl Program {
     pub(crate) fn new(recording: &Arc<Recording>, device: &Shared) -> Result<Self, Error> {
         let mut program = Self {
             steps: Vec::new(),
+            commands: Vec::new(),
             packets: vec![Vec::new(); device.gpus.len()],
             arguments: Vec::new(),
             patches: Vec::new(),
@@ -106,6 +109,9 @@ impl Program {
                 step.barrier = std::mem::take(&mut barrier);
             }
         }
+        for step in &program.steps {
+            program.commands.extend((0..step.work.packets()).map(|_| step.command as u32));
+        }
         if program.patches.is_empty() && !program.arguments.is_empty() {
             program.write_once(device)?;
         }
@@ -121,11 +127,6 @@ impl Program {
                     let target = moved(target, 4 * part, 4 * words);
                     self.own(index, device, FILL, &[target], [words as u32, 0, *pattern])?;
                 }
-            }
-            // Bytes that are no whole words.
-            Command::Copy { source, target } if !source.length().is_multiple_of(4) => {
-                let work = Work::Engine { source: source.clone(), target: target.clone() };
-                self.steps.push(Step { command: index, barrier: false, work });
             }
             Command::Copy { source, target } => self.copy(index, device, source, target)?,
             Command::Update { data, target } => {
@@ -144,9 +145,20 @@ impl Program {
     }
 
     fn copy(&mut self, index: usize, device: &Shared, source: &Operand, target: &Operand) -> Result<(), Error> {
-        for (part, words) in parts(source.length() / 4) {
+        if device.copies.by_engine(source, target) {
+            let work = Work::Engine { source: source.clone(), target: target.clone() };
+            self.steps.push(Step { command: index, barrier: false, work });
+            return Ok(());
+        }
+        let bytes = source.length();
+        for (part, words) in parts(bytes / 4) {
             let operands = [source, target].map(|operand| moved(operand, 4 * part, 4 * words));
             self.own(index, device, COPY, &operands, [words as u32, 0, 0])?;
+        }
+        if !bytes.is_multiple_of(4) {
+            // The last word again, from where it ends: bytes that two write, both write alike.
+            let operands = [source, target].map(|operand| moved(operand, bytes - 4, 4));
+            self.own(index, device, COPY, &operands, [1, 0, 0])?;
         }
         Ok(())
     }
@@ -264,6 +276,11 @@ impl Program {
             unsafe { place.wrapping_add(patch.place).cast::<u64>().write_unaligned(value) };
         }
         Ok(())
+    }
+
+    /// The command of a packet, counted from the first; of the last one for those behind.
+    pub(crate) fn command(&self, packet: usize) -> Option<u32> {
+        self.commands.get(packet).or_else(|| self.commands.last()).copied()
     }
 
     /// The packet of a number on a GPU, with the arguments at an address.

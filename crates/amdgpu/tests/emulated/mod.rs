@@ -2,28 +2,38 @@
 
 use std::sync::Arc;
 
-use roci_amdgpu::{AmdgpuDriver, Origin};
+use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin, Settings};
 use roci_emu::Chip;
 use roci_hal::Error;
 use roci_hsa::{Runtime, Source};
 
 /// The driver on emulated GPUs.
 pub(crate) fn driver() -> AmdgpuDriver {
+    AmdgpuDriver::new(origin(), Box::new(runtime), library(), Settings::from_environment())
+}
+
+/// Every chip that is emulated.
+pub(crate) fn origin() -> Origin {
     let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
-    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
-    let open = |chips: &[String]| {
-        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
-        // With the checks of ROCI_EMU_CHECK, if it is set.
-        let config = roci_emu_hsa::Config::for_process(chips);
-        roci_emu_hsa::provide(config.map_err(|error| Error::invalid("the environment", error.to_string()))?);
-        Runtime::open(Source::Table(roci_emu_hsa::table()))
-            .map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
-    };
-    let library = |target: &str| {
+    Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) }
+}
+
+/// The runtime of this process, with these chips too.
+pub(crate) fn runtime(chips: &[String]) -> Result<Runtime, Error> {
+    let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
+    // With the checks of ROCI_EMU_CHECK, if it is set.
+    let config = roci_emu_hsa::Config::for_process(chips);
+    roci_emu_hsa::provide(config.map_err(|error| Error::invalid("the environment", error.to_string()))?);
+    Runtime::open(Source::Table(roci_emu_hsa::table()))
+        .map_err(|error| Error::invalid("the emulated runtime", error.to_string()))
+}
+
+/// The driver's own kernels.
+pub(crate) fn library() -> CodeLibrary {
+    Arc::new(|target: &str| {
         let wrong = |error: &dyn std::fmt::Display| Error::invalid("the device library", error.to_string());
         let library = roci_device_library::DeviceLibrary::embedded().map_err(|error| wrong(&error))?;
         let target = target.parse().map_err(|error| wrong(&error))?;
         Ok(library.find(&target).map_err(|error| wrong(&error))?.bytes.to_vec())
-    };
-    AmdgpuDriver::new(origin, Box::new(open), Arc::new(library))
+    })
 }
