@@ -1,0 +1,160 @@
+//! How a queue tells what is complete: by a timeline semaphore, or by a fence for each submission where there are none.
+
+#![expect(unsafe_code, reason = "calls Vulkan")]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ash::vk;
+use parking_lot::Mutex;
+
+use crate::shared::Shared;
+
+/// Counts what a queue has completed, in the order of submission.
+pub(crate) struct Clock {
+    shared: Arc<Shared>,
+    kind: Kind,
+}
+
+enum Kind {
+    Timeline(vk::Semaphore),
+    Fences(Mutex<Fences>),
+}
+
+#[derive(Default)]
+struct Fences {
+    /// With the count that each stands for.
+    pending: VecDeque<(u64, vk::Fence)>,
+    free: Vec<vk::Fence>,
+    reached: u64,
+}
+
+impl Clock {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self, vk::Result> {
+        let kind = if shared.has_timeline() {
+            let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+            let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+            // SAFETY: the feature is on.
+            Kind::Timeline(unsafe { shared.device.create_semaphore(&info, None) }?)
+        } else {
+            Kind::Fences(Mutex::default())
+        };
+        Ok(Self { shared: Arc::clone(shared), kind })
+    }
+
+    /// Submits groups of command buffers, each of which ends with the next count after `last`.
+    pub(crate) fn submit(
+        &self,
+        queue: vk::Queue,
+        last: u64,
+        groups: &[&[vk::CommandBuffer]],
+    ) -> Result<(), vk::Result> {
+        match &self.kind {
+            Kind::Timeline(semaphore) => {
+                let counts: Vec<_> = (last + 1..).take(groups.len()).collect();
+                let count = |value| vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(value);
+                let mut timelines: Vec<_> = counts.iter().map(std::slice::from_ref).map(count).collect();
+                let semaphores = [*semaphore];
+                let info = |(group, timeline)| {
+                    let info = vk::SubmitInfo::default().command_buffers(group).signal_semaphores(&semaphores);
+                    vk::SubmitInfo::push_next(info, timeline)
+                };
+                let infos: Vec<_> = groups.iter().copied().zip(&mut timelines).map(info).collect();
+                // SAFETY: recorded command buffers; the caller is alone with the queue.
+                unsafe { self.shared.device.queue_submit(queue, &infos, vk::Fence::null()) }
+            }
+            Kind::Fences(fences) => {
+                for (count, group) in (last + 1..).zip(groups) {
+                    let mut fences = fences.lock();
+                    let fence = match fences.free.pop() {
+                        Some(fence) => fence,
+                        // SAFETY: a valid description.
+                        None => unsafe { self.shared.device.create_fence(&vk::FenceCreateInfo::default(), None) }?,
+                    };
+                    let infos = [vk::SubmitInfo::default().command_buffers(group)];
+                    // SAFETY: as above; the fence is not in use.
+                    let submitted = unsafe { self.shared.device.queue_submit(queue, &infos, fence) };
+                    if let Err(result) = submitted {
+                        fences.free.push(fence);
+                        return Err(result);
+                    }
+                    fences.pending.push_back((count, fence));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until a count is reached or the time is over, then gives the count that is reached. One thread alone waits.
+    pub(crate) fn wait(&self, count: u64, time: Duration) -> Result<u64, vk::Result> {
+        let nanoseconds = time.as_nanos() as u64;
+        match &self.kind {
+            Kind::Timeline(semaphore) => {
+                let (semaphores, values) = ([*semaphore], [count]);
+                let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+                let waited = match &self.shared.timeline {
+                    // SAFETY: a timeline semaphore of this device.
+                    Some(functions) => unsafe { functions.wait_semaphores(&info, nanoseconds) },
+                    // SAFETY: as above.
+                    None => unsafe { self.shared.device.wait_semaphores(&info, nanoseconds) },
+                };
+                over(waited)?;
+                match &self.shared.timeline {
+                    // SAFETY: as above.
+                    Some(functions) => unsafe { functions.get_semaphore_counter_value(*semaphore) },
+                    // SAFETY: as above.
+                    None => unsafe { self.shared.device.get_semaphore_counter_value(*semaphore) },
+                }
+            }
+            Kind::Fences(fences) => {
+                let wanted = fences.lock().pending.iter().find(|(at, _)| *at >= count).map(|(_, fence)| *fence);
+                if let Some(fence) = wanted {
+                    // SAFETY: fences are reset by this thread alone.
+                    over(unsafe { self.shared.device.wait_for_fences(&[fence], true, nanoseconds) })?;
+                }
+                self.reached(&mut fences.lock())
+            }
+        }
+    }
+
+    /// Takes back the fences of what is complete.
+    fn reached(&self, fences: &mut Fences) -> Result<u64, vk::Result> {
+        while let Some((count, fence)) = fences.pending.front().copied() {
+            // SAFETY: a fence of this device.
+            if !unsafe { self.shared.device.get_fence_status(fence) }? {
+                break;
+            }
+            // SAFETY: it is signalled, so no queue uses it.
+            unsafe { self.shared.device.reset_fences(&[fence]) }?;
+            fences.reached = count;
+            fences.pending.pop_front();
+            fences.free.push(fence);
+        }
+        Ok(fences.reached)
+    }
+}
+
+/// A wait whose time is over is none that failed.
+fn over(waited: Result<(), vk::Result>) -> Result<(), vk::Result> {
+    match waited {
+        Err(vk::Result::TIMEOUT) => Ok(()),
+        other => other,
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        match &mut self.kind {
+            // SAFETY: the queue drops it when nothing is in flight, or when the device is lost.
+            Kind::Timeline(semaphore) => unsafe { self.shared.device.destroy_semaphore(*semaphore, None) },
+            Kind::Fences(fences) => {
+                let fences = fences.get_mut();
+                for fence in fences.free.drain(..).chain(fences.pending.drain(..).map(|(_, fence)| fence)) {
+                    // SAFETY: as above.
+                    unsafe { self.shared.device.destroy_fence(fence, None) };
+                }
+            }
+        }
+    }
+}

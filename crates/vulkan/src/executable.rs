@@ -1,0 +1,127 @@
+//! Loaded code: a pipeline for each kernel.
+
+#![expect(unsafe_code, reason = "calls Vulkan")]
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use ash::vk;
+use roci_hal::driver::ExecutableBackend;
+use roci_hal::{Code, EntryPoint, Error, ExecutableSource};
+
+use crate::shared::{Layout, Shared};
+use crate::spirv::{self, Outline};
+
+/// Invocations of the sub-groups of kernels on matrix units.
+const MATRIX_SUBGROUP: u32 = 32;
+
+/// The kernels of an executable, in the order of its entry points.
+pub(crate) struct Kernels {
+    shared: Arc<Shared>,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+impl ExecutableBackend for Kernels {}
+
+/// A kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel {
+    pub(crate) pipeline: vk::Pipeline,
+    pub(crate) layout: Layout,
+    /// Whether parts of a grid may run one after the other.
+    pub(crate) can_split: bool,
+}
+
+impl Kernels {
+    pub(crate) fn load(shared: &Arc<Shared>, source: &ExecutableSource) -> Result<Self, Error> {
+        let invalid = |reason: String| Error::invalid(format!("executable \"{}\"", source.label), reason);
+        let Code::Spirv(words) = &source.code else {
+            return Err(invalid("Vulkan runs SPIR-V only".into()));
+        };
+        let outline = spirv::read(words).map_err(invalid)?;
+        check(shared, &outline, source).map_err(invalid)?;
+        let words = spirv::without_needless(words);
+        let info = vk::ShaderModuleCreateInfo::default().code(&words);
+        // SAFETY: whole instructions, of a version and with needs that the device knows.
+        let module = unsafe { shared.device.create_shader_module(&info, None) };
+        let module = module.map_err(|result| invalid(crate::fault::name(result)))?;
+        let mut loaded = Self { shared: Arc::clone(shared), kernels: Vec::new() };
+        let kernels = source.entry_points.iter().try_for_each(|entry| {
+            let kernel = kernel(shared, module, entry, &outline).map_err(|error| match error {
+                Failure::Hal(error) => error,
+                Failure::Vulkan(result) => invalid(format!("\"{}\": {}", entry.name, crate::fault::name(result))),
+            })?;
+            loaded.kernels.push(kernel);
+            Ok::<_, Error>(())
+        });
+        // SAFETY: pipelines do not need it once they are made.
+        unsafe { shared.device.destroy_shader_module(module, None) };
+        kernels?;
+        shared.pipelines.note();
+        Ok(loaded)
+    }
+}
+
+/// Whether the device can run a module, and whether the module has what its contract promises.
+fn check(shared: &Shared, outline: &Outline, source: &ExecutableSource) -> Result<(), String> {
+    let facts = &shared.card.facts;
+    let newest = match facts.version {
+        vk::API_VERSION_1_3.. => (1, 6),
+        vk::API_VERSION_1_2.. => (1, 5),
+        _ => (1, 3),
+    };
+    if outline.version > newest {
+        let ((major, minor), (knows, known)) = (outline.version, newest);
+        return Err(format!("it is SPIR-V {major}.{minor}; the device takes {knows}.{known} at most"));
+    }
+    for capability in &outline.capabilities {
+        facts.features.supports(*capability).map_err(|lack| format!("the device lacks {lack}"))?;
+    }
+    for entry in &source.entry_points {
+        let found = outline.entries.iter().find(|found| found.name == entry.name);
+        let found = found.ok_or_else(|| format!("there is no code for \"{}\"", entry.name))?;
+        if found.size.is_some_and(|size| size != entry.workgroup_size) {
+            let (code, contract) = (found.size, entry.workgroup_size);
+            return Err(format!("\"{}\" has workgroups of {code:?}, its contract says {contract:?}", entry.name));
+        }
+    }
+    Ok(())
+}
+
+enum Failure {
+    Hal(Error),
+    Vulkan(vk::Result),
+}
+
+fn kernel(shared: &Shared, module: vk::ShaderModule, entry: &EntryPoint, outline: &Outline) -> Result<Kernel, Failure> {
+    let can_split = !outline.counts_groups;
+    let layout = shared.layout(entry.bindings.len(), entry.constants).map_err(Failure::Hal)?;
+    let name = CString::new(entry.name.as_str())
+        .map_err(|_| Failure::Hal(Error::invalid("an entry point", "its name has a zero byte")))?;
+    let mut size = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
+    let mut stage =
+        vk::PipelineShaderStageCreateInfo::default().stage(vk::ShaderStageFlags::COMPUTE).module(module).name(&name);
+    // Kernels on matrix units are written for sub-groups of 32, which AMD's drivers take only when asked to.
+    let can_choose = |size: &u32| shared.card.facts.subgroup_choice.contains(size);
+    let for_matrices = Some(MATRIX_SUBGROUP).filter(|size| outline.uses_matrices() && can_choose(size));
+    if let Some(wanted) = for_matrices.or(shared.settings.subgroup) {
+        size = size.required_subgroup_size(wanted);
+        stage = stage.push_next(&mut size);
+    }
+    let flags = if can_split { vk::PipelineCreateFlags::DISPATCH_BASE } else { vk::PipelineCreateFlags::empty() };
+    let info = [vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout.pipeline)];
+    // SAFETY: the module has the kernel, and the layout is as its contract says.
+    let made = unsafe { shared.device.create_compute_pipelines(shared.pipelines.raw, &info, None) };
+    let pipelines = made.map_err(|(_, result)| Failure::Vulkan(result))?;
+    let pipeline = pipelines.first().copied().ok_or(Failure::Vulkan(vk::Result::ERROR_UNKNOWN))?;
+    Ok(Kernel { pipeline, layout, can_split })
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        for kernel in &self.kernels {
+            // SAFETY: its own, and no batch in flight, or it would be held.
+            unsafe { self.shared.device.destroy_pipeline(kernel.pipeline, None) };
+        }
+    }
+}

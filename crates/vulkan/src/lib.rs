@@ -1,0 +1,31 @@
+//! The driver of GPUs by Vulkan 1.1 and later, with the loader found at run time.
+//!
+//! Start reading at `driver` (what is found and opened), then `discover` and `features` (what a device is and has), `device`,
+//! `memory`, `executable`, `plan` and `encode` (commands made into command buffers), and `queue` (submission and completion).
+
+mod clock;
+mod device;
+mod discover;
+mod driver;
+mod encode;
+mod executable;
+mod exit;
+mod families;
+mod fault;
+mod features;
+mod instance;
+mod memory;
+mod pipelines;
+mod plan;
+mod program;
+mod queue;
+mod radeon;
+mod shared;
+mod spirv;
+#[cfg(test)]
+mod tests;
+mod validation;
+
+pub use driver::{Options, VulkanDriver};
+pub use instance::has_validation;
+pub use validation::Hook;

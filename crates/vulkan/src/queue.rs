@@ -1,0 +1,250 @@
+//! A queue: batches are submitted as they come, and a thread waits for them and tells of their completion.
+
+#![expect(unsafe_code, reason = "calls Vulkan")]
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ash::vk;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use roci_hal::Error;
+use roci_hal::driver::{BatchFault, BoundRange, Completion};
+
+use crate::clock::Clock;
+use crate::encode::Encoded;
+use crate::exit::Busy;
+use crate::fault::{failed, loss, unavailable};
+use crate::program::Program;
+use crate::shared::Shared;
+
+/// Batches that Vulkan has at a time; a driver whose own queue is full may block whoever submits.
+const FLYING: usize = 64;
+/// How long one wait of the thread is.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A queue.
+pub(crate) struct Line {
+    inner: Arc<Inner>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    queue: vk::Queue,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    flying: VecDeque<Flight>,
+    waiting: VecDeque<Waiting>,
+    /// Submissions ever made.
+    count: u64,
+    /// When the last submission was seen to be complete.
+    seen: Option<Instant>,
+    closed: bool,
+    /// The thread is gone, or about to be.
+    ended: bool,
+}
+
+/// A batch that Vulkan does not have yet.
+struct Waiting {
+    completion: Completion,
+    encoded: Arc<Encoded>,
+    keep: Keep,
+}
+
+/// What must live while a batch runs.
+struct Keep {
+    _program: Arc<Program>,
+    _slots: Vec<BoundRange>,
+}
+
+/// A batch on the device.
+struct Flight {
+    completion: Completion,
+    encoded: Arc<Encoded>,
+    /// The submissions that are not complete: the count of each, and its pieces.
+    groups: VecDeque<(u64, Range<usize>)>,
+    since: Instant,
+    _keep: Keep,
+}
+
+/// Batches that ended, to be told outside of the lock: that may start others, which come back here.
+type Ended = Vec<(Completion, Result<(), BatchFault>)>;
+
+impl Line {
+    pub(crate) fn open(shared: &Arc<Shared>, number: u32) -> Result<Self, Error> {
+        // SAFETY: the device was made with so many queues of the family.
+        let queue = unsafe { shared.device.get_device_queue(shared.family, number) };
+        let inner = Arc::new(Inner {
+            clock: Clock::new(shared).map_err(failed("a queue"))?,
+            shared: Arc::clone(shared),
+            queue,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let served = Arc::clone(&inner);
+        let thread = std::thread::Builder::new().name(format!("vulkan-queue-{number}")).spawn(move || {
+            let _busy = served.serve();
+            // Perhaps the last to hold the device.
+            drop(served);
+        });
+        let thread = thread.map_err(|error| unavailable("a thread for a queue", error))?;
+        Ok(Self { inner, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Submits a batch, or lets it wait for room.
+    pub(crate) fn submit(&self, program: Arc<Program>, slots: Vec<BoundRange>, completion: Completion) {
+        let encoded = match program.encoded(&slots) {
+            Ok(Some(encoded)) => encoded,
+            Ok(None) => return completion.finish(Ok(())),
+            Err(error) => return completion.finish(Err(BatchFault::Device(error.to_string()))),
+        };
+        let keep = Keep { _program: program, _slots: slots };
+        let mut state = self.inner.state.lock();
+        if state.closed {
+            drop(state);
+            return completion.finish(Err(BatchFault::Device("the queue is closed".into())));
+        }
+        state.waiting.push_back(Waiting { completion, encoded, keep });
+        let was_idle = state.flying.is_empty();
+        let ended = self.inner.launch(&mut state);
+        if was_idle {
+            self.inner.changed.notify_all();
+        }
+        drop(state);
+        tell(ended);
+    }
+
+    /// Takes no more work.
+    pub(crate) fn close(&self) {
+        let waiting = {
+            let mut state = self.inner.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        self.inner.changed.notify_all();
+        drop(waiting);
+    }
+
+    /// Waits for the thread, unless it is the one who asks or is caught by work that does not end.
+    pub(crate) fn join(&self, patience: Duration) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        if thread.thread().id() == std::thread::current().id() {
+            return;
+        }
+        let deadline = Instant::now() + patience;
+        let mut state = self.inner.state.lock();
+        while !state.ended {
+            if self.inner.changed.wait_until(&mut state, deadline).timed_out() {
+                return;
+            }
+        }
+        drop(state);
+        // A panic in it has nothing to say that the batches have not said.
+        let _ = thread.join();
+    }
+}
+
+fn tell(ended: Ended) {
+    for (completion, result) in ended {
+        completion.finish(result);
+    }
+}
+
+impl Inner {
+    /// Gives Vulkan what waits, as far as it may have more.
+    fn launch(&self, state: &mut State) -> Ended {
+        let mut ended = Vec::new();
+        while state.flying.len() < FLYING
+            && let Some(Waiting { completion, encoded, keep }) = state.waiting.pop_front()
+        {
+            let pieces = encoded.plan.groups();
+            let buffers: Vec<_> = pieces.iter().map(|pieces| &encoded.buffers[pieces.clone()]).collect();
+            let first = state.count + 1;
+            let submitted = self.clock.submit(self.queue, state.count, &buffers);
+            state.count += buffers.len() as u64;
+            if let Err(result) = submitted {
+                completion.progress(encoded.plan.pieces[0].command);
+                state.closed = true;
+                ended.push((completion, Err(BatchFault::Device(loss(result, self.shared.card.facts.vendor)))));
+                break;
+            }
+            if state.flying.is_empty() {
+                completion.progress(encoded.plan.pieces[0].command);
+            }
+            let groups = (first..).zip(pieces).collect();
+            state.flying.push_back(Flight { completion, encoded, groups, since: Instant::now(), _keep: keep });
+        }
+        ended
+    }
+
+    /// What the thread does: waits for the oldest submission, tells of completions, makes room for what waits.
+    fn serve(&self) -> Busy {
+        let mut state = self.state.lock();
+        loop {
+            let Some(oldest) = state.flying.front().and_then(|flight| flight.groups.front()).map(|group| group.0)
+            else {
+                if state.closed {
+                    break;
+                }
+                self.changed.wait(&mut state);
+                continue;
+            };
+            let reached = MutexGuard::unlocked(&mut state, || self.clock.wait(oldest, LOOK));
+            let mut ended = match reached {
+                Ok(reached) => Self::retire(&mut state, reached),
+                Err(result) => {
+                    // Nothing of a lost device runs any more.
+                    state.closed = true;
+                    let reason = loss(result, self.shared.card.facts.vendor);
+                    let flying = std::mem::take(&mut state.flying);
+                    let fail = |flight: Flight| (flight.completion, Err(BatchFault::Device(reason.clone())));
+                    flying.into_iter().map(fail).collect()
+                }
+            };
+            if !state.closed {
+                ended.extend(self.launch(&mut state));
+            }
+            // Whoever waits for these may end the process, while this thread has yet to close the device.
+            let busy = Busy::new();
+            MutexGuard::unlocked(&mut state, || tell(ended));
+            if state.closed && state.flying.is_empty() {
+                return self.end(&mut state, busy);
+            }
+        }
+        self.end(&mut state, Busy::new())
+    }
+
+    fn end(&self, state: &mut State, busy: Busy) -> Busy {
+        state.ended = true;
+        self.changed.notify_all();
+        busy
+    }
+
+    /// Takes off what is complete.
+    fn retire(state: &mut State, reached: u64) -> Ended {
+        let now = Instant::now();
+        let mut ended = Vec::new();
+        while let Some(flight) = state.flying.front_mut() {
+            while let Some((_, pieces)) = flight.groups.pop_front_if(|(count, _)| *count <= reached) {
+                let began = state.seen.map_or(flight.since, |seen| seen.max(flight.since));
+                flight.encoded.plan.learn(pieces, now - began);
+                state.seen = Some(now);
+            }
+            if let Some((_, pieces)) = flight.groups.front() {
+                flight.completion.progress(flight.encoded.plan.pieces[pieces.start].command);
+                break;
+            }
+            let Some(flight) = state.flying.pop_front() else { break };
+            ended.push((flight.completion, Ok(())));
+        }
+        ended
+    }
+}

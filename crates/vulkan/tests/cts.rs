@@ -1,0 +1,30 @@
+//! The driver against the conformance suite: with timeline semaphores and with fences, every call checked by Khronos's layer
+//! where it is installed.
+//!
+//! `ROCI_VULKAN_DEVICE=vulkan://1` chooses another device than the first, `ROCI_VULKAN_VALIDATE=0` leaves the checks out.
+
+mod common;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use roci_hal::{Device, Error, Registry};
+use roci_hal_cts::{Backend, Tag};
+
+/// llvmpipe ends loops after 65,535 rounds, which take a few milliseconds: so many workgroups take half a minute.
+const SPIN_GROUPS: u32 = 4096;
+
+fn main() -> ExitCode {
+    let backend = |uri: String| {
+        let name = uri.clone();
+        let open = move |timeout: Option<Duration>| -> Result<Device, Error> {
+            Registry::new().with(common::driver()).open(&uri.parse()?, timeout)
+        };
+        Backend::new(name, open)
+            .tags(&[Tag::Dispatch, Tag::Hang])
+            .spin_groups(SPIN_GROUPS)
+            .lacks(&[(Tag::Bounds, "Vulkan has no way to tell of an access out of bounds")])
+    };
+    let device = roci_testkit::vulkan_device();
+    roci_hal_cts::main(vec![backend(device.clone()), backend(format!("{device}?timeline=off"))])
+}
