@@ -1,0 +1,296 @@
+//! Batches in flight: a thread enqueues them, hears of their end by OpenCL's events, and says which command is under way.
+//!
+//! Nothing is released while the device may still use it: what a lost device has under way is kept, with its thread, until
+//! it ends, or until the process does.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use roci_hal::driver::{BatchFault, BoundRange, Completion};
+use roci_hal::profile::{Clock, Span};
+use roci_hal::{Deadline, Error};
+
+use crate::cl::{Context, DeviceId, Event, Queue, Stage};
+use crate::error::{Failed, unavailable};
+use crate::patience;
+use crate::program::{Enqueued, Program};
+
+/// How often the thread looks which command is under way.
+const LOOK: Duration = Duration::from_millis(5);
+/// The same where the driver does not call back, so that looking is all there is.
+const LOOK_ALWAYS: Duration = Duration::from_micros(200);
+/// The same for what was given up.
+const LOOK_AFTER: Duration = Duration::from_millis(50);
+/// How long reading the device's clock may take.
+const CLOCK: Duration = Duration::from_secs(1);
+
+/// A queue of the logical device.
+pub(crate) struct Line {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    queue: Queue,
+    /// The same for batches of which somebody wants to know when they ran; made for the first.
+    profiled: OnceLock<Queue>,
+    context: Arc<Context>,
+    device: DeviceId,
+    out_of_order: bool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    /// Something may have ended since the thread looked.
+    news: bool,
+    closed: bool,
+}
+
+/// A batch that is not enqueued.
+struct Waiting {
+    program: Arc<Program>,
+    slots: Vec<BoundRange>,
+    completion: Completion,
+}
+
+/// A batch on the device.
+struct Flight {
+    /// `None` once its end was told.
+    completion: Option<Completion>,
+    enqueued: Enqueued,
+    /// The first event that was not complete.
+    next: usize,
+    /// Whether the driver calls when it ends.
+    announced: bool,
+    /// What went wrong, until that is told.
+    trouble: Option<Trouble>,
+    /// The device's clock, if somebody wants to know when it ran.
+    clock: Option<Clock>,
+    _program: Arc<Program>,
+    _slots: Vec<BoundRange>,
+}
+
+/// A command that went wrong.
+enum Trouble {
+    /// It was not enqueued; the device has no part in that.
+    Refused(usize, Failed),
+    /// It failed, and the device with it.
+    Failed(usize, Failed),
+}
+
+impl Line {
+    pub(crate) fn open(context: &Arc<Context>, device: DeviceId, out_of_order: bool) -> Result<Self, Error> {
+        let queue = context.queue(device, out_of_order, false).map_err(|error| error.unavailable("a queue"))?;
+        let inner = Arc::new(Inner {
+            queue,
+            profiled: OnceLock::new(),
+            context: Arc::clone(context),
+            device,
+            out_of_order,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let served = Arc::clone(&inner);
+        let thread = std::thread::Builder::new().name("opencl-queue".into()).spawn(move || served.serve());
+        thread.map_err(|error| unavailable("a thread for a queue", error, "end some processes"))?;
+        Ok(Self { inner })
+    }
+
+    /// Hands a batch to the thread.
+    pub(crate) fn submit(&self, program: Arc<Program>, slots: Vec<BoundRange>, completion: Completion) {
+        if program.is_empty() {
+            return completion.finish(Ok(()));
+        }
+        let mut state = self.inner.state.lock();
+        if state.closed {
+            drop(state);
+            return completion.finish(Err(BatchFault::Device("the queue is closed".into())));
+        }
+        state.waiting.push_back(Waiting { program, slots, completion });
+        drop(state);
+        self.inner.changed.notify_one();
+    }
+
+    /// Takes no more; what is under way is let end.
+    pub(crate) fn close(&self) {
+        self.inner.state.lock().closed = true;
+        self.inner.changed.notify_one();
+    }
+}
+
+impl Inner {
+    /// What the thread does.
+    fn serve(self: &Arc<Self>) {
+        let mut flying: Vec<Flight> = Vec::new();
+        let mut state = self.state.lock();
+        loop {
+            let waiting = std::mem::take(&mut state.waiting);
+            state.news = false;
+            let closed = state.closed;
+            MutexGuard::unlocked(&mut state, || {
+                if closed {
+                    // Given up by the HAL already, which told whoever waited.
+                    drop(waiting);
+                } else {
+                    flying.extend(waiting.into_iter().map(|waiting| self.start(waiting)));
+                }
+                let mut oldest = true;
+                flying.retain_mut(|flight| {
+                    let kept = flight.advance(oldest);
+                    oldest &= !kept;
+                    kept
+                });
+            });
+            if !state.waiting.is_empty() || state.news {
+                continue;
+            }
+            if state.closed && flying.is_empty() {
+                return;
+            }
+            if flying.is_empty() {
+                if !state.closed {
+                    self.changed.wait(&mut state);
+                }
+                continue;
+            }
+            let look = match (state.closed, flying.iter().all(|flight| flight.announced)) {
+                (true, _) => LOOK_AFTER,
+                (false, true) => LOOK,
+                (false, false) => LOOK_ALWAYS,
+            };
+            self.changed.wait_for(&mut state, look);
+        }
+    }
+
+    /// Enqueues a batch.
+    fn start(self: &Arc<Self>, waiting: Waiting) -> Flight {
+        let Waiting { program, slots, completion } = waiting;
+        let mut enqueued = Enqueued::default();
+        let (queue, clock) = self.queue_for(&completion);
+        let answer = program.enqueue(queue, self.out_of_order, &slots, &mut enqueued);
+        let last = enqueued.events.last().map_or(0, |(command, _)| *command);
+        let wrong = answer.and_then(|()| queue.flush().map_err(|error| (last, error))).err();
+        let trouble = wrong.map(|(command, error)| {
+            if error.is_refusal() { Trouble::Refused(command, error) } else { Trouble::Failed(command, error) }
+        });
+        let announced = enqueued.events.last().is_some_and(|(_, event)| {
+            let own = Arc::clone(self);
+            event.on_completion(Box::new(move || own.wake())).is_ok()
+        });
+        Flight {
+            completion: Some(completion),
+            enqueued,
+            next: 0,
+            announced,
+            trouble,
+            clock,
+            _program: program,
+            _slots: slots,
+        }
+    }
+
+    /// Where a batch goes, and the clock for its times if they are wanted. Without one the times are left out.
+    fn queue_for(&self, completion: &Completion) -> (&Queue, Option<Clock>) {
+        if !completion.wants_times() {
+            return (&self.queue, None);
+        }
+        if self.profiled.get().is_none()
+            && let Ok(queue) = self.context.queue(self.device, self.out_of_order, true)
+        {
+            let _ = self.profiled.set(queue);
+        }
+        let Some(queue) = self.profiled.get() else { return (&self.queue, None) };
+        (queue, clock(queue))
+    }
+
+    /// Something ended.
+    fn wake(&self) {
+        self.state.lock().news = true;
+        self.changed.notify_one();
+    }
+}
+
+/// The clock of a queue's device: commands that do nothing know when they were enqueued, and so does the host. The one that
+/// took the shortest counts.
+fn clock(queue: &Queue) -> Option<Clock> {
+    let mut best: Option<(Duration, Instant, u64)> = None;
+    for _ in 0..3 {
+        let before = Instant::now();
+        let event = queue.join(&[]).ok()?;
+        let window = before.elapsed();
+        queue.flush().ok()?;
+        patience::wait(&event, Deadline::after(CLOCK)).ok()?;
+        let [enqueued, ..] = event.times().ok()?;
+        if best.is_none_or(|(shortest, ..)| window < shortest) {
+            best = Some((window, before + window / 2, enqueued));
+        }
+    }
+    let (_, instant, ticks) = best?;
+    Clock::read(1.0, || Some(ticks + instant.elapsed().as_nanos() as u64))
+}
+
+impl Flight {
+    /// Looks how far it is and tells its end; whether it must still be kept.
+    fn advance(&mut self, oldest: bool) -> bool {
+        let running = self.is_running(oldest);
+        match self.trouble.take() {
+            // The device goes on, once what was enqueued before has ended.
+            Some(Trouble::Refused(command, error)) if running => self.trouble = Some(Trouble::Refused(command, error)),
+            Some(Trouble::Refused(command, error)) => {
+                self.end(Err(BatchFault::Kernel { command, reason: error.to_string() }));
+            }
+            // Told at once; the rest is still let end.
+            Some(Trouble::Failed(command, error)) => {
+                self.completion.iter().for_each(|completion| completion.progress(command));
+                self.end(Err(BatchFault::Device(error.to_string())));
+            }
+            None if running => {}
+            None => {
+                self.tell_times();
+                self.end(Ok(()));
+            }
+        }
+        running
+    }
+
+    /// Whether a command of it is still to come or under way; notes the first that failed. A batch behind another in its
+    /// queue has not begun unless the driver says so.
+    fn is_running(&mut self, oldest: bool) -> bool {
+        while let Some((command, event)) = self.enqueued.events.get(self.next) {
+            match event.stage() {
+                Ok(Stage::Complete) => {}
+                Ok(stage) => {
+                    if oldest || stage == Stage::Running {
+                        self.completion.iter().for_each(|completion| completion.progress(*command));
+                    }
+                    return true;
+                }
+                Err(error) if !matches!(self.trouble, Some(Trouble::Failed(..))) => {
+                    self.trouble = Some(Trouble::Failed(*command, error));
+                }
+                Err(_) => {}
+            }
+            self.next += 1;
+        }
+        false
+    }
+
+    /// Tells when commands ran, if somebody wants to know.
+    fn tell_times(&self) {
+        let (Some(completion), Some(clock)) = (&self.completion, &self.clock) else { return };
+        let commands = self.enqueued.events.iter().take(self.enqueued.commands);
+        let span = |(command, event): &(usize, Event)| {
+            let [_, start, end] = event.times().ok()?;
+            Some(Span { command: *command, start: clock.instant(start), end: clock.instant(end) })
+        };
+        completion.times(commands.filter_map(span).collect());
+    }
+
+    fn end(&mut self, result: Result<(), BatchFault>) {
+        self.completion.take().into_iter().for_each(|completion| completion.finish(result.clone()));
+    }
+}
