@@ -17,6 +17,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) drivers: DriverArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -37,6 +39,17 @@ pub(crate) struct OutputArgs {
     /// Print results and errors only
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+}
+
+/// What drivers are told, whichever verb uses them.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DriverArgs {
+    /// File or folder of `libhsa-runtime64.so`, looked at before all others; several with colons between, or repeated
+    ///
+    /// Then come ROCI_HAL_AMDGPU_LIBHSA_PATH, IREE_HAL_AMDGPU_LIBHSA_PATH, the folders on PATH, the loader's own search and
+    /// /opt/rocm/lib. A place without a library that works is passed over.
+    #[arg(long, value_name = "PATH", value_delimiter = ':', global = true, help_heading = "Drivers")]
+    pub(crate) amdgpu_libhsa_search_path: Vec<PathBuf>,
 }
 
 /// When output is coloured.
@@ -62,6 +75,12 @@ pub(crate) struct FormatArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure what a device reaches: launches, transfers, copies, sums, matrix products
+    ///
+    /// Each figure is the best of several runs, and each result is checked in a few dozen places. Problems are as large as suits
+    /// the device; `--quick` makes them smaller.
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchArgs),
     /// Run the kernels on every device and check their results
     ///
     /// Each kernel is run through the HAL on each device: memory is allocated and filled, the kernel recorded and
@@ -114,6 +133,7 @@ impl Command {
     /// Whether results are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
+            Self::Bench(arguments) => arguments.format.json,
             Self::Demo(arguments) => arguments.format.json,
             Self::Devices(arguments) => arguments.format.json,
             Self::Emu { command: EmuCommand::Run(arguments) } => arguments.format.json,
@@ -124,6 +144,22 @@ impl Command {
             Self::Completions { .. } | Self::Man { .. } => false,
         }
     }
+}
+
+/// Arguments of `roci bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Device to measure, as `roci devices` prints it; can be given several times (default: `auto`, the best real device)
+    #[arg(short, long = "device", value_name = "URI")]
+    pub(crate) devices: Vec<String>,
+    /// Seconds that the device may work before it counts as lost (default: ROCI_TIMEOUT, or 30)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Small problems, for a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }
 
 /// Arguments of `roci demo`.
@@ -144,6 +180,12 @@ pub(crate) struct DemoArgs {
     /// Small problems: verifies as much, says little about speed
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Also show when kernels and copies ran, by the device's own clock
+    ///
+    /// For each of them how often it ran, how long in all and on average, and which share of the device's time it took.
+    /// With `--json` every single run is there, under `profile`.
+    #[arg(long)]
+    pub(crate) profile: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -315,10 +357,16 @@ pub(crate) struct ObjectsArgs {
     pub(crate) format: FormatArgs,
 }
 
+const BENCH_EXAMPLES: &str = "Examples:
+  roci bench                       the best real device
+  roci bench --device vulkan:0 --device opencl:0
+  roci bench --quick --json --device emu://gfx1010";
+
 const DEMO_EXAMPLES: &str = "Examples:
   roci demo                        every kernel on every device
   roci demo matmul softmax         only kernels whose names start so
   roci demo --device cpu?threads=1 --device auto
+  roci demo --profile matmul       with the time that the device itself took
   roci demo --json | jq '.results[] | select(.status != \"ok\")'";
 
 const DEVICES_EXAMPLES: &str = "Examples:
@@ -493,6 +541,18 @@ mod tests {
         assert!(range("8").is_err() && range("a..b").is_err());
         assert_eq!(lanes("0-2,31"), Ok(Lanes(vec![0, 1, 2, 31])));
         assert!(lanes("64").is_err() && lanes("3-1").is_err());
+    }
+
+    #[test]
+    fn search_paths_can_stand_anywhere_repeated_or_with_colons() {
+        let paths = |line: &str| {
+            let cli = Cli::try_parse_from(line.split_whitespace()).expect("valid");
+            cli.drivers.amdgpu_libhsa_search_path
+        };
+        let both = [PathBuf::from("/a"), PathBuf::from("/b")];
+        assert_eq!(paths("roci devices --amdgpu-libhsa-search-path /a:/b"), both);
+        assert_eq!(paths("roci --amdgpu-libhsa-search-path /a --amdgpu-libhsa-search-path=/b devices"), both);
+        assert_eq!(paths("roci demo"), [""; 0].map(PathBuf::from));
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
+mod hsa;
+mod input;
 mod interrupt;
 mod npy;
 mod printer;
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     let (printer, ended) = match Cli::try_parse_from(arguments()) {
         Ok(cli) => {
             let printer = Printer::new(cli.output, cli.command.json());
-            let ended = commands::run(cli.command, &printer);
+            let ended = commands::run(cli.command, &cli.drivers, &printer);
             (printer, ended)
         }
         Err(message) => {

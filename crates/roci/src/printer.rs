@@ -168,6 +168,12 @@ impl Printer {
     }
 }
 
+/// Tells of something from a thread that no command has a printer for: what a layer under the drivers says.
+pub(crate) fn remark(text: &str) {
+    // Nobody is left to be told when this fails.
+    let _ = writeln!(io::stderr(), "{}", one_line(text));
+}
+
 /// Whether to colour one stream.
 fn choose(when: ColorWhen, no_color: bool, force_color: bool, dumb: bool, terminal: bool) -> ColorChoice {
     let wanted = match when {

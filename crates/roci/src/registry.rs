@@ -2,18 +2,29 @@
 
 use std::sync::Arc;
 
-use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin};
+use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin, Settings};
 use roci_cpu::CpuDriver;
 use roci_device_library::DeviceLibrary;
 use roci_emu::Chip;
+use roci_hal::cache::Cache;
 use roci_hal::null::NullDriver;
 use roci_hal::{Error, Registry, env};
-use roci_hsa::search::{Environment, Options};
-use roci_hsa::{KernelDriver, Runtime, Source};
+use roci_hsa::{Runtime, Source};
+use roci_opencl::OpenClDriver;
+use roci_vulkan::VulkanDriver;
+
+use crate::cli::DriverArgs;
+use crate::hsa;
 
 /// All drivers, in the order in which `auto` prefers them.
-pub(crate) fn registry() -> Registry {
-    Registry::new().with(amdgpu()).with(CpuDriver::new()).with(emulated()).with(NullDriver::new(1))
+pub(crate) fn registry(arguments: &DriverArgs) -> Registry {
+    Registry::new()
+        .with(amdgpu(arguments))
+        .with(vulkan())
+        .with(OpenClDriver::new())
+        .with(CpuDriver::new())
+        .with(emulated())
+        .with(NullDriver::new(1))
 }
 
 /// The kernels that the driver of AMD GPUs needs itself.
@@ -29,34 +40,18 @@ fn library() -> CodeLibrary {
 }
 
 /// Real AMD GPUs.
-fn amdgpu() -> AmdgpuDriver {
-    let open = |_: &[String]| {
-        let unavailable = |reason: String, hint: String| Error::Unavailable { what: "HSA".into(), reason, hint };
-        // Loading the library is of no use without the kernel's side, and says less.
-        let driver = KernelDriver::look();
-        if driver != KernelDriver::Present {
-            return Err(unavailable(driver.to_string(), driver.remedy().to_owned()));
-        }
-        if let Some(version) = env::HSA_OVERRIDE.get() {
-            let reason =
-                format!("{}={version} makes it load another chip's code, which crashes", env::HSA_OVERRIDE.name);
-            return Err(unavailable(
-                reason,
-                format!("`unset {}`: roci has kernels for the chip itself", env::HSA_OVERRIDE.name),
-            ));
-        }
-        let environment = Environment {
-            roci_path: env::LIBHSA_PATH.get().map(Into::into),
-            iree_path: env::IREE_LIBHSA_PATH.get().map(Into::into),
-            path: env::PATH.get().map(Into::into),
-        };
-        let options = Options { paths: Vec::new(), environment };
-        Runtime::open(Source::Search(options)).map_err(|error| {
-            let hint = error.remedy().unwrap_or_else(|| "`roci devices` shows what each driver finds".to_owned());
-            unavailable(error.to_string(), hint)
-        })
-    };
-    AmdgpuDriver::new(Origin::Real, Box::new(open), library())
+fn amdgpu(arguments: &DriverArgs) -> AmdgpuDriver {
+    let paths = arguments.amdgpu_libhsa_search_path.clone();
+    let mut settings = Settings::from_environment();
+    settings.library_named |= !paths.is_empty();
+    AmdgpuDriver::new(Origin::Real, Box::new(move |_: &[String]| hsa::open(&paths)), library(), settings)
+}
+
+/// GPUs by Vulkan.
+fn vulkan() -> VulkanDriver {
+    let is_checked = env::VULKAN_VALIDATE.get().is_some_and(|value| value != "0");
+    let hook = || -> roci_vulkan::Hook { Arc::new(|message| crate::printer::remark(&format!("vulkan: {message}"))) };
+    VulkanDriver::new(roci_vulkan::Options { cache: Cache::of_user("vulkan"), validate: is_checked.then(hook) })
 }
 
 /// Emulated AMD GPUs, made to order.
@@ -77,5 +72,5 @@ fn emulated() -> AmdgpuDriver {
             hint: "report this as a fault of the emulator".into(),
         })
     };
-    AmdgpuDriver::new(origin, Box::new(open), library())
+    AmdgpuDriver::new(origin, Box::new(open), library(), Settings::from_environment())
 }

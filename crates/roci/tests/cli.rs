@@ -140,6 +140,39 @@ fn a_device_that_does_not_answer_in_time_is_lost_and_left_alone() {
 }
 
 #[test]
+fn a_profile_shows_what_the_device_did_and_for_how_long() {
+    let output = roci(&["demo", "--quick", "--profile", "fill", "copy", "-d", "cpu", "-d", "null"]);
+    assert_code(&output, 1);
+    let text = stdout(&output);
+    let busy = text.lines().find(|line| line.starts_with("cpu: busy for ")).expect("a line for the device");
+    assert!(busy.ends_with(" %)"), "{text}");
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name) && line.contains(" dispatch "));
+    assert!(row("fill").is_some() && row("copy").is_some(), "{text}");
+    assert!(stderr(&output).contains("null cannot tell when kernels ran"), "{}", stderr(&output));
+    // Nobody asked.
+    assert!(!stdout(&roci(&["demo", "--quick", "fill", "-d", "cpu"])).contains("busy for"));
+}
+
+#[test]
+fn a_search_path_without_a_library_is_told_with_the_reason() {
+    let paths = "/nowhere/at/all:/dev/null";
+    for arguments in [
+        ["--amdgpu-libhsa-search-path", paths, "devices", "--json"],
+        ["devices", "--json", "--amdgpu-libhsa-search-path", paths],
+    ] {
+        let output = roci(&arguments);
+        assert_code(&output, 0);
+        let value = json(&output, "roci.devices");
+        let drivers = value["drivers"].as_array().expect("a list");
+        let amdgpu = drivers.iter().find(|driver| driver["driver"] == "amdgpu").expect("it is always there");
+        // A machine with an AMD GPU has a library elsewhere, and all is well.
+        let Some(error) = amdgpu["error"].as_str() else { return };
+        assert!(error.contains("/nowhere/at/all (given search path): does not exist"), "{error}");
+        assert!(error.contains("/dev/null (given search path): "), "{error}");
+    }
+}
+
+#[test]
 fn auto_says_what_it_chose() {
     let output = roci(&["demo", "--quick", "fill", "--device", "auto"]);
     assert_code(&output, 0);
@@ -160,7 +193,7 @@ fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
         &demo("toaster"),
         3,
         "there is no driver `toaster`",
-        "drivers are: amdgpu, cpu, emu, null, auto; devices are: cpu,",
+        "vulkan, opencl, cpu, emu, null, auto; devices are: ",
     );
     assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "parameters are: threads; devices are: cpu");
     assert_error(&demo("cpu?threads=0"), 2, "`threads` is `0`", "set `threads` to a number from 1 to");

@@ -202,6 +202,8 @@ fn a_trace_shows_instructions_with_values() {
     let (stdout, stderr) = ended(&folder.emu(&format!("{launch} --wave 1 --lanes 5 --limit 2")), 0);
     assert!(stdout.lines().count() == 2 && stdout.lines().all(|line| line.starts_with("w1 ")), "{stdout}");
     assert!(stderr.contains("stopped after 2 lines"), "{stderr}");
+    let (stdout, stderr) = ended(&folder.emu(&format!("{launch} --wave 9 --pc 0x10..0x20")), 0);
+    assert!(stdout.is_empty() && stderr.contains("no instruction is shown"), "{stdout}{stderr}");
     let (stdout, _) = ended(&folder.emu(&format!("{launch} --wave 0 --pc 0..1 --json")), 0);
     let value: Value = serde_json::from_str(&stdout).expect("one line, one JSON value");
     assert_eq!((&value["schema"], &value["offset"], &value["wave"]), (&"roci.emu.trace".into(), &0.into(), &0.into()));
@@ -219,5 +221,6 @@ fn the_code_is_found_in_files_that_hold_other_code_too() {
     // One argument is missing: the kernel was found, and nothing ran.
     refused(&gather("fat.so", "gfx1010"), 2, "takes 2 arguments, 1 are given", "buffer");
     refused(&gather("gfx10-1-generic-v6.co", "gfx1013"), 2, "takes 2 arguments, 1 are given", "buffer");
+    refused(&gather("/dev/zero", "gfx1010"), 2, "does not end", "not a pipe");
     refused(&gather("fat.so", "gfx1100"), 2, "no code that runs on gfx1100", "it has code for gfx1010");
 }

@@ -78,6 +78,8 @@ fn options_become_variables_and_lists_are_kept() {
     let options = ["--gpu", "gfx1010, gfx1151", "--memory", "2GiB", "--check", "waits,races", "--threads", "3"];
     let mut command = cache.command(&options);
     command.env("LD_LIBRARY_PATH", "/some/folder").env("HSA_OVERRIDE_GFX_VERSION", "10.3.0");
+    // That of one node counts as well.
+    command.env("HSA_OVERRIDE_GFX_VERSION_1", "10.3.0");
     let output = run(command.args(["--", "env"]));
     let text = stdout(&output);
     for line in
@@ -89,7 +91,9 @@ fn options_become_variables_and_lists_are_kept() {
     let (own, others) = folders.split_once(':').expect("there are two");
     assert!(Path::new(own).join("libhsa-runtime64.so.1").is_file() && others == "/some/folder", "{folders}");
     assert!(!text.contains("HSA_OVERRIDE"), "{text}");
-    assert!(stderr(&output).starts_with("note: HSA_OVERRIDE_GFX_VERSION is taken away"), "{}", stderr(&output));
+    for name in ["HSA_OVERRIDE_GFX_VERSION", "HSA_OVERRIDE_GFX_VERSION_1"] {
+        assert!(stderr(&output).contains(&format!("note: {name} is taken away")), "{}", stderr(&output));
+    }
 
     let mut command = cache.command(&["--gpu", "gfx1010", "--keep-env", "--", "env"]);
     let output = run(command.env("HSA_OVERRIDE_GFX_VERSION", "10.3.0"));
@@ -167,4 +171,74 @@ fn without_a_cache_there_are_temporary_files_unless_others_may_write_them() {
     let output = start();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("others may write there"), "{}", stderr(&output));
+}
+
+/// What `roci devices` finds by the amdgpu driver on the emulated library: chips and ids.
+fn visible(cache: &Cache, list: Option<&str>) -> Vec<(String, String)> {
+    let roci = env!("CARGO_BIN_EXE_roci");
+    let mut command = cache.command(&["--gpu", "gfx1010,gfx1030,gfx1151", "--", roci, "devices", "--json"]);
+    if let Some(list) = list {
+        command.env("ROCR_VISIBLE_DEVICES", list);
+    }
+    let output = run(&mut command);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let drivers = value["drivers"].as_array().expect("a list");
+    let amdgpu = drivers.iter().find(|driver| driver["driver"] == "amdgpu").expect("it is always there");
+    assert_eq!(amdgpu["error"], serde_json::Value::Null);
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let devices = amdgpu["devices"].as_array().expect("a list");
+    devices.iter().map(|device| (text(&device["target"]), text(&device["uuid"]))).collect()
+}
+
+#[test]
+fn the_amdgpu_driver_sees_what_the_runtime_lets_it_see() {
+    let cache = Cache::new("visible");
+    let all = visible(&cache, None);
+    let chips = |list: Option<&str>| visible(&cache, list).into_iter().map(|(chip, _)| chip).collect::<Vec<_>>();
+    assert_eq!(all.iter().map(|(chip, _)| chip.as_str()).collect::<Vec<_>>(), ["gfx1010", "gfx1030", "gfx1151"]);
+    assert_eq!(chips(Some("2,0")), ["gfx1151", "gfx1010"]);
+    assert_eq!(chips(Some("")), [""; 0]);
+    // An id may be cut short; what names nothing, or the same again, ends the list.
+    assert_eq!(chips(Some(&format!("{},0", &all[1].1[..12]))), ["gfx1030", "gfx1010"]);
+    assert_eq!(chips(Some("1,GPU-0,0")), ["gfx1030"]);
+    assert_eq!(chips(Some("0,0,2")), ["gfx1010"]);
+}
+
+#[test]
+fn the_amdgpu_driver_computes_on_the_library_as_on_a_real_one() {
+    let cache = Cache::new("demo");
+    let roci = env!("CARGO_BIN_EXE_roci");
+    // Two GPUs of one kind as one device, and one of them alone.
+    let arguments = [
+        "--gpu",
+        "gfx1030,gfx1030",
+        "--",
+        roci,
+        "demo",
+        "--quick",
+        "fill",
+        "softmax",
+        "-d",
+        "amdgpu",
+        "-d",
+        "amdgpu:1",
+    ];
+    let output = run(&mut cache.command(&arguments));
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    // An override is in the way even here, and may be let be.
+    let override_of = |uri: &str| {
+        let mut command =
+            cache.command(&["--gpu", "gfx1010", "--keep-env", "--", roci, "demo", "--quick", "fill", "-d", uri]);
+        run(command.env("HSA_OVERRIDE_GFX_VERSION", "10.3.0"))
+    };
+    let refused = override_of("amdgpu");
+    assert_eq!(refused.status.code(), Some(3), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("HSA_OVERRIDE_GFX_VERSION=10.3.0 makes it load another chip's code"),
+        "{}",
+        stderr(&refused)
+    );
+    let allowed = override_of("amdgpu?override=allow");
+    assert!(allowed.status.success(), "{}", stderr(&allowed));
 }

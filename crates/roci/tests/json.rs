@@ -50,6 +50,18 @@ fn visit(value: &Value, place: String, places: &mut BTreeMap<String, BTreeSet<&'
     places.entry(place).or_default().insert(name);
 }
 
+#[test]
+fn bench_measures_and_checks() {
+    let value = answer(&["bench", "--quick", "--json", "--device", "cpu"], 0);
+    for result in value["results"].as_array().expect("a list") {
+        assert_eq!(result["status"], "ok", "{result}");
+        assert!(result["seconds"].as_f64().expect("a number") > 0.0, "{result}");
+    }
+    let null = answer(&["bench", "--quick", "--json", "--device", "null"], 1);
+    assert!(null["results"].as_array().expect("a list").iter().any(|result| result["status"] == "wrong"));
+    assert_shape("bench", &[value, null]);
+}
+
 #[track_caller]
 fn assert_shape(name: &str, values: &[Value]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shapes").join(format!("{name}.txt"));
@@ -67,7 +79,13 @@ fn devices() {
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.devices"), &json!(1)));
     // Whether a driver says why it cannot look depends on the machine.
     let refusal = json!({ "drivers": [{ "error": "", "hint": "" }] });
-    assert_shape("devices", &[value, refusal]);
+    // And so does what there is to know of a card.
+    let card = json!({
+        "vendor": "", "runtime": "", "pci": "", "true_memory_bytes": 0, "same_card": [""], "quirks": [""],
+        "subgroup_sizes": [32],
+    });
+    let card = json!({ "drivers": [{ "devices": [card] }] });
+    assert_shape("devices", &[value, refusal, card]);
 }
 
 #[test]
@@ -90,11 +108,33 @@ fn demo() {
 }
 
 #[test]
+fn profile() {
+    let value = answer(&["demo", "--quick", "--json", "--profile", "fill", "-d", "cpu", "-d", "emu://gfx1010"], 0);
+    let devices = value["profile"].as_array().expect("a list");
+    assert_eq!(devices.iter().map(|device| &device["device"]).collect::<Vec<_>>(), ["cpu", "emu://gfx1010"]);
+    for device in devices {
+        let number = |value: &Value, key: &str| value[key].as_u64().expect("a number");
+        let records = device["records"].as_array().expect("a list");
+        let of_kernel = |record: &&Value| record["operation"] == "dispatch" && record["name"] == "fill";
+        let runs: Vec<_> = records.iter().filter(of_kernel).collect();
+        let sum = &device["kernels"].as_array().expect("a list").iter().find(|sum| of_kernel(sum)).expect("it ran");
+        assert_eq!(number(sum, "count"), runs.len() as u64, "{device}");
+        let total: u64 = runs.iter().map(|run| number(run, "end_ns") - number(run, "start_ns")).sum();
+        assert_eq!(number(sum, "total_ns"), total);
+        assert!(
+            number(device, "busy_ns") <= number(device, "span_ns") && total <= number(device, "busy_ns"),
+            "{device}"
+        );
+    }
+    assert_shape("profile", &[value["profile"].clone()]);
+}
+
+#[test]
 fn an_error_instead_of_results() {
     for (arguments, code, message, hint) in [
         (&["demo", "--json", "--device", "cpu:7"][..], 3, "there is no device 7", "devices are: cpu"),
         (&["demo", "--json", "--device", "cpu:0,"], 2, "ends with a comma", "devices are: cpu"),
-        (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: amdgpu, cpu"),
+        (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: amdgpu, "),
         (&["demo", "--json", "-d", "cpu:7", "-d", "cpu?threads=0"], 2, "`threads` is `0`", "set `threads`"),
         (&["demo", "conv", "--json"], 2, "`conv`", "matmul_f32"),
         (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "name a folder"),

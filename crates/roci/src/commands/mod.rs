@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod bench;
 mod completions;
 mod demo;
 mod devices;
@@ -8,21 +9,22 @@ mod env;
 mod man;
 mod objects;
 
-use crate::cli::Command;
+use crate::cli::{Command, DriverArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
-/// Runs one verb.
-pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitStatus, CliError> {
+/// Runs one verb, with what drivers are told.
+pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     // Refused before anything runs under another limit than was meant. Verbs that only explain do not depend on it, and
     // `env` is where one goes to look.
     if !matches!(command, Command::Env(_) | Command::Objects(_) | Command::Completions { .. } | Command::Man { .. }) {
         roci_hal::deadline::timeout_from_environment()?;
     }
     match command {
-        Command::Demo(arguments) => demo::run(&arguments, printer),
-        Command::Devices(arguments) => devices::run(&arguments, printer),
+        Command::Bench(arguments) => bench::run(&arguments, drivers, printer),
+        Command::Demo(arguments) => demo::run(&arguments, drivers, printer),
+        Command::Devices(arguments) => devices::run(&arguments, drivers, printer),
         Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),

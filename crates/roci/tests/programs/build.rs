@@ -1,4 +1,4 @@
-//! Programs that are built by hipcc, once for all tests of a build.
+//! Programs that are built by hipcc or clang, once for all tests of a build.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,18 +11,24 @@ pub(crate) fn hipcc() -> Result<Tool, Error> {
     Tool::find(&["hipcc"])
 }
 
-/// Builds a program from one of the folders beside this file, unless that was done after its sources last changed. Each
-/// test may be a process of its own, so they take turns by a lock.
+/// Builds a program from one of the folders beside this file.
 pub(crate) fn build(hipcc: &Tool, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    build_all(hipcc, name, &[source], flags)
+}
+
+/// Builds a program from files of one of the folders beside this one, unless that was done after a file there last changed.
+/// Each test may be a process of its own, so they take turns by a lock.
+pub(crate) fn build_all(compiler: &Tool, name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, built) = (here.join(source), folder.join(name));
+    let sources: Vec<PathBuf> = sources.iter().map(|source| here.join(source)).collect();
+    let built = folder.join(name);
     let lock = File::create(folder.join(format!("{name}.lock"))).expect("cargo's folder can be written");
     lock.lock().expect("files can be locked");
-    if !is_newer(&built, &source) {
+    if !is_newer(&built, &sources[0]) {
         let new = folder.join(format!("{name}.new"));
-        let output = Command::new(hipcc.path()).arg(&source).args(flags).arg("-o").arg(&new).output();
-        let output = output.expect("hipcc starts");
+        let output = Command::new(compiler.path()).args(&sources).args(flags).arg("-o").arg(&new).output();
+        let output = output.expect("the compiler starts");
         assert!(output.status.success(), "{}", crate::said(&output));
         fs::rename(&new, &built).expect("it was just built");
     }

@@ -14,7 +14,7 @@ use crate::{exec, said};
 const CHIPS: [&str; 2] = ["gfx1010", "gfx1030"];
 
 /// Cases that say `right` and nothing else.
-const CASES: [&str; 16] = [
+const CASES: [&str; 17] = [
     "vector_add",
     "tiled_matmul",
     "shuffle_reduction",
@@ -31,6 +31,7 @@ const CASES: [&str; 16] = [
     "many_streams",
     "dynamic_lds_and_halves",
     "kernel_malloc",
+    "cooperative",
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {

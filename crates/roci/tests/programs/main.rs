@@ -1,7 +1,9 @@
-//! Other people's programs, unmodified, under `roci emu exec`: rocminfo, HIP programs, rocSPARSE.
+//! Other people's programs, unmodified, under `roci emu exec`: rocminfo, HIP programs, rocSPARSE; and programs in C that call
+//! the interface as others would.
 
 mod build;
 mod hip;
+mod hsa;
 mod rocminfo;
 mod rocsparse;
 
@@ -12,7 +14,8 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials: Vec<Trial> = [rocminfo::trials(), hip::trials(), rocsparse::trials()].into_iter().flatten().collect();
+    let trials: Vec<Trial> =
+        [rocminfo::trials(), hsa::trials(), hip::trials(), rocsparse::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -3,8 +3,8 @@
 //! Sizes are no multiples of workgroups and tiles, so that edges are computed too.
 
 use bytemuck::bytes_of;
-use roci_kernels::KernelSpec;
 use roci_kernels::params::{self, Params};
+use roci_kernels::{KernelSpec, MatmulForm};
 
 use crate::error::CliError;
 
@@ -30,7 +30,7 @@ pub(super) enum Problem {
     Binary(params::Binary),
     Reduce(params::Reduce),
     Softmax(params::Softmax),
-    Matmul(params::Matmul, Element),
+    Matmul(params::Matmul, Element, MatmulForm),
     Matvec(params::Matvec, Element),
 }
 
@@ -94,8 +94,12 @@ fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Problem> {
         }
         "Softmax" => vec![Problem::Softmax(params::Softmax { rows: pick(31, 1021), columns: pick(517, 4099) })],
         "Matmul" => {
-            let [m, n, k] = [pick(67, 769), pick(71, 771), pick(73, 773)];
-            vec![Problem::Matmul(params::Matmul::dense(m, n, k), element)]
+            let form = MatmulForm::of(name).unwrap_or(MatmulForm::General);
+            let [m, n, k] = match form {
+                MatmulForm::General => [pick(67, 769), pick(71, 771), pick(73, 773)],
+                MatmulForm::Large | MatmulForm::Matrix => [pick(67, 769), pick(68, 772), pick(64, 768)],
+            };
+            vec![Problem::Matmul(params::Matmul::dense(m, n, k), element, form)]
         }
         "Matvec" => {
             let [m, k] = [pick(67, 2051), pick(1031, 4099)];
@@ -130,7 +134,7 @@ impl Problem {
             Self::Binary(params) => bytes_of(params),
             Self::Reduce(params) => bytes_of(params),
             Self::Softmax(params) => bytes_of(params),
-            Self::Matmul(params, _) => bytes_of(params),
+            Self::Matmul(params, _, _) => bytes_of(params),
             Self::Matvec(params, _) => bytes_of(params),
         }
     }
@@ -144,7 +148,7 @@ impl Problem {
             Self::Binary(params) => params.grid(),
             Self::Reduce(params) => params.grid(),
             Self::Softmax(params) => params.grid(),
-            Self::Matmul(params, _) => params.grid(),
+            Self::Matmul(params, _, form) => form.grid(params),
             Self::Matvec(params, _) => params.grid(),
         }
     }
@@ -153,7 +157,7 @@ impl Problem {
     fn output(&self) -> Element {
         match self {
             Self::Fill(_) | Self::Copy(_) => Element::U32,
-            Self::Matmul(_, element) => *element,
+            Self::Matmul(_, element, _) => *element,
             _ => Element::F32,
         }
     }
@@ -170,7 +174,7 @@ impl Problem {
             Self::Reduce(params) if params.inner == 1 => format!("{}x[{}]", params.outer, params.axis),
             Self::Reduce(params) => format!("[{}]x{}", params.axis, params.inner),
             Self::Softmax(params) => format!("{}x[{}]", params.rows, params.columns),
-            Self::Matmul(params, _) => join(&[params.m, params.n, params.k]),
+            Self::Matmul(params, _, _) => join(&[params.m, params.n, params.k]),
             Self::Matvec(params, _) => join(&[params.m, params.k]),
         }
     }
@@ -191,7 +195,7 @@ impl Problem {
                 bytes(outputs * u64::from(params.axis) + outputs)
             }
             Self::Softmax(params) => bytes(2 * u64::from(params.rows) * u64::from(params.columns)),
-            Self::Matmul(params, _) => {
+            Self::Matmul(params, _, _) => {
                 Work::Operations(2 * u64::from(params.m) * u64::from(params.n) * u64::from(params.k))
             }
             Self::Matvec(params, element) => {
@@ -218,7 +222,7 @@ impl Problem {
             ],
             Self::Reduce(params) => vec![f32s((params.outer * params.axis * params.inner) as usize, first, 1)],
             Self::Softmax(params) => vec![f32s((params.rows * params.columns) as usize, first, 1)],
-            Self::Matmul(params, element) => vec![
+            Self::Matmul(params, element, _) => vec![
                 Input::spread(*element, (params.m * params.k) as usize, first.0, first.1, 1),
                 Input::spread(*element, (params.k * params.n) as usize, second.0, second.1, 2),
             ],
@@ -276,7 +280,7 @@ mod tests {
         let names = |name: &str| -> Vec<_> {
             select(&[name.to_owned()], true).expect("known").iter().map(Case::name).collect()
         };
-        assert_eq!(names("matmul"), ["matmul_f32", "matmul_f16"]);
+        assert_eq!(names("matvec"), ["matvec_f32", "matvec_f16"]);
         assert!(matches!(select(&["conv".into()], true), Err(CliError::UnknownKernel { .. })));
     }
 }

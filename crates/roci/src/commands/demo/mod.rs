@@ -1,9 +1,11 @@
 //! `roci demo`: every kernel on every device, with a verdict.
 //!
-//! `cases` says what is computed, `reference` what the result must be, `run` drives a device, `report` shows the outcome.
+//! `cases` says what is computed, `reference` what the result must be, `run` drives a device, `report` shows the
+//! outcome, `profile` what ran when.
 
 mod cases;
 mod input;
+mod profile;
 mod reference;
 mod report;
 mod run;
@@ -11,9 +13,9 @@ mod run;
 use std::time::Duration;
 
 use roci_hal::registry::AUTO;
-use roci_hal::{Device, DeviceKind, DeviceUri, Error, Registry, env};
+use roci_hal::{Device, DeviceKind, DeviceUri, Error, Profile, Registry, env};
 
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, DriverArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -21,21 +23,24 @@ use crate::printer::Printer;
 use crate::registry::registry;
 
 use cases::Case;
+use profile::DeviceProfile;
 use report::{Outcome, Row};
 
 /// A device under test.
 struct Target {
     uri: String,
     device: Device,
+    /// When things ran on it, if that was asked for and it can tell.
+    profile: Option<Profile>,
     /// The row in which it was lost tells why; those behind it are not run.
     lost: bool,
 }
 
 /// Runs the kernels and prints the table.
-pub(crate) fn run(arguments: &DemoArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+pub(crate) fn run(arguments: &DemoArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let cases = cases::select(&arguments.kernels, arguments.quick)?;
     let timeout = arguments.timeout.unwrap_or_else(roci_hal::deadline::default_timeout);
-    let (mut targets, unopened) = open(&registry(), arguments, timeout, printer)?;
+    let (mut targets, unopened) = open(&registry(drivers), arguments, timeout, printer)?;
     interrupt::listen();
 
     let bar = printer.progress(cases.len() * targets.len());
@@ -59,7 +64,8 @@ pub(crate) fn run(arguments: &DemoArgs, printer: &Printer) -> Result<ExitStatus,
     bar.finish_and_clear();
 
     let mut status = rows.iter().map(Row::status).fold(gravest(&unopened), ExitStatus::and);
-    report::print(&rows, &unopened, arguments.format.json, printer)?;
+    let profiles = arguments.profile.then(|| targets.iter().filter_map(DeviceProfile::of).collect::<Vec<_>>());
+    report::print(&rows, &unopened, profiles.as_deref(), arguments.format.json, printer)?;
     if interrupt::asked() {
         printer.note("interrupted: the table holds what was done before");
         status = status.and(ExitStatus::Interrupted);
@@ -72,7 +78,10 @@ fn judge(case: &Case, problem: &cases::Prepared, target: &mut Target, timeout: D
     if target.lost {
         return Outcome::NotRun("the device was lost above".into());
     }
-    match run::measure(&target.device, case, problem, timeout) {
+    if !case.kernel.runs_on(target.device.info()) {
+        return Outcome::Lacks("matrix units");
+    }
+    match run::measure(&target.device, target.profile.as_ref(), case, problem, timeout) {
         Ok(measured) => Outcome::Ran {
             verdict: reference::verify(&measured.output, &problem.expected, problem.output, problem.tolerance),
             seconds: measured.seconds,
@@ -96,7 +105,14 @@ fn open(
     let variable = variable(arguments);
     for uri in wanted(registry, arguments, printer)? {
         match registry.open(&uri, Some(timeout)).map_err(|error| named_by(variable, error)) {
-            Ok(device) => targets.push(Target { uri: device.info().uri.to_string(), device, lost: false }),
+            Ok(device) => {
+                let uri = device.info().uri.to_string();
+                if arguments.profile && !device.profiles() {
+                    printer.note(&format!("{uri} cannot tell when kernels ran"));
+                }
+                let profile = (arguments.profile && device.profiles()).then(Profile::new);
+                targets.push(Target { uri, device, profile, lost: false });
+            }
             Err(error) => unopened.push(error),
         }
     }
@@ -148,7 +164,8 @@ fn named_by(variable: Option<&'static env::Variable>, source: Error) -> CliError
     }
 }
 
-/// Every device of this machine, not those that compute nothing; and, where there is no GPU, an emulated one.
+/// Every device of this machine, not those that compute nothing or are the processor in another guise; and, where there is
+/// no GPU, an emulated one.
 fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
     let (mut uris, mut has_gpu, mut emulated) = (Vec::new(), false, None);
     for found in registry.enumerate() {
@@ -157,9 +174,7 @@ fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, Cli
                 has_gpu |= devices.iter().any(|info| info.kind.is_gpu());
                 let first = devices.iter().position(|info| info.kind == DeviceKind::Emulated);
                 emulated = emulated.or(first.and_then(|ordinal| found.uri(ordinal)));
-                let real =
-                    |info: &roci_hal::PhysicalInfo| !matches!(info.kind, DeviceKind::Null | DeviceKind::Emulated);
-                let ours = devices.iter().enumerate().filter(|(_, info)| real(info));
+                let ours = devices.iter().enumerate().filter(|(_, info)| info.kind.auto_rank().is_some());
                 uris.extend(ours.filter_map(|(ordinal, _)| found.uri(ordinal)));
             }
             Err(error) => printer.note(&format!("{}: {error}", found.driver.scheme())),

@@ -111,7 +111,7 @@ pub(super) fn expect(kernel: &str, problem: &Problem, inputs: &[Input]) -> Vec<E
         Problem::Binary(params) => binary(kernel, params, values(0), values(1)),
         Problem::Reduce(params) => reduce(kernel, params, values(0)),
         Problem::Softmax(params) => softmax(params, values(0)),
-        Problem::Matmul(params, _) => {
+        Problem::Matmul(params, _, _) => {
             product(values(0), values(1), params.m as usize, params.n as usize, params.k as usize)
         }
         Problem::Matvec(params, _) => product(values(0), values(1), params.m as usize, 1, params.k as usize),

@@ -9,6 +9,7 @@ use crate::printer::{BAD, Column, ErrorReport, FAINT, GOOD, Printer, one_line};
 use crate::units;
 
 use super::cases::{Case, Work};
+use super::profile::DeviceProfile;
 use super::reference::Verdict;
 
 /// How one kernel fared on one device.
@@ -24,6 +25,8 @@ pub(super) enum Outcome {
     Failed(CliError),
     /// It was not tried, for this reason.
     NotRun(String),
+    /// The device lacks what the kernel is for.
+    Lacks(&'static str),
 }
 
 /// One line of the table.
@@ -42,6 +45,9 @@ struct Report<'a> {
     results: Vec<JsonRow<'a>>,
     /// Of devices that could not be opened.
     errors: Vec<ErrorReport>,
+    /// With `--profile`: when everything ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a [DeviceProfile]>,
 }
 
 #[derive(Default, Serialize)]
@@ -49,7 +55,7 @@ struct JsonRow<'a> {
     kernel: &'a str,
     size: &'a str,
     device: &'a str,
-    /// `ok`, `wrong`, `failed` or `not-run`.
+    /// `ok`, `wrong`, `failed`, `not-run`, or `lacks` for a kernel that needs what the device does not have.
     status: &'static str,
     seconds: Option<f64>,
     bytes_per_second: Option<f64>,
@@ -81,7 +87,7 @@ impl Row {
     /// What it means for the exit code.
     pub(super) fn status(&self) -> ExitStatus {
         match &self.outcome {
-            Outcome::Ran { verdict: Verdict::Right { .. }, .. } => ExitStatus::Success,
+            Outcome::Ran { verdict: Verdict::Right { .. }, .. } | Outcome::Lacks(_) => ExitStatus::Success,
             Outcome::Ran { verdict: Verdict::Wrong { .. }, .. } => ExitStatus::Problems,
             Outcome::Failed(error) => ExitStatus::from(error),
             Outcome::NotRun(_) => ExitStatus::DeviceFailed,
@@ -111,6 +117,7 @@ impl Row {
             }
             Outcome::Failed(error) => format!("{BAD}failed{BAD:#} {}", one_line(&error.to_string())),
             Outcome::NotRun(reason) => format!("{FAINT}not run{FAINT:#} {reason}"),
+            Outcome::Lacks(what) => format!("{FAINT}-{FAINT:#} the device has no {what}"),
         };
         vec![self.kernel.into(), self.size.clone(), self.device.clone(), time, rate, result]
     }
@@ -142,16 +149,23 @@ impl Row {
                 JsonRow { status: "failed", error: Some(error.to_string()), hint: error.hint(), ..row }
             }
             Outcome::NotRun(reason) => JsonRow { status: "not-run", error: Some(reason.clone()), ..row },
+            Outcome::Lacks(what) => JsonRow { status: "lacks", error: Some(format!("no {what}")), ..row },
         }
     }
 }
 
 /// Prints the table, and below it on standard error a summary and the remedies.
-pub(super) fn print(rows: &[Row], unopened: &[CliError], json: bool, printer: &Printer) -> Result<(), CliError> {
+pub(super) fn print(
+    rows: &[Row],
+    unopened: &[CliError],
+    profile: Option<&[DeviceProfile]>,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CliError> {
     if json {
         let errors = unopened.iter().map(|error| ErrorReport::new(error, ExitStatus::from(error))).collect();
         let results = rows.iter().map(Row::json).collect();
-        printer.json(&Report { schema: "roci.demo", version: 1, results, errors })?;
+        printer.json(&Report { schema: "roci.demo", version: 1, results, errors, profile })?;
         return Ok(());
     }
     let columns = [
@@ -166,9 +180,13 @@ pub(super) fn print(rows: &[Row], unopened: &[CliError], json: bool, printer: &P
         return Ok(());
     }
     printer.table(&columns, rows.iter().map(Row::cells).collect())?;
-    let good = rows.iter().filter(|row| row.status() == ExitStatus::Success).count();
-    let summary = if good == rows.len() { GOOD } else { BAD };
-    printer.note(&format!("{summary}{good} of {} results are right{summary:#}", rows.len()));
+    for profile in profile.into_iter().flatten() {
+        profile.print(printer)?;
+    }
+    let tried: Vec<_> = rows.iter().filter(|row| !matches!(row.outcome, Outcome::Lacks(_))).collect();
+    let good = tried.iter().filter(|row| row.status() == ExitStatus::Success).count();
+    let summary = if good == tried.len() { GOOD } else { BAD };
+    printer.note(&format!("{summary}{good} of {} results are right{summary:#}", tried.len()));
     let mut hints: Vec<_> = rows
         .iter()
         .filter_map(|row| match &row.outcome {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, MemoryType, Queue, Submit};
+use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, MemoryType, Profile, Queue, Submit};
 
 use crate::error::CliError;
 use crate::interrupt;
@@ -28,6 +28,7 @@ pub(super) struct Measured {
 /// Uploads the inputs, runs the kernel once on poisoned output and reads it back, then times it.
 pub(super) fn measure(
     device: &Device,
+    profile: Option<&Profile>,
     case: &Case,
     problem: &Prepared,
     timeout: Duration,
@@ -42,7 +43,7 @@ pub(super) fn measure(
         let buffer = allocate(device, input.bytes.len(), binding.name)?;
         let whole_words = padded(&input.bytes);
         let done = device.semaphore(0);
-        queue.write(&buffer, whole_words, Submit::new().signal(&done, 1).label("upload"))?;
+        queue.write(&buffer, whole_words, submit(profile).signal(&done, 1).label("upload"))?;
         done.wait(1, deadline())?;
         buffers.push(buffer);
     }
@@ -56,10 +57,10 @@ pub(super) fn measure(
     dispatch.label(case.name()).dispatch(&kernel, case.problem.grid(), &bindings, case.problem.constants())?;
     let dispatch = dispatch.finish()?;
 
-    let run = |commands, label: &str| timed(device, &queue, commands, label, deadline());
+    let run = |commands, label: &str| timed(device, &queue, profile, commands, label, deadline());
     run(&poison, "poison")?;
     let mut best = run(&dispatch, case.name())?;
-    let result = queue.read(&output, Submit::new().label("download"))?.wait(deadline())?;
+    let result = queue.read(&output, submit(profile).label("download"))?.wait(deadline())?;
 
     let started = Instant::now();
     let mut runs = 0;
@@ -74,16 +75,22 @@ pub(super) fn measure(
 fn timed(
     device: &Device,
     queue: &Queue,
+    profile: Option<&Profile>,
     commands: &roci_hal::CommandBuffer,
     label: &str,
     deadline: Deadline,
 ) -> Result<Duration, Error> {
     let done = device.semaphore(0);
-    let submit = Submit::new().signal(&done, 1).label(format!("demo {label}"));
+    let submit = submit(profile).signal(&done, 1).label(format!("demo {label}"));
     let started = Instant::now();
     queue.submit(commands, submit)?;
     done.wait(1, deadline)?;
     Ok(started.elapsed())
+}
+
+/// A submission, measured if that was asked for.
+fn submit(profile: Option<&Profile>) -> Submit {
+    profile.map_or_else(Submit::new, |profile| Submit::new().profile(profile))
 }
 
 /// The fastest memory that the device has, in whole words.

@@ -234,7 +234,7 @@ pub(super) fn allocate(size: u64, access: Access, memory: &Arc<Memory>) -> Resul
 }
 
 fn read(path: &Path) -> Result<Array, EmuError> {
-    let bytes = std::fs::read(path).map_err(|source| EmuError::Read { path: path.into(), source })?;
+    let bytes = crate::input::read(path).map_err(|source| EmuError::Read { path: path.into(), source })?;
     Array::read(&bytes).map_err(|source| EmuError::Npy { path: path.into(), source })
 }
 

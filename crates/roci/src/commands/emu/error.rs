@@ -121,6 +121,9 @@ impl Hint for EmuError {
                 "set XDG_CACHE_HOME to a folder that only you may write, without spaces or colons".into()
             }
             Self::NotStarted { .. } => "name a program of PATH, or the path of one, behind `--`".into(),
+            Self::Read { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+                "name a file on a disk, not a pipe or a device".into()
+            }
             Self::Write { .. } => "name a folder that you may write to".into(),
             Self::Emulator(error) => return emulator_hint(error),
             Self::Read { .. } | Self::File { .. } | Self::Object { .. } => return None,

@@ -1,5 +1,6 @@
 //! `roci emu exec`: runs somebody else's program on emulated GPUs.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,7 @@ use crate::printer::Printer;
 
 /// What becomes of a variable of the environment.
 struct Change {
-    variable: &'static Variable,
+    name: Cow<'static, str>,
     /// Its value; it is removed if there is none.
     value: Option<OsString>,
 }
@@ -40,10 +41,10 @@ pub(super) fn run(arguments: &EmuExecArgs, printer: &Printer) -> Result<ExitStat
         return Ok(ExitStatus::Success);
     }
     let Some((program, rest)) = arguments.program.split_first() else { return Ok(ExitStatus::Success) };
-    if changes.iter().any(|change| change.value.is_none()) {
+    for taken in changes.iter().filter(|change| change.value.is_none()) {
         printer.note(&format!(
             "note: {} is taken away: the emulated GPUs are what they are (`--keep-env` leaves it)",
-            env::HSA_OVERRIDE.name
+            taken.name
         ));
     }
     let names: Vec<_> = chips.iter().map(ToString::to_string).collect();
@@ -52,8 +53,8 @@ pub(super) fn run(arguments: &EmuExecArgs, printer: &Printer) -> Result<ExitStat
     command.args(rest);
     for change in changes {
         match change.value {
-            Some(value) => command.env(change.variable.name, value),
-            None => command.env_remove(change.variable.name),
+            Some(value) => command.env(&*change.name, value),
+            None => command.env_remove(&*change.name),
         };
     }
     let source = command.exec();
@@ -62,7 +63,7 @@ pub(super) fn run(arguments: &EmuExecArgs, printer: &Printer) -> Result<ExitStat
 
 /// The environment that the program needs.
 fn changes(arguments: &EmuExecArgs, chips: &[Chip], installed: &Installed) -> Vec<Change> {
-    let set = |variable, value: OsString| Change { variable, value: Some(value) };
+    let set = |variable: &Variable, value: OsString| Change { name: variable.name.into(), value: Some(value) };
     let names: Vec<_> = chips.iter().map(ToString::to_string).collect();
     let mut changes = vec![
         set(&env::LD_LIBRARY_PATH, before(installed.folder.as_os_str(), &env::LD_LIBRARY_PATH)),
@@ -76,8 +77,9 @@ fn changes(arguments: &EmuExecArgs, chips: &[Chip], installed: &Installed) -> Ve
         (&env::EMU_THREADS, arguments.threads.map(|threads| threads.to_string())),
     ];
     changes.extend(options.into_iter().filter_map(|(variable, value)| Some(set(variable, value?.into()))));
-    if !arguments.keep_env && env::HSA_OVERRIDE.get().is_some() {
-        changes.push(Change { variable: &env::HSA_OVERRIDE, value: None });
+    if !arguments.keep_env {
+        let overrides = env::HSA_OVERRIDE.get_all();
+        changes.extend(overrides.into_iter().map(|found| Change { name: found.name.into(), value: None }));
     }
     changes
 }
@@ -95,8 +97,8 @@ fn before(entry: &OsStr, variable: &'static Variable) -> OsString {
 /// The changes for a shell.
 fn shell(changes: &[Change]) -> String {
     let line = |change: &Change| match &change.value {
-        Some(value) => format!("export {}={}\n", change.variable.name, quoted(value)),
-        None => format!("unset {}\n", change.variable.name),
+        Some(value) => format!("export {}={}\n", change.name, quoted(value)),
+        None => format!("unset {}\n", change.name),
     };
     changes.iter().map(line).collect()
 }
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn values_survive_a_shell() {
-        let change = |value| Change { variable: &env::EMU, value };
+        let change = |value| Change { name: env::EMU.name.into(), value };
         assert_eq!(shell(&[change(Some("a b'c".into()))]), "export ROCI_EMU='a b'\\''c'\n");
         assert_eq!(shell(&[change(None)]), "unset ROCI_EMU\n");
     }

@@ -14,7 +14,7 @@ pub(super) fn with_object<T>(
     chip: Chip,
     with: impl FnOnce(&CodeObject<'_>, String) -> Result<T, EmuError>,
 ) -> Result<T, EmuError> {
-    let bytes = std::fs::read(path).map_err(|source| EmuError::Read { path: path.into(), source })?;
+    let bytes = crate::input::read(path).map_err(|source| EmuError::Read { path: path.into(), source })?;
     let file = File::open(&bytes).map_err(|source| EmuError::File { path: path.into(), source })?;
     let none = |targets| EmuError::NoObject { path: path.into(), gpu: chip.to_string(), targets };
     let device: TargetId = chip.name().parse().map_err(|_| none(Vec::new()))?;

@@ -33,6 +33,9 @@ pub(super) fn run(arguments: &EmuTraceArgs, printer: &Printer) -> Result<ExitSta
     match launched {
         Ok(_) => {
             save::save(&prepared.bound)?;
+            if state.lines == 0 {
+                printer.note(&nothing(arguments));
+            }
             Ok(ExitStatus::Success)
         }
         Err(EmuError::Emulator(roci_emu::Error::Dispatch(DispatchError::Stopped))) if !state.complete => {
@@ -41,6 +44,17 @@ pub(super) fn run(arguments: &EmuTraceArgs, printer: &Printer) -> Result<ExitSta
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says that no instruction was one of those that were asked for.
+fn nothing(arguments: &EmuTraceArgs) -> String {
+    let [x, y, z] = arguments.workgroup;
+    let wave = arguments.wave.map_or_else(|| "any wave".to_owned(), |wave| format!("wave {wave}"));
+    let end = if arguments.pc.end == u64::MAX { String::new() } else { format!("{:#x}", arguments.pc.end) };
+    format!(
+        "note: no instruction is shown: none ran in `--workgroup` {x},{y},{z}, {wave}, at `--pc` {:#x}..{end}",
+        arguments.pc.start
+    )
 }
 
 /// Prints what it sees.

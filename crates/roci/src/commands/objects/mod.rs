@@ -63,7 +63,7 @@ impl Session<'_> {
     /// Reports on one file, and prints it unless JSON is wanted, which comes as a whole.
     fn file(&mut self, path: &Path) -> Result<FileReport, CliError> {
         let mut report = FileReport::new(path, None);
-        let bytes = match std::fs::read(path) {
+        let bytes = match crate::input::read(path) {
             Ok(bytes) => bytes,
             Err(source) => {
                 self.problem(&mut report, &ObjectsError::Read { path: path.into(), source });

@@ -2,6 +2,7 @@
 #pragma once
 #include <cassert>
 
+#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_fp16.h>
 
 #include "check.h"
@@ -51,6 +52,36 @@ void many_streams() {
     CHECK(hipDeviceSynchronize());
     for (int value : values.read()) EXPECT(value == rounds);
     for (auto &stream : streams) CHECK(hipStreamDestroy(stream));
+}
+
+__global__ void read_others(int *cells, int *sums, int rounds) {
+    auto grid = cooperative_groups::this_grid();
+    int me = grid.thread_rank(), n = gridDim.x * blockDim.x;
+    for (int round = 0; round < rounds; round++) {
+        cells[me] = me + round;
+        grid.sync();
+        int other = cells[(me + n / 2) % n];
+        grid.sync();
+        sums[me] += other;
+    }
+}
+
+// A grid as large as can be, whose groups wait for each other. RDNA 1 has no barriers for that.
+void cooperative() {
+    int can = 0, groups = 0, rounds = 3;
+    hipDeviceProp_t properties;
+    CHECK(hipGetDeviceProperties(&properties, 0));
+    CHECK(hipDeviceGetAttribute(&can, hipDeviceAttributeCooperativeLaunch, 0));
+    CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&groups, read_others, 128, 0));
+    groups *= properties.multiProcessorCount;
+    const int n = groups * 128;
+    Array<int> cells(n), sums(std::vector<int>(n, 0));
+    void *arguments[] = {&cells.data, &sums.data, &rounds};
+    hipError_t status = hipLaunchCooperativeKernel((void *)read_others, dim3(groups), dim3(128), arguments, 0, 0);
+    EXPECT(can == !strstr(properties.gcnArchName, "gfx101") && (status == hipSuccess) == can);
+    if (!can) return;
+    std::vector<int> values = sums.read();
+    for (int i = 0; i < n; i++) EXPECT(values[i] == 3 * ((i + n / 2) % n) + 3);
 }
 
 __global__ void turn_round(int *out) {

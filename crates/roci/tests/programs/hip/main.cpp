@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
         {"streams_and_events", streams_and_events}, {"async_copies", async_copies},
         {"managed_memory", managed_memory}, {"graphs", graphs}, {"many_streams", many_streams},
         {"dynamic_lds_and_halves", dynamic_lds_and_halves}, {"kernel_malloc", kernel_malloc},
-        {"kernel_assert", kernel_assert}, {"peers", peers},
+        {"cooperative", cooperative}, {"kernel_assert", kernel_assert}, {"peers", peers},
         {"kernel_printf", kernel_printf}, {"kernel_fault", kernel_fault},
     };
     if (count == 3 && !strcmp(arguments[1], "load_module")) {

@@ -1,0 +1,250 @@
+//! What is measured, how large, and what the results must be.
+
+use bytemuck::bytes_of;
+use half::f16;
+use roci_hal::{DeviceInfo, DeviceKind};
+use roci_kernels::params::{self, Params};
+use roci_kernels::{KernelSpec, MatmulElement, MatmulForm};
+
+use crate::units;
+
+/// One thing to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// A launch of a kernel that does nothing, one of a thousand replayed together.
+    Launch,
+    /// A buffer written by the host.
+    Upload,
+    /// A buffer read by the host.
+    Download,
+    Fill,
+    Copy,
+    Sum,
+    Matmul(MatmulElement),
+}
+
+/// What a rate counts.
+pub(super) enum Work {
+    /// Nothing: the time says it.
+    Launch,
+    /// Bytes read and written, each once.
+    Bytes(u64),
+    /// Additions and multiplications.
+    Operations(u64),
+}
+
+/// How large the problems are for a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// 32-bit words of a buffer that is streamed.
+    pub(super) words: u32,
+    /// Rows and columns of matrices.
+    pub(super) side: u32,
+}
+
+/// A dispatch with its inputs, and places of the output that must hold what is known.
+pub(super) struct Prepared {
+    pub(super) kernel: &'static KernelSpec,
+    pub(super) grid: [u32; 3],
+    pub(super) constants: Vec<u8>,
+    /// What the buffers hold before, by binding; the last is the output.
+    pub(super) buffers: Vec<Vec<u8>>,
+    /// Bytes of the output.
+    pub(super) output: u64,
+}
+
+/// Columns of the rows that are summed.
+const SUMMED: u32 = 4096;
+
+impl Sizes {
+    /// As large as says something about the device, and as small as it can finish soon.
+    pub(super) fn of(info: &DeviceInfo, quick: bool) -> Self {
+        let kind = info.physical.first().map_or(DeviceKind::Cpu, |physical| physical.kind);
+        let (mut words, side) = match kind {
+            DeviceKind::DiscreteGpu | DeviceKind::IntegratedGpu => (1 << 28, 4096),
+            DeviceKind::Emulated => (1 << 18, 128),
+            DeviceKind::Software => (1 << 22, 512),
+            _ => (1 << 24, 1024),
+        };
+        let memory = info.physical.iter().map(|one| one.true_memory.unwrap_or(one.memory)).min().unwrap_or(0);
+        // Two of them are needed, and others use the memory too.
+        while words > SUMMED && u64::from(words) * 4 > memory / 8 {
+            words /= 2;
+        }
+        if quick { Self { words: (words / 16).max(SUMMED), side: side / 4 } } else { Self { words, side } }
+    }
+}
+
+impl Problem {
+    /// All, in the order of the table.
+    pub(super) const ALL: [Self; 8] = [
+        Self::Launch,
+        Self::Upload,
+        Self::Download,
+        Self::Fill,
+        Self::Copy,
+        Self::Sum,
+        Self::Matmul(MatmulElement::F32),
+        Self::Matmul(MatmulElement::F16),
+    ];
+
+    /// Its name in the table.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Launch => "launch",
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::Fill => "fill",
+            Self::Copy => "copy",
+            Self::Sum => "sum",
+            Self::Matmul(MatmulElement::F32) => "matmul f32",
+            Self::Matmul(MatmulElement::F16) => "matmul f16",
+        }
+    }
+
+    /// The form of the product that suits the device.
+    fn form(element: MatmulElement, sizes: &Sizes, info: &DeviceInfo) -> MatmulForm {
+        MatmulForm::best(&dense(sizes), element, info)
+    }
+
+    /// The kernel that does it; `None` for transfers.
+    pub(super) fn kernel(self, sizes: &Sizes, info: &DeviceInfo) -> Option<&'static str> {
+        match self {
+            Self::Upload | Self::Download => None,
+            Self::Launch | Self::Fill => Some("fill"),
+            Self::Copy => Some("copy"),
+            Self::Sum => Some("reduce_sum"),
+            Self::Matmul(element) => {
+                Self::form(element, sizes, info).kernel(element).ok().map(roci_kernels::KernelSpec::name)
+            }
+        }
+    }
+
+    /// The size in words.
+    pub(super) fn size(self, sizes: &Sizes) -> String {
+        match self {
+            Self::Launch => "1000 in a row".to_owned(),
+            Self::Sum => format!("{}x{SUMMED}", sizes.words / SUMMED),
+            Self::Matmul(_) => format!("{0}x{0}x{0}", sizes.side),
+            _ => units::bytes(u64::from(sizes.words) * 4),
+        }
+    }
+
+    /// What one run does.
+    pub(super) fn work(self, sizes: &Sizes) -> Work {
+        let bytes = u64::from(sizes.words) * 4;
+        match self {
+            Self::Launch => Work::Launch,
+            Self::Copy => Work::Bytes(2 * bytes),
+            Self::Upload | Self::Download | Self::Fill | Self::Sum => Work::Bytes(bytes),
+            Self::Matmul(_) => Work::Operations(2 * u64::from(sizes.side).pow(3)),
+        }
+    }
+
+    /// The dispatch; an error of the table of kernels is one of this program.
+    pub(super) fn prepare(self, sizes: &Sizes, info: &DeviceInfo) -> Result<Prepared, roci_kernels::Error> {
+        let kernel = |name| roci_kernels::find(name);
+        let stream = || (0..sizes.words).flat_map(|i| number(i).to_le_bytes()).collect::<Vec<u8>>();
+        Ok(match self {
+            Self::Launch | Self::Upload | Self::Download | Self::Fill => {
+                let count = if self == Self::Launch { 0 } else { sizes.words };
+                let params = params::Fill { count, offset: 0, value: FILL };
+                let grid = params.grid().map(|groups| groups.max(1));
+                let output = u64::from(count.max(1)) * 4;
+                Prepared {
+                    kernel: kernel("fill")?,
+                    grid,
+                    constants: bytes_of(&params).to_vec(),
+                    buffers: vec![],
+                    output,
+                }
+            }
+            Self::Copy => {
+                let params = params::Copy { count: sizes.words, source_offset: 0, target_offset: 0 };
+                let (constants, output) = (bytes_of(&params).to_vec(), u64::from(sizes.words) * 4);
+                Prepared { kernel: kernel("copy")?, grid: params.grid(), constants, buffers: vec![stream()], output }
+            }
+            Self::Sum => {
+                let params = params::Reduce { outer: sizes.words / SUMMED, axis: SUMMED, inner: 1 };
+                let (constants, output) = (bytes_of(&params).to_vec(), u64::from(params.outer) * 4);
+                Prepared {
+                    kernel: kernel("reduce_sum")?,
+                    grid: params.grid(),
+                    constants,
+                    buffers: vec![stream()],
+                    output,
+                }
+            }
+            Self::Matmul(element) => {
+                let (params, form) = (dense(sizes), Self::form(element, sizes, info));
+                let count = sizes.side * sizes.side;
+                let matrix = |salt: u32| -> Vec<u8> {
+                    let numbers = (0..count).map(|i| number(i + salt));
+                    match element {
+                        MatmulElement::F32 => numbers.flat_map(f32::to_le_bytes).collect(),
+                        MatmulElement::F16 => numbers.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+                    }
+                };
+                let size = if element == MatmulElement::F32 { 4 } else { 2 };
+                Prepared {
+                    kernel: form.kernel(element)?,
+                    grid: form.grid(&params),
+                    constants: bytes_of(&params).to_vec(),
+                    buffers: vec![matrix(0), matrix(SALT)],
+                    output: u64::from(count) * size,
+                }
+            }
+        })
+    }
+
+    /// What is wrong with an output, looked at in a few dozen places.
+    pub(super) fn verify(self, sizes: &Sizes, output: &[u8]) -> Result<(), String> {
+        let word = |i: u32| {
+            output.get(4 * i as usize..4 * i as usize + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        };
+        let half =
+            |i: u32| output.get(2 * i as usize..2 * i as usize + 2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32());
+        let single = |i: u32| word(i).map(f32::from_bits);
+        let places = |count: u32| (0..64).map(move |i: u32| (u64::from(i) * 0x9e37_79b1 % u64::from(count)) as u32);
+        let near = |i: u32, got: Option<f32>, want: f64, scale: f64| match got {
+            Some(got) if (f64::from(got) - want).abs() <= scale => Ok(()),
+            got => Err(format!("element {i} is {got:?}, not {want}")),
+        };
+        match self {
+            Self::Launch | Self::Upload | Self::Download => Ok(()),
+            Self::Fill => places(sizes.words).try_for_each(|i| {
+                if word(i) == Some(FILL) { Ok(()) } else { Err(format!("word {i} is {:x?}, not {FILL:x}", word(i))) }
+            }),
+            Self::Copy => places(sizes.words).try_for_each(|i| near(i, single(i), f64::from(number(i)), 0.0)),
+            Self::Sum => places(sizes.words / SUMMED).try_for_each(|row| {
+                let want: f64 = (0..SUMMED).map(|i| f64::from(number(row * SUMMED + i))).sum();
+                near(row, single(row), want, 1e-2)
+            }),
+            Self::Matmul(element) => places(sizes.side * sizes.side).try_for_each(|at| {
+                let (row, column) = (at / sizes.side, at % sizes.side);
+                let term =
+                    |k| f64::from(number(row * sizes.side + k)) * f64::from(number(k * sizes.side + column + SALT));
+                let want: f64 = (0..sizes.side).map(term).sum();
+                match element {
+                    MatmulElement::F32 => near(at, single(at), want, 1e-2),
+                    // Halves have eleven bits.
+                    MatmulElement::F16 => near(at, half(at), want, want.abs() / 512.0 + 0.05),
+                }
+            }),
+        }
+    }
+}
+
+/// What `fill` writes.
+const FILL: u32 = 0x3fc0_ffee;
+/// Where the numbers of the second matrix begin.
+const SALT: u32 = 0x1234_5678;
+
+fn dense(sizes: &Sizes) -> params::Matmul {
+    params::Matmul::dense(sizes.side, sizes.side, sizes.side)
+}
+
+/// Small numbers that halves hold exactly, without a pattern that a wrong index would repeat.
+fn number(index: u32) -> f32 {
+    ((index.wrapping_mul(0x9e37_79b1) >> 13) % 17) as f32 / 8.0 - 1.0
+}

@@ -1,0 +1,31 @@
+//! The HSA library: where the command line and the environment say that it is, and where it is looked for besides.
+
+use std::path::PathBuf;
+
+use roci_hal::{Error, env};
+use roci_hsa::search::{self, Attempt, Environment, Options, Origin};
+use roci_hsa::{Runtime, Source};
+
+/// Finds the library and starts it.
+pub(crate) fn open(paths: &[PathBuf]) -> Result<Runtime, Error> {
+    let environment = Environment {
+        roci_path: env::LIBHSA_PATH.get_raw(),
+        iree_path: env::IREE_LIBHSA_PATH.get_raw(),
+        path: env::PATH.get_raw(),
+    };
+    let options = Options { paths: paths.to_vec(), environment };
+    let unavailable = |reason: String, hint: String| Error::Unavailable { what: "HSA".into(), reason, hint };
+    let found = search::open(&options).map_err(|error| unavailable(error.to_string(), error.remedy()))?;
+    let named = passed_over(&found.passed_over);
+    Runtime::open(Source::Library(found.library)).map_err(|error| {
+        let hint = error.remedy().unwrap_or_else(|| "`roci devices` shows what each driver finds".to_owned());
+        unavailable(format!("{error}{named}"), hint)
+    })
+}
+
+/// What somebody named and what did not do, so that another library was taken.
+fn passed_over(attempts: &[Attempt]) -> String {
+    let named = attempts.iter().filter(|attempt| matches!(attempt.place.origin, Origin::Option | Origin::Variable(_)));
+    let told: Vec<_> = named.map(ToString::to_string).collect();
+    if told.is_empty() { String::new() } else { format!("; passed over: {}", told.join("; ")) }
+}
