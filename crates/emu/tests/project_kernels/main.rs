@@ -16,7 +16,7 @@ use roci_emu::{Access, Allocation, Chip, Dispatch, Emulator, Module};
 use roci_kernels::clc::{Argument, EntryInfo, Matrix, Options};
 use roci_kernels::{KernelSpec, kernels, opencl_c};
 
-use cases::{Case, Element};
+use cases::Case;
 
 const CHIPS: [Chip; 6] = [Chip::Gfx1010, Chip::Gfx1012, Chip::Gfx1013, Chip::Gfx1030, Chip::Gfx1100, Chip::Gfx1151];
 
@@ -75,19 +75,6 @@ fn run(
     Ok(memory.iter().zip(&case.buffers).map(words).collect())
 }
 
-fn check(emulator: &Emulator, module: &Module, kernel: &Kernel, entry: &EntryInfo, case: &Case) -> Result<(), Failed> {
-    let got = run(emulator, module, kernel, entry, case)?;
-    let want = native::run(&kernel.name, case)?;
-    let output = case.buffers.len() - 1;
-    if got[..output] != want[..output] {
-        return Err("an input was written".into());
-    }
-    if case.output == Element::Word && got != want {
-        return Err("the words differ".into());
-    }
-    Ok(case.tolerance.compare(&case.numbers(&got[output]), &case.numbers(&want[output]))?)
-}
-
 fn check_all(chip: Chip, bytes: &[u8], kernel: &KernelSpec) -> Result<(), Failed> {
     let object = CodeObject::parse(bytes)?;
     let emulator = Emulator::new(chip).with_threads(1);
@@ -96,18 +83,7 @@ fn check_all(chip: Chip, bytes: &[u8], kernel: &KernelSpec) -> Result<(), Failed
     let written = opencl_c(kernel, &Options { matrix: Matrix::Wmma, ..Options::amdgcn() })?;
     let entry = written.entry_points.first().ok_or("no entry point was written")?;
     let found = object.kernel(kernel.name()).ok_or("the code object lacks it")?;
-    let cases = cases::of(kernel.name());
-    if cases.is_empty() {
-        return Err("no cases".into());
-    }
-    let failures: Vec<String> = cases
-        .iter()
-        .filter_map(|case| {
-            let error = check(&emulator, &module, found, entry, case).err()?;
-            Some(format!("{}: {}", case.label, error.message().unwrap_or("failed")))
-        })
-        .collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+    native::check_cases(kernel.name(), |case| case.tolerance, |case| run(&emulator, &module, found, entry, case))
 }
 
 fn main() {

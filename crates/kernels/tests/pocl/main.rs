@@ -11,7 +11,7 @@ use roci_kernels::clc::{Argument, EntryInfo, Output};
 use roci_kernels::{KernelSpec, kernels};
 use roci_testkit::opencl::{Arg, Program, Runner};
 
-use cases::{Case, Element};
+use cases::Case;
 
 /// Whether the device has every extension that the source asks for.
 fn is_supported(runner: &Runner, source: &str) -> bool {
@@ -39,34 +39,10 @@ fn run(program: &Program, entry: &EntryInfo, case: &Case) -> Result<Vec<Vec<u32>
     Ok(buffers)
 }
 
-fn check(program: &Program, entry: &EntryInfo, kernel: &KernelSpec, case: &Case) -> Result<(), Failed> {
-    let got = run(program, entry, case)?;
-    let want = native::run(kernel.name(), case)?;
-    let output = case.buffers.len() - 1;
-    if got[..output] != want[..output] {
-        return Err("an input was written".into());
-    }
-    if case.output == Element::Word && got != want {
-        return Err("the words differ".into());
-    }
-    Ok(case.tolerance.compare(&case.numbers(&got[output]), &case.numbers(&want[output]))?)
-}
-
 fn check_all(runner: &Runner, kernel: &KernelSpec, output: &Output) -> Result<(), Failed> {
     let program = runner.compile(&output.source, "-cl-std=CL1.2 -Werror")?;
     let entry = output.entry_points.first().ok_or("no entry point was written")?;
-    let cases = cases::of(kernel.name());
-    if cases.is_empty() {
-        return Err("no cases; add some in cases.rs".into());
-    }
-    let failures: Vec<String> = cases
-        .iter()
-        .filter_map(|case| {
-            let error = check(&program, entry, kernel, case).err()?;
-            Some(format!("{}: {}", case.label, error.message().unwrap_or("failed")))
-        })
-        .collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+    native::check_cases(kernel.name(), |case| case.tolerance, |case| run(&program, entry, case))
 }
 
 fn main() {
