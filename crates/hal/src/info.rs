@@ -185,6 +185,11 @@ impl DeviceInfo {
     pub fn capabilities(&self) -> &Capabilities {
         &self.physical[0].capabilities
     }
+
+    /// The memory type that it reaches fastest: the first that is its own, or the host's where none is.
+    pub fn fastest_memory(&self) -> MemoryType {
+        self.memory_types.iter().copied().find(|memory| memory.device_local()).unwrap_or(MemoryType::Host)
+    }
 }
 
 #[cfg(test)]

@@ -77,8 +77,9 @@ pub(crate) struct FormatArgs {
 pub(crate) enum Command {
     /// Measure what a device reaches: launches, transfers, copies, sums, matrix products
     ///
-    /// Each figure is the best of several runs, and each result is checked in a few dozen places. Problems are as large as suits
-    /// the device; `--quick` makes them smaller.
+    /// Each figure is the best of several runs. Results are checked, outside of the measured time: all that is uploaded and
+    /// downloaded, and what the kernels write in a few dozen places; the launches compute nothing. Problems are as large as
+    /// suits the device; `--quick` makes them smaller.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Run the kernels on every device and check their results

@@ -1,5 +1,6 @@
-//! The verbs, one file each.
+//! The verbs, one file or folder each, and what they share.
 
+mod auto;
 mod bench;
 mod completions;
 mod demo;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use roci_hal::{Binding, Buffer, BufferDesc, CommandBuffer, Deadline, Device, MemoryType, Submit};
+use roci_hal::{Binding, Buffer, BufferDesc, CommandBuffer, Deadline, Device, Submit};
 
 use crate::error::CliError;
 use crate::interrupt;
 
-use super::problems::{Problem, Sizes};
+use super::problems::{self, Problem, Sizes};
 
 /// Runs are repeated for about this long, so that the best of them means something.
 const REPEAT_FOR: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub(super) fn measure(
     timeout: Duration,
 ) -> Result<Result<f64, String>, CliError> {
     if matches!(problem, Problem::Upload | Problem::Download) {
-        return Ok(Ok(transfer(problem, sizes, device)?));
+        return transfer(problem, sizes, device);
     }
     let prepared = problem.prepare(sizes, device.info())?;
     let executable = device.load(&prepared.kernel.executable(device.info())?)?;
@@ -76,17 +76,28 @@ fn submit(device: &Device, commands: &CommandBuffer, timeout: Duration) -> Resul
     Ok(started.elapsed().as_secs_f64())
 }
 
-fn transfer(problem: Problem, sizes: &Sizes, device: &Device) -> Result<f64, CliError> {
-    let bytes = vec![0x5au8; sizes.words as usize * 4];
-    let buffer: Buffer = device.allocate(fastest(device, bytes.len() as u64))?;
-    best_of(|| {
+/// Seconds of one transfer between host and device. What arrives is looked at as a whole, outside of the measured time.
+fn transfer(problem: Problem, sizes: &Sizes, device: &Device) -> Result<Result<f64, String>, CliError> {
+    let sent = problems::stream(sizes);
+    let buffer: Buffer = device.allocate(fastest(device, sent.len() as u64))?;
+    if problem == Problem::Download {
+        device.write(&buffer, &sent)?;
+    }
+    let mut arrived = Vec::new();
+    let best = best_of(|| {
+        // Freed here, where nobody counts it.
+        arrived = Vec::new();
         let started = Instant::now();
         match problem {
-            Problem::Upload => device.write(&buffer, &bytes)?,
-            _ => drop(device.read(&buffer)?),
+            Problem::Upload => device.write(&buffer, &sent)?,
+            _ => arrived = device.read(&buffer)?,
         }
         Ok(started.elapsed().as_secs_f64())
-    })
+    })?;
+    if problem == Problem::Upload {
+        arrived = device.read(&buffer)?;
+    }
+    Ok(problem.verify(sizes, &arrived).map(|()| best))
 }
 
 fn best_of(mut run: impl FnMut() -> Result<f64, CliError>) -> Result<f64, CliError> {
@@ -100,6 +111,5 @@ fn best_of(mut run: impl FnMut() -> Result<f64, CliError>) -> Result<f64, CliErr
 
 /// The fastest memory that the device has.
 fn fastest(device: &Device, size: u64) -> BufferDesc {
-    let fast = device.info().memory_types.iter().copied().find(|memory| memory.device_local());
-    BufferDesc { size: size.max(4), memory: fast.unwrap_or(MemoryType::Host), label: None }
+    BufferDesc { size: size.max(4), memory: device.info().fastest_memory(), label: None }
 }

@@ -11,6 +11,7 @@ use roci_hal::{Device, Hint, Registry};
 use serde::Serialize;
 
 use crate::cli::{BenchArgs, DriverArgs};
+use crate::commands::auto;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -90,18 +91,11 @@ pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer
 }
 
 fn open(registry: &Registry, arguments: &BenchArgs, printer: &Printer) -> Result<Vec<Device>, CliError> {
-    let auto = [AUTO.to_owned()];
-    let named = if arguments.devices.is_empty() { &auto[..] } else { &arguments.devices };
+    let default = [AUTO.to_owned()];
+    let named = if arguments.devices.is_empty() { &default[..] } else { &arguments.devices };
     // All of them are read before any is opened: a typing error should not cost a run.
     let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let open = |uri: roci_hal::DeviceUri| {
-        if uri.scheme() != AUTO {
-            return Ok(registry.open(&uri, arguments.timeout)?);
-        }
-        let choice = registry.choose(&uri)?;
-        printer.note(&format!("auto: {}, {}", choice.uri, choice.reason));
-        Ok(registry.open(&choice.uri, arguments.timeout)?)
-    };
+    let open = |uri| Ok(registry.open(&auto::resolve(registry, uri, printer)?, arguments.timeout)?);
     uris.into_iter().map(open).collect()
 }
 

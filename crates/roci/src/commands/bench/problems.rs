@@ -144,7 +144,6 @@ impl Problem {
     /// The dispatch; an error of the table of kernels is one of this program.
     pub(super) fn prepare(self, sizes: &Sizes, info: &DeviceInfo) -> Result<Prepared, roci_kernels::Error> {
         let kernel = |name| roci_kernels::find(name);
-        let stream = || (0..sizes.words).flat_map(|i| number(i).to_le_bytes()).collect::<Vec<u8>>();
         Ok(match self {
             Self::Launch | Self::Upload | Self::Download | Self::Fill => {
                 let count = if self == Self::Launch { 0 } else { sizes.words };
@@ -162,7 +161,13 @@ impl Problem {
             Self::Copy => {
                 let params = params::Copy { count: sizes.words, source_offset: 0, target_offset: 0 };
                 let (constants, output) = (bytes_of(&params).to_vec(), u64::from(sizes.words) * 4);
-                Prepared { kernel: kernel("copy")?, grid: params.grid(), constants, buffers: vec![stream()], output }
+                Prepared {
+                    kernel: kernel("copy")?,
+                    grid: params.grid(),
+                    constants,
+                    buffers: vec![stream(sizes)],
+                    output,
+                }
             }
             Self::Sum => {
                 let params = params::Reduce { outer: sizes.words / SUMMED, axis: SUMMED, inner: 1 };
@@ -171,7 +176,7 @@ impl Problem {
                     kernel: kernel("reduce_sum")?,
                     grid: params.grid(),
                     constants,
-                    buffers: vec![stream()],
+                    buffers: vec![stream(sizes)],
                     output,
                 }
             }
@@ -197,7 +202,7 @@ impl Problem {
         })
     }
 
-    /// What is wrong with an output, looked at in a few dozen places.
+    /// What is wrong with an output. Transfers are looked at as a whole, what kernels write in a few dozen places.
     pub(super) fn verify(self, sizes: &Sizes, output: &[u8]) -> Result<(), String> {
         let word = |i: u32| {
             output.get(4 * i as usize..4 * i as usize + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
@@ -206,16 +211,22 @@ impl Problem {
             |i: u32| output.get(2 * i as usize..2 * i as usize + 2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32());
         let single = |i: u32| word(i).map(f32::from_bits);
         let places = |count: u32| (0..64).map(move |i: u32| (u64::from(i) * 0x9e37_79b1 % u64::from(count)) as u32);
+        let exact = |i: u32, want: u32| match word(i) {
+            Some(got) if got == want => Ok(()),
+            got => Err(format!("word {i} is {got:x?}, not {want:x}")),
+        };
         let near = |i: u32, got: Option<f32>, want: f64, scale: f64| match got {
             Some(got) if (f64::from(got) - want).abs() <= scale => Ok(()),
             got => Err(format!("element {i} is {got:?}, not {want}")),
         };
         match self {
-            Self::Launch | Self::Upload | Self::Download => Ok(()),
-            Self::Fill => places(sizes.words).try_for_each(|i| {
-                if word(i) == Some(FILL) { Ok(()) } else { Err(format!("word {i} is {:x?}, not {FILL:x}", word(i))) }
-            }),
-            Self::Copy => places(sizes.words).try_for_each(|i| near(i, single(i), f64::from(number(i)), 0.0)),
+            Self::Launch => Ok(()),
+            Self::Upload | Self::Download if output.len() != 4 * sizes.words as usize => {
+                Err(format!("{} bytes arrived of {}", output.len(), 4 * u64::from(sizes.words)))
+            }
+            Self::Upload | Self::Download => (0..sizes.words).try_for_each(|i| exact(i, number(i).to_bits())),
+            Self::Fill => places(sizes.words).try_for_each(|i| exact(i, FILL)),
+            Self::Copy => places(sizes.words).try_for_each(|i| exact(i, number(i).to_bits())),
             Self::Sum => places(sizes.words / SUMMED).try_for_each(|row| {
                 let want: f64 = (0..SUMMED).map(|i| f64::from(number(row * SUMMED + i))).sum();
                 near(row, single(row), want, 1e-2)
@@ -244,7 +255,30 @@ fn dense(sizes: &Sizes) -> params::Matmul {
     params::Matmul::dense(sizes.side, sizes.side, sizes.side)
 }
 
+/// The content of a buffer that is streamed.
+pub(super) fn stream(sizes: &Sizes) -> Vec<u8> {
+    (0..sizes.words).flat_map(|i| number(i).to_le_bytes()).collect()
+}
+
 /// Small numbers that halves hold exactly, without a pattern that a wrong index would repeat.
 fn number(index: u32) -> f32 {
     ((index.wrapping_mul(0x9e37_79b1) >> 13) % 17) as f32 / 8.0 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_wrong_byte_of_a_transfer_is_found() {
+        let sizes = Sizes { words: SUMMED, side: 4 };
+        let mut bytes = stream(&sizes);
+        for problem in [Problem::Upload, Problem::Download] {
+            assert_eq!(problem.verify(&sizes, &bytes), Ok(()));
+            assert_eq!(problem.verify(&sizes, &bytes[4..]), Err("16380 bytes arrived of 16384".to_owned()));
+        }
+        bytes[4 * 1234 + 3] ^= 1;
+        let wrong = Problem::Upload.verify(&sizes, &bytes).unwrap_err();
+        assert!(wrong.starts_with("word 1234 is "), "{wrong}");
+    }
 }

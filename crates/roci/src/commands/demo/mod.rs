@@ -12,10 +12,10 @@ mod run;
 
 use std::time::Duration;
 
-use roci_hal::registry::AUTO;
 use roci_hal::{Device, DeviceKind, DeviceUri, Error, Profile, Registry, env};
 
 use crate::cli::{DemoArgs, DriverArgs};
+use crate::commands::auto;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -140,14 +140,7 @@ fn wanted(registry: &Registry, arguments: &DemoArgs, printer: &Printer) -> Resul
     if uris.is_empty() {
         return present(registry, printer);
     }
-    let resolve = |uri: DeviceUri| {
-        if uri.scheme() != AUTO {
-            return Ok(uri);
-        }
-        let choice = registry.choose(&uri).map_err(|error| named_by(variable, error))?;
-        printer.note(&format!("auto: {}, {}", choice.uri, choice.reason));
-        Ok(choice.uri)
-    };
+    let resolve = |uri| auto::resolve(registry, uri, printer).map_err(|error| named_by(variable, error));
     uris.into_iter().map(resolve).collect()
 }
 

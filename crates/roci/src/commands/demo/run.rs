@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, MemoryType, Profile, Queue, Submit};
+use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, Profile, Queue, Submit};
 
 use crate::error::CliError;
 use crate::interrupt;
@@ -95,11 +95,9 @@ fn submit(profile: Option<&Profile>) -> Submit {
 
 /// The fastest memory that the device has, in whole words.
 fn allocate(device: &Device, size: usize, label: &str) -> Result<Buffer, Error> {
-    let types = &device.info().memory_types;
-    let fast = types.iter().copied().find(|memory| memory.device_local());
     let desc = BufferDesc {
         size: size.next_multiple_of(4) as u64,
-        memory: fast.unwrap_or(MemoryType::Host),
+        memory: device.info().fastest_memory(),
         label: Some(label.into()),
     };
     device.allocate(desc)
