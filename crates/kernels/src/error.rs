@@ -65,8 +65,8 @@ pub enum Error {
         /// What the device takes.
         formats: Vec<roci_hal::CodeFormat>,
     },
-    /// A device has no matrix units, and the kernel runs on nothing else.
-    #[error("kernel `{kernel}` runs on matrix units, which {device} does not have")]
+    /// A device has no matrix units for sub-groups of 32, and the kernel runs on nothing else.
+    #[error("kernel `{kernel}` runs on matrix units with sub-groups of 32, which {device} does not have")]
     NoMatrixUnits {
         /// The kernel.
         kernel: &'static str,

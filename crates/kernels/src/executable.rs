@@ -19,9 +19,12 @@ impl KernelSpec {
         }
     }
 
-    /// Whether the device has what the kernel needs.
+    /// Whether the device has what the kernel needs: for some that is matrix units that sub-groups of 32 share, unless the
+    /// device takes native code, which needs neither.
     pub fn runs_on(&self, info: &DeviceInfo) -> bool {
-        !self.needs_matrix() || info.capabilities().matrix || info.formats.first() == Some(&CodeFormat::Native)
+        let capabilities = info.capabilities();
+        let matrix = capabilities.matrix && capabilities.subgroup_sizes.contains(&32);
+        !self.needs_matrix() || matrix || takes_native(info)
     }
 
     /// What to load on a device: the first of its formats that we can write.
@@ -51,6 +54,11 @@ impl KernelSpec {
             _ => None,
         })
     }
+}
+
+/// Whether kernels run as native code on a device.
+pub(crate) fn takes_native(info: &DeviceInfo) -> bool {
+    info.formats.first() == Some(&CodeFormat::Native)
 }
 
 /// The prebuilt code object for a chip, which holds every kernel of the table.

@@ -2,6 +2,7 @@
 
 use roci_hal::DeviceInfo;
 
+use crate::executable::takes_native;
 use crate::params::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul};
 use crate::{Error, KernelSpec, table};
 
@@ -82,20 +83,22 @@ impl MatmulForm {
 
     /// The form that a device should run: the fastest that it can, unless its tiles are too few to keep the device busy.
     pub fn best(problem: &Matmul, element: MatmulElement, device: &DeviceInfo) -> Self {
-        let capabilities = device.capabilities();
+        // Native kernels have tiles of their own: all forms are one there, and this one takes any problem.
+        if takes_native(device) {
+            return Self::General;
+        }
         let units = device.physical.iter().map(|one| u64::from(one.compute_units)).min().unwrap_or(1);
         let busy = |form: Self| form.grid(problem).iter().map(|&groups| u64::from(groups)).product::<u64>() >= units;
-        let runs = |form: Self| match form {
-            Self::Matrix => capabilities.matrix && capabilities.subgroup_sizes.contains(&32),
-            Self::Large | Self::General => true,
-        };
-        let can = |form: &Self| form.kernel(element).is_ok() && runs(*form) && form.takes(problem) && busy(*form);
+        let runs = |form: Self| form.kernel(element).is_ok_and(|kernel| kernel.runs_on(device));
+        let can = |form: &Self| runs(*form) && form.takes(problem) && busy(*form);
         Self::ALL.into_iter().find(can).unwrap_or(Self::General)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use roci_hal::{Capabilities, CodeFormat, DeviceKind, PhysicalInfo};
+
     use super::*;
 
     #[test]
@@ -128,5 +131,45 @@ mod tests {
         assert!(
             MatmulForm::Large.takes(&Matmul::dense(5, 8, 24)) && !MatmulForm::Matrix.takes(&Matmul::dense(5, 8, 24))
         );
+    }
+
+    #[test]
+    fn the_best_form_is_the_fastest_that_the_device_runs_and_that_keeps_it_busy() {
+        let device = |capabilities: Capabilities, compute_units, format| DeviceInfo {
+            uri: "null".parse().expect("a URI"),
+            physical: vec![PhysicalInfo {
+                compute_units,
+                capabilities,
+                ..PhysicalInfo::new("device", DeviceKind::DiscreteGpu)
+            }],
+            queues: Vec::new(),
+            memory_types: Vec::new(),
+            max_allocation: 0,
+            binding_alignment: 4,
+            max_bindings: 8,
+            max_constants: 128,
+            formats: vec![format],
+        };
+        let matrix =
+            |sizes: &[u32]| Capabilities { matrix: true, subgroup_sizes: sizes.to_vec(), ..Capabilities::default() };
+        let spirv = |capabilities, units| device(capabilities, units, CodeFormat::Spirv);
+        let best = |problem, element, info: &DeviceInfo| MatmulForm::best(&problem, element, info);
+        // Four tiles for matrix units, eight large ones, 32 general ones.
+        let problem = Matmul::dense(256, 512, 64);
+        let (f16, f32) = (MatmulElement::F16, MatmulElement::F32);
+        assert_eq!(best(problem, f16, &spirv(matrix(&[32]), 4)), MatmulForm::Matrix);
+        assert_eq!(best(problem, f16, &spirv(matrix(&[16, 32]), 4)), MatmulForm::Matrix);
+        assert_eq!(best(problem, f32, &spirv(matrix(&[32]), 4)), MatmulForm::Large, "there is none for f32");
+        assert_eq!(best(problem, f16, &spirv(matrix(&[64]), 4)), MatmulForm::Large, "sub-groups of another size");
+        assert_eq!(best(problem, f16, &spirv(Capabilities::default(), 4)), MatmulForm::Large, "no matrix units");
+        assert_eq!(best(problem, f16, &spirv(matrix(&[32]), 5)), MatmulForm::Large, "tiles for four of five units");
+        assert_eq!(best(problem, f16, &spirv(matrix(&[32]), 9)), MatmulForm::General, "no large tiles for nine units");
+        assert_eq!(
+            best(Matmul::dense(256, 511, 64), f16, &spirv(matrix(&[32]), 1)),
+            MatmulForm::General,
+            "odd columns"
+        );
+        let native = device(matrix(&[32]), 1, CodeFormat::Native);
+        assert_eq!(best(problem, f16, &native), MatmulForm::General, "natives are all one");
     }
 }

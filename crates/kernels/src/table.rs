@@ -311,7 +311,7 @@ impl KernelSpec {
         self.family.in_place
     }
 
-    /// Whether it runs on matrix units, and so on devices with [`Capabilities::matrix`](roci_hal::Capabilities) alone.
+    /// Whether it runs on matrix units; [`runs_on`](Self::runs_on) tells which devices have what that takes.
     pub fn needs_matrix(&self) -> bool {
         self.family.matrix
     }
