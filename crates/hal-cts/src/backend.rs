@@ -39,6 +39,7 @@ pub struct Backend {
     pub(crate) expected_failures: Vec<(&'static str, &'static str)>,
     pub(crate) patience: Duration,
     pub(crate) spin_groups: u32,
+    pub(crate) spin_rounds: u32,
 }
 
 impl Backend {
@@ -59,6 +60,7 @@ impl Backend {
             expected_failures: Vec::new(),
             patience: PATIENCE,
             spin_groups: 1,
+            spin_rounds: 0,
         }
     }
 
@@ -117,6 +119,14 @@ impl Backend {
     #[must_use]
     pub fn spin_groups(mut self, groups: u32) -> Self {
         self.spin_groups = groups;
+        self
+    }
+
+    /// After how many reads of memory a kernel that "never ends" ends: for devices that see what the host writes only through
+    /// a queue, and do not let a kernel go that stands in it. It should be seconds. Host code is not limited.
+    #[must_use]
+    pub fn spin_rounds(mut self, rounds: u32) -> Self {
+        self.spin_rounds = rounds;
         self
     }
 

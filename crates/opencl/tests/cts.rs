@@ -15,10 +15,17 @@ const HANG: (Tag, &str) = (
     "without shared memory a kernel of a lost device spins on, on one of PoCL's few threads in this process",
 );
 
+/// A few seconds of a GPU, whose reads take a fraction of a microsecond. It has no other way out: the host's flag goes through
+/// the queue, and no kernel can be cancelled.
+const SPIN_ROUNDS: u32 = 10_000_000;
+
 fn main() -> ExitCode {
     let pocl = |count, parameters| Wanted { platform: "Portable Computing Language", count, parameters };
     if let Some(uri) = roci_testkit::opencl_device() {
-        return devices::main(&uri, &pocl(1, ""), vec![pocl(1, "").backend(&uri).tags(&[Tag::Hang])]);
+        let is_gpu = pocl(1, "").open(None).is_ok_and(|device| device.info().physical.iter().all(|one| one.kind.is_gpu()));
+        let rounds = if is_gpu { SPIN_ROUNDS } else { 0 };
+        let backend = pocl(1, "").backend(&uri).tags(&[Tag::Hang]).spin_rounds(rounds);
+        return devices::main(&uri, &pocl(1, ""), vec![backend]);
     }
     devices::prepare("pocl.icd");
     let (plain, split) = ("opencl:pocl", "?svm=off&order=in");

@@ -24,7 +24,9 @@ impl Spinner {
     pub(super) fn new(context: &Context, device: &Device) -> Result<Self, Failure> {
         let memory = context.host_visible(device)?;
         let flag = device.allocate(BufferDesc { size: 64, memory, label: Some("flag".into()) })?;
-        context.write(device, &flag, &[0; 64])?;
+        let mut words = [0; 16];
+        words[1] = context.backend().spin_rounds;
+        context.write(device, &flag, bytemuck::cast_slice(&words))?;
         let kernel = context.kernel(device, "spin")?;
         let grid = [context.backend().spin_groups, 1, 1];
         let commands =
