@@ -22,7 +22,8 @@ const SPIN_ROUNDS: u32 = 10_000_000;
 fn main() -> ExitCode {
     let pocl = |count, parameters| Wanted { platform: "Portable Computing Language", count, parameters };
     if let Some(uri) = roci_testkit::opencl_device() {
-        let is_gpu = pocl(1, "").open(None).is_ok_and(|device| device.info().physical.iter().all(|one| one.kind.is_gpu()));
+        let is_gpu =
+            pocl(1, "").open(None).is_ok_and(|device| device.info().physical.iter().all(|one| one.kind.is_gpu()));
         let rounds = if is_gpu { SPIN_ROUNDS } else { 0 };
         let backend = pocl(1, "").backend(&uri).tags(&[Tag::Hang]).spin_rounds(rounds);
         return devices::main(&uri, &pocl(1, ""), vec![backend]);
