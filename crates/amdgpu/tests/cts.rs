@@ -15,7 +15,7 @@ use roci_hal::{BufferDesc, CommandBuffer, Device, Error, Registry, Submit};
 use roci_hal_cts::{Backend, Tag, run_trials, trials};
 
 /// How long things may take: emulated GPUs need the cores that whatever else runs here has.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let all = |backend: Backend| backend.tags(&[Tag::Dispatch, Tag::Hang, Tag::Bounds]).patience(PATIENCE);

@@ -15,7 +15,7 @@ use roci_hal::{Binding, BufferDesc, Device, Error, Hint, Kernel, Profile, Regist
 use roci_hal_cts::kernels;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A machine with a kernel driver and these chips, as its files show it.
 fn machine(versions: &[u32]) -> TempDir {

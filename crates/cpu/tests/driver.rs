@@ -197,7 +197,7 @@ fn commands_without_a_barrier_on_the_same_memory_do_not_race() {
 
 #[test]
 fn a_kernel_that_never_ends_costs_its_device_and_not_the_process() {
-    let device = open("cpu?threads=2", Some(Duration::from_millis(80))).unwrap();
+    let device = open("cpu?threads=2", Some(Duration::from_millis(500))).unwrap();
     let release = Arc::new(AtomicBool::new(false));
     let held = Arc::clone(&release);
     let endless = load(&device, "endless", &[], 2, move |part, _| {
@@ -221,7 +221,7 @@ fn a_kernel_that_never_ends_costs_its_device_and_not_the_process() {
 
 #[test]
 fn a_hang_among_independent_commands_names_the_right_one() {
-    let device = open("cpu?threads=2", Some(Duration::from_millis(80))).unwrap();
+    let device = open("cpu?threads=2", Some(Duration::from_millis(500))).unwrap();
     let release = Arc::new(AtomicBool::new(false));
     let held = Arc::clone(&release);
     let quick = load(&device, "quick", &[], 2, |_, _| {});
@@ -243,8 +243,8 @@ fn a_hang_among_independent_commands_names_the_right_one() {
 
 #[test]
 fn short_commands_may_take_longer_than_the_limit_together() {
-    let device = open("cpu?threads=2", Some(Duration::from_millis(100))).unwrap();
-    let nap = load(&device, "nap", &[], 2, |_, _| std::thread::sleep(Duration::from_millis(20)));
+    let device = open("cpu?threads=2", Some(Duration::from_secs(1))).unwrap();
+    let nap = load(&device, "nap", &[], 2, |_, _| std::thread::sleep(Duration::from_millis(100)));
     let mut recorder = device.record();
     for _ in 0..12 {
         recorder.dispatch(&nap, [1, 1, 1], &[], &[]).unwrap();

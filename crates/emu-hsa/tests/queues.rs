@@ -197,7 +197,7 @@ fn a_completion_signal_may_be_any_memory() {
     let signal = unsafe { &*raw };
     let start = Instant::now();
     while signal.value.load(Ordering::Acquire) != 0 {
-        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::yield_now();
     }
     let (begin, end) = (signal.start_ts.load(Ordering::Relaxed), signal.end_ts.load(Ordering::Relaxed));
@@ -286,7 +286,7 @@ fn handlers_are_called_until_they_have_enough() {
     signal.store(2);
     let start = Instant::now();
     while CALLS.load(Ordering::SeqCst) < 6 {
-        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::yield_now();
     }
     std::thread::sleep(Duration::from_millis(5));
@@ -318,7 +318,7 @@ fn handlers_of_a_signal_end_with_it() {
     wait_for(&signal, &CALLS[2]);
     let start = Instant::now();
     while CALLS[2].load(Ordering::SeqCst) < 3 {
-        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::yield_now();
     }
     // While its handler is called again and again.
@@ -368,7 +368,7 @@ fn first_error(seen: &Mutex<Vec<Status>>) -> Status {
         if let Some(status) = seen.lock().expect("no panic").first() {
             return *status;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "no error");
+        assert!(start.elapsed() < Duration::from_secs(60), "no error");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -430,7 +430,7 @@ fn an_empty_grid_completes_and_an_endless_kernel_is_stopped() {
     std::thread::sleep(Duration::from_millis(5));
     let start = Instant::now();
     drop(queue);
-    assert!(start.elapsed() < Duration::from_secs(10), "destroying a queue stops what it runs");
+    assert!(start.elapsed() < Duration::from_secs(60), "destroying a queue stops what it runs");
     assert_eq!(never.load(), 1);
 }
 

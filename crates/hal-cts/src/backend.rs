@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roci_hal::{Device, Error};
 
-/// How long anything that should happen may take, unless a backend says otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long anything that should happen may take, unless a backend says otherwise: long, for machines that others keep busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Something that not every backend can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Backend {
         self
     }
 
-    /// How long anything that should happen may take: longer for slow devices, 10 s otherwise.
+    /// How long anything that should happen may take: longer for slow devices, a minute otherwise.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

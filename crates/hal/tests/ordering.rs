@@ -5,7 +5,7 @@ use std::time::Duration;
 use roci_hal::null::NullDriver;
 use roci_hal::{BufferDesc, Device, Error, Registry, Submit};
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 fn device() -> Device {
     Registry::new().with(NullDriver::new(1)).open(&"null".parse().unwrap(), None).unwrap()

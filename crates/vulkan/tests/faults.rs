@@ -84,7 +84,7 @@ fn damaged_cache() -> Verdict {
     };
     // A device is closed by whoever holds it last, which may be a thread of its own.
     let kept = |than: &[u8]| -> Result<(std::path::PathBuf, Vec<u8>), Failed> {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let files = std::fs::read_dir(folder.path().join("vulkan")).into_iter().flatten().flatten();
             // What begins with a dot is not written in full.

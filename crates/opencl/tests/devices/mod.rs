@@ -10,7 +10,7 @@ use roci_hal_cts::{Backend, Tag};
 use roci_opencl::OpenClDriver;
 
 /// Compiling for a processor is slow, on two cores beside other tests more so.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const BOUNDS: (Tag, &str) = (
     Tag::Bounds,
     "OpenCL promises nothing for a kernel that leaves its buffers; on a processor it may end the process",
