@@ -161,3 +161,19 @@ pub struct Batch {
     /// To be finished exactly once.
     pub completion: Completion,
 }
+
+impl Batch {
+    /// Its parts, with the commands in the driver's own type. A batch of another driver's commands, which the HAL hands
+    /// to nobody, is finished with a fault.
+    pub fn open<C: CommandsBackend>(self) -> Option<(Arc<C>, Vec<BoundRange>, Completion)> {
+        let Self { commands, slots, completion } = self;
+        let commands: Arc<dyn Any + Send + Sync> = commands;
+        match commands.downcast() {
+            Ok(commands) => Some((commands, slots, completion)),
+            Err(_) => {
+                completion.finish(Err(BatchFault::Device("commands of another driver".into())));
+                None
+            }
+        }
+    }
+}

@@ -1,13 +1,10 @@
 //! The HAL's side of the driver.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use roci_hal::cache::Cache;
 use roci_hal::command::Recording;
-use roci_hal::driver::{
-    Batch, BatchFault, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest,
-};
+use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
 use roci_hal::error::Loss;
 use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
 
@@ -91,11 +88,8 @@ impl DeviceBackend for OpenClDevice {
     }
 
     fn submit(&self, queue: usize, batch: Batch) {
-        let Batch { commands, slots, completion } = batch;
-        let commands: Arc<dyn Any + Send + Sync> = commands;
-        match commands.downcast::<Program>() {
-            Ok(program) => self.lines[queue].submit(program, slots, completion),
-            Err(_) => completion.finish(Err(BatchFault::Device("commands of another driver".into()))),
+        if let Some((program, slots, completion)) = batch.open::<Program>() {
+            self.lines[queue].submit(program, slots, completion);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The toy device: two physical devices, one queue each, one thread a queue.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -119,12 +118,9 @@ impl DeviceBackend for Toy {
 
 /// Serves a queue until its device is gone.
 fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: &AtomicUsize) {
-    while let Ok(Batch { commands, slots, completion }) = batches.recv() {
-        let prepared: &dyn Any = commands.as_ref();
-        let Some(Prepared { recording, home }) = prepared.downcast_ref() else {
-            completion.finish(Err(BatchFault::Device("commands of another driver".into())));
-            continue;
-        };
+    while let Ok(batch) = batches.recv() {
+        let Some((prepared, slots, completion)) = batch.open::<Prepared>() else { continue };
+        let Prepared { recording, home } = prepared.as_ref();
         let commands = &recording.commands;
         let number = count.fetch_add(1, Ordering::Relaxed);
         let kernels = flaw != Some(Flaw::LoadsOnFirst) || physical == 0;

@@ -2,14 +2,11 @@
 
 #![expect(unsafe_code, reason = "fills and copies raw memory")]
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::command::{Command, Recording};
-use crate::driver::{
-    Batch, BatchFault, BoundRange, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest,
-};
+use crate::driver::{Batch, BoundRange, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
 use crate::error::{Error, Loss};
 use crate::executable::{CodeFormat, ExecutableSource};
 use crate::host_memory::HostMemory;
@@ -70,24 +67,21 @@ impl DeviceBackend for NullDevice {
     }
 
     fn submit(&self, _queue: usize, batch: Batch) {
-        let commands: &dyn Any = batch.commands.as_ref();
-        let Some(Prepared(recording)) = commands.downcast_ref() else {
-            batch.completion.finish(Err(BatchFault::Device("commands of another driver".into())));
-            return;
-        };
+        let Some((prepared, slots, completion)) = batch.open::<Prepared>() else { return };
+        let Prepared(recording) = prepared.as_ref();
         for (index, command) in recording.commands.iter().enumerate() {
-            batch.completion.progress(index);
+            completion.progress(index);
             match command {
                 Command::Fill { target, pattern } => {
-                    let target = target.resolve(&batch.slots);
+                    let target = target.resolve(&slots);
                     write(&target, &pattern.to_ne_bytes().repeat(target.length as usize / 4));
                 }
-                Command::Copy { source, target } => copy(&source.resolve(&batch.slots), &target.resolve(&batch.slots)),
-                Command::Update { data, target } => write(&target.resolve(&batch.slots), data),
+                Command::Copy { source, target } => copy(&source.resolve(&slots), &target.resolve(&slots)),
+                Command::Update { data, target } => write(&target.resolve(&slots), data),
                 Command::Dispatch(_) | Command::Barrier => {}
             }
         }
-        batch.completion.finish(Ok(()));
+        completion.finish(Ok(()));
     }
 
     fn abandon(&self, _loss: &Loss) {}
