@@ -145,11 +145,32 @@ impl Context {
         program::create_program_with_source(self.0, &[source]).map(Program).map_err(failed("clCreateProgramWithSource"))
     }
 
-    /// A program that a driver made before.
-    pub(crate) fn program_of_binary(&self, device: DeviceId, binary: &[u8]) -> Result<Program, Failed> {
-        // SAFETY: the device is the context's; whether the bytes are a program is the driver's check, and ours before.
-        let raw = unsafe { program::create_program_with_binary(self.0, &[device.0], &[binary]) };
-        raw.map(Program).map_err(failed("clCreateProgramWithBinary"))
+    /// A program that a driver made before, for devices of the context that are all like the one it was made for.
+    pub(crate) fn program_of_binary(&self, devices: &[DeviceId], binary: &[u8]) -> Result<Program, Failed> {
+        let wrong = failed("clCreateProgramWithBinary");
+        let library = cl3::load_library().as_ref().map_err(|_| wrong(cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED))?;
+        let ids: Vec<_> = devices.iter().map(|device| device.0).collect();
+        let (lengths, mut states) = (vec![binary.len(); ids.len()], vec![0; ids.len()]);
+        let binaries = vec![binary.as_ptr(); ids.len()];
+        let mut code = cl3::error_codes::CL_INVALID_VALUE;
+        // The bindings' own function passes slices on where C wants pointers, so it is right for a single device only.
+        // Their table of C's functions claims that this is safe. What makes it so: the lists are as long as is said and
+        // outlive the call, as the bytes do, and the devices are the context's. Whether the bytes are a program is the
+        // driver's check, and ours before.
+        let raw = library.clCreateProgramWithBinary(
+            self.0,
+            ids.len() as u32,
+            ids.as_ptr(),
+            lengths.as_ptr(),
+            binaries.as_ptr(),
+            states.as_mut_ptr(),
+            &raw mut code,
+        );
+        match raw {
+            Some(raw) if code == cl3::error_codes::CL_SUCCESS => Ok(Program(raw)),
+            Some(_) => Err(wrong(code)),
+            None => Err(wrong(cl3::error_codes::DLOPEN_FUNCTION_NOT_AVAILABLE)),
+        }
     }
 }
 
@@ -337,7 +358,7 @@ impl Program {
         })
     }
 
-    /// The code that the driver made for its first device.
+    /// The code that the driver made for the first device.
     pub(crate) fn binary(&self) -> Result<Vec<u8>, Failed> {
         let info = program::get_program_info(self.0, program::CL_PROGRAM_BINARIES);
         let binaries: Vec<Vec<u8>> = info.map_err(failed("clGetProgramInfo"))?.into();

@@ -31,16 +31,19 @@ pub(crate) struct Toolchain {
 
 impl Toolchain {
     pub(crate) fn new(device: &str, context: &Arc<Context>, chosen: &[Found], cache: Option<Cache>) -> Self {
-        let facts = &chosen[0].facts;
-        let driver = [&facts.platform, &facts.version, &facts.driver, &facts.name, OPTIONS].join("\n");
+        let identity = |Found { facts, .. }: &Found| {
+            [&facts.platform, &facts.version, &facts.driver, &facts.name, OPTIONS].join("\n")
+        };
+        let driver = identity(&chosen[0]);
+        // One binary serves all devices, so it is kept only where they are alike in everything that it depends on.
+        let cache = cache.filter(|_| chosen.iter().all(|found| identity(found) == driver));
         Self {
             device: device.to_owned(),
             context: Arc::clone(context),
             ids: chosen.iter().map(|found| found.id).collect(),
             driver,
             max_group: chosen.iter().map(|found| found.facts.max_group).min().unwrap_or(0),
-            // A binary is one device's: several would need one each, and the bindings pass on only the first.
-            cache: cache.filter(|_| chosen.len() == 1),
+            cache,
         }
     }
 
@@ -65,7 +68,7 @@ impl Toolchain {
     fn cached(&self, key: &[u8]) -> Option<Program> {
         let cache = self.cache.as_ref()?;
         let binary = cache.load(key)?;
-        let program = self.context.program_of_binary(self.ids[0], &binary).ok();
+        let program = self.context.program_of_binary(&self.ids, &binary).ok();
         let program = program.filter(|program| program.build(&self.ids, OPTIONS).is_ok());
         if program.is_none() {
             cache.discard(key);

@@ -2,7 +2,7 @@
 //! holds the device, too much memory, a damaged cache. What depends on the environment runs in a process of its own.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Trial::test("a_killed_process_leaves_the_device_to_others", killed),
         Trial::test("more_memory_than_reported_is_tried_and_refused_with_figures", too_much_memory),
         Trial::test("a_damaged_cache_is_made_again", damaged_cache),
+        Trial::test("what_is_kept_serves_several_devices_as_one", shared_cache),
         Trial::test("a_refused_command_leaves_the_device_alive", refused_command),
         Trial::test("refused_source_gives_the_compilers_words", refused_source),
     ];
@@ -75,6 +76,7 @@ fn child(what: &str, folder: &Path) -> ExitCode {
             .choose(&DeviceUri::driver("auto").unwrap_or_else(|| unreachable!("a word")))
             .map(|choice| choice.uri.to_string()),
         "hold" => open(driver, "opencl:0").and_then(|device| hold(&device)),
+        "run two" => open(driver, "opencl://0,1").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
         _ => open(driver, "opencl:0").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
     };
     let text = said.unwrap_or_else(|error| format!("{error} (hint: {})", error.hint().unwrap_or_default()));
@@ -103,16 +105,23 @@ fn kernel(device: &Device, name: &str) -> Result<Kernel, Error> {
         .kernel(name)
 }
 
-/// Runs a kernel and looks at its result.
+/// Runs a kernel on every queue, and so on every device, and looks at its results.
 fn run(device: &Device) -> Result<(), Error> {
     let buffer = device.allocate(BufferDesc::device(64))?;
     let mut recorder = device.record();
     recorder.dispatch(&kernel(device, "one")?, [16, 1, 1], &[(&buffer).into()], &[])?;
-    let done = device.semaphore(0);
-    device.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1))?;
-    done.wait(1, PATIENCE)?;
+    let commands = recorder.finish()?;
     let ones: Vec<u8> = [1u32; 16].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    if device.read(&buffer)? == ones { Ok(()) } else { Err(Error::invalid("the kernel", "wrote something else")) }
+    for queue in 0..device.info().queues.len() {
+        device.write(&buffer, &[0; 64])?;
+        let done = device.semaphore(0);
+        device.queue(queue)?.submit(&commands, Submit::new().signal(&done, 1))?;
+        done.wait(1, PATIENCE)?;
+        if device.read(&buffer)? != ones {
+            return Err(Error::invalid("the kernel", format!("wrote something else on queue {queue}")));
+        }
+    }
+    Ok(())
 }
 
 /// Starts a kernel that does not end.
@@ -225,33 +234,68 @@ fn too_much_memory() -> Result<(), Failed> {
     Ok(run(&device)?)
 }
 
+/// The one file of a cache with its key.
+fn only_file(folder: &Path) -> Result<(PathBuf, Vec<u8>), Failed> {
+    let files: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    let [file] = files.as_slice() else { return Err(format!("{} files were kept, not one", files.len()).into()) };
+    let whole = std::fs::read(file.path())?;
+    // Behind the first bytes and the sum: the key, as long as it says.
+    let length = u64::from_le_bytes(whole[8..16].try_into()?) as usize;
+    Ok((file.path(), whole[24..24 + length].to_vec()))
+}
+
 fn damaged_cache() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let cache = Cache::at(folder.path());
     let Some(first) = device(Some(cache.clone()), "")? else { return Ok(()) };
     run(&first)?;
-    let files: Vec<_> = std::fs::read_dir(folder.path())?.collect::<Result<_, _>>()?;
-    let [file] = files.as_slice() else { return Err(format!("{} files were kept, not one", files.len()).into()) };
-    let whole = std::fs::read(file.path())?;
-    // Behind the first bytes and the sum: the key, as long as it says.
-    let length = u64::from_le_bytes(whole[8..16].try_into()?) as usize;
-    let key = whole[24..24 + length].to_vec();
+    let again = || run(&device(Some(cache.clone()), "")?.ok_or("the device is gone")?).map_err(Failed::from);
+    let (file, key) = only_file(folder.path())?;
+    let whole = std::fs::read(&file)?;
     let mut flipped = whole.clone();
     flipped.iter_mut().rev().take(9).for_each(|byte| *byte ^= 0x55);
     for damage in [&whole[..whole.len() / 2], &flipped, b""] {
-        std::fs::write(file.path(), damage)?;
-        run(&device(Some(cache.clone()), "")?.ok_or("the device is gone")?)?;
-        if std::fs::read(file.path())?.len() != whole.len() {
+        std::fs::write(&file, damage)?;
+        again()?;
+        // Its length may be another: PoCL puts into a program what has been compiled of it so far.
+        if cache.load(&key).is_none() {
             return Err("a damaged file was not made again".into());
+        }
+        // A file that did not serve would be replaced by another.
+        let written = std::fs::metadata(&file)?.modified()?;
+        again()?;
+        if std::fs::metadata(&file)?.modified()? != written {
+            return Err("the file that was made again does not serve".into());
         }
     }
     // A whole file whose content is no program: the driver's own check finds it.
     cache.store(&key, b"this is no program");
-    run(&device(Some(cache.clone()), "")?.ok_or("the device is gone")?)?;
+    again()?;
     if cache.load(&key).is_none_or(|content| content == b"this is no program") {
         return Err("what the driver refused was not made again".into());
     }
     Ok(())
+}
+
+/// Two devices as one: what is kept serves on both, also what one of them alone has kept.
+fn shared_cache() -> Result<(), Failed> {
+    let Some(file) = pocl() else { return Ok(()) };
+    let environment = [("OCL_ICD_VENDORS", file.as_str()), ("POCL_DEVICES", "pthread pthread")];
+    let folder = tempfile::tempdir()?;
+    let says = |what| -> Result<String, Failed> {
+        let output = process(what, folder.path(), &environment)?.output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    expect(&says("run")?, &["ran"])?;
+    let (file, _) = only_file(folder.path())?;
+    let written = std::fs::metadata(&file)?.modified()?;
+    expect(&says("run two")?, &["ran"])?;
+    if std::fs::metadata(&only_file(folder.path())?.0)?.modified()? != written {
+        return Err("what one device kept was made again for two".into());
+    }
+    std::fs::remove_file(file)?;
+    expect(&says("run two")?, &["ran"])?;
+    only_file(folder.path()).map(drop)
 }
 
 /// The source demands groups of eight, the contract says one.
