@@ -90,6 +90,7 @@ pub(crate) fn describe(
         compute_units: agent.compute_units().map_err(failed)?,
         capabilities: Capabilities {
             subgroup_sizes: vec![agent.wavefront_size().map_err(failed)?],
+            subgroup_width: None,
             fp16_storage: true,
             fp16_arithmetic: true,
             integer_dot: !matches!(target.as_str(), "gfx1010" | "gfx1013"),

@@ -61,6 +61,7 @@ impl Driver for CpuDriver {
             compute_units: u32::try_from(self.cores()).unwrap_or(u32::MAX),
             capabilities: Capabilities {
                 subgroup_sizes: Vec::new(),
+                subgroup_width: None,
                 fp16_storage: true,
                 fp16_arithmetic: false,
                 integer_dot: false,

@@ -55,6 +55,9 @@ impl DeviceKind {
 pub struct Capabilities {
     /// Sub-group sizes that kernels can have; empty without sub-groups.
     pub subgroup_sizes: Vec<u32>,
+    /// The size that kernels are to be written for, where whoever opened the device has chosen one: with the device's
+    /// own sub-groups if it has that size alone, with lowered ones otherwise.
+    pub subgroup_width: Option<u32>,
     /// 16-bit floats can be loaded and stored.
     pub fp16_storage: bool,
     /// 16-bit floats can be computed with.

@@ -71,7 +71,7 @@ fn amdgcn(chip: &str) -> Result<Code, Error> {
 /// The lowerings that an OpenCL device needs.
 fn opencl_options(capabilities: &Capabilities) -> clc::Options {
     let default = clc::Options::opencl();
-    let wanted = default.subgroups.size();
+    let wanted = capabilities.subgroup_width.unwrap_or(default.subgroups.size());
     // Only where there is no other size: a kernel cannot ask for one in OpenCL C, so the driver might take another.
     let native = capabilities.subgroup_sizes == [wanted];
     clc::Options {
@@ -104,5 +104,13 @@ mod tests {
         assert_eq!(with(&[32]).subgroups, Subgroups::Native { size: 32 });
         assert_eq!(with(&[64]).subgroups, Subgroups::Emulated { size: 32 });
         assert_eq!(with(&[32, 64]).subgroups, Subgroups::Emulated { size: 32 }, "the driver may take either");
+        let chosen = |subgroup_sizes: &[u32]| {
+            let subgroup_sizes = subgroup_sizes.to_vec();
+            opencl_options(&Capabilities { subgroup_sizes, subgroup_width: Some(8), ..Capabilities::default() })
+                .subgroups
+        };
+        assert_eq!(chosen(&[]), Subgroups::Emulated { size: 8 });
+        assert_eq!(chosen(&[8]), Subgroups::Native { size: 8 });
+        assert_eq!(chosen(&[8, 32]), Subgroups::Emulated { size: 8 }, "the driver may take either");
     }
 }

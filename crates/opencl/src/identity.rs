@@ -43,6 +43,7 @@ pub(crate) fn describe(facts: &Facts, cards: &[Card]) -> PhysicalInfo {
         compute_units: facts.compute_units,
         capabilities: Capabilities {
             subgroup_sizes: facts.subgroup_sizes.clone(),
+            subgroup_width: None,
             // `vload_half` is in every OpenCL.
             fp16_storage: true,
             fp16_arithmetic: facts.has("cl_khr_fp16"),

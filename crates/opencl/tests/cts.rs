@@ -26,14 +26,17 @@ fn main() -> ExitCode {
             pocl(1, "").open(None).is_ok_and(|device| device.info().physical.iter().all(|one| one.kind.is_gpu()));
         let rounds = if is_gpu { SPIN_ROUNDS } else { 0 };
         let backend = pocl(1, "").backend(&uri).tags(&[Tag::Hang]).spin_rounds(rounds);
-        return devices::main(&uri, &pocl(1, ""), vec![backend]);
+        return devices::main(vec![backend], kernels::trials(&uri, &pocl(1, "")));
     }
     devices::prepare("pocl.icd");
-    let (plain, split) = ("opencl:pocl", "?svm=off&order=in");
+    let (plain, split, narrow) = ("opencl:pocl", "?svm=off&order=in", "?subgroups=8");
     let backends = vec![
         pocl(1, "").backend(plain).tags(&[Tag::Hang]),
         pocl(1, split).backend(&format!("{plain}{split}")).lacks(&[HANG]),
         pocl(2, "").backend("opencl:pocl,pocl").tags(&[Tag::Hang]),
     ];
-    devices::main(plain, &pocl(1, ""), backends)
+    // PoCL has no sub-groups: they are lowered, to the size that kernels have elsewhere and to another.
+    let mut kernels = kernels::trials(plain, &pocl(1, ""));
+    kernels.extend(kernels::trials(&format!("{plain}{narrow}"), &pocl(1, narrow)));
+    devices::main(backends, kernels)
 }

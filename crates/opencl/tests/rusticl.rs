@@ -12,5 +12,6 @@ fn main() -> ExitCode {
     devices::prepare("rusticl.icd");
     let rusticl = Wanted { platform: "rusticl", count: 1, parameters: "" };
     let hang = (Tag::Hang, "llvmpipe of Mesa 22 ends every loop by itself");
-    devices::main("rusticl", &rusticl.clone(), vec![rusticl.backend("rusticl").lacks(&[hang])])
+    let kernels = kernels::trials("rusticl", &rusticl);
+    devices::main(vec![rusticl.backend("rusticl").lacks(&[hang])], kernels)
 }

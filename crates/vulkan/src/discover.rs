@@ -193,6 +193,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         compute_units,
         capabilities: Capabilities {
             subgroup_sizes,
+            subgroup_width: None,
             fp16_storage: facts.features.fp16_storage(),
             fp16_arithmetic: facts.features.fp16_arithmetic(),
             // Where it only works, as on RDNA 1, kernels do better with plain arithmetic.

@@ -1,4 +1,4 @@
-//! Every kernel of the project on a device, against its native twin. One test a kernel.
+//! Kernels of the project on a device, against their native twins. One test a kernel.
 
 #[path = "../../../kernels/tests/pocl/cases.rs"]
 mod cases;
@@ -11,22 +11,32 @@ use std::time::Duration;
 
 use libtest_mimic::{Completion, Trial};
 use roci_hal::Error;
-use roci_kernels::{KernelSpec, kernels};
+use roci_kernels::clc::Options;
+use roci_kernels::{KernelSpec, kernels, opencl_c};
 
 use crate::devices::Wanted;
 
+const NO_MATRIX: &str = "the device has no matrix units for sub-groups of 32";
 /// PoCL compiles at the first run, for seconds where a kernel is large.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The tests, named after a backend of the suite.
-pub(crate) fn trials(backend: &str, wanted: &Wanted) -> Vec<Trial> {
+/// Whether a kernel uses sub-groups.
+fn has_subgroups(kernel: &KernelSpec) -> bool {
+    // One for matrix units has no OpenCL C without them.
+    opencl_c(kernel, &Options::opencl())
+        .is_ok_and(|written| written.entry_points.iter().any(|entry| entry.uses_subgroups))
+}
+
+/// The tests, named after a device. Where it differs from another in its sub-groups, only kernels with those are run.
+pub(crate) fn trials(device: &str, wanted: &Wanted) -> Vec<Trial> {
+    let differs = |kernel: &KernelSpec| !wanted.parameters.contains("subgroups") || has_subgroups(kernel);
     let trial = |kernel: &'static KernelSpec| {
-        let (wanted, name) = (wanted.clone(), format!("{backend}/kernels/{}", kernel.name()));
+        let (wanted, name) = (wanted.clone(), format!("{device}/kernels/{}", kernel.name()));
         let title = name.clone();
         Trial::ignorable_test(title, move || match wanted.open(Some(PATIENCE)) {
             Ok(device) if !kernel.runs_on(device.info()) => {
-                roci_testkit::skipped(&name, "the device has no matrix units");
-                Ok(Completion::ignored_with("the device has no matrix units"))
+                roci_testkit::skipped(&name, NO_MATRIX);
+                Ok(Completion::ignored_with(NO_MATRIX))
             }
             Ok(device) => {
                 device::check_all(&device, kernel, PATIENCE, |case| case.tolerance).map(|()| Completion::Completed)
@@ -38,5 +48,5 @@ pub(crate) fn trials(backend: &str, wanted: &Wanted) -> Vec<Trial> {
             Err(error) => Err(error.into()),
         })
     };
-    kernels().iter().map(trial).collect()
+    kernels().iter().filter(|kernel| differs(kernel)).map(trial).collect()
 }
