@@ -73,6 +73,16 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// A kernel does with sub-groups what workgroup memory cannot stand in for.
+    #[error("{file}: kernel `{kernel}` cannot be written without sub-groups: {reason}")]
+    Subgroups {
+        /// The file, as named by whoever gave the text.
+        file: String,
+        /// The kernel, or the kernels of the file.
+        kernel: String,
+        /// What it does.
+        reason: String,
+    },
     /// There is no code object of the project's kernels for a chip.
     #[error(transparent)]
     DeviceLibrary(#[from] roci_device_library::Error),

@@ -46,7 +46,7 @@ impl KernelSpec {
         Ok(match format {
             CodeFormat::Native => native::find(self.name())
                 .map(|kernel| Code::Native(vec![NativeEntry { name: self.name().into(), kernel }])),
-            CodeFormat::Spirv => Some(Code::Spirv(crate::spirv(self, &SpirvOptions::default())?)),
+            CodeFormat::Spirv => Some(Code::Spirv(crate::spirv(self, &spirv_options(info.capabilities()))?)),
             CodeFormat::OpenClC => {
                 Some(Code::OpenClC(crate::opencl_c(self, &opencl_options(info.capabilities()))?.source))
             }
@@ -68,6 +68,16 @@ fn amdgcn(chip: &str) -> Result<Code, Error> {
     Ok(Code::AmdGcn(found.bytes.to_vec()))
 }
 
+/// Sub-groups in workgroup memory where nothing else is said are as wide as those of most GPUs.
+const EMULATED_SUBGROUP: u32 = 32;
+
+/// The lowerings that a Vulkan device needs.
+fn spirv_options(capabilities: &Capabilities) -> SpirvOptions {
+    let none = capabilities.subgroup_sizes.is_empty();
+    let emulated_subgroups = none.then(|| capabilities.subgroup_width.unwrap_or(EMULATED_SUBGROUP));
+    SpirvOptions { emulated_subgroups, ..SpirvOptions::default() }
+}
+
 /// The lowerings that an OpenCL device needs.
 fn opencl_options(capabilities: &Capabilities) -> clc::Options {
     let default = clc::Options::opencl();
@@ -85,6 +95,17 @@ fn opencl_options(capabilities: &Capabilities) -> clc::Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sub_groups_are_emulated_where_there_are_none() {
+        let options = |subgroup_sizes: &[u32], subgroup_width| {
+            let subgroup_sizes = subgroup_sizes.to_vec();
+            spirv_options(&Capabilities { subgroup_sizes, subgroup_width, ..Capabilities::default() })
+        };
+        assert_eq!(options(&[8], None).emulated_subgroups, None);
+        assert_eq!(options(&[], None).emulated_subgroups, Some(32));
+        assert_eq!(options(&[], Some(8)).emulated_subgroups, Some(8));
+    }
 
     #[test]
     fn lowerings_follow_what_the_device_has() {

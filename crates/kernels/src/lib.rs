@@ -19,6 +19,7 @@ mod executable;
 mod matmul;
 mod prune;
 mod source;
+mod subgroups;
 mod table;
 mod uniform;
 

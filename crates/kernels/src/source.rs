@@ -5,7 +5,7 @@ use naga::back::pipeline_constants::process_overrides;
 use naga::compact::{KeepUnused, compact};
 use naga::valid::{Capabilities, ModuleInfo, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
-use crate::{Error, SpirvOptions, clc, prune, rules, spirv, uniform};
+use crate::{Error, SpirvOptions, clc, prune, rules, spirv, subgroups, uniform};
 
 /// A module ready to be written in a device's language.
 #[derive(Debug)]
@@ -24,6 +24,21 @@ impl Compiled {
     /// All entry points as one SPIR-V module.
     pub fn spirv(&self, options: &SpirvOptions) -> Result<Vec<u32>, Error> {
         spirv::write(self, options)
+    }
+
+    /// The same without sub-groups: those of `size` invocations are made of workgroup memory. For devices that have
+    /// none, or not the operations; OpenCL C has a lowering of its own.
+    pub fn without_subgroups(&self, size: u32) -> Result<Self, Error> {
+        let names: Vec<_> = self.module.entry_points.iter().map(|entry_point| entry_point.name.as_str()).collect();
+        let mut module = subgroups::lower(&self.module, size).map_err(|reason| Error::Subgroups {
+            file: self.file.clone(),
+            kernel: names.join("`, `"),
+            reason,
+        })?;
+        compact(&mut module, KeepUnused::No);
+        // Without the capabilities, so that nothing of sub-groups is left in it.
+        let without = capabilities() - (Capabilities::SUBGROUP | Capabilities::SUBGROUP_BARRIER);
+        Source::new(&self.file, &self.text).hold(module, without)
     }
 
     /// All entry points as one OpenCL C source.
@@ -53,12 +68,7 @@ impl Source {
 
     /// Parses and checks the text; with `entry`, keeps the entry point of the first name and gives it the second.
     pub fn compile(&self, overrides: &[(&str, f64)], entry: Option<(&str, &str)>) -> Result<Compiled, Error> {
-        let fail = |(rule, span, message): rules::Broken| Error::Rule {
-            rule,
-            file: self.file.clone(),
-            line: span.map_or(1, |span| span.location(&self.text).line_number),
-            message,
-        };
+        let fail = |broken| self.broken(broken);
         rules::check_text(&self.text).map_err(fail)?;
         let parsed = naga::front::wgsl::parse_str(&self.text).map_err(|error| Error::Parse {
             file: self.file.clone(),
@@ -66,7 +76,7 @@ impl Source {
             diagnostic: error.emit_to_string_with_path(&self.text, &self.file),
         })?;
         rules::check_functions(&parsed).map_err(fail)?;
-        let info = self.validate(&parsed)?;
+        let info = self.validate(&parsed, capabilities())?;
 
         let constants: PipelineConstants = overrides.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let keep = entry.map(|(name, _)| (naga::ShaderStage::Compute, name));
@@ -78,15 +88,24 @@ impl Source {
         }
         prune::run(&mut module);
         compact(&mut module, KeepUnused::No);
-        let info = self.validate(&module)?;
+        self.hold(module, capabilities())
+    }
 
-        rules::check_module(&module, &info).map_err(fail)?;
-        uniform::check(&module).map_err(fail)?;
+    /// Holds a module without overrides to naga's rules and the house's.
+    fn hold(&self, module: naga::Module, capabilities: Capabilities) -> Result<Compiled, Error> {
+        let info = self.validate(&module, capabilities)?;
+        rules::check_module(&module, &info).map_err(|broken| self.broken(broken))?;
+        uniform::check(&module).map_err(|broken| self.broken(broken))?;
         Ok(Compiled { file: self.file.clone(), text: self.text.clone(), module, info })
     }
 
-    fn validate(&self, module: &naga::Module) -> Result<ModuleInfo, Error> {
-        let mut validator = Validator::new(ValidationFlags::all(), capabilities());
+    fn broken(&self, (rule, span, message): rules::Broken) -> Error {
+        let line = span.map_or(1, |span| span.location(&self.text).line_number);
+        Error::Rule { rule, file: self.file.clone(), line, message }
+    }
+
+    fn validate(&self, module: &naga::Module, capabilities: Capabilities) -> Result<ModuleInfo, Error> {
+        let mut validator = Validator::new(ValidationFlags::all(), capabilities);
         validator
             .subgroup_stages(ShaderStages::COMPUTE)
             .subgroup_operations(SubgroupOperationSet::all())

@@ -13,11 +13,14 @@ pub struct SpirvOptions {
     pub bounds_checks: bool,
     /// Keep the names of the source, for profilers and for readers of the text form.
     pub names: bool,
+    /// Make sub-groups of so many invocations of workgroup memory, for devices that have none. Absent: the device's
+    /// own.
+    pub emulated_subgroups: Option<u32>,
 }
 
 impl Default for SpirvOptions {
     fn default() -> Self {
-        Self { bounds_checks: false, names: true }
+        Self { bounds_checks: false, names: true, emulated_subgroups: None }
     }
 }
 
@@ -26,6 +29,14 @@ impl Default for SpirvOptions {
 /// Buffers are storage buffers of descriptor set 0, the constants block is the push constant block. Workgroup memory is
 /// not cleared at the start: no kernel may rely on that, and it costs a barrier.
 pub fn write(compiled: &Compiled, options: &SpirvOptions) -> Result<Vec<u32>, Error> {
+    let lowered;
+    let compiled = match options.emulated_subgroups {
+        Some(size) => {
+            lowered = compiled.without_subgroups(size)?;
+            &lowered
+        }
+        None => compiled,
+    };
     let policy =
         if options.bounds_checks { BoundsCheckPolicy::ReadZeroSkipWrite } else { BoundsCheckPolicy::Unchecked };
     let flags = if options.names { spv::WriterFlags::DEBUG } else { spv::WriterFlags::empty() };

@@ -18,8 +18,13 @@ fn spirv_val_accepts_every_kernel() {
             .map_or_else(|error| !error.to_string().contains("operand: 6022"), |()| true)
     };
     let mut failures = Vec::new();
+    let lowered = |size| SpirvOptions { emulated_subgroups: Some(size), ..SpirvOptions::default() };
+    let checked = SpirvOptions { bounds_checks: true, names: false, ..SpirvOptions::default() };
     for kernel in kernels() {
-        for options in [SpirvOptions::default(), SpirvOptions { bounds_checks: true, names: false }] {
+        for options in [SpirvOptions::default(), checked, lowered(8), lowered(32)] {
+            if kernel.needs_matrix() && options.emulated_subgroups.is_some() {
+                continue;
+            }
             let words = spirv(kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", kernel.name()));
             if kernel.needs_matrix() && !knows_matrices {
                 roci_testkit::skipped(kernel.name(), "this spirv-val is older than cooperative matrices");
@@ -58,4 +63,58 @@ fn several_entry_points_go_into_one_module() {
         count
     };
     assert_eq!(entry_points(&words), 2);
+}
+
+/// The capabilities that a module asks for, by number.
+fn capabilities(words: &[u32]) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut at = 5;
+    while at < words.len() {
+        if words[at] & 0xffff == 17 {
+            found.push(words[at + 1]);
+        }
+        at += (words[at] >> 16) as usize;
+    }
+    found
+}
+
+#[test]
+fn nothing_of_sub_groups_is_left_where_they_are_emulated() {
+    // GroupNonUniform and what goes beyond it.
+    let asks = |words: &[u32]| capabilities(words).iter().any(|capability| (61..=68).contains(capability));
+    for kernel in kernels().iter().filter(|kernel| !kernel.needs_matrix()) {
+        let native = spirv(kernel, &SpirvOptions::default()).expect("expressible");
+        let options = SpirvOptions { emulated_subgroups: Some(32), ..SpirvOptions::default() };
+        let lowered = spirv(kernel, &options).expect("expressible");
+        assert!(!asks(&lowered), "{}", kernel.name());
+        // What uses none is left as it is.
+        assert_eq!(asks(&native), native != lowered, "{}", kernel.name());
+    }
+}
+
+#[test]
+fn what_cannot_be_emulated_is_refused_by_name() {
+    let refused = |text: &str, size| {
+        let compiled = Source::parse("some.wgsl", text, &[]).expect("valid");
+        compiled.without_subgroups(size).map(drop).expect_err("refused").to_string()
+    };
+    let entry = "@compute @workgroup_size(64) fn main";
+    let odd = refused(&format!("{entry}() {{ subgroupBarrier(); }}"), 24);
+    assert!(odd.contains("some.wgsl: kernel `main`") && odd.contains("sub-groups of 24"), "{odd}");
+    let text = format!(
+        "struct In {{ @builtin(subgroup_id) id: u32 }}
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        {entry}(in: In) {{ y[0] = in.id; }}"
+    );
+    assert!(refused(&text, 8).contains("kernel `main` cannot be written without sub-groups: it takes"));
+    let matrix = kernels().iter().find(|kernel| kernel.needs_matrix()).expect("a kernel on matrix units");
+    let said = matrix.module().expect("valid").without_subgroups(32).map(drop).expect_err("refused").to_string();
+    assert!(said.contains(matrix.name()) && said.contains("matrices"), "{said}");
+    // Workgroup memory that the kernel leaves no room in.
+    let text = format!(
+        "var<workgroup> all: array<u32, 4096>;
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        {entry}(@builtin(local_invocation_index) i: u32) {{ all[i] = i; y[i] = subgroupAdd(all[63u - i]); }}"
+    );
+    assert!(refused(&text, 8).contains("`main` uses 16640 bytes of workgroup memory"));
 }

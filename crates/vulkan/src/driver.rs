@@ -52,9 +52,40 @@ impl VulkanDriver {
     }
 }
 
+/// Sub-groups in workgroup memory are of one of these sizes.
+const EMULATED: [u32; 4] = [8, 16, 32, 64];
+
+/// Takes the device's sub-groups away where `?subgroups=` says so: kernels then make their own, of the size that is
+/// asked for.
+fn lower_subgroups(uri: &DeviceUri, card: &mut Card) -> Result<(), Error> {
+    let size = match value(uri, "subgroups") {
+        None | Some("on") => return Ok(()),
+        Some("off") => None,
+        Some(text) => Some(text.parse().ok().filter(|size| EMULATED.contains(size)).ok_or_else(|| {
+            let reason = format!("`{text}` is neither `on` nor `off` nor one of {EMULATED:?}");
+            Error::invalid("`?subgroups=`", reason).hinted("`?subgroup=` chooses among the device's own sizes")
+        })?),
+    };
+    if value(uri, "subgroup").is_some() {
+        return Err(Error::invalid("`?subgroup=`", "`?subgroups=` takes the device's own sub-groups away"));
+    }
+    let capabilities = &mut card.info.capabilities;
+    capabilities.subgroup_sizes.clear();
+    capabilities.subgroup_width = size;
+    // Sub-groups hold the matrices.
+    capabilities.matrix = false;
+    // Code that asks for them all the same is refused.
+    card.facts.features.subgroups = ash::vk::SubgroupFeatureFlags::empty();
+    Ok(())
+}
+
+fn value<'a>(uri: &'a DeviceUri, key: &str) -> Option<&'a str> {
+    uri.parameters().iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
 /// What the parameters of a URI ask for.
 fn settings(uri: &DeviceUri, card: &Card) -> Result<Settings, Error> {
-    let value = |key: &str| uri.parameters().iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
+    let value = |key| value(uri, key);
     let timeline = match value("timeline") {
         None | Some("on") => true,
         Some("off") => false,
@@ -86,6 +117,10 @@ impl Driver for VulkanDriver {
         &[
             Parameter { key: "queue", help: "`graphics`, `compute` or the number of a queue family" },
             Parameter { key: "subgroup", help: "size of every kernel's sub-groups, where it can be chosen" },
+            Parameter {
+                key: "subgroups",
+                help: "`off`, `8`, `16`, `32` or `64` makes them of workgroup memory (default: on)",
+            },
             Parameter { key: "timeline", help: "`off` waits by fences instead of timeline semaphores" },
         ]
     }
@@ -107,7 +142,8 @@ impl Driver for VulkanDriver {
         // on one would stop the others.
         let instance = if info.kind == DeviceKind::Software { self.fresh()? } else { self.instance()? };
         let card = cards(&instance)?.into_iter().nth(*ordinal as usize);
-        let card = card.ok_or_else(|| unavailable(&name, "the device is gone"))?;
+        let mut card = card.ok_or_else(|| unavailable(&name, "the device is gone"))?;
+        lower_subgroups(request.uri, &mut card)?;
         let settings = settings(request.uri, &card)?;
         let shared = Shared::open(&instance, card, name, settings, self.options.cache.clone())?;
         Ok(Arc::new(VulkanDevice::open(request, shared)?))

@@ -297,6 +297,8 @@ fn zero_copy() -> Verdict {
         roci_testkit::skipped("shared memory", "the Vulkan device shares no memory with the host");
         return Ok(());
     }
+        ("?subgroups=3", "`3`"),
+        ("?subgroup=8&subgroups=8", "`?subgroup=`"),
     let buffer = device.allocate(BufferDesc::shared(4096))?;
     buffer.map()?.fill(3);
     let mut recorder = device.record();

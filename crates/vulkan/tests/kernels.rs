@@ -1,5 +1,5 @@
 //! Every kernel of the project on a Vulkan device, against its native twin: one test a kernel, with the sub-groups that the
-//! device gives and with each size that it lets kernels choose.
+//! device gives and with each size that it lets kernels choose; without any, those that use some (`subgroups`).
 
 #[path = "../../kernels/tests/pocl/cases.rs"]
 mod cases;
@@ -8,12 +8,13 @@ mod common;
 mod device;
 #[path = "../../kernels/tests/pocl/native.rs"]
 mod native;
+mod subgroups;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use cases::Case;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 use roci_hal::deadline::default_timeout;
 use roci_hal::{Device, Error, Registry};
 use roci_kernels::{KernelSpec, kernels};
@@ -22,6 +23,10 @@ use roci_testkit::Tolerance;
 /// Vulkan promises less of `exp` than the other languages do: it is right to 3 + 2 |x| units in the last place.
 fn tolerance(spec: &KernelSpec, case: &Case) -> Tolerance {
     if spec.name() == "unary_exp" { case.tolerance.max(Tolerance::Close) } else { case.tolerance }
+}
+
+fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
+    device::check_all(device, spec, default_timeout(), |case| tolerance(spec, case))
 }
 
 /// The device, once as it is and once for each size of sub-groups that can be chosen.
@@ -56,10 +61,9 @@ fn main() -> ExitCode {
                 continue;
             }
             let device = Arc::clone(&device);
-            trials.push(Trial::test(name, move || {
-                device::check_all(&device, spec, default_timeout(), |case| tolerance(spec, case))
-            }));
+            trials.push(Trial::test(name, move || check_all(&device, spec)));
         }
     }
+    trials.extend(subgroups::trials(check_all));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -8,7 +8,8 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![built_ins(), sums(), vectors(), shuffles(), scans(), ballots(), wide()]
 }
 
-/// Programs find the size by themselves, so that one program serves every size: each writes 1 where all holds.
+/// Programs find the size by themselves, so that one program serves every size: each writes 1 where all holds. `&` and
+/// not `&&` where operations stand on the right: all invocations must come there.
 fn holds(name: &'static str, workgroup: u32, declarations: &str, body: &str) -> Case {
     let wgsl = format!(
         "{declarations}
@@ -88,7 +89,7 @@ fn shuffles() -> Case {
         let up = subgroupShuffleUp(i32(i), 2u);
         good &= lane < 2u || up == i32(i) - 2;
         good &= quadBroadcast(i, 1u) == (i & ~3u) + 1u;
-        good &= quadSwapX(i) == (i ^ 1u) && quadSwapY(i) == (i ^ 2u) && quadSwapDiagonal(i) == (i ^ 3u);",
+        good &= (quadSwapX(i) == (i ^ 1u)) & (quadSwapY(i) == (i ^ 2u)) & (quadSwapDiagonal(i) == (i ^ 3u));",
     )
 }
 
@@ -117,7 +118,7 @@ fn ballots() -> Case {
         "
         let votes = subgroupBallot(i % 2u == 0u);
         good &= votes.x == (0x55555555u & (0xffffffffu >> (32u - count))) && votes.y == 0u;
-        good &= subgroupAll(i < 100u) && !subgroupAll(lane != 1u) && subgroupAny(lane == 1u) && !subgroupAny(i > 100u);
+        good &= subgroupAll(i < 100u) & !subgroupAll(lane != 1u) & subgroupAny(lane == 1u) & !subgroupAny(i > 100u);
         good &= countOneBits(subgroupBallot().x) == count;",
     )
 }
