@@ -79,6 +79,10 @@ impl DeviceBackend for VulkanDevice {
         }
     }
 
+    fn profiles(&self) -> bool {
+        self.shared.ticks.is_some()
+    }
+
     fn abandon(&self, _loss: &Loss) {
         // Vulkan cannot stop what runs. It keeps what it uses until it ends, if ever.
         self.is_lost.store(true, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use crate::fault::{failed, unavailable};
 use crate::memory::{Memory, memory};
 use crate::plan::{Plan, Run, Step, Touch};
 use crate::shared::Shared;
+use crate::times::Times;
 
 /// What kernels and transfers do to memory.
 const DEVICE_STAGES: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
@@ -29,18 +30,27 @@ pub(crate) struct Encoded {
     shared: Arc<Shared>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) buffers: Vec<vk::CommandBuffer>,
+    /// Where somebody wants to know when commands ran. Such buffers run once.
+    pub(crate) times: Option<Times>,
     pool: vk::CommandPool,
     /// Null where nothing is bound.
     descriptors: vk::DescriptorPool,
 }
 
 impl Encoded {
-    pub(crate) fn new(shared: &Arc<Shared>, plan: &Arc<Plan>, slots: &[BoundRange]) -> Result<Self, Error> {
+    /// Command buffers for these slots; with `timed`, such that tell when commands ran.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        plan: &Arc<Plan>,
+        slots: &[BoundRange],
+        timed: bool,
+    ) -> Result<Self, Error> {
         // From here on dropping it gives the pools back.
         let mut encoded = Self {
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
             buffers: Vec::new(),
+            times: timed.then(|| Times::new(shared, plan)).transpose()?,
             pool: shared.take_pool()?,
             descriptors: vk::DescriptorPool::null(),
         };
@@ -52,8 +62,9 @@ impl Encoded {
         let buffers = unsafe { shared.device.allocate_command_buffers(&info) };
         encoded.buffers = buffers.map_err(failed("command buffers"))?;
         let sets = encoded.bind(slots)?;
+        let mut number = 0;
         for (index, buffer) in encoded.buffers.iter().enumerate() {
-            encoded.record(index, *buffer, &sets, slots)?;
+            encoded.record(index, *buffer, &sets, slots, &mut number)?;
         }
         Ok(encoded)
     }
@@ -97,6 +108,7 @@ impl Encoded {
         buffer: vk::CommandBuffer,
         sets: &[vk::DescriptorSet],
         slots: &[BoundRange],
+        number: &mut usize,
     ) -> Result<(), Error> {
         let (device, plan) = (&self.shared.device, &self.plan);
         let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
@@ -106,9 +118,18 @@ impl Encoded {
         if index == 0 {
             // Earlier batches were waited for by the host, which makes their writes available; this makes them visible.
             writer.barrier(vk::PipelineStageFlags::TOP_OF_PIPE, vk::AccessFlags::empty(), DEVICE_STAGES, DEVICE_ACCESS);
+            self.times.iter().for_each(|times| times.reset(buffer));
         }
         for step in &plan.steps[plan.pieces[index].steps.clone()] {
-            writer.step(step)?;
+            match &self.times {
+                Some(times) if !matches!(step, Step::Barrier { .. }) => {
+                    times.begin(buffer, *number);
+                    writer.step(step)?;
+                    times.end(buffer, *number);
+                    *number += 1;
+                }
+                _ => writer.step(step)?,
+            }
         }
         if index + 1 == plan.pieces.len() {
             let host = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;

@@ -47,6 +47,7 @@ const EXTENSIONS: &[&CStr] = &[
     INTEGER_DOT.0,
     MATRIX.0,
     ash::ext::memory_budget::NAME,
+    ash::ext::calibrated_timestamps::NAME,
 ];
 
 /// Puts the structures that are there behind the first one.

@@ -1,7 +1,8 @@
 //! The driver of GPUs by Vulkan 1.1 and later, with the loader found at run time.
 //!
-//! Start reading at `driver` (what is found and opened), then `discover` and `features` (what a device is and has), `device`,
-//! `memory`, `executable`, `plan` and `encode` (commands made into command buffers), and `queue` (submission and completion).
+//! Start reading at `driver` (what is found and opened), then `discover` and `features` (what a device is and has),
+//! `device`, `memory`, `executable`, `plan` and `encode` (commands made into command buffers), `queue` (submission and
+//! completion) and `times` (when commands ran).
 
 mod clock;
 mod device;
@@ -24,6 +25,7 @@ mod shared;
 mod spirv;
 #[cfg(test)]
 mod tests;
+mod times;
 mod validation;
 
 pub use driver::{Options, VulkanDriver};

@@ -41,6 +41,8 @@ const INLINE: usize = 65_536;
 /// A recording as steps.
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
+    /// The command of the recording that each step is, or is a part of.
+    pub(crate) commands: Vec<usize>,
     pub(crate) pieces: Vec<Piece>,
     /// What dispatches bind, each list once.
     pub(crate) sets: Vec<Set>,
@@ -106,8 +108,14 @@ pub(crate) struct Run {
 impl Plan {
     /// Cuts a recording into pieces of about so many invocations.
     pub(crate) fn new(shared: &Arc<Shared>, recording: &Recording, weight: u64) -> Result<Self, Error> {
-        let plan =
-            Self { steps: Vec::new(), pieces: Vec::new(), sets: Vec::new(), weight, is_slow: AtomicBool::new(false) };
+        let plan = Self {
+            steps: Vec::new(),
+            commands: Vec::new(),
+            pieces: Vec::new(),
+            sets: Vec::new(),
+            weight,
+            is_slow: AtomicBool::new(false),
+        };
         let mut cutter = Cutter { shared, plan, start: 0, load: 0, count: 0, command: 0, can_split: false };
         for (index, command) in recording.commands.iter().enumerate() {
             cutter.lower(index, command)?;
@@ -115,6 +123,11 @@ impl Plan {
         cutter.cut();
         order(&mut cutter.plan.steps);
         Ok(cutter.plan)
+    }
+
+    fn push(&mut self, command: usize, step: Step) {
+        self.steps.push(step);
+        self.commands.push(command);
     }
 
     /// Whether there is nothing to do.
@@ -183,7 +196,7 @@ impl Cutter<'_> {
         match command {
             Command::Barrier => {
                 let (before, after) = (Touch::default(), Touch::default());
-                self.plan.steps.push(Step::Barrier { before, after });
+                self.plan.push(index, Step::Barrier { before, after });
             }
             Command::Fill { target, pattern } => {
                 for (offset, length) in stretches(target.length()) {
@@ -272,7 +285,7 @@ impl Cutter<'_> {
         self.can_split |= can_split || self.count > 0;
         self.load += weight;
         self.count += 1;
-        self.plan.steps.push(step);
+        self.plan.push(command, step);
     }
 
     /// Ends a piece.
@@ -384,6 +397,7 @@ mod tests {
         let piece = |index| Piece { steps: index..index + 1, command: index, cost: AtomicU64::new(0), can_split: true };
         Plan {
             steps: Vec::new(),
+            commands: Vec::new(),
             pieces: (0..pieces).map(piece).collect(),
             sets: Vec::new(),
             weight: FIRST_WEIGHT,

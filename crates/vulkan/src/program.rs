@@ -39,14 +39,15 @@ impl Program {
         let plan = Arc::new(Plan::new(shared, recording, FIRST_WEIGHT)?);
         let mut known = Vec::new();
         if recording.slots == 0 && !plan.is_empty() {
-            known.push((Vec::new(), Arc::new(Encoded::new(shared, &plan, &[])?)));
+            known.push((Vec::new(), Arc::new(Encoded::new(shared, &plan, &[], false)?)));
         }
         let state = Mutex::new(State { plan, known });
         Ok(Self { shared: Arc::clone(shared), recording: Arc::clone(recording), state })
     }
 
-    /// The command buffers for these slots; `None` where there is nothing to do.
-    pub(crate) fn encoded(&self, slots: &[BoundRange]) -> Result<Option<Arc<Encoded>>, Error> {
+    /// The command buffers for these slots; `None` where there is nothing to do. Those that tell when commands ran are
+    /// made for one run.
+    pub(crate) fn encoded(&self, slots: &[BoundRange], timed: bool) -> Result<Option<Arc<Encoded>>, Error> {
         let key = |slot: &BoundRange| Ok((memory(slot)?.id, slot.offset));
         let keys = slots.iter().map(key).collect::<Result<Vec<Key>, Error>>()?;
         let mut state = self.state.lock();
@@ -57,10 +58,13 @@ impl Program {
             state.plan = Arc::new(Plan::new(&self.shared, &self.recording, weight)?);
             state.known.clear();
         }
+        if timed {
+            return Encoded::new(&self.shared, &state.plan, slots, true).map(Arc::new).map(Some);
+        }
         let found = state.known.iter().position(|(known, _)| *known == keys);
         let entry = match found {
             Some(index) => state.known.remove(index),
-            None => (keys, Arc::new(Encoded::new(&self.shared, &state.plan, slots)?)),
+            None => (keys, Arc::new(Encoded::new(&self.shared, &state.plan, slots, false)?)),
         };
         let encoded = Arc::clone(&entry.1);
         if state.known.len() == REMEMBERED {

@@ -76,7 +76,9 @@ struct Flight {
 }
 
 /// Batches that ended, to be told outside of the lock: that may start others, which come back here.
-type Ended = Vec<(Completion, Result<(), BatchFault>)>;
+type Ended = Vec<(Completion, Result<(), BatchFault>, Option<Timed>)>;
+/// Command buffers that know when commands ran.
+type Timed = Arc<Encoded>;
 
 impl Line {
     pub(crate) fn open(shared: &Arc<Shared>, number: u32) -> Result<Self, Error> {
@@ -101,7 +103,7 @@ impl Line {
 
     /// Submits a batch, or lets it wait for room.
     pub(crate) fn submit(&self, program: Arc<Program>, slots: Vec<BoundRange>, completion: Completion) {
-        let encoded = match program.encoded(&slots) {
+        let encoded = match program.encoded(&slots, completion.wants_times()) {
             Ok(Some(encoded)) => encoded,
             Ok(None) => return completion.finish(Ok(())),
             Err(error) => return completion.finish(Err(BatchFault::Device(error.to_string()))),
@@ -153,7 +155,12 @@ impl Line {
 }
 
 fn tell(ended: Ended) {
-    for (completion, result) in ended {
+    for (completion, result, timed) in ended {
+        if let Some(times) = timed.as_ref().and_then(|encoded| encoded.times.as_ref()) {
+            completion.times(times.spans());
+        }
+        // Before the one who waits goes on, who may close the device.
+        drop(timed);
         completion.finish(result);
     }
 }
@@ -173,7 +180,7 @@ impl Inner {
             if let Err(result) = submitted {
                 completion.progress(encoded.plan.pieces[0].command);
                 state.closed = true;
-                ended.push((completion, Err(BatchFault::Device(loss(result, self.shared.card.facts.vendor)))));
+                ended.push((completion, Err(BatchFault::Device(loss(result, self.shared.card.facts.vendor))), None));
                 break;
             }
             if state.flying.is_empty() {
@@ -205,7 +212,7 @@ impl Inner {
                     state.closed = true;
                     let reason = loss(result, self.shared.card.facts.vendor);
                     let flying = std::mem::take(&mut state.flying);
-                    let fail = |flight: Flight| (flight.completion, Err(BatchFault::Device(reason.clone())));
+                    let fail = |flight: Flight| (flight.completion, Err(BatchFault::Device(reason.clone())), None);
                     flying.into_iter().map(fail).collect()
                 }
             };
@@ -243,7 +250,8 @@ impl Inner {
                 break;
             }
             let Some(flight) = state.flying.pop_front() else { break };
-            ended.push((flight.completion, Ok(())));
+            let timed = Some(flight.encoded).filter(|encoded| encoded.times.is_some());
+            ended.push((flight.completion, Ok(()), timed));
         }
         ended
     }

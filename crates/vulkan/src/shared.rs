@@ -14,10 +14,11 @@ use crate::discover::Card;
 use crate::families::{self, Wish};
 use crate::fault::failed;
 use crate::features::Features;
-use crate::instance::Instance;
+use crate::instance::{Instance, lists};
 use crate::memory::Heaps;
 use crate::pipelines::Pipelines;
 
+use crate::times::Ticks;
 /// Command pools that are kept for the next recording.
 const KEPT_POOLS: usize = 64;
 
@@ -43,6 +44,10 @@ pub(crate) struct Shared {
     /// Functions of timeline semaphores, where the version of Vulkan is too old to have them.
     pub(crate) timeline: Option<ash::khr::timeline_semaphore::Device>,
     pub(crate) heaps: Heaps,
+    /// The clock that its queues read; absent where they read none.
+    pub(crate) ticks: Option<Ticks>,
+    /// Functions that read it for the host, where there are any.
+    pub(crate) calibrated: Option<ash::ext::calibrated_timestamps::Device>,
     pub(crate) pipelines: Pipelines,
     layouts: Mutex<BTreeMap<(usize, usize), Layout>>,
     pools: Mutex<Vec<vk::CommandPool>>,
@@ -81,6 +86,9 @@ impl Shared {
         let timeline = (!is_core && facts.features.timeline())
             .then(|| ash::khr::timeline_semaphore::Device::new(&instance.raw, &device));
         // From here on dropping it destroys the device.
+        let calibrated = lists(&facts.extensions, ash::ext::calibrated_timestamps::NAME)
+            .then(|| ash::ext::calibrated_timestamps::Device::new(&instance.raw, &device));
+        let ticks = Ticks::of(&facts.families[family as usize], &facts.limits);
         let mut shared = Self {
             heaps: Heaps::default(),
             pipelines: Pipelines::default(),
@@ -93,6 +101,8 @@ impl Shared {
             queues,
             timeline,
             layouts: Mutex::default(),
+            ticks,
+            calibrated,
             pools: Mutex::default(),
         };
         shared.heaps = Heaps::new(&shared)?;
@@ -107,6 +117,14 @@ impl Shared {
 
     pub(crate) fn out_of_memory(&self, requested: u64, limit: u64) -> Error {
         Error::OutOfMemory { device: self.name.clone(), requested, limit: Some(limit) }
+    /// What the device's clock shows now, where the host can read it.
+    pub(crate) fn device_clock(&self) -> Option<u64> {
+        let wanted = [vk::CalibratedTimestampInfoEXT::default().time_domain(vk::TimeDomainEXT::DEVICE)];
+        // SAFETY: the extension is on, and every device that has it has this clock.
+        let (read, _) = unsafe { self.calibrated.as_ref()?.get_calibrated_timestamps(&wanted) }.ok()?;
+        read.first().copied()
+    }
+
     }
 
     /// The layout of kernels with so many bindings and bytes of constants; it lives as long as the device.

@@ -1,4 +1,4 @@
-//! What a rasteriser never does by itself: a device that is lost, and a call that is wrong.
+//! What a rasteriser never does by itself: a device that is lost, a clock that is missing, and a call that is wrong.
 
 #![expect(unsafe_code, reason = "puts functions in the place of Vulkan's")]
 
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ash::vk;
 use parking_lot::Mutex;
 use roci_hal::driver::OpenRequest;
-use roci_hal::{BufferDesc, Deadline, Device, Error, Submit};
+use roci_hal::profile::Record;
+use roci_hal::{BufferDesc, Deadline, Device, Error, Profile, Submit};
 
 use crate::device::VulkanDevice;
 use crate::discover::cards;
@@ -94,6 +95,40 @@ fn a_lost_device_names_the_command_and_stays_lost() {
         let Some(shared) = open(None) else { return };
         fill(&self::device(shared)).expect("a fresh device works");
     }
+}
+
+/// What the profile of a fill tells on a device that was changed before it was opened.
+fn profile_of_fill(change: impl FnOnce(&mut Shared)) -> Option<Result<Vec<Record>, Error>> {
+    let mut shared = open(None)?;
+    change(Arc::get_mut(&mut shared).expect("nobody else has it"));
+    let device = device(shared);
+    let run = || {
+        let buffer = device.allocate(BufferDesc::device(1 << 20))?;
+        let mut recorder = device.record();
+        recorder.fill(&buffer, 1)?.barrier().fill(&buffer, 2)?;
+        let (done, profile) = (device.semaphore(0), Profile::new());
+        device.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1).profile(&profile))?;
+        done.wait(1, Deadline::default())?;
+        Ok(profile.take())
+    };
+    Some(run())
+}
+
+#[test]
+fn times_are_told_with_and_without_a_clock_that_the_host_can_read() {
+    for calibrated in [true, false] {
+        let told = profile_of_fill(|shared| {
+            if !calibrated {
+                shared.calibrated = None;
+            }
+        });
+        let Some(told) = told else { return };
+        let records = told.expect("the rasteriser has a clock");
+        assert_eq!(records.len(), 2);
+        assert!(records[1].start >= records[0].end, "{records:?}");
+    }
+    let refused = profile_of_fill(|shared| shared.ticks = None).expect("as above");
+    assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
 }
 
 #[test]
