@@ -10,10 +10,14 @@ use roci_hal::uri::PciAddress;
 use roci_hal::{Capabilities, DeviceKind, Error, PhysicalInfo};
 
 use crate::families;
-use crate::fault::failed;
+use crate::fault::{failed, name};
 use crate::features::Features;
 use crate::instance::{Instance, lists};
 use crate::radeon;
+
+/// What people do when drivers find no card.
+const NO_DEVICE: &str =
+    "see whether /dev/dri has a renderD* for the card, and whether you may open it (groups `render` and `video`)";
 
 /// A device.
 pub(crate) struct Card {
@@ -45,7 +49,15 @@ pub(crate) struct Facts {
 /// The devices of an instance that can compute: GPUs first, and of one card the better driver.
 pub(crate) fn cards(instance: &Instance) -> Result<Vec<Card>, Error> {
     // SAFETY: the instance lives.
-    let found = unsafe { instance.raw.enumerate_physical_devices() }.map_err(failed("Vulkan's list of devices"))?;
+    let found = unsafe { instance.raw.enumerate_physical_devices() }.map_err(|result| match result {
+        // What the loader says when every driver failed: of a card that is absent, or that this user may not open.
+        vk::Result::ERROR_INITIALIZATION_FAILED => Error::Unavailable {
+            what: "a Vulkan device".into(),
+            reason: format!("no driver finds one: {}", name(result)),
+            hint: NO_DEVICE.into(),
+        },
+        _ => failed("Vulkan's list of devices")(result),
+    })?;
     let sysfs = Sysfs::system().cards();
     let mut cards = Vec::new();
     for raw in found {
@@ -125,7 +137,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         vk::PhysicalDeviceType::INTEGRATED_GPU => DeviceKind::IntegratedGpu,
         _ => DeviceKind::Software,
     };
-    let name = plain.device_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default().into_owned();
+    let title = plain.device_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default().into_owned();
     let pci = has_pci.then_some(PciAddress {
         domain: pci.pci_domain,
         bus: pci.pci_bus as u8,
@@ -134,7 +146,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
     });
     let seen = sysfs.iter().find(|card| Some(card.pci) == pci);
     let target = match plain.vendor_id {
-        sysfs::AMD => seen.and_then(|card| card.target.clone()).or_else(|| radeon::target(&name, plain.device_id)),
+        sysfs::AMD => seen.and_then(|card| card.target.clone()).or_else(|| radeon::target(&title, plain.device_id)),
         _ => None,
     };
     let driver_name = driver.driver_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default();
@@ -205,7 +217,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         },
         quirks: families::quirk(target.as_deref()).into_iter().collect(),
         target,
-        ..PhysicalInfo::new(name, kind)
+        ..PhysicalInfo::new(title, kind)
     };
     Ok(Some(Card { raw, info, facts }))
 }

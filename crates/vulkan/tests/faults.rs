@@ -75,6 +75,27 @@ fn broken_icd() -> Verdict {
 }
 
 fn damaged_cache() -> Verdict {
+/// A driver of hardware that is not here, and one that cannot be loaded beside one that can.
+fn no_device() -> Verdict {
+    let installed = |name: &str| Path::new("/usr/share/vulkan/icd.d").join(format!("{name}_icd.x86_64.json"));
+    let is_absent = !Path::new("/dev/dri").exists();
+    let (radeon, lavapipe) = (installed("radeon"), installed("lvp"));
+    let present = if is_absent && radeon.exists() && lavapipe.exists() { Ok(()) } else { Err("not as in CI") };
+    if let Err(reason) = present {
+        roci_testkit::skipped("no_device", reason);
+        return Ok(());
+    }
+    let said = enumerate_with(&[("VK_ICD_FILENAMES", &radeon), ("VK_DRIVER_FILES", &radeon)])?;
+    // Mesa's driver has answered in both ways.
+    let refused =
+        said.starts_with("error: a Vulkan device is not available: ") && said.contains("hint: see whether /dev/dri");
+    check(refused || said.trim() == "devices: 0", &said)?;
+    let folder = tempfile::tempdir()?;
+    let both = format!("{}:{}", folder.path().join("missing.json").display(), lavapipe.display());
+    let said = enumerate_with(&[("VK_ICD_FILENAMES", Path::new(&both)), ("VK_DRIVER_FILES", Path::new(&both))])?;
+    check(said.trim() == "devices: 1", &said)
+}
+
     let folder = tempfile::tempdir()?;
     let run = || -> Result<(), Failed> {
         let options = Options { cache: Some(Cache::at(folder.path().join("vulkan"))), validate: None };
@@ -335,3 +356,4 @@ fn main() -> ExitCode {
     let trials = tests.iter().map(|(name, test)| Trial::test(*name, *test)).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
+        ("no_device_is_said_and_a_broken_driver_leaves_the_others", no_device),
