@@ -10,6 +10,7 @@ use roci_hal::error::Loss;
 use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
 
 use crate::executable::Kernels;
+use crate::exit::Busy;
 use crate::memory::Memory;
 use crate::program::Program;
 use crate::queue::Line;
@@ -28,6 +29,8 @@ pub(crate) struct VulkanDevice {
     shared: Arc<Shared>,
     lines: Vec<Line>,
     is_lost: AtomicBool,
+    /// While it is closed, to the end: the last member is the last to go.
+    closing: Option<Busy>,
 }
 
 impl VulkanDevice {
@@ -48,7 +51,8 @@ impl VulkanDevice {
         };
         let lines = (0..shared.queues).map(|number| Line::open(&shared, number));
         // Those that were opened end with the value, should one fail.
-        let mut device = Self { info, lines: Vec::new(), is_lost: AtomicBool::new(false), shared: Arc::clone(&shared) };
+        let is_lost = AtomicBool::new(false);
+        let mut device = Self { info, shared: Arc::clone(&shared), lines: Vec::new(), is_lost, closing: None };
         for line in lines {
             device.lines.push(line?);
         }
@@ -86,12 +90,13 @@ impl DeviceBackend for VulkanDevice {
     fn abandon(&self, _loss: &Loss) {
         // Vulkan cannot stop what runs. It keeps what it uses until it ends, if ever.
         self.is_lost.store(true, Ordering::Relaxed);
-        self.lines.iter().for_each(Line::close);
+        self.lines.iter().for_each(Line::abandon);
     }
 }
 
 impl Drop for VulkanDevice {
     fn drop(&mut self) {
+        self.closing = Some(Busy::new());
         self.lines.iter().for_each(Line::close);
         let is_lost = self.is_lost.load(Ordering::Relaxed);
         // Not left to themselves: a thread that destroys a device while the process ends meets drivers that are gone.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls Vulkan")]
 
 use std::ffi::CStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ash::{Entry, vk};
 use parking_lot::Mutex;
@@ -21,6 +21,9 @@ const CHECK: &str = "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-
 
 /// The loader, once it is there. It is never unloaded: drivers leave threads and handlers behind.
 static LOADER: Mutex<Option<Entry>> = Mutex::new(None);
+/// The first instance, which is never destroyed: with the last one the loader unloads the drivers, while threads that
+/// called them may still have to run their destructors.
+static FIRST: OnceLock<Arc<Instance>> = OnceLock::new();
 
 /// An instance. Devices hold it.
 pub(crate) struct Instance {
@@ -90,7 +93,9 @@ impl Instance {
             let messenger = unsafe { functions.create_debug_utils_messenger(&messages.request(), None) };
             instance.messenger = Some((functions, messenger.map_err(failed("Vulkan's messages"))?, messages));
         }
-        Ok(Arc::new(instance))
+        let instance = Arc::new(instance);
+        FIRST.get_or_init(|| Arc::clone(&instance));
+        Ok(instance)
     }
 }
 

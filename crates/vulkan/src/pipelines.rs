@@ -8,6 +8,7 @@ use ash::vk;
 use roci_hal::Error;
 use roci_hal::cache::Cache;
 
+use crate::exit;
 use crate::fault::failed;
 use crate::shared::Shared;
 
@@ -18,6 +19,7 @@ pub(crate) struct Pipelines {
     file: Option<Cache>,
     key: Vec<u8>,
     changed: AtomicBool,
+    has_compiled: AtomicBool,
 }
 
 impl Pipelines {
@@ -33,12 +35,16 @@ impl Pipelines {
         };
         // What the driver does not want is not worth an error.
         let raw = create(&kept).or_else(|_| create(&[])).map_err(failed("a cache of kernels"))?;
-        Ok(Self { raw, file, key, changed: AtomicBool::new(false) })
+        Ok(Self { raw, file, key, ..Self::default() })
     }
 
     /// Something was compiled.
     pub(crate) fn note(&self) {
         self.changed.store(true, Ordering::Relaxed);
+        if !self.has_compiled.swap(true, Ordering::Relaxed) {
+            // Drivers load their compilers when they are first needed.
+            exit::guard();
+        }
     }
 
     /// Writes the file, if anything was compiled since.

@@ -15,19 +15,22 @@ use roci_hal::driver::{BatchFault, BoundRange, Completion};
 
 use crate::clock::Clock;
 use crate::encode::Encoded;
-use crate::exit::Busy;
+use crate::exit::{self, Busy, Leaving};
 use crate::fault::{failed, loss, unavailable};
 use crate::program::Program;
 use crate::shared::Shared;
 
 /// Batches that Vulkan has at a time; a driver whose own queue is full may block whoever submits.
 const FLYING: usize = 64;
-/// How long one wait of the thread is.
+/// How long one wait of the thread is; the end of the process may have to wait for it.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often it looks after work that was given up, which may never end.
+const REST: Duration = Duration::from_millis(20);
 
 /// A queue.
 pub(crate) struct Line {
     inner: Arc<Inner>,
+    leaving: Leaving,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -48,6 +51,8 @@ struct State {
     /// When the last submission was seen to be complete.
     seen: Option<Instant>,
     closed: bool,
+    /// What is in flight was given up.
+    abandoned: bool,
     /// The thread is gone, or about to be.
     ended: bool,
 }
@@ -91,14 +96,16 @@ impl Line {
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let served = Arc::clone(&inner);
+        let leaving = Leaving::default();
+        let (served, left) = (Arc::clone(&inner), leaving.clone());
         let thread = std::thread::Builder::new().name(format!("vulkan-queue-{number}")).spawn(move || {
             let _busy = served.serve();
             // Perhaps the last to hold the device.
             drop(served);
+            left.set();
         });
         let thread = thread.map_err(|error| unavailable("a thread for a queue", error))?;
-        Ok(Self { inner, thread: Mutex::new(Some(thread)) })
+        Ok(Self { inner, leaving, thread: Mutex::new(Some(thread)) })
     }
 
     /// Submits a batch, or lets it wait for room.
@@ -126,9 +133,19 @@ impl Line {
 
     /// Takes no more work.
     pub(crate) fn close(&self) {
+        self.stop(false);
+    }
+
+    /// Takes no more work, and expects no end of what is in flight.
+    pub(crate) fn abandon(&self) {
+        self.stop(true);
+    }
+
+    fn stop(&self, abandoned: bool) {
         let waiting = {
             let mut state = self.inner.state.lock();
             state.closed = true;
+            state.abandoned |= abandoned;
             std::mem::take(&mut state.waiting)
         };
         self.inner.changed.notify_all();
@@ -138,19 +155,26 @@ impl Line {
     /// Waits for the thread, unless it is the one who asks or is caught by work that does not end.
     pub(crate) fn join(&self, patience: Duration) {
         let Some(thread) = self.thread.lock().take() else { return };
-        if thread.thread().id() == std::thread::current().id() {
-            return;
+        let is_own = thread.thread().id() == std::thread::current().id();
+        if is_own || !self.has_ended(patience) {
+            return exit::leave(self.leaving.clone(), thread);
         }
+        // A panic in it has nothing to say that the batches have not said.
+        let _ = thread.join();
+    }
+}
+
+impl Line {
+    /// Whether the thread has nothing left to do, now or soon.
+    fn has_ended(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let mut state = self.inner.state.lock();
         while !state.ended {
             if self.inner.changed.wait_until(&mut state, deadline).timed_out() {
-                return;
+                return false;
             }
         }
-        drop(state);
-        // A panic in it has nothing to say that the batches have not said.
-        let _ = thread.join();
+        true
     }
 }
 
@@ -204,7 +228,18 @@ impl Inner {
                 self.changed.wait(&mut state);
                 continue;
             };
-            let reached = MutexGuard::unlocked(&mut state, || self.clock.wait(oldest, LOOK));
+            // Almost never inside Vulkan with what may never end: the process may.
+            let patience = if state.abandoned { Duration::ZERO } else { LOOK };
+            if state.abandoned {
+                self.changed.wait_for(&mut state, REST);
+            }
+            // Until the loop comes round: whoever waits for what is told may end the process, while this thread has yet
+            // to close the device.
+            let (busy, reached) = MutexGuard::unlocked(&mut state, || {
+                let busy = Busy::new();
+                let reached = self.clock.wait(oldest, patience);
+                (busy, reached)
+            });
             let mut ended = match reached {
                 Ok(reached) => Self::retire(&mut state, reached),
                 Err(result) => {
@@ -219,14 +254,13 @@ impl Inner {
             if !state.closed {
                 ended.extend(self.launch(&mut state));
             }
-            // Whoever waits for these may end the process, while this thread has yet to close the device.
-            let busy = Busy::new();
             MutexGuard::unlocked(&mut state, || tell(ended));
             if state.closed && state.flying.is_empty() {
                 return self.end(&mut state, busy);
             }
         }
-        self.end(&mut state, Busy::new())
+        let busy = MutexGuard::unlocked(&mut state, Busy::new);
+        self.end(&mut state, busy)
     }
 
     fn end(&self, state: &mut State, busy: Busy) -> Busy {

@@ -11,14 +11,15 @@ use roci_hal::Error;
 use roci_hal::cache::Cache;
 
 use crate::discover::Card;
+use crate::exit::{self, Busy};
 use crate::families::{self, Wish};
 use crate::fault::failed;
 use crate::features::Features;
 use crate::instance::{Instance, lists};
 use crate::memory::Heaps;
 use crate::pipelines::Pipelines;
-
 use crate::times::Ticks;
+
 /// Command pools that are kept for the next recording.
 const KEPT_POOLS: usize = 64;
 
@@ -43,14 +44,16 @@ pub(crate) struct Shared {
     pub(crate) queues: u32,
     /// Functions of timeline semaphores, where the version of Vulkan is too old to have them.
     pub(crate) timeline: Option<ash::khr::timeline_semaphore::Device>,
-    pub(crate) heaps: Heaps,
     /// The clock that its queues read; absent where they read none.
     pub(crate) ticks: Option<Ticks>,
     /// Functions that read it for the host, where there are any.
     pub(crate) calibrated: Option<ash::ext::calibrated_timestamps::Device>,
+    pub(crate) heaps: Heaps,
     pub(crate) pipelines: Pipelines,
     layouts: Mutex<BTreeMap<(usize, usize), Layout>>,
     pools: Mutex<Vec<vk::CommandPool>>,
+    /// While it is destroyed, to the end: the last member is the last to go.
+    closing: Option<Busy>,
 }
 
 /// How kernels with so many bindings and so large a constants block are called.
@@ -85,10 +88,10 @@ impl Shared {
         let is_core = facts.version >= vk::API_VERSION_1_2;
         let timeline = (!is_core && facts.features.timeline())
             .then(|| ash::khr::timeline_semaphore::Device::new(&instance.raw, &device));
-        // From here on dropping it destroys the device.
         let calibrated = lists(&facts.extensions, ash::ext::calibrated_timestamps::NAME)
             .then(|| ash::ext::calibrated_timestamps::Device::new(&instance.raw, &device));
         let ticks = Ticks::of(&facts.families[family as usize], &facts.limits);
+        // From here on dropping it destroys the device.
         let mut shared = Self {
             heaps: Heaps::default(),
             pipelines: Pipelines::default(),
@@ -100,11 +103,13 @@ impl Shared {
             family,
             queues,
             timeline,
-            layouts: Mutex::default(),
             ticks,
             calibrated,
+            layouts: Mutex::default(),
             pools: Mutex::default(),
+            closing: None,
         };
+        exit::guard();
         shared.heaps = Heaps::new(&shared)?;
         shared.pipelines = Pipelines::open(&shared, cache)?;
         Ok(Arc::new(shared))
@@ -115,8 +120,6 @@ impl Shared {
         self.settings.timeline && self.card.facts.features.timeline()
     }
 
-    pub(crate) fn out_of_memory(&self, requested: u64, limit: u64) -> Error {
-        Error::OutOfMemory { device: self.name.clone(), requested, limit: Some(limit) }
     /// What the device's clock shows now, where the host can read it.
     pub(crate) fn device_clock(&self) -> Option<u64> {
         let wanted = [vk::CalibratedTimestampInfoEXT::default().time_domain(vk::TimeDomainEXT::DEVICE)];
@@ -125,6 +128,8 @@ impl Shared {
         read.first().copied()
     }
 
+    pub(crate) fn out_of_memory(&self, requested: u64, limit: u64) -> Error {
+        Error::OutOfMemory { device: self.name.clone(), requested, limit: Some(limit) }
     }
 
     /// The layout of kernels with so many bindings and bytes of constants; it lives as long as the device.
@@ -192,6 +197,7 @@ fn push_range(constants: usize) -> vk::PushConstantRange {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.closing = Some(Busy::new());
         for layout in std::mem::take(self.layouts.get_mut()).into_values() {
             // SAFETY: made from this device, used by nothing any more.
             unsafe { self.device.destroy_pipeline_layout(layout.pipeline, None) };

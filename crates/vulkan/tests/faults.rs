@@ -17,6 +17,7 @@ use roci_vulkan::{Options, VulkanDriver};
 /// The arguments that make this binary another process.
 const ENUMERATE: &str = "--child-enumerate";
 const HOLD: &str = "--child-hold";
+const LEAVE: &str = "--child-leave";
 
 type Verdict = Result<(), Failed>;
 type Test = fn() -> Verdict;
@@ -74,7 +75,6 @@ fn broken_icd() -> Verdict {
     Ok(())
 }
 
-fn damaged_cache() -> Verdict {
 /// A driver of hardware that is not here, and one that cannot be loaded beside one that can.
 fn no_device() -> Verdict {
     let installed = |name: &str| Path::new("/usr/share/vulkan/icd.d").join(format!("{name}_icd.x86_64.json"));
@@ -96,6 +96,7 @@ fn no_device() -> Verdict {
     check(said.trim() == "devices: 1", &said)
 }
 
+fn damaged_cache() -> Verdict {
     let folder = tempfile::tempdir()?;
     let run = || -> Result<(), Failed> {
         let options = Options { cache: Some(Cache::at(folder.path().join("vulkan"))), validate: None };
@@ -182,6 +183,28 @@ fn hold() -> Verdict {
         run(&device, &commands)?;
     }
     Ok(())
+}
+
+/// What a process does that ends while work is in flight, and closes nothing.
+fn leave() -> Verdict {
+    let device = open("")?;
+    let buffer = device.allocate(BufferDesc::device(16 << 20))?;
+    let mut recorder = device.record();
+    for pattern in 0..64 {
+        recorder.fill(&buffer, pattern)?.barrier();
+    }
+    let commands = recorder.finish()?;
+    run(&device, &commands)?;
+    for _ in 0..4 {
+        device.queue(0)?.submit(&commands, Submit::new())?;
+    }
+    std::mem::forget((device, buffer, commands));
+    Ok(())
+}
+
+fn ends_at_work() -> Verdict {
+    let status = Command::new(std::env::current_exe()?).arg(LEAVE).status()?;
+    check(status.success(), format!("it ended with {status}"))
 }
 
 fn killed_holder() -> Verdict {
@@ -274,6 +297,8 @@ fn parameters() -> Verdict {
         ("?queue=fast", "`fast`"),
         ("?queue=99", "no such queue"),
         ("?subgroup=3", "`3`"),
+        ("?subgroups=3", "`3`"),
+        ("?subgroup=8&subgroups=8", "`?subgroup=`"),
         ("?timeline=maybe", "`maybe`"),
     ] {
         let said = open(query).map(drop).map_or_else(|error| error.to_string(), |()| "it was taken".into());
@@ -318,8 +343,6 @@ fn zero_copy() -> Verdict {
         roci_testkit::skipped("shared memory", "the Vulkan device shares no memory with the host");
         return Ok(());
     }
-        ("?subgroups=3", "`3`"),
-        ("?subgroup=8&subgroups=8", "`?subgroup=`"),
     let buffer = device.allocate(BufferDesc::shared(4096))?;
     buffer.map()?.fill(3);
     let mut recorder = device.record();
@@ -335,6 +358,7 @@ fn main() -> ExitCode {
             enumerate();
             return ExitCode::SUCCESS;
         }
+        Some(LEAVE) => return if leave().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE },
         Some(HOLD) => return if hold().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE },
         _ => {}
     }
@@ -344,7 +368,9 @@ fn main() -> ExitCode {
     let tests: &[(&str, Test)] = &[
         ("no_loader_is_one_line_with_a_remedy", no_loader),
         ("a_driver_that_cannot_be_loaded_is_one_line_with_a_remedy", broken_icd),
+        ("no_device_is_said_and_a_broken_driver_leaves_the_others", no_device),
         ("a_damaged_cache_is_discarded", damaged_cache),
+        ("a_process_ends_well_with_work_in_flight", ends_at_work),
         ("a_process_killed_with_the_device_leaves_it_to_others", killed_holder),
         ("out_of_memory_gives_the_figures_and_is_over_when_memory_is_free", out_of_memory),
         ("a_binding_beyond_the_limit_gives_the_figures", long_binding),
@@ -356,4 +382,3 @@ fn main() -> ExitCode {
     let trials = tests.iter().map(|(name, test)| Trial::test(*name, *test)).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
-        ("no_device_is_said_and_a_broken_driver_leaves_the_others", no_device),
