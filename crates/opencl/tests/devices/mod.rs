@@ -25,7 +25,7 @@ pub(crate) fn prepare(file: &str) {
     let mut wanted = vec![
         ("RUSTICL_ENABLE", "llvmpipe".into()),
         ("POCL_DEVICES", "pthread pthread".into()),
-        ("ROCI_TIMEOUT", "120".into()),
+        ("ROCI_TIMEOUT", "400".into()),
     ];
     if vendors.exists() {
         wanted.push(("OCL_ICD_VENDORS", vendors.into_os_string()));

@@ -18,7 +18,7 @@ use crate::devices::Wanted;
 
 const NO_MATRIX: &str = "the device has no matrix units for sub-groups of 32";
 /// PoCL compiles at the first run, for seconds where a kernel is large.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Whether a kernel uses sub-groups.
 fn has_subgroups(kernel: &KernelSpec) -> bool {
