@@ -1,0 +1,21 @@
+//! What is wrong with this machine, what to do, and is it true.
+//!
+//! [`Facts`] say what is so: gathered from a machine, or found in a log that somebody pasted. [`Book`] holds the rules, which are
+//! data in `rules/*.toml`. [`Book::judge`] lays the rules over the facts and gives [`Finding`]s with their evidence.
+//!
+//! Nothing here starts HSA, OpenCL or Vulkan: on a BC-250 with a stock kernel the first two can freeze the machine.
+
+mod facts;
+mod kernel_log;
+mod logs;
+mod root;
+mod rules;
+mod scan;
+mod snapshot;
+mod value;
+
+pub use facts::{Fact, Facts, Table};
+pub use logs::{Log, Reader};
+pub use root::Root;
+pub use rules::{Book, Confidence, Evidence, Finding, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth};
+pub use snapshot::{Gpu, Snapshot, Target};

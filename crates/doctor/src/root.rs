@@ -1,0 +1,104 @@
+//! Files of a machine: this one, or a copy of its tree elsewhere. Nothing here needs root's rights, and nothing fails: what cannot
+//! be read is noted.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Files of this kind are small; one that is not is cut here.
+const LARGEST: u64 = 16 << 20;
+
+/// The root of a tree of files.
+#[derive(Debug)]
+pub struct Root {
+    base: PathBuf,
+    unreadable: RefCell<Vec<String>>,
+}
+
+impl Root {
+    /// This machine's.
+    pub fn system() -> Self {
+        Self::at("/")
+    }
+
+    /// A tree elsewhere, such as a copy of another machine's `/sys`, `/proc` and `/etc`.
+    pub fn at(base: impl Into<PathBuf>) -> Self {
+        Self { base: base.into(), unreadable: RefCell::default() }
+    }
+
+    /// Whether it is the machine that this program runs on.
+    pub(crate) fn is_here(&self) -> bool {
+        self.base == Path::new("/")
+    }
+
+    /// Where a file of the tree is.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.base.join(path.trim_start_matches('/'))
+    }
+
+    /// A file's bytes; nothing if there is none, or if it cannot be read, which is noted.
+    pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let file = fs::File::open(self.path(path))?;
+            // Pipes and devices would wait for somebody.
+            if !file.metadata()?.is_file() {
+                return Err(ErrorKind::InvalidInput.into());
+            }
+            let mut bytes = Vec::new();
+            file.take(LARGEST).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        match read() {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                    self.unreadable.borrow_mut().push(format!("{path}: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    /// A file's text, without the space around it.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
+    }
+
+    /// A file that holds a number, in decimal or hexadecimal.
+    pub(crate) fn number(&self, path: &str) -> Option<u64> {
+        let text = self.text(path)?;
+        match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        }
+    }
+
+    /// The names in a folder, sorted: numbers by their value.
+    pub(crate) fn list(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
+        let mut names: Vec<_> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), name.clone()));
+        names
+    }
+
+    /// Whether there is such a file or folder.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+
+    /// The last part of what a link points to.
+    pub(crate) fn link_name(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.path(path)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// What was there and could not be read, each with the reason.
+    pub(crate) fn unreadable(&self) -> Vec<String> {
+        let mut all = self.unreadable.borrow().clone();
+        all.sort();
+        all.dedup();
+        all
+    }
+}

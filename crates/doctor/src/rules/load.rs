@@ -1,0 +1,213 @@
+//! Rules from TOML. A wrong file gives file, line and reason.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::scan::LogPattern;
+
+use super::condition::Condition;
+use super::matcher::Matcher;
+use super::rule::{Confidence, Example, Reboot, Rule, Severity, Step};
+
+/// What is wrong with a file of rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {reason}")]
+pub struct RuleError {
+    /// The file, as it was named.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    rule: Vec<Spanned<Written>>,
+}
+
+/// A value of a condition or an example.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Text(String),
+    Whole(i64),
+    Bool(bool),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    One(Word),
+    Several(Vec<Word>),
+}
+
+type Conditions = BTreeMap<String, Words>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    id: String,
+    title: String,
+    severity: Severity,
+    confidence: Confidence,
+    #[serde(default)]
+    when: Conditions,
+    #[serde(default)]
+    any: Vec<Conditions>,
+    #[serde(default)]
+    none: Vec<Conditions>,
+    #[serde(default)]
+    log: Vec<String>,
+    meaning: String,
+    steps: Vec<Step>,
+    reboot: Reboot,
+    lasts: Option<String>,
+    expired: Option<String>,
+    sources: Vec<String>,
+    fires: Vec<Conditions>,
+    silent: Vec<Conditions>,
+}
+
+/// Reads a file of rules. Its name without the ending is their topic.
+pub(super) fn load(file: &str, text: &str) -> Result<Vec<Rule>, RuleError> {
+    let wrong = |at: usize, reason: String| RuleError { file: file.to_owned(), line: line_of(text, at), reason };
+    let document: Document = toml::from_str(text)
+        .map_err(|error| wrong(error.span().map_or(0, |span| span.start), one_line_of(error.message())))?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let topic = name.strip_suffix(".toml").unwrap_or(name);
+    let build = |written: Spanned<Written>| {
+        let at = written.span().start;
+        let written = written.into_inner();
+        let id = written.id.clone();
+        rule(topic, written).map_err(|reason| wrong(at, format!("rule {id}: {reason}")))
+    };
+    document.rule.into_iter().map(build).collect()
+}
+
+fn rule(topic: &str, written: Written) -> Result<Rule, String> {
+    if written.when.is_empty() && written.any.is_empty() && written.log.is_empty() {
+        return Err("it has no condition: give `when`, `any` or `log`".into());
+    }
+    for (name, is_empty) in [
+        ("steps", written.steps.is_empty()),
+        ("sources", written.sources.is_empty()),
+        ("fires", written.fires.is_empty()),
+        ("silent", written.silent.is_empty()),
+    ] {
+        if is_empty {
+            return Err(format!("`{name}` is empty"));
+        }
+    }
+    let conditions = |tables: Vec<Conditions>| tables.into_iter().map(condition).collect::<Result<Vec<_>, _>>();
+    Ok(Rule {
+        id: written.id,
+        topic: topic.to_owned(),
+        title: written.title,
+        severity: written.severity,
+        confidence: written.confidence,
+        meaning: written.meaning.split_whitespace().collect::<Vec<_>>().join(" "),
+        steps: written.steps,
+        reboot: written.reboot,
+        lasts: written.lasts,
+        expired: written.expired,
+        sources: written.sources,
+        when: condition(written.when)?,
+        any: conditions(written.any)?,
+        none: conditions(written.none)?,
+        log: written
+            .log
+            .iter()
+            .map(|text| LogPattern::parse(text))
+            .collect::<Result<_, _>>()
+            .map_err(|reason| format!("`log`: {reason}"))?,
+        fires: written.fires.into_iter().map(example).collect(),
+        silent: written.silent.into_iter().map(example).collect(),
+    })
+}
+
+fn condition(table: Conditions) -> Result<Condition, String> {
+    let fact = |(name, words): (String, Words)| {
+        let matchers = words.texts().iter().map(|text| Matcher::parse(text)).collect::<Result<Vec<_>, _>>();
+        matchers.map(|matchers| (name.clone(), matchers)).map_err(|reason| format!("`{name}`: {reason}"))
+    };
+    table.into_iter().map(fact).collect::<Result<_, _>>().map(Condition)
+}
+
+fn example(table: Conditions) -> Example {
+    let mut example = Example::default();
+    for (name, words) in table {
+        for value in words.texts() {
+            if name == "log" {
+                example.log = value;
+            } else {
+                example.facts.push((name.clone(), value));
+            }
+        }
+    }
+    example
+}
+
+impl Words {
+    fn texts(&self) -> Vec<String> {
+        let text = |word: &Word| match word {
+            Word::Text(text) => text.clone(),
+            Word::Whole(number) => number.to_string(),
+            Word::Bool(flag) => flag.to_string(),
+        };
+        match self {
+            Self::One(word) => vec![text(word)],
+            Self::Several(words) => words.iter().map(text).collect(),
+        }
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn one_line_of(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        load("rules/x.toml", text).expect_err("it is wrong").to_string()
+    }
+
+    const GOOD: &str = r#"
+[[rule]]
+id = "X-01"
+title = "t"
+severity = "low"
+confidence = "C"
+when = { "env.A" = "1" }
+meaning = "m"
+steps = [{ say = "s" }]
+reboot = "none"
+sources = ["u"]
+fires = [{ "env.A" = "1" }]
+silent = [{ "env.A" = "2" }]
+"#;
+
+    #[test]
+    fn a_wrong_file_gives_file_line_and_reason() {
+        assert_eq!(load("rules/x.toml", GOOD).expect("it is right")[0].topic, "x");
+        assert!(error("[[rule]\n").starts_with("rules/x.toml:1: "));
+        let misspelt = GOOD.replace("severity = \"low\"", "severity = \"lower\"");
+        assert!(error(&misspelt).starts_with("rules/x.toml:5: "), "{}", error(&misspelt));
+        let unknown = format!("{GOOD}tilte = \"t\"\n");
+        assert!(error(&unknown).contains("tilte"), "{}", error(&unknown));
+        let order = GOOD.replace("\"env.A\" = \"1\" }\nmeaning", "\"env.A\" = \">=x\" }\nmeaning");
+        assert_eq!(error(&order), "rules/x.toml:2: rule X-01: `env.A`: `x` is no version, number or size");
+        let regex = GOOD.replace("meaning", "log = [\"(\"]\nmeaning");
+        assert!(error(&regex).starts_with("rules/x.toml:2: rule X-01: `log`: "), "{}", error(&regex));
+    }
+}

@@ -1,0 +1,131 @@
+//! What a value must be for a condition to hold: the small language of the right-hand sides.
+
+use std::cmp::Ordering;
+
+use regex::Regex;
+
+use crate::facts::{Fact, Facts};
+use crate::value::{compare, equal};
+
+use super::judge::Truth;
+
+/// One matcher.
+#[derive(Clone, Debug)]
+pub(super) enum Matcher {
+    Present,
+    Absent,
+    Equal(Operand),
+    Matches(Regex),
+    /// All of them, in the manner of `>=6.15.0, <6.15.7`.
+    Compare(Vec<(Order, Operand)>),
+    Not(Box<Matcher>),
+}
+
+/// A word of the rule, or another fact.
+#[derive(Clone, Debug)]
+pub(super) enum Operand {
+    Text(String),
+    Fact(String),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    wanted: Ordering,
+    or_equal: bool,
+}
+
+impl Matcher {
+    /// Reads a matcher; the text says what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(rest) = text.strip_prefix('!') {
+            return Ok(Self::Not(Box::new(Self::parse(rest)?)));
+        }
+        if let Some(pattern) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            let reason = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+            let regex = Regex::new(pattern).map_err(reason)?;
+            return Ok(Self::Matches(regex));
+        }
+        match text {
+            "present" => Ok(Self::Present),
+            "absent" => Ok(Self::Absent),
+            _ if text.starts_with(['<', '>']) => {
+                text.split(',').map(|part| order(part.trim())).collect::<Result<_, _>>().map(Self::Compare)
+            }
+            _ => Ok(Self::Equal(Operand::parse(text))),
+        }
+    }
+
+    /// Whether one of the values is as it must be.
+    pub(super) fn holds(&self, name: &str, values: &[Fact], facts: &Facts, gpu: Option<usize>) -> Truth {
+        if values.is_empty() && !facts.knows(name) {
+            return Truth::Maybe;
+        }
+        match self {
+            Self::Present => Truth::of(!values.is_empty()),
+            Self::Absent => Truth::of(values.is_empty()),
+            Self::Not(_) if values.is_empty() => Truth::No,
+            Self::Not(inner) => inner.holds(name, values, facts, gpu).not(),
+            Self::Matches(regex) => Truth::of(values.iter().any(|fact| regex.is_match(&fact.value))),
+            Self::Equal(operand) => operand.on(facts, gpu, |other| values.iter().any(|fact| equal(&fact.value, other))),
+            Self::Compare(orders) => orders
+                .iter()
+                .map(|(order, operand)| {
+                    operand.on(facts, gpu, |other| values.iter().any(|fact| order.holds(&fact.value, other)))
+                })
+                .fold(Truth::Yes, Truth::and),
+        }
+    }
+
+    /// Whether a value that is there is part of the reason.
+    pub(super) fn is_shown_by(&self, value: &str) -> bool {
+        match self {
+            Self::Equal(Operand::Text(text)) => equal(value, text),
+            Self::Matches(regex) => regex.is_match(value),
+            _ => true,
+        }
+    }
+}
+
+impl Operand {
+    fn parse(text: &str) -> Self {
+        match text.strip_prefix('$') {
+            Some(name) => Self::Fact(name.to_owned()),
+            None => Self::Text(text.to_owned()),
+        }
+    }
+
+    /// Whether something holds for the word, or for one value of the fact.
+    fn on(&self, facts: &Facts, gpu: Option<usize>, holds: impl Fn(&str) -> bool) -> Truth {
+        match self {
+            Self::Text(text) => Truth::of(holds(text)),
+            Self::Fact(name) => match facts.get(gpu, name) {
+                [] if !facts.knows(name) => Truth::Maybe,
+                values => Truth::of(values.iter().any(|fact| holds(&fact.value))),
+            },
+        }
+    }
+}
+
+impl Order {
+    fn holds(self, value: &str, other: &str) -> bool {
+        compare(value, other).is_some_and(|order| order == self.wanted || self.or_equal && order.is_eq())
+    }
+}
+
+fn order(text: &str) -> Result<(Order, Operand), String> {
+    let signs = [
+        ("<=", Ordering::Less, true),
+        (">=", Ordering::Greater, true),
+        ("<", Ordering::Less, false),
+        (">", Ordering::Greater, false),
+    ];
+    let found = signs.iter().find_map(|(sign, wanted, or_equal)| Some((text.strip_prefix(sign)?, wanted, or_equal)));
+    let (rest, wanted, or_equal) = found.ok_or_else(|| format!("`{text}` is no comparison"))?;
+    let operand = Operand::parse(rest.trim());
+    if let Operand::Text(number) = &operand
+        && compare(number, "0").is_none()
+    {
+        return Err(format!("`{number}` is no version, number or size"));
+    }
+    Ok((Order { wanted: *wanted, or_equal: *or_equal }, operand))
+}

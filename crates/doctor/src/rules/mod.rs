@@ -1,0 +1,14 @@
+//! Rules: what they say (`rule`), how they are read from TOML (`load`), the conditions (`condition`, `matcher`), and how they are
+//! laid over facts and logs (`judge`).
+
+mod book;
+mod condition;
+mod judge;
+mod load;
+mod matcher;
+mod rule;
+
+pub use book::Book;
+pub use judge::{Evidence, Finding, LogLine, Truth};
+pub use load::RuleError;
+pub use rule::{Confidence, Reboot, Rule, Severity, Step};

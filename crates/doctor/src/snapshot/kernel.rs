@@ -1,0 +1,177 @@
+//! The kernel: release, command line, modules, and parameters as they are beside how they were asked for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::root::Root;
+
+/// Modules whose parameters count.
+const MODULES: &[&str] = &["amdgpu", "ttm", "amdttm", "radeon", "amdkcl", "iommu"];
+
+/// Kernel, modules, parameters.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Kernels {
+    kernel: Kernel,
+    /// Words of the command line with their values.
+    cmdline: BTreeMap<String, String>,
+    module: BTreeMap<String, Module>,
+    /// Live values.
+    param: BTreeMap<String, BTreeMap<String, String>>,
+    /// What was asked for, by anybody.
+    configured: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    dkms: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Kernel {
+    release: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Module {
+    is: Option<String>,
+    version: Option<String>,
+    srcversion: Option<String>,
+    blacklisted: Option<String>,
+}
+
+impl Kernels {
+    pub(super) fn gather(root: &Root) -> Self {
+        let release = root.text("/proc/sys/kernel/osrelease").or_else(|| {
+            // `Linux version 6.18.4 (…)`.
+            root.text("/proc/version")?.split_whitespace().nth(2).map(str::to_owned)
+        });
+        let cmdline = words(&root.text("/proc/cmdline").unwrap_or_default());
+        let mut all = Self { dkms: dkms(root, release.as_deref()), kernel: Kernel { release }, ..Self::default() };
+        for module in MODULES {
+            let folder = format!("/sys/module/{module}");
+            if root.has(&folder) {
+                let text = |name: &str| root.text(&format!("{folder}/{name}"));
+                let entry = all.module.entry((*module).to_owned()).or_default();
+                (entry.is, entry.version, entry.srcversion) =
+                    (Some("loaded".into()), text("version"), text("srcversion"));
+                let read = |name: String| Some((name.clone(), root.text(&format!("{folder}/parameters/{name}"))?));
+                let parameters: BTreeMap<_, _> =
+                    root.list(&format!("{folder}/parameters")).into_iter().filter_map(read).collect();
+                all.param.insert((*module).to_owned(), parameters);
+            }
+        }
+        for (name, value) in &cmdline {
+            if let Some((module, parameter)) = name.split_once('.') {
+                all.ask(module, parameter, value);
+            }
+        }
+        all.cmdline = cmdline;
+        all.read_modprobe(root);
+        all.read_tmpfiles(root);
+        all
+    }
+
+    fn ask(&mut self, module: &str, parameter: &str, value: &str) {
+        let values = self.configured.entry(module.to_owned()).or_default().entry(parameter.to_owned()).or_default();
+        if !values.iter().any(|known| known == value) {
+            values.push(value.to_owned());
+        }
+    }
+
+    /// `options amdgpu gttsize=8192`, `blacklist amdgpu`.
+    fn read_modprobe(&mut self, root: &Root) {
+        for folder in ["/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d", "/run/modprobe.d"] {
+            for file in root.list(folder).into_iter().filter(|name| name.ends_with(".conf")) {
+                let path = format!("{folder}/{file}");
+                for line in root.text(&path).unwrap_or_default().lines() {
+                    let mut parts = line.split_whitespace();
+                    match (parts.next(), parts.next()) {
+                        (Some("options"), Some(module)) => {
+                            for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+                                self.ask(module, name, value);
+                            }
+                        }
+                        (Some("blacklist"), Some(module)) if MODULES.contains(&module) => {
+                            self.module.entry(module.to_owned()).or_default().blacklisted = Some(path.clone());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// `w /sys/module/ttm/parameters/pages_limit - - - - 4194304`: written after all else.
+    fn read_tmpfiles(&mut self, root: &Root) {
+        for file in root.list("/etc/tmpfiles.d").into_iter().filter(|name| name.ends_with(".conf")) {
+            for line in root.text(&format!("/etc/tmpfiles.d/{file}")).unwrap_or_default().lines() {
+                let parts: Vec<_> = line.split_whitespace().collect();
+                let ["w" | "w+" | "w!", path, _, _, _, _, value] = parts.as_slice() else { continue };
+                let parameter = path.strip_prefix("/sys/module/").and_then(|rest| rest.split_once("/parameters/"));
+                if let Some((module, name)) = parameter {
+                    self.ask(module, name, value);
+                }
+            }
+        }
+    }
+}
+
+/// Words with their values; a quoted value may hold spaces.
+fn words(line: &str) -> BTreeMap<String, String> {
+    let mut quoted = false;
+    let parts = line.split(|c: char| {
+        quoted ^= c == '"';
+        c.is_whitespace() && !quoted
+    });
+    let word = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (name.trim_matches('"').to_owned(), value.trim_matches('"').to_owned())
+    };
+    parts.filter(|part| !part.is_empty()).map(word).collect()
+}
+
+/// The state of out-of-tree modules for the kernel that runs.
+fn dkms(root: &Root, release: Option<&str>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for version in root.list("/var/lib/dkms/amdgpu").into_iter().filter(|name| !name.starts_with("kernel-")) {
+        let built = release.is_some_and(|release| root.has(&format!("/var/lib/dkms/amdgpu/{version}/{release}")));
+        let installed = release.is_some_and(|release| {
+            root.list(&format!("/lib/modules/{release}/updates/dkms")).iter().any(|file| file.starts_with("amdgpu.ko"))
+        });
+        let state = if installed {
+            "installed"
+        } else if built {
+            "built"
+        } else {
+            "added"
+        };
+        found.insert("amdgpu".to_owned(), state.to_owned());
+    }
+    found
+}
+
+/// The kernel's log as far as it concerns GPUs. Most systems let only root read it.
+pub(super) fn log(root: &Root) -> Option<String> {
+    let whole = if root.is_here() {
+        crate::kernel_log::read()?
+    } else {
+        root.text("/var/log/dmesg").or_else(|| root.text("/dmesg.txt"))?
+    };
+    const WORDS: &[&str] = &[
+        "amdgpu",
+        "kfd",
+        "drm",
+        "gfxhub",
+        "mmhub",
+        "GCVM",
+        "ring ",
+        "oom-kill",
+        "iommu",
+        "AMD-Vi",
+        "radeon",
+        "unsigned module",
+        "SVM mapping",
+    ];
+    let lines = whole.lines().filter(|line| WORDS.iter().any(|word| line.contains(word)));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,76 @@
+//! The kernel's compute driver: what it knows of each GPU, whatever overrides are set.
+
+use std::collections::BTreeMap;
+
+use crate::root::Root;
+
+use super::targets::Target;
+
+const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
+/// Set in a link's flags where 32-bit or 64-bit atomics do not pass.
+const NO_ATOMICS: u64 = 1 << 2 | 1 << 3;
+
+/// A GPU of the compute driver.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    /// Which GPU of the compute driver, from 0: what `ROCR_VISIBLE_DEVICES` counts.
+    pub(super) ordinal: usize,
+    /// Its number among all nodes, processors too: what `HSA_OVERRIDE_GFX_VERSION_N` names.
+    pub(super) node: u64,
+    /// Domain, bus, device, function as sysfs writes them.
+    pub(super) pci: Option<String>,
+    pub(super) target: Option<String>,
+    pub(super) simd: u64,
+    pub(super) simd_per_cu: u64,
+    /// Bytes of its memory banks.
+    pub(super) memory: u64,
+    pub(super) atomics: Option<bool>,
+    pub(super) render_minor: Option<u64>,
+}
+
+pub(super) fn nodes(root: &Root) -> Vec<Node> {
+    let mut found = Vec::new();
+    for number in root.list(NODES) {
+        let folder = format!("{NODES}/{number}");
+        let Some(properties) = root.text(&format!("{folder}/properties")) else { continue };
+        let values = pairs(&properties);
+        let value = |name: &str| values.get(name).copied();
+        let simd = value("simd_count").unwrap_or(0);
+        if simd == 0 {
+            continue;
+        }
+        let location = value("location_id").map(|location| {
+            let (bus, device, function) = (location >> 8 & 255, location >> 3 & 31, location & 7);
+            format!("{:04x}:{bus:02x}:{device:02x}.{function}", value("domain").unwrap_or(0))
+        });
+        let sizes = children(root, &folder, "mem_banks", "size_in_bytes");
+        let flags = children(root, &folder, "io_links", "flags");
+        found.push(Node {
+            ordinal: found.len(),
+            node: number.parse().unwrap_or(0),
+            pci: location,
+            target: value("gfx_target_version").and_then(Target::name_of_version),
+            simd,
+            simd_per_cu: value("simd_per_cu").unwrap_or(0),
+            memory: sizes.iter().sum(),
+            atomics: (!flags.is_empty()).then(|| flags.iter().all(|flags| flags & NO_ATOMICS == 0)),
+            render_minor: value("drm_render_minor").filter(|minor| *minor > 0),
+        });
+    }
+    found
+}
+
+/// One property of everything in a folder of a node.
+fn children(root: &Root, node: &str, kind: &str, property: &str) -> Vec<u64> {
+    let folder = format!("{node}/{kind}");
+    let read = |name: &String| pairs(&root.text(&format!("{folder}/{name}/properties"))?).get(property).copied();
+    root.list(&folder).iter().filter_map(read).collect()
+}
+
+/// Lines of a name and a number.
+fn pairs(text: &str) -> BTreeMap<&str, u64> {
+    text.lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! The machine: system, memory, what confines the program, and who runs it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::root::Root;
+
+/// System, memory, confinement, user.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Machine {
+    os: Os,
+    arch: Option<String>,
+    memory: Memory,
+    zram: bool,
+    secure_boot: Option<bool>,
+    container: Option<String>,
+    wsl: bool,
+    flatpak: bool,
+    snap: bool,
+    virtual_machine: Option<String>,
+    selinux: Option<String>,
+    user: User,
+    power: Power,
+    service: Service,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Os {
+    id: Option<String>,
+    like: Vec<String>,
+    version: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Memory {
+    ram: Option<u64>,
+    swap: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct User {
+    root: Option<bool>,
+    groups: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Power {
+    profile: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Service {
+    governor: Option<String>,
+}
+
+impl Machine {
+    /// Bytes of memory.
+    pub(super) fn ram(&self) -> Option<u64> {
+        self.memory.ram
+    }
+
+    pub(super) fn gather(root: &Root) -> Self {
+        let version = root.text("/proc/version").unwrap_or_default();
+        Self {
+            os: os(root),
+            arch: root.is_here().then(|| std::env::consts::ARCH.to_owned()),
+            memory: memory(root),
+            zram: root.has("/sys/block/zram0"),
+            secure_boot: secure_boot(root),
+            container: container(root),
+            wsl: version.to_ascii_lowercase().contains("microsoft"),
+            flatpak: root.has("/.flatpak-info"),
+            snap: root.has("/snap/core-environment"),
+            virtual_machine: virtual_machine(root),
+            selinux: root
+                .text("/sys/fs/selinux/enforce")
+                .map(|enforce| if enforce == "1" { "enforcing" } else { "permissive" }.to_owned()),
+            user: user(root),
+            power: Power { profile: root.text("/sys/firmware/acpi/platform_profile") },
+            service: Service { governor: governor(root) },
+        }
+    }
+}
+
+fn os(root: &Root) -> Os {
+    let text = root.text("/etc/os-release").or_else(|| root.text("/usr/lib/os-release")).unwrap_or_default();
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+        Some(line.trim_matches(['"', '\'']).to_owned())
+    };
+    Os {
+        id: value("ID"),
+        like: value("ID_LIKE").map(|like| like.split_whitespace().map(str::to_owned).collect()).unwrap_or_default(),
+        version: value("VERSION_ID"),
+        name: value("PRETTY_NAME"),
+    }
+}
+
+fn memory(root: &Root) -> Memory {
+    let text = root.text("/proc/meminfo").unwrap_or_default();
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+    };
+    Memory { ram: value("MemTotal"), swap: value("SwapTotal") }
+}
+
+/// The fifth byte of the firmware's variable says it.
+fn secure_boot(root: &Root) -> Option<bool> {
+    let folder = "/sys/firmware/efi/efivars";
+    let name = root.list(folder).into_iter().find(|name| name.starts_with("SecureBoot-"))?;
+    root.bytes(&format!("{folder}/{name}"))?.get(4).map(|byte| *byte == 1)
+}
+
+fn container(root: &Root) -> Option<String> {
+    let named = |name: &str| Some(name.to_owned());
+    if root.has("/.dockerenv") {
+        return named("docker");
+    }
+    if root.has("/run/.containerenv") {
+        return named("podman");
+    }
+    if root.has("/var/run/secrets/kubernetes.io") {
+        return named("kubernetes");
+    }
+    let first = root.text("/run/systemd/container").or_else(|| {
+        let bytes = root.bytes("/proc/1/environ")?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        text.split('\0').find_map(|entry| entry.strip_prefix("container=").map(str::to_owned))
+    });
+    first.filter(|name| !name.is_empty() && name != "wsl")
+}
+
+fn virtual_machine(root: &Root) -> Option<String> {
+    let vendor = root.text("/sys/class/dmi/id/sys_vendor")?;
+    let product = root.text("/sys/class/dmi/id/product_name").unwrap_or_default();
+    let known =
+        [("QEMU", "kvm"), ("VMware", "vmware"), ("innotek", "virtualbox"), ("Xen", "xen"), ("Amazon EC2", "kvm")];
+    let found = known.iter().find(|(word, _)| vendor.contains(word) || product.contains(word));
+    let hyper_v = vendor.contains("Microsoft") && product.contains("Virtual Machine");
+    found.map(|(_, name)| (*name).to_owned()).or_else(|| hyper_v.then(|| "hyper-v".to_owned()))
+}
+
+/// Of this process; groups by name where they have one.
+fn user(root: &Root) -> User {
+    let status = root.text("/proc/self/status").unwrap_or_default();
+    let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    let names = groups(root);
+    let mut numbers: Vec<_> = line("Groups:").split_whitespace().map(str::to_owned).collect();
+    numbers.extend(line("Gid:").split_whitespace().nth(1).map(str::to_owned));
+    numbers.dedup();
+    let name = |number: &String| {
+        names.iter().find(|(_, known)| known == number).map_or_else(|| number.clone(), |(name, _)| name.clone())
+    };
+    let root_user = line("Uid:").split_whitespace().nth(1).map(|uid| uid == "0");
+    User { root: root_user, groups: numbers.iter().map(name).collect() }
+}
+
+/// Names and numbers of the system's groups.
+pub(super) fn groups(root: &Root) -> Vec<(String, String)> {
+    let text = root.text("/etc/group").unwrap_or_default();
+    let entry = |line: &str| {
+        let mut fields = line.split(':');
+        Some((fields.next()?.to_owned(), fields.nth(1)?.to_owned()))
+    };
+    text.lines().filter_map(entry).collect()
+}
+
+/// A BC-250 has no clock control but a program's.
+fn governor(root: &Root) -> Option<String> {
+    const KNOWN: &[&str] = &["oberon-governor", "cyan-skillfish-governor", "cyan-skillfish-governor-smu"];
+    root.list("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).find_map(|process| {
+        let name = std::fs::read_to_string(root.path(&format!("/proc/{process}/comm"))).ok()?;
+        let name = name.trim();
+        // The kernel keeps fifteen letters of a name.
+        KNOWN
+            .iter()
+            .find(|known| known.len() >= name.len() && name.len() >= 15 && known.starts_with(name) || *known == &name)
+            .map(|known| (*known).to_owned())
+    })
+}

@@ -1,0 +1,127 @@
+//! One typed picture of a machine, made without root's rights and without starting any runtime. It can be saved on one machine and
+//! judged on another.
+//!
+//! Each file here is a section: what it holds, and how it is read. The names of the fields are the names of the facts that rules
+//! speak of: `kernel.release` is the field `release` of the section `kernel`. A field named `is` gives its value to the name above it.
+
+mod flatten;
+mod gpu;
+mod graphics;
+mod kernel;
+mod kfd;
+mod machine;
+mod nodes;
+mod software;
+mod targets;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Facts;
+use crate::root::Root;
+
+pub use gpu::Gpu;
+pub use targets::Target;
+
+/// What a machine is and has.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// `roci.snapshot`.
+    pub schema: String,
+    /// Of this format.
+    pub version: u32,
+    /// System, memory, confinement, user.
+    #[serde(flatten)]
+    machine: machine::Machine,
+    /// Kernel, modules, parameters.
+    #[serde(flatten)]
+    kernel: kernel::Kernels,
+    /// Device nodes.
+    node: nodes::Nodes,
+    /// ROCm, wheels, packages.
+    #[serde(flatten)]
+    software: software::Software,
+    /// Vulkan and OpenCL as they are installed.
+    #[serde(flatten)]
+    graphics: graphics::Graphics,
+    /// Environment variables that count.
+    env: BTreeMap<String, String>,
+    /// The GPUs, by their places on the bus.
+    pub gpus: Vec<Gpu>,
+    /// The kernel's log, as far as it concerns GPUs; nothing where it cannot be read.
+    pub kernel_log: Option<String>,
+    /// What was there and could not be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Snapshot {
+    /// Looks at a machine. `environment` is that of the program to be judged.
+    pub fn gather(root: &Root, environment: impl Iterator<Item = (String, String)>) -> Self {
+        let env: BTreeMap<_, _> = environment.filter(|(name, _)| counts(name)).collect();
+        let machine = machine::Machine::gather(root);
+        let gpus = gpu::gather(root, &env, machine.ram());
+        Self {
+            schema: "roci.snapshot".into(),
+            version: 1,
+            kernel: kernel::Kernels::gather(root),
+            node: nodes::Nodes::gather(root),
+            software: software::Software::gather(root, &env),
+            graphics: graphics::Graphics::gather(root, &env),
+            kernel_log: kernel::log(root),
+            unreadable: root.unreadable(),
+            machine,
+            env,
+            gpus,
+        }
+    }
+
+    /// The facts that rules are laid over.
+    pub fn facts(&self) -> Facts {
+        flatten::facts(self)
+    }
+}
+
+/// Variables that change what compute does; others are nobody's business.
+fn counts(name: &str) -> bool {
+    const PREFIXES: &[&str] = &[
+        "HSA_",
+        "HIP_",
+        "ROCR_",
+        "ROCM_",
+        "ROC_",
+        "AMD_",
+        "GPU_",
+        "GGML_",
+        "LLAMA_",
+        "OLLAMA_",
+        "MIOPEN_",
+        "ROCBLAS_",
+        "HIPBLASLT_",
+        "TORCH_",
+        "PYTORCH_",
+        "RADV_",
+        "ACO_",
+        "MESA_",
+        "RUSTICL_",
+        "OCL_",
+        "OPENCL_",
+        "VK_",
+        "VULKAN_",
+        "CUDA_VISIBLE",
+        "FLASH_ATTENTION",
+        "TENSILE_",
+        "NCCL_",
+        "RCCL_",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "FLATPAK_",
+        "SNAP_NAME",
+        "LIBGL_",
+        "GALLIUM_",
+        "DRI_PRIME",
+        "ROCI_",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

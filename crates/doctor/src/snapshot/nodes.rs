@@ -1,0 +1,49 @@
+//! Device nodes: there or not, whose, and whether this user may open them. Opening `/dev/kfd` would make a process of the compute
+//! driver's; permissions are asked instead.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::root::Root;
+
+use super::machine::groups;
+
+/// Device nodes.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Nodes {
+    kfd: Option<Node>,
+    render: Vec<Node>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Node {
+    is: String,
+    group: String,
+    mode: String,
+}
+
+impl Nodes {
+    pub(super) fn gather(root: &Root) -> Self {
+        let render = root.list("/dev/dri").into_iter().filter(|name| name.starts_with("renderD"));
+        Self {
+            kfd: node(root, "/dev/kfd"),
+            render: render.filter_map(|name| node(root, &format!("/dev/dri/{name}"))).collect(),
+        }
+    }
+}
+
+fn node(root: &Root, path: &str) -> Option<Node> {
+    let place = root.path(path);
+    let metadata = std::fs::metadata(&place).ok()?;
+    let usable = rustix::fs::access(&place, rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK).is_ok();
+    let number = metadata.gid().to_string();
+    let name = groups(root).into_iter().find(|(_, known)| *known == number).map(|(name, _)| name);
+    Some(Node {
+        is: if usable { "usable" } else { "forbidden" }.to_owned(),
+        group: name.unwrap_or(number),
+        mode: format!("{:04o}", metadata.mode() & 0o7777),
+    })
+}
