@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use crate::facts::{Facts, Table};
 use crate::scan::{LogPattern, Scanner};
 
 use super::judge::{Hits, LogLine};
 use super::load::{RuleError, load};
-use super::rule::Rule;
+use super::rule::{Example, Rule};
 
 /// Rules, ready to be laid over facts and logs.
 #[derive(Debug)]
@@ -100,34 +101,41 @@ impl Book {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::facts::Facts;
-    use crate::rules::rule::Example;
+impl Book {
+    /// Tries every rule on its own examples: what is wrong with them, a line each.
+    pub fn check(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for rule in &self.rules {
+            let fire = rule.fires.iter().map(|example| (example, true));
+            for (example, wanted) in fire.chain(rule.silent.iter().map(|example| (example, false))) {
+                if self.fires(rule, example) != wanted {
+                    let not = if wanted { "" } else { " not" };
+                    wrong.push(format!("{}: should{not} fire on {:?} {:?}", rule.id, example.facts, example.log));
+                }
+            }
+        }
+        wrong
+    }
 
-    fn fires(book: &Book, rule: &Rule, example: &Example) -> bool {
+    fn fires(&self, rule: &Rule, example: &Example) -> bool {
         let mut facts = Facts::complete();
-        facts.gpus.push(crate::Table::default());
+        facts.gpus.push(Table::default());
         for (name, value) in &example.facts {
             let table = if name.starts_with("gpu.") { &mut facts.gpus[0] } else { &mut facts.machine };
             table.add(name, value, "the example");
         }
-        book.judge(&facts, &example.log).iter().any(|finding| finding.rule.id == rule.id)
+        self.judge(&facts, &example.log).iter().any(|finding| finding.rule.id == rule.id)
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn every_rule_fires_on_its_examples_and_on_no_near_miss() {
         let book = Book::builtin().expect("the rules are right");
-        let mut wrong = Vec::new();
-        for rule in book.rules() {
-            let examples = rule.fires.iter().map(|example| (example, true));
-            for (example, wanted) in examples.chain(rule.silent.iter().map(|example| (example, false))) {
-                if fires(&book, rule, example) != wanted {
-                    wrong.push(format!("{}: {example:?} should{} fire it", rule.id, if wanted { "" } else { " not" }));
-                }
-            }
-        }
+        let wrong = book.check();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
@@ -135,5 +143,31 @@ mod tests {
     fn there_are_as_many_rules_as_are_promised() {
         let book = Book::builtin().expect("the rules are right");
         assert!(book.rules().len() >= 150, "{} rules", book.rules().len());
+    }
+
+    #[test]
+    fn a_folder_adds_rules_and_replaces_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let rule = r#"[[rule]]
+id = "KFD-01"
+title = "mine"
+severity = "low"
+confidence = "D"
+when = { "env.MINE" = "1" }
+meaning = "m"
+steps = [{ say = "s" }]
+reboot = "none"
+sources = ["me"]
+fires = [{ "env.MINE" = "1" }]
+silent = [{ "env.MINE" = "2" }]
+"#;
+        std::fs::write(folder.path().join("mine.toml"), rule).expect("it can be written");
+        let book = Book::with_folder(folder.path()).expect("the rules are right");
+        assert_eq!(book.find("kfd-01").map(|rule| rule.title.as_str()), Some("mine"));
+        std::fs::write(folder.path().join("mine.toml"), "[[rule]]\nid = 3\n").expect("it can be written");
+        let error = Book::with_folder(folder.path()).expect_err("it is wrong").to_string();
+        assert!(error.contains("mine.toml:2: "), "{error}");
+        let gone = Book::with_folder(&folder.path().join("gone")).expect_err("there is none").to_string();
+        assert!(gone.contains("it cannot be read"), "{gone}");
     }
 }

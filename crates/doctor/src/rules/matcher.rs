@@ -64,6 +64,8 @@ impl Matcher {
             Self::Present => Truth::of(!values.is_empty()),
             Self::Absent => Truth::of(values.is_empty()),
             Self::Not(_) if values.is_empty() => Truth::No,
+            // Different from a fact that is not there is nothing.
+            Self::Not(inner) if inner.lacks_its_fact(facts, gpu) => Truth::No,
             Self::Not(inner) => inner.holds(name, values, facts, gpu).not(),
             Self::Matches(regex) => Truth::of(values.iter().any(|fact| regex.is_match(&fact.value))),
             Self::Equal(operand) => operand.on(facts, gpu, |other| values.iter().any(|fact| equal(&fact.value, other))),
@@ -73,6 +75,19 @@ impl Matcher {
                     operand.on(facts, gpu, |other| values.iter().any(|fact| order.holds(&fact.value, other)))
                 })
                 .fold(Truth::Yes, Truth::and),
+        }
+    }
+
+    /// Whether it compares with a fact that is absent.
+    fn lacks_its_fact(&self, facts: &Facts, gpu: Option<usize>) -> bool {
+        let absent = |operand: &Operand| match operand {
+            Operand::Text(_) => false,
+            Operand::Fact(name) => facts.get(gpu, name).is_empty() && facts.knows(name),
+        };
+        match self {
+            Self::Equal(operand) => absent(operand),
+            Self::Compare(orders) => orders.iter().any(|(_, operand)| absent(operand)),
+            _ => false,
         }
     }
 

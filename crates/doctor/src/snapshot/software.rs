@@ -220,7 +220,7 @@ fn glibc(root: &Root) -> Option<String> {
     folders
         .iter()
         .flat_map(|folder| root.list(folder))
-        .find_map(|name| Some(name.strip_prefix("libc-2.")?.strip_suffix(".so").map(|minor| format!("2.{minor}"))?))
+        .find_map(|name| name.strip_prefix("libc-2.")?.strip_suffix(".so").map(|minor| format!("2.{minor}")))
 }
 
 /// Versions of packages, from the databases of Debian's and Arch's tools. Fedora's is not text and is left out.
