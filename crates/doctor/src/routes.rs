@@ -1,0 +1,178 @@
+//! Which ways of computing lead to a GPU, as far as files can tell: the first wish of its owner.
+
+use serde::Serialize;
+
+use crate::facts::{Facts, Table};
+
+/// A way to compute on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// ROCm with kernels for the chip itself.
+    Native,
+    /// ROCm with kernels for a generic target that covers the chip.
+    Generic,
+    /// ROCm with kernels of a sibling, by an override that is known to work.
+    Override,
+    /// Vulkan, by Mesa's RADV.
+    Vulkan,
+    /// OpenCL, by Mesa's RustICL.
+    RustIcl,
+}
+
+/// A way, and whether it is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Route {
+    /// The way.
+    pub way: Way,
+    /// What stands in its way; nothing if it is open.
+    pub obstacle: Option<String>,
+}
+
+/// Chips that run a sibling's kernels, with the override that says so.
+const SIBLINGS: &[(&str, &str, &str)] = &[
+    ("gfx1011", "gfx1010", "10.1.0"),
+    ("gfx1031", "gfx1030", "10.3.0"),
+    ("gfx1032", "gfx1030", "10.3.0"),
+    ("gfx1033", "gfx1030", "10.3.0"),
+    ("gfx1034", "gfx1030", "10.3.0"),
+    ("gfx1035", "gfx1030", "10.3.0"),
+    ("gfx1103", "gfx1102", "11.0.2"),
+];
+
+/// Every way to a GPU, those that are open first.
+pub fn routes(facts: &Facts, gpu: usize) -> Vec<Route> {
+    let Some(card) = facts.gpus.get(gpu) else { return Vec::new() };
+    let rocm = rocm(facts, card);
+    let mut all = vec![
+        Route { way: Way::Native, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.target")) },
+        Route { way: Way::Generic, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.generic")) },
+    ];
+    if let Some(obstacle) = sibling(facts, card) {
+        all.push(Route { way: Way::Override, obstacle: rocm.or(obstacle) });
+    }
+    all.push(Route {
+        way: Way::Vulkan,
+        obstacle: mesa(facts, card, "vulkan.driver", "radv", "no file of RADV is installed"),
+    });
+    all.push(Route { way: Way::RustIcl, obstacle: rusticl(facts, card) });
+    all.sort_by_key(|route| route.obstacle.is_some());
+    all
+}
+
+/// What keeps every program of ROCm from a GPU.
+fn rocm(facts: &Facts, card: &Table) -> Option<String> {
+    if card.first("gpu.kfd") != Some("true") {
+        return Some("the compute driver does not have the GPU".into());
+    }
+    match facts.machine.first("node.kfd") {
+        None => return Some("/dev/kfd does not exist".into()),
+        Some("usable") => {}
+        Some(_) => return Some("this user may not open /dev/kfd".into()),
+    }
+    let patched = facts.machine.first("param.amdgpu.bc250_flush_pasid_kiq").is_some();
+    (card.first("gpu.target") == Some("gfx1013") && !patched)
+        .then(|| "a stock kernel can freeze when a ROCm program runs on this board".into())
+}
+
+/// What keeps ROCm's libraries from having kernels for a target of the GPU.
+fn kernels(facts: &Facts, card: &Table, name: &str) -> Option<String> {
+    let Some(target) = card.first(name) else { return Some("the chip has no such target".into()) };
+    let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == target);
+    let found = ["library.rocblas.target", "wheel.torch.target"].into_iter().any(has);
+    (!found).then(|| format!("no rocBLAS that was found has kernels for {target}"))
+}
+
+/// Whether a sibling's kernels could serve: nothing if the chip has no such sibling, and what is missing otherwise.
+fn sibling(facts: &Facts, card: &Table) -> Option<Option<String>> {
+    let target = card.first("gpu.target")?;
+    let (_, sibling, version) = SIBLINGS.iter().find(|(chip, ..)| *chip == target)?;
+    let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == *sibling);
+    if !["library.rocblas.target", "wheel.torch.target"].into_iter().any(has) {
+        return Some(Some(format!("no rocBLAS that was found has kernels for {sibling}")));
+    }
+    let set = card.first("gpu.forced") == Some(sibling);
+    Some((!set).then(|| format!("HSA_OVERRIDE_GFX_VERSION={version} is not set")))
+}
+
+/// What keeps a driver of Mesa's from the GPU.
+fn mesa(facts: &Facts, card: &Table, fact: &str, driver: &str, missing: &str) -> Option<String> {
+    if card.first("gpu.driver") != Some("amdgpu") {
+        return Some("the kernel driver amdgpu does not have the GPU".into());
+    }
+    if !facts.machine.get(fact).iter().any(|known| known.value == driver) {
+        return Some(missing.into());
+    }
+    let nodes = facts.machine.get("node.render");
+    match nodes.iter().any(|node| node.value == "usable") {
+        true => None,
+        false if nodes.is_empty() => Some("there is no render node in /dev/dri".into()),
+        false => Some("this user may not open the render node in /dev/dri".into()),
+    }
+}
+
+fn rusticl(facts: &Facts, card: &Table) -> Option<String> {
+    let obstacle = mesa(facts, card, "opencl.icd", "rusticl", "no file of RustICL is installed");
+    let enabled = facts.machine.first("env.RUSTICL_ENABLE").is_some_and(|value| value.contains("radeonsi"));
+    obstacle.or_else(|| (!enabled).then(|| "RUSTICL_ENABLE=radeonsi is not set".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(card: &[(&str, &str)], machine: &[(&str, &str)]) -> Facts {
+        let mut facts = Facts::complete();
+        let mut table = Table::default();
+        card.iter().for_each(|(name, value)| table.add(*name, value, ""));
+        machine.iter().for_each(|(name, value)| facts.machine.add(*name, value, ""));
+        facts.gpus.push(table);
+        facts
+    }
+
+    fn open(facts: &Facts) -> Vec<Way> {
+        routes(facts, 0).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.way).collect()
+    }
+
+    const NAVI10: &[(&str, &str)] =
+        &[("gpu.target", "gfx1010"), ("gpu.generic", "gfx10-1-generic"), ("gpu.kfd", "true"), ("gpu.driver", "amdgpu")];
+
+    #[test]
+    fn a_card_without_kernels_of_its_own_goes_by_vulkan() {
+        let machine = [
+            ("node.kfd", "usable"),
+            ("node.render", "usable"),
+            ("vulkan.driver", "radv"),
+            ("library.rocblas.target", "gfx1030"),
+        ];
+        assert_eq!(open(&facts(NAVI10, &machine)), [Way::Vulkan]);
+    }
+
+    #[test]
+    fn native_kernels_come_first() {
+        let machine = [
+            ("node.kfd", "usable"),
+            ("node.render", "usable"),
+            ("vulkan.driver", "radv"),
+            ("opencl.icd", "rusticl"),
+            ("env.RUSTICL_ENABLE", "radeonsi"),
+            ("library.rocblas.target", "gfx1010"),
+        ];
+        assert_eq!(open(&facts(NAVI10, &machine)), [Way::Native, Way::Vulkan, Way::RustIcl]);
+    }
+
+    #[test]
+    fn rocm_is_closed_on_a_stock_bc_250() {
+        let card = [("gpu.target", "gfx1013"), ("gpu.kfd", "true"), ("gpu.driver", "amdgpu")];
+        let machine = [("node.kfd", "usable"), ("library.rocblas.target", "gfx1013")];
+        assert_eq!(open(&facts(&card, &machine)), []);
+        let patched = [machine[0], machine[1], ("param.amdgpu.bc250_flush_pasid_kiq", "0")];
+        assert_eq!(open(&facts(&card, &patched)), [Way::Native]);
+    }
+
+    #[test]
+    fn nobody_may_open_what_belongs_to_another_group() {
+        let found = routes(&facts(NAVI10, &[("node.kfd", "forbidden")]), 0);
+        assert_eq!(found[0].obstacle.as_deref(), Some("this user may not open /dev/kfd"));
+    }
+}
