@@ -81,8 +81,6 @@ pub struct Gpu {
     pub forced: Option<String>,
     /// The family of that.
     pub forced_family: Option<String>,
-    /// Whether `ROCR_VISIBLE_DEVICES` and its like leave it visible.
-    pub visible: Option<bool>,
 }
 
 /// A PCIe link.

@@ -59,7 +59,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// Looks at a machine. `environment` is that of the program to be judged.
     pub fn gather(root: &Root, environment: impl Iterator<Item = (String, String)>) -> Self {
-        let env: BTreeMap<_, _> = environment.filter(|(name, _)| counts(name)).collect();
+        let whole: BTreeMap<_, _> = environment.collect();
+        let env: BTreeMap<_, _> = whole.clone().into_iter().filter(|(name, _)| counts(name)).collect();
         let machine = machine::Machine::gather(root);
         let gpus = gpu::gather(root, &env, machine.ram());
         Self {
@@ -67,7 +68,7 @@ impl Snapshot {
             version: 1,
             kernel: kernel::Kernels::gather(root),
             node: nodes::Nodes::gather(root),
-            software: software::Software::gather(root, &env),
+            software: software::Software::gather(root, &whole),
             graphics: graphics::Graphics::gather(root, &env),
             kernel_log: kernel::log(root),
             unreadable: root.unreadable(),

@@ -193,14 +193,9 @@ fn targets(names: &[String]) -> BTreeSet<String> {
 fn site_packages(root: &Root, env: &BTreeMap<String, String>) -> Vec<String> {
     let mut homes: Vec<String> =
         vec!["/usr/lib".into(), "/usr/local/lib".into(), "/usr/lib64".into(), "/opt/venv/lib".into()];
-    if root.is_here() {
-        for (variable, below) in [("HOME", ".local/lib"), ("VIRTUAL_ENV", "lib"), ("CONDA_PREFIX", "lib")] {
-            homes.extend(
-                std::env::vars().find(|(name, _)| name == variable).map(|(_, value)| format!("{value}/{below}")),
-            );
-        }
+    for (variable, below) in [("HOME", ".local/lib"), ("VIRTUAL_ENV", "lib"), ("CONDA_PREFIX", "lib")] {
+        homes.extend(env.get(variable).map(|value| format!("{value}/{below}")));
     }
-    homes.extend(env.get("ROCI_PYTHON").cloned());
     let mut found = Vec::new();
     for home in homes {
         for version in root.list(&home).into_iter().filter(|name| name.starts_with("python3")) {
