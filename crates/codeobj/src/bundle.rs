@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{FileError, TargetId};
+use crate::{FileError, TargetId, compressed};
 
 /// The bytes that a bundle starts with.
 pub(crate) const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -42,6 +42,9 @@ impl BundleEntry {
     }
 }
 
+/// An entry as the table has it: its name, offset and size.
+type Written<'a> = (&'a str, usize, usize);
+
 /// The numbers of a table, one after another.
 pub(crate) struct Reader<'a> {
     pub(crate) bytes: &'a [u8],
@@ -68,6 +71,30 @@ impl<'a> Reader<'a> {
 impl Bundle {
     /// Reads the table of a bundle that starts `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Self, FileError> {
+        let (written, table) = Self::table(bytes)?;
+        let mut entries = Vec::new();
+        for (id, offset, size) in written {
+            let end = offset.checked_add(size).filter(|&end| end <= bytes.len());
+            let end = end.ok_or(FileError::Bundle("has an entry that lies outside it"))?;
+            entries.push(BundleEntry { id: id.to_owned(), range: offset..end });
+        }
+        let mut bundle = Self::checked(entries, table, bytes.len())?;
+        bundle.end =
+            bundle.entries.iter().filter(|one| !one.range.is_empty()).map(|one| one.range.end).fold(table, usize::max);
+        Ok(bundle)
+    }
+
+    /// The targets of a bundle, compressed or not, of which `start` holds the beginning: a table lies in front,
+    /// so that nobody has to read the gigabytes behind it. Empty if it is none, or if too little of it is there.
+    pub fn targets_at_start(start: &[u8]) -> Vec<TargetId> {
+        let plain = if start.starts_with(compressed::MAGIC) { compressed::start(start) } else { None };
+        let table = Self::table(plain.as_deref().unwrap_or(start)).map(|(entries, _)| entries).unwrap_or_default();
+        let entries = table.into_iter().map(|(id, ..)| BundleEntry { id: id.to_owned(), range: 0..0 });
+        entries.filter_map(|entry| entry.target()).collect()
+    }
+
+    /// The entries as they are written, with offset and size, and where the table ends.
+    fn table(bytes: &[u8]) -> Result<(Vec<Written<'_>>, usize), FileError> {
         if !bytes.starts_with(MAGIC) {
             return Err(FileError::Bundle("does not start with `__CLANG_OFFLOAD_BUNDLE__`"));
         }
@@ -81,15 +108,9 @@ impl Bundle {
             let (Some(offset), Some(size), Some(id_size)) = numbers else { return Err(short) };
             let id = reader.take(id_size).ok_or(short.clone())?;
             let id = std::str::from_utf8(id).map_err(|_| FileError::Bundle("has a name that is not UTF-8"))?;
-            let end = offset.checked_add(size).filter(|&end| end <= bytes.len());
-            let end = end.ok_or(FileError::Bundle("has an entry that lies outside it"))?;
-            entries.push(BundleEntry { id: id.to_owned(), range: offset..end });
+            entries.push((id, offset, size));
         }
-        let table = reader.at;
-        let mut bundle = Self::checked(entries, table, bytes.len())?;
-        bundle.end =
-            bundle.entries.iter().filter(|one| !one.range.is_empty()).map(|one| one.range.end).fold(table, usize::max);
-        Ok(bundle)
+        Ok((entries, reader.at))
     }
 
     /// A bundle of these entries, which lie behind a table of `table` bytes; `end` is where it ends.
@@ -123,6 +144,25 @@ mod tests {
         }
         bytes.resize(bytes.len().max(data), 0);
         bytes
+    }
+
+    #[test]
+    fn the_beginning_tells_the_targets() {
+        let device = "hipv4-amdgcn-amd-amdhsa--gfx1010:xnack-";
+        let whole = bundle(&[("host-x86_64-unknown-linux-gnu-", 0, 0), (device, 4096, 1 << 30)], 200);
+        let names = |bytes: &[u8]| {
+            let targets = Bundle::targets_at_start(bytes);
+            targets.iter().map(|target| target.processor.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&whole), ["gfx1010"]);
+        assert_eq!(names(&whole[..60]), Vec::<&str>::new());
+        let zlib = miniz_oxide::deflate::compress_to_vec_zlib(&whole, 6);
+        let mut compressed = b"CCOB\x01\0\0\0".to_vec();
+        compressed.extend((whole.len() as u32).to_le_bytes());
+        compressed.extend([0; 8]);
+        compressed.extend(&zlib);
+        assert_eq!(names(&compressed), ["gfx1010"]);
+        assert_eq!(names(&compressed[..compressed.len() - 6]), ["gfx1010"], "the end is not needed");
     }
 
     #[test]

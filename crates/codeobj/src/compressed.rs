@@ -80,6 +80,31 @@ pub(crate) fn decompress_prefix(input: &[u8], left: &mut u64) -> Result<Decompre
     Ok(Decompressed { bytes, compression: header.compression, taken })
 }
 
+/// The first bytes of what a compressed bundle holds, of which `input` may be the beginning alone.
+pub(crate) fn start(input: &[u8]) -> Option<Vec<u8>> {
+    /// A table of many targets takes no more.
+    const ENOUGH: usize = 16 << 10;
+    let header = Header::parse(input).ok()?;
+    let mut rest = input.get(header.size..)?;
+    let mut output = vec![0; ENOUGH];
+    let mut filled = 0;
+    match header.compression {
+        Compression::Zlib => {
+            let mut state = InflateState::new_boxed(DataFormat::Zlib);
+            filled = inflate(&mut state, rest, &mut output, MZFlush::None).bytes_written;
+        }
+        Compression::Zstd => {
+            let mut decoder = StreamingDecoder::new(&mut rest).ok()?;
+            // Where the input ends within a block, what came before it may do.
+            while let Ok(read @ 1..) = decoder.read(&mut output[filled..]) {
+                filled += read;
+            }
+        }
+    }
+    output.truncate(filled);
+    Some(output)
+}
+
 impl Header {
     /// Reads it: magic, version and method (u16 each); then, as u32 in version 2 and u64 in version 3, the size of the
     /// whole and of what comes out; version 1 has the latter alone, as u32. A hash of 8 bytes ends it; no runtime checks it.
