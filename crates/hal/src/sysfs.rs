@@ -86,13 +86,36 @@ impl Sysfs {
 
     /// Why starting HSA, or OpenCL on top of it, may freeze this machine; `None` where nothing is known against it.
     pub fn hsa_may_freeze(&self) -> Option<String> {
-        self.chips().iter().find(|chip| chip.target == FREEZES)?;
         let flushes = fs::read_to_string(self.root.join(PATCHED)).ok();
-        if flushes.is_some_and(|value| matches!(value.trim(), "0" | "N")) {
-            return None;
-        }
+        self.chips().iter().find(|chip| hsa_freezes(&chip.target, flushes.as_deref()))?;
         Some(format!("starting HSA on {FREEZES} freezes machines whose kernel is not patched for it"))
     }
+}
+
+/// Whether starting HSA may freeze a machine with this chip. `flushes` is the live value of amdgpu's parameter
+/// `bc250_flush_pasid_kiq`, which patched modules alone have.
+pub fn hsa_freezes(target: &str, flushes: Option<&str>) -> bool {
+    target == FREEZES && !flushes.is_some_and(|value| matches!(value.trim(), "0" | "N"))
+}
+
+/// The chip that the compute driver writes as 100103: major, minor and stepping, the last two as one hexadecimal
+/// digit each.
+pub fn target_name(version: u64) -> Option<String> {
+    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
+    (major >= 6 && minor < 16 && stepping < 16).then(|| format!("gfx{major}{minor:x}{stepping:x}"))
+}
+
+/// A place on the bus as the compute driver writes it: `domain` and `location_id`.
+pub fn pci_address(domain: u64, location: u64) -> Option<PciAddress> {
+    let byte = |value: u64| u8::try_from(value).ok();
+    let (bus, device, function) = (byte(location >> 8 & 255)?, byte(location >> 3 & 31)?, byte(location & 7)?);
+    Some(PciAddress { domain: u32::try_from(domain).ok()?, bus, device, function })
+}
+
+/// The numbers of a `properties` file of the compute driver, by name.
+pub fn properties(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    let pairs = text.lines().filter_map(|line| line.trim().split_once(' '));
+    pairs.filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
 }
 
 fn card(device: &Path, chips: &[Chip]) -> Option<Card> {
@@ -112,18 +135,10 @@ fn card(device: &Path, chips: &[Chip]) -> Option<Card> {
 
 /// The GPU of a topology node; `None` for a CPU's.
 fn chip(properties: &str) -> Option<Chip> {
-    let field = |name: &str| {
-        properties.lines().find_map(|line| line.split_once(' ').filter(|(key, _)| *key == name)?.1.trim().parse().ok())
-    };
-    let version: u64 = field("gfx_target_version").filter(|version| *version > 0)?;
-    let pci = field("location_id").and_then(|place| {
-        let domain = u32::try_from(field("domain").unwrap_or(0)).ok()?;
-        let byte = |value: u64| u8::try_from(value).ok();
-        let (device, function) = (byte(place >> 3 & 31)?, byte(place & 7)?);
-        Some(PciAddress { domain, bus: byte(place >> 8 & 255)?, device, function })
-    });
-    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
-    Some(Chip { pci, target: format!("gfx{major}{minor:x}{stepping:x}") })
+    let field = |wanted: &str| self::properties(properties).find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let target = target_name(field("gfx_target_version")?)?;
+    let pci = field("location_id").and_then(|place| pci_address(field("domain").unwrap_or(0), place));
+    Some(Chip { pci, target })
 }
 
 fn folders(parent: &Path) -> Vec<PathBuf> {
