@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Files of this kind are small; one that is not is cut here.
 const LARGEST: u64 = 16 << 20;
@@ -52,12 +53,33 @@ impl Root {
         match read() {
             Ok(bytes) => Some(bytes),
             Err(error) => {
-                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
-                    self.unreadable.borrow_mut().push(format!("{path}: {error}"));
-                }
+                self.note(path, &error);
                 None
             }
         }
+    }
+
+    /// Notes a file that is there and cannot be read.
+    fn note(&self, path: &str, error: &std::io::Error) {
+        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            self.unreadable.borrow_mut().push(format!("{path}: {error}"));
+        }
+    }
+
+    /// A file to read parts of; nothing if there is none, or if it cannot be opened, which is noted.
+    pub(crate) fn open(&self, path: &str) -> Option<fs::File> {
+        let file = fs::File::open(self.path(path)).map_err(|error| self.note(path, &error)).ok()?;
+        file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+    }
+
+    /// When a file was last written.
+    pub(crate) fn modified(&self, path: &str) -> Option<SystemTime> {
+        fs::metadata(self.path(path)).ok()?.modified().ok()
+    }
+
+    /// Bytes of a file.
+    pub(crate) fn size(&self, path: &str) -> Option<u64> {
+        Some(fs::metadata(self.path(path)).ok()?.len())
     }
 
     /// A file's text, without the space around it.
@@ -74,9 +96,15 @@ impl Root {
         }
     }
 
-    /// The names in a folder, sorted: numbers by their value.
+    /// The names in a folder, sorted: numbers by their value. A folder that cannot be read is noted.
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
+        let entries = match fs::read_dir(self.path(path)) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.note(path, &error);
+                return Vec::new();
+            }
+        };
         let mut names: Vec<_> =
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), name.clone()));

@@ -1,11 +1,12 @@
 //! Which ways of computing lead to a GPU, as far as files can tell: the first wish of its owner.
 
-use serde::Serialize;
+use roci_hal::sysfs;
+use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, Table};
 
 /// A way to compute on a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
     /// ROCm with kernels for the chip itself.
@@ -32,13 +33,20 @@ pub struct Route {
 /// Chips that run a sibling's kernels, with the override that says so.
 const SIBLINGS: &[(&str, &str, &str)] = &[
     ("gfx1011", "gfx1010", "10.1.0"),
+    ("gfx1013", "gfx1010", "10.1.0"),
     ("gfx1031", "gfx1030", "10.3.0"),
     ("gfx1032", "gfx1030", "10.3.0"),
     ("gfx1033", "gfx1030", "10.3.0"),
     ("gfx1034", "gfx1030", "10.3.0"),
     ("gfx1035", "gfx1030", "10.3.0"),
+    ("gfx1036", "gfx1030", "10.3.0"),
     ("gfx1103", "gfx1102", "11.0.2"),
 ];
+
+/// The chip whose kernels run on another, and the override that says so.
+pub(crate) fn sibling(target: &str) -> Option<(&'static str, &'static str)> {
+    SIBLINGS.iter().find(|(chip, ..)| *chip == target).map(|(_, sibling, version)| (*sibling, *version))
+}
 
 /// Every way to a GPU, those that are open first.
 pub fn routes(facts: &Facts, gpu: usize) -> Vec<Route> {
@@ -48,7 +56,7 @@ pub fn routes(facts: &Facts, gpu: usize) -> Vec<Route> {
         Route { way: Way::Native, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.target")) },
         Route { way: Way::Generic, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.generic")) },
     ];
-    if let Some(obstacle) = sibling(facts, card) {
+    if let Some(obstacle) = sibling_kernels(facts, card) {
         all.push(Route { way: Way::Override, obstacle: rocm.or(obstacle) });
     }
     all.push(Route {
@@ -70,24 +78,27 @@ fn rocm(facts: &Facts, card: &Table) -> Option<String> {
         Some("usable") => {}
         Some(_) => return Some("this user may not open /dev/kfd".into()),
     }
-    let patched = facts.machine.first("param.amdgpu.bc250_flush_pasid_kiq").is_some();
-    (card.first("gpu.target") == Some("gfx1013") && !patched)
+    let flushes = facts.machine.first("param.amdgpu.bc250_flush_pasid_kiq");
+    sysfs::hsa_freezes(card.first("gpu.target")?, flushes)
         .then(|| "a stock kernel can freeze when a ROCm program runs on this board".into())
 }
 
 /// What keeps ROCm's libraries from having kernels for a target of the GPU.
 fn kernels(facts: &Facts, card: &Table, name: &str) -> Option<String> {
     let Some(target) = card.first(name) else { return Some("the chip has no such target".into()) };
+    // The runtime then asks for the other chip's code, and this one's is of no use.
+    if let Some(forced) = card.first("gpu.forced").filter(|forced| card.first("gpu.target") != Some(forced)) {
+        return Some(format!("HSA_OVERRIDE_GFX_VERSION makes it {forced}"));
+    }
     let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == target);
     let found = ["library.rocblas.target", "wheel.torch.target"].into_iter().any(has);
     (!found).then(|| format!("no rocBLAS that was found has kernels for {target}"))
 }
 
 /// Whether a sibling's kernels could serve: nothing if the chip has no such sibling, and what is missing otherwise.
-fn sibling(facts: &Facts, card: &Table) -> Option<Option<String>> {
-    let target = card.first("gpu.target")?;
-    let (_, sibling, version) = SIBLINGS.iter().find(|(chip, ..)| *chip == target)?;
-    let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == *sibling);
+fn sibling_kernels(facts: &Facts, card: &Table) -> Option<Option<String>> {
+    let (sibling, version) = sibling(card.first("gpu.target")?)?;
+    let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == sibling);
     if !["library.rocblas.target", "wheel.torch.target"].into_iter().any(has) {
         return Some(Some(format!("no rocBLAS that was found has kernels for {sibling}")));
     }
@@ -168,6 +179,15 @@ mod tests {
         assert_eq!(open(&facts(&card, &machine)), []);
         let patched = [machine[0], machine[1], ("param.amdgpu.bc250_flush_pasid_kiq", "0")];
         assert_eq!(open(&facts(&card, &patched)), [Way::Native]);
+    }
+
+    #[test]
+    fn an_override_closes_the_ways_of_the_chip_itself() {
+        let card = [("gpu.target", "gfx1031"), ("gpu.kfd", "true"), ("gpu.forced", "gfx1030")];
+        let machine =
+            [("node.kfd", "usable"), ("library.rocblas.target", "gfx1030"), ("library.rocblas.target", "gfx1031")];
+        assert_eq!(open(&facts(&card, &machine)), [Way::Override]);
+        assert_eq!(open(&facts(&card[..2], &machine)), [Way::Native]);
     }
 
     #[test]

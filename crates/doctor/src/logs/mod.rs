@@ -119,7 +119,7 @@ fn complete(gpu: &mut Table) {
     }
     gpu.add("gpu.family", target.family, place);
     gpu.add("gpu.apu", target.apu, place);
-    if let Some(generic) = target.generic {
+    if let Some(generic) = target.generic() {
         gpu.add("gpu.generic", generic, place);
     }
 }

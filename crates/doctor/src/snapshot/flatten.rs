@@ -36,6 +36,7 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
         ("gpus.apu", count(&|gpu| gpu.is_amd() && gpu.apu == Some(true))),
         ("gpus.discrete", count(&|gpu| gpu.is_amd() && gpu.apu == Some(false))),
         ("gpus.other", count(&|gpu| !gpu.is_amd())),
+        ("gpus.nvidia", count(&|gpu| gpu.pci_id.starts_with("10de:"))),
         ("gpus.targets", targets.len()),
     ] {
         facts.machine.add(name, count, "counted");

@@ -1,10 +1,12 @@
 //! GPUs, one entry a card whatever names the drivers give it: the place on the bus tells them apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use roci_hal::sysfs;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
+use crate::routes::sibling;
 
 use super::kfd::{self, Node};
 use super::targets::Target;
@@ -75,12 +77,22 @@ pub struct Gpu {
     pub link: Link,
     /// How the driver would reset it.
     pub reset_method: Option<String>,
+    /// What of it can be reset by itself (`gfx`, `compute`, `sdma`), as the driver says.
+    pub reset: BTreeMap<String, String>,
     /// Whether the kernel keeps a dump of a crash.
     pub devcoredump: bool,
     /// The target that an override makes of it.
     pub forced: Option<String>,
     /// The family of that.
     pub forced_family: Option<String>,
+    /// Whether `ROCR_VISIBLE_DEVICES` and `HIP_VISIBLE_DEVICES` leave it to ROCm.
+    pub visible: Option<bool>,
+    /// Its number among HIP's devices.
+    pub hip: Option<usize>,
+    /// What the installed rocBLAS has for it: `exact`, `generic`, `override` (a sibling's) or `none`.
+    pub rocblas: Option<String>,
+    /// How many programs use it, where all of them can be seen.
+    pub active: Option<usize>,
 }
 
 /// A PCIe link.
@@ -103,6 +115,21 @@ impl Gpu {
     pub fn is_amd(&self) -> bool {
         self.pci_id.starts_with("1002:")
     }
+
+    /// What a rocBLAS with kernels for these targets has for it.
+    pub(super) fn kernels_among(&self, targets: &BTreeSet<&str>) -> Option<&'static str> {
+        let target = self.target.as_deref()?;
+        let has = |name: Option<&str>| name.is_some_and(|name| targets.contains(name));
+        Some(if has(Some(target)) {
+            "exact"
+        } else if has(self.generic.as_deref()) {
+            "generic"
+        } else if has(sibling(target).map(|(sibling, _)| sibling)) {
+            "override"
+        } else {
+            "none"
+        })
+    }
 }
 
 pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, ram: Option<u64>) -> Vec<Gpu> {
@@ -115,8 +142,53 @@ pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, ram: Option<u6
         gpu.gtt_percent = ram.and_then(|ram| percent(gpu.gtt, ram));
         gpu.forced = gpu.is_amd().then(|| forced(env, gpu.kfd_node)).flatten();
         gpu.forced_family = gpu.forced.as_deref().and_then(Target::named).map(|target| target.family.to_owned());
+        // Only a GPU that seems busy raises the question.
+        gpu.active = if gpu.busy >= Some(99) { programs(root, gpu) } else { None };
+    }
+    let shown = visible(env, &nodes);
+    for gpu in gpus.iter_mut().filter(|gpu| gpu.kfd) {
+        gpu.hip = shown.iter().position(|ordinal| Some(*ordinal) == gpu.kfd_ordinal);
+        gpu.visible = Some(gpu.hip.is_some());
     }
     gpus
+}
+
+/// The compute driver's GPUs that ROCm shows, in the order of HIP's numbers.
+fn visible(env: &BTreeMap<String, String>, nodes: &[Node]) -> Vec<usize> {
+    let all: Vec<_> = (0..nodes.len()).collect();
+    // The runtime takes an empty list at its word, HIP does not.
+    let runtime = env.get("ROCR_VISIBLE_DEVICES").map(|list| chosen(list, &all, nodes)).unwrap_or(all);
+    let list = env.get("HIP_VISIBLE_DEVICES").or_else(|| env.get("CUDA_VISIBLE_DEVICES"));
+    list.filter(|list| !list.is_empty()).map(|list| chosen(list, &runtime, nodes)).unwrap_or(runtime)
+}
+
+/// The entries that a list of numbers and names picks; it ends at the first that is neither.
+fn chosen(list: &str, among: &[usize], nodes: &[Node]) -> Vec<usize> {
+    let pick = |word: &str| {
+        let named = |ordinal: &&usize| {
+            let unique = nodes.get(**ordinal).and_then(|node| node.unique);
+            unique.is_some_and(|unique| word.eq_ignore_ascii_case(&format!("GPU-{unique:016x}")))
+        };
+        word.parse().ok().and_then(|number: usize| among.get(number)).or_else(|| among.iter().find(named)).copied()
+    };
+    list.split(',').map(|word| pick(word.trim())).take_while(Option::is_some).flatten().collect()
+}
+
+/// How many programs have the GPU open; nothing if there are none among those that may be looked at, and others.
+fn programs(root: &Root, gpu: &Gpu) -> Option<usize> {
+    let nodes = [&gpu.card, &gpu.render].into_iter().flatten().map(|name| format!("/dev/dri/{name}"));
+    let nodes: Vec<_> = nodes.collect();
+    let mut count = root.list("/sys/class/kfd/kfd/proc").len();
+    let mut all_seen = true;
+    for process in root.list("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+        let Ok(files) = std::fs::read_dir(root.path(&format!("/proc/{process}/fd"))) else {
+            all_seen = false;
+            continue;
+        };
+        let open = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+        count += usize::from(open.into_iter().any(|path| nodes.iter().any(|node| path.as_os_str() == node.as_str())));
+    }
+    (all_seen || count > 0).then_some(count)
 }
 
 fn gpu(root: &Root, pci: &str, nodes: &[Node]) -> Option<Gpu> {
@@ -141,8 +213,9 @@ fn gpu(root: &Root, pci: &str, nodes: &[Node]) -> Option<Gpu> {
         pci_id: format!("{}:{}", short(&vendor), short(&device)),
         name: text("product_name")
             .filter(|name| !name.is_empty())
+            .or_else(|| marketing_name(root, &short(&device), &short(&text("revision")?)).filter(|_| vendor == AMD))
             .or_else(|| about.map(|about| about.sold_as.to_owned())),
-        generic: about.and_then(|about| about.generic).map(str::to_owned),
+        generic: about.and_then(Target::generic).map(str::to_owned),
         family: about.map(|about| about.family.to_owned()),
         apu: about.map(|about| about.apu),
         target,
@@ -175,8 +248,22 @@ fn gpu(root: &Root, pci: &str, nodes: &[Node]) -> Option<Gpu> {
             max_speed: text("max_link_speed"),
         },
         reset_method: text("reset_method"),
+        reset: ["gfx", "compute", "sdma"]
+            .iter()
+            .filter_map(|part| Some(((*part).to_owned(), text(&format!("{part}_reset_mask"))?)))
+            .collect(),
         devcoredump: root.has(&format!("{folder}/devcoredump/data")),
         ..Gpu::default()
+    })
+}
+
+/// What HIP and Mesa call the card, by the list that they read it from: `731F,\tC1,\tAMD Radeon RX 5700 XT`.
+fn marketing_name(root: &Root, device: &str, revision: &str) -> Option<String> {
+    let list = root.text("/usr/share/libdrm/amdgpu.ids")?;
+    list.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ',').map(str::trim);
+        let fits = fields.next()?.eq_ignore_ascii_case(device) && fields.next()?.eq_ignore_ascii_case(revision);
+        fields.next().filter(|_| fits).map(str::to_owned)
     })
 }
 
@@ -206,5 +293,25 @@ fn forced(env: &BTreeMap<String, String>, node: Option<u64>) -> Option<String> {
     let own = node.and_then(|node| env.get(&format!("{NAME}_{node}")));
     let mut parts = own.or_else(|| env.get(NAME))?.split('.').map(|part| part.trim().parse::<u64>().ok());
     let (major, minor, stepping) = (parts.next()??, parts.next()??, parts.next()??);
-    Target::name_of_version(major * 10000 + minor * 100 + stepping)
+    sysfs::target_name(major * 10000 + minor * 100 + stepping)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_devices_are_read_as_the_runtimes_do() {
+        let node = |unique| Node { unique, ..Node::default() };
+        let nodes = [node(Some(0x5ca1)), node(None), node(None)];
+        let shown = |pairs: &[(&str, &str)]| {
+            visible(&pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(), &nodes)
+        };
+        assert_eq!(shown(&[]), [0, 1, 2]);
+        assert_eq!(shown(&[("ROCR_VISIBLE_DEVICES", "2,0"), ("HIP_VISIBLE_DEVICES", "1")]), [0]);
+        assert_eq!(shown(&[("ROCR_VISIBLE_DEVICES", "GPU-0000000000005ca1")]), [0]);
+        assert_eq!(shown(&[("HIP_VISIBLE_DEVICES", "1,-1,2")]), [1]);
+        assert_eq!(shown(&[("ROCR_VISIBLE_DEVICES", "")]), [0; 0]);
+        assert_eq!(shown(&[("HIP_VISIBLE_DEVICES", "")]), [0, 1, 2]);
+    }
 }

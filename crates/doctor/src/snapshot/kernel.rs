@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
 
+use super::elf::module_says;
+
 /// Modules whose parameters count.
-const MODULES: &[&str] = &["amdgpu", "ttm", "amdttm", "radeon", "amdkcl", "iommu"];
+pub(super) const MODULES: &[&str] = &["amdgpu", "ttm", "amdttm", "radeon", "amdkcl", "iommu"];
 
 /// Kernel, modules, parameters.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -22,6 +24,7 @@ pub(super) struct Kernels {
     /// What was asked for, by anybody.
     configured: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     dkms: BTreeMap<String, String>,
+    initramfs: Initramfs,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -37,6 +40,22 @@ struct Module {
     version: Option<String>,
     srcversion: Option<String>,
     blacklisted: Option<String>,
+    /// What would be loaded now.
+    file: ModuleFile,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct ModuleFile {
+    is: Option<String>,
+    srcversion: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Initramfs {
+    /// Whether modules or their options changed after it was made.
+    older: Option<bool>,
 }
 
 impl Kernels {
@@ -66,9 +85,40 @@ impl Kernels {
             }
         }
         all.cmdline = cmdline;
+        all.find_amdgpu(root);
+        all.initramfs.older = all.initramfs_is_older(root);
         all.read_modprobe(root);
         all.read_tmpfiles(root);
         all
+    }
+
+    /// The file of the driver, by the list that modprobe goes by.
+    fn find_amdgpu(&mut self, root: &Root) {
+        let Some(release) = &self.kernel.release else { return };
+        let folder = format!("/lib/modules/{release}");
+        let list = root.text(&format!("{folder}/modules.dep")).unwrap_or_default();
+        let files = list.lines().filter_map(|line| line.split_once(':')).map(|(file, _)| file);
+        let Some(file) = files.into_iter().find(|file| file.contains("/amdgpu.ko")) else { return };
+        let path = format!("{folder}/{file}");
+        // Compressed ones would have to be unpacked whole.
+        let srcversion = path.ends_with(".ko").then(|| module_says(root, &path, "srcversion")).flatten();
+        self.module.entry("amdgpu".into()).or_default().file = ModuleFile { is: Some(path), srcversion };
+    }
+
+    /// Asks the times of files: what is in the initramfs only root may see.
+    fn initramfs_is_older(&self, root: &Root) -> Option<bool> {
+        let release = self.kernel.release.as_deref()?;
+        let names = [
+            format!("/boot/initrd.img-{release}"),
+            format!("/boot/initramfs-{release}.img"),
+            "/boot/initramfs-linux.img".to_owned(),
+            "/boot/initramfs-linux-lts.img".to_owned(),
+            "/boot/initramfs-linux-zen.img".to_owned(),
+        ];
+        let made = names.iter().find_map(|path| root.modified(path))?;
+        let options = root.list("/etc/modprobe.d").into_iter().map(|name| format!("/etc/modprobe.d/{name}"));
+        let module = self.module.get("amdgpu").and_then(|module| module.file.is.clone());
+        Some(options.chain(module).filter_map(|path| root.modified(&path)).any(|changed| changed > made))
     }
 
     fn ask(&mut self, module: &str, parameter: &str, value: &str) {
@@ -127,7 +177,8 @@ fn words(line: &str) -> BTreeMap<String, String> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         (name.trim_matches('"').to_owned(), value.trim_matches('"').to_owned())
     };
-    parts.filter(|part| !part.is_empty()).map(word).collect()
+    // What follows two dashes is for the first program.
+    parts.take_while(|part| *part != "--").filter(|part| !part.is_empty()).map(word).collect()
 }
 
 /// The state of out-of-tree modules for the kernel that runs.

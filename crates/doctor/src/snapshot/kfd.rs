@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::root::Root;
+use roci_hal::sysfs;
 
-use super::targets::Target;
+use crate::root::Root;
 
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 /// Set in a link's flags where 32-bit or 64-bit atomics do not pass.
 const NO_ATOMICS: u64 = 1 << 2 | 1 << 3;
+/// The kind of a link over PCIe.
+const PCIE: u64 = 2;
 
 /// A GPU of the compute driver.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +28,8 @@ pub(super) struct Node {
     pub(super) memory: u64,
     pub(super) atomics: Option<bool>,
     pub(super) render_minor: Option<u64>,
+    /// A number that no other GPU has, where the chip has one.
+    pub(super) unique: Option<u64>,
 }
 
 pub(super) fn nodes(root: &Root) -> Vec<Node> {
@@ -39,22 +43,24 @@ pub(super) fn nodes(root: &Root) -> Vec<Node> {
         if simd == 0 {
             continue;
         }
-        let location = value("location_id").map(|location| {
-            let (bus, device, function) = (location >> 8 & 255, location >> 3 & 31, location & 7);
-            format!("{:04x}:{bus:02x}:{device:02x}.{function}", value("domain").unwrap_or(0))
-        });
+        let place =
+            value("location_id").and_then(|location| sysfs::pci_address(value("domain").unwrap_or(0), location));
         let sizes = children(root, &folder, "mem_banks", "size_in_bytes");
-        let flags = children(root, &folder, "io_links", "flags");
+        // Other links than those of the bus, such as between two GPUs, have flags of their own.
+        let bus = children(root, &folder, "io_links", "type").into_iter().map(|kind| kind == PCIE);
+        let flags = children(root, &folder, "io_links", "flags").into_iter().zip(bus);
+        let flags: Vec<_> = flags.filter(|(_, bus)| *bus).map(|(flags, _)| flags).collect();
         found.push(Node {
             ordinal: found.len(),
             node: number.parse().unwrap_or(0),
-            pci: location,
-            target: value("gfx_target_version").and_then(Target::name_of_version),
+            pci: place.map(|place| place.to_string()),
+            target: value("gfx_target_version").and_then(sysfs::target_name),
             simd,
             simd_per_cu: value("simd_per_cu").unwrap_or(0),
             memory: sizes.iter().sum(),
             atomics: (!flags.is_empty()).then(|| flags.iter().all(|flags| flags & NO_ATOMICS == 0)),
             render_minor: value("drm_render_minor").filter(|minor| *minor > 0),
+            unique: value("unique_id").filter(|unique| *unique > 0),
         });
     }
     found
@@ -67,10 +73,6 @@ fn children(root: &Root, node: &str, kind: &str, property: &str) -> Vec<u64> {
     root.list(&folder).iter().filter_map(read).collect()
 }
 
-/// Lines of a name and a number.
 fn pairs(text: &str) -> BTreeMap<&str, u64> {
-    text.lines()
-        .filter_map(|line| line.trim().split_once(' '))
-        .filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
-        .collect()
+    sysfs::properties(text).collect()
 }

@@ -21,7 +21,8 @@ pub(super) struct Machine {
     selinux: Option<String>,
     user: User,
     power: Power,
-    service: Service,
+    /// Whether an IOMMU stands between devices and memory.
+    iommu: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -53,12 +54,6 @@ struct Power {
     profile: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Service {
-    governor: Option<String>,
-}
-
 impl Machine {
     /// Bytes of memory.
     pub(super) fn ram(&self) -> Option<u64> {
@@ -82,8 +77,8 @@ impl Machine {
                 .text("/sys/fs/selinux/enforce")
                 .map(|enforce| if enforce == "1" { "enforcing" } else { "permissive" }.to_owned()),
             user: user(root),
-            power: Power { profile: root.text("/sys/firmware/acpi/platform_profile") },
-            service: Service { governor: governor(root) },
+            power: Power { profile: power_profile(root) },
+            iommu: root.has("/sys/class").then(|| !root.list("/sys/class/iommu").is_empty()),
         }
     }
 }
@@ -172,16 +167,13 @@ pub(super) fn groups(root: &Root) -> Vec<(String, String)> {
     text.lines().filter_map(entry).collect()
 }
 
-/// A BC-250 has no clock control but a program's.
-fn governor(root: &Root) -> Option<String> {
-    const KNOWN: &[&str] = &["oberon-governor", "cyan-skillfish-governor", "cyan-skillfish-governor-smu"];
-    root.list("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).find_map(|process| {
-        let name = std::fs::read_to_string(root.path(&format!("/proc/{process}/comm"))).ok()?;
-        let name = name.trim();
-        // The kernel keeps fifteen letters of a name.
-        KNOWN
-            .iter()
-            .find(|known| known.len() >= name.len() && name.len() >= 15 && known.starts_with(name) || *known == &name)
-            .map(|known| (*known).to_owned())
+/// In the words of the desktops: `power-saver`, `balanced`, `performance`.
+fn power_profile(root: &Root) -> Option<String> {
+    let daemon = root.text("/var/lib/power-profiles-daemon/state.ini");
+    let chosen = daemon.and_then(|text| text.lines().find_map(|line| line.strip_prefix("Profile=").map(str::to_owned)));
+    let firmware = || root.text("/sys/firmware/acpi/platform_profile");
+    chosen.or_else(firmware).map(|profile| match profile.as_str() {
+        "low-power" | "quiet" | "cool" => "power-saver".to_owned(),
+        _ => profile,
     })
 }

@@ -4,17 +4,24 @@
 //! Each file here is a section: what it holds, and how it is read. The names of the fields are the names of the facts that rules
 //! speak of: `kernel.release` is the field `release` of the section `kernel`. A field named `is` gives its value to the name above it.
 
+mod boot;
+mod elf;
 mod flatten;
 mod gpu;
 mod graphics;
 mod kernel;
 mod kfd;
+#[cfg(test)]
+mod known;
 mod machine;
 mod nodes;
+mod programs;
+mod services;
 mod software;
 mod targets;
+mod wheels;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,11 +45,22 @@ pub struct Snapshot {
     /// Kernel, modules, parameters.
     #[serde(flatten)]
     kernel: kernel::Kernels,
+    /// How the machine starts.
+    boot: boot::Boot,
     /// Device nodes.
     node: nodes::Nodes,
-    /// ROCm, wheels, packages.
+    /// ROCm, its libraries, packages.
     #[serde(flatten)]
     software: software::Software,
+    /// Python's packages.
+    #[serde(flatten)]
+    wheels: wheels::Wheels,
+    /// Programs that compute.
+    #[serde(flatten)]
+    programs: programs::Programs,
+    /// Services that compute.
+    #[serde(flatten)]
+    services: services::Services,
     /// Vulkan and OpenCL as they are installed.
     #[serde(flatten)]
     graphics: graphics::Graphics,
@@ -62,16 +80,27 @@ impl Snapshot {
         let whole: BTreeMap<_, _> = environment.collect();
         let env: BTreeMap<_, _> = whole.clone().into_iter().filter(|(name, _)| counts(name)).collect();
         let machine = machine::Machine::gather(root);
-        let gpus = gpu::gather(root, &env, machine.ram());
+        let (wheels, python) = wheels::Wheels::gather(root, &whole);
+        let software = software::Software::gather(root, &whole, &python);
+        let mut gpus = gpu::gather(root, &env, machine.ram());
+        let kernels: BTreeSet<_> =
+            software.rocblas().into_iter().flatten().chain(wheels.rocblas()).map(String::as_str).collect();
+        if !kernels.is_empty() {
+            gpus.iter_mut().for_each(|gpu| gpu.rocblas = gpu.kernels_among(&kernels).map(str::to_owned));
+        }
         Self {
             schema: "roci.snapshot".into(),
             version: 1,
             kernel: kernel::Kernels::gather(root),
+            boot: boot::Boot::gather(root),
             node: nodes::Nodes::gather(root),
-            software: software::Software::gather(root, &whole),
             graphics: graphics::Graphics::gather(root, &env),
+            programs: programs::Programs::gather(root, &whole, &software.package),
+            services: services::Services::gather(root),
             kernel_log: kernel::log(root),
             unreadable: root.unreadable(),
+            software,
+            wheels,
             machine,
             env,
             gpus,
@@ -120,6 +149,7 @@ fn counts(name: &str) -> bool {
         "FLATPAK_",
         "SNAP_NAME",
         "LIBGL_",
+        "GLIBC_TUNABLES",
         "GALLIUM_",
         "DRI_PRIME",
         "ROCI_",

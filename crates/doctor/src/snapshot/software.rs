@@ -1,20 +1,23 @@
-//! ROCm and what is built with it: installs, packages, Python's wheels, and the targets that the libraries have kernels for.
+//! ROCm as it is installed: prefixes, packages, libraries, and the targets that these have kernels for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use roci_codeobj::Processor;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
 
-/// ROCm, wheels, packages.
+use super::elf::code_targets;
+use super::wheels::PythonRocm;
+
+/// ROCm, its libraries, packages.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Software {
     glibc: Version,
     rocm: Rocm,
     library: BTreeMap<String, Library>,
-    wheel: BTreeMap<String, Wheel>,
-    package: BTreeMap<String, String>,
+    pub(super) package: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -27,6 +30,8 @@ struct Version {
 #[serde(default)]
 struct Rocm {
     version: Vec<String>,
+    /// The same without what follows the second number.
+    series: BTreeSet<String>,
     prefix: Vec<String>,
     count: usize,
 }
@@ -34,25 +39,16 @@ struct Rocm {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Library {
-    /// Targets with kernels, by the names of files.
+    /// What the name of its file says behind `.so`.
+    version: BTreeSet<String>,
+    /// Targets with kernels, by the names of files, or by the code inside where there are no such files.
     target: BTreeSet<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Wheel {
-    is: String,
-    /// The ROCm it was built with.
-    rocm: Option<String>,
-    /// The CUDA it was built with.
-    cuda: Option<String>,
-    /// Targets with kernels, by the names of files that it carries.
-    target: BTreeSet<String>,
-    place: String,
+    /// Targets of the code inside the library itself.
+    code: BTreeSet<String>,
 }
 
 /// Packages that tell something.
-const PACKAGES: &[&str] = &[
+pub(super) const PACKAGES: &[&str] = &[
     "linux-firmware",
     "linux-firmware-amdgpu",
     "firmware-amd-graphics",
@@ -77,23 +73,6 @@ const PACKAGES: &[&str] = &[
     "vulkan-icd-loader",
     "libvulkan1",
 ];
-/// Wheels that tell something.
-const WHEELS: &[&str] = &[
-    "torch",
-    "torchvision",
-    "onnxruntime_rocm",
-    "onnxruntime",
-    "tensorflow_rocm",
-    "vllm",
-    "bitsandbytes",
-    "llama_cpp_python",
-    "rocm",
-    "rocm_sdk_core",
-    "jax",
-    "triton",
-    "pytorch_triton_rocm",
-    "flash_attn",
-];
 /// Where libraries keep kernels, beneath a prefix of ROCm or a wheel.
 const KERNELS: &[(&str, &[&str])] = &[
     ("rocblas", &["lib/rocblas/library", "lib64/rocblas/library", "rocblas/library"]),
@@ -101,8 +80,26 @@ const KERNELS: &[(&str, &[&str])] = &[
     ("miopen", &["share/miopen/db", "miopen/db"]),
 ];
 
+/// Libraries by their files.
+pub(super) const LIBRARIES: &[(&str, &str)] = &[
+    ("rocblas", "librocblas.so"),
+    ("hipblaslt", "libhipblaslt.so"),
+    ("miopen", "libMIOpen.so"),
+    ("rocsparse", "librocsparse.so"),
+    ("rocrand", "librocrand.so"),
+    ("rocsolver", "librocsolver.so"),
+    ("hip", "libamdhip64.so"),
+];
+/// Where distributions put libraries, and the prefixes that these belong to.
+const SYSTEM: &[(&str, &str)] = &[
+    ("/usr/lib64", "/usr"),
+    ("/usr/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"),
+    ("/usr/lib64/rocm/lib", "/usr/lib64/rocm"),
+    ("/usr/lib", "/usr"),
+];
+
 impl Software {
-    pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>) -> Self {
+    pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, python: &[PythonRocm]) -> Self {
         let mut all = Self { glibc: Version { version: glibc(root) }, package: packages(root), ..Self::default() };
         let mut prefixes: Vec<String> = root
             .list("/opt")
@@ -110,7 +107,7 @@ impl Software {
             .filter(|name| name.starts_with("rocm"))
             .map(|name| format!("/opt/{name}"))
             .collect();
-        prefixes.extend(env.get("ROCM_PATH").cloned());
+        prefixes.extend(env.get("ROCM_PATH").filter(|path| !prefixes.contains(path)).cloned());
         // A link from `/opt/rocm` to one of them is that one.
         prefixes.retain(|prefix| root.path(prefix).read_link().is_err());
         for prefix in prefixes {
@@ -120,23 +117,40 @@ impl Software {
             let Some(version) = version else { continue };
             all.rocm.version.push(version);
             all.kernels(root, &prefix);
+            all.libraries(root, &format!("{prefix}/lib"));
             all.rocm.prefix.push(prefix);
         }
-        for prefix in ["/usr", "/usr/lib64/rocm", "/usr/lib/x86_64-linux-gnu"] {
-            if all.kernels(root, prefix) {
-                all.rocm.prefix.push(prefix.to_owned());
+        for (folder, prefix) in SYSTEM {
+            let found = all.kernels(root, prefix) | all.libraries(root, folder);
+            if found && !all.rocm.prefix.iter().any(|known| known == prefix) {
+                all.rocm.prefix.push((*prefix).to_owned());
             }
         }
-        if let Some(core) = all.package.get("rocm-core").or_else(|| all.package.get("libhsa-runtime64-1"))
-            && all.rocm.version.is_empty()
-        {
-            all.rocm.version.push(core.clone());
+        for install in python {
+            all.kernels(root, &install.prefix);
+            all.libraries(root, &format!("{}/lib", install.prefix));
+            if !install.targets.is_empty() {
+                all.library.entry("rocblas".into()).or_default().target.extend(install.targets.iter().cloned());
+            }
+            all.rocm.version.extend(install.version.clone());
+            all.rocm.prefix.push(install.prefix.clone());
         }
+        all.rocm.version.extend(all.version_of_packages().filter(|_| all.rocm.version.is_empty()));
+        all.rocm.series = all.rocm.version.iter().filter_map(|version| series(version)).collect();
         all.rocm.count = all.rocm.prefix.len();
-        for folder in site_packages(root, env) {
-            all.read_wheels(root, &folder);
-        }
         all
+    }
+
+    /// What rocBLAS has kernels for.
+    pub(super) fn rocblas(&self) -> Option<&BTreeSet<String>> {
+        self.library.get("rocblas").map(|library| &library.target)
+    }
+
+    /// ROCm's release where no prefix says it: that of a package, or else of the HIP library, which is counted alike.
+    fn version_of_packages(&self) -> Option<String> {
+        let package =
+            ["rocm-core", "rocm-hip-runtime", "libhsa-runtime64-1"].iter().find_map(|name| self.package.get(*name));
+        package.or_else(|| self.library.get("hip")?.version.last()).cloned()
     }
 
     /// Notes the targets that libraries beneath a prefix have kernels for; whether there are any.
@@ -153,69 +167,57 @@ impl Software {
         found
     }
 
-    fn read_wheels(&mut self, root: &Root, folder: &str) {
-        for name in root.list(folder) {
-            let Some((wheel, version)) = name.strip_suffix(".dist-info").and_then(|name| name.split_once('-')) else {
+    /// Notes the libraries in a folder; whether there are any.
+    fn libraries(&mut self, root: &Root, folder: &str) -> bool {
+        let names = root.list(folder);
+        let mut found = false;
+        for (library, file) in LIBRARIES {
+            // Of `.so`, `.so.4` and `.so.4.2.60200` the last is the file, the others are links to it.
+            let Some(name) = names.iter().filter(|name| name.starts_with(file)).max_by_key(|name| name.len()) else {
                 continue;
             };
-            let wheel = wheel.to_ascii_lowercase();
-            if !WHEELS.contains(&wheel.as_str()) {
-                continue;
+            let entry = self.library.entry((*library).to_owned()).or_default();
+            let version = name[file.len()..].trim_start_matches('.');
+            entry.version.extend((!version.is_empty()).then(|| version.to_owned()));
+            let code = code_targets(root, &format!("{folder}/{name}"));
+            // What keeps kernels in files of their own has some code inside as well, which says less.
+            if KERNELS.iter().all(|(name, _)| name != library) {
+                entry.target.extend(code.iter().cloned());
             }
-            let (rocm, cuda) = built_with(version);
-            let libraries =
-                [format!("{folder}/{wheel}/lib/rocblas/library"), format!("{folder}/{wheel}/lib/hipblaslt/library")];
-            let target = libraries.iter().flat_map(|library| targets(&root.list(library))).collect();
-            self.wheel.insert(wheel, Wheel { is: version.to_owned(), rocm, cuda, target, place: folder.to_owned() });
+            entry.code.extend(code);
+            found = true;
         }
+        found
     }
 }
 
-/// `2.5.1+rocm6.2`, `2.5.1+cu121`.
-fn built_with(version: &str) -> (Option<String>, Option<String>) {
-    let local = version.split_once('+').map_or("", |(_, local)| local);
-    let rocm = local.strip_prefix("rocm").map(str::to_owned);
-    let cuda = local.strip_prefix("cu").map(str::to_owned);
-    (rocm, cuda)
+/// `6.2` of `6.2.0-66`.
+pub(super) fn series(version: &str) -> Option<String> {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    let (major, minor) = (numbers.next()?, numbers.next()?);
+    (!major.is_empty() && !minor.is_empty()).then(|| format!("{major}.{minor}"))
 }
 
-/// The targets in names of files such as `TensileLibrary_lazy_gfx1030.dat`.
-fn targets(names: &[String]) -> BTreeSet<String> {
+/// The targets in names of files such as `TensileLibrary_lazy_gfx1030.dat`. Behind the target other digits may
+/// follow: the number of compute units in `gfx103036.db`.
+pub(super) fn targets(names: &[String]) -> BTreeSet<String> {
     let target = |name: &String| {
-        let start = name.find("gfx")?;
-        let end = name[start + 3..].find(|c: char| !c.is_ascii_hexdigit()).map_or(name.len(), |end| start + 3 + end);
-        (end > start + 5).then(|| name[start..end].to_owned())
+        let rest = &name[name.find("gfx")?..];
+        let known = Processor::all().map(Processor::name).filter(|known| rest.starts_with(known));
+        known.max_by_key(|known| known.len()).map(str::to_owned)
     };
     names.iter().filter_map(target).collect()
 }
 
-/// Folders that Python's packages are in: the system's, the user's, and of the environment that is active.
-fn site_packages(root: &Root, env: &BTreeMap<String, String>) -> Vec<String> {
-    let mut homes: Vec<String> =
-        vec!["/usr/lib".into(), "/usr/local/lib".into(), "/usr/lib64".into(), "/opt/venv/lib".into()];
-    for (variable, below) in [("HOME", ".local/lib"), ("VIRTUAL_ENV", "lib"), ("CONDA_PREFIX", "lib")] {
-        homes.extend(env.get(variable).map(|value| format!("{value}/{below}")));
-    }
-    let mut found = Vec::new();
-    for home in homes {
-        for version in root.list(&home).into_iter().filter(|name| name.starts_with("python3")) {
-            for packages in ["site-packages", "dist-packages"] {
-                let folder = format!("{home}/{version}/{packages}");
-                if root.has(&folder) && !found.contains(&folder) {
-                    found.push(folder);
-                }
-            }
-        }
-    }
-    found
-}
-
+/// The C library says its version in a line of text inside itself.
 fn glibc(root: &Root) -> Option<String> {
+    const SAYS: &[u8] = b"GNU C Library ";
     let folders = ["/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"];
-    folders
-        .iter()
-        .flat_map(|folder| root.list(folder))
-        .find_map(|name| name.strip_prefix("libc-2.")?.strip_suffix(".so").map(|minor| format!("2.{minor}")))
+    let bytes = folders.iter().find_map(|folder| root.bytes(&format!("{folder}/libc.so.6")))?;
+    let at = memchr::memmem::find(&bytes, SAYS)?;
+    let line = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 200)]).into_owned();
+    let (_, version) = line.lines().next()?.split_once("version ")?;
+    Some(version.trim_end_matches('.').to_owned())
 }
 
 /// Versions of packages, from the databases of Debian's and Arch's tools. Fedora's is not text and is left out.
@@ -244,4 +246,25 @@ fn packages(root: &Root) -> BTreeMap<String, String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_tell_targets() {
+        let names = [
+            "TensileLibrary_lazy_gfx1030.dat",
+            "gfx103036.db",
+            "gfx90a68.HIP.fdb.txt",
+            "Kernels.so-000-gfx10-1-generic.hsaco",
+            "TensileManifest.txt",
+        ];
+        let found = targets(&names.map(str::to_owned));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["gfx10-1-generic", "gfx1030", "gfx90a"]);
+        assert_eq!(series("6.2.0-66").as_deref(), Some("6.2"));
+        assert_eq!(series("7.12.0a20260101").as_deref(), Some("7.12"));
+        assert_eq!(series("unknown"), None);
+    }
 }
