@@ -6,8 +6,10 @@
 //! Nothing here starts HSA, OpenCL or Vulkan: on a BC-250 with a stock kernel the first two can freeze the machine.
 
 mod facts;
+mod good;
 mod kernel_log;
 mod logs;
+mod memory;
 mod root;
 mod routes;
 mod rules;
@@ -16,7 +18,9 @@ mod snapshot;
 mod value;
 
 pub use facts::{Fact, Facts, Table};
+pub use good::{Good, known_good};
 pub use logs::{Log, Reader};
+pub use memory::{Memory, Pool, memory};
 pub use root::Root;
 pub use routes::{Route, Way, routes};
 pub use rules::{Book, Confidence, Evidence, Finding, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth};
