@@ -1,108 +1,187 @@
-//! Machines that the tests do not run on, as trees of files: what is found there, and what the rules say of it.
+//! Machines that the tests do not run on, as trees of files (`machines/*.txt`): what is found there,
+//! and what the rules say of it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use roci_doctor::{Book, Reader, Root, Snapshot};
+use roci_doctor::{Book, Facts, Reader, Root, Severity, Snapshot, Step, Way, known_good, memory, routes};
 
-/// A machine with an AMD GPU of this PCI number and target version.
-fn machine(folder: &Path, device: &str, version: u32) {
-    let write = |path: &str, text: &str| {
-        let path = folder.join(path);
+/// Lays out a machine: `== /path` and what the file holds, `== /path -> elsewhere` for a link, `== env` for variables.
+fn lay_out(name: &str, folder: &Path) -> Vec<(String, String)> {
+    let text = fs::read_to_string(format!("tests/machines/{name}.txt")).expect("a machine");
+    let mut env = Vec::new();
+    for part in text.split("\n== ").skip(1) {
+        let (path, content) = part.split_once('\n').unwrap_or((part, ""));
+        if path == "env" {
+            env = content.lines().filter_map(|line| line.split_once('=')).map(|(a, b)| (a.into(), b.into())).collect();
+            continue;
+        }
+        let (path, link) = path.split_once(" -> ").map_or((path, None), |(path, to)| (path, Some(to)));
+        let path = folder.join(path.trim_start_matches('/'));
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    };
-    let card = "sys/bus/pci/devices/0000:03:00.0";
-    for (file, text) in [
-        ("class", "0x030000\n"),
-        ("vendor", "0x1002\n"),
-        ("device", device),
-        ("mem_info_vram_total", "8573157376\n"),
-        ("mem_info_gtt_total", "16777216000\n"),
-        ("fw_version/mec_fw_version", "0x00000091\n"),
-        ("drm/card1/dev", "226:1\n"),
-        ("drm/renderD128/dev", "226:128\n"),
-        ("pp_dpm_sclk", "0: 300Mhz *\n1: 2100Mhz\n"),
-    ] {
-        write(&format!("{card}/{file}"), text);
+        match link {
+            Some(to) => symlink(to, path).expect("a link"),
+            None => fs::write(path, content).expect("a file"),
+        }
     }
-    write("sys/bus/pci/drivers/amdgpu/uevent", "");
-    symlink("../../../../bus/pci/drivers/amdgpu", folder.join(card).join("driver")).expect("a link");
-    let nodes = "sys/class/kfd/kfd/topology/nodes";
-    write(&format!("{nodes}/0/properties"), "cpu_cores_count 12\nsimd_count 0\n");
-    let properties = format!(
-        "cpu_cores_count 0\nsimd_count 80\nsimd_per_cu 2\ngfx_target_version {version}\nlocation_id 768\ndomain 0\ndrm_render_minor 128\n"
-    );
-    write(&format!("{nodes}/1/properties"), &properties);
-    write(&format!("{nodes}/1/mem_banks/0/properties"), "heap_type 1\nsize_in_bytes 8573157376\n");
-    write(&format!("{nodes}/1/io_links/0/properties"), "type 2\nflags 1\n");
-    write("sys/module/amdgpu/parameters/cwsr_enable", "1\n");
-    write("proc/sys/kernel/osrelease", "6.12.9-arch1-1\n");
-    write("proc/cmdline", "root=/dev/sda1 amdgpu.gttsize=8192 quiet\n");
-    write("proc/meminfo", "MemTotal:       32768000 kB\nSwapTotal:             0 kB\n");
-    write("etc/os-release", "ID=arch\nPRETTY_NAME=\"Arch Linux\"\n");
-    write("etc/modprobe.d/x.conf", "options ttm pages_limit=4194304\n");
-    write("opt/rocm-6.2.0/.info/version", "6.2.0-66\n");
-    write("opt/rocm-6.2.0/lib/rocblas/library/TensileLibrary_lazy_gfx1030.dat", "");
+    env
 }
 
-fn snapshot(folder: &Path, env: &[(&str, &str)]) -> Snapshot {
-    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Snapshot::gather(&Root::at(folder), env)
+fn snapshot(name: &str) -> Snapshot {
+    snapshot_with(name, &[])
 }
 
-fn fired(snapshot: &Snapshot) -> Vec<String> {
-    let book = Book::builtin().expect("the rules are right");
+/// A machine, with more variables.
+fn snapshot_with(name: &str, more: &[(&str, &str)]) -> Snapshot {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut env = lay_out(name, folder.path());
+    env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Snapshot::gather(&Root::at(folder.path()), env.into_iter())
+}
+
+/// The rules that fire, with their severities.
+fn fired(book: &Book, snapshot: &Snapshot) -> Vec<(String, Severity)> {
     let log = snapshot.kernel_log.clone().unwrap_or_default();
-    book.judge(&snapshot.facts(), &log).iter().map(|finding| finding.rule.id.clone()).collect()
+    let findings = book.judge(&snapshot.facts(), &log);
+    findings.iter().map(|finding| (finding.rule.id.clone(), finding.rule.severity)).collect()
+}
+
+fn open(facts: &Facts, gpu: usize) -> Vec<Way> {
+    routes(facts, gpu).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.way).collect()
+}
+
+/// A machine, the targets of its GPUs with the ways to them, the rules that must fire, and the mildest severity of
+/// which no other may.
+type Case = (&'static str, &'static [(&'static str, &'static [Way])], &'static [&'static str], Severity);
+
+const CASES: &[Case] = &[
+    ("rx5600xt-override", &[("gfx1010", &[Way::Vulkan])], &["OVR-01", "OVR-04"], Severity::High),
+    (
+        "bc250-stock",
+        &[("gfx1013", &[Way::Vulkan, Way::RustIcl])],
+        &["BC-08", "OCL-08", "CLK-02", "SDMA-02"],
+        Severity::High,
+    ),
+    ("bc250-patched", &[("gfx1013", &[Way::Native, Way::Vulkan, Way::RustIcl])], &["BC-05"], Severity::High),
+    ("strix-halo-bad-mes", &[("gfx1151", &[Way::Native, Way::Vulkan])], &["MES-03"], Severity::High),
+    (
+        "igpu-and-dgpu",
+        &[("gfx1100", &[Way::Native, Way::Vulkan]), ("gfx1036", &[Way::Vulkan])],
+        &["SEL-01b"],
+        Severity::Medium,
+    ),
+    ("container-without-devices", &[("gfx1100", &[])], &["CON-01"], Severity::High),
+    ("rx7900xtx-healthy", &[("gfx1100", &[Way::Native, Way::Vulkan])], &[], Severity::Medium),
+    ("no-amd-gpu", &[], &[], Severity::Medium),
+    (
+        "mi210",
+        &[("gfx90a", &[Way::Native, Way::Vulkan]), ("gfx90a", &[Way::Native, Way::Vulkan])],
+        &[],
+        Severity::Medium,
+    ),
+];
+
+#[test]
+fn each_machine_has_its_ways_and_its_faults_and_no_others() {
+    let book = Book::builtin().expect("the rules are right");
+    let mut wrong = Vec::new();
+    for (name, gpus, wanted, mildest) in CASES {
+        let found = snapshot(name);
+        let facts = found.facts();
+        let amd = found.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_amd());
+        let ways: Vec<_> =
+            amd.map(|(index, gpu)| (gpu.target.clone().unwrap_or_default(), open(&facts, index))).collect();
+        let expected: Vec<_> = gpus.iter().map(|(target, ways)| ((*target).to_owned(), ways.to_vec())).collect();
+        if ways != expected {
+            wrong.push(format!("{name}: {ways:?} instead of {expected:?}"));
+        }
+        let rules = fired(&book, &found);
+        let missing = wanted.iter().filter(|id| rules.iter().all(|(rule, _)| rule != *id));
+        wrong.extend(missing.map(|id| format!("{name}: {id} is silent")));
+        let more = rules.iter().filter(|(rule, severity)| severity <= mildest && !wanted.contains(&rule.as_str()));
+        wrong.extend(more.map(|(rule, severity)| format!("{name}: {rule} ({severity:?}) fires")));
+        assert!(found.unreadable.is_empty(), "{name}: {:?}", found.unreadable);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn one_card_is_one_gpu_with_its_true_target() {
-    let folder = tempfile::tempdir().expect("a folder");
-    machine(folder.path(), "0x731f\n", 100_100);
-    let found = snapshot(folder.path(), &[("HSA_OVERRIDE_GFX_VERSION", "10.3.0"), ("SECRET", "x")]);
+    let found = snapshot_with("rx5600xt-override", &[("SECRET", "x")]);
     let [gpu] = found.gpus.as_slice() else { panic!("{:?}", found.gpus) };
     assert_eq!((gpu.target.as_deref(), gpu.forced.as_deref()), (Some("gfx1010"), Some("gfx1030")));
-    assert_eq!((gpu.cu, gpu.atomics, gpu.driver.as_deref()), (Some(40), Some(true), Some("amdgpu")));
+    assert_eq!((gpu.cu, gpu.atomics, gpu.driver.as_deref()), (Some(36), Some(true), Some("amdgpu")));
     assert_eq!((gpu.card.as_deref(), gpu.render.as_deref()), (Some("card1"), Some("renderD128")));
+    assert_eq!((gpu.hip, gpu.visible, gpu.rocblas.as_deref()), (Some(0), Some(true), Some("exact")));
     let facts = found.facts();
     let first = |name: &str| facts.machine.first(name).map(str::to_owned);
-    assert_eq!(first("kernel.release").as_deref(), Some("6.12.9-arch1-1"));
-    assert_eq!(first("configured.ttm.pages_limit").as_deref(), Some("4194304"));
-    assert_eq!(first("rocm.version").as_deref(), Some("6.2.0-66"));
-    assert_eq!(first("library.rocblas.target").as_deref(), Some("gfx1030"));
+    assert_eq!(first("kernel.release").as_deref(), Some("6.14.0-34-generic"));
+    assert_eq!(first("rocm.version").as_deref(), Some("6.2.4-139"));
+    assert_eq!(first("rocm.series").as_deref(), Some("6.2"));
+    assert_eq!(first("rocm.count").as_deref(), Some("1"), "a link to a prefix is no other");
+    assert_eq!(first("wheel.torch.rocm.series").as_deref(), Some("6.2"));
     assert_eq!(first("env.SECRET"), None, "what is nobody's business is left out");
     assert_eq!(facts.gpus[0].first("gpu.firmware.mec"), Some("145"));
-    assert!(fired(&found).contains(&"OVR-04".to_owned()), "{:?}", fired(&found));
 }
 
 #[test]
-fn without_the_override_it_is_not_blamed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    machine(folder.path(), "0x731f\n", 100_100);
-    let rules = fired(&snapshot(folder.path(), &[]));
-    assert!(rules.iter().all(|rule| !rule.starts_with("OVR-0")), "{rules:?}");
-    assert!(rules.contains(&"MEM-04".to_owned()), "gttsize is on the command line: {rules:?}");
+fn hiding_a_gpu_hides_it_from_rocm() {
+    let found = snapshot_with("igpu-and-dgpu", &[("ROCR_VISIBLE_DEVICES", "GPU-9ecafe5536937880")]);
+    assert_eq!(found.gpus.iter().map(|gpu| gpu.visible).collect::<Vec<_>>(), [Some(false), Some(false)]);
+    let found = snapshot_with("igpu-and-dgpu", &[("ROCR_VISIBLE_DEVICES", "0")]);
+    assert_eq!(found.gpus.iter().map(|gpu| gpu.hip).collect::<Vec<_>>(), [Some(0), None]);
+    let book = Book::builtin().expect("the rules are right");
+    assert!(fired(&book, &found).iter().all(|(rule, _)| rule != "SEL-01b"));
+}
+
+#[test]
+fn the_memory_of_an_apu_is_one_pool() {
+    let found = snapshot("bc250-patched");
+    let memory_of = |found: &Snapshot| memory(&found.facts(), 0).expect("it has memory");
+    let patched = memory_of(&found);
+    assert!(patched.usable < 12 << 30, "GTT is larger than what the system can spare: {patched:?}");
+    let halo = memory_of(&snapshot("strix-halo-bad-mes"));
+    assert_eq!((halo.usable, halo.target), (64 << 30, Some(109 << 30)));
+    let lines: Vec<_> =
+        halo.raise.iter().filter_map(|step| if let Step::Run(line) = step { Some(line) } else { None }).collect();
+    assert!(lines[0].starts_with("sudo grubby --update-kernel=ALL --args=\"ttm.pages_limit=28573696 "), "{lines:?}");
+    assert_eq!(memory_of(&snapshot("rx7900xtx-healthy")).usable, 25_753_026_560);
+    for name in ["bc250-stock", "strix-halo-bad-mes", "rx7900xtx-healthy"] {
+        let target = snapshot(name).gpus[0].target.clone().expect("it is known");
+        assert!(known_good(&target).is_some(), "{target}");
+    }
 }
 
 #[test]
 fn an_empty_tree_is_a_machine_without_a_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
-    let found = snapshot(folder.path(), &[]);
+    let found = Snapshot::gather(&Root::at(folder.path()), std::iter::empty());
     assert!(found.gpus.is_empty() && found.unreadable.is_empty(), "{found:?}");
     assert_eq!(found.facts().machine.first("gpus.amd"), Some("0"));
 }
 
 #[test]
-fn a_snapshot_survives_being_saved() {
+fn what_cannot_be_read_is_a_fact() {
     let folder = tempfile::tempdir().expect("a folder");
-    machine(folder.path(), "0x13fe\n", 100_103);
-    let found = snapshot(folder.path(), &[]);
+    let env = lay_out("rx7900xtx-healthy", folder.path());
+    // A folder in the place of a file cannot be read even by root.
+    let file = folder.path().join("sys/bus/pci/devices/0000:0e:00.0/mem_info_vram_total");
+    fs::remove_file(&file).expect("it was there");
+    fs::create_dir(&file).expect("a folder");
+    let found = Snapshot::gather(&Root::at(folder.path()), env.into_iter());
+    assert_eq!((found.gpus[0].vram, found.gpus[0].target.as_deref()), (None, Some("gfx1100")));
+    let [unreadable] = found.unreadable.as_slice() else { panic!("{:?}", found.unreadable) };
+    assert!(unreadable.starts_with("/sys/bus/pci/devices/0000:0e:00.0/mem_info_vram_total: "), "{unreadable}");
+}
+
+#[test]
+fn a_snapshot_survives_being_saved() {
+    let found = snapshot("bc250-stock");
     let text = serde_json::to_string(&found).expect("it is JSON");
     let read: Snapshot = serde_json::from_str(&text).expect("it is the same");
-    assert_eq!(fired(&read), fired(&found));
+    let book = Book::builtin().expect("the rules are right");
+    assert_eq!(fired(&book, &read), fired(&book, &found));
     assert_eq!(read.gpus[0].target.as_deref(), Some("gfx1013"));
 }
 
