@@ -11,6 +11,7 @@ const LOGS_ONLY: &[&str] = &[
     "log.fault",
     "log.kind",
     "log.last",
+    "memory.ttm_percent",
     "node.kfd.error",
     "opencl.devices",
     "opencl.extension",
