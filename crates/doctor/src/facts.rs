@@ -24,6 +24,11 @@ impl Table {
         }
     }
 
+    /// Takes a fact away, with all its values.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
     /// The values of a fact.
     pub fn get(&self, name: &str) -> &[Fact] {
         self.0.get(name).map_or(&[], Vec::as_slice)

@@ -5,6 +5,7 @@
 //!
 //! Nothing here starts HSA, OpenCL or Vulkan: on a BC-250 with a stock kernel the first two can freeze the machine.
 
+mod conclusion;
 mod facts;
 mod good;
 mod kernel_log;
@@ -17,11 +18,14 @@ mod scan;
 mod snapshot;
 mod value;
 
+pub use conclusion::{Cause, Conclusion, Excluded, Explained, Look, Sureness, Told};
 pub use facts::{Fact, Facts, Table};
 pub use good::{Good, known_good};
-pub use logs::{Log, Reader};
+pub use logs::{Event, Log, Reader};
 pub use memory::{Memory, Pool, memory};
 pub use root::Root;
 pub use routes::{Route, Way, routes};
-pub use rules::{Book, Confidence, Evidence, Finding, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth};
+pub use rules::{
+    Book, Confidence, Evidence, Exclusion, Finding, Judgement, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth,
+};
 pub use snapshot::{Gpu, Snapshot, Target};

@@ -22,10 +22,15 @@ fn whole(text: &str) -> Option<u64> {
     }
 }
 
+/// A whole number, or bytes with a unit.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    whole(text.trim()).or_else(|| size(text.trim()))
+}
+
 /// The numbers that a version begins with; a size is one number.
 fn numbers(text: &str) -> Option<Vec<u64>> {
     let text = text.trim();
-    if let Some(number) = whole(text).or_else(|| size(text)) {
+    if let Some(number) = number(text) {
         return Some(vec![number]);
     }
     let text = text.strip_prefix(['v', 'V']).unwrap_or(text);

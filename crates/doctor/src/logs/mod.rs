@@ -1,20 +1,33 @@
-//! Logs that people paste: what program wrote them, and the facts in them. What to look for is data, in `facts.toml`.
+//! Logs that people paste: what program wrote them, the facts in them, and what happened. What to look for is data:
+//! `facts.toml`, `names.toml` (chips by what they are sold as) and `events.toml`.
 
+mod decode;
+mod gpus;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, Table};
-use crate::scan::{LogPattern, Scanner};
-use crate::snapshot::Target;
+use crate::facts::Facts;
+use crate::rules::{LogLine, Severity};
+use crate::scan::{Hit, LogPattern, Scanner, Wanted, plain};
+
+use gpus::Gpus;
 
 static FACTS: &str = include_str!("facts.toml");
+static NAMES: &str = include_str!("names.toml");
+static EVENTS: &str = include_str!("events.toml");
+
+/// A fact has no more values than this; a log that seems to have more is not what it seems.
+const MOST_VALUES: usize = 64;
 
 /// Reads logs.
 #[derive(Debug)]
 pub struct Reader {
-    entries: Vec<Entry>,
+    wanted: Vec<Entry>,
     scanner: Scanner,
+    names: Vec<(LogPattern, String)>,
 }
 
 /// What was found in a log.
@@ -24,103 +37,249 @@ pub struct Log {
     pub kinds: Vec<String>,
     /// What it tells of the machine. What it does not tell is unknown.
     pub facts: Facts,
+    /// What happened, in the order of the first lines.
+    pub events: Vec<Event>,
+}
+
+/// Something that happened, by the log's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// What it is: `page-fault`.
+    pub name: String,
+    /// One line for people.
+    pub what: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How many lines say so.
+    pub count: usize,
+    /// The first and, if there are more, the last.
+    pub lines: Vec<LogLine>,
+    /// Where more of it can be seen.
+    pub next: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
-    read: Vec<Entry>,
+struct FactsDocument {
+    read: Vec<Read>,
 }
 
 /// A line to look for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct Read {
     /// Who writes such lines; empty where anybody could.
     #[serde(default)]
     kind: String,
     pattern: String,
-    /// What it tells, with named groups of the pattern in braces.
+    /// What it tells, with named groups of the pattern in braces, in names too; `{next}` is the line after it.
     #[serde(default)]
     facts: BTreeMap<String, String>,
+    /// Whether such lines list all GPUs that there are.
+    #[serde(default)]
+    lists: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamesDocument {
+    name: Vec<Name>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    target: String,
+    pattern: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventsDocument {
+    event: Vec<EventKind>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventKind {
+    name: String,
+    patterns: Vec<String>,
+    /// One line, with named groups in braces.
+    what: String,
+    severity: Severity,
+    next: Option<String>,
+}
+
+/// What a pattern of the scanner is looked for.
+#[derive(Debug)]
+enum Entry {
+    Read(Read),
+    /// A chip that the text names somewhere.
+    Mention(String),
+    Event(EventKind),
 }
 
 impl Reader {
     /// A reader of every kind of log that is known.
     ///
     /// # Errors
-    /// A fault in the file that comes along, which the tests do not let through.
+    /// A fault in the files that come along, which the tests do not let through.
     pub fn new() -> Result<Self, String> {
-        let Document { read: entries } = toml::from_str(FACTS).map_err(|error| error.to_string())?;
-        let patterns = entries.iter().map(|entry| LogPattern::parse(&entry.pattern)).collect::<Result<_, _>>()?;
-        Ok(Self { entries, scanner: Scanner::new(patterns) })
+        let wrong = |error: toml::de::Error| error.to_string();
+        let FactsDocument { read } = toml::from_str(FACTS).map_err(wrong)?;
+        let NamesDocument { name: names } = toml::from_str(NAMES).map_err(wrong)?;
+        let EventsDocument { event: events } = toml::from_str(EVENTS).map_err(wrong)?;
+        let mut wanted: Vec<(String, Entry)> =
+            read.into_iter().map(|read| (read.pattern.clone(), Entry::Read(read))).collect();
+        wanted.extend(names.iter().map(|name| (name.pattern.clone(), Entry::Mention(name.target.clone()))));
+        for event in events {
+            wanted.extend(event.patterns.iter().map(|pattern| (pattern.clone(), Entry::Event(event.clone()))));
+        }
+        let pattern = |text: &String| LogPattern::parse(text).map_err(|reason| format!("{text}: {reason}"));
+        let patterns = wanted.iter().map(|(text, _)| pattern(text)).collect::<Result<_, _>>()?;
+        let names = names.into_iter().map(|name| Ok((pattern(&name.pattern)?, name.target)));
+        Ok(Self {
+            names: names.collect::<Result<_, String>>()?,
+            wanted: wanted.into_iter().map(|(_, entry)| entry).collect(),
+            scanner: Scanner::new(patterns),
+        })
+    }
+
+    /// The text of a log: other encodings are read, colours and NULs left out.
+    pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
+        decode::decode(bytes)
     }
 
     /// What a log tells.
     pub fn read(&self, log: &str) -> Log {
         let mut found = Log::default();
-        self.scanner.scan(log, |pattern, number, _, captures| {
-            let entry = &self.entries[pattern];
-            if !entry.kind.is_empty() && !found.kinds.contains(&entry.kind) {
-                found.kinds.push(entry.kind.clone());
+        let mut gpus = Gpus::default();
+        let mut happened = Vec::new();
+        self.scanner.scan(log, |hit| match &self.wanted[hit.pattern] {
+            Entry::Read(read) => self.tell(read, hit, &mut found, &mut gpus),
+            Entry::Mention(target) => {
+                gpus.mention(target, hit.number);
+                Wanted::Enough
             }
-            let groups = self.scanner.pattern(pattern).groups(captures);
-            for (name, template) in &entry.facts {
-                let fill = |text: String, (name, value): &(String, String)| text.replace(&format!("{{{name}}}"), value);
-                let value = groups.iter().fold(template.clone(), fill);
-                add(&mut found.facts, name, value.trim(), &format!("line {number}"));
-            }
+            Entry::Event(kind) => self.happened(kind, hit, &mut happened),
         });
-        for kind in found.kinds.clone() {
+        for kind in &found.kinds {
             found.facts.machine.add("log.kind", kind, "");
         }
-        found.facts.gpus.iter_mut().for_each(complete);
+        let last = log.lines().rev().map(str::trim).find(|line| !matches!(*line, "" | "^C" | "```"));
+        if let Some(last) = last {
+            found.facts.machine.add("log.last", LogLine::new(0, last).text, "the last line");
+        }
+        for (mut event, last) in happened {
+            if event.count > 1 {
+                event.lines.push(LogLine::new(last.number, last.line));
+            }
+            found.events.push(event);
+        }
+        // What the runtime says beside a fault that is told already is no other thing.
+        let firsts: Vec<_> = found.events.iter().map(|event| (event.name.clone(), event.lines[0].number)).collect();
+        found.events.retain(|event| {
+            event.name != "hsa-error"
+                || !firsts.iter().any(|(name, line)| name != "hsa-error" && *line == event.lines[0].number)
+        });
+        if found.kinds.is_empty() && found.events.is_empty() {
+            // No log: what it names is talk.
+            gpus.forget_mentions();
+        }
+        limit_of_pages(&mut found.facts);
+        gpus.finish(&mut found.facts, |name| self.chip(name));
         found
     }
-}
 
-/// Adds a fact. Another value of a GPU's fact is another GPU's.
-fn add(facts: &mut Facts, name: &str, value: &str, place: &str) {
-    // `cmdline` is a line of words.
-    if name == "cmdline" {
-        for word in value.split_whitespace() {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            facts.machine.add(format!("cmdline.{name}"), value, place);
-            if let Some((module, parameter)) = name.split_once('.') {
-                facts.machine.add(format!("configured.{module}.{parameter}"), value, place);
+    /// The target of a chip by what it is sold as.
+    fn chip(&self, name: &str) -> Option<&str> {
+        self.names.iter().find(|(pattern, _)| pattern.matches(name)).map(|(_, target)| target.as_str())
+    }
+
+    fn tell(&self, read: &Read, hit: Hit<'_>, found: &mut Log, gpus: &mut Gpus) -> Wanted {
+        if !read.kind.is_empty() && !found.kinds.contains(&read.kind) {
+            found.kinds.push(read.kind.clone());
+        }
+        gpus.listed |= read.lists;
+        if read.facts.is_empty() {
+            return Wanted::Enough;
+        }
+        let mut groups = self.scanner.pattern(hit.pattern).groups(hit.line);
+        groups.push(("next".to_owned(), plain(hit.rest.lines().nth(1).unwrap_or_default().trim())));
+        let place = format!("line {}", hit.number);
+        for (name, value) in &read.facts {
+            let (name, value) = (filled(name, &groups), filled(value, &groups));
+            let value = value.trim();
+            if let Some(name) = name.strip_prefix("gpu.") {
+                gpus.add(name, value, hit.number, &place);
+            } else {
+                add(&mut found.facts, &name, value, &place);
             }
         }
-        facts.is_complete("cmdline");
-        return;
+        Wanted::Again
     }
-    if !name.starts_with("gpu.") {
-        facts.machine.add(name, value, place);
-        return;
+
+    fn happened<'t>(&self, kind: &EventKind, hit: Hit<'t>, happened: &mut Vec<(Event, Hit<'t>)>) -> Wanted {
+        if let Some((event, last)) = happened.iter_mut().find(|(event, _)| event.name == kind.name) {
+            // Another pattern of the event may have found the line.
+            event.count += usize::from(last.number != hit.number);
+            *last = hit;
+            return Wanted::Again;
+        }
+        let what = filled(&kind.what, &self.scanner.pattern(hit.pattern).groups(hit.line));
+        let lines = vec![LogLine::new(hit.number, hit.line)];
+        let (name, next) = (kind.name.clone(), kind.next.clone());
+        happened.push((Event { name, what, severity: kind.severity, count: 1, lines, next }, hit));
+        Wanted::Again
     }
-    let value = &value.to_ascii_lowercase();
-    let fits = |table: &Table| table.first(name).is_none_or(|known| known == value);
-    let same = facts.gpus.iter().rposition(|table| table.first(name) == Some(value));
-    let place_for = same.or_else(|| facts.gpus.len().checked_sub(1).filter(|last| fits(&facts.gpus[*last])));
-    let index = place_for.unwrap_or_else(|| {
-        facts.gpus.push(Table::default());
-        facts.gpus.len() - 1
-    });
-    facts.gpus[index].add(name, value, place);
 }
 
-/// What follows from the chip.
-fn complete(gpu: &mut Table) {
-    let device = gpu.first("gpu.pci_id").and_then(|id| u16::from_str_radix(id.strip_prefix("1002:")?, 16).ok());
-    let known = device.and_then(Target::of_device).or_else(|| Target::named(gpu.first("gpu.target")?));
-    let Some(target) = known else { return };
-    let place = "follows from the chip";
-    if gpu.first("gpu.target").is_none() {
-        gpu.add("gpu.target", target.name, place);
+fn filled(template: &str, groups: &[(String, String)]) -> String {
+    let fill = |text: String, (name, value): &(String, String)| text.replace(&format!("{{{name}}}"), value);
+    groups.iter().fold(template.to_owned(), fill)
+}
+
+/// How much of the memory the GPUs may use, where both numbers are told.
+fn limit_of_pages(facts: &mut Facts) {
+    let number = |name: &str| crate::value::number(facts.machine.first(name)?);
+    if let (Some(pages), Some(ram @ 1..)) = (number("param.ttm.pages_limit"), number("memory.ram")) {
+        let percent = u128::from(pages) * 4096 * 100 / u128::from(ram);
+        facts.machine.add("memory.ttm_percent", percent, "follows from both");
     }
-    gpu.add("gpu.family", target.family, place);
-    gpu.add("gpu.apu", target.apu, place);
-    if let Some(generic) = target.generic() {
-        gpu.add("gpu.generic", generic, place);
+}
+
+/// Adds a fact of the machine.
+fn add(facts: &mut Facts, name: &str, value: &str, place: &str) {
+    match name {
+        // `cmdline` is a line of words.
+        "cmdline" => {
+            for word in value.split_whitespace() {
+                let (name, value) = word.split_once('=').unwrap_or((word, ""));
+                facts.machine.add(format!("cmdline.{name}"), value, place);
+                if let Some((module, parameter)) = name.split_once('.') {
+                    facts.machine.add(format!("configured.{module}.{parameter}"), value, place);
+                }
+            }
+            facts.is_complete("cmdline");
+        }
+        // How many devices the line below counts.
+        _ if name.starts_with("count.") => {
+            if let Some(count) = value.strip_prefix("Number of devices") {
+                facts.machine.add(&name["count.".len()..], count.trim_start_matches(':').trim(), place);
+            }
+        }
+        _ => {
+            // `each.` in front: a list of words, a value each.
+            let (name, values) = match name.strip_prefix("each.") {
+                Some(name) => (name, value.split([' ', ',', '\'', '"']).filter(|word| !word.is_empty()).collect()),
+                None => (name, vec![value]),
+            };
+            for value in values {
+                if facts.machine.get(name).len() < MOST_VALUES && !value.is_empty() {
+                    facts.machine.add(name, value, place);
+                }
+            }
+        }
     }
 }
 
@@ -129,7 +288,13 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Log {
-        Reader::new().expect("the file is right").read(text)
+        Reader::new().expect("the files are right").read(text)
+    }
+
+    #[test]
+    fn no_pattern_needs_every_line() {
+        let reader = Reader::new().expect("the files are right");
+        assert_eq!(reader.scanner.wordless().collect::<Vec<_>>(), [""; 0], "these make a long log slow");
     }
 
     #[test]
@@ -155,5 +320,22 @@ mod tests {
         let targets: Vec<_> = log.facts.gpus.iter().filter_map(|gpu| gpu.first("gpu.target")).collect();
         assert_eq!(targets, ["gfx1100", "gfx1036"]);
         assert_eq!(log.kinds, ["llama.cpp"]);
+        assert_eq!(log.facts.machine.first("gpus.discrete"), Some("1"));
+    }
+
+    #[test]
+    fn a_name_tells_what_an_override_hides() {
+        let log = read("  Device 0: AMD Radeon RX 5500 XT, gfx1030 (0x1030), VMM: no, Wave Size: 32\n");
+        assert_eq!(log.facts.gpus.len(), 1);
+        assert_eq!(log.facts.gpus[0].first("gpu.target"), Some("gfx1012"));
+        assert_eq!(log.facts.gpus[0].first("gpu.forced"), Some("gfx1030"));
+        assert_eq!(log.facts.gpus[0].first("gpu.forced_family"), Some("RDNA2"));
+    }
+
+    #[test]
+    fn what_the_override_made_is_not_the_chip() {
+        let log = read("$ HSA_OVERRIDE_GFX_VERSION=10.3.0 rocminfo\n  Name:                    gfx1030\n");
+        assert_eq!(log.facts.gpus[0].first("gpu.target"), None);
+        assert_eq!(log.facts.gpus[0].first("gpu.forced"), Some("gfx1030"));
     }
 }

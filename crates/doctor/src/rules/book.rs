@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::facts::{Facts, Table};
-use crate::scan::{LogPattern, Scanner};
+use crate::scan::{Hit, LogPattern, Scanner, Wanted};
 
 use super::judge::{Hits, LogLine};
 use super::load::{RuleError, load};
@@ -82,21 +82,29 @@ impl Book {
     }
 
     /// The lines that each rule's patterns match.
-    pub(super) fn scan(&self, log: &str) -> Vec<Hits> {
+    pub(crate) fn scan(&self, log: &str) -> Vec<Hits> {
         let mut hits = vec![Hits::default(); self.rules.len()];
-        self.scanner.scan(log, |pattern, number, line, captures| {
-            let hits = &mut hits[self.owners[pattern]];
+        // The last lines are copied once, at the end.
+        let mut last: Vec<Option<Hit<'_>>> = vec![None; self.rules.len()];
+        self.scanner.scan(log, |hit| {
+            let rule = self.owners[hit.pattern];
+            let hits = &mut hits[rule];
             // Another pattern of the rule may have found the line.
-            if hits.lines.last().is_some_and(|last| last.number == number) {
-                return;
+            if last[rule].is_none_or(|last| last.number != hit.number) {
+                hits.count += 1;
+                if hits.count == 1 {
+                    hits.captures = self.scanner.pattern(hit.pattern).groups(hit.line).into_iter().collect();
+                    hits.lines.push(LogLine::new(hit.number, hit.line));
+                }
+                last[rule] = Some(hit);
             }
-            hits.count += 1;
-            if hits.count == 1 {
-                hits.captures = self.scanner.pattern(pattern).groups(captures).into_iter().collect();
-            }
-            hits.lines.truncate(1);
-            hits.lines.push(LogLine { number, text: line.to_owned() });
+            Wanted::Again
         });
+        for (hits, last) in hits.iter_mut().zip(last) {
+            if let Some(last) = last.filter(|_| hits.count > 1) {
+                hits.lines.push(LogLine::new(last.number, last.line));
+            }
+        }
         hits
     }
 }
@@ -137,6 +145,23 @@ mod tests {
         let book = Book::builtin().expect("the rules are right");
         let wrong = book.check();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn no_rule_needs_every_line() {
+        let book = Book::builtin().expect("the rules are right");
+        assert_eq!(book.scanner.wordless().collect::<Vec<_>>(), [""; 0], "these make a long log slow");
+    }
+
+    #[test]
+    fn what_a_rule_explains_is_a_rule() {
+        let book = Book::builtin().expect("the rules are right");
+        for rule in book.rules() {
+            for other in &rule.explains {
+                let known = book.find(other).unwrap_or_else(|| panic!("{}: there is no {other}", rule.id));
+                assert!(!known.explains.contains(&rule.id), "{} and {other} explain each other", rule.id);
+            }
+        }
     }
 
     #[test]

@@ -17,13 +17,30 @@ impl Condition {
 
     /// Whether it holds.
     pub(super) fn holds(&self, facts: &Facts, gpu: Option<usize>) -> Truth {
-        self.0
-            .iter()
-            .map(|(name, matchers)| {
-                let values = facts.get(gpu, name);
-                matchers.iter().map(|matcher| matcher.holds(name, values, facts, gpu)).fold(Truth::No, Truth::or)
-            })
-            .fold(Truth::Yes, Truth::and)
+        self.parts(facts, gpu).map(|(_, truth)| truth).fold(Truth::Yes, Truth::and)
+    }
+
+    /// The facts that it has no answer for.
+    pub(super) fn unknown<'a>(&'a self, facts: &'a Facts, gpu: Option<usize>) -> impl Iterator<Item = &'a str> {
+        self.parts(facts, gpu).filter(|(_, truth)| *truth == Truth::Maybe).map(|(name, _)| name)
+    }
+
+    /// The facts that speak against it.
+    pub(super) fn against<'a>(&'a self, facts: &'a Facts, gpu: Option<usize>) -> impl Iterator<Item = Evidence> + 'a {
+        let names = self.parts(facts, gpu).filter(|(_, truth)| *truth == Truth::No).map(|(name, _)| name);
+        names.map(move |name| match facts.get(gpu, name).first() {
+            Some(fact) => Evidence { name: name.into(), value: Some(fact.value.clone()), place: fact.place.clone() },
+            None => Evidence { name: name.into(), value: None, place: String::new() },
+        })
+    }
+
+    /// Whether it holds, fact by fact.
+    fn parts<'a>(&'a self, facts: &'a Facts, gpu: Option<usize>) -> impl Iterator<Item = (&'a str, Truth)> {
+        self.0.iter().map(move |(name, matchers)| {
+            let values = facts.get(gpu, name);
+            let holds = matchers.iter().map(|matcher| matcher.holds(name, values, facts, gpu));
+            (name.as_str(), holds.fold(Truth::No, Truth::or))
+        })
     }
 
     /// The facts that show it.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::facts::Facts;
+use crate::scan::plain;
 
 use super::book::Book;
+use super::condition::Condition;
 use super::rule::{Rule, Step};
 
 /// Whether something is so. What was not looked for may be so.
@@ -59,13 +61,23 @@ pub struct Evidence {
 pub struct LogLine {
     /// From 1.
     pub number: usize,
-    /// The line, without its end.
+    /// The line, without its end; a very long one is cut.
     pub text: String,
+}
+
+impl LogLine {
+    /// A line as it is shown: what a terminal would take for a command is left out, and what nobody would read.
+    pub(crate) fn new(number: usize, line: &str) -> Self {
+        const LONGEST: usize = 400;
+        let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(end, _)| end);
+        let cut = if end < line.len() { "…" } else { "" };
+        Self { number, text: plain(&line[..end]) + cut }
+    }
 }
 
 /// The lines that a rule's patterns match.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hits {
+pub(crate) struct Hits {
     pub(super) count: usize,
     /// The first and the last.
     pub(super) lines: Vec<LogLine>,
@@ -80,15 +92,20 @@ pub struct Finding<'a> {
     pub rule: &'a Rule,
     /// [`Truth::Maybe`] where a condition could not be looked at.
     pub truth: Truth,
+    /// Whether all that speaks for it is certain, and only what could be an exception is unknown.
+    pub likely: bool,
     /// The GPU it is about.
     pub gpu: Option<usize>,
     /// The facts it rests on.
     pub evidence: Vec<Evidence>,
+    /// The facts that would decide it, where they are unknown.
+    pub unknown: Vec<String>,
     /// The lines it rests on: the first and, if there are more, the last.
     pub lines: Vec<LogLine>,
     /// How many lines match.
     pub count: usize,
-    captures: BTreeMap<String, String>,
+    /// What stands for the words in braces.
+    words: BTreeMap<String, String>,
 }
 
 impl Finding<'_> {
@@ -111,48 +128,122 @@ impl Finding<'_> {
         self.rule.steps.iter().map(fill).collect()
     }
 
-    /// Named groups of the pattern; what did not take part in the match is a question mark.
+    /// Named groups of the pattern and names of facts; what is not known is a question mark.
     fn filled(&self, text: &str) -> String {
         let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
-        self.captures.iter().fold(text.to_owned(), fill)
+        self.words.iter().fold(text.to_owned(), fill)
     }
+}
+
+/// A rule whose lines are in the log, but which the facts rule out.
+#[derive(Clone, Debug)]
+pub struct Exclusion<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// The facts that rule it out.
+    pub because: Vec<Evidence>,
+    /// The lines that it would rest on.
+    pub lines: Vec<LogLine>,
+}
+
+/// What came of laying the rules over facts and a log.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement<'a> {
+    /// What fires, the worst first, what is certain before what may be.
+    pub findings: Vec<Finding<'a>>,
+    /// What the log alone would suggest and the facts rule out.
+    pub excluded: Vec<Exclusion<'a>>,
 }
 
 impl Book {
     /// Lays every rule over the facts and the text of a log: what fires, the worst first, what is certain before what may be.
     pub fn judge(&self, facts: &Facts, log: &str) -> Vec<Finding<'_>> {
-        let hits = self.scan(log);
-        let mut findings = Vec::new();
-        for (index, rule) in self.rules().iter().enumerate() {
-            let lines = &hits[index];
-            if !rule.log.is_empty() && lines.count == 0 {
+        self.weigh(facts, log).findings
+    }
+
+    /// The same, with what is ruled out.
+    pub fn weigh(&self, facts: &Facts, log: &str) -> Judgement<'_> {
+        self.lay(facts, &self.scan(log))
+    }
+
+    /// Lays the rules over facts and the lines that they match.
+    pub(crate) fn lay(&self, facts: &Facts, hits: &[Hits]) -> Judgement<'_> {
+        let mut judgement = Judgement::default();
+        for (rule, hits) in self.rules().iter().zip(hits) {
+            if !rule.log.is_empty() && hits.count == 0 {
                 continue;
             }
-            if rule.is_about_gpus() && !facts.gpus.is_empty() {
-                findings.extend((0..facts.gpus.len()).filter_map(|gpu| judge(rule, facts, Some(gpu), lines)));
-            } else {
-                findings.extend(judge(rule, facts, None, lines));
+            let gpus: Vec<Option<usize>> = match facts.gpus.len() {
+                count if rule.is_about_gpus() && count > 0 => (0..count).map(Some).collect(),
+                _ => vec![None],
+            };
+            let before = judgement.findings.len();
+            judgement.findings.extend(gpus.iter().filter_map(|gpu| judge(rule, facts, *gpu, hits)));
+            if judgement.findings.len() == before && !rule.log.is_empty() {
+                let because = against(rule, facts, gpus.first().copied().flatten());
+                judgement.excluded.push(Exclusion { rule, because, lines: hits.lines.clone() });
             }
         }
-        findings.sort_by_key(|finding| (finding.truth == Truth::Maybe, finding.rule.severity, finding.rule.confidence));
-        findings
+        let order =
+            |finding: &Finding<'_>| (finding.truth == Truth::Maybe, finding.rule.severity, finding.rule.confidence);
+        judgement.findings.sort_by_key(order);
+        judgement
     }
 }
 
 fn judge<'a>(rule: &'a Rule, facts: &Facts, gpu: Option<usize>, hits: &Hits) -> Option<Finding<'a>> {
-    let mut truth = rule.when.holds(facts, gpu);
-    let one_of = rule.any.iter().map(|condition| condition.holds(facts, gpu));
-    if !rule.any.is_empty() {
-        truth = truth.and(one_of.fold(Truth::No, Truth::or));
-    }
+    let for_it = rule.when.holds(facts, gpu).and(match rule.any.as_slice() {
+        [] => Truth::Yes,
+        any => any.iter().map(|condition| condition.holds(facts, gpu)).fold(Truth::No, Truth::or),
+    });
     let none_of = rule.none.iter().map(|condition| condition.holds(facts, gpu)).fold(Truth::No, Truth::or);
-    truth = truth.and(none_of.not());
+    let truth = for_it.and(none_of.not());
     // Facts alone must be certain; a line of a log is worth a question.
-    if truth == Truth::No || truth == Truth::Maybe && rule.log.is_empty() {
+    let says_likely = rule.likely && for_it == Truth::Yes;
+    if truth == Truth::No || truth == Truth::Maybe && rule.log.is_empty() && !says_likely {
         return None;
     }
-    let held = rule.any.iter().filter(|condition| condition.holds(facts, gpu) == Truth::Yes);
+    let holds = |condition: &&Condition, wanted: Truth| condition.holds(facts, gpu) == wanted;
+    let held = rule.any.iter().filter(|condition| holds(condition, Truth::Yes));
     let evidence = [&rule.when].into_iter().chain(held).flat_map(|condition| condition.evidence(facts, gpu)).collect();
+    let mut open: Vec<&Condition> = rule.none.iter().filter(|condition| holds(condition, Truth::Maybe)).collect();
+    if for_it == Truth::Maybe {
+        open.push(&rule.when);
+        open.extend(rule.any.iter().filter(|condition| holds(condition, Truth::Maybe)));
+    }
+    let mut unknown: Vec<String> = Vec::new();
+    for name in open.iter().flat_map(|condition| condition.unknown(facts, gpu)) {
+        if !unknown.iter().any(|known| known == name) {
+            unknown.push(name.to_owned());
+        }
+    }
     let Hits { lines, count, captures } = hits.clone();
-    Some(Finding { rule, truth, gpu, evidence, lines, count, captures })
+    let words = captures.into_iter().chain(named_facts(rule, facts, gpu)).collect();
+    Some(Finding { rule, truth, likely: for_it == Truth::Yes, gpu, evidence, unknown, lines, count, words })
+}
+
+/// What rules it out.
+fn against(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<Evidence> {
+    let mut because: Vec<Evidence> = rule.when.against(facts, gpu).collect();
+    if rule.any.iter().all(|condition| condition.holds(facts, gpu) == Truth::No) {
+        because.extend(rule.any.iter().flat_map(|condition| condition.against(facts, gpu)));
+    }
+    let exceptions = rule.none.iter().filter(|condition| condition.holds(facts, gpu) == Truth::Yes);
+    because.extend(exceptions.flat_map(|condition| condition.evidence(facts, gpu)));
+    because.dedup();
+    because
+}
+
+/// The facts that a rule's texts name in braces: names with a dot.
+fn named_facts(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<(String, String)> {
+    let steps = rule.steps.iter().map(|step| match step {
+        Step::Run(text) | Step::Say(text) => text,
+    });
+    let texts = [&rule.title, &rule.meaning].into_iter().chain(steps);
+    let names = texts.flat_map(|text| text.split('{').skip(1)).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let is_name = |name: &&str| {
+        name.contains('.') && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+    };
+    let value = |name: &str| facts.get(gpu, name).first().map_or("?", |fact| fact.value.as_str()).to_owned();
+    names.filter(is_name).map(|name| (name.to_owned(), value(name))).collect()
 }

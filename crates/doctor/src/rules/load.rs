@@ -63,11 +63,15 @@ struct Written {
     none: Vec<Conditions>,
     #[serde(default)]
     log: Vec<String>,
+    #[serde(default)]
+    likely: bool,
     meaning: String,
     steps: Vec<Step>,
     reboot: Reboot,
     lasts: Option<String>,
     expired: Option<String>,
+    #[serde(default)]
+    explains: Vec<String>,
     sources: Vec<String>,
     fires: Vec<Conditions>,
     silent: Vec<Conditions>,
@@ -115,7 +119,9 @@ fn rule(topic: &str, written: Written) -> Result<Rule, String> {
         reboot: written.reboot,
         lasts: written.lasts,
         expired: written.expired,
+        explains: written.explains,
         sources: written.sources,
+        likely: written.likely,
         when: condition(written.when)?,
         any: conditions(written.any)?,
         none: conditions(written.none)?,
@@ -176,6 +182,10 @@ fn one_line_of(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
 
     fn error(text: &str) -> String {
@@ -209,5 +219,40 @@ silent = [{ "env.A" = "2" }]
         assert_eq!(error(&order), "rules/x.toml:2: rule X-01: `env.A`: `x` is no version, number or size");
         let regex = GOOD.replace("meaning", "log = [\"(\"]\nmeaning");
         assert!(error(&regex).starts_with("rules/x.toml:2: rule X-01: `log`: "), "{}", error(&regex));
+    }
+
+    #[test]
+    fn an_empty_value_is_a_value() {
+        let bare = GOOD.replace("\"env.A\" = \"1\" }\nmeaning", "\"cmdline.nomodeset\" = \"\" }\nmeaning");
+        assert!(load("rules/x.toml", &bare).is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_file_is_too_strange(
+            edits in vec((any::<Index>(), 0_u8..4, "[\\[\\]{}()\"'=\\\\/!$<>,.*+?|a-z0-9 \n\u{0}é]{0,6}"), 1..5)
+        ) {
+            let mut text = GOOD.replace("meaning =", "log = ['a(?P<b>c+)']\nexplains = [\"X-02\"]\nmeaning =");
+            for (at, how, new) in edits {
+                let ends: Vec<_> = text.char_indices().map(|(at, _)| at).collect();
+                let at = ends.get(at.index(ends.len().max(1))).copied().unwrap_or(0);
+                let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+                match how {
+                    0 => text.insert_str(at, &new),
+                    1 => text.replace_range(at..line_end, &new),
+                    2 => text.truncate(at),
+                    _ => {
+                        let twice = text[at..line_end].to_owned();
+                        text.insert_str(at, &twice);
+                    }
+                }
+            }
+            if let Err(error) = load("rules/x.toml", &text) {
+                prop_assert!(!error.reason.is_empty() && !error.reason.contains('\n'), "{error:?}");
+                prop_assert!((1..=text.split('\n').count()).contains(&error.line), "{error} of {text}");
+            }
+        }
     }
 }

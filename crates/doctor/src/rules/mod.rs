@@ -9,6 +9,6 @@ mod matcher;
 mod rule;
 
 pub use book::Book;
-pub use judge::{Evidence, Finding, LogLine, Truth};
+pub use judge::{Evidence, Exclusion, Finding, Judgement, LogLine, Truth};
 pub use load::RuleError;
 pub use rule::{Confidence, Reboot, Rule, Severity, Step};

@@ -82,6 +82,8 @@ pub struct Rule {
     pub lasts: Option<String>,
     /// Old advice that this rule retires.
     pub expired: Option<String>,
+    /// Rules about what this one brings about: where this one holds, they need no telling of their own.
+    pub explains: Vec<String>,
     /// Who says so.
     pub sources: Vec<String>,
     /// All of these must hold.
@@ -92,6 +94,8 @@ pub struct Rule {
     pub(super) none: Vec<Condition>,
     /// And one of these must match a line of the log, if there are any.
     pub(super) log: Vec<LogPattern>,
+    /// Whether it also speaks where it is unknown if an exception holds, without a line of a log.
+    pub(super) likely: bool,
     /// Examples that fire it.
     pub(super) fires: Vec<Example>,
     /// Near misses that do not.

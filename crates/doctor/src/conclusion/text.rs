@@ -1,0 +1,182 @@
+//! A conclusion for people: the verdict first, then what can be acted on.
+
+use std::fmt::Write as _;
+
+use crate::rules::{Evidence, LogLine, Reboot, Severity, Step};
+
+use super::{Cause, Conclusion, Sureness};
+
+/// More than these are counted, unless everything is asked for.
+const CAUSES: usize = 3;
+const OTHERS: usize = 4;
+const FACTS: usize = 8;
+
+impl Conclusion {
+    /// The conclusion as text, without colours. `verbose` leaves nothing out.
+    pub fn text(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        let most = |count: usize| if verbose { usize::MAX } else { count };
+        let _ = writeln!(out, "{}", self.verdict());
+        self.write_recognised(&mut out, most(FACTS));
+        if !self.events.is_empty() {
+            let _ = writeln!(out, "\nWhat happened:");
+            for event in self.events.iter().take(most(2 * OTHERS)) {
+                let _ = writeln!(out, "  - {} ({})", event.what, lines_of(&event.lines, event.count));
+            }
+            rest(&mut out, self.events.len(), most(2 * OTHERS));
+        }
+        for (index, cause) in self.causes.iter().take(most(CAUSES)).enumerate() {
+            let _ = writeln!(out, "\n{}. {} [{}]", index + 1, cause.title, cause.id);
+            write_cause(&mut out, cause, verbose);
+        }
+        for cause in self.causes.iter().skip(most(CAUSES)) {
+            let _ = writeln!(out, "\nAlso: {} [{}] ({})", cause.title, cause.id, lines_of(&cause.lines, cause.count));
+        }
+        if !self.possible.is_empty() {
+            let _ = writeln!(out, "\nPossible, depending on what the log does not tell:");
+            for cause in self.possible.iter().take(most(3)) {
+                let _ = writeln!(out, "  - {} [{}]", cause.title, cause.id);
+                let _ = writeln!(out, "    depends on {}", cause.unknown.join(", "));
+                if verbose {
+                    write_cause(&mut out, cause, true);
+                }
+            }
+            rest(&mut out, self.possible.len(), most(3));
+        }
+        let notes = if self.causes.is_empty() { usize::MAX } else { most(2) };
+        for note in self.notes.iter().take(notes) {
+            let _ = writeln!(out, "\nGood to know: {} [{}]", note.title, note.id);
+            if verbose {
+                write_cause(&mut out, note, true);
+            }
+        }
+        let trouble = !(self.causes.is_empty() && self.possible.is_empty() && self.events.is_empty());
+        if (verbose || trouble) && !self.excluded.is_empty() {
+            let _ = writeln!(out, "\nRuled out:");
+            for excluded in self.excluded.iter().take(most(OTHERS)) {
+                let because: Vec<_> = excluded.because.iter().map(fact).collect();
+                let _ = writeln!(out, "  - {} [{}]: {}", excluded.title, excluded.id, because.join(", "));
+            }
+            rest(&mut out, self.excluded.len(), most(OTHERS));
+        }
+        if !self.next.is_empty() {
+            let _ = writeln!(out, "\nLook next:");
+            for look in self.next.iter().take(most(OTHERS)) {
+                let decides = if look.decides.is_empty() { String::new() } else { look.decides.join(", ") };
+                let why = if decides.is_empty() { String::new() } else { format!("   # decides {decides}") };
+                let _ = writeln!(out, "  $ {}{why}", look.run);
+            }
+            rest(&mut out, self.next.len(), most(OTHERS));
+        }
+        out
+    }
+
+    /// One line.
+    fn verdict(&self) -> String {
+        let weighty = self.events.iter().filter(|event| event.severity <= Severity::Medium);
+        let worst = weighty.min_by_key(|event| event.severity);
+        match (self.causes.first(), worst) {
+            (Some(cause), _) => {
+                let how = match (cause.severity, cause.sureness) {
+                    (Severity::Low, _) => "A small matter",
+                    (_, Sureness::Certain) => "Likeliest cause",
+                    _ => "Probable cause",
+                };
+                format!("{how}: {}.", cause.title.trim_end_matches('.'))
+            }
+            (None, Some(event)) if self.possible.is_empty() => {
+                format!("{} Nothing known explains it.", event.what)
+            }
+            (None, Some(event)) => format!("{} The log does not tell enough for a cause.", event.what),
+            (None, None) if !self.possible.is_empty() => "The log does not tell enough for a verdict.".into(),
+            (None, None) if self.kinds.is_empty() => {
+                "This is no log that the doctor knows. Nothing known matches.".into()
+            }
+            (None, None) => "Nothing known matches: the log shows no known problem.".into(),
+        }
+    }
+
+    fn write_recognised(&self, out: &mut String, most: usize) {
+        if !self.kinds.is_empty() {
+            let _ = writeln!(out, "Recognised: {}.", self.kinds.join(", "));
+        }
+        let shown = |name: &str| {
+            matches!(name, "kernel.release" | "mesa.version" | "rocm.version" | "wheel.torch" | "program.llama")
+                || matches!(name, "gpu.target" | "gpu.name" | "gpu.forced" | "gpu.vram" | "gpu.gtt")
+                || name.starts_with("env.")
+                || name.starts_with("gpu.firmware.mes")
+        };
+        let facts: Vec<_> = self.facts.iter().filter(|told| most == usize::MAX || shown(&told.name)).collect();
+        if !facts.is_empty() {
+            let words = facts.iter().take(most).map(|told| format!("{} {}", told.name, told.value));
+            let _ = writeln!(out, "It tells: {}.", words.collect::<Vec<_>>().join(", "));
+        }
+    }
+}
+
+fn write_cause(out: &mut String, cause: &Cause, verbose: bool) {
+    for line in &cause.lines {
+        let _ = writeln!(out, "   line {}: {}", line.number, line.text.trim());
+    }
+    if cause.count > cause.lines.len() {
+        let _ = writeln!(out, "   ({} such lines)", cause.count);
+    }
+    if !cause.evidence.is_empty() {
+        let _ = writeln!(out, "   because {}", cause.evidence.iter().map(fact).collect::<Vec<_>>().join(", "));
+    }
+    if !cause.unknown.is_empty() {
+        let _ = writeln!(out, "   not in the log: {}", cause.unknown.join(", "));
+    }
+    let _ = writeln!(out, "   {}", cause.meaning);
+    for explained in &cause.explains {
+        let _ = writeln!(out, "   This explains: {} [{}]", explained.title, explained.id);
+    }
+    let _ = writeln!(out, "   What to do:");
+    for step in &cause.steps {
+        match step {
+            Step::Run(command) => {
+                let _ = writeln!(out, "     $ {command}");
+            }
+            Step::Say(words) => {
+                let _ = writeln!(out, "     - {words}");
+            }
+        }
+    }
+    let takes = match cause.reboot {
+        Reboot::None => None,
+        Reboot::Login => Some("It takes logging out and in."),
+        Reboot::Module => Some("It takes loading the module again, or a reboot."),
+        Reboot::Reboot => Some("It takes a reboot."),
+    };
+    for words in takes.iter().copied().chain(cause.lasts.as_deref()) {
+        let _ = writeln!(out, "   {words}");
+    }
+    if let Some(expired) = &cause.expired {
+        let _ = writeln!(out, "   Old advice: {expired}");
+    }
+    if verbose {
+        let _ = writeln!(out, "   Sources ({:?}): {}", cause.confidence, cause.sources.join(", "));
+    }
+}
+
+fn lines_of(lines: &[LogLine], count: usize) -> String {
+    match lines {
+        [] => "no line".into(),
+        [one] => format!("line {}", one.number),
+        [first, .., last] => format!("{count} lines, {} to {}", first.number, last.number),
+    }
+}
+
+fn fact(evidence: &Evidence) -> String {
+    let place = if evidence.place.is_empty() { String::new() } else { format!(" ({})", evidence.place) };
+    match &evidence.value {
+        Some(value) => format!("{} is {value}{place}", evidence.name),
+        None => format!("there is no {}", evidence.name),
+    }
+}
+
+fn rest(out: &mut String, count: usize, shown: usize) {
+    if count > shown {
+        let _ = writeln!(out, "  and {} more", count - shown);
+    }
+}
