@@ -88,7 +88,7 @@ pub(super) fn load(file: &str, text: &str) -> Result<Vec<Rule>, RuleError> {
         let at = written.span().start;
         let written = written.into_inner();
         let id = written.id.clone();
-        rule(topic, written).map_err(|reason| wrong(at, format!("rule {id}: {reason}")))
+        rule(topic, written).map_err(|reason| wrong(place_of(&reason, text, at), format!("rule {id}: {reason}")))
     };
     document.rule.into_iter().map(build).collect()
 }
@@ -172,6 +172,22 @@ impl Words {
     }
 }
 
+/// Where in the rule that starts here the word stands that a reason names first, as in "`log`: …"; else where the rule
+/// starts.
+fn place_of(reason: &str, text: &str, start: usize) -> usize {
+    let Some(word) = reason.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(word, _)| word) else {
+        return start;
+    };
+    let rest = text.get(start..).unwrap_or_default();
+    let header = "[[rule]]";
+    let end =
+        rest.get(header.len()..).and_then(|behind| behind.find(header)).map_or(rest.len(), |end| end + header.len());
+    let is_name =
+        |at: &usize| !rest[at + word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+    let found = rest[..end].match_indices(word).map(|(at, _)| at).find(is_name);
+    found.map_or(start, |at| start + at)
+}
+
 fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
@@ -216,9 +232,9 @@ silent = [{ "env.A" = "2" }]
         let unknown = format!("{GOOD}tilte = \"t\"\n");
         assert!(error(&unknown).contains("tilte"), "{}", error(&unknown));
         let order = GOOD.replace("\"env.A\" = \"1\" }\nmeaning", "\"env.A\" = \">=x\" }\nmeaning");
-        assert_eq!(error(&order), "rules/x.toml:2: rule X-01: `env.A`: `x` is no version, number or size");
+        assert_eq!(error(&order), "rules/x.toml:7: rule X-01: `env.A`: `x` is no version, number or size");
         let regex = GOOD.replace("meaning", "log = [\"(\"]\nmeaning");
-        assert!(error(&regex).starts_with("rules/x.toml:2: rule X-01: `log`: "), "{}", error(&regex));
+        assert!(error(&regex).starts_with("rules/x.toml:8: rule X-01: `log`: "), "{}", error(&regex));
     }
 
     #[test]
