@@ -36,6 +36,11 @@ impl BundleEntry {
         self.id.split_once('-')?.1.parse().ok()
     }
 
+    /// Whether it is for AMD GPUs, known or not.
+    pub(crate) fn is_amdgpu(&self) -> bool {
+        ["amdgcn", "spirv64-amd"].iter().any(|triple| self.id.contains(triple))
+    }
+
     /// Whether it stands for the host's part, which is elsewhere.
     pub fn is_host(&self) -> bool {
         self.kind() == "host"
@@ -71,14 +76,19 @@ impl<'a> Reader<'a> {
 impl Bundle {
     /// Reads the table of a bundle that starts `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Self, FileError> {
+        Self::parse_within(bytes, bytes.len())
+    }
+
+    /// The same, of a bundle that has at most `size` bytes, of which `bytes` are the first.
+    pub(crate) fn parse_within(bytes: &[u8], size: usize) -> Result<Self, FileError> {
         let (written, table) = Self::table(bytes)?;
         let mut entries = Vec::new();
-        for (id, offset, size) in written {
-            let end = offset.checked_add(size).filter(|&end| end <= bytes.len());
+        for (id, offset, length) in written {
+            let end = offset.checked_add(length).filter(|&end| end <= size);
             let end = end.ok_or(FileError::Bundle("has an entry that lies outside it"))?;
             entries.push(BundleEntry { id: id.to_owned(), range: offset..end });
         }
-        let mut bundle = Self::checked(entries, table, bytes.len())?;
+        let mut bundle = Self::checked(entries, table, size)?;
         bundle.end =
             bundle.entries.iter().filter(|one| !one.range.is_empty()).map(|one| one.range.end).fold(table, usize::max);
         Ok(bundle)

@@ -118,9 +118,17 @@ impl Kernel {
     }
 }
 
-impl<'data> CodeObject<'data> {
-    /// Reads a code object.
-    pub fn parse(bytes: &'data [u8]) -> Result<Self, Error> {
+/// What the ELF header of a code object says.
+pub(crate) struct Heading {
+    version: u32,
+    flags: u32,
+    pub(crate) target: TargetId,
+    pub(crate) generic_version: u8,
+}
+
+impl Heading {
+    /// Reads it from the first 64 bytes of a code object, or more of them.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let header = Header::parse(bytes).map_err(damaged)?;
         if !header.is_little_endian() {
             return Err(Error::Elf("it is big-endian".into()));
@@ -133,7 +141,27 @@ impl<'data> CodeObject<'data> {
             return Err(Error::NotLinked);
         }
         let flags = header.e_flags(LE).0;
-        let target = target(flags, version)?;
+        let generic_version = if version >= 6 { (flags >> 24) as u8 } else { 0 };
+        Ok(Self { version, flags, target: target(flags, version)?, generic_version })
+    }
+}
+
+/// Whether code for `target`, of this version where that is a generic one, runs on `device`.
+pub(crate) fn runs_on(target: TargetId, generic_version: u8, device: &TargetId) -> Result<(), Mismatch> {
+    target.runs_on(device)?;
+    let code = target.processor;
+    // Every chip that a generic target covers today has been there since its version 1.
+    if code.is_generic() && generic_version == 0 {
+        return Err(Mismatch::GenericVersion { code, version: 0, device: device.processor });
+    }
+    Ok(())
+}
+
+impl<'data> CodeObject<'data> {
+    /// Reads a code object.
+    pub fn parse(bytes: &'data [u8]) -> Result<Self, Error> {
+        let Heading { version, flags, target, generic_version } = Heading::parse(bytes)?;
+        let header = Header::parse(bytes).map_err(damaged)?;
         let sections = header.sections(LE, bytes).map_err(damaged)?;
         let (symbols, local_symbols) = (symbols(bytes, &sections, true)?, symbols(bytes, &sections, false)?);
         let metadata = metadata(header, bytes, &sections)?;
@@ -141,7 +169,7 @@ impl<'data> CodeObject<'data> {
             version,
             flags,
             target,
-            generic_version: if version >= 6 { (flags >> 24) as u8 } else { 0 },
+            generic_version,
             segments: segments(header, bytes)?,
             by_name: symbols.iter().enumerate().map(|(index, symbol)| (symbol.name, index)).collect(),
             relocations: relocations(bytes, &sections, symbols.len())?,
@@ -176,13 +204,7 @@ impl<'data> CodeObject<'data> {
 
     /// Whether it runs on `device`: see [`TargetId::runs_on`]; generic code must also have a version.
     pub fn runs_on(&self, device: &TargetId) -> Result<(), Mismatch> {
-        self.target.runs_on(device)?;
-        let code = self.target.processor;
-        // Every chip that a generic target covers today has been there since its version 1.
-        if code.is_generic() && self.generic_version == 0 {
-            return Err(Mismatch::GenericVersion { code, version: 0, device: device.processor });
-        }
-        Ok(())
+        runs_on(self.target, self.generic_version, device)
     }
 
     /// What a loader puts into memory.

@@ -6,13 +6,16 @@ use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 use ruzstd::decoding::StreamingDecoder;
 
-use crate::FileError;
+use crate::{FileError, zstd_start};
 
 /// The bytes that a compressed bundle starts with.
 pub(crate) const MAGIC: &[u8; 4] = b"CCOB";
 
 /// How many bytes decompression of one file gives before it is stopped. A few bytes can pretend to be terabytes.
 pub const MAX_DECOMPRESSED: u64 = 2 << 30;
+
+/// Bytes that are decompressed of a bundle of which only the table is wanted.
+const FIRST_BYTES: usize = 64 << 10;
 
 /// How a bundle was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ impl Compression {
 pub(crate) struct Decompressed {
     pub(crate) bytes: Vec<u8>,
     pub(crate) compression: Compression,
+    /// Bytes that it has when it is whole.
+    pub(crate) size: usize,
     /// Bytes of the input that it took, header included.
     pub(crate) taken: usize,
 }
@@ -77,32 +82,41 @@ pub(crate) fn decompress_prefix(input: &[u8], left: &mut u64) -> Result<Decompre
         return Err(FileError::Compressed("gives another number of bytes than its header says"));
     }
     let taken = header.size + if header.total.is_some() { length } else { length - rest.len() };
-    Ok(Decompressed { bytes, compression: header.compression, taken })
+    Ok(Decompressed { size: bytes.len(), bytes, compression: header.compression, taken })
+}
+
+/// Decompresses the start of a bundle of which `head` is the start and which has at most `available` bytes: enough for its
+/// table, as good as always. Where version 1 does not say how long it is, only its header counts as taken.
+pub(crate) fn decompress_table(head: &[u8], available: u64) -> Result<Decompressed, FileError> {
+    let header = Header::parse(head)?;
+    if header.total.is_some_and(|total| total > available || total < header.size as u64) {
+        return Err(FileError::Compressed("ends before its header says"));
+    }
+    let bytes = first_bytes(&header, head)?;
+    let taken = header.total.unwrap_or(header.size as u64) as usize;
+    Ok(Decompressed { bytes, compression: header.compression, size: header.decompressed as usize, taken })
 }
 
 /// The first bytes of what a compressed bundle holds, of which `input` may be the beginning alone.
 pub(crate) fn start(input: &[u8]) -> Option<Vec<u8>> {
-    /// A table of many targets takes no more.
-    const ENOUGH: usize = 16 << 10;
     let header = Header::parse(input).ok()?;
-    let mut rest = input.get(header.size..)?;
-    let mut output = vec![0; ENOUGH];
-    let mut filled = 0;
+    first_bytes(&header, input).ok()
+}
+
+/// The first bytes that come out, as many as are worth the work.
+fn first_bytes(header: &Header, input: &[u8]) -> Result<Vec<u8>, FileError> {
+    let stream = input.get(header.size..).unwrap_or_default();
     match header.compression {
         Compression::Zlib => {
+            let mut output = vec![0; FIRST_BYTES];
             let mut state = InflateState::new_boxed(DataFormat::Zlib);
-            filled = inflate(&mut state, rest, &mut output, MZFlush::None).bytes_written;
+            // Where the input ends within the stream, what came before it may do.
+            let written = inflate(&mut state, stream, &mut output, MZFlush::None).bytes_written;
+            output.truncate(written);
+            Ok(output)
         }
-        Compression::Zstd => {
-            let mut decoder = StreamingDecoder::new(&mut rest).ok()?;
-            // Where the input ends within a block, what came before it may do.
-            while let Ok(read @ 1..) = decoder.read(&mut output[filled..]) {
-                filled += read;
-            }
-        }
+        Compression::Zstd => zstd_start::unzstd(stream),
     }
-    output.truncate(filled);
-    Some(output)
 }
 
 impl Header {

@@ -93,23 +93,12 @@ pub(crate) enum Payload<'data> {
     Shared(Arc<Vec<u8>>, Range<usize>),
 }
 
-impl<'data> Payload<'data> {
+impl Payload<'_> {
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
             // The range was checked when it was made; an empty slice is better than a panic all the same.
             Self::Shared(bytes, range) => bytes.get(range.clone()).unwrap_or_default(),
-        }
-    }
-
-    /// A part of it.
-    pub(crate) fn slice(&self, part: Range<usize>) -> Option<Self> {
-        match self {
-            Self::Borrowed(bytes) => bytes.get(part).map(Self::Borrowed),
-            Self::Shared(bytes, range) => {
-                let part = range.start.checked_add(part.start)?..range.start.checked_add(part.end)?;
-                (part.start <= part.end && part.end <= range.end).then(|| Self::Shared(Arc::clone(bytes), part))
-            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //!   libraries with bundles inside, archives of those.
 //! - [`CodeObject`] reads one: its target, its kernels with descriptors and metadata, its symbols; it lays the object
 //!   out in memory for a loader.
+//! - [`Survey`] tells what there is in a file of any size, from its tables alone, and [`Fit`] whether it runs on a device.
 //! - [`TargetId`] and [`Processor`] say what code is for and what runs where.
 //!
 //! ```no_run
@@ -36,10 +37,15 @@ mod found;
 mod image;
 mod metadata;
 mod names;
+mod next_bundle;
 mod offload_binary;
 mod processor;
+mod search;
+mod source;
+mod survey;
 mod target;
 mod value_kind;
+mod zstd_start;
 
 pub use bundle::{Bundle, BundleEntry};
 pub use code_object::{CodeObject, Kernel, Relocation, Segment, Symbol, SymbolKind};
@@ -50,5 +56,6 @@ pub use file::{File, FileError, FileKind, Problem};
 pub use found::{Content, Found, Place};
 pub use metadata::{Argument, KernelMetadata, Metadata};
 pub use processor::Processor;
+pub use survey::{Fit, Piece, Survey};
 pub use target::{Mismatch, Setting, TargetError, TargetId};
 pub use value_kind::ValueKind;

@@ -14,8 +14,8 @@ const MAX_STRINGS: usize = 64;
 const OUTSIDE: FileError = FileError::OffloadBinary("has a table that lies outside it");
 
 /// Reads the table of one that starts `bytes`, as if it were a bundle. One of version 1 has one entry; several of them
-/// follow each other. Version 2 has as many as it says.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Bundle, FileError> {
+/// follow each other. Version 2 has as many as it says. Of a longer one, `bytes` may be the first of `available`.
+pub(crate) fn parse(bytes: &[u8], available: usize) -> Result<Bundle, FileError> {
     let mut header = Reader { bytes, at: MAGIC.len() };
     let version = header.half().zip(header.half()).map(|(low, high)| u32::from(high) << 16 | u32::from(low));
     let (Some(size), Some(entries_at), Some(last)) = (header.number(), header.number(), header.number()) else {
@@ -27,21 +27,24 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Bundle, FileError> {
         Some(2) => (last, 24),
         _ => return Err(FileError::OffloadBinary("has an unknown version")),
     };
-    let bytes = bytes.get(..size).filter(|all| all.len() >= header.at).ok_or(OUTSIDE)?;
+    if size > available || size < header.at {
+        return Err(OUTSIDE);
+    }
+    let bytes = &bytes[..bytes.len().min(size)];
     let mut reader = Reader { bytes, at: entries_at };
     let mut entries = Vec::new();
     for _ in 0..count {
-        entries.push(entry(&mut reader, string_size).ok_or(OUTSIDE)?);
+        entries.push(entry(&mut reader, size, string_size).ok_or(OUTSIDE)?);
     }
     Bundle::checked(entries, header.at, size)
 }
 
 /// Reads one entry: kind of image and of offloading, flags, where its strings and its image are.
-fn entry(reader: &mut Reader, string_size: usize) -> Option<BundleEntry> {
+fn entry(reader: &mut Reader, size: usize, string_size: usize) -> Option<BundleEntry> {
     let (_image, kind, _flags) = (reader.half()?, reader.half()?, reader.take(4)?);
     let (strings_at, string_count) = (reader.number()?, reader.number()?);
-    let (start, size) = (reader.number()?, reader.number()?);
-    let range = start..start.checked_add(size).filter(|&end| end <= reader.bytes.len())?;
+    let (start, length) = (reader.number()?, reader.number()?);
+    let range = start..start.checked_add(length).filter(|&end| end <= size)?;
     let (mut triple, mut arch) = ("unknown", "");
     for index in 0..string_count.min(MAX_STRINGS) {
         let mut pair = Reader { bytes: reader.bytes, at: strings_at.checked_add(index * string_size)? };

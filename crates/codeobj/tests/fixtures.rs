@@ -1,6 +1,10 @@
 //! The committed files, read without any tool at hand: what is in them is known from their source.
 
-use roci_codeobj::{CodeObject, Content, File, FileError, FileKind, LoadError, SymbolKind, UserSgpr, ValueKind};
+use std::io::Write;
+
+use roci_codeobj::{
+    CodeObject, Content, File, FileError, FileKind, Fit, LoadError, Survey, SymbolKind, UserSgpr, ValueKind,
+};
 
 macro_rules! fixture {
     ($name:literal) => {
@@ -289,4 +293,106 @@ fn files_of_other_kinds_are_refused() {
     }
     let file = File::open(fixture!("host.so")).expect("it is fine");
     assert_eq!((file.kind, file.found.len(), file.problems.len()), (FileKind::HostElf, 0, 0));
+}
+
+fn on_disk(bytes: &[u8]) -> std::fs::File {
+    let mut file = tempfile::tempfile().expect("temporary files can be written");
+    file.write_all(bytes).expect("temporary files can be written");
+    file
+}
+
+#[test]
+fn a_survey_sees_what_a_search_finds() {
+    let archive = {
+        let data = fixture!("fat.so");
+        let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "fat.o/", 0, 0, 0, 644, data.len());
+        [b"!<arch>\n", header.as_bytes(), data].concat()
+    };
+    for bytes in [
+        fixture!("gfx1010-v6.co"),
+        fixture!("plain.bundle"),
+        fixture!("zstd-v2.bundle"),
+        fixture!("zstd-v3.bundle"),
+        fixture!("zlib-v1.bundle"),
+        fixture!("zlib-v2.bundle"),
+        fixture!("offload.binary"),
+        fixture!("fat.so"),
+        fixture!("host.so"),
+        &archive,
+    ] {
+        let file = File::open(bytes).expect("it is fine");
+        let expected: Vec<_> =
+            file.found.iter().map(|one| (one.place.clone(), one.target(), one.bytes().len() as u64)).collect();
+        for survey in [Survey::of_bytes(bytes), Survey::of_file(&on_disk(bytes))] {
+            let survey = survey.expect("it is fine");
+            let seen: Vec<_> = survey.pieces.iter().map(|one| (one.place.clone(), one.target(), one.bytes)).collect();
+            assert_eq!((survey.kind, seen, survey.problems), (file.kind, expected.clone(), Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn a_survey_finds_bundles_in_data_and_believes_no_magic() {
+    for (before, lies) in [(100_000, 0), (4096 - 10, 1), (263_000, 3)] {
+        let lie = b"__CLANG_OFFLOAD_BUNDLE__CCOB\x02\0\0\0".repeat(lies);
+        let bytes =
+            [&vec![7; before], lie.as_slice(), fixture!("plain.bundle"), &[7; 5000], fixture!("zstd-v3.bundle")];
+        let bytes = bytes.concat();
+        let survey = Survey::of_file(&on_disk(&bytes)).expect("it is fine");
+        assert_eq!((survey.kind, survey.pieces.len(), survey.problems.len()), (FileKind::Data, 4, 0), "{before}");
+    }
+    let lie = [b"text that names __CLANG_OFFLOAD_BUNDLE__ and CCOB".as_slice(), &[0; 5000]].concat();
+    assert_eq!(Survey::of_bytes(&lie).expect_err("there is nothing"), FileError::UnknownFormat);
+    // Without a table of sections, as some tools leave programs.
+    let mut stripped = fixture!("fat.so").to_vec();
+    stripped[40..48].fill(0);
+    assert_eq!(Survey::of_bytes(&stripped).expect("it is fine").pieces.len(), 4);
+}
+
+/// A bundle that decompresses to megabytes, of which only the start is in the file.
+#[test]
+fn the_start_of_a_compressed_bundle_is_enough() {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    let noise = |index: u32| (index.wrapping_mul(0x9e37_79b1) >> 21) as u8;
+    let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bundle.extend(1_u64.to_le_bytes());
+    let id = b"hipv4-amdgcn-amd-amdhsa--gfx1013";
+    for number in [4096, 3 << 20, id.len() as u64] {
+        bundle.extend(number.to_le_bytes());
+    }
+    bundle.extend(id);
+    bundle.resize(4096, 0);
+    bundle.extend((0..3 << 20).map(noise));
+    let stream = compress_to_vec(bundle.as_slice(), CompressionLevel::Fastest);
+    let total = 32 + stream.len() as u64;
+    let mut bytes = b"CCOB\x03\0\x01\0".to_vec();
+    bytes.extend([total.to_le_bytes(), (bundle.len() as u64).to_le_bytes(), [0; 8]].concat());
+    bytes.extend(&stream);
+    // What lies behind the first blocks is not looked at.
+    let last = bytes.len() - 1000;
+    bytes[last..].fill(0xff);
+    let survey = Survey::of_file(&on_disk(&bytes)).expect("it is fine");
+    let piece = &survey.pieces[0];
+    assert_eq!((survey.pieces.len(), piece.target(), piece.bytes), (1, "gfx1013".to_owned(), 3 << 20));
+    let cut = Survey::of_bytes(&bytes[..bytes.len() - 1]).expect("the kind is plain");
+    assert_eq!(cut.problems[0].error.to_string(), "the compressed bundle ends before its header says");
+}
+
+#[test]
+fn fits_are_told_apart() {
+    let fit = |bytes: &[u8], device: &str| {
+        let survey = Survey::of_bytes(bytes).expect("it is fine");
+        survey.pieces[0].fit(&device.parse().expect("a chip"))
+    };
+    let (exact, generic) = (fixture!("gfx1010-v6.co"), fixture!("gfx10-1-generic-v6.co"));
+    assert_eq!((fit(exact, "gfx1010"), fit(generic, "gfx1013")), (Fit::Exact, Fit::Generic));
+    assert_eq!((fit(exact, "gfx1013"), fit(exact, "gfx1030")), (Fit::Sibling, Fit::Other));
+    assert!(matches!(fit(exact, "gfx1010:xnack+"), Fit::Mismatch(_)));
+    assert!(fit(exact, "gfx1010").runs() && fit(generic, "gfx1010").runs() && !fit(exact, "gfx1013").runs());
+    let mut relocatable = exact.to_vec();
+    relocatable[16] = 1;
+    assert!(matches!(fit(&relocatable, "gfx1010"), Fit::Unusable(_)));
+    let mut unversioned = generic.to_vec();
+    unversioned[51] = 0;
+    assert!(matches!(fit(&unversioned, "gfx1013"), Fit::Mismatch(_)));
 }

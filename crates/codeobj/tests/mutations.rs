@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use roci_codeobj::{CodeObject, File, Metadata, TargetId};
+use roci_codeobj::{CodeObject, File, Metadata, Survey, TargetId};
 
 const FIXTURES: [&[u8]; 11] = [
     include_bytes!("../fixtures/gfx1010-v6.co"),
@@ -113,6 +113,10 @@ fn exercise(bytes: &[u8]) {
     let _ = Metadata::parse(bytes);
     if let Ok(object) = CodeObject::parse(bytes) {
         ask(&object);
+    }
+    let device = "gfx1013".parse().expect("a chip");
+    for piece in Survey::of_bytes(bytes).map(|survey| survey.pieces).unwrap_or_default() {
+        assert!(!piece.target().is_empty() && !piece.fit(&device).name().is_empty());
     }
     let Ok(file) = File::open_with_limit(bytes, LIMIT) else { return };
     for problem in &file.problems {
