@@ -36,6 +36,22 @@ pub(crate) enum CliError {
         /// Why.
         source: std::io::Error,
     },
+    /// A chip that does not exist.
+    #[error("{source}")]
+    Target {
+        /// What is wrong with its name.
+        source: roci_codeobj::TargetError,
+        /// Chips with names like it.
+        near: Vec<&'static str>,
+    },
+    /// A generic target where a chip is meant.
+    #[error("{name} is a generic target, which code is made for; a device is a chip")]
+    GenericTarget {
+        /// The target.
+        name: &'static str,
+        /// What it covers.
+        chips: Vec<&'static str>,
+    },
     /// A kernel cannot be emulated, or did not end well.
     #[error(transparent)]
     Emu(#[from] crate::commands::emu::EmuError),
@@ -63,6 +79,13 @@ impl Hint for CliError {
             Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::Emu(error) => error.hint(),
+            Self::Target { source: roci_codeobj::TargetError::Processor { .. }, near } => {
+                Some(format!("chips with names like that are: {}", near.join(", ")))
+            }
+            Self::Target { .. } => Some("write the chip alone, such as `gfx1013`".into()),
+            Self::GenericTarget { chips, .. } => {
+                Some(format!("name one of the chips that it covers: {}", chips.join(", ")))
+            }
             Self::File { .. } => Some("name a folder that you may write to".into()),
             Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),
         }

@@ -29,7 +29,10 @@ impl ExitStatus {
     /// All of them with their meaning, for the help and the man page.
     pub(crate) const MEANINGS: [(Self, &'static str); 7] = [
         (Self::Success, "fine; also when the reader of a pipe goes away"),
-        (Self::Problems, "found problems: a kernel gave wrong results, a file is damaged"),
+        (
+            Self::Problems,
+            "found problems: a kernel gave wrong results, a file is damaged, a library has no kernels for a chip",
+        ),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),
@@ -71,9 +74,12 @@ impl From<&CliError> for ExitStatus {
             CliError::Hal(error) | CliError::Variable { source: error, .. } => error.into(),
             CliError::Kernel(_) => Self::Problems,
             CliError::Emu(error) => error.status(),
-            CliError::Output(_) | CliError::File { .. } | CliError::UnknownKernel { .. } | CliError::Library(_) => {
-                Self::Error
-            }
+            CliError::Output(_)
+            | CliError::File { .. }
+            | CliError::UnknownKernel { .. }
+            | CliError::Library(_)
+            | CliError::Target { .. }
+            | CliError::GenericTarget { .. } => Self::Error,
         }
     }
 }

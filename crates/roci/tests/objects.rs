@@ -239,3 +239,126 @@ fn the_library_is_listed_and_extracted_like_a_file() {
     }
     ended(&objects(&[]), 2);
 }
+
+/// What `--for` says of paths, as JSON.
+#[track_caller]
+fn covers(chip: &str, paths: &[&str], code: i32) -> Value {
+    let output = objects(&[&["--json", "--for", chip][..], paths].concat());
+    let value: Value = serde_json::from_str(&ended(&output, code).0).expect("one JSON value");
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects.for".into(), &1.into()));
+    value
+}
+
+/// Libraries as they are installed, made of the fixtures.
+fn installed(folder: &Folder) -> String {
+    let place = |path: &str, file: Option<&str>| {
+        let path = folder.0.join("opt").join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is ours");
+        match file {
+            Some(name) => std::fs::copy(fixture(name), path).map(drop),
+            None => std::fs::write(path, "data"),
+        }
+        .expect("the folder is ours");
+    };
+    place("lib/librocblas.so.4.1", Some("fat.so"));
+    place("lib/rocblas/library/Kernels.so-000-gfx1010.hsaco", Some("gfx1010-v6.co"));
+    place("lib/rocblas/library/TensileLibrary_lazy_gfx1010.dat", None);
+    place("lib/libmine.so", Some("gfx10-1-generic-v6.co"));
+    place("share/miopen/db/gfx1030_36.kdb", None);
+    place("share/miopen/db/gfx1030_36.HIP.fdb.txt", None);
+    place("share/notes.txt", None);
+    std::os::unix::fs::symlink("librocblas.so.4.1", folder.0.join("opt/lib/librocblas.so")).expect("links can be made");
+    std::os::unix::fs::symlink("..", folder.0.join("opt/lib/loop")).expect("links can be made");
+    folder.join("opt")
+}
+
+#[test]
+fn libraries_are_judged_for_a_chip() {
+    let folder = Folder::new("for");
+    let opt = installed(&folder);
+    let value = covers("gfx1010", &[&opt], 1);
+    assert_eq!(value["verdict"], "2 of 3 libraries have kernels that run on gfx1010; none in MIOpen");
+    let library = |name: &str| {
+        let libraries = value["libraries"].as_array().expect("a list");
+        libraries.iter().find(|library| library["name"] == name).cloned().expect(name)
+    };
+    let rocblas = library("rocBLAS");
+    assert_eq!((&rocblas["runs"], rocblas["parts"].as_array().map(Vec::len)), (&true.into(), Some(2)), "{rocblas}");
+    assert_eq!(rocblas["parts"][1]["kind"], "Tensile folder");
+    assert_eq!(library("mine")["parts"][0]["fit"], "generic");
+    let miopen = library("MIOpen");
+    assert_eq!((&miopen["runs"], &miopen["parts"][0]["targets"][0]["target"]), (&false.into(), &"gfx1030".into()));
+    assert_eq!(value["files"], 7, "each once, whatever links there are");
+
+    // A sibling: only the generic code runs, and kernels that are named for a chip are not always for it.
+    let tensile = Path::new(&opt).join("lib/rocblas/library");
+    std::fs::copy(fixture("gfx1010-v6.co"), tensile.join("Kernels.so-000-gfx1013.hsaco")).expect("the folder is ours");
+    let (stdout, _) = ended(&objects(&["--for", "gfx1013", &opt]), 1);
+    assert!(
+        stdout.starts_with("1 of 3 libraries have kernels that run on gfx1013; none in MIOpen, rocBLAS\n"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("gfx1010:xnack- is for sibling chips, it does not run on gfx1013"), "{stdout}");
+    assert!(stdout.contains("`Kernels.so-000-gfx1013.hsaco` named for gfx1013, but"), "{stdout}");
+    let good = covers("gfx1013", &[&format!("{opt}/lib/libmine.so")], 0);
+    assert_eq!(good["verdict"], "mine has kernels that run on gfx1013");
+}
+
+#[test]
+fn chips_that_do_not_exist_are_named_with_those_that_do() {
+    for (chip, message, hint) in [
+        ("gfx1014", "error: `gfx1014` names no known AMD GPU", "hint: chips with names like that are: gfx10"),
+        ("gfx10-1-generic", "error: gfx10-1-generic is a generic target", "covers: gfx1010, gfx1011, gfx1012, gfx1013"),
+        ("gfx1030:xnack+", "error: gfx1030 has no `xnack`", "hint: write the chip alone"),
+    ] {
+        let (stdout, stderr) = ended(&objects(&["--for", chip, &fixture("fat.so")]), 2);
+        assert!(stdout.is_empty() && stderr.contains(message) && stderr.contains(hint), "{stderr}");
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_is_one_line_each() {
+    let folder = Folder::new("for-bad");
+    let damaged = folder.join("damaged.so");
+    let mut bytes = std::fs::read(fixture("fat.so")).expect("it is committed");
+    bytes.truncate(5000);
+    std::fs::write(&damaged, bytes).expect("the folder is ours");
+    let (circle, pipe, empty) = (folder.join("circle"), folder.join("pipe"), folder.join("empty"));
+    std::os::unix::fs::symlink("circle", &circle).expect("links can be made");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it is part of every system").success());
+    std::fs::create_dir(&empty).expect("the folder is ours");
+    for (path, words) in [
+        (damaged.as_str(), "damaged.so`: the ELF file is damaged: a table lies outside the file"),
+        (&circle, "circle`: Too many levels of symbolic links"),
+        (&pipe, "pipe`: it is a pipe, no file or folder"),
+        ("/dev/zero", "cannot read `/dev/zero`: it is a device, no file or folder"),
+        ("/nowhere", "cannot read `/nowhere`: No such file"),
+        (&fixture("kernels.cl"), "kernels.cl`: this is no ELF file"),
+    ] {
+        let (stdout, stderr) = ended(&objects(&["--for", "gfx1013", "-q", path]), 1);
+        assert_eq!(stdout, "no AMD GPU code was found, so none for gfx1013\n");
+        assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+    let (stdout, stderr) = ended(&objects(&["--for", "gfx1013", "-q", &empty]), 1);
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("no AMD GPU code was found, so none for gfx1013\n", ""));
+    // In a folder, a pipe and what holds no code are passed over; what is damaged is not.
+    let value = covers("gfx1013", &[&folder.join(".")], 1);
+    assert_eq!(value["problems"].as_array().map(Vec::len), Some(2), "{value}");
+}
+
+/// Debian's library: more than a gigabyte, of which only tables are read.
+#[test]
+fn a_library_of_a_distribution_is_judged() {
+    let path = "/usr/lib/x86_64-linux-gnu/librocsparse.so.0";
+    let present = if Path::new(path).exists() { Ok(()) } else { Err(format!("{path} is not there")) };
+    let Some(()) = require("rocsparse", present) else { return };
+    let value = covers("gfx1030", &[path], 0);
+    assert_eq!(
+        (&value["libraries"][0]["name"], &value["libraries"][0]["folder"]),
+        (&"rocSPARSE".into(), &"/usr".into())
+    );
+    let part = &value["libraries"][0]["parts"][0];
+    assert!(part["targets"].as_array().expect("a list").len() > 3, "{part}");
+    covers("gfx1013", &[path], 1);
+}

@@ -1,5 +1,6 @@
 //! `roci objects`: the AMD GPU code in files.
 
+mod coverage;
 mod disassemble;
 mod error;
 mod extract;
@@ -20,6 +21,9 @@ use report::{FileReport, FunctionReport, ObjectReport, ProblemReport, Report};
 
 /// Goes through the files.
 pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    if let Some(chip) = &arguments.chip {
+        return coverage::run(chip, arguments, printer);
+    }
     if let Some(folder) = &arguments.extract {
         std::fs::create_dir_all(folder).map_err(|source| CliError::File { path: folder.clone(), source })?;
     }

@@ -42,7 +42,7 @@ pub(super) fn print_objects(objects: &[ObjectReport], printer: &Printer) -> Resu
 }
 
 /// A name from a file, fit for a terminal: one that could move the cursor or change colours is escaped.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     if name.chars().any(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
 }
 
