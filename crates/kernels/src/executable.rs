@@ -5,7 +5,7 @@ use roci_hal::native::NativeEntry;
 use roci_hal::{Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
 
 use crate::clc::{self, Subgroups};
-use crate::{Error, KernelSpec, SpirvOptions, native};
+use crate::{Compiled, Error, KernelSpec, SpirvOptions, native};
 
 impl KernelSpec {
     /// The contract that the HAL checks every dispatch against.
@@ -46,11 +46,31 @@ impl KernelSpec {
         Ok(match format {
             CodeFormat::Native => native::find(self.name())
                 .map(|kernel| Code::Native(vec![NativeEntry { name: self.name().into(), kernel }])),
-            CodeFormat::Spirv => Some(Code::Spirv(crate::spirv(self, &spirv_options(info.capabilities()))?)),
-            CodeFormat::OpenClC => {
-                Some(Code::OpenClC(crate::opencl_c(self, &opencl_options(info.capabilities()))?.source))
-            }
+            CodeFormat::Spirv | CodeFormat::OpenClC => self.module()?.code(format, info)?,
             CodeFormat::AmdGcn => info.physical[0].target.as_deref().map(amdgcn).transpose()?,
+            _ => None,
+        })
+    }
+}
+
+impl Compiled {
+    /// What to load of a kernel that is not in the table; `None` on a device that takes prebuilt or native code alone.
+    pub fn executable(&self, entry_point: EntryPoint, info: &DeviceInfo) -> Result<Option<ExecutableSource>, Error> {
+        for format in &info.formats {
+            if let Some(code) = self.code(*format, info)? {
+                let (label, entry_points) = (entry_point.name.clone(), vec![entry_point]);
+                return Ok(Some(ExecutableSource { label, entry_points, code }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// It in a format that devices compile themselves.
+    fn code(&self, format: CodeFormat, info: &DeviceInfo) -> Result<Option<Code>, Error> {
+        let capabilities = info.capabilities();
+        Ok(match format {
+            CodeFormat::Spirv => Some(Code::Spirv(self.spirv(&spirv_options(capabilities))?)),
+            CodeFormat::OpenClC => Some(Code::OpenClC(self.opencl_c(&opencl_options(capabilities))?.source)),
             _ => None,
         })
     }

@@ -114,6 +114,11 @@ pub(crate) enum Command {
     /// go on. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
+    /// Check one device in this process, for a process that looks after it
+    ///
+    /// `roci doctor --verify` runs it for each device, so that one that hangs or crashes harms no other.
+    #[command(hide = true, after_help = VERIFY_ROUTE_EXAMPLES)]
+    VerifyRoute(VerifyRouteArgs),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -142,6 +147,7 @@ impl Command {
             Self::Emu { command: EmuCommand::Exec(_) } => false,
             Self::Env(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
+            Self::VerifyRoute(arguments) => arguments.format.json,
             Self::Completions { .. } | Self::Man { .. } => false,
         }
     }
@@ -366,6 +372,29 @@ pub(crate) struct ObjectsArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// Arguments of `roci verify-route`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyRouteArgs {
+    /// Devices to check; with `--in-children`, all that drivers find if there are none
+    #[arg(value_name = "URI", required_unless_present = "in_children")]
+    pub(crate) devices: Vec<String>,
+    /// Check each device in a process of its own, as the doctor does
+    #[arg(long)]
+    pub(crate) in_children: bool,
+    /// Emulated devices too, where none are named
+    #[arg(long, requires = "in_children")]
+    pub(crate) emulated: bool,
+    /// Seconds that such a process may take
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) deadline: Option<Duration>,
+    /// Go wrong on purpose, for tests
+    #[cfg(debug_assertions)]
+    #[arg(long, value_enum)]
+    pub(crate) fault: Option<crate::commands::verify::Fault>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
 const BENCH_EXAMPLES: &str = "Examples:
   roci bench                       the best real device
   roci bench --device vulkan:0 --device opencl:0
@@ -389,6 +418,9 @@ const OBJECTS_EXAMPLES: &str = "Examples:
   roci objects --library --extract out              the kernels that roci carries
   roci objects --disassemble=scale kernels.co       one kernel; without a name all functions
   roci objects --json *.so | jq -r '.files[].objects[].target' | sort -u";
+
+const VERIFY_ROUTE_EXAMPLES: &str = "Example:
+  roci verify-route vulkan:0";
 
 const EMU_EXAMPLES: &str = "Examples:
   roci emu run saxpy.co --gpu gfx1010 --kernel saxpy --grid 4096 --block 256 \\

@@ -309,3 +309,44 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_code(&output, 0);
     assert_eq!(stderr(&output), "");
 }
+
+/// The routes as a parent of checking processes sees them.
+fn verified(arguments: &[&str], code: i32) -> Vec<Value> {
+    let output = roci(&[&["verify-route", "--in-children", "--json"], arguments].concat());
+    assert_code(&output, code);
+    json(&output, "roci.verify")["routes"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn routes_are_verified_in_processes_of_their_own() {
+    let routes = verified(&["cpu", "emu://gfx1013", "cpu:7"], 1);
+    for route in &routes[..2] {
+        assert_eq!(route["status"], "right", "{route}");
+        let checks = route["checks"].as_array().expect("a list");
+        assert!(checks.len() > 8 && checks.iter().all(|check| check["status"] != "fail"), "{route}");
+    }
+    assert_eq!((&routes[1]["kind"], &routes[2]["status"]), (&"emulated GPU".into(), &"not-opened".into()));
+    assert!(routes[2]["error"].as_str().is_some_and(|error| error.contains("no device 7")), "{}", routes[2]);
+}
+
+#[test]
+fn a_vulkan_route_is_verified() {
+    let drivers = json(&roci(&["devices", "--json"]), "roci.devices");
+    let vulkan = drivers["drivers"].as_array().expect("a list").iter().find(|one| one["driver"] == "vulkan").cloned();
+    let uri = vulkan.and_then(|vulkan| vulkan["devices"][0]["uri"].as_str().map(str::to_owned));
+    let Some(uri) = roci_testkit::require("vulkan", uri.ok_or("no device")) else { return };
+    let routes = verified(&[&uri], 0);
+    assert_eq!(routes[0]["status"], "right", "{}", routes[0]);
+    let dot = routes[0]["checks"].as_array().expect("a list").iter().find(|check| check["name"] == "dot").cloned();
+    assert_eq!(dot.expect("it is made")["status"], "pass", "the device compiles its kernels");
+}
+
+#[test]
+fn a_route_that_crashes_and_one_that_hangs_are_told() {
+    let crashed = &verified(&["--fault", "crash", "cpu"], 1)[0];
+    assert_eq!((&crashed["status"], &crashed["signal"]), (&"died".into(), &6.into()), "{crashed}");
+    assert!(crashed["check"].as_str().is_some_and(|check| check.starts_with("reduce_sum")), "{crashed}");
+    assert_eq!(crashed["checks"][0]["status"], "pass", "what went well before is told too");
+    let hung = &verified(&["--fault", "hang", "--deadline", "2", "cpu"], 1)[0];
+    assert_eq!((&hung["status"], &hung["killed"]), (&"hangs".into(), &true.into()), "{hung}");
+}

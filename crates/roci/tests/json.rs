@@ -130,6 +130,21 @@ fn profile() {
 }
 
 #[test]
+fn objects_for_a_chip() {
+    let fixture = |name: &str| format!("{}/../codeobj/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let value = answer(&["objects", "--for", "gfx1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
+    let problem = json!({ "problems": [{ "hint": "" }] });
+    assert_shape("objects_for", &[value, problem]);
+}
+
+#[test]
+fn verified_routes() {
+    let right = answer(&["verify-route", "--in-children", "--json", "null"], 1);
+    let gone = answer(&["verify-route", "--in-children", "--json", "cpu:7"], 1);
+    assert_shape("verify", &[right, gone]);
+}
+
+#[test]
 fn an_error_instead_of_results() {
     for (arguments, code, message, hint) in [
         (&["demo", "--json", "--device", "cpu:7"][..], 3, "there is no device 7", "devices are: cpu"),

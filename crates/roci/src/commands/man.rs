@@ -40,7 +40,7 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
 
 /// The verbs, and theirs behind them.
 fn verbs(command: &clap::Command) -> Vec<clap::Command> {
-    let own = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let own = command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set());
     own.flat_map(|verb| std::iter::once(verb.clone()).chain(verbs(verb))).collect()
 }
 

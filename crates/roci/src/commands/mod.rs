@@ -9,6 +9,7 @@ pub(crate) mod emu;
 mod env;
 mod man;
 mod objects;
+pub(crate) mod verify;
 
 use crate::cli::{Command, DriverArgs};
 use crate::error::CliError;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
+        Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),
         Command::Man { folder } => man::run(folder.as_deref(), printer),
     }

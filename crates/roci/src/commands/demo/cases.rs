@@ -16,14 +16,14 @@ pub(super) const MARGIN: u32 = 5;
 
 /// One kernel with one problem.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case {
-    pub(super) kernel: &'static KernelSpec,
-    pub(super) problem: Problem,
+pub(in crate::commands) struct Case {
+    pub(in crate::commands) kernel: &'static KernelSpec,
+    pub(in crate::commands) problem: Problem,
 }
 
 /// A constants block, and with it the size of everything.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Problem {
+pub(in crate::commands) enum Problem {
     Fill(params::Fill),
     Copy(params::Copy),
     Unary(params::Unary),
@@ -44,15 +44,15 @@ pub(super) enum Work {
 }
 
 /// A problem with its inputs and the right answer.
-pub(super) struct Prepared {
-    pub(super) inputs: Vec<Input>,
-    pub(super) output: Element,
-    pub(super) expected: Vec<Expected>,
-    pub(super) tolerance: Tolerance,
+pub(in crate::commands) struct Prepared {
+    pub(in crate::commands) inputs: Vec<Input>,
+    pub(in crate::commands) output: Element,
+    pub(in crate::commands) expected: Vec<Expected>,
+    pub(in crate::commands) tolerance: Tolerance,
 }
 
 /// The cases whose kernels' names start with one of `names`; all for none.
-pub(super) fn select(names: &[String], quick: bool) -> Result<Vec<Case>, CliError> {
+pub(in crate::commands) fn select(names: &[String], quick: bool) -> Result<Vec<Case>, CliError> {
     let kernels = roci_kernels::kernels();
     if let Some(name) = names.iter().find(|name| kernels.iter().all(|kernel| !kernel.name().starts_with(*name))) {
         let known = kernels.iter().map(KernelSpec::name).collect();
@@ -111,12 +111,12 @@ fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Problem> {
 
 impl Case {
     /// The kernel's name.
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::commands) fn name(&self) -> &'static str {
         self.kernel.name()
     }
 
     /// Makes the inputs and computes the right answer.
-    pub(super) fn prepare(&self) -> Prepared {
+    pub(in crate::commands) fn prepare(&self) -> Prepared {
         let inputs = self.problem.inputs(self.name());
         let expected = reference::expect(self.name(), &self.problem, &inputs);
         let output = self.problem.output();
@@ -163,7 +163,7 @@ impl Problem {
     }
 
     /// The size, for people.
-    pub(super) fn size(&self) -> String {
+    pub(in crate::commands) fn size(&self) -> String {
         let join = |sizes: &[u32]| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
         match self {
             Self::Fill(params::Fill { count, .. })

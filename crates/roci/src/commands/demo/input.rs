@@ -4,7 +4,7 @@ use half::f16;
 
 /// How a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(in crate::commands) enum Element {
     /// A 32-bit word.
     U32,
     /// Single precision.
@@ -44,7 +44,7 @@ impl Element {
 
 /// A buffer that a kernel reads, and the very values in it.
 #[derive(Clone, Debug)]
-pub(super) struct Input {
+pub(in crate::commands) struct Input {
     /// What the kernel sees.
     pub(super) bytes: Vec<u8>,
     /// What the reference sees.

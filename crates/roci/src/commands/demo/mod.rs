@@ -3,12 +3,12 @@
 //! `cases` says what is computed, `reference` what the result must be, `run` drives a device, `report` shows the
 //! outcome, `profile` what ran when.
 
-mod cases;
+pub(super) mod cases;
 mod input;
 mod profile;
-mod reference;
+pub(super) mod reference;
 mod report;
-mod run;
+pub(super) mod run;
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ pub(super) const POISON: u32 = u32::MAX;
 
 /// One element of the right answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected {
+pub(in crate::commands) struct Expected {
     /// The value.
     pub(super) value: f64,
     /// What rounding errors are proportional to: the value's magnitude, or for a sum that of all its terms.
@@ -23,7 +23,7 @@ pub(super) struct Expected {
 /// How far a result may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Tolerance {
+pub(in crate::commands) enum Tolerance {
     /// The very value: data is moved or chosen.
     Exact,
     /// One correctly rounded operation: a unit in the last place of f32.
@@ -42,7 +42,7 @@ pub(super) enum Tolerance {
 
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(in crate::commands) enum Verdict {
     /// All within tolerance; the largest error relative to the magnitude.
     Right {
         /// 0 when every value is the very one.
@@ -61,6 +61,18 @@ pub(super) enum Verdict {
         /// What should have.
         want: f64,
     },
+}
+
+impl Verdict {
+    /// What is wrong, in words; `None` if nothing is.
+    pub(in crate::commands) fn complaint(&self) -> Option<String> {
+        match self {
+            Self::Right { .. } => None,
+            Self::Wrong { wrong, count, index, got, want } => {
+                Some(format!("{wrong} of {count}, worst at {index}: got {got:.9e}, want {want:.9e}"))
+            }
+        }
+    }
 }
 
 impl Tolerance {
@@ -119,7 +131,12 @@ pub(super) fn expect(kernel: &str, problem: &Problem, inputs: &[Input]) -> Vec<E
 }
 
 /// Compares what a device wrote with the right answer.
-pub(super) fn verify(output: &[u8], expected: &[Expected], element: Element, tolerance: Tolerance) -> Verdict {
+pub(in crate::commands) fn verify(
+    output: &[u8],
+    expected: &[Expected],
+    element: Element,
+    tolerance: Tolerance,
+) -> Verdict {
     let mut largest_error = 0.0f64;
     let mut wrong = 0;
     let mut worst: Option<(f64, usize, f64)> = None;

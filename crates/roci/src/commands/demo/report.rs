@@ -112,8 +112,8 @@ impl Row {
             Outcome::Ran { verdict: Verdict::Right { largest_error }, .. } => {
                 format!("{GOOD}ok{GOOD:#} max error {largest_error:.1e}")
             }
-            Outcome::Ran { verdict: Verdict::Wrong { wrong, count, index, got, want }, .. } => {
-                format!("{BAD}wrong{BAD:#} {wrong} of {count}, worst at {index}: got {got:.9e}, want {want:.9e}")
+            Outcome::Ran { verdict, .. } => {
+                format!("{BAD}wrong{BAD:#} {}", verdict.complaint().unwrap_or_default())
             }
             Outcome::Failed(error) => format!("{BAD}failed{BAD:#} {}", one_line(&error.to_string())),
             Outcome::NotRun(reason) => format!("{FAINT}not run{FAINT:#} {reason}"),

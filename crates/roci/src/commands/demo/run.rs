@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roci_hal::{Binding, Buffer, BufferDesc, Deadline, Device, Error, Profile, Queue, Submit};
+use roci_hal::{Binding, Buffer, BufferDesc, CommandBuffer, Deadline, Device, Error, Profile, Queue, Submit};
 
 use crate::error::CliError;
 use crate::interrupt;
@@ -33,59 +33,85 @@ pub(super) fn measure(
     problem: &Prepared,
     timeout: Duration,
 ) -> Result<Measured, CliError> {
-    let deadline = || Deadline::after(timeout.saturating_add(PATIENCE));
-    let queue = device.queue(0)?;
-    let executable = device.load(&case.kernel.executable(device.info())?)?;
-    let kernel = executable.kernel(case.name())?;
-
-    let mut buffers = Vec::new();
-    for (input, binding) in problem.inputs.iter().zip(case.kernel.bindings()) {
-        let buffer = allocate(device, input.bytes.len(), binding.name)?;
-        let whole_words = padded(&input.bytes);
-        let done = device.semaphore(0);
-        queue.write(&buffer, whole_words, submit(profile).signal(&done, 1).label("upload"))?;
-        done.wait(1, deadline())?;
-        buffers.push(buffer);
-    }
-    let output = allocate(device, problem.expected.len() * problem.output.size(), "output")?;
-    let bindings: Vec<_> = buffers.iter().chain([&output]).map(Binding::from).collect();
-
-    let mut poison = device.record();
-    poison.label("poison").fill(&output, POISON)?;
-    let poison = poison.finish()?;
-    let mut dispatch = device.record();
-    dispatch.label(case.name()).dispatch(&kernel, case.problem.grid(), &bindings, case.problem.constants())?;
-    let dispatch = dispatch.finish()?;
-
-    let run = |commands, label: &str| timed(device, &queue, profile, commands, label, deadline());
-    run(&poison, "poison")?;
-    let mut best = run(&dispatch, case.name())?;
-    let result = queue.read(&output, submit(profile).label("download"))?.wait(deadline())?;
-
+    let ready = Ready::new(device, profile, case, problem, timeout)?;
+    let (output, mut best) = ready.result()?;
     let started = Instant::now();
     let mut runs = 0;
     while (runs < REPEAT_AT_LEAST || started.elapsed() < REPEAT_FOR) && !interrupt::asked() {
-        best = best.min(run(&dispatch, case.name())?);
+        best = best.min(ready.timed(&ready.dispatch, case.name())?);
         runs += 1;
     }
-    Ok(Measured { output: result, seconds: best.as_secs_f64() })
+    Ok(Measured { output, seconds: best.as_secs_f64() })
 }
 
-/// From submission to completion.
-fn timed(
-    device: &Device,
-    queue: &Queue,
-    profile: Option<&Profile>,
-    commands: &roci_hal::CommandBuffer,
-    label: &str,
-    deadline: Deadline,
-) -> Result<Duration, Error> {
-    let done = device.semaphore(0);
-    let submit = submit(profile).signal(&done, 1).label(format!("demo {label}"));
-    let started = Instant::now();
-    queue.submit(commands, submit)?;
-    done.wait(1, deadline)?;
-    Ok(started.elapsed())
+/// A kernel that is loaded and recorded, with its inputs on the device.
+pub(in crate::commands) struct Ready<'a> {
+    device: &'a Device,
+    profile: Option<&'a Profile>,
+    name: &'static str,
+    timeout: Duration,
+    queue: Queue,
+    poison: CommandBuffer,
+    dispatch: CommandBuffer,
+    output: Buffer,
+}
+
+impl<'a> Ready<'a> {
+    /// Uploads, loads, records.
+    pub(in crate::commands) fn new(
+        device: &'a Device,
+        profile: Option<&'a Profile>,
+        case: &Case,
+        problem: &Prepared,
+        timeout: Duration,
+    ) -> Result<Self, CliError> {
+        let queue = device.queue(0)?;
+        let executable = device.load(&case.kernel.executable(device.info())?)?;
+        let kernel = executable.kernel(case.name())?;
+
+        let mut buffers = Vec::new();
+        for (input, binding) in problem.inputs.iter().zip(case.kernel.bindings()) {
+            let buffer = allocate(device, input.bytes.len(), binding.name)?;
+            let whole_words = padded(&input.bytes);
+            let done = device.semaphore(0);
+            queue.write(&buffer, whole_words, submit(profile).signal(&done, 1).label("upload"))?;
+            done.wait(1, deadline(timeout))?;
+            buffers.push(buffer);
+        }
+        let output = allocate(device, problem.expected.len() * problem.output.size(), "output")?;
+        let bindings: Vec<_> = buffers.iter().chain([&output]).map(Binding::from).collect();
+
+        let mut poison = device.record();
+        poison.label("poison").fill(&output, POISON)?;
+        let poison = poison.finish()?;
+        let mut dispatch = device.record();
+        dispatch.label(case.name()).dispatch(&kernel, case.problem.grid(), &bindings, case.problem.constants())?;
+        let dispatch = dispatch.finish()?;
+        Ok(Self { device, profile, name: case.name(), timeout, queue, poison, dispatch, output })
+    }
+
+    /// Runs the kernel on poisoned output; what it wrote, and how long it took from submission to completion.
+    pub(in crate::commands) fn result(&self) -> Result<(Vec<u8>, Duration), Error> {
+        self.timed(&self.poison, "poison")?;
+        let time = self.timed(&self.dispatch, self.name)?;
+        let download = self.queue.read(&self.output, submit(self.profile).label("download"))?;
+        Ok((download.wait(deadline(self.timeout))?, time))
+    }
+
+    /// From submission to completion.
+    fn timed(&self, commands: &CommandBuffer, label: &str) -> Result<Duration, Error> {
+        let done = self.device.semaphore(0);
+        let submit = submit(self.profile).signal(&done, 1).label(format!("demo {label}"));
+        let started = Instant::now();
+        self.queue.submit(commands, submit)?;
+        done.wait(1, deadline(self.timeout))?;
+        Ok(started.elapsed())
+    }
+}
+
+/// When a wait is given up.
+fn deadline(timeout: Duration) -> Deadline {
+    Deadline::after(timeout.saturating_add(PATIENCE))
 }
 
 /// A submission, measured if that was asked for.
