@@ -9,8 +9,6 @@
 #![deny(unsafe_code)]
 
 pub mod clc;
-pub mod native;
-pub mod params;
 pub mod rules;
 pub mod spirv;
 
@@ -25,6 +23,7 @@ mod uniform;
 
 pub use error::Error;
 pub use matmul::{MatmulElement, MatmulForm};
+pub use roci_natives::{self as native, params};
 pub use source::{Compiled, Source};
 pub use spirv::SpirvOptions;
 pub use table::{Binding, Constants, KernelSpec, find, kernels};

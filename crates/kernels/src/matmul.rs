@@ -77,8 +77,7 @@ impl MatmulForm {
 
     /// One workgroup a tile of the result, batches in z.
     pub fn grid(self, problem: &Matmul) -> [u32; 3] {
-        let [rows, columns] = self.tile();
-        [problem.n.div_ceil(columns), problem.m.div_ceil(rows), problem.batches]
+        problem.tiles(self.tile())
     }
 
     /// The form that a device should run: the fastest that it can, unless its tiles are too few to keep the device busy.

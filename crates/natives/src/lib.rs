@@ -29,6 +29,7 @@ mod math;
 mod matmul;
 mod matvec;
 mod memory;
+pub mod params;
 mod parts;
 mod reduce;
 mod simd;
@@ -36,6 +37,8 @@ mod softmax;
 mod unary;
 mod words;
 
+// One function under both names of a kernel, so that it is compiled once.
+use std::ops::{Add as _, Div as _, Mul as _, Sub as _};
 use std::sync::Arc;
 
 use half::f16;
@@ -69,17 +72,17 @@ static KERNELS: &[(&str, Make)] = &[
     ("unary_silu", |level| Arc::new(Unary::new(level, math::silu))),
     ("unary_sin", |level| Arc::new(Unary::periodic(level, math::sin, f64::sin))),
     ("unary_cos", |level| Arc::new(Unary::periodic(level, math::cos, f64::cos))),
-    ("binary_add", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a + b, false))),
-    ("binary_sub", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a - b, false))),
-    ("binary_mul", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a * b, false))),
-    ("binary_div", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a / b, false))),
+    ("binary_add", |level| Arc::new(Binary::new(level, f32::add, false))),
+    ("binary_sub", |level| Arc::new(Binary::new(level, f32::sub, false))),
+    ("binary_mul", |level| Arc::new(Binary::new(level, f32::mul, false))),
+    ("binary_div", |level| Arc::new(Binary::new(level, f32::div, false))),
     ("binary_min", |level| Arc::new(Binary::new(level, f32::min, false))),
     ("binary_max", |level| Arc::new(Binary::new(level, f32::max, false))),
     ("binary_pow", |level| Arc::new(Binary::new(level, math::pow, false))),
-    ("binary_add_broadcast", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a + b, true))),
-    ("binary_sub_broadcast", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a - b, true))),
-    ("binary_mul_broadcast", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a * b, true))),
-    ("binary_div_broadcast", |level| Arc::new(Binary::new(level, |a: f32, b: f32| a / b, true))),
+    ("binary_add_broadcast", |level| Arc::new(Binary::new(level, f32::add, true))),
+    ("binary_sub_broadcast", |level| Arc::new(Binary::new(level, f32::sub, true))),
+    ("binary_mul_broadcast", |level| Arc::new(Binary::new(level, f32::mul, true))),
+    ("binary_div_broadcast", |level| Arc::new(Binary::new(level, f32::div, true))),
     ("binary_min_broadcast", |level| Arc::new(Binary::new(level, f32::min, true))),
     ("binary_max_broadcast", |level| Arc::new(Binary::new(level, f32::max, true))),
     ("binary_pow_broadcast", |level| Arc::new(Binary::new(level, math::pow, true))),

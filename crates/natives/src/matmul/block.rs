@@ -3,8 +3,6 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use gemm_common::Parallelism;
-
 use super::super::simd::{Element, Line, Simd, Task};
 use super::tile::{self, A_STRIDE, DEPTH, PANEL, Tile};
 
@@ -55,7 +53,12 @@ impl Accumulate for f32 {
         Some(c)
     }
 
+    // Its functions are compiled here, for every instruction set, which takes longer than all other kernels together: builds for
+    // debugging do without, and `./test native` tries it.
+    #[cfg(not(debug_assertions))]
     unsafe fn by_library(block: &Block<f32>) -> bool {
+        use gemm_common::Parallelism;
+
         // Below this depth the library changes its method with the shape of a block, and results with it.
         if block.few_rows || block.depth < 16 {
             return false;

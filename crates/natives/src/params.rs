@@ -6,8 +6,6 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::MatmulForm;
-
 /// Invocations of a workgroup in the one-dimensional kernels.
 pub const LINEAR_WORKGROUP: u32 = 256;
 /// Most workgroups in one grid dimension; Vulkan guarantees 65,535. Kernels loop with the grid as their stride beyond it.
@@ -197,10 +195,17 @@ impl Params for Softmax {
     }
 }
 
+impl Matmul {
+    /// Workgroup counts where one computes so many rows and columns of the result; batches in z.
+    pub fn tiles(&self, [rows, columns]: [u32; 2]) -> [u32; 3] {
+        [self.n.div_ceil(columns), self.m.div_ceil(rows), self.batches]
+    }
+}
+
 impl Params for Matmul {
     /// That of the general form; the others have a grid of their own.
     fn grid(&self) -> [u32; 3] {
-        MatmulForm::General.grid(self)
+        self.tiles([MATMUL_TILE; 2])
     }
 }
 
