@@ -2,7 +2,8 @@
 //!
 //! They are cdylibs of this workspace, which a dependency cannot bring in: a second cargo builds them, always optimised, into
 //! a target folder of its own beside the profiles. Clippy only reads, so there the libraries stay empty;
-//! `ROCI_EMBED=0` says the same for `cargo check` and `cargo doc`.
+//! `ROCI_EMBED=0` says the same for `cargo check` and `cargo doc`. `ROCI_EMBED=FOLDER` takes them from there: the tests have
+//! built them already.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,12 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-env-changed=ROCI_EMBED");
     println!("cargo::rerun-if-env-changed=RUSTC_WORKSPACE_WRAPPER");
     let out = PathBuf::from(variable("OUT_DIR"));
-    let built = if wanted() { Some(build(&out)?) } else { None };
+    let given = PathBuf::from(variable("ROCI_EMBED"));
+    let built = match wanted() {
+        false => None,
+        true if given.is_absolute() => Some(given),
+        true => Some(build(&out)?),
+    };
     for (_, file) in LIBRARIES {
         let bytes = match &built {
             Some(folder) => {
