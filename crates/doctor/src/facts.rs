@@ -56,6 +56,8 @@ pub struct Facts {
     /// unknown.
     complete: BTreeSet<String>,
     all_complete: bool,
+    /// Names that were not looked for all the same.
+    unknown: BTreeSet<String>,
 }
 
 impl Facts {
@@ -69,8 +71,16 @@ impl Facts {
         self.complete.insert(section.to_owned());
     }
 
+    /// Says that a fact was not looked for.
+    pub(crate) fn is_unknown(&mut self, name: &str) {
+        self.unknown.insert(name.to_owned());
+    }
+
     /// Whether a fact that is not there is known to be absent.
     pub(crate) fn knows(&self, name: &str) -> bool {
+        if self.unknown.contains(name) {
+            return false;
+        }
         self.all_complete || self.complete.contains(name.split('.').next().unwrap_or(name))
     }
 

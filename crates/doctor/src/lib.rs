@@ -6,26 +6,33 @@
 //! Nothing here starts HSA, OpenCL or Vulkan: on a BC-250 with a stock kernel the first two can freeze the machine.
 
 mod conclusion;
+mod diagnosis;
 mod facts;
 mod good;
 mod kernel_log;
 mod logs;
+mod mask;
 mod memory;
+mod report;
 mod root;
 mod routes;
 mod rules;
 mod scan;
 mod snapshot;
 mod value;
+pub mod words;
 
 pub use conclusion::{Cause, Conclusion, Excluded, Explained, Look, Sureness, Told};
+pub use diagnosis::{Card, Diagnosis, Names};
 pub use facts::{Fact, Facts, Table};
 pub use good::{Good, known_good};
 pub use logs::{Event, Log, Reader};
+pub use mask::{Identity, Masked, mask};
 pub use memory::{Memory, Pool, memory};
+pub use report::markdown;
 pub use root::Root;
 pub use routes::{Route, Way, routes};
 pub use rules::{
     Book, Confidence, Evidence, Exclusion, Finding, Judgement, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth,
 };
-pub use snapshot::{Gpu, Snapshot, Target};
+pub use snapshot::{Gpu, Probe, Probes, Seen, Snapshot, Target};

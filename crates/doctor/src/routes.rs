@@ -21,6 +21,19 @@ pub enum Way {
     RustIcl,
 }
 
+impl Way {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Native => "ROCm",
+            Self::Generic => "ROCm with generic kernels",
+            Self::Override => "ROCm with a sibling's kernels",
+            Self::Vulkan => "Vulkan",
+            Self::RustIcl => "OpenCL (RustICL)",
+        }
+    }
+}
+
 /// A way, and whether it is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Route {

@@ -68,6 +68,13 @@ impl Registry {
         self
     }
 
+    /// Leaves the drivers whose schemes are wanted.
+    #[must_use]
+    pub fn only(mut self, wanted: impl Fn(&str) -> bool) -> Self {
+        self.drivers.retain(|driver| wanted(driver.scheme()));
+        self
+    }
+
     /// The drivers.
     pub fn drivers(&self) -> impl Iterator<Item = &dyn Driver> {
         self.drivers.iter().map(AsRef::as_ref)

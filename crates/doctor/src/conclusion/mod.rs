@@ -37,6 +37,8 @@ pub struct Cause {
     pub id: String,
     /// One line.
     pub title: String,
+    /// The GPUs it is about: places on the bus, or of a log their numbers.
+    pub gpus: Vec<String>,
     /// How sure it is.
     pub sureness: Sureness,
     /// How bad it is.
@@ -65,6 +67,13 @@ pub struct Cause {
     pub sources: Vec<String>,
     /// Other findings that follow from this one.
     pub explains: Vec<Explained>,
+}
+
+impl Cause {
+    /// Whether it calls for a remedy.
+    pub fn is_a_problem(&self) -> bool {
+        self.sureness <= Sureness::Likely && self.severity <= Severity::Medium
+    }
 }
 
 /// A finding that another one explains.
@@ -146,7 +155,7 @@ impl Conclusion {
         let judgement = book.lay(&read.facts, &hits);
         let facts = told(&read);
         let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-        for cause in ranked(&judgement.findings) {
+        for cause in ranked(&judgement.findings, &|gpu| format!("GPU {gpu}")) {
             match (cause.severity, cause.sureness) {
                 (Severity::Info, Sureness::Certain) => notes.push(cause),
                 // A question about something small is no help.
@@ -179,7 +188,7 @@ impl Conclusion {
 
     /// Whether the log shows a problem: a cause that is certain or likely, and of some weight.
     pub fn problems(&self) -> bool {
-        self.causes.iter().any(|cause| cause.severity <= Severity::Medium)
+        self.causes.iter().any(Cause::is_a_problem)
     }
 
     /// What to look at, what decides most first.
@@ -214,7 +223,7 @@ impl Conclusion {
 }
 
 /// Findings as causes, the likeliest first. What a surer finding explains stands below it.
-fn ranked(findings: &[Finding<'_>]) -> Vec<Cause> {
+pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) -> Vec<Cause> {
     let mut findings: Vec<&Finding<'_>> = findings.iter().collect();
     findings.sort_by_key(|finding| {
         // What knows the machine is nearer to the cause than what knows a line alone.
@@ -227,8 +236,8 @@ fn ranked(findings: &[Finding<'_>]) -> Vec<Cause> {
     });
     let mut causes: Vec<Cause> = Vec::new();
     for finding in &findings {
-        if causes.iter().any(|cause| cause.id == finding.rule.id) {
-            // The same of another GPU.
+        if let Some(same) = causes.iter_mut().find(|cause| cause.id == finding.rule.id) {
+            same.gpus.extend(finding.gpu.map(place));
             continue;
         }
         let explains = |other: &&&Finding<'_>| {
@@ -238,7 +247,7 @@ fn ranked(findings: &[Finding<'_>]) -> Vec<Cause> {
         };
         match findings.iter().find(explains) {
             Some(_) => {}
-            None => causes.push(cause_of(finding)),
+            None => causes.push(cause_of(finding, place)),
         }
     }
     for cause in &mut causes {
@@ -265,11 +274,12 @@ fn sureness(finding: &Finding<'_>) -> Sureness {
     }
 }
 
-fn cause_of(finding: &Finding<'_>) -> Cause {
+fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
     let rule = finding.rule;
     Cause {
         id: rule.id.clone(),
         title: finding.title(),
+        gpus: finding.gpu.map(place).into_iter().collect(),
         sureness: sureness(finding),
         severity: rule.severity,
         confidence: rule.confidence,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::rules::{Evidence, LogLine, Reboot, Severity, Step};
+use crate::rules::{Evidence, LogLine, Severity};
+use crate::words;
 
 use super::{Cause, Conclusion, Sureness};
 
@@ -10,6 +11,7 @@ use super::{Cause, Conclusion, Sureness};
 const CAUSES: usize = 3;
 const OTHERS: usize = 4;
 const FACTS: usize = 8;
+const INDENT: &str = "   ";
 
 impl Conclusion {
     /// The conclusion as text, without colours. `verbose` leaves nothing out.
@@ -27,7 +29,7 @@ impl Conclusion {
         }
         for (index, cause) in self.causes.iter().take(most(CAUSES)).enumerate() {
             let _ = writeln!(out, "\n{}. {} [{}]", index + 1, cause.title, cause.id);
-            write_cause(&mut out, cause, verbose);
+            out.push_str(&cause.text(verbose));
         }
         for cause in self.causes.iter().skip(most(CAUSES)) {
             let _ = writeln!(out, "\nAlso: {} [{}] ({})", cause.title, cause.id, lines_of(&cause.lines, cause.count));
@@ -38,7 +40,7 @@ impl Conclusion {
                 let _ = writeln!(out, "  - {} [{}]", cause.title, cause.id);
                 let _ = writeln!(out, "    depends on {}", cause.unknown.join(", "));
                 if verbose {
-                    write_cause(&mut out, cause, true);
+                    out.push_str(&cause.text(true));
                 }
             }
             rest(&mut out, self.possible.len(), most(3));
@@ -47,7 +49,7 @@ impl Conclusion {
         for note in self.notes.iter().take(notes) {
             let _ = writeln!(out, "\nGood to know: {} [{}]", note.title, note.id);
             if verbose {
-                write_cause(&mut out, note, true);
+                out.push_str(&note.text(true));
             }
         }
         let trouble = !(self.causes.is_empty() && self.possible.is_empty() && self.events.is_empty());
@@ -114,48 +116,37 @@ impl Conclusion {
     }
 }
 
-fn write_cause(out: &mut String, cause: &Cause, verbose: bool) {
-    for line in &cause.lines {
-        let _ = writeln!(out, "   line {}: {}", line.number, line.text.trim());
-    }
-    if cause.count > cause.lines.len() {
-        let _ = writeln!(out, "   ({} such lines)", cause.count);
-    }
-    if !cause.evidence.is_empty() {
-        let _ = writeln!(out, "   because {}", cause.evidence.iter().map(fact).collect::<Vec<_>>().join(", "));
-    }
-    if !cause.unknown.is_empty() {
-        let _ = writeln!(out, "   not in the log: {}", cause.unknown.join(", "));
-    }
-    let _ = writeln!(out, "   {}", cause.meaning);
-    for explained in &cause.explains {
-        let _ = writeln!(out, "   This explains: {} [{}]", explained.title, explained.id);
-    }
-    let _ = writeln!(out, "   What to do:");
-    for step in &cause.steps {
-        match step {
-            Step::Run(command) => {
-                let _ = writeln!(out, "     $ {command}");
-            }
-            Step::Say(words) => {
-                let _ = writeln!(out, "     - {words}");
-            }
+impl Cause {
+    /// What it rests on, what it means and what to do, as lines beneath its title.
+    pub fn text(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        for line in &self.lines {
+            let _ = writeln!(out, "{INDENT}line {}: {}", line.number, line.text.trim());
         }
-    }
-    let takes = match cause.reboot {
-        Reboot::None => None,
-        Reboot::Login => Some("It takes logging out and in."),
-        Reboot::Module => Some("It takes loading the module again, or a reboot."),
-        Reboot::Reboot => Some("It takes a reboot."),
-    };
-    for words in takes.iter().copied().chain(cause.lasts.as_deref()) {
-        let _ = writeln!(out, "   {words}");
-    }
-    if let Some(expired) = &cause.expired {
-        let _ = writeln!(out, "   Old advice: {expired}");
-    }
-    if verbose {
-        let _ = writeln!(out, "   Sources ({:?}): {}", cause.confidence, cause.sources.join(", "));
+        if self.count > self.lines.len() {
+            let _ = writeln!(out, "{INDENT}({} such lines)", self.count);
+        }
+        if !self.evidence.is_empty() {
+            let facts = self.evidence.iter().map(fact).collect::<Vec<_>>().join(", ");
+            out.push_str(&words::indented(&format!("because {facts}"), INDENT));
+        }
+        if !self.unknown.is_empty() {
+            out.push_str(&words::indented(&format!("not known: {}", self.unknown.join(", ")), INDENT));
+        }
+        out.push_str(&words::indented(&self.meaning, INDENT));
+        for explained in &self.explains {
+            let _ = writeln!(out, "{INDENT}This explains: {} [{}]", explained.title, explained.id);
+        }
+        let _ = writeln!(out, "{INDENT}What to do:");
+        out.push_str(&words::remedy(&self.steps, self.reboot, self.lasts.as_deref(), &format!("{INDENT}  ")));
+        if let Some(expired) = &self.expired {
+            out.push_str(&words::indented(&format!("Old advice: {expired}"), INDENT));
+        }
+        if verbose {
+            let _ = writeln!(out, "{INDENT}Confidence {}", words::confidence(self.confidence));
+            self.sources.iter().for_each(|source| out.push_str(&format!("{INDENT}{source}\n")));
+        }
+        out
     }
 }
 

@@ -15,6 +15,7 @@ mod kfd;
 mod known;
 mod machine;
 mod nodes;
+mod probes;
 mod programs;
 mod services;
 mod software;
@@ -29,7 +30,11 @@ use crate::facts::Facts;
 use crate::root::Root;
 
 pub use gpu::Gpu;
+pub use probes::{Probe, Probes, Seen};
 pub use targets::Target;
+
+const SCHEMA: &str = "roci.snapshot";
+const VERSION: u32 = 1;
 
 /// What a machine is and has.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -70,6 +75,8 @@ pub struct Snapshot {
     pub gpus: Vec<Gpu>,
     /// The kernel's log, as far as it concerns GPUs; nothing where it cannot be read.
     pub kernel_log: Option<String>,
+    /// What drivers said when they were asked.
+    pub probes: Probes,
     /// What was there and could not be read.
     pub unreadable: Vec<String>,
 }
@@ -89,8 +96,8 @@ impl Snapshot {
             gpus.iter_mut().for_each(|gpu| gpu.rocblas = gpu.kernels_among(&kernels).map(str::to_owned));
         }
         Self {
-            schema: "roci.snapshot".into(),
-            version: 1,
+            schema: SCHEMA.into(),
+            version: VERSION,
             kernel: kernel::Kernels::gather(root),
             boot: boot::Boot::gather(root),
             node: nodes::Nodes::gather(root),
@@ -98,12 +105,26 @@ impl Snapshot {
             programs: programs::Programs::gather(root, &whole, &software.package),
             services: services::Services::gather(root),
             kernel_log: kernel::log(root),
+            probes: Probes::default(),
             unreadable: root.unreadable(),
             software,
             wheels,
             machine,
             env,
             gpus,
+        }
+    }
+
+    /// Reads a snapshot that was saved.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let snapshot: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        match (snapshot.schema.as_str(), snapshot.version) {
+            (SCHEMA, VERSION) => Ok(snapshot),
+            (SCHEMA, version) => Err(format!("it has version {version}, and this program knows {VERSION}")),
+            _ => Err(format!("its `schema` is not `{SCHEMA}`")),
         }
     }
 

@@ -1,0 +1,137 @@
+//! Takes out of a text what tells who somebody is, so that it can be shown in public.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What may be shown, and what was taken out of it.
+#[derive(Clone, Debug)]
+pub struct Masked<T> {
+    /// What may be shown.
+    pub value: T,
+    /// How many of each kind were taken out.
+    pub taken: BTreeMap<&'static str, usize>,
+}
+
+impl<T> Masked<T> {
+    /// What was taken out, in words.
+    pub fn describe(&self) -> String {
+        let parts: Vec<_> = self.taken.iter().map(|(what, count)| format!("{count} x {what}")).collect();
+        if parts.is_empty() { "nothing had to be masked".into() } else { format!("masked: {}", parts.join(", ")) }
+    }
+}
+
+/// Words of this machine that name it or its user.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// Its name on the network.
+    pub host: Option<String>,
+    /// The user's name.
+    pub user: Option<String>,
+    /// The user's folder.
+    pub home: Option<String>,
+}
+
+struct Mask {
+    what: &'static str,
+    pattern: Regex,
+    instead: &'static str,
+}
+
+/// Masks every text in a value.
+///
+/// # Errors
+/// A value that is not the same after it went through JSON, which the tests do not let through.
+pub fn mask<T: Serialize + DeserializeOwned>(value: &T, identity: &Identity) -> Result<Masked<T>, String> {
+    let masks = masks(identity)?;
+    let mut taken = BTreeMap::new();
+    let mut json = serde_json::to_value(value).map_err(|error| error.to_string())?;
+    walk(&mut json, &mut |text| cover(text, &masks, &mut taken));
+    let value = serde_json::from_value(json).map_err(|error| error.to_string())?;
+    Ok(Masked { value, taken })
+}
+
+/// From the narrowest to the widest: what one has covered, the next does not see.
+fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
+    let mut all = Vec::new();
+    let mut add = |what, pattern: &str, instead| -> Result<(), String> {
+        all.push(Mask { what, pattern: Regex::new(pattern).map_err(|error| error.to_string())?, instead });
+        Ok(())
+    };
+    // Short names are words of everyday, and `root` is nobody in particular.
+    let telling = |name: &&String| name.len() >= 3 && name.as_str() != "root" && name.as_str() != "localhost";
+    if let Some(home) = identity.home.as_ref().filter(|home| home.len() > 5 && home.as_str() != "/root") {
+        add("home folder", &regex::escape(home), "/home/USER")?;
+    }
+    add("home folder", r"/home/(?P<name>[^/\s:]+)", "/home/USER")?;
+    if let Some(host) = identity.host.as_ref().filter(telling) {
+        add("host name", &format!(r"\b{}\b", regex::escape(host)), "HOST")?;
+    }
+    if let Some(user) = identity.user.as_ref().filter(telling) {
+        add("user name", &format!(r"\b{}\b", regex::escape(user)), "USER")?;
+    }
+    let hex = "[0-9a-fA-F]";
+    add("UUID", &format!(r"\b{hex}{{8}}-{hex}{{4}}-{hex}{{4}}-{hex}{{4}}-{hex}{{12}}\b"), "UUID")?;
+    add("hardware address", &format!(r"\b(?:{hex}{{2}}:){{5}}{hex}{{2}}\b"), "MAC")?;
+    add("mail address", r"\b[\w.+-]+@[\w-]+\.[\w.]+\b", "MAIL")?;
+    add("serial number", r"(?i)\b(serial(?: ?number)?[:= ]+|serialno=)\S+", "${1}SERIAL")?;
+    // Not the numbers of versions: those have other words in front.
+    add("network address", r"(?i)\b(ip[:= ]|addr(?:ess)?[:= ]|//|nfsroot=)(?:\d{1,3}\.){3}\d{1,3}\b", "${1}IP")?;
+    Ok(all)
+}
+
+fn cover(text: &mut String, masks: &[Mask], taken: &mut BTreeMap<&'static str, usize>) {
+    for mask in masks {
+        let hits = mask.pattern.find_iter(text).filter(|found| !found.as_str().ends_with("/USER")).count();
+        if hits > 0 {
+            *taken.entry(mask.what).or_insert(0) += hits;
+            *text = mask.pattern.replace_all(text, mask.instead).into_owned();
+        }
+    }
+}
+
+fn walk(value: &mut Value, cover: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => cover(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| walk(value, cover)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| walk(value, cover)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(text: &str) -> Masked<String> {
+        let identity =
+            Identity { host: Some("tycho".into()), user: Some("naomi".into()), home: Some("/data/naomi".into()) };
+        mask(&text.to_owned(), &identity).expect("it is text before and after")
+    }
+
+    #[test]
+    fn what_names_somebody_is_gone() {
+        let seen = masked(
+            "tycho kernel: root=UUID=0a1b2c3d-1111-2222-3333-444455556666 naomi /data/naomi/x /home/amos/y aa:bb:cc:dd:ee:ff \
+             a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7",
+        );
+        assert_eq!(
+            seen.value,
+            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP"
+        );
+        assert_eq!(seen.taken.values().sum::<usize>(), 9);
+        assert!(seen.describe().contains("2 x home folder"), "{}", seen.describe());
+    }
+
+    #[test]
+    fn what_a_doctor_needs_stays() {
+        let text =
+            "amdgpu 0000:03:00.0: VM_CONTEXT1 0x00000000 address 0x00007f10 6.12.9 gfx1010 10.3.0 rocm-6.2.0.60200";
+        let seen = masked(text);
+        assert_eq!(seen.value, text);
+        assert_eq!(seen.describe(), "nothing had to be masked");
+    }
+}

@@ -1,0 +1,146 @@
+//! A report for a bug tracker: what AMD's engineers ask for by hand in every thread, in one file.
+
+use std::fmt::Write as _;
+
+use crate::conclusion::Cause;
+use crate::diagnosis::{Card, Diagnosis};
+use crate::facts::{Fact, Facts};
+use crate::snapshot::Snapshot;
+
+/// The sections, and the first words of the facts that belong to each.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("System", &["os", "arch", "glibc", "memory", "container", "wsl", "virtual_machine", "secure_boot", "selinux"]),
+    ("Kernel and driver", &["kernel", "cmdline", "module", "param", "configured", "dkms", "iommu", "initramfs"]),
+    ("Devices and permissions", &["node", "user"]),
+    ("ROCm, wheels, packages", &["rocm", "rocm_sdk", "library", "wheel", "package", "program", "service"]),
+    ("Vulkan and OpenCL", &["mesa", "vulkan", "opencl"]),
+    ("Environment", &["env", "service_env"]),
+];
+/// Lines of the kernel's log that are shown, from its end.
+const LINES: usize = 200;
+
+/// The report as Markdown. Snapshot and diagnosis are masked already.
+pub fn markdown(snapshot: &Snapshot, diagnosis: &Diagnosis, program: &str) -> String {
+    let facts = snapshot.facts();
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let _ = write_report(&mut text, snapshot, &facts, diagnosis, program);
+    text
+}
+
+fn write_report(
+    text: &mut String,
+    snapshot: &Snapshot,
+    facts: &Facts,
+    diagnosis: &Diagnosis,
+    program: &str,
+) -> std::fmt::Result {
+    writeln!(
+        text,
+        "# GPU report\n\nMade by {program}. Host and user names, addresses and serial numbers are masked.\n"
+    )?;
+    writeln!(text, "**{}**\n", diagnosis.verdict)?;
+    writeln!(
+        text,
+        "## What happened\n\nDescribe here: what you ran, what you expected, what came instead, since when.\n"
+    )?;
+    writeln!(text, "## Steps to reproduce\n\n1. \n")?;
+    writeln!(text, "## GPUs\n")?;
+    for (index, card) in diagnosis.gpus.iter().enumerate() {
+        write_card(text, card)?;
+        let known = snapshot.gpus.iter().position(|gpu| gpu.pci == card.pci).and_then(|at| facts.gpus.get(at));
+        for (name, values) in known.into_iter().flat_map(|table| table.iter()) {
+            writeln!(text, "- {}: {}", name.trim_start_matches("gpu."), joined(values))?;
+        }
+        if index + 1 < diagnosis.gpus.len() {
+            writeln!(text)?;
+        }
+    }
+    if diagnosis.gpus.is_empty() {
+        writeln!(text, "None from AMD.")?;
+    }
+    writeln!(text, "\n## Findings\n")?;
+    for cause in &diagnosis.findings {
+        write_finding(text, cause)?;
+    }
+    if diagnosis.findings.is_empty() {
+        writeln!(text, "Nothing known matches.")?;
+    }
+    for (title, words) in SECTIONS {
+        writeln!(text, "\n## {title}\n")?;
+        let belongs = |name: &str| name.split('.').next().is_some_and(|word| words.contains(&word));
+        let mut any = false;
+        for (name, values) in facts.machine.iter().filter(|(name, _)| belongs(name)) {
+            writeln!(text, "- {name}: {}", joined(values))?;
+            any = true;
+        }
+        if !any {
+            writeln!(text, "Nothing was found.")?;
+        }
+    }
+    writeln!(text, "\n## Kernel log\n")?;
+    match &snapshot.kernel_log {
+        Some(log) => {
+            let lines: Vec<_> = log.lines().collect();
+            let shown = &lines[lines.len().saturating_sub(LINES)..];
+            writeln!(text, "The last {} of {} lines that concern GPUs.\n", shown.len(), lines.len())?;
+            writeln!(text, "```\n{}\n```", shown.join("\n").replace("```", "'''"))?;
+        }
+        None => writeln!(text, "This user may not read it. Add the output of `sudo dmesg`.")?,
+    }
+    if !diagnosis.unreadable.is_empty() {
+        writeln!(text, "\n## Not readable\n")?;
+        diagnosis.unreadable.iter().try_for_each(|line| writeln!(text, "- {line}"))?;
+    }
+    writeln!(text, "\n## Please add\n")?;
+    writeln!(text, "- the whole output of the program that fails, with `AMD_LOG_LEVEL=4` set if it uses HIP")?;
+    writeln!(text, "- `rocminfo` (not on a BC-250 with a stock kernel, where it can freeze the machine)")?;
+    writeln!(text, "- `sudo cat /sys/kernel/debug/dri/*/amdgpu_firmware_info`, which only root may read")?;
+    writeln!(text, "- board, firmware version of the board, power supply, and what was changed last")
+}
+
+fn write_card(text: &mut String, card: &Card) -> std::fmt::Result {
+    let way = card.route.map_or("none", |way| way.describe());
+    writeln!(text, "### {} at {}\n\n- route: {way}", card.name(), card.pci)?;
+    for route in &card.routes {
+        if let Some(obstacle) = &route.obstacle {
+            writeln!(text, "- not by {}: {obstacle}", route.way.describe())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_finding(text: &mut String, cause: &Cause) -> std::fmt::Result {
+    let place = if cause.gpus.is_empty() { String::new() } else { format!(" at {}", cause.gpus.join(", ")) };
+    writeln!(text, "- **{}** {}{place}", cause.id, cause.title)?;
+    for evidence in &cause.evidence {
+        let value = evidence.value.as_deref().unwrap_or("absent");
+        writeln!(text, "  - {} = {value}", evidence.name)?;
+    }
+    cause.lines.iter().try_for_each(|line| writeln!(text, "  - `{}`", line.text.trim().replace('`', "'")))
+}
+
+fn joined(values: &[Fact]) -> String {
+    values.iter().map(|fact| fact.value.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Book, Gpu, Reader};
+
+    #[test]
+    fn a_report_has_what_is_asked_for() {
+        let gpu = Gpu { pci: "0000:03:00.0".into(), pci_id: "1002:731f".into(), ..Gpu::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.gpus.push(gpu);
+        snapshot.kernel_log = Some("amdgpu: ring gfx_0.0.0 timeout".into());
+        let (book, reader) = (Book::builtin().expect("the rules are right"), Reader::new().expect("the file is right"));
+        let text = markdown(&snapshot, &Diagnosis::new(&book, &reader, &snapshot), "roci 0");
+        for wanted in
+            ["Made by roci 0", "0000:03:00.0", "ring gfx_0.0.0 timeout", "## Steps to reproduce", "pci_id: 1002:731f"]
+        {
+            assert!(text.contains(wanted), "{wanted} is missing:\n{text}");
+        }
+    }
+}
