@@ -94,6 +94,13 @@ pub(crate) enum Command {
     /// The first column can be pasted behind `--device`. A driver that cannot look for devices is shown with the reason.
     #[command(after_help = DEVICES_EXAMPLES)]
     Devices(DevicesArgs),
+    /// Say what is wrong with this machine, and what to do
+    ///
+    /// Looks at the GPUs, the kernel and its driver, permissions, ROCm, wheels, Vulkan and OpenCL, lays rules over what it
+    /// finds and prints the verdict first. Nothing is changed: remedies are printed. No root's rights are needed, and
+    /// neither HSA nor OpenCL is started unless `--deep` or `--verify` asks for it. Exit code 0: healthy; 1: problems.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Run AMD code on an emulated GPU
     ///
     /// Kernels of code objects run on this machine's CPU exactly as written for the chip, with every address checked. No
@@ -142,6 +149,11 @@ impl Command {
             Self::Bench(arguments) => arguments.format.json,
             Self::Demo(arguments) => arguments.format.json,
             Self::Devices(arguments) => arguments.format.json,
+            Self::Doctor(arguments) => match &arguments.command {
+                None => arguments.format.json,
+                Some(DoctorCommand::Rules(arguments)) => arguments.format.json,
+                Some(DoctorCommand::Explain(arguments)) => arguments.format.json,
+            },
             Self::Emu { command: EmuCommand::Run(arguments) } => arguments.format.json,
             Self::Emu { command: EmuCommand::Trace(arguments) } => arguments.format.json,
             Self::Emu { command: EmuCommand::Exec(_) } => false,
@@ -203,8 +215,97 @@ pub(crate) struct DevicesArgs {
     /// Also list devices that compute nothing (the null driver, for tests)
     #[arg(long)]
     pub(crate) all: bool,
+    /// Ask this driver alone: amdgpu, vulkan, opencl, cpu, emu; can be given several times
+    #[arg(long = "driver", value_name = "NAME")]
+    pub(crate) drivers: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+/// Arguments of `roci doctor`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<DoctorCommand>,
+    /// Show everything: every way to each GPU, findings of little weight, sources, files that could not be read
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Judge a log instead of this machine: of rocminfo, clinfo, vulkaninfo, the kernel, llama.cpp, ollama, PyTorch; `-` is
+    /// standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "capture", "report", "deep", "verify"])]
+    pub(crate) log: Option<PathBuf>,
+    /// Read the facts from a folder that holds another machine's /sys, /proc, /etc
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["snapshot", "deep", "verify"])]
+    pub(crate) root: Option<PathBuf>,
+    /// Judge a machine by what `--capture` wrote there; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "verify"])]
+    pub(crate) snapshot: Option<PathBuf>,
+    /// Also write all facts into a file, for others to judge; what tells whose machine it is gets masked
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Also write a report for a bug tracker: FILE.md and FILE.json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Also start OpenCL and HSA, in processes of their own, and ask them for their devices
+    ///
+    /// On a BC-250 with a stock kernel HSA can freeze the whole machine: roci refuses to start it there.
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Also compute on each device, in processes of their own, and check the results
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Folder with more rules (default: ~/.config/roci/rules)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// What else `roci doctor` tells.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DoctorCommand {
+    /// List the rules
+    Rules(DoctorRulesArgs),
+    /// Explain rules: what they mean, what to do, who says so
+    Explain(DoctorExplainArgs),
+}
+
+/// Arguments of `roci doctor rules`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorRulesArgs {
+    /// Only those with this word in name, topic or title
+    #[arg(value_name = "WORD")]
+    pub(crate) word: Option<String>,
+    /// Folder with more rules (default: ~/.config/roci/rules)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// Arguments of `roci doctor explain`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorExplainArgs {
+    /// Names of rules, as `KFD-01`
+    #[arg(value_name = "RULE", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Folder with more rules (default: ~/.config/roci/rules)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+impl DoctorArgs {
+    /// The folder of rules, behind whichever word it was given.
+    pub(crate) fn rules(&self) -> Option<&PathBuf> {
+        match &self.command {
+            None => self.rules.as_ref(),
+            Some(DoctorCommand::Rules(arguments)) => arguments.rules.as_ref(),
+            Some(DoctorCommand::Explain(arguments)) => arguments.rules.as_ref(),
+        }
+    }
 }
 
 /// What `roci emu` does.
@@ -411,6 +512,14 @@ const DEVICES_EXAMPLES: &str = "Examples:
   roci devices                     a table
   roci devices --json | jq -r '.drivers[].devices[].uri'";
 
+const DOCTOR_EXAMPLES: &str = "Examples:
+  roci doctor                      this machine
+  roci doctor -v --report gpu      everything, and gpu.md and gpu.json for a bug tracker
+  dmesg | roci doctor --log -      a log
+  roci doctor --verify             compute on every device, too
+  roci doctor --capture me.json && roci doctor --snapshot me.json
+  roci doctor explain OVR-04";
+
 const OBJECTS_EXAMPLES: &str = "Examples:
   roci objects /opt/rocm/lib/librocfft.so.0
   roci objects --for gfx1013 /opt/rocm ~/venv       which libraries have kernels for this chip
@@ -454,7 +563,7 @@ fn after_help() -> String {
         text.push_str(&format!("  {:>3}  {meaning}\n", status.code()));
     }
     text.push_str(
-        "\nExamples:\n  roci devices    what there is\n  roci demo       whether it computes right, and how fast",
+        "\nExamples:\n  roci doctor     what is wrong with this machine\n  roci devices    what there is\n  roci demo       whether it computes right, and how fast",
     );
     text
 }

@@ -55,6 +55,17 @@ pub(crate) enum CliError {
     /// A kernel cannot be emulated, or did not end well.
     #[error(transparent)]
     Emu(#[from] crate::commands::emu::EmuError),
+    /// The doctor has no answer.
+    #[error(transparent)]
+    Doctor(#[from] crate::commands::doctor::DoctorError),
+    /// A driver that is not in this binary.
+    #[error("there is no driver `{name}`")]
+    UnknownDriver {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
     /// A kernel that is not in the table.
     #[error("there is no kernel whose name starts with `{name}`")]
     UnknownKernel {
@@ -79,6 +90,8 @@ impl Hint for CliError {
             Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::Emu(error) => error.hint(),
+            Self::Doctor(error) => error.hint(),
+            Self::UnknownDriver { known, .. } => Some(format!("drivers are: {}", known.join(", "))),
             Self::Target { source: roci_codeobj::TargetError::Processor { .. }, near } => {
                 Some(format!("chips with names like that are: {}", near.join(", ")))
             }

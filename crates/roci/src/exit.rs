@@ -31,7 +31,7 @@ impl ExitStatus {
         (Self::Success, "fine; also when the reader of a pipe goes away"),
         (
             Self::Problems,
-            "found problems: a kernel gave wrong results, a file is damaged, a library has no kernels for a chip",
+            "found problems: on this machine, in a kernel's results, in a file, in a library without kernels for a chip",
         ),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
@@ -76,7 +76,9 @@ impl From<&CliError> for ExitStatus {
             CliError::Emu(error) => error.status(),
             CliError::Output(_)
             | CliError::File { .. }
+            | CliError::UnknownDriver { .. }
             | CliError::UnknownKernel { .. }
+            | CliError::Doctor(_)
             | CliError::Library(_)
             | CliError::Target { .. }
             | CliError::GenericTarget { .. } => Self::Error,

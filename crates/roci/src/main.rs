@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod cli;
 mod commands;
 mod error;

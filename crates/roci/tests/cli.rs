@@ -1,5 +1,7 @@
 //! The command from outside: exit codes, what goes where, and JSON that parses.
 
+mod doctor;
+
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;

@@ -57,7 +57,11 @@ struct DeviceReport {
 
 /// Prints what there is.
 pub(crate) fn run(arguments: &DevicesArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let drivers = look(&registry(drivers), arguments.all);
+    let mut registry = registry(drivers);
+    if !arguments.drivers.is_empty() {
+        registry = only(registry, &arguments.drivers)?;
+    }
+    let drivers = look(&registry, arguments.all);
     let found = drivers.iter().any(|driver| !driver.devices.is_empty());
     if arguments.format.json {
         printer.json(&Report { schema: "roci.devices", version: 1, drivers })?;
@@ -65,6 +69,15 @@ pub(crate) fn run(arguments: &DevicesArgs, drivers: &DriverArgs, printer: &Print
         print_table(&drivers, printer)?;
     }
     Ok(if found { ExitStatus::Success } else { ExitStatus::NoDevice })
+}
+
+/// Leaves the drivers that were named.
+fn only(registry: Registry, names: &[String]) -> Result<Registry, CliError> {
+    let known: Vec<_> = registry.drivers().map(|driver| driver.scheme()).collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(CliError::UnknownDriver { name: name.clone(), known }),
+        None => Ok(registry.only(|scheme| names.iter().any(|name| name == scheme))),
+    }
 }
 
 fn look(registry: &Registry, all: bool) -> Vec<DriverReport> {

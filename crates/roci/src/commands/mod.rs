@@ -5,6 +5,7 @@ mod bench;
 mod completions;
 mod demo;
 mod devices;
+pub(crate) mod doctor;
 pub(crate) mod emu;
 mod env;
 mod man;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Bench(arguments) => bench::run(&arguments, drivers, printer),
         Command::Demo(arguments) => demo::run(&arguments, drivers, printer),
         Command::Devices(arguments) => devices::run(&arguments, drivers, printer),
+        Command::Doctor(arguments) => doctor::run(&arguments, drivers, printer),
         Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),

@@ -5,7 +5,8 @@ use roci_kernels::Source;
 
 use super::checks::{Stop, Verdict, compare};
 
-const NAME: &str = "dot";
+// Not `dot`, which OpenCL C has a function of.
+const NAME: &str = "packed_dot";
 const COUNT: u32 = 1021;
 const WORKGROUP: u32 = 64;
 
@@ -17,7 +18,7 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
 @compute @workgroup_size(64)
-fn dot(@builtin(global_invocation_id) id: vec3<u32>) {
+fn packed_dot(@builtin(global_invocation_id) id: vec3<u32>) {
     let i = id.x;
     if i < params.count {
         y[2u * i] = bitcast<u32>(dot4I8Packed(a[i], b[i]));

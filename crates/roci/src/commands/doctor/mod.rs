@@ -1,0 +1,219 @@
+//! `roci doctor`: what is wrong with this machine, what to do, and is it true.
+
+mod error;
+mod print;
+mod probes;
+mod rules;
+mod verified;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use roci_doctor::{Book, Conclusion, Diagnosis, Identity, Reader, Root, Snapshot};
+use serde::Serialize;
+
+use super::verify::RouteReport;
+use crate::cli::{DoctorArgs, DoctorCommand, DriverArgs};
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::input;
+use crate::printer::Printer;
+pub(crate) use error::DoctorError;
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
+    /// What each device computed; null where that was not asked for.
+    verified: Option<&'a [RouteReport]>,
+}
+
+/// What is printed of a log as JSON.
+#[derive(Serialize)]
+struct LogReport<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    conclusion: &'a Conclusion,
+}
+
+/// The report for a bug tracker as JSON.
+#[derive(Serialize)]
+struct BugReport<'a> {
+    schema: &'static str,
+    version: u32,
+    program: &'static str,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
+    snapshot: &'a Snapshot,
+}
+
+const PROGRAM: &str = concat!("roci ", env!("CARGO_PKG_VERSION"));
+
+/// Examines a machine, a snapshot or a log, or tells of rules.
+pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let environment = environment();
+    let book = book(arguments, &environment)?;
+    match &arguments.command {
+        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, printer),
+        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, printer),
+        None => {}
+    }
+    let reader = Reader::new().map_err(DoctorError::Fault)?;
+    if let Some(path) = &arguments.log {
+        return log(&book, &reader, path, arguments, printer);
+    }
+    let snapshot = snapshot(arguments, &environment, printer)?;
+    if let Some(path) = &arguments.capture {
+        let identity = identity(arguments, &environment);
+        let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Fault)?;
+        write(path, &json(&masked.value)?)?;
+        printer.note(&format!("`{}` written; {}", path.display(), masked.describe()));
+    }
+    let mut diagnosis = Diagnosis::new(&book, &reader, &snapshot);
+    let verified = arguments.verify.then(|| verified::compute(drivers, printer));
+    if let Some(reports) = &verified {
+        verified::fold(&mut diagnosis, reports);
+    }
+    if let Some(path) = &arguments.report {
+        report(path, &book, &reader, &snapshot, &identity(arguments, &environment), printer)?;
+    }
+    if arguments.format.json {
+        let verified = verified.as_deref();
+        printer.json(&Report { schema: "roci.doctor", version: 1, diagnosis: &diagnosis, verified })?;
+    } else {
+        print::diagnosis(&diagnosis, arguments.verbose, printer)?;
+        verified.iter().flatten().try_for_each(|report| verified::print(report, printer))?;
+    }
+    Ok(if diagnosis.healthy { ExitStatus::Success } else { ExitStatus::Problems })
+}
+
+fn environment() -> BTreeMap<String, String> {
+    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// The rules that come along, and those of the user's.
+fn book(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<Book, DoctorError> {
+    let folder = arguments.rules().cloned().or_else(|| {
+        let config = environment.get("XDG_CONFIG_HOME").filter(|path| path.starts_with('/')).map(PathBuf::from);
+        let config = config.or_else(|| Some(PathBuf::from(environment.get("HOME")?).join(".config")))?;
+        Some(config.join("roci/rules")).filter(|folder| folder.is_dir())
+    });
+    Ok(match folder {
+        Some(folder) => Book::with_folder(&folder)?,
+        None => Book::builtin()?,
+    })
+}
+
+fn snapshot(
+    arguments: &DoctorArgs,
+    environment: &BTreeMap<String, String>,
+    printer: &Printer,
+) -> Result<Snapshot, CliError> {
+    if let Some(path) = &arguments.snapshot {
+        let unreadable = |source| DoctorError::Unreadable { path: path.clone(), source };
+        let bytes = read(path).map_err(unreadable)?;
+        let wrong = |reason: String| DoctorError::NoSnapshot { path: path.clone(), reason };
+        return Ok(Snapshot::parse(&bytes).map_err(wrong)?);
+    }
+    if let Some(root) = &arguments.root {
+        if !root.is_dir() {
+            return Err(DoctorError::NoFolder { path: root.clone() }.into());
+        }
+        // The variables of this shell say nothing of another machine.
+        return Ok(Snapshot::gather(&Root::at(root), std::iter::empty()));
+    }
+    if arguments.deep {
+        printer.note(
+            "--deep starts OpenCL and HSA, each in a process of its own. On a BC-250 with a stock kernel HSA can freeze the \
+             whole machine; roci refuses it there unless ROCI_ALLOW_HSA=1 is set.",
+        );
+    }
+    let deep = arguments.deep;
+    let asked = std::thread::spawn(move || probes::ask(deep));
+    let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
+    snapshot.probes = asked.join().unwrap_or_default();
+    Ok(snapshot)
+}
+
+/// What would tell the reader of a file whose machine it was. A snapshot of another machine was masked there.
+fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Identity {
+    let root = arguments.root.clone().unwrap_or_else(|| "/".into());
+    let host = std::fs::read_to_string(root.join("proc/sys/kernel/hostname")).ok();
+    let host = host.or_else(|| std::fs::read_to_string(root.join("etc/hostname")).ok());
+    let variable = |name: &str| environment.get(name).cloned();
+    Identity {
+        host: host.map(|name| name.trim().to_owned()),
+        user: variable("USER").or_else(|| variable("LOGNAME")),
+        home: variable("HOME"),
+    }
+}
+
+/// Judges a log that somebody pasted.
+fn log(
+    book: &Book,
+    reader: &Reader,
+    path: &Path,
+    arguments: &DoctorArgs,
+    printer: &Printer,
+) -> Result<ExitStatus, CliError> {
+    let unreadable = |source| DoctorError::Unreadable { path: path.into(), source };
+    let bytes = read(path).map_err(unreadable)?;
+    let conclusion = Conclusion::of(reader, book, &Reader::decode(&bytes));
+    if arguments.format.json {
+        printer.json(&LogReport { schema: "roci.doctor.log", version: 1, conclusion: &conclusion })?;
+    } else {
+        printer.data(&conclusion.text(arguments.verbose))?;
+    }
+    Ok(if conclusion.problems() { ExitStatus::Problems } else { ExitStatus::Success })
+}
+
+/// A file, or standard input where it is `-`.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    input::read(path)
+}
+
+/// Writes the report twice: for people, and for programs beside it.
+fn report(
+    path: &Path,
+    book: &Book,
+    reader: &Reader,
+    snapshot: &Snapshot,
+    identity: &Identity,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let masked = roci_doctor::mask(snapshot, identity).map_err(DoctorError::Fault)?;
+    let diagnosis = Diagnosis::new(book, reader, &masked.value);
+    let markdown = path.with_extension("md");
+    let beside = path.with_extension("json");
+    write(&markdown, &roci_doctor::markdown(&masked.value, &diagnosis, PROGRAM))?;
+    let whole = BugReport {
+        schema: "roci.doctor.report",
+        version: 1,
+        program: PROGRAM,
+        diagnosis: &diagnosis,
+        snapshot: &masked.value,
+    };
+    write(&beside, &json(&whole)?)?;
+    printer.note(&format!("`{}` and `{}` written; {}", markdown.display(), beside.display(), masked.describe()));
+    Ok(())
+}
+
+fn json(value: &impl Serialize) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| DoctorError::Fault(error.to_string()))?;
+    Ok(text + "\n")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(path, text).map_err(|source| CliError::File { path: path.into(), source })
+}

@@ -1,0 +1,130 @@
+//! The diagnosis for people: the verdict first, then at most what they can act on.
+
+use roci_doctor::{Card, Cause, Diagnosis, Reboot, Severity, words};
+
+use crate::error::CliError;
+use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
+use crate::units;
+
+/// Findings that are shown without `--verbose`.
+const MOST: usize = 6;
+
+/// Prints a diagnosis.
+pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> Result<(), CliError> {
+    let style = if found.healthy { GOOD } else { BAD };
+    printer.data(&format!("{style}{}{style:#}\n", found.verdict))?;
+    if found.gpus.is_empty() {
+        let look = "If there is one: look with `lspci -nn -d 1002:`. A card that is not listed there is not seated, has no power, or \
+                    is switched off in the firmware's settings; a virtual machine must be given it.";
+        printer.data(&words::indented(look, ""))?;
+    } else {
+        printer.data("\n")?;
+        table(&found.gpus, printer)?;
+    }
+    if verbose {
+        found.gpus.iter().try_for_each(|card| printer.data(&routes(card)))?;
+    }
+    for card in &found.gpus {
+        printer.data(&memory(card))?;
+        if verbose || !found.healthy {
+            printer.data(&known_good(card))?;
+        }
+    }
+    let (shown, rest): (Vec<_>, Vec<_>) = found.findings.iter().partition(|cause| verbose || cause.is_a_problem());
+    for cause in shown.iter().take(if verbose { usize::MAX } else { MOST }) {
+        printer.data(&finding(cause, verbose))?;
+    }
+    let hidden = rest.len() + if verbose { 0 } else { shown.len().saturating_sub(MOST) };
+    if hidden > 0 {
+        printer.data(&format!("\n{FAINT}{hidden} more of less weight: roci doctor -v{FAINT:#}\n"))?;
+    }
+    if verbose && !found.unreadable.is_empty() {
+        printer.data("\nNot readable for this user:\n")?;
+        found.unreadable.iter().try_for_each(|line| printer.data(&format!("  {}\n", one_line(line))))?;
+    }
+    Ok(())
+}
+
+fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
+    let columns = [
+        Column::Text("GPU"),
+        Column::Text("NAME"),
+        Column::Text("CHIP"),
+        Column::Text("DRIVER"),
+        Column::Number("OWN"),
+        Column::Number("SHARED"),
+        Column::Text("ROUTE"),
+    ];
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".into(), units::bytes);
+    let row = |card: &Card| {
+        let target = card.target.clone().unwrap_or_else(|| "?".into());
+        let chip = match &card.forced {
+            Some(forced) if Some(forced) != card.target.as_ref() => format!("{target} (forced: {forced})"),
+            _ => target,
+        };
+        let driver = card.driver.clone().unwrap_or_else(|| "none".into());
+        let route = card.route.map_or("none", |way| way.describe());
+        vec![card.pci.clone(), card.name(), chip, driver, size(card.vram), size(card.gtt), route.into()]
+    };
+    printer.table(&columns, cards.iter().map(row).collect())?;
+    Ok(())
+}
+
+/// Every way to a GPU, and every name it has.
+fn routes(card: &Card) -> String {
+    let mut text = format!("\n{}\n", card.pci);
+    for route in &card.routes {
+        let state = route.obstacle.as_ref().map_or_else(|| "open".into(), |obstacle| format!("closed: {obstacle}"));
+        text.push_str(&format!("  {:<30} {state}\n", route.way.describe()));
+    }
+    let names = &card.names;
+    let known = [
+        ("sold as", &names.sold_as),
+        ("compute driver", &names.kfd),
+        ("graphics driver", &names.drm),
+        ("HIP", &names.hip),
+        ("Vulkan", &names.vulkan),
+        ("OpenCL", &names.opencl),
+    ];
+    text.push_str(&format!("  {FAINT}{:<30} {}{FAINT:#}\n", "PCI", names.pci_id));
+    for (who, name) in known.into_iter().filter_map(|(who, name)| Some((who, name.as_ref()?))) {
+        text.push_str(&format!("  {FAINT}{who:<30} {name}{FAINT:#}\n"));
+    }
+    text
+}
+
+/// What an APU can use, where that can be raised.
+fn memory(card: &Card) -> String {
+    let Some((memory, target)) = card.memory.as_ref().and_then(|memory| Some((memory, memory.target?))) else {
+        return String::new();
+    };
+    let about = format!("Programs can use {} on {}: {}.", units::bytes(memory.usable), card.name(), memory.why);
+    let raise = format!("To raise it to {}:\n", units::bytes(target));
+    let lines = words::remedy(&memory.raise, Reboot::Reboot, None, "  ");
+    format!("\n{}{raise}{lines}", words::indented(&about, ""))
+}
+
+/// What others found to work for the chip.
+fn known_good(card: &Card) -> String {
+    let Some(good) = &card.known_good else { return String::new() };
+    let parts = [
+        ("kernel", &good.kernel),
+        ("firmware", &good.firmware),
+        ("Mesa", &good.mesa),
+        ("ROCm", &good.rocm),
+        ("PyTorch", &good.pytorch),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+    let mut told: Vec<_> = parts.chain(good.settings.iter().cloned()).collect();
+    told.insert(0, format!("by {}", good.route.describe()));
+    let target = card.target.as_deref().unwrap_or("this chip");
+    format!("\n{}", words::indented(&format!("Known to work for {target}: {}.", told.join("; ")), ""))
+}
+
+/// One finding with its remedy.
+fn finding(cause: &Cause, verbose: bool) -> String {
+    let style = if cause.severity <= Severity::High { BAD } else { FAINT };
+    let place = if cause.gpus.is_empty() { String::new() } else { format!(" [{}]", cause.gpus.join(", ")) };
+    let severity = words::severity(cause.severity);
+    format!("\n{style}{severity}{style:#} {} {}{place}\n{}", cause.id, cause.title, cause.text(verbose))
+}

@@ -1,0 +1,112 @@
+//! `roci doctor rules` and `roci doctor explain`.
+
+use roci_doctor::{Book, Reboot, Rule, Severity, Step, words};
+use serde::Serialize;
+
+use super::error::DoctorError;
+use crate::cli::{DoctorExplainArgs, DoctorRulesArgs};
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::printer::{Column, FAINT, Printer};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    rules: Vec<RuleReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct RuleReport<'a> {
+    id: &'a str,
+    topic: &'a str,
+    title: &'a str,
+    severity: Severity,
+    confidence: roci_doctor::Confidence,
+    meaning: &'a str,
+    steps: &'a [Step],
+    reboot: Reboot,
+    lasts: Option<&'a str>,
+    expired: Option<&'a str>,
+    sources: &'a [String],
+}
+
+impl<'a> From<&'a Rule> for RuleReport<'a> {
+    fn from(rule: &'a Rule) -> Self {
+        Self {
+            id: &rule.id,
+            topic: &rule.topic,
+            title: &rule.title,
+            severity: rule.severity,
+            confidence: rule.confidence,
+            meaning: &rule.meaning,
+            steps: &rule.steps,
+            reboot: rule.reboot,
+            lasts: rule.lasts.as_deref(),
+            expired: rule.expired.as_deref(),
+            sources: &rule.sources,
+        }
+    }
+}
+
+/// Lists rules.
+pub(super) fn list(book: &Book, arguments: &DoctorRulesArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let wanted = |rule: &&Rule| {
+        let text = arguments.word.as_deref().unwrap_or_default().to_lowercase();
+        [&rule.id, &rule.topic, &rule.title].iter().any(|field| field.to_lowercase().contains(&text))
+    };
+    let rules: Vec<_> = book.rules().iter().filter(wanted).collect();
+    if arguments.format.json {
+        let rules = rules.into_iter().map(RuleReport::from).collect();
+        printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
+        return Ok(ExitStatus::Success);
+    }
+    let columns = [Column::Text("RULE"), Column::Text("SEVERITY"), Column::Text("TOPIC"), Column::Text("TITLE")];
+    let row = |rule: &&Rule| {
+        vec![rule.id.clone(), words::severity(rule.severity).into(), rule.topic.clone(), rule.title.clone()]
+    };
+    if !rules.is_empty() {
+        printer.table(&columns, rules.iter().map(row).collect())?;
+    }
+    printer.note(&format!("{} of {} rules", rules.len(), book.rules().len()));
+    Ok(ExitStatus::Success)
+}
+
+/// Explains rules.
+pub(super) fn explain(book: &Book, arguments: &DoctorExplainArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let mut found = Vec::new();
+    for id in &arguments.ids {
+        found.push(book.find(id).ok_or_else(|| unknown(book, id))?);
+    }
+    if arguments.format.json {
+        let rules = found.into_iter().map(RuleReport::from).collect();
+        printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
+        return Ok(ExitStatus::Success);
+    }
+    for rule in found {
+        printer.data(&text(rule))?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Rules of the same topic, by the letters before the number.
+fn unknown(book: &Book, id: &str) -> DoctorError {
+    let letters = |id: &str| id.split('-').next().unwrap_or_default().to_ascii_uppercase();
+    let near = book.rules().iter().filter(|rule| letters(&rule.id) == letters(id)).map(|rule| rule.id.clone());
+    DoctorError::NoRule { id: id.into(), near: near.collect() }
+}
+
+fn text(rule: &Rule) -> String {
+    let mut text = format!("{} {} ({}, {})\n", rule.id, rule.title, words::severity(rule.severity), rule.topic);
+    text.push_str(&words::indented(&rule.meaning, "  "));
+    text.push_str(&words::remedy(&rule.steps, rule.reboot, rule.lasts.as_deref(), "  "));
+    if let Some(expired) = &rule.expired {
+        text.push_str(&words::indented(&format!("No longer true: {expired}"), "  "));
+    }
+    text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", words::confidence(rule.confidence)));
+    for source in &rule.sources {
+        text.push_str(&format!("  {FAINT}{source}{FAINT:#}\n"));
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,69 @@
+//! `--verify`: every device computes, and the verdict says whether that is right.
+
+use std::time::Duration;
+
+use roci_doctor::Diagnosis;
+use serde_json::Value;
+
+use crate::child::{self, Outcome};
+use crate::cli::DriverArgs;
+use crate::commands::verify::{self, Options, RouteReport};
+use crate::error::CliError;
+use crate::interrupt;
+use crate::printer::{BAD, GOOD, Printer};
+
+/// Drivers may compile or map much before they can tell what they have.
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// Lets every device that the drivers find compute.
+pub(super) fn compute(drivers: &DriverArgs, printer: &Printer) -> Vec<RouteReport> {
+    interrupt::listen();
+    // Looking for devices starts drivers too, so that it is not done here.
+    let found = match child::run(&["devices", "--json"], PATIENT) {
+        Outcome::Ended { output, .. } => devices(&output),
+        outcome => {
+            printer.note(&format!("no device can be looked for: {}", outcome.describe()));
+            Vec::new()
+        }
+    };
+    verify::verify(&found, &Options::default(), drivers, printer)
+}
+
+/// The devices that `roci devices --json` lists, without emulated ones.
+fn devices(output: &str) -> Vec<String> {
+    let report: Value = serde_json::from_str(output).unwrap_or_default();
+    let drivers = report["drivers"].as_array().into_iter().flatten();
+    let devices = drivers.flat_map(|driver| driver["devices"].as_array().into_iter().flatten());
+    let real = devices.filter(|device| device["kind"].as_str().is_some_and(|kind| !kind.contains("emulated")));
+    real.filter_map(|device| device["uri"].as_str().map(str::to_owned)).collect()
+}
+
+/// A device that computes wrong, hangs or crashes is a problem, whatever files say of it.
+pub(super) fn fold(diagnosis: &mut Diagnosis, reports: &[RouteReport]) {
+    let right = reports.iter().filter(|report| report.is_right()).count();
+    diagnosis.healthy &= right == reports.len();
+    diagnosis.verdict.push_str(&match reports.len() {
+        0 => " No device could be tried.".to_owned(),
+        count => format!(" {right} of {count} devices compute right."),
+    });
+}
+
+/// One line a device.
+pub(super) fn print(report: &RouteReport, printer: &Printer) -> Result<(), CliError> {
+    let style = if report.is_right() { GOOD } else { BAD };
+    Ok(printer.data(&format!("{}: {style}{}{style:#}\n", report.uri, report.summary()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn emulated_devices_are_left_out() {
+        let found = devices(
+            r#"{"drivers":[{"devices":[{"uri":"cpu","kind":"CPU"},{"uri":"emu://gfx1010","kind":"emulated GPU"}]}]}"#,
+        );
+        assert_eq!(found, ["cpu"]);
+        assert!(devices("nonsense").is_empty());
+    }
+}

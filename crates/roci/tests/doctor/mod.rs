@@ -1,0 +1,162 @@
+//! `roci doctor` from outside: verdicts and exit codes, on machines that are trees of files.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::{assert_code, assert_error, command, json, roci, stderr, stdout};
+
+/// A machine with a Radeon RX 5600 XT, a working driver and Vulkan by RADV.
+fn machine(folder: &Path) {
+    let write = |path: &str, text: &str| {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    let card = "sys/bus/pci/devices/0000:03:00.0";
+    for (file, text) in [
+        ("class", "0x030000\n"),
+        ("vendor", "0x1002\n"),
+        ("device", "0x731f\n"),
+        ("mem_info_vram_total", "6425673728\n"),
+        ("mem_info_gtt_total", "16777216000\n"),
+        ("drm/card1/dev", "226:1\n"),
+        ("drm/renderD128/dev", "226:128\n"),
+    ] {
+        write(&format!("{card}/{file}"), text);
+    }
+    write("sys/bus/pci/drivers/amdgpu/uevent", "");
+    symlink("../../../../bus/pci/drivers/amdgpu", folder.join(card).join("driver")).expect("a link");
+    let node = "sys/class/kfd/kfd/topology/nodes/1";
+    write(
+        &format!("{node}/properties"),
+        "simd_count 72\nsimd_per_cu 2\ngfx_target_version 100100\nlocation_id 768\ndomain 0\ndrm_render_minor 128\n",
+    );
+    write(&format!("{node}/io_links/0/properties"), "type 2\nflags 1\n");
+    write("proc/sys/kernel/osrelease", "6.12.9-arch1-1\n");
+    write("proc/sys/kernel/hostname", "ceres\n");
+    write("proc/cmdline", "root=UUID=0a1b2c3d-1111-2222-3333-444455556666 quiet\n");
+    write("proc/meminfo", "MemTotal:       32768000 kB\nSwapTotal:             0 kB\n");
+    write("etc/os-release", "ID=arch\nPRETTY_NAME=\"Arch Linux\"\n");
+    write("sys/module/amdgpu/srcversion", "1\n");
+    write("dev/kfd", "");
+    write("dev/dri/renderD128", "");
+    write("usr/share/vulkan/icd.d/radeon_icd.x86_64.json", "{}");
+    write("usr/lib/libvulkan.so.1", "");
+}
+
+#[test]
+fn a_machine_is_judged_with_the_verdict_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    machine(folder.path());
+    let root = folder.path().to_str().expect("its name is text");
+    let output = roci(&["doctor", "--root", root]);
+    let said = stdout(&output);
+    assert!(said.lines().next().is_some_and(|line| line.contains("gfx1010) can compute by Vulkan")), "{said}");
+    assert!(said.contains("0000:03:00.0"), "{said}");
+    let value = json(&roci(&["doctor", "--json", "--root", root]), "roci.doctor");
+    assert_eq!(value["gpus"][0]["route"], "vulkan");
+    assert_eq!(output.status.code(), Some(if value["healthy"] == true { 0 } else { 1 }));
+    let verbose = stdout(&roci(&["doctor", "-v", "--root", root]));
+    assert!(verbose.contains("renderD128"), "{verbose}");
+}
+
+#[test]
+fn an_empty_machine_has_no_gpu_and_that_is_a_problem() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = roci(&["doctor", "--root", folder.path().to_str().expect("its name is text")]);
+    assert_code(&output, 1);
+    assert!(stdout(&output).starts_with("There is no AMD GPU"), "{}", stdout(&output));
+}
+
+#[test]
+fn what_was_captured_is_judged_alike_and_names_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    machine(folder.path());
+    let root = folder.path().to_str().expect("its name is text");
+    let file = folder.path().join("me.json");
+    let name = file.to_str().expect("its name is text");
+    let here = roci(&["doctor", "--json", "--root", root, "--capture", name]);
+    assert!(stderr(&here).contains("masked: 1 x UUID"), "{}", stderr(&here));
+    let there = roci(&["doctor", "--json", "--snapshot", name]);
+    assert_eq!(json(&here, "roci.doctor"), json(&there, "roci.doctor"));
+    let saved = fs::read_to_string(&file).expect("it was written");
+    assert!(!saved.contains("0a1b2c3d") && saved.contains("UUID"), "{saved}");
+}
+
+#[test]
+fn a_report_is_written_for_people_and_for_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    machine(folder.path());
+    let root = folder.path().to_str().expect("its name is text");
+    let file = folder.path().join("gpu");
+    roci(&["doctor", "--root", root, "--report", file.to_str().expect("its name is text")]);
+    let text = fs::read_to_string(file.with_extension("md")).expect("it was written");
+    assert!(text.contains("## Steps to reproduce") && text.contains("0000:03:00.0"), "{text}");
+    let bytes = fs::read(file.with_extension("json")).expect("it was written");
+    let value: serde_json::Value = serde_json::from_slice(&bytes).expect("it is JSON");
+    assert_eq!(value["schema"], "roci.doctor.report");
+}
+
+#[test]
+fn this_machine_is_judged_without_starting_anything_dangerous() {
+    let value = json(&roci(&["doctor", "--json"]), "roci.doctor");
+    assert!(value["verdict"].is_string() && value["findings"].is_array());
+}
+
+#[test]
+fn rules_are_listed_and_explained() {
+    let value = json(&roci(&["doctor", "rules", "--json"]), "roci.doctor.rules");
+    assert!(value["rules"].as_array().expect("a list").len() >= 150);
+    let some = roci(&["doctor", "rules", "override"]);
+    assert!(stdout(&some).contains("OVR-"), "{}", stdout(&some));
+    let one = roci(&["doctor", "explain", "ovr-04"]);
+    assert_code(&one, 0);
+    assert!(stdout(&one).starts_with("OVR-04 "), "{}", stdout(&one));
+    assert_error(&roci(&["doctor", "explain", "OVR-999"]), 2, "there is no rule `OVR-999`", "OVR-04");
+}
+
+#[test]
+fn rules_of_ones_own_are_read_and_wrong_ones_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().to_str().expect("its name is text");
+    fs::write(folder.path().join("mine.toml"), "[[rule]]\nid = 3\n").expect("a file");
+    assert_error(&roci(&["doctor", "rules", "--rules", name]), 2, "mine.toml:2: ", "docs/doctor.md");
+    assert_error(&roci(&["doctor", "--rules", "/nowhere/at/all"]), 2, "cannot be read", "docs/doctor.md");
+}
+
+#[test]
+fn a_log_is_judged() {
+    let judge = |text: &str| {
+        let mut child = command(&["doctor", "--log", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it is read");
+        child.wait_with_output().expect("it ends")
+    };
+    let bad = judge(
+        "rocBLAS error: Cannot read /opt/rocm/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1010\n",
+    );
+    assert_code(&bad, 1);
+    assert!(stdout(&bad).contains("gfx1010"), "{}", stdout(&bad));
+    let fine = judge("127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /index.html HTTP/1.0\" 200 2326\n");
+    assert_code(&fine, 0);
+    assert!(stdout(&fine).contains("Nothing known matches"), "{}", stdout(&fine));
+}
+
+#[test]
+fn bad_input_is_one_line_and_a_remedy() {
+    assert_error(&roci(&["doctor", "--log", "/nowhere/at/all"]), 2, "cannot read", "standard input");
+    assert_error(&roci(&["doctor", "--snapshot", "/nowhere/at/all"]), 2, "cannot read", "standard input");
+    assert_error(&roci(&["doctor", "--root", "/nowhere/at/all"]), 2, "is not a folder", "/sys");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(file.path(), "{\"schema\": \"other\"}").expect("it can be written");
+    let name = file.path().to_str().expect("its name is text");
+    assert_error(&roci(&["doctor", "--snapshot", name]), 2, "is not a snapshot", "--capture");
+    assert_error(&roci(&["devices", "--driver", "cuda"]), 2, "there is no driver `cuda`", "vulkan");
+}
