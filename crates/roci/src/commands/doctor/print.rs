@@ -24,12 +24,6 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     if verbose {
         found.gpus.iter().try_for_each(|card| printer.data(&routes(card)))?;
     }
-    for card in &found.gpus {
-        printer.data(&memory(card))?;
-        if verbose || !found.healthy {
-            printer.data(&known_good(card))?;
-        }
-    }
     let (shown, rest): (Vec<_>, Vec<_>) = found.findings.iter().partition(|cause| verbose || cause.is_a_problem());
     for cause in shown.iter().take(if verbose { usize::MAX } else { MOST }) {
         printer.data(&finding(cause, verbose))?;
@@ -37,6 +31,12 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     let hidden = rest.len() + if verbose { 0 } else { shown.len().saturating_sub(MOST) };
     if hidden > 0 {
         printer.data(&format!("\n{FAINT}{hidden} more of less weight: roci doctor -v{FAINT:#}\n"))?;
+    }
+    for card in &found.gpus {
+        printer.data(&memory(card))?;
+        if verbose || !found.healthy {
+            printer.data(&known_good(card))?;
+        }
     }
     if verbose && !found.unreadable.is_empty() {
         printer.data("\nNot readable for this user:\n")?;
