@@ -29,8 +29,8 @@ impl<T> Masked<T> {
 pub struct Identity {
     /// Its name on the network.
     pub host: Option<String>,
-    /// The user's name.
-    pub user: Option<String>,
+    /// The names of users.
+    pub users: Vec<String>,
     /// The user's folder.
     pub home: Option<String>,
 }
@@ -67,19 +67,26 @@ fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
         add("home folder", &regex::escape(home), "/home/USER")?;
     }
     add("home folder", r"/home/(?P<name>[^/\s:]+)", "/home/USER")?;
-    if let Some(host) = identity.host.as_ref().filter(telling) {
-        add("host name", &format!(r"\b{}\b", regex::escape(host)), "HOST")?;
+    // A name within a longer word is another word; `fedora_ceres` is not.
+    let edged = |name: &str| format!(r"(?P<front>^|[^A-Za-z0-9]){}(?P<back>$|[^A-Za-z0-9])", regex::escape(name));
+    let host = identity.host.as_deref().unwrap_or_default();
+    for host in [host, host.split('.').next().unwrap_or_default()].map(str::to_owned).iter().filter(telling) {
+        add("host name", &edged(host), "${front}HOST${back}")?;
     }
-    if let Some(user) = identity.user.as_ref().filter(telling) {
-        add("user name", &format!(r"\b{}\b", regex::escape(user)), "USER")?;
+    for user in identity.users.iter().filter(telling) {
+        add("user name", &edged(user), "${front}USER${back}")?;
     }
     let hex = "[0-9a-fA-F]";
     add("UUID", &format!(r"\b{hex}{{8}}-{hex}{{4}}-{hex}{{4}}-{hex}{{4}}-{hex}{{12}}\b"), "UUID")?;
+    add("UUID", r"(?i)\b(?P<front>(?:PART)?UUID[=:])[0-9a-f][0-9a-f:-]{5,}", "${front}UUID")?;
+    add("UUID", &format!(r"\b(?:{hex}{{8}}:){{3}}{hex}{{8}}\b"), "UUID")?;
+    add("machine number", &format!(r"\b{hex}{{32}}\b"), "MACHINE")?;
     add("hardware address", &format!(r"\b(?:{hex}{{2}}:){{5}}{hex}{{2}}\b"), "MAC")?;
     add("mail address", r"\b[\w.+-]+@[\w-]+\.[\w.]+\b", "MAIL")?;
     add("serial number", r"(?i)\b(serial(?: ?number)?[:= ]+|serialno=)\S+", "${1}SERIAL")?;
     // Not the numbers of versions: those have other words in front.
     add("network address", r"(?i)\b(ip[:= ]|addr(?:ess)?[:= ]|//|nfsroot=)(?:\d{1,3}\.){3}\d{1,3}\b", "${1}IP")?;
+    add("network address", r"(?:\d{1,3}\.){3}\d{1,3}(?P<port>:\d{2,5})", "IP${port}")?;
     Ok(all)
 }
 
@@ -108,7 +115,7 @@ mod tests {
 
     fn masked(text: &str) -> Masked<String> {
         let identity =
-            Identity { host: Some("tycho".into()), user: Some("naomi".into()), home: Some("/data/naomi".into()) };
+            Identity { host: Some("tycho".into()), users: vec!["naomi".into()], home: Some("/data/naomi".into()) };
         mask(&text.to_owned(), &identity).expect("it is text before and after")
     }
 
@@ -116,13 +123,13 @@ mod tests {
     fn what_names_somebody_is_gone() {
         let seen = masked(
             "tycho kernel: root=UUID=0a1b2c3d-1111-2222-3333-444455556666 naomi /data/naomi/x /home/amos/y aa:bb:cc:dd:ee:ff \
-             a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7",
+             a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7 rd.lvm.lv=fedora_tycho/root root=PARTUUID=5a1b2c3d-02",
         );
         assert_eq!(
             seen.value,
-            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP"
+            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID"
         );
-        assert_eq!(seen.taken.values().sum::<usize>(), 9);
+        assert_eq!(seen.taken.values().sum::<usize>(), 11);
         assert!(seen.describe().contains("2 x home folder"), "{}", seen.describe());
     }
 

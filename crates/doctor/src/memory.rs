@@ -68,7 +68,7 @@ pub fn memory(facts: &Facts, gpu: usize) -> Option<Memory> {
         usable = left;
         why.push_str("; the limit is higher than what the system can spare, and past that programs are killed");
     }
-    if let Some(kfd) = kfd.filter(|kfd| *kfd + GIB < usable) {
+    if let Some(kfd) = kfd.filter(|kfd| kfd.saturating_add(GIB) < usable) {
         why.push_str(&format!("; ROCm gets {} of it", gib(kfd)));
         if older(facts, "6.10") {
             why.push_str(", because kernels before 6.10 give it the carve-out alone");

@@ -4,11 +4,18 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Files of this kind are small; one that is not is cut here.
 const LARGEST: u64 = 16 << 20;
+
+/// Opens a file without waiting: a pipe would wait for somebody who writes.
+pub(crate) fn open(path: &Path) -> std::io::Result<fs::File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
 
 /// The root of a tree of files.
 #[derive(Debug)]
@@ -41,8 +48,7 @@ impl Root {
     /// A file's bytes; nothing if there is none, or if it cannot be read, which is noted.
     pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         let read = || -> std::io::Result<Vec<u8>> {
-            let file = fs::File::open(self.path(path))?;
-            // Pipes and devices would wait for somebody.
+            let file = open(&self.path(path))?;
             if !file.metadata()?.is_file() {
                 return Err(ErrorKind::InvalidInput.into());
             }
@@ -68,7 +74,7 @@ impl Root {
 
     /// A file to read parts of; nothing if there is none, or if it cannot be opened, which is noted.
     pub(crate) fn open(&self, path: &str) -> Option<fs::File> {
-        let file = fs::File::open(self.path(path)).map_err(|error| self.note(path, &error)).ok()?;
+        let file = open(&self.path(path)).map_err(|error| self.note(path, &error)).ok()?;
         file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
     }
 

@@ -72,10 +72,8 @@ pub fn routes(facts: &Facts, gpu: usize) -> Vec<Route> {
     if let Some(obstacle) = sibling_kernels(facts, card) {
         all.push(Route { way: Way::Override, obstacle: rocm.or(obstacle) });
     }
-    all.push(Route {
-        way: Way::Vulkan,
-        obstacle: mesa(facts, card, "vulkan.driver", "radv", "no file of RADV is installed"),
-    });
+    let vulkan = mesa(facts, card, "vulkan.driver", "radv", "no file of RADV is installed");
+    all.push(Route { way: Way::Vulkan, obstacle: vulkan.or_else(|| unlisted(facts, card)) });
     all.push(Route { way: Way::RustIcl, obstacle: rusticl(facts, card) });
     all.sort_by_key(|route| route.obstacle.is_some());
     all
@@ -133,6 +131,14 @@ fn mesa(facts: &Facts, card: &Table, fact: &str, driver: &str, missing: &str) ->
         false if nodes.is_empty() => Some("there is no render node in /dev/dri".into()),
         false => Some("this user may not open the render node in /dev/dri".into()),
     }
+}
+
+/// What Vulkan itself says against the GPU, where it was asked.
+fn unlisted(facts: &Facts, card: &Table) -> Option<String> {
+    let error =
+        facts.machine.first("vulkan.error").map(|error| format!("the Vulkan driver failed when it was asked: {error}"));
+    let asked = facts.machine.first("vulkan.asked").is_some() && card.first("gpu.vulkan").is_none();
+    error.or_else(|| asked.then(|| "the Vulkan driver does not list the GPU".into()))
 }
 
 fn rusticl(facts: &Facts, card: &Table) -> Option<String> {

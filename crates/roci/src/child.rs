@@ -49,17 +49,20 @@ fn watch(mut command: Command, limit: Duration) -> Outcome {
     };
     // Read beside the wait: a child whose pipe is full does not end.
     let pipe = child.stdout.take();
-    let reader = std::thread::spawn(move || {
+    let (sender, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read until then counts.
+        // What was read until then counts; whoever waited for it may have gone.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     let mut pause = Duration::from_millis(1);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
-                let output = reader.join().unwrap_or_default();
+                // A process that it left behind may hold the pipe open.
+                let left = limit.saturating_sub(started.elapsed()).max(Duration::from_millis(200));
+                let output = read.recv_timeout(left).unwrap_or_default();
                 return match status.signal() {
                     Some(signal) => Outcome::Killed(signal),
                     None => Outcome::Ended { code: status.code().unwrap_or(-1), output },

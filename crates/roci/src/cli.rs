@@ -235,7 +235,7 @@ pub(crate) struct DoctorArgs {
     /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "capture", "report", "deep", "verify"])]
     pub(crate) log: Option<PathBuf>,
-    /// Read the facts from a folder that holds another machine's /sys, /proc, /etc
+    /// Read the facts from a folder that holds another machine's /sys, /proc, /etc, /dev, /usr, /opt, /var
     #[arg(long, value_name = "DIR", conflicts_with_all = ["snapshot", "deep", "verify"])]
     pub(crate) root: Option<PathBuf>,
     /// Judge a machine by what `--capture` wrote there; `-` is standard input

@@ -15,6 +15,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     read_at_most(file, most)
 }
 
+/// All of standard input, no more than of any pipe.
+pub(crate) fn read_stdin() -> Result<Vec<u8>, Error> {
+    read_at_most(std::io::stdin().lock(), UNSIZED)
+}
+
 fn read_at_most(mut from: impl Read, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     from.by_ref().take(most).read_to_end(&mut bytes)?;

@@ -186,9 +186,10 @@ impl Conclusion {
         conclusion
     }
 
-    /// Whether the log shows a problem: a cause that is certain or likely, and of some weight.
+    /// Whether the log shows a problem: a cause that is certain or likely, or something that happened, of some weight.
     pub fn problems(&self) -> bool {
-        self.causes.iter().any(Cause::is_a_problem)
+        let happened = self.events.iter().any(|event| event.severity <= Severity::Medium);
+        happened || self.causes.iter().any(Cause::is_a_problem)
     }
 
     /// What to look at, what decides most first.

@@ -1,5 +1,6 @@
 //! All rules: those that come along, and those of a folder of the user's.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::facts::{Facts, Table};
@@ -19,6 +20,19 @@ pub struct Book {
 }
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+
+/// A file of rules is small; what is larger is something else.
+const LARGEST: u64 = 4 << 20;
+
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let file = crate::root::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    file.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
 
 impl Book {
     /// The rules that come along.
@@ -49,7 +63,7 @@ impl Book {
         }
         paths.sort();
         for path in paths {
-            let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, error))?;
+            let text = read_text(&path).map_err(|error| wrong(&path, error))?;
             files.push((path.display().to_string(), text));
         }
         Self::read(files.into_iter())

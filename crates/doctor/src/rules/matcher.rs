@@ -69,12 +69,16 @@ impl Matcher {
             Self::Not(inner) => inner.holds(name, values, facts, gpu).not(),
             Self::Matches(regex) => Truth::of(values.iter().any(|fact| regex.is_match(&fact.value))),
             Self::Equal(operand) => operand.on(facts, gpu, |other| values.iter().any(|fact| equal(&fact.value, other))),
-            Self::Compare(orders) => orders
+            // One value must be within all bounds.
+            Self::Compare(orders) => values
                 .iter()
-                .map(|(order, operand)| {
-                    operand.on(facts, gpu, |other| values.iter().any(|fact| order.holds(&fact.value, other)))
+                .map(|fact| {
+                    let bounds = orders
+                        .iter()
+                        .map(|(order, operand)| operand.on(facts, gpu, |other| order.holds(&fact.value, other)));
+                    bounds.fold(Truth::Yes, Truth::and)
                 })
-                .fold(Truth::Yes, Truth::and),
+                .fold(Truth::No, Truth::or),
         }
     }
 

@@ -137,8 +137,9 @@ pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, ram: Option<u6
     let devices = root.list("/sys/bus/pci/devices");
     let mut gpus: Vec<_> = devices.iter().filter_map(|pci| gpu(root, pci, &nodes)).collect();
     for gpu in &mut gpus {
-        let percent = |part: Option<u64>, whole: u64| part.filter(|_| whole > 0).map(|part| part * 100 / whole);
-        gpu.vram_percent = ram.and_then(|ram| percent(gpu.vram, ram + gpu.vram.unwrap_or(0)));
+        let percent =
+            |part: Option<u64>, whole: u64| part.filter(|_| whole > 0).map(|part| part.saturating_mul(100) / whole);
+        gpu.vram_percent = ram.and_then(|ram| percent(gpu.vram, ram.saturating_add(gpu.vram.unwrap_or(0))));
         gpu.gtt_percent = ram.and_then(|ram| percent(gpu.gtt, ram));
         gpu.forced = gpu.is_amd().then(|| forced(env, gpu.kfd_node)).flatten();
         gpu.forced_family = gpu.forced.as_deref().and_then(Target::named).map(|target| target.family.to_owned());
@@ -293,7 +294,8 @@ fn forced(env: &BTreeMap<String, String>, node: Option<u64>) -> Option<String> {
     let own = node.and_then(|node| env.get(&format!("{NAME}_{node}")));
     let mut parts = own.or_else(|| env.get(NAME))?.split('.').map(|part| part.trim().parse::<u64>().ok());
     let (major, minor, stepping) = (parts.next()??, parts.next()??, parts.next()??);
-    sysfs::target_name(major * 10000 + minor * 100 + stepping)
+    // Wider numbers would run into each other.
+    (major < 100 && minor < 16 && stepping < 16).then(|| sysfs::target_name(major * 10000 + minor * 100 + stepping))?
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ impl Snapshot {
     /// Looks at a machine. `environment` is that of the program to be judged.
     pub fn gather(root: &Root, environment: impl Iterator<Item = (String, String)>) -> Self {
         let whole: BTreeMap<_, _> = environment.collect();
-        let env: BTreeMap<_, _> = whole.clone().into_iter().filter(|(name, _)| counts(name)).collect();
+        let counting = whole.iter().filter(|(name, _)| counts(name));
+        let env: BTreeMap<_, _> = counting.map(|(name, value)| (name.clone(), shown(name, value))).collect();
         let machine = machine::Machine::gather(root);
         let (wheels, python) = wheels::Wheels::gather(root, &whole);
         let software = software::Software::gather(root, &whole, &python);
@@ -132,6 +133,12 @@ impl Snapshot {
     pub fn facts(&self) -> Facts {
         flatten::facts(self)
     }
+}
+
+/// The value of a variable, unless it is a secret.
+fn shown(name: &str, value: &str) -> String {
+    let secret = ["KEY", "TOKEN", "SECRET", "PASS"].iter().any(|word| name.to_ascii_uppercase().contains(word));
+    if secret { "SET".into() } else { value.into() }
 }
 
 /// Variables that change what compute does; others are nobody's business.

@@ -48,48 +48,52 @@ pub struct Seen {
 }
 
 impl Probes {
-    /// Adds what drivers said to the facts. What was not asked is unknown, not absent.
+    /// Adds what drivers said to the facts. What was not asked, or not answered, is unknown and not absent.
     pub(super) fn tell(&self, gpus: &[Gpu], facts: &mut Facts) {
-        match &self.vulkan {
-            Some(probe) => {
-                probe.tell("vulkan", gpus, facts);
-                for seen in &probe.devices {
-                    facts.machine.add("vulkan.device", &seen.name, "the Vulkan driver");
-                }
-            }
-            None => facts.is_unknown("vulkan.device"),
-        }
-        match &self.opencl {
-            Some(probe) => {
-                probe.tell("opencl", gpus, facts);
-                let gpus: Vec<_> = probe.devices.iter().filter(|seen| seen.gpu).collect();
-                facts.machine.add("opencl.devices", gpus.len(), "the OpenCL drivers");
-                let rusticl = |seen: &&&Seen| seen.runtime.as_deref().is_some_and(|name| name.contains("rusticl"));
-                facts.machine.add("opencl.rusticl.devices", gpus.iter().filter(rusticl).count(), "RustICL");
-                for seen in gpus {
-                    facts.machine.add("opencl.memory", seen.memory, "the OpenCL driver");
-                    facts.machine.add("opencl.platform", seen.runtime.clone().unwrap_or_default(), "the OpenCL driver");
-                }
-            }
-            None => facts.is_unknown("opencl.devices"),
-        }
-        // No probe tells of these yet.
+        // No probe tells of these.
         for name in ["vulkan.heap", "opencl.extension", "opencl.type", "log.last", "log.fault", "log.kind"] {
             facts.is_unknown(name);
         }
-        if self.opencl.is_none() {
-            ["opencl.rusticl.devices", "opencl.memory", "opencl.platform"]
-                .iter()
-                .for_each(|name| facts.is_unknown(name));
+        for name in ["opencl.devices", "opencl.rusticl.devices", "opencl.memory", "opencl.platform", "vulkan.device"] {
+            facts.is_unknown(name);
         }
-        if let Some(probe) = &self.hsa {
-            probe.tell("hsa", gpus, facts);
+        let routes = [("vulkan", &self.vulkan), ("opencl", &self.opencl), ("hsa", &self.hsa)];
+        for (route, probe) in routes.into_iter().filter_map(|(route, probe)| Some((route, probe.as_ref()?))) {
+            probe.tell(route, gpus, facts);
+        }
+        let answered = |probe: &Option<Probe>| probe.clone().filter(|probe| probe.error.is_none());
+        if let Some(probe) = answered(&self.vulkan) {
+            facts.machine.add("vulkan.asked", true, "the Vulkan driver");
+            for seen in &probe.devices {
+                facts.machine.add("vulkan.device", &seen.name, "the Vulkan driver");
+            }
+        }
+        if let Some(probe) = answered(&self.opencl) {
+            probe.tell_opencl(facts);
+        }
+        if let Some(probe) = answered(&self.hsa) {
             facts.machine.add("hsa.devices", probe.devices.len(), "HSA");
         }
     }
 }
 
 impl Probe {
+    fn tell_opencl(&self, facts: &mut Facts) {
+        let gpus: Vec<_> = self.devices.iter().filter(|seen| seen.gpu).collect();
+        let is_rusticl = |seen: &&&Seen| seen.runtime.as_deref().is_some_and(|name| name.contains("rusticl"));
+        facts.machine.add("opencl.devices", gpus.len(), "the OpenCL drivers");
+        // Without RustICL its devices are no question.
+        if facts.machine.get("opencl.icd").iter().any(|icd| icd.value == "rusticl") {
+            facts.machine.add("opencl.rusticl.devices", gpus.iter().filter(is_rusticl).count(), "RustICL");
+        }
+        for seen in gpus {
+            facts.machine.add("opencl.memory", seen.memory, "the OpenCL driver");
+            // `rusticl 25.1, OpenCL 3.0`.
+            let platform = seen.runtime.as_deref().and_then(|runtime| runtime.split(' ').next());
+            platform.into_iter().for_each(|name| facts.machine.add("opencl.platform", name, "the OpenCL driver"));
+        }
+    }
+
     /// The names that a driver gives to GPUs, and the error if it has one.
     fn tell(&self, route: &str, gpus: &[Gpu], facts: &mut Facts) {
         if let Some(error) = &self.error {

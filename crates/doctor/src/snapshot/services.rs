@@ -85,7 +85,7 @@ impl Services {
     fn set(&mut self, entries: &[String]) {
         let pairs = entries.iter().filter_map(|entry| entry.split_once('='));
         let counts = pairs.filter(|(name, _)| super::counts(name));
-        self.service_env.extend(counts.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        self.service_env.extend(counts.map(|(name, value)| (name.to_owned(), super::shown(name, value))));
     }
 }
 

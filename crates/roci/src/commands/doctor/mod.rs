@@ -7,7 +7,6 @@ mod rules;
 mod verified;
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use roci_doctor::{Book, Conclusion, Diagnosis, Identity, Reader, Root, Snapshot};
@@ -18,6 +17,7 @@ use crate::cli::{DoctorArgs, DoctorCommand, DriverArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::input;
+use crate::interrupt;
 use crate::printer::Printer;
 pub(crate) use error::DoctorError;
 
@@ -80,7 +80,8 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         verified::fold(&mut diagnosis, reports);
     }
     if let Some(path) = &arguments.report {
-        report(path, &book, &reader, &snapshot, &identity(arguments, &environment), printer)?;
+        let identity = identity(arguments, &environment);
+        report(path, &book, &reader, &snapshot, &identity, verified.as_deref(), printer)?;
     }
     if arguments.format.json {
         let verified = verified.as_deref();
@@ -88,6 +89,9 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
     } else {
         print::diagnosis(&diagnosis, arguments.verbose, printer)?;
         verified.iter().flatten().try_for_each(|report| verified::print(report, printer))?;
+    }
+    if interrupt::asked() {
+        return Ok(ExitStatus::Interrupted);
     }
     Ok(if diagnosis.healthy { ExitStatus::Success } else { ExitStatus::Problems })
 }
@@ -128,9 +132,9 @@ fn snapshot(
         // The variables of this shell say nothing of another machine.
         return Ok(Snapshot::gather(&Root::at(root), std::iter::empty()));
     }
-    if arguments.deep {
+    if arguments.deep || arguments.verify {
         printer.note(
-            "--deep starts OpenCL and HSA, each in a process of its own. On a BC-250 with a stock kernel HSA can freeze the \
+            "This starts OpenCL and HSA, each in a process of its own. On a BC-250 with a stock kernel HSA can freeze the \
              whole machine; roci refuses it there unless ROCI_ALLOW_HSA=1 is set.",
         );
     }
@@ -147,11 +151,25 @@ fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> I
     let host = std::fs::read_to_string(root.join("proc/sys/kernel/hostname")).ok();
     let host = host.or_else(|| std::fs::read_to_string(root.join("etc/hostname")).ok());
     let variable = |name: &str| environment.get(name).cloned();
-    Identity {
-        host: host.map(|name| name.trim().to_owned()),
-        user: variable("USER").or_else(|| variable("LOGNAME")),
-        home: variable("HOME"),
-    }
+    let mut users: Vec<_> = ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(variable).collect();
+    let passwd = std::fs::read_to_string(root.join("etc/passwd")).unwrap_or_default();
+    users.extend(passwd.lines().filter_map(person).map(str::to_owned));
+    // A machine or user called like a system or a service: the word says what that is, and nothing about anybody.
+    let release = std::fs::read_to_string(root.join("etc/os-release")).unwrap_or_default().to_lowercase();
+    let tells = |name: &String| !release.contains(&name.to_lowercase()) && !SERVICES.contains(&name.as_str());
+    users.retain(tells);
+    let host = host.map(|name| name.trim().to_owned()).filter(tells);
+    Identity { host, users, home: variable("HOME") }
+}
+
+/// Users that are services.
+const SERVICES: &[&str] = &["ollama", "llama", "llama-server", "nobody"];
+
+/// The name in a line of `/etc/passwd`, if a person's.
+fn person(line: &str) -> Option<&str> {
+    let mut fields = line.split(':');
+    let (name, number) = (fields.next()?, fields.nth(1)?.parse::<u32>().ok()?);
+    (1000..60_000).contains(&number).then_some(name)
 }
 
 /// Judges a log that somebody pasted.
@@ -176,9 +194,7 @@ fn log(
 /// A file, or standard input where it is `-`.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+        return input::read_stdin();
     }
     input::read(path)
 }
@@ -190,12 +206,17 @@ fn report(
     reader: &Reader,
     snapshot: &Snapshot,
     identity: &Identity,
+    verified: Option<&[RouteReport]>,
     printer: &Printer,
 ) -> Result<(), CliError> {
     let masked = roci_doctor::mask(snapshot, identity).map_err(DoctorError::Fault)?;
-    let diagnosis = Diagnosis::new(book, reader, &masked.value);
-    let markdown = path.with_extension("md");
-    let beside = path.with_extension("json");
+    let mut diagnosis = Diagnosis::new(book, reader, &masked.value);
+    if let Some(reports) = verified {
+        verified::fold(&mut diagnosis, reports);
+    }
+    let name = path.to_string_lossy();
+    let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
+    let (markdown, beside) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
     write(&markdown, &roci_doctor::markdown(&masked.value, &diagnosis, PROGRAM))?;
     let whole = BugReport {
         schema: "roci.doctor.report",

@@ -41,7 +41,7 @@ fn devices(output: &str) -> Vec<String> {
 /// A device that computes wrong, hangs or crashes is a problem, whatever files say of it.
 pub(super) fn fold(diagnosis: &mut Diagnosis, reports: &[RouteReport]) {
     let right = reports.iter().filter(|report| report.is_right()).count();
-    diagnosis.healthy &= right == reports.len();
+    diagnosis.healthy &= !reports.is_empty() && right == reports.len();
     diagnosis.verdict.push_str(&match reports.len() {
         0 => " No device could be tried.".to_owned(),
         count => format!(" {right} of {count} devices compute right."),

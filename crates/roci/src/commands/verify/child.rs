@@ -83,9 +83,10 @@ fn watch(mut child: Child, deadline: Duration, report: &mut RouteReport, tell: &
         }
     }
     // Its output is closed or its time is over; it may still hang in what it does at its end.
-    let ended = wait(&mut child, until.saturating_duration_since(Instant::now()).max(LOOK));
+    let left = if interrupt::asked() { LOOK } else { until.saturating_duration_since(Instant::now()).max(LOOK) };
+    let ended = wait(&mut child, left);
     match ended {
-        Some(_) if done => {}
+        Some(status) if done && status.signal().is_none() => {}
         Some(status) => {
             report.outcome = died(status, report.under_way.clone(), words.and_then(|words| words.join().ok()))
         }
