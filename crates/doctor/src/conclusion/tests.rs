@@ -141,7 +141,9 @@ fn read(folder: &Path, table: &[(&str, &str, &[&str])]) {
         if found != *causes || conclusion.kinds.join(", ") != *kinds {
             wrong.push(format!("{file}: {:?} {found:?}, not {kinds:?} {causes:?}", conclusion.kinds));
         }
-        let weighty = conclusion.causes.iter().any(|cause| cause.severity <= Severity::Medium);
+        let happened = conclusion.events.iter().map(|event| event.severity);
+        let weighty =
+            conclusion.causes.iter().map(|cause| cause.severity).chain(happened).any(|one| one <= Severity::Medium);
         assert_eq!(conclusion.problems(), weighty, "{file}");
         assert!(serde_json::to_string(&conclusion).is_ok(), "{file}");
         assert!(conclusion.text(false).len() <= conclusion.text(true).len(), "{file}");

@@ -51,7 +51,7 @@ fn command(bytes: &[u8]) -> usize {
         // A title or a link, up to a bell or the next escape.
         Some(b']') => memchr2(0x07, ESCAPE, line).map_or(1, |end| end + usize::from(line[end] == 0x07)),
         // `(B`: which letters a terminal shows.
-        Some(b' '..=b'/') => line.len().min(2),
+        Some(b' '..=b'/') => 1 + usize::from(line.get(1).is_some_and(u8::is_ascii)),
         Some(byte) if (0x30..=0x7e).contains(byte) => 1,
         _ => 0,
     }
@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(decode(b"a\0m\0d\0g\0p\0u\0"), "amdgpu", "no mark in front");
         assert_eq!(decode(b"amdgpu \xff\xfe"), "amdgpu \u{fffd}\u{fffd}");
         assert!(matches!(decode(b"plain"), Cow::Borrowed("plain")));
+        assert_eq!(decode(b"\x1b(\xff\x1b(B"), "\u{fffd}", "a command that is cut off");
     }
 
     #[test]
