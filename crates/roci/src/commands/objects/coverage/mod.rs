@@ -101,6 +101,9 @@ impl Session<'_> {
         self.files += 1;
         self.bytes += bytes;
         let kind = names::kind(path);
+        if kind == Kind::Index(None) && !names::is_whole_index(path) {
+            return;
+        }
         if let Kind::Index(target) | Kind::Tuning(target) | Kind::Database(target) = kind {
             let device = self.device;
             self.part(path, kind).name_only(kind, target, bytes, &device);
@@ -124,7 +127,7 @@ impl Session<'_> {
 
     /// The part of a library that a file belongs to.
     fn part(&mut self, path: &Path, kind: Kind) -> &mut Part {
-        let place = if kind == Kind::Code { path } else { path.parent().unwrap_or(path) };
+        let place = if kind == Kind::Code { path } else { names::folder(path) };
         let parts = self.libraries.entry(LibraryKey::of(path)).or_default();
         parts.entry(place.to_owned()).or_insert_with(|| Part::new(kind))
     }

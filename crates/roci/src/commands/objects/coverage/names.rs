@@ -105,8 +105,9 @@ pub(super) enum Kind {
 /// What a file is, by its name and place.
 pub(super) fn kind(path: &Path) -> Kind {
     let file = lower(path.file_name());
-    let folder = path.parent().and_then(Path::parent);
-    let in_library = lower(path.parent().and_then(Path::file_name)) == "library"
+    let library = folder(path);
+    let folder = library.parent();
+    let in_library = lower(library.file_name()) == "library"
         && ["rocblas", "hipblaslt", "hipsparselt", "tensile"]
             .contains(&lower(folder.and_then(Path::file_name)).as_str());
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -119,6 +120,19 @@ pub(super) fn kind(path: &Path) -> Kind {
         "txt" if file.starts_with("gfx") && file.contains("db.") => Kind::Tuning(processor(&file)),
         _ => Kind::Code,
     }
+}
+
+/// The folder that a file belongs to. Newer releases of ROCm have one for each chip in it.
+pub(super) fn folder(path: &Path) -> &Path {
+    let parent = path.parent().unwrap_or(path);
+    let name = lower(parent.file_name());
+    let is_chip = processor(&name).is_some_and(|chip| chip.name() == name);
+    if is_chip { parent.parent().unwrap_or(parent) } else { parent }
+}
+
+/// Whether an index without a chip in its name is all that there is, and not one that serves beside those of chips.
+pub(super) fn is_whole_index(path: &Path) -> bool {
+    matches!(lower(path.file_stem()).as_str(), "tensilelibrary" | "tensilelibrary_lazy")
 }
 
 /// The chip in a name. MIOpen puts the number of compute units right behind it, so that the longest known name counts.
@@ -142,6 +156,7 @@ mod tests {
             ("/opt/rocm/lib/librocblas.so.4.1", "rocBLAS", "/opt/rocm"),
             ("/opt/rocm/lib/rocblas/library/Kernels.so-000-gfx1030.hsaco", "rocBLAS", "/opt/rocm"),
             ("/opt/rocm/lib/hipblaslt/library/extop_gfx942.co", "hipBLASLt", "/opt/rocm"),
+            ("/opt/rocm/lib/rocblas/library/gfx1150/Kernels.so-000-gfx1150.hsaco", "rocBLAS", "/opt/rocm"),
             ("/opt/rocm/share/miopen/db/gfx1030_36.kdb", "MIOpen", "/opt/rocm"),
             ("/opt/rocm/lib/libMIOpen.so.1.0", "MIOpen", "/opt/rocm"),
             ("/usr/lib/x86_64-linux-gnu/librocsparse.so.0.1", "rocSPARSE", "/usr"),
@@ -162,6 +177,7 @@ mod tests {
         let chip = |name: &str| Processor::from_name(name);
         for (path, expected) in [
             ("/r/rocblas/library/TensileLibrary_lazy_gfx1013.dat", Kind::Index(chip("gfx1013"))),
+            ("/r/rocblas/library/gfx1150/TensileLibrary_lazy_gfx1150.dat", Kind::Index(chip("gfx1150"))),
             ("/r/rocblas/library/TensileLibrary.dat", Kind::Index(None)),
             ("/r/rocblas/library/Kernels.so-000-gfx906-xnack-.hsaco", Kind::Tensile),
             ("/r/hipblaslt/library/extop_gfx942.co", Kind::Tensile),
@@ -173,6 +189,9 @@ mod tests {
         ] {
             assert_eq!(kind(Path::new(path)), expected, "{path}");
         }
+        assert_eq!(folder(Path::new("/r/rocblas/library/gfx1150/x.co")), Path::new("/r/rocblas/library"));
+        assert!(is_whole_index(Path::new("/r/TensileLibrary.dat")));
+        assert!(!is_whole_index(Path::new("/r/TensileLibrary_Type_HH_Contraction_fallback.dat")));
         assert_eq!(processor("x_gfx10-1-generic.co"), chip("gfx10-1-generic"));
         assert_eq!((processor("gfx7777.co"), processor("none")), (None, None));
     }
