@@ -18,6 +18,7 @@ pub(crate) struct Program {
     recording: Arc<Recording>,
     steps: Mutex<Vec<Step>>,
     is_empty: bool,
+    is_serial: bool,
 }
 
 impl CommandsBackend for Program {}
@@ -92,12 +93,19 @@ impl Program {
             }
             steps.push(Step { command: index, barrier: std::mem::take(&mut barrier), launch });
         }
-        Ok(Self { recording: Arc::clone(recording), is_empty: steps.is_empty(), steps: Mutex::new(steps) })
+        let is_serial = steps.iter().skip(1).all(|step| step.barrier);
+        let (recording, is_empty) = (Arc::clone(recording), steps.is_empty());
+        Ok(Self { recording, is_empty, is_serial, steps: Mutex::new(steps) })
     }
 
     /// Whether there is nothing to do.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    /// Whether each command waits for the one before it.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.is_serial
     }
 
     /// Enqueues all commands. In a queue that keeps no order, those behind a barrier wait for the events before it.

@@ -4,6 +4,7 @@
 //! it ends, or until the process does.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,12 @@ use crate::error::{Failed, unavailable};
 use crate::patience;
 use crate::program::{Enqueued, Program};
 
-/// How often the thread looks which command is under way.
-const LOOK: Duration = Duration::from_millis(5);
-/// The same where the driver does not call back, so that looking is all there is.
+/// How often the thread looks which command is under way, and whether the batch has ended: drivers call back late (NVIDIA's
+/// a millisecond after the end), so that short batches are looked at often, and long ones after a part of what they took so far.
+const LOOK: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(5);
+/// That part.
+const LOOK_PART: u32 = 32;
+/// The longest where the driver does not call back, so that looking is all there is.
 const LOOK_ALWAYS: Duration = Duration::from_micros(200);
 /// The same for what was given up.
 const LOOK_AFTER: Duration = Duration::from_millis(50);
@@ -32,14 +36,22 @@ pub(crate) struct Line {
 }
 
 struct Inner {
-    queue: Queue,
-    /// The same for batches of which somebody wants to know when they ran; made for the first.
-    profiled: OnceLock<Queue>,
+    /// For commands in the order in which they are enqueued: a device needs no event to keep it, and drivers start the next
+    /// command at once, where one that waits for an event came a tenth of a millisecond later.
+    serial: Pair,
+    /// For commands that may overlap, where the device offers that.
+    parallel: Option<Pair>,
     context: Arc<Context>,
     device: DeviceId,
-    out_of_order: bool,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// A queue of OpenCL, and its like for batches of which somebody wants to know when they ran, made for the first.
+struct Pair {
+    plain: Queue,
+    profiled: OnceLock<Queue>,
+    out_of_order: bool,
 }
 
 #[derive(Default)]
@@ -84,13 +96,15 @@ enum Trouble {
 
 impl Line {
     pub(crate) fn open(context: &Arc<Context>, device: DeviceId, out_of_order: bool) -> Result<Self, Error> {
-        let queue = context.queue(device, out_of_order, false).map_err(|error| error.unavailable("a queue"))?;
+        let pair = |out_of_order| {
+            let plain = context.queue(device, out_of_order, false).map_err(|error| error.unavailable("a queue"))?;
+            Ok::<_, Error>(Pair { plain, profiled: OnceLock::new(), out_of_order })
+        };
         let inner = Arc::new(Inner {
-            queue,
-            profiled: OnceLock::new(),
+            serial: pair(false)?,
+            parallel: out_of_order.then(|| pair(true)).transpose()?,
             context: Arc::clone(context),
             device,
-            out_of_order,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -126,6 +140,8 @@ impl Inner {
     /// What the thread does.
     fn serve(self: &Arc<Self>) {
         let mut flying: Vec<Flight> = Vec::new();
+        // When a batch last began or ended.
+        let mut since = Instant::now();
         let mut state = self.state.lock();
         loop {
             let waiting = std::mem::take(&mut state.waiting);
@@ -135,15 +151,20 @@ impl Inner {
                 if closed {
                     // Given up by the HAL already, which told whoever waited.
                     drop(waiting);
-                } else {
+                } else if !waiting.is_empty() {
                     flying.extend(waiting.into_iter().map(|waiting| self.start(waiting)));
+                    since = Instant::now();
                 }
+                let before = flying.len();
                 let mut oldest = true;
                 flying.retain_mut(|flight| {
                     let kept = flight.advance(oldest);
                     oldest &= !kept;
                     kept
                 });
+                if flying.len() < before {
+                    since = Instant::now();
+                }
             });
             if !state.waiting.is_empty() || state.news {
                 continue;
@@ -157,10 +178,11 @@ impl Inner {
                 }
                 continue;
             }
+            let part = (since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
             let look = match (state.closed, flying.iter().all(|flight| flight.announced)) {
                 (true, _) => LOOK_AFTER,
-                (false, true) => LOOK,
-                (false, false) => LOOK_ALWAYS,
+                (false, true) => part,
+                (false, false) => part.min(LOOK_ALWAYS),
             };
             self.changed.wait_for(&mut state, look);
         }
@@ -170,8 +192,9 @@ impl Inner {
     fn start(self: &Arc<Self>, waiting: Waiting) -> Flight {
         let Waiting { program, slots, completion } = waiting;
         let mut enqueued = Enqueued::default();
-        let (queue, clock) = self.queue_for(&completion);
-        let answer = program.enqueue(queue, self.out_of_order, &slots, &mut enqueued);
+        let pair = self.parallel.as_ref().filter(|_| !program.is_serial()).unwrap_or(&self.serial);
+        let (queue, clock) = self.queue_for(pair, &completion);
+        let answer = program.enqueue(queue, pair.out_of_order, &slots, &mut enqueued);
         let last = enqueued.events.last().map_or(0, |(command, _)| *command);
         let wrong = answer.and_then(|()| queue.flush().map_err(|error| (last, error))).err();
         let trouble = wrong.map(|(command, error)| {
@@ -194,16 +217,16 @@ impl Inner {
     }
 
     /// Where a batch goes, and the clock for its times if they are wanted. Without one the times are left out.
-    fn queue_for(&self, completion: &Completion) -> (&Queue, Option<Clock>) {
+    fn queue_for<'a>(&self, pair: &'a Pair, completion: &Completion) -> (&'a Queue, Option<Clock>) {
         if !completion.wants_times() {
-            return (&self.queue, None);
+            return (&pair.plain, None);
         }
-        if self.profiled.get().is_none()
-            && let Ok(queue) = self.context.queue(self.device, self.out_of_order, true)
+        if pair.profiled.get().is_none()
+            && let Ok(queue) = self.context.queue(self.device, pair.out_of_order, true)
         {
-            let _ = self.profiled.set(queue);
+            let _ = pair.profiled.set(queue);
         }
-        let Some(queue) = self.profiled.get() else { return (&self.queue, None) };
+        let Some(queue) = pair.profiled.get() else { return (&pair.plain, None) };
         (queue, clock(queue))
     }
 
