@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use devices::Wanted;
 use roci_hal_cts::Tag;
 
-/// llvmpipe ends loops after 65,535 rounds, which take a few milliseconds: so many workgroups take half a minute.
-const SPIN_GROUPS: u32 = 4096;
+/// llvmpipe ends loops after 65,535 rounds, which take a few milliseconds: so many workgroups take some seconds.
+const SPIN_GROUPS: u32 = 1024;
 
 fn main() -> ExitCode {
     devices::prepare("rusticl.icd");
