@@ -13,6 +13,7 @@ mod kernel_log;
 mod logs;
 mod mask;
 mod memory;
+mod pattern;
 mod report;
 mod root;
 mod routes;

@@ -1,10 +1,13 @@
 //! Many patterns over a log in one pass: words that a pattern needs are looked for all at once, and only lines
 //! with such a word are matched. A very long line is matched in pieces, so that its length costs no more than once.
 
+use std::sync::OnceLock;
+
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::{memchr, memrchr};
-use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::pattern::Pattern;
 
 /// Longer lines are matched in pieces of this length, each with [`MARGIN`] around it.
 const PIECE: usize = 16 << 10;
@@ -13,7 +16,7 @@ const MARGIN: usize = 4 << 10;
 /// A pattern over one line.
 #[derive(Clone, Debug)]
 pub(crate) struct LogPattern {
-    regex: Regex,
+    pattern: Pattern,
     /// Words of which one is in every line that matches; empty where there are none to look for.
     words: Vec<String>,
 }
@@ -21,23 +24,23 @@ pub(crate) struct LogPattern {
 impl LogPattern {
     /// Reads a regular expression; the text says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        // The last line of what the crate says has the reason.
-        let reason = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().trim().to_owned();
-        Ok(Self { regex: Regex::new(text).map_err(reason)?, words: words(text) })
+        let (pattern, parts) = Pattern::parse_with(text)?;
+        Ok(Self { pattern, words: needed(&parts).unwrap_or_default() })
     }
 
     /// Whether it matches a text.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        self.pattern.matches(text)
     }
 
     /// The named groups of the match in a line; what took no part in it is a question mark.
     pub(crate) fn groups(&self, line: &str) -> Vec<(String, String)> {
-        let names: Vec<_> = self.regex.capture_names().flatten().collect();
+        let Some(regex) = self.pattern.regex() else { return Vec::new() };
+        let names: Vec<_> = regex.capture_names().flatten().collect();
         if names.is_empty() {
             return Vec::new();
         }
-        let captures = self.regex.captures(line);
+        let captures = regex.captures(line);
         let value = |name: &str| captures.as_ref().and_then(|all| all.name(name)).map_or("?", |group| group.as_str());
         names.into_iter().map(|name| (name.to_owned(), plain(value(name)))).collect()
     }
@@ -52,7 +55,9 @@ pub(crate) fn plain(text: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     patterns: Vec<LogPattern>,
-    words: Option<AhoCorasick>,
+    words: Vec<String>,
+    /// Finds the words; made for the first log that is not empty.
+    finder: OnceLock<Option<AhoCorasick>>,
     /// For each word the patterns that need it.
     owners: Vec<Vec<usize>>,
     /// Patterns without a word; every line is tried.
@@ -96,17 +101,20 @@ impl Scanner {
                 owners[at].push(index);
             }
         }
+        Self { patterns, words, finder: OnceLock::new(), owners, wordless }
+    }
+
+    fn finder(&self) -> Option<&AhoCorasick> {
         // The large table is twice as fast. It fails only for more patterns than memory holds.
         let mut builder = AhoCorasick::builder();
         builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA));
-        let words = builder.build(&words).ok();
-        Self { patterns, words, owners, wordless }
+        self.finder.get_or_init(|| builder.build(&self.words).ok()).as_ref()
     }
 
     /// Patterns that every line is tried with.
     #[cfg(test)]
     pub(crate) fn wordless(&self) -> impl Iterator<Item = &str> {
-        self.wordless.iter().map(|index| self.patterns[*index].regex.as_str())
+        self.wordless.iter().map(|index| self.patterns[*index].pattern.text())
     }
 
     /// A pattern by its number.
@@ -116,6 +124,9 @@ impl Scanner {
 
     /// Calls back for each line that a pattern matches, line by line, as long as the pattern is wanted.
     pub(crate) fn scan<'t>(&self, log: &'t str, mut found: impl FnMut(Hit<'t>) -> Wanted) {
+        if log.is_empty() {
+            return;
+        }
         // A piece with several words of a pattern is tried once.
         let mut tried = vec![usize::MAX; self.patterns.len()];
         let mut enough = vec![false; self.patterns.len()];
@@ -123,7 +134,7 @@ impl Scanner {
             if enough[pattern] || std::mem::replace(&mut tried[pattern], piece.start) == piece.start {
                 return;
             }
-            if self.patterns[pattern].regex.is_match(piece.text) {
+            if self.patterns[pattern].matches(piece.text) {
                 let rest = &log[piece.end..];
                 let hit = Hit { pattern, number: piece.number, line: piece.text, rest };
                 enough[pattern] = found(hit) == Wanted::Enough;
@@ -131,7 +142,7 @@ impl Scanner {
         };
         let mut lines = Lines::of(log);
         if self.wordless.is_empty() {
-            for hit in self.words.iter().flat_map(|words| words.find_overlapping_iter(log)) {
+            for hit in self.finder().into_iter().flat_map(|finder| finder.find_overlapping_iter(log)) {
                 let piece = lines.piece(hit.start());
                 self.owners[hit.pattern().as_usize()].iter().for_each(|index| try_piece(*index, piece));
             }
@@ -144,7 +155,7 @@ impl Scanner {
             for at in (start..=end).step_by(PIECE) {
                 self.wordless.iter().for_each(|index| try_piece(*index, lines.piece(at)));
             }
-            for hit in self.words.iter().flat_map(|words| words.find_overlapping_iter(&log[start..end])) {
+            for hit in self.finder().into_iter().flat_map(|finder| finder.find_overlapping_iter(&log[start..end])) {
                 let piece = lines.piece(start + hit.start());
                 self.owners[hit.pattern().as_usize()].iter().for_each(|index| try_piece(*index, piece));
             }
@@ -196,16 +207,11 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Words of which one is in every text that a pattern matches, none shorter than three letters; empty if there are
-/// none.
-fn words(pattern: &str) -> Vec<String> {
-    let parsed = regex_syntax::ParserBuilder::new().build().parse(pattern).ok();
-    parsed.and_then(|hir| needed(&hir)).unwrap_or_default()
-}
-
 /// A pattern with more texts than these is not spelt out.
 const MOST_WORDS: usize = 32;
 
+/// Words of which one is in every text that a pattern matches, none shorter than three letters; nothing if there are
+/// none.
 fn needed(hir: &Hir) -> Option<Vec<String>> {
     if let Some(all) = spelt_out(hir).filter(|all| is_worth_it(all)) {
         return Some(all);
@@ -292,6 +298,10 @@ fn is_worth_it(words: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn words(pattern: &str) -> Vec<String> {
+        LogPattern::parse(pattern).expect("it is a pattern").words
+    }
 
     #[test]
     fn the_longest_needed_word_is_looked_for() {

@@ -1,10 +1,8 @@
 //! Logs and what must be concluded from them: the programs that wrote them and the causes, in order. No cause is
 //! silence.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::Instant;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -213,67 +211,6 @@ fn facts_have_commands() {
     assert_eq!(parameter.as_deref(), Some("cat /sys/module/amdgpu/parameters/cwsr_enable"));
     assert_eq!(command("env.HSA_XNACK").as_deref(), Some("env | grep HSA_XNACK"));
     assert_eq!(command("log.kind"), None);
-}
-
-/// What the lines of others look like, with other numbers in each: quiet lines, and now and then one that says
-/// something.
-fn long_log(bytes: usize) -> String {
-    let mut log = String::with_capacity(bytes + 1024);
-    let mut count = 0_u64;
-    while log.len() < bytes {
-        count += 1;
-        let (time, number) = (count * 7, count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
-        let _ = match count % 11 {
-            0 => writeln!(
-                log,
-                "[{time:8}.{number:06}] usb 3-2: new high-speed USB device number {number} using xhci_hcd"
-            ),
-            1 => writeln!(
-                log,
-                "[{time:8}.{number:06}] amdgpu 0000:03:00.0: amdgpu: ring comp_1.{}.0 uses VM inv eng {number}",
-                number % 4
-            ),
-            2 => writeln!(log, "load_tensors:      Vulkan0 model buffer size = {number}.82 MiB"),
-            3 => writeln!(log, "slot update_slots: id  0 | task {count} | progress, n_past = {number}, n_tokens = 512"),
-            4 => writeln!(
-                log,
-                "Aug 16 21:15:49 desktop systemd[1]: Started session-{number}.scope - Session {count} of User anna."
-            ),
-            5 => writeln!(log, "llama_kv_cache: layer {number}: dev = Vulkan0, cells {count}"),
-            6 if count % 1100 == 6 => writeln!(
-                log,
-                "[{time}.{number:06}] amdgpu 0000:03:00.0: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:1)"
-            ),
-            7 if count % 5500 == 7 => {
-                writeln!(log, "[{time:8}.{number:06}] amdgpu 0000:03:00.0: amdgpu: GPU reset({number}) succeeded!")
-            }
-            8 => writeln!(
-                log,
-                "time=2026-05-01T11:05:13.123+03:00 level=INFO source=server.go:{number} msg=\"waiting for server\""
-            ),
-            9 => writeln!(log, "| llama 8B Q4_K - Medium | 4.58 GiB | 8.03 B | ROCm | 99 | pp512 | {number}.11 |"),
-            _ => writeln!(
-                log,
-                "[{time:8}.{number:06}] audit: type=1400 audit({time}.{number}:{count}): apparmor=\"ALLOWED\""
-            ),
-        };
-    }
-    log
-}
-
-/// `cargo test --release -p roci-doctor --lib -- --ignored --nocapture long_logs`
-#[test]
-#[ignore = "it measures"]
-#[expect(clippy::print_stdout, reason = "it prints what it measured")]
-fn long_logs_take() {
-    let one_line = "amdgpu page fault ring timeout ".repeat(100_000_000 / 31);
-    for (name, log) in [("many lines", long_log(100_000_000)), ("one line", one_line)] {
-        let _ = (LazyLock::force(&READER), LazyLock::force(&BOOK));
-        let start = Instant::now();
-        let text = Reader::decode(log.as_bytes());
-        let conclusion = conclude(&text);
-        println!("{name}: {} bytes in {:.2?}, {} causes", log.len(), start.elapsed(), conclusion.causes.len());
-    }
 }
 
 /// Pieces of the logs here, and bytes that are none.

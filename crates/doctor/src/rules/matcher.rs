@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use regex::Regex;
-
 use crate::facts::{Fact, Facts};
+use crate::pattern::Pattern;
 use crate::value::{compare, equal};
 
 use super::judge::Truth;
@@ -15,7 +14,7 @@ pub(super) enum Matcher {
     Present,
     Absent,
     Equal(Operand),
-    Matches(Regex),
+    Matches(Pattern),
     /// All of them, in the manner of `>=6.15.0, <6.15.7`.
     Compare(Vec<(Order, Operand)>),
     Not(Box<Matcher>),
@@ -41,9 +40,7 @@ impl Matcher {
             return Ok(Self::Not(Box::new(Self::parse(rest)?)));
         }
         if let Some(pattern) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            let reason = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().trim().to_owned();
-            let regex = Regex::new(pattern).map_err(reason)?;
-            return Ok(Self::Matches(regex));
+            return Pattern::parse(pattern).map(Self::Matches);
         }
         match text {
             "present" => Ok(Self::Present),
@@ -67,7 +64,7 @@ impl Matcher {
             // Different from a fact that is not there is nothing.
             Self::Not(inner) if inner.lacks_its_fact(facts, gpu) => Truth::No,
             Self::Not(inner) => inner.holds(name, values, facts, gpu).not(),
-            Self::Matches(regex) => Truth::of(values.iter().any(|fact| regex.is_match(&fact.value))),
+            Self::Matches(pattern) => Truth::of(values.iter().any(|fact| pattern.matches(&fact.value))),
             Self::Equal(operand) => operand.on(facts, gpu, |other| values.iter().any(|fact| equal(&fact.value, other))),
             // One value must be within all bounds.
             Self::Compare(orders) => values
@@ -99,7 +96,7 @@ impl Matcher {
     pub(super) fn is_shown_by(&self, value: &str) -> bool {
         match self {
             Self::Equal(Operand::Text(text)) => equal(value, text),
-            Self::Matches(regex) => regex.is_match(value),
+            Self::Matches(pattern) => pattern.matches(value),
             _ => true,
         }
     }
