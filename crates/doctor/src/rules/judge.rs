@@ -173,14 +173,10 @@ impl Book {
             if !rule.log.is_empty() && hits.count == 0 {
                 continue;
             }
-            let gpus: Vec<Option<usize>> = match facts.gpus.len() {
-                count if rule.is_about_gpus() && count > 0 => (0..count).map(Some).collect(),
-                _ => vec![None],
-            };
             let before = judgement.findings.len();
-            judgement.findings.extend(gpus.iter().filter_map(|gpu| judge(rule, facts, *gpu, hits)));
+            judgement.findings.extend(gpus(rule, facts).filter_map(|gpu| judge(rule, facts, gpu, hits)));
             if judgement.findings.len() == before && !rule.log.is_empty() {
-                let because = against(rule, facts, gpus.first().copied().flatten());
+                let because = against(rule, facts, gpus(rule, facts).next().flatten());
                 judgement.excluded.push(Exclusion { rule, because, lines: hits.lines.clone() });
             }
         }
@@ -189,6 +185,17 @@ impl Book {
         judgement.findings.sort_by_key(order);
         judgement
     }
+}
+
+/// Whether a rule fires, by the lines that its patterns match.
+pub(super) fn fires(rule: &Rule, facts: &Facts, hits: &Hits) -> bool {
+    (rule.log.is_empty() || hits.count > 0) && gpus(rule, facts).any(|gpu| judge(rule, facts, gpu, hits).is_some())
+}
+
+/// The GPUs that a rule is tried on; none where it is about the machine, or no GPU is known.
+fn gpus(rule: &Rule, facts: &Facts) -> impl Iterator<Item = Option<usize>> {
+    let count = if rule.is_about_gpus() { facts.gpus.len() } else { 0 };
+    (0..count.max(1)).map(move |gpu| (count > 0).then_some(gpu))
 }
 
 fn judge<'a>(rule: &'a Rule, facts: &Facts, gpu: Option<usize>, hits: &Hits) -> Option<Finding<'a>> {
