@@ -81,6 +81,13 @@ fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
     add("UUID", r"(?i)\b(?P<front>(?:PART)?UUID[=:])[0-9a-f][0-9a-f:-]{5,}", "${front}UUID")?;
     add("UUID", &format!(r"\b(?:{hex}{{8}}:){{3}}{hex}{{8}}\b"), "UUID")?;
     add("machine number", &format!(r"\b{hex}{{32}}\b"), "MACHINE")?;
+    // Those that name a machine on the net, its own net or its cable; the first group tells them from times and places.
+    let group = format!("{hex}{{1,4}}");
+    let first = r"(?i)\b(?:[23][0-9a-f]{3}|f[cd][0-9a-f]{2}|fe[89ab][0-9a-f])";
+    add("network address", &format!(r"{first}(?::{group}){{7}}\b"), "IP")?;
+    add("network address", &format!(r"{first}(?::{group}){{0,6}}::{group}(?::{group}){{0,6}}\b"), "IP")?;
+    add("network address", &format!(r"{first}(?::{group}){{0,6}}::/"), "IP/")?;
+    add("network address", r"(?i)::ffff:(?:\d{1,3}\.){3}\d{1,3}\b", "IP")?;
     add("hardware address", &format!(r"\b(?:{hex}{{2}}:){{5}}{hex}{{2}}\b"), "MAC")?;
     add("mail address", r"\b[\w.+-]+@[\w-]+\.[\w.]+\b", "MAIL")?;
     add("serial number", r"(?i)\b(serial(?: ?number)?[:= ]+|serialno=)\S+", "${1}SERIAL")?;
@@ -123,20 +130,22 @@ mod tests {
     fn what_names_somebody_is_gone() {
         let seen = masked(
             "tycho kernel: root=UUID=0a1b2c3d-1111-2222-3333-444455556666 naomi /data/naomi/x /home/amos/y aa:bb:cc:dd:ee:ff \
-             a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7 rd.lvm.lv=fedora_tycho/root root=PARTUUID=5a1b2c3d-02",
+             a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7 rd.lvm.lv=fedora_tycho/root root=PARTUUID=5a1b2c3d-02 \
+             [fe80::1%eth0] 2001:db8:aa:bb:cc:dd:ee:ff 2001:DB8::8:800 fd12:3456::/48 ::ffff:10.0.0.7",
         );
         assert_eq!(
             seen.value,
-            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID"
+            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID [IP%eth0] IP IP IP/48 IP"
         );
-        assert_eq!(seen.taken.values().sum::<usize>(), 11);
+        assert_eq!(seen.taken.values().sum::<usize>(), 16);
         assert!(seen.describe().contains("2 x home folder"), "{}", seen.describe());
     }
 
     #[test]
     fn what_a_doctor_needs_stays() {
-        let text =
-            "amdgpu 0000:03:00.0: VM_CONTEXT1 0x00000000 address 0x00007f10 6.12.9 gfx1010 10.3.0 rocm-6.2.0.60200";
+        let text = "amdgpu 0000:03:00.0: VM_CONTEXT1 0x00000000 address 0x00007f10 6.12.9 gfx1010 10.3.0 rocm-6.2.0.60200 \
+             2025-01-12T10:31:07.211+01:00 c10::Error std::bad_alloc 1002:744c 0x1002:0x13FE fd::f a::b 12:30::x 2024::Foo \
+             gfxhub0 vmid:8 pasid:32770 in process fc00:1";
         let seen = masked(text);
         assert_eq!(seen.value, text);
         assert_eq!(seen.describe(), "nothing had to be masked");
