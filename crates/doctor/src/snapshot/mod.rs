@@ -32,6 +32,8 @@ use crate::root::Root;
 pub use gpu::Gpu;
 pub use probes::{Probe, Probes, Seen};
 pub use targets::Target;
+#[cfg(test)]
+pub(crate) use targets::TARGETS;
 
 const SCHEMA: &str = "roci.snapshot";
 const VERSION: u32 = 1;

@@ -32,6 +32,7 @@ pub(crate) static TARGETS: &[Target] = &[
     target("gfx803", "GCN4", false, &[0x67df, 0x67ef, 0x67ff, 0x699f], "RX 470 to 590, RX 550, RX 560"),
     target("gfx900", "GCN5", false, &[0x687f, 0x6860], "Vega 56, Vega 64, MI25"),
     target("gfx902", "GCN5", true, &[0x15dd, 0x15d8], "Ryzen 2000 to 3000 with Vega graphics"),
+    target("gfx909", "GCN5", true, &[], "Athlon and Ryzen 3000 with Vega 3 graphics (Raven 2)"),
     target("gfx906", "GCN5", false, &[0x66af, 0x66a1], "Radeon VII, MI50, MI60"),
     target("gfx908", "CDNA", false, &[0x738c, 0x738e], "MI100"),
     target("gfx90a", "CDNA", false, &[0x7408, 0x740c, 0x740f], "MI210, MI250"),
