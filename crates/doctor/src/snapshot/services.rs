@@ -1,9 +1,9 @@
 //! Services that compute: what systemd is told of them. They have neither the groups nor the variables
 //! of the user who looks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::root::Root;
 
@@ -20,8 +20,9 @@ const FOLDERS: &[&str] =
 #[serde(default)]
 pub(super) struct Services {
     service: Service,
-    /// Variables of the service.
-    service_env: BTreeMap<String, String>,
+    /// Variables of the services.
+    #[serde(deserialize_with = "several_each")]
+    service_env: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -29,23 +30,75 @@ pub(super) struct Services {
 struct Service {
     /// A running GPU governor.
     governor: Option<String>,
-    /// The first unit that is installed.
-    unit: Option<String>,
+    /// The units that are installed, the one with the fewest rights first.
+    #[serde(deserialize_with = "several")]
+    unit: Vec<String>,
+    /// Whom that one runs as.
     user: Option<String>,
+    /// The groups that it has.
     groups: Vec<String>,
+}
+
+/// What earlier snapshots have once, and these several times.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Several {
+    One(Option<String>),
+    All(Vec<String>),
+}
+
+impl Several {
+    fn all(self) -> Vec<String> {
+        match self {
+            Self::One(one) => one.into_iter().collect(),
+            Self::All(all) => all,
+        }
+    }
+}
+
+fn several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Several::deserialize(from).map(Several::all)
+}
+
+fn several_each<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, BTreeSet<String>>, D::Error> {
+    let all = BTreeMap::<String, Several>::deserialize(from)?;
+    Ok(all.into_iter().map(|(name, values)| (name, values.all().into_iter().collect())).collect())
+}
+
+/// What systemd is told of one unit.
+#[derive(Default)]
+struct Unit {
+    name: String,
+    user: String,
+    groups: BTreeSet<String>,
+    env: BTreeMap<String, String>,
 }
 
 impl Services {
     pub(super) fn gather(root: &Root) -> Self {
         let mut all = Self { service: Service { governor: governor(root), ..Service::default() }, ..Self::default() };
-        let find = |unit: &&&str| FOLDERS.iter().any(|folder| root.has(&format!("{folder}/{unit}.service")));
-        if let Some(unit) = UNITS.iter().find(find) {
-            all.read(root, unit);
+        let is_there = |unit: &&&str| FOLDERS.iter().any(|folder| root.has(&format!("{folder}/{unit}.service")));
+        let mut units = Vec::new();
+        for name in UNITS.iter().filter(is_there) {
+            let unit = Unit::read(root, name);
+            for (name, value) in &unit.env {
+                all.service_env.entry(name.clone()).or_default().insert(value.clone());
+            }
+            units.push(unit);
+        }
+        // Where one may open the devices, another may not: that is the one to look at.
+        units.sort_by_key(Unit::rights);
+        all.service.unit = units.iter().map(|unit| unit.name.clone()).collect();
+        if let Some(first) = units.into_iter().next() {
+            (all.service.user, all.service.groups) = (Some(first.user), first.groups.into_iter().collect());
         }
         all
     }
+}
 
-    fn read(&mut self, root: &Root, unit: &str) {
+impl Unit {
+    fn read(root: &Root, unit: &str) -> Self {
+        let mut all = Self { name: unit.to_owned(), ..Self::default() };
         let file = format!("{unit}.service");
         let main = FOLDERS.iter().map(|folder| format!("{folder}/{file}")).find(|path| root.has(path));
         let mut paths: Vec<_> = main.into_iter().collect();
@@ -54,38 +107,44 @@ impl Services {
             let parts = root.list(&folder).into_iter().filter(|name| name.ends_with(".conf"));
             paths.extend(parts.map(|name| format!("{folder}/{name}")));
         }
-        let (mut user, mut extra) = (None, Vec::new());
+        let mut user = None;
         for path in paths {
             for line in root.text(&path).unwrap_or_default().lines() {
                 let Some((key, value)) = line.trim().split_once('=') else { continue };
                 match (key.trim(), value.trim()) {
-                    ("Environment", "") => self.service_env.clear(),
-                    ("Environment", value) => self.set(&words(value)),
+                    ("Environment", "") => all.env.clear(),
+                    ("Environment", value) => all.set(&words(value)),
                     ("EnvironmentFile", value) => {
                         let text = root.text(value.trim_start_matches('-')).unwrap_or_default();
                         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-                        self.set(&lines.map(|line| line.replace(['"', '\''], "")).collect::<Vec<_>>());
+                        all.set(&lines.map(|line| line.replace(['"', '\''], "")).collect::<Vec<_>>());
                     }
                     ("User", value) => user = (!value.is_empty()).then(|| value.to_owned()),
                     ("DynamicUser", "yes" | "true" | "1") => user = user.or_else(|| Some(unit.to_owned())),
-                    ("Group", value) => extra.push(value.to_owned()),
-                    ("SupplementaryGroups", value) => extra.extend(value.split_whitespace().map(str::to_owned)),
+                    ("Group" | "SupplementaryGroups", value) => {
+                        all.groups.extend(value.split_whitespace().map(str::to_owned));
+                    }
                     _ => {}
                 }
             }
         }
-        let user = user.unwrap_or_else(|| "root".to_owned());
-        extra.extend(groups_of(root, &user));
-        extra.retain(|group| !group.is_empty());
-        extra.sort();
-        extra.dedup();
-        (self.service.unit, self.service.user, self.service.groups) = (Some(unit.to_owned()), Some(user), extra);
+        all.user = user.unwrap_or_else(|| "root".to_owned());
+        all.groups.extend(groups_of(root, &all.user));
+        all
+    }
+
+    /// How many of the groups that devices belong to it has.
+    fn rights(&self) -> usize {
+        match self.user.as_str() {
+            "root" => usize::MAX,
+            _ => ["render", "video"].into_iter().filter(|group| self.groups.contains(*group)).count(),
+        }
     }
 
     fn set(&mut self, entries: &[String]) {
         let pairs = entries.iter().filter_map(|entry| entry.split_once('='));
         let counts = pairs.filter(|(name, _)| super::counts(name));
-        self.service_env.extend(counts.map(|(name, value)| (name.to_owned(), super::shown(name, value))));
+        self.env.extend(counts.map(|(name, value)| (name.to_owned(), super::shown(name, value))));
     }
 }
 
@@ -146,6 +205,8 @@ mod tests {
                 "etc/systemd/system/ollama.service",
                 "[Service]\nUser=ollama\nEnvironment=\"PATH=/bin\" HIP_VISIBLE_DEVICES=1\n",
             ),
+            ("usr/lib/systemd/system/vllm.service", "[Service]\nEnvironment=HIP_VISIBLE_DEVICES=0\n"),
+            ("etc/systemd/system/llama-swap.service", "[Service]\nUser=llama\nSupplementaryGroups=render video\n"),
             (
                 "etc/systemd/system/ollama.service.d/override.conf",
                 "[Service]\nEnvironment=\"HSA_OVERRIDE_GFX_VERSION=10.3.0\"\nEnvironmentFile=-/etc/default/ollama\n",
@@ -159,9 +220,20 @@ mod tests {
             std::fs::write(path, text).expect("a file");
         }
         let found = Services::gather(&Root::at(folder.path()));
-        assert_eq!((found.service.unit.as_deref(), found.service.user.as_deref()), (Some("ollama"), Some("ollama")));
+        assert_eq!(found.service.unit, ["ollama", "llama-swap", "vllm"]);
+        assert_eq!(found.service.user.as_deref(), Some("ollama"), "it has fewer rights than the others");
         assert_eq!(found.service.groups, ["ollama", "render"]);
-        let set: Vec<_> = found.service_env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(set, ["HIP_VISIBLE_DEVICES=1", "HSA_OVERRIDE_GFX_VERSION=10.3.0", "OLLAMA_VULKAN=1"]);
+        let values = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(" ");
+        let set: Vec<_> = found.service_env.iter().map(|(name, all)| format!("{name}={}", values(all))).collect();
+        assert_eq!(set, ["HIP_VISIBLE_DEVICES=0 1", "HSA_OVERRIDE_GFX_VERSION=10.3.0", "OLLAMA_VULKAN=1"]);
+    }
+
+    #[test]
+    fn earlier_snapshots_had_one() {
+        let old =
+            r#"{"service":{"unit":"ollama","user":null,"groups":["render"]},"service_env":{"OLLAMA_VULKAN":"1"}}"#;
+        let read: Services = serde_json::from_str(old).expect("it is a snapshot");
+        assert_eq!((read.service.unit, read.service.user), (vec!["ollama".to_owned()], None));
+        assert_eq!(read.service_env["OLLAMA_VULKAN"], BTreeSet::from(["1".to_owned()]));
     }
 }
