@@ -164,10 +164,11 @@ impl Conclusion {
                 _ => causes.push(cause),
             }
         }
-        // A question without anything that went wrong would be a false alarm.
+        // A question without anything that went wrong would be a false alarm, unless it is about the very line.
         let happened = read.events.iter().any(|event| event.severity <= Severity::Medium);
         if causes.is_empty() && !happened {
-            possible.clear();
+            let lines: Vec<_> = read.events.iter().flat_map(|event| &event.lines).map(|line| line.number).collect();
+            possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
         }
         // What weighs more is asked first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);

@@ -23,6 +23,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("dmesg-de-ring-timeout.txt", "dmesg", &["TMO-01"]),
     ("dmesg-firmware-missing.txt", "dmesg", &["FW-01"]),
     ("dmesg-flip.txt", "dmesg", &[]),
+    ("dmesg-healthy-6900.txt", "dmesg", &[]),
     ("dmesg-healthy-7900.txt", "dmesg", &[]),
     ("dmesg-iommu-fault.txt", "dmesg", &["IOM-04"]),
     ("dmesg-ja-mes.txt", "dmesg", &["MES-01"]),
@@ -35,6 +36,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("journal-fr-page-fault-7900.txt", "dmesg", &["FLT-03"]),
     ("journal-iso-comp-timeout.txt", "dmesg", &["VK-08"]),
     ("llama-healthy-bench-hip.txt", "llama.cpp", &[]),
+    ("llama-healthy-cpu.txt", "llama.cpp", &[]),
     ("llama-healthy-server-vulkan.txt", "llama.cpp", &[]),
     ("llama-no-binary.txt", "hsa", &["LIB-02"]),
     ("llama-nvidia.txt", "llama.cpp", &[]),
@@ -42,6 +44,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("llama-two-gpus.txt", "llama.cpp, hsa", &["SEL-01"]),
     ("llama-vulkan-oom.txt", "llama.cpp", &["MEM-20"]),
     ("miopen-no-device-code.txt", "pytorch", &["LIB-02"]),
+    ("ollama-healthy-no-gpu.txt", "ollama", &[]),
     ("ollama-healthy.txt", "ollama", &[]),
     ("ollama-no-compatible.txt", "ollama", &["LC-05"]),
     ("ollama-permission.txt", "ollama", &["KFD-02b"]),
@@ -63,7 +66,8 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("sysfs-mes83.txt", "sysfs", &["MES-03"]),
     ("vulkan-device-lost.txt", "vulkan", &[]),
     ("vulkaninfo-healthy-780m.txt", "vulkaninfo", &[]),
-    ("vulkaninfo-llvmpipe.txt", "vulkaninfo", &["VK-01"]),
+    ("vulkaninfo-healthy-no-gpu.txt", "vulkaninfo", &[]),
+    ("vulkaninfo-llvmpipe.txt", "lspci, vulkaninfo", &["VK-01"]),
     ("vulkaninfo-nvidia.txt", "vulkaninfo", &[]),
 ];
 
@@ -143,6 +147,7 @@ fn read(folder: &Path, table: &[(&str, &str, &[&str])]) {
         let weighty =
             conclusion.causes.iter().map(|cause| cause.severity).chain(happened).any(|one| one <= Severity::Medium);
         assert_eq!(conclusion.problems(), weighty, "{file}");
+        assert!(!(file.contains("healthy") && weighty), "{file}: a false alarm");
         assert!(serde_json::to_string(&conclusion).is_ok(), "{file}");
         assert!(conclusion.text(false).len() <= conclusion.text(true).len(), "{file}");
     }

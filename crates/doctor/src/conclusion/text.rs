@@ -90,7 +90,10 @@ impl Conclusion {
                 format!("{} Nothing known explains it.", event.what)
             }
             (None, Some(event)) => format!("{} The log does not tell enough for a cause.", event.what),
-            (None, None) if !self.possible.is_empty() => "The log does not tell enough for a verdict.".into(),
+            (None, None) if !self.possible.is_empty() => {
+                let what = self.events.first().map_or("", |event| event.what.as_str());
+                format!("{what} Whether that is a fault, the log does not tell.").trim_start().to_owned()
+            }
             (None, None) if self.kinds.is_empty() => {
                 "This is no log that the doctor knows. Nothing known matches.".into()
             }

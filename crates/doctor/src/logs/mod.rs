@@ -216,7 +216,11 @@ impl Reader {
                 add(&mut found.facts, &name, value, &place);
             }
         }
-        Wanted::Again
+        // What is the same in every such line is told once.
+        let same = |(name, value): (&String, &String)| {
+            !(name.starts_with("gpu.") || name.contains('{') || value.contains('{'))
+        };
+        if read.facts.iter().all(same) { Wanted::Enough } else { Wanted::Again }
     }
 
     fn happened<'t>(&self, kind: &EventKind, hit: Hit<'t>, happened: &mut Vec<(Event, Hit<'t>)>) -> Wanted {

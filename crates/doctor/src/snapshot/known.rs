@@ -8,6 +8,7 @@ use super::{Snapshot, counts, kernel, software, wheels};
 
 /// Facts that no file tells without starting a runtime or opening the compute driver: logs alone have them.
 const LOGS_ONLY: &[&str] = &[
+    "log.amd",
     "log.fault",
     "log.kind",
     "log.last",

@@ -51,7 +51,7 @@ impl Probes {
     /// Adds what drivers said to the facts. What was not asked, or not answered, is unknown and not absent.
     pub(super) fn tell(&self, gpus: &[Gpu], facts: &mut Facts) {
         // No probe tells of these.
-        for name in ["vulkan.heap", "opencl.extension", "opencl.type", "log.last", "log.fault", "log.kind"] {
+        for name in ["vulkan.heap", "opencl.extension", "opencl.type", "log.last", "log.fault", "log.kind", "log.amd"] {
             facts.is_unknown(name);
         }
         for name in ["opencl.devices", "opencl.rusticl.devices", "opencl.memory", "opencl.platform", "vulkan.device"] {
