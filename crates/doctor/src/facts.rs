@@ -71,14 +71,15 @@ impl Facts {
         self.complete.insert(section.to_owned());
     }
 
-    /// Says that a fact was not looked for.
+    /// Says that a fact was not looked for, nor any below it.
     pub(crate) fn is_unknown(&mut self, name: &str) {
         self.unknown.insert(name.to_owned());
     }
 
     /// Whether a fact that is not there is known to be absent.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        if self.unknown.contains(name) {
+        let below = name.match_indices('.').map(|(at, _)| &name[..at]);
+        if below.chain([name]).any(|name| self.unknown.contains(name)) {
             return false;
         }
         self.all_complete || self.complete.contains(name.split('.').next().unwrap_or(name))

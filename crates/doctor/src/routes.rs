@@ -41,6 +41,48 @@ pub struct Route {
     pub way: Way,
     /// What stands in its way; nothing if it is open.
     pub obstacle: Option<String>,
+    /// Whether files that would tell are missing, so that it may be open.
+    pub unknown: bool,
+}
+
+impl Route {
+    fn new(way: Way, bar: Option<Bar>) -> Self {
+        let unknown = bar.as_ref().is_some_and(|bar| bar.unknown);
+        Self { way, obstacle: bar.map(|bar| bar.what), unknown }
+    }
+}
+
+/// What stands in a way.
+#[derive(Clone)]
+struct Bar {
+    what: String,
+    /// Whether it may not be there.
+    unknown: bool,
+}
+
+impl Bar {
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), unknown: false }
+    }
+
+    /// What is not there, if it was looked for.
+    fn missing(facts: &Facts, fact: &str, what: impl Into<String>) -> Self {
+        match facts.knows(fact) {
+            true => Self::new(what),
+            false => Self { what: format!("it is not known whether {}", fact_in_words(fact)), unknown: true },
+        }
+    }
+}
+
+/// What a fact that is unknown would tell.
+fn fact_in_words(fact: &str) -> &'static str {
+    match fact {
+        "node.kfd" => "this user may open /dev/kfd",
+        "node.render" => "this user may open the render node",
+        "vulkan.driver" => "RADV is installed",
+        "opencl.icd" => "RustICL is installed",
+        _ => "ROCm with kernels for it is installed",
+    }
 }
 
 /// Chips that run a sibling's kernels, with the override that says so.
@@ -66,85 +108,93 @@ pub fn routes(facts: &Facts, gpu: usize) -> Vec<Route> {
     let Some(card) = facts.gpus.get(gpu) else { return Vec::new() };
     let rocm = rocm(facts, card);
     let mut all = vec![
-        Route { way: Way::Native, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.target")) },
-        Route { way: Way::Generic, obstacle: rocm.clone().or_else(|| kernels(facts, card, "gpu.generic")) },
+        Route::new(Way::Native, rocm.clone().or_else(|| kernels(facts, card, "gpu.target"))),
+        Route::new(Way::Generic, rocm.clone().or_else(|| kernels(facts, card, "gpu.generic"))),
     ];
-    if let Some(obstacle) = sibling_kernels(facts, card) {
-        all.push(Route { way: Way::Override, obstacle: rocm.or(obstacle) });
+    if let Some(bar) = sibling_kernels(facts, card) {
+        all.push(Route::new(Way::Override, rocm.or(bar)));
     }
     let vulkan = mesa(facts, card, "vulkan.driver", "radv", "no file of RADV is installed");
-    all.push(Route { way: Way::Vulkan, obstacle: vulkan.or_else(|| unlisted(facts, card)) });
-    all.push(Route { way: Way::RustIcl, obstacle: rusticl(facts, card) });
+    all.push(Route::new(Way::Vulkan, vulkan.or_else(|| unlisted(facts, card))));
+    all.push(Route::new(Way::RustIcl, rusticl(facts, card)));
     all.sort_by_key(|route| route.obstacle.is_some());
     all
 }
 
 /// What keeps every program of ROCm from a GPU.
-fn rocm(facts: &Facts, card: &Table) -> Option<String> {
+fn rocm(facts: &Facts, card: &Table) -> Option<Bar> {
     if card.first("gpu.kfd") != Some("true") {
-        return Some("the compute driver does not have the GPU".into());
+        return Some(Bar::new("the compute driver does not have the GPU"));
     }
     match facts.machine.first("node.kfd") {
-        None => return Some("/dev/kfd does not exist".into()),
+        None => return Some(Bar::missing(facts, "node.kfd", "/dev/kfd does not exist")),
         Some("usable") => {}
-        Some(_) => return Some("this user may not open /dev/kfd".into()),
+        Some(_) => return Some(Bar::new("this user may not open /dev/kfd")),
     }
     let flushes = facts.machine.first("param.amdgpu.bc250_flush_pasid_kiq");
     sysfs::hsa_freezes(card.first("gpu.target")?, flushes)
-        .then(|| "a stock kernel can freeze when a ROCm program runs on this board".into())
+        .then(|| Bar::new("a stock kernel can freeze when a ROCm program runs on this board"))
 }
 
 /// What keeps ROCm's libraries from having kernels for a target of the GPU.
-fn kernels(facts: &Facts, card: &Table, name: &str) -> Option<String> {
-    let Some(target) = card.first(name) else { return Some("the chip has no such target".into()) };
+fn kernels(facts: &Facts, card: &Table, name: &str) -> Option<Bar> {
+    let Some(target) = card.first(name) else { return Some(Bar::new("the chip has no such target")) };
     // The runtime then asks for the other chip's code, and this one's is of no use.
     if let Some(forced) = card.first("gpu.forced").filter(|forced| card.first("gpu.target") != Some(forced)) {
-        return Some(format!("HSA_OVERRIDE_GFX_VERSION makes it {forced}"));
+        return Some(Bar::new(format!("HSA_OVERRIDE_GFX_VERSION makes it {forced}")));
     }
+    no_kernels(facts, target)
+}
+
+/// What is missing where no rocBLAS has kernels for a target.
+fn no_kernels(facts: &Facts, target: &str) -> Option<Bar> {
+    const ROCBLAS: &str = "library.rocblas.target";
     let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == target);
-    let found = ["library.rocblas.target", "wheel.torch.target"].into_iter().any(has);
-    (!found).then(|| format!("no rocBLAS that was found has kernels for {target}"))
+    let found = [ROCBLAS, "wheel.torch.target"].into_iter().any(has);
+    (!found).then(|| Bar::missing(facts, ROCBLAS, format!("no rocBLAS that was found has kernels for {target}")))
 }
 
 /// Whether a sibling's kernels could serve: nothing if the chip has no such sibling, and what is missing otherwise.
-fn sibling_kernels(facts: &Facts, card: &Table) -> Option<Option<String>> {
+fn sibling_kernels(facts: &Facts, card: &Table) -> Option<Option<Bar>> {
     let (sibling, version) = sibling(card.first("gpu.target")?)?;
-    let has = |fact: &str| facts.machine.get(fact).iter().any(|known| known.value == sibling);
-    if !["library.rocblas.target", "wheel.torch.target"].into_iter().any(has) {
-        return Some(Some(format!("no rocBLAS that was found has kernels for {sibling}")));
-    }
     let set = card.first("gpu.forced") == Some(sibling);
-    Some((!set).then(|| format!("HSA_OVERRIDE_GFX_VERSION={version} is not set")))
+    let unset = || (!set).then(|| Bar::new(format!("HSA_OVERRIDE_GFX_VERSION={version} is not set")));
+    Some(no_kernels(facts, sibling).or_else(unset))
 }
 
 /// What keeps a driver of Mesa's from the GPU.
-fn mesa(facts: &Facts, card: &Table, fact: &str, driver: &str, missing: &str) -> Option<String> {
+fn mesa(facts: &Facts, card: &Table, fact: &str, driver: &str, missing: &str) -> Option<Bar> {
     if card.first("gpu.driver") != Some("amdgpu") {
-        return Some("the kernel driver amdgpu does not have the GPU".into());
+        return Some(Bar::new("the kernel driver amdgpu does not have the GPU"));
     }
     if !facts.machine.get(fact).iter().any(|known| known.value == driver) {
-        return Some(missing.into());
+        return Some(Bar::missing(facts, fact, missing));
     }
     let nodes = facts.machine.get("node.render");
-    match nodes.iter().any(|node| node.value == "usable") {
-        true => None,
-        false if nodes.is_empty() => Some("there is no render node in /dev/dri".into()),
-        false => Some("this user may not open the render node in /dev/dri".into()),
+    let own = card.first("gpu.render").unwrap_or_default();
+    match card.first("gpu.node") {
+        Some("usable") => None,
+        Some("missing") => Some(Bar::new(format!("/dev/dri/{own} does not exist"))),
+        Some(_) => Some(Bar::new(format!("this user may not open /dev/dri/{own}"))),
+        // Which node is the card's is not known: one of them.
+        None if nodes.iter().any(|node| node.value == "usable") => None,
+        None if nodes.is_empty() => Some(Bar::missing(facts, "node.render", "there is no render node in /dev/dri")),
+        None => Some(Bar::new("this user may not open the render node in /dev/dri")),
     }
 }
 
 /// What Vulkan itself says against the GPU, where it was asked.
-fn unlisted(facts: &Facts, card: &Table) -> Option<String> {
-    let error =
-        facts.machine.first("vulkan.error").map(|error| format!("the Vulkan driver failed when it was asked: {error}"));
+fn unlisted(facts: &Facts, card: &Table) -> Option<Bar> {
+    let error = facts.machine.first("vulkan.error");
+    let error = error.map(|error| Bar::new(format!("the Vulkan driver failed when it was asked: {error}")));
     let asked = facts.machine.first("vulkan.asked").is_some() && card.first("gpu.vulkan").is_none();
-    error.or_else(|| asked.then(|| "the Vulkan driver does not list the GPU".into()))
+    error.or_else(|| asked.then(|| Bar::new("the Vulkan driver does not list the GPU")))
 }
 
-fn rusticl(facts: &Facts, card: &Table) -> Option<String> {
+fn rusticl(facts: &Facts, card: &Table) -> Option<Bar> {
     let obstacle = mesa(facts, card, "opencl.icd", "rusticl", "no file of RustICL is installed");
     let enabled = facts.machine.first("env.RUSTICL_ENABLE").is_some_and(|value| value.contains("radeonsi"));
-    obstacle.or_else(|| (!enabled).then(|| "RUSTICL_ENABLE=radeonsi is not set".into()))
+    obstacle.or_else(|| (!enabled).then(|| Bar::new("RUSTICL_ENABLE=radeonsi is not set")))
 }
 
 #[cfg(test)]
@@ -207,6 +257,19 @@ mod tests {
             [("node.kfd", "usable"), ("library.rocblas.target", "gfx1030"), ("library.rocblas.target", "gfx1031")];
         assert_eq!(open(&facts(&card, &machine)), [Way::Override]);
         assert_eq!(open(&facts(&card[..2], &machine)), [Way::Native]);
+    }
+
+    #[test]
+    fn a_card_needs_its_own_render_node() {
+        let machine = [("node.render", "usable"), ("node.render", "forbidden"), ("vulkan.driver", "radv")];
+        let card = |node| [NAVI10, &[("gpu.render", "renderD129"), ("gpu.node", node)]].concat();
+        assert_eq!(open(&facts(&card("usable"), &machine)), [Way::Vulkan]);
+        let closed = routes(&facts(&card("forbidden"), &machine), 0);
+        assert!(
+            closed.iter().any(|route| route.obstacle.as_deref() == Some("this user may not open /dev/dri/renderD129"))
+        );
+        let gone = routes(&facts(&card("missing"), &machine), 0);
+        assert!(gone.iter().any(|route| route.obstacle.as_deref() == Some("/dev/dri/renderD129 does not exist")));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use roci_doctor::{Book, Facts, Reader, Root, Severity, Snapshot, Step, Way, known_good, memory, routes};
+use roci_doctor::{Book, Diagnosis, Facts, Reader, Root, Severity, Snapshot, Step, Way, known_good, memory, routes};
 
 /// Lays out a machine: `== /path` and what the file holds, `== /path -> elsewhere` for a link, `== env` for variables.
 fn lay_out(name: &str, folder: &Path) -> Vec<(String, String)> {
@@ -158,7 +158,30 @@ fn an_empty_tree_is_a_machine_without_a_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
     let found = Snapshot::gather(&Root::at(folder.path()), std::iter::empty());
     assert!(found.gpus.is_empty() && found.unreadable.is_empty(), "{found:?}");
+    assert_eq!(found.facts().machine.first("gpus.amd"), None, "without /sys nobody knows");
+    fs::create_dir(folder.path().join("sys")).expect("a folder");
+    let found = Snapshot::gather(&Root::at(folder.path()), std::iter::empty());
     assert_eq!(found.facts().machine.first("gpus.amd"), Some("0"));
+}
+
+#[test]
+fn what_a_copy_does_not_have_is_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let env = lay_out("rx7900xtx-healthy", folder.path());
+    for tree in ["dev", "usr", "opt"] {
+        fs::remove_dir_all(folder.path().join(tree)).expect("it was there");
+    }
+    let found = Snapshot::gather(&Root::at(folder.path()), env.into_iter());
+    assert_eq!(found.missing, ["/dev", "/usr"]);
+    let book = Book::builtin().expect("the rules are right");
+    let weighty: Vec<_> =
+        fired(&book, &found).into_iter().filter(|(_, severity)| *severity <= Severity::Medium).collect();
+    assert_eq!(weighty, []);
+    let ways = routes(&found.facts(), 0);
+    assert!(ways.iter().any(|route| route.way == Way::Vulkan && route.unknown), "{ways:?}");
+    let reader = Reader::new().expect("the file is right");
+    let verdict = Diagnosis::new(&book, &reader, &found).verdict;
+    assert!(verdict.contains("can compute is not known"), "{verdict}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
     let Ok(Value::Object(fields)) = serde_json::to_value(snapshot) else { return facts };
     for (name, value) in &fields {
         match name.as_str() {
-            "schema" | "version" | "gpus" | "kernel_log" | "probes" | "unreadable" => {}
+            "schema" | "version" | "gpus" | "kernel_log" | "probes" | "unreadable" | "missing" => {}
             _ => add(&mut facts.machine, name, value, &|name| place(name)),
         }
     }
@@ -41,6 +41,7 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
     ] {
         facts.machine.add(name, count, "counted");
     }
+    super::missing::forget(&snapshot.missing, &mut facts);
     snapshot.probes.tell(&snapshot.gpus, &mut facts);
     facts.machine.add("log.readable", snapshot.kernel_log.is_some(), "/dev/kmsg");
     facts

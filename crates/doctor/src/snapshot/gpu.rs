@@ -9,6 +9,7 @@ use crate::root::Root;
 use crate::routes::sibling;
 
 use super::kfd::{self, Node};
+use super::nodes::render_state;
 use super::targets::Target;
 
 const AMD: &str = "0x1002";
@@ -45,6 +46,8 @@ pub struct Gpu {
     pub card: Option<String>,
     /// `renderD128`.
     pub render: Option<String>,
+    /// Whether that node is `usable`, `forbidden` or `missing`.
+    pub node: Option<String>,
     /// Compute units.
     pub cu: Option<u64>,
     /// SIMDs.
@@ -136,7 +139,9 @@ pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, ram: Option<u6
     let nodes = kfd::nodes(root);
     let devices = root.list("/sys/bus/pci/devices");
     let mut gpus: Vec<_> = devices.iter().filter_map(|pci| gpu(root, pci, &nodes)).collect();
+    let devices = root.has("/dev");
     for gpu in &mut gpus {
+        gpu.node = gpu.render.as_ref().filter(|_| devices).map(|name| render_state(root, name));
         let percent =
             |part: Option<u64>, whole: u64| part.filter(|_| whole > 0).map(|part| part.saturating_mul(100) / whole);
         gpu.vram_percent = ram.and_then(|ram| percent(gpu.vram, ram.saturating_add(gpu.vram.unwrap_or(0))));

@@ -60,6 +60,11 @@ impl Machine {
         self.memory.ram
     }
 
+    /// Whether it is a container.
+    pub(super) fn is_container(&self) -> bool {
+        self.container.is_some()
+    }
+
     pub(super) fn gather(root: &Root) -> Self {
         let version = root.text("/proc/version").unwrap_or_default();
         Self {

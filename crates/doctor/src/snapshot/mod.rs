@@ -14,6 +14,7 @@ mod kfd;
 #[cfg(test)]
 mod known;
 mod machine;
+mod missing;
 mod nodes;
 mod probes;
 mod programs;
@@ -31,9 +32,9 @@ use crate::root::Root;
 
 pub use gpu::Gpu;
 pub use probes::{Probe, Probes, Seen};
-pub use targets::Target;
 #[cfg(test)]
 pub(crate) use targets::TARGETS;
+pub use targets::Target;
 
 const SCHEMA: &str = "roci.snapshot";
 const VERSION: u32 = 1;
@@ -81,6 +82,8 @@ pub struct Snapshot {
     pub probes: Probes,
     /// What was there and could not be read.
     pub unreadable: Vec<String>,
+    /// Trees such as `/dev` that a copy of another machine does not have: what they would tell is unknown.
+    pub missing: Vec<String>,
 }
 
 impl Snapshot {
@@ -98,6 +101,7 @@ impl Snapshot {
         if !kernels.is_empty() {
             gpus.iter_mut().for_each(|gpu| gpu.rocblas = gpu.kernels_among(&kernels).map(str::to_owned));
         }
+        let missing = missing::trees(root, machine.is_container());
         Self {
             schema: SCHEMA.into(),
             version: VERSION,
@@ -110,6 +114,7 @@ impl Snapshot {
             kernel_log: kernel::log(root),
             probes: Probes::default(),
             unreadable: root.unreadable(),
+            missing,
             software,
             wheels,
             machine,

@@ -25,6 +25,11 @@ struct Node {
     mode: String,
 }
 
+/// Whether a card's own render node is `usable`, `forbidden` or `missing`.
+pub(super) fn render_state(root: &Root, name: &str) -> String {
+    node(root, &format!("/dev/dri/{name}")).map_or_else(|| "missing".to_owned(), |node| node.is)
+}
+
 impl Nodes {
     pub(super) fn gather(root: &Root) -> Self {
         let render = root.list("/dev/dri").into_iter().filter(|name| name.starts_with("renderD"));
