@@ -9,7 +9,7 @@ use crate::logs::Reader;
 use crate::memory::{Memory, memory};
 use crate::routes::{Route, Way, routes};
 use crate::rules::Book;
-use crate::snapshot::{Gpu, Snapshot};
+use crate::snapshot::{Gpu, Probes, Snapshot};
 
 /// What there is to say about a machine.
 #[derive(Clone, Debug, Serialize)]
@@ -22,8 +22,31 @@ pub struct Diagnosis {
     pub gpus: Vec<Card>,
     /// What was found, the worst first.
     pub findings: Vec<Cause>,
+    /// Drivers that were asked for their devices and did not tell.
+    pub unanswered: Vec<Unanswered>,
     /// Files that were there and could not be read.
     pub unreadable: Vec<String>,
+}
+
+/// A driver that was asked and did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unanswered {
+    /// `Vulkan`, `OpenCL` or `HSA`.
+    pub driver: &'static str,
+    /// Why, as it or its end says.
+    pub reason: String,
+    /// Whether somebody wanted it to be asked; Vulkan always is.
+    pub was_wanted: bool,
+}
+
+/// The drivers that were asked and did not answer.
+fn unanswered(probes: &Probes) -> Vec<Unanswered> {
+    let asked = [("Vulkan", &probes.vulkan, false), ("OpenCL", &probes.opencl, true), ("HSA", &probes.hsa, true)];
+    let silent = asked.into_iter().filter_map(|(driver, probe, was_wanted)| {
+        let reason = probe.as_ref()?.error.clone()?;
+        Some(Unanswered { driver, reason, was_wanted })
+    });
+    silent.collect()
 }
 
 /// A GPU with all its names.
@@ -97,7 +120,14 @@ impl Diagnosis {
         findings.sort_by_key(|cause| (cause.severity, cause.confidence));
         let problems = findings.iter().filter(|cause| cause.is_a_problem()).count();
         let healthy = problems == 0 && !gpus.is_empty() && gpus.iter().all(|card| card.route.is_some());
-        Self { healthy, verdict: verdict(&gpus, problems), gpus, findings, unreadable: snapshot.unreadable.clone() }
+        Self {
+            healthy,
+            verdict: verdict(&gpus, problems, facts.knows("gpus")),
+            gpus,
+            findings,
+            unanswered: unanswered(&snapshot.probes),
+            unreadable: snapshot.unreadable.clone(),
+        }
     }
 }
 
@@ -139,9 +169,12 @@ impl Card {
     }
 }
 
-fn verdict(gpus: &[Card], problems: usize) -> String {
+fn verdict(gpus: &[Card], problems: usize, sees: bool) -> String {
     if gpus.is_empty() {
-        return "There is no AMD GPU that this machine's kernel can see.".into();
+        return match sees {
+            true => "There is no AMD GPU that this machine's kernel can see.".into(),
+            false => "There is no AMD GPU to be seen: without /sys nobody can know of one.".into(),
+        };
     }
     let sentence = |card: &Card| {
         let name = match &card.target {
@@ -152,7 +185,12 @@ fn verdict(gpus: &[Card], problems: usize) -> String {
         let ways: Vec<_> = open.iter().map(|route| route.way.describe()).collect();
         match card.routes.iter().find_map(|route| route.obstacle.as_deref()) {
             _ if !ways.is_empty() => format!("{name} can compute by {}.", ways.join(", by ")),
-            Some(obstacle) => format!("{name} cannot compute: {obstacle}."),
+            Some(obstacle) => match card.routes.iter().find(|route| route.unknown) {
+                Some(open) => {
+                    format!("Whether {name} can compute is not known: {}.", open.obstacle.as_deref().unwrap_or(""))
+                }
+                None => format!("{name} cannot compute: {obstacle}."),
+            },
             None => format!("{name}: no way to compute is known."),
         }
     };
@@ -168,6 +206,7 @@ fn verdict(gpus: &[Card], problems: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::Probe;
 
     fn diagnosis(snapshot: &Snapshot) -> Diagnosis {
         let (book, reader) = (Book::builtin().expect("the rules are right"), Reader::new().expect("the file is right"));
@@ -179,6 +218,16 @@ mod tests {
         let found = diagnosis(&Snapshot::default());
         assert!(!found.healthy);
         assert_eq!(found.verdict, "There is no AMD GPU that this machine's kernel can see.");
+    }
+
+    #[test]
+    fn what_a_driver_says_against_itself_is_told() {
+        let mut snapshot = Snapshot::default();
+        let failed = Probe { error: Some("there is no library".into()), devices: Vec::new() };
+        snapshot.probes = Probes { vulkan: Some(Probe::default()), hsa: Some(failed), opencl: None };
+        let found = diagnosis(&snapshot).unanswered;
+        let reason = "there is no library".to_owned();
+        assert_eq!(found, [Unanswered { driver: "HSA", reason, was_wanted: true }]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod value;
 pub mod words;
 
 pub use conclusion::{Cause, Conclusion, Excluded, Explained, Look, Sureness, Told};
-pub use diagnosis::{Card, Diagnosis, Names};
+pub use diagnosis::{Card, Diagnosis, Names, Unanswered};
 pub use facts::{Fact, Facts, Table};
 pub use good::{Good, known_good};
 pub use logs::{Event, Log, Reader};

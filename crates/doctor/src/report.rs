@@ -19,12 +19,12 @@ const SECTIONS: &[(&str, &[&str])] = &[
 /// Lines of the kernel's log that are shown, from its end.
 const LINES: usize = 200;
 
-/// The report as Markdown. Snapshot and diagnosis are masked already.
-pub fn markdown(snapshot: &Snapshot, diagnosis: &Diagnosis, program: &str) -> String {
+/// The report as Markdown. All of it is masked already; `computed` has a line for each device that was tried.
+pub fn markdown(snapshot: &Snapshot, diagnosis: &Diagnosis, computed: Option<&[String]>, program: &str) -> String {
     let facts = snapshot.facts();
     let mut text = String::new();
     // Writing into a string does not fail.
-    let _ = write_report(&mut text, snapshot, &facts, diagnosis, program);
+    let _ = write_report(&mut text, snapshot, &facts, diagnosis, computed, program);
     text
 }
 
@@ -33,6 +33,7 @@ fn write_report(
     snapshot: &Snapshot,
     facts: &Facts,
     diagnosis: &Diagnosis,
+    computed: Option<&[String]>,
     program: &str,
 ) -> std::fmt::Result {
     writeln!(
@@ -65,6 +66,16 @@ fn write_report(
     }
     if diagnosis.findings.is_empty() {
         writeln!(text, "Nothing known matches.")?;
+    }
+    if let Some(lines) = computed {
+        writeln!(text, "\n## What devices computed\n")?;
+        lines.iter().try_for_each(|line| writeln!(text, "- {}", line.replace('`', "'")))?;
+        if lines.is_empty() {
+            writeln!(text, "No device could be tried.")?;
+        }
+    }
+    for silent in &diagnosis.unanswered {
+        writeln!(text, "\n{} was asked for its devices and did not answer: {}", silent.driver, silent.reason)?;
     }
     for (title, words) in SECTIONS {
         writeln!(text, "\n## {title}\n")?;
@@ -136,10 +147,16 @@ mod tests {
         snapshot.gpus.push(gpu);
         snapshot.kernel_log = Some("amdgpu: ring gfx_0.0.0 timeout".into());
         let (book, reader) = (Book::builtin().expect("the rules are right"), Reader::new().expect("the file is right"));
-        let text = markdown(&snapshot, &Diagnosis::new(&book, &reader, &snapshot), "roci 0");
-        for wanted in
-            ["Made by roci 0", "0000:03:00.0", "ring gfx_0.0.0 timeout", "## Steps to reproduce", "pci_id: 1002:731f"]
-        {
+        let computed = ["vulkan:0: crashes".to_owned()];
+        let text = markdown(&snapshot, &Diagnosis::new(&book, &reader, &snapshot), Some(&computed), "roci 0");
+        for wanted in [
+            "Made by roci 0",
+            "0000:03:00.0",
+            "ring gfx_0.0.0 timeout",
+            "## Steps to reproduce",
+            "pci_id: 1002:731f",
+            "## What devices computed\n\n- vulkan:0: crashes",
+        ] {
             assert!(text.contains(wanted), "{wanted} is missing:\n{text}");
         }
     }

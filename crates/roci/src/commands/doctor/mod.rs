@@ -49,6 +49,8 @@ struct BugReport<'a> {
     program: &'static str,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
+    /// What each device computed; null where that was not asked for.
+    verified: Option<&'a [RouteReport]>,
     snapshot: &'a Snapshot,
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
     if let Some(path) = &arguments.log {
         return log(&book, &reader, path, arguments, printer);
     }
-    let snapshot = snapshot(arguments, &environment, printer)?;
+    let snapshot = snapshot(arguments, drivers, &environment, printer)?;
     if let Some(path) = &arguments.capture {
         let identity = identity(arguments, &environment);
         let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Fault)?;
@@ -116,6 +118,7 @@ fn book(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Resul
 
 fn snapshot(
     arguments: &DoctorArgs,
+    drivers: &DriverArgs,
     environment: &BTreeMap<String, String>,
     printer: &Printer,
 ) -> Result<Snapshot, CliError> {
@@ -138,11 +141,12 @@ fn snapshot(
              whole machine; roci refuses it there unless ROCI_ALLOW_HSA=1 is set.",
         );
     }
-    let deep = arguments.deep;
-    let asked = std::thread::spawn(move || probes::ask(deep));
-    let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
-    snapshot.probes = asked.join().unwrap_or_default();
-    Ok(snapshot)
+    Ok(std::thread::scope(|scope| {
+        let asked = scope.spawn(|| probes::ask(arguments.deep, drivers));
+        let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
+        snapshot.probes = asked.join().unwrap_or_default();
+        snapshot
+    }))
 }
 
 /// What would tell the reader of a file whose machine it was. A snapshot of another machine was masked there.
@@ -209,21 +213,26 @@ fn report(
     verified: Option<&[RouteReport]>,
     printer: &Printer,
 ) -> Result<(), CliError> {
-    let masked = roci_doctor::mask(snapshot, identity).map_err(DoctorError::Fault)?;
-    let mut diagnosis = Diagnosis::new(book, reader, &masked.value);
+    // What a process said before it died may name anybody, too.
+    let both = (snapshot.clone(), verified.map(<[RouteReport]>::to_vec));
+    let masked = roci_doctor::mask(&both, identity).map_err(DoctorError::Fault)?;
+    let (snapshot, verified) = &masked.value;
+    let mut diagnosis = Diagnosis::new(book, reader, snapshot);
     if let Some(reports) = verified {
         verified::fold(&mut diagnosis, reports);
     }
+    let computed = verified.as_ref().map(|reports| reports.iter().map(verified::line).collect::<Vec<_>>());
     let name = path.to_string_lossy();
     let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
     let (markdown, beside) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
-    write(&markdown, &roci_doctor::markdown(&masked.value, &diagnosis, PROGRAM))?;
+    write(&markdown, &roci_doctor::markdown(snapshot, &diagnosis, computed.as_deref(), PROGRAM))?;
     let whole = BugReport {
         schema: "roci.doctor.report",
         version: 1,
         program: PROGRAM,
         diagnosis: &diagnosis,
-        snapshot: &masked.value,
+        verified: verified.as_deref(),
+        snapshot,
     };
     write(&beside, &json(&whole)?)?;
     printer.note(&format!("`{}` and `{}` written; {}", markdown.display(), beside.display(), masked.describe()));

@@ -24,6 +24,10 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     if verbose {
         found.gpus.iter().try_for_each(|card| printer.data(&routes(card)))?;
     }
+    for silent in found.unanswered.iter().filter(|silent| verbose || silent.was_wanted) {
+        let text = format!("{} did not answer: {}.", silent.driver, one_line(silent.reason.trim_end_matches('.')));
+        printer.data(&format!("\n{}", words::indented(&text, "")))?;
+    }
     let (shown, rest): (Vec<_>, Vec<_>) = found.findings.iter().partition(|cause| verbose || cause.is_a_problem());
     for cause in shown.iter().take(if verbose { usize::MAX } else { MOST }) {
         printer.data(&finding(cause, verbose))?;

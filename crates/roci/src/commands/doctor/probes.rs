@@ -5,25 +5,31 @@ use std::time::Duration;
 use roci_doctor::{Probe, Probes, Seen};
 use serde_json::Value;
 
-use crate::child::{self, Outcome};
+use crate::child::{self, End, Limits};
+use crate::cli::DriverArgs;
 
 /// Vulkan is asked always, so that nobody may wait long for it.
 const QUICK: Duration = Duration::from_secs(4);
 /// HSA and OpenCL may compile or map much.
 const PATIENT: Duration = Duration::from_secs(30);
+/// One that cannot even be killed is left alone.
+const DEATH: Duration = Duration::from_millis(500);
 
 /// Asks Vulkan, and with `deep` OpenCL and HSA.
-pub(super) fn ask(deep: bool) -> Probes {
+pub(super) fn ask(deep: bool, drivers: &DriverArgs) -> Probes {
+    let probe = |driver, limit| probe(driver, drivers, limit);
     let vulkan = Some(probe("vulkan", QUICK));
     let opencl = deep.then(|| probe("opencl", PATIENT));
     let hsa = deep.then(|| probe("amdgpu", PATIENT));
     Probes { vulkan, opencl, hsa }
 }
 
-fn probe(driver: &str, limit: Duration) -> Probe {
-    match child::run(&["devices", "--json", "--driver", driver], limit) {
-        Outcome::Ended { output, .. } => read(&output),
-        outcome => Probe { error: Some(outcome.describe()), devices: Vec::new() },
+fn probe(driver: &str, drivers: &DriverArgs, limit: Duration) -> Probe {
+    let limits = Limits { run: limit, death: DEATH };
+    let (left, output) = child::roci_output(&["devices", "--json", "--driver", driver], drivers, limits);
+    match left.end {
+        End::Ended(_) => read(&output),
+        end => Probe { error: Some(format!("it {}", end.describe())), devices: Vec::new() },
     }
 }
 
