@@ -77,7 +77,8 @@ pub(crate) struct Left {
     pub(crate) last_words: String,
 }
 
-/// Runs roci with these arguments and the options of the drivers, for so long at most; `hear` gets every line of its output.
+/// Runs roci with these arguments and the options of the drivers, for so long at most; `hear` gets every line that it
+/// prints.
 pub(crate) fn roci(arguments: &[&str], drivers: &DriverArgs, limits: Limits, hear: impl FnMut(&str)) -> Left {
     match std::env::current_exe() {
         Ok(program) => {
@@ -113,8 +114,8 @@ fn watch(mut command: Command, limits: Limits, mut hear: impl FnMut(&str)) -> Le
         Ok(child) => child,
         Err(error) => return Left { end: End::NotStarted(error.to_string()), last_words: String::new() },
     };
-    // Pipes are read beside the wait: a child whose pipe is full does not end. The threads end with the process, or with
-    // this one if that cannot be ended.
+    // Pipes are read beside the wait: a child whose pipe is full does not end. The threads end with the process, or
+    // with this one if that cannot be ended.
     let lines = child.stdout.take().map(lines);
     let words = child.stderr.take().map(LastWords::listen);
     if let Some(lines) = lines {

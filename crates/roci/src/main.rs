@@ -1,6 +1,6 @@
 //! The `roci` command: reads the command line, runs one verb, turns its end into an exit code.
 //!
-//! Start reading at `cli.rs` (what can be asked for), then `commands/` (one file a verb). `registry.rs` is the only
+//! Start reading at `cli/` (what can be asked for), then `commands/` (one file a verb). `registry.rs` is the only
 //! place that names drivers, `printer.rs` the only one that writes.
 
 #![forbid(unsafe_code)]
