@@ -81,7 +81,8 @@ fn main() {
     for (name, log) in [("many lines", long_log(BYTES)), ("one line", words.repeat(BYTES / words.len()))] {
         measure(&format!("{name}, {} bytes", log.len()), || {
             let conclusion = Conclusion::of(&reader, &book, &Reader::decode(log.as_bytes()));
-            assert!(!conclusion.events.is_empty(), "something happens in it");
+            // The one line has words of many rules and no sentence of any.
+            std::hint::black_box(conclusion.events.len());
         });
     }
 }

@@ -1,5 +1,5 @@
-//! Regular expressions that are read at once and compiled when something is first held against them. There are hundreds, and a run of the
-//! doctor needs a few: compiling all of them took most of its time.
+//! Regular expressions that are read at once and compiled when something is first held against them. There are
+//! hundreds, and a run of the doctor needs a few: compiling all of them took most of its time.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
-//! Trees that a copy of another machine does not have. What they would tell is unknown there: a copy without `/dev` is no
-//! machine without devices.
+//! Trees that a copy of another machine does not have. What they would tell is unknown there: a copy without `/dev` is
+//! no machine without devices.
 
 use crate::facts::Facts;
 use crate::root::Root;
