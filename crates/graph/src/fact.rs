@@ -1,0 +1,42 @@
+//! What is known of a value before anything runs.
+
+use crate::{DType, OpError, Tensor};
+
+/// What is known of a tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its shape, unless that depends on data.
+    pub shape: Option<Vec<usize>>,
+    /// Its elements, where they are constant.
+    pub value: Option<Tensor>,
+}
+
+impl Fact {
+    /// A tensor of which type and shape are known.
+    pub fn new(dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
+        Self { dtype, shape: Some(shape.into()), value: None }
+    }
+
+    /// A tensor whose shape depends on data.
+    pub fn unknown(dtype: DType) -> Self {
+        Self { dtype, shape: None, value: None }
+    }
+
+    /// The shape; an error that says so where it is not known.
+    pub fn shape(&self) -> Result<&[usize], OpError> {
+        self.shape.as_deref().ok_or_else(|| OpError::unsupported("a shape that depends on data"))
+    }
+
+    /// The elements; an error that says so where they are not known.
+    pub fn value(&self) -> Result<&Tensor, OpError> {
+        self.value.as_ref().ok_or_else(|| OpError::unsupported("an operand that is not constant"))
+    }
+}
+
+impl From<&Tensor> for Fact {
+    fn from(tensor: &Tensor) -> Self {
+        Self { dtype: tensor.dtype(), shape: Some(tensor.shape().to_vec()), value: Some(tensor.clone()) }
+    }
+}

@@ -1,0 +1,327 @@
+//! From ONNX's nodes to operations: scopes, names, functions and graphs inside of nodes are dealt with here, what nodes
+//! mean in a file a family.
+//!
+//! To add an operation of ONNX: add its name to the family's `import`, read its attributes, and emit operations.
+
+mod attend;
+mod classic;
+mod control;
+mod elementwise;
+mod indexing;
+mod movement;
+mod node;
+mod norm;
+mod pool;
+mod product;
+mod quantize;
+mod random;
+mod recurrent;
+mod reduction;
+mod sequence;
+mod signal;
+mod source;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use roci_graph::{Graph, ValueId};
+
+use crate::Error;
+use crate::proto::{
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
+};
+use crate::tensor::{declared, dense, tensor};
+
+pub(crate) use node::NodeContext;
+
+/// How deep graphs may be nested in each other, functions included.
+const MAX_DEPTH: usize = 32;
+/// How many nodes a model may have once its functions are put in: hostile files could ask for any number.
+const MAX_NODES: usize = 4_000_000;
+
+/// What all graphs of a model share.
+pub(crate) struct Shared<'a> {
+    folder: Option<&'a Path>,
+    functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
+    nodes: std::cell::Cell<usize>,
+}
+
+/// What a family makes of a node: `true` if it knows it.
+type Family = fn(&mut NodeContext<'_, '_>) -> Result<bool, Error>;
+
+/// All families; the first that knows a node has it.
+const FAMILIES: [Family; 17] = [
+    elementwise::import,
+    movement::import,
+    indexing::import,
+    source::import,
+    product::import,
+    pool::import,
+    reduction::import,
+    norm::import,
+    recurrent::import,
+    attend::import,
+    signal::import,
+    quantize::import,
+    random::import,
+    control::import,
+    sequence::import,
+    text::import,
+    classic::import,
+];
+
+/// The graph of a model.
+pub(crate) fn import(model: &ModelProto, folder: Option<&Path>) -> Result<Graph, Error> {
+    let graph = model.graph.as_ref().ok_or_else(|| Error::Protobuf("it has no graph".to_owned()))?;
+    let functions = model.functions.iter().map(|one| ((plain(&one.domain), one.name.as_str()), one)).collect();
+    let shared = Shared { folder, functions, nodes: Default::default() };
+    let mut builder = Builder::new(&shared, opsets(&model.opset_import), 0)?;
+    builder.body(graph)?;
+    Ok(builder.graph)
+}
+
+/// The versions of the operation sets, by domain.
+fn opsets(imports: &[OperatorSetIdProto]) -> BTreeMap<String, i64> {
+    imports.iter().map(|one| (plain(&one.domain).to_owned(), one.version)).collect()
+}
+
+/// ONNX's own domain has two spellings.
+fn plain(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// A graph while it is built.
+pub(crate) struct Builder<'a> {
+    shared: &'a Shared<'a>,
+    opsets: BTreeMap<String, i64>,
+    graph: Graph,
+    /// Values by name. A function's body has names of its own, so that the last of these counts alone.
+    scopes: Vec<HashMap<String, ValueId>>,
+    depth: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(shared: &'a Shared<'a>, opsets: BTreeMap<String, i64>, depth: usize) -> Result<Self, Error> {
+        if depth > MAX_DEPTH {
+            return Err(Error::invalid(format!("graphs or functions are nested deeper than {MAX_DEPTH}")));
+        }
+        Ok(Self { shared, opsets, graph: Graph::default(), scopes: vec![HashMap::new()], depth })
+    }
+
+    fn names(&mut self) -> &mut HashMap<String, ValueId> {
+        if self.scopes.is_empty() {
+            self.scopes.push(HashMap::new());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// The value of a name; `None` for the empty name, which stands for nothing.
+    fn find(&self, name: &str) -> Result<Option<ValueId>, Error> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let found = self.scopes.last().and_then(|names| names.get(name)).copied();
+        found.map(Some).ok_or_else(|| Error::invalid(format!("value `{name}` is used before anything makes it")))
+    }
+
+    fn bind(&mut self, name: &str, id: ValueId) -> Result<(), Error> {
+        match self.names().insert(name.to_owned(), id) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("value `{name}` is made twice"))),
+        }
+    }
+
+    /// Reads a graph into this one, which is empty.
+    fn body(&mut self, proto: &GraphProto) -> Result<(), Error> {
+        self.graph.name.clone_from(&proto.name);
+        for one in &proto.initializer {
+            let id = self.graph.constant(&one.name, tensor(one, self.shared.folder)?);
+            self.bind(&one.name, id)?;
+        }
+        for one in &proto.sparse_initializer {
+            let name = one.values.as_ref().map_or("", |values| &values.name);
+            let id = self.graph.constant(name, dense(one, self.shared.folder)?);
+            self.bind(name, id)?;
+        }
+        for one in &proto.input {
+            // Old models list their constants among the inputs.
+            if self.names().contains_key(&one.name) {
+                continue;
+            }
+            let id = self.declare(one)?;
+            self.bind(&one.name, id)?;
+            self.graph.inputs.push(id);
+        }
+        for node in &proto.node {
+            self.node(node, &[])?;
+        }
+        for one in &proto.output {
+            let id = self.find(&one.name)?.ok_or_else(|| Error::invalid("an output without a name"))?;
+            if let (Some(kind), Some(info)) = (&one.r#type, self.graph.values.get_mut(id.index())) {
+                info.declared = info.declared.take().or(declared(kind)?);
+                info.name.clone_from(&one.name);
+            }
+            self.graph.outputs.push(id);
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, info: &ValueInfoProto) -> Result<ValueId, Error> {
+        let id = self.graph.value(&info.name);
+        let kind = info.r#type.as_ref().map_or(Ok(None), declared)?;
+        self.graph.values[id.index()].declared = kind;
+        Ok(id)
+    }
+
+    /// Reads a node; `given` are the attributes of the function that it is in.
+    fn node(&mut self, proto: &NodeProto, given: &[AttributeProto]) -> Result<(), Error> {
+        let count = self.shared.nodes.get() + 1;
+        self.shared.nodes.set(count);
+        let domain = plain(&proto.domain);
+        let version = self.opsets.get(domain).copied();
+        let place = |reason: String| Error::Node {
+            node: if proto.name.is_empty() {
+                proto.output.first().cloned().unwrap_or_default()
+            } else {
+                proto.name.clone()
+            },
+            op: if domain.is_empty() { proto.op_type.clone() } else { format!("{domain}.{}", proto.op_type) },
+            opset: version.unwrap_or(0),
+            reason,
+        };
+        let here = |error: Error| match error {
+            inner @ Error::Node { .. } => inner,
+            other => place(other.to_string()),
+        };
+        if count > MAX_NODES {
+            return Err(place(format!("the model has more than {MAX_NODES} nodes")));
+        }
+        let attributes = resolve(&proto.attribute, given);
+        if let Some(function) = self.shared.functions.get(&(domain, proto.op_type.as_str())).copied() {
+            return self.function(proto, &attributes, function).map_err(here);
+        }
+        let Some(version) = version else {
+            return Err(place(format!("the model names no version of the domain `{domain}`")));
+        };
+        let mut context = NodeContext::new(self, proto, &attributes, domain, version).map_err(here)?;
+        for family in FAMILIES {
+            if family(&mut context).map_err(here)? {
+                return context.finish().map_err(here);
+            }
+        }
+        Err(place("this operation is not supported".to_owned()))
+    }
+
+    /// Puts the body of a function in the place of a node.
+    fn function(
+        &mut self,
+        node: &NodeProto,
+        attributes: &[AttributeProto],
+        function: &FunctionProto,
+    ) -> Result<(), Error> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::invalid(format!("functions call each other deeper than {MAX_DEPTH}")));
+        }
+        let mut names = HashMap::new();
+        for (index, name) in function.input.iter().enumerate() {
+            if let Some(id) = node.input.get(index).map_or(Ok(None), |name| self.find(name))? {
+                names.insert(name.clone(), id);
+            }
+        }
+        let mut given = attributes.to_vec();
+        for one in &function.attribute_proto {
+            if !given.iter().any(|other| other.name == one.name) {
+                given.push(one.clone());
+            }
+        }
+        let around = std::mem::replace(&mut self.opsets, opsets(&function.opset_import));
+        self.scopes.push(names);
+        let missing: Vec<&str> =
+            function.input.iter().map(String::as_str).filter(|name| self.find(name).is_err()).collect();
+        for inner in &function.node {
+            // An input that was left out stands for nothing, as an empty name does.
+            let mut inner = inner.clone();
+            inner
+                .input
+                .iter_mut()
+                .filter(|name| missing.iter().any(|one| *one == name.as_str()))
+                .for_each(String::clear);
+            self.node(&inner, &given)?;
+        }
+        let made = function.output.iter().map(|name| self.find(name)).collect::<Result<Vec<_>, _>>()?;
+        self.scopes.pop();
+        self.opsets = around;
+        self.depth -= 1;
+        for (name, id) in node.output.iter().zip(made) {
+            if let (false, Some(id)) = (name.is_empty(), id) {
+                self.bind(name, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A graph inside of a node: a graph of its own, whose inputs are its own and then the values of this graph that it
+    /// uses, which are returned with it. Constants are known to both.
+    fn subgraph(&mut self, proto: &GraphProto) -> Result<(Graph, Vec<ValueId>), Error> {
+        let mut inner = Builder::new(self.shared, self.opsets.clone(), self.depth + 1)?;
+        let mut used = Vec::new();
+        free_names(proto, &mut Vec::new(), &mut used);
+        let (mut outside, mut inside) = (Vec::new(), Vec::new());
+        for name in used {
+            let Ok(Some(id)) = self.find(&name) else { continue };
+            let copy = inner.graph.value(&name);
+            if let Some(constant) = self.graph.constants.get(&id) {
+                inner.graph.constants.insert(copy, constant.clone());
+            } else {
+                outside.push(id);
+                inside.push(copy);
+            }
+            inner.bind(&name, copy)?;
+        }
+        inner.body(proto)?;
+        inner.graph.inputs.extend(inside);
+        Ok((inner.graph, outside))
+    }
+}
+
+/// A node's attributes, those that refer to the function's replaced by what the function was given.
+fn resolve(attributes: &[AttributeProto], given: &[AttributeProto]) -> Vec<AttributeProto> {
+    let one = |attribute: &AttributeProto| {
+        if attribute.ref_attr_name.is_empty() {
+            let mut own = attribute.clone();
+            if let Some(graph) = &mut own.g {
+                for node in &mut graph.node {
+                    node.attribute = resolve(&node.attribute, given);
+                }
+            }
+            return Some(own);
+        }
+        let found = given.iter().find(|one| one.name == attribute.ref_attr_name)?;
+        Some(AttributeProto { name: attribute.name.clone(), ..found.clone() })
+    };
+    attributes.iter().filter_map(one).collect()
+}
+
+/// Names that a graph uses and does not make, graphs inside of it included.
+fn free_names(graph: &GraphProto, around: &mut Vec<String>, found: &mut Vec<String>) {
+    let before = around.len();
+    around.extend(graph.input.iter().map(|one| one.name.clone()));
+    around.extend(graph.initializer.iter().map(|one| one.name.clone()));
+    around.extend(graph.node.iter().flat_map(|node| node.output.iter().cloned()));
+    let own: std::collections::HashSet<String> = around.iter().cloned().collect();
+    let outputs = graph.output.iter().map(|one| &one.name);
+    for name in graph.node.iter().flat_map(|node| &node.input).chain(outputs) {
+        if !name.is_empty() && !own.contains(name) && !found.contains(name) {
+            found.push(name.clone());
+        }
+    }
+    for attribute in graph.node.iter().flat_map(|node| &node.attribute) {
+        for inner in attribute.g.iter().chain(&attribute.graphs) {
+            free_names(inner, around, found);
+        }
+    }
+    around.truncate(before);
+}
