@@ -6,6 +6,9 @@
 //! To add an operation: add it to the family's enum, say in `infer` what comes out, and compute it in `eval`. To add a
 //! family: add a module with a type that implements [`Operation`], and a line to `families!` below.
 
+mod wide;
+pub mod window;
+
 use crate::{Fact, OpError, Tensor, Value};
 
 /// What every family answers.
@@ -69,6 +72,11 @@ impl<'a> Inputs<'a> {
     /// An operand that may be missing.
     pub fn optional(&self, index: usize) -> Result<Option<&'a Tensor>, OpError> {
         self.values.get(index).copied().flatten().map(Value::tensor).transpose()
+    }
+
+    /// What is known of the operands, which must be tensors: all of it.
+    pub fn facts(&self) -> Result<Vec<Option<Fact>>, OpError> {
+        (0..self.len()).map(|index| Ok(self.optional(index)?.map(Fact::from))).collect()
     }
 
     /// All operands, which must be there and be tensors.

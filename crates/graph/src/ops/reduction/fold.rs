@@ -1,0 +1,135 @@
+//! Folding elements along axes.
+
+use super::Fold;
+use crate::ops::wide::Wide;
+use crate::{DType, OpError, Tensor, shape};
+
+/// The offsets at which the results begin, and those of the elements that each takes in, relative to that.
+fn walks(x: &Tensor, axes: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let strides = shape::strides(x.shape());
+    let pick = |folded: bool| -> (Vec<usize>, Vec<usize>) {
+        let kept = (0..x.rank()).filter(|axis| axes.contains(axis) == folded);
+        kept.map(|axis| (x.shape()[axis], strides[axis])).unzip()
+    };
+    let walk = |(sizes, steps): (Vec<usize>, Vec<usize>)| shape::offsets(&sizes, &steps).collect();
+    (walk(pick(false)), walk(pick(true)))
+}
+
+/// Whether the first is beyond the second; what is no number is beyond all.
+fn beyond<W: Wide>(largest: bool, one: W, other: W) -> bool {
+    !other.is_nan() && (one.is_nan() || if largest { one > other } else { one < other })
+}
+
+/// Folds along the axes into a tensor of shape `to`.
+pub(super) fn reduce<W: Wide>(fold: Fold, x: &Tensor, axes: &[usize], to: &[usize]) -> Result<Tensor, OpError> {
+    let data = W::read(x)?;
+    if shape::count(to)? == 0 {
+        return W::write(x.dtype(), to, Vec::new());
+    }
+    let (starts, taken) = walks(x, axes);
+    let none = none_of::<W>(fold, x.dtype());
+    let one = |start: &usize| fold_one(fold, taken.len(), none, taken.iter().map(|offset| data[start + offset]));
+    W::write(x.dtype(), to, starts.iter().map(one).collect())
+}
+
+/// The largest or smallest of nothing.
+fn none_of<W: Wide>(fold: Fold, dtype: DType) -> W {
+    let (low, high) = match dtype {
+        DType::Bool => (0.0, 1.0),
+        DType::U8 => (0.0, u8::MAX.into()),
+        DType::U16 => (0.0, u16::MAX.into()),
+        DType::U32 => (0.0, u32::MAX.into()),
+        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
+        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
+        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        // These are powers of two, so that the largest is off by one; it wraps below.
+        DType::U64 => (0.0, u64::MAX as f64),
+        DType::I64 => (i64::MIN as f64, i64::MAX as f64),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    match fold {
+        Fold::Max => W::of(low),
+        Fold::Min if matches!(dtype, DType::U64 | DType::I64) => W::of(high).plus(W::of(-1.0)),
+        _ => W::of(high),
+    }
+}
+
+fn fold_one<W: Wide>(fold: Fold, count: usize, none: W, elements: impl Iterator<Item = W> + Clone) -> W {
+    let sum = |each: fn(W) -> W| elements.clone().fold(W::ZERO, |sum, one| sum.plus(each(one)));
+    let extreme = |largest: bool| {
+        let best = elements.clone().reduce(|best, one| if beyond(largest, one, best) { one } else { best });
+        best.unwrap_or(none)
+    };
+    match fold {
+        Fold::Sum => sum(|one| one),
+        Fold::Mean => sum(|one| one).over(count),
+        Fold::Max => extreme(true),
+        Fold::Min => extreme(false),
+        Fold::Product => elements.fold(W::ONE, W::times),
+        Fold::L1 => sum(W::absolute),
+        Fold::L2 => W::of(sum(|one| one.times(one)).float().sqrt()),
+        Fold::SumSquare => sum(|one| one.times(one)),
+        Fold::LogSum => W::of(sum(|one| one).float().ln()),
+        Fold::LogSumExp => {
+            let floats = elements.map(W::float);
+            let most = floats.clone().fold(f64::NEG_INFINITY, f64::max);
+            // An infinity as the largest would make the differences no numbers.
+            let most = if most.is_finite() { most } else { 0.0 };
+            W::of(floats.map(|one| (one - most).exp()).sum::<f64>().ln() + most)
+        }
+    }
+}
+
+/// Indices of the extremes along an axis.
+pub(super) fn arg_extreme<W: Wide>(
+    x: &Tensor,
+    axis: usize,
+    largest: bool,
+    last: bool,
+    to: &[usize],
+) -> Result<Tensor, OpError> {
+    let data = W::read(x)?;
+    if shape::count(to)? == 0 {
+        return Tensor::zeros(DType::I64, to);
+    }
+    let (starts, taken) = walks(x, &[axis]);
+    let one = |start: &usize| {
+        let mut best = 0;
+        for index in 1..taken.len() {
+            let (new, old) = (data[start + taken[index]], data[start + taken[best]]);
+            if beyond(largest, new, old) || last && new == old {
+                best = index;
+            }
+        }
+        best as i64
+    };
+    Tensor::new(to, starts.iter().map(one).collect())
+}
+
+/// Running sums or products along an axis.
+pub(super) fn cumulate<W: Wide>(
+    x: &Tensor,
+    axis: usize,
+    product: bool,
+    exclusive: bool,
+    reverse: bool,
+) -> Result<Tensor, OpError> {
+    let data = W::read(x)?;
+    if data.is_empty() {
+        return Ok(x.clone());
+    }
+    let mut result = vec![W::ZERO; data.len()];
+    let (starts, mut taken) = walks(x, &[axis]);
+    if reverse {
+        taken.reverse();
+    }
+    for start in starts {
+        let mut running = if product { W::ONE } else { W::ZERO };
+        for offset in taken.iter().map(|offset| start + offset) {
+            let before = running;
+            running = if product { running.times(data[offset]) } else { running.plus(data[offset]) };
+            result[offset] = if exclusive { before } else { running };
+        }
+    }
+    W::write(x.dtype(), x.shape(), result)
+}

@@ -1,0 +1,194 @@
+//! A window that slides over the spatial axes of a tensor: what convolutions and pooling have in common.
+
+use std::ops::Range;
+
+use crate::OpError;
+
+/// How far padding may exceed the tensor that it surrounds: a factor, and so many elements. A model file could otherwise
+/// make any amount of memory of a few bytes.
+const REACH: (usize, usize) = (64, 1024);
+
+/// What surrounds the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// So many elements before and behind it, by axis; nothing where the list is empty.
+    Explicit(Vec<(usize, usize)>),
+    /// So many that the output has as many elements as the input has strides, the odd one behind.
+    SameUpper,
+    /// The same with the odd one before.
+    SameLower,
+}
+
+/// The steps of a window. Empty lists stand for ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its size by axis; empty where the weights tell it.
+    pub kernel: Vec<usize>,
+    /// Elements of the input between windows.
+    pub strides: Vec<usize>,
+    /// Elements of the input between those of a window.
+    pub dilations: Vec<usize>,
+    /// What surrounds the input.
+    pub padding: Padding,
+}
+
+/// A window along one axis, all figures known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Elements of the input.
+    pub input: usize,
+    /// Windows.
+    pub output: usize,
+    /// Elements of a window.
+    pub kernel: usize,
+    /// Elements of the input between windows.
+    pub stride: usize,
+    /// Elements of the input between those of a window.
+    pub dilation: usize,
+    /// Padding before the input.
+    pub before: usize,
+    /// Padding behind it.
+    pub after: usize,
+}
+
+impl Axis {
+    /// From the first to the last element of a window.
+    pub fn extent(kernel: usize, dilation: usize) -> Option<usize> {
+        kernel.checked_sub(1)?.checked_mul(dilation)?.checked_add(1)
+    }
+
+    /// Which elements of a window lie on the input rather than on padding.
+    pub fn taps(&self, output: usize) -> Range<usize> {
+        let start = output * self.stride;
+        let first = self.before.saturating_sub(start).div_ceil(self.dilation);
+        let end = (self.before + self.input).saturating_sub(start).div_ceil(self.dilation).min(self.kernel);
+        first.min(end)..end
+    }
+
+    /// Elements of a window that lie on the input or its padding.
+    pub fn taps_with_padding(&self, output: usize) -> usize {
+        let end = self.before + self.input + self.after;
+        end.saturating_sub(output * self.stride).div_ceil(self.dilation).min(self.kernel)
+    }
+
+    /// Where an element of a window that lies on the input is on it.
+    pub fn position(&self, output: usize, tap: usize) -> usize {
+        output * self.stride + tap * self.dilation - self.before
+    }
+
+    /// The windows whose element `tap` lies on the input.
+    pub fn windows(&self, tap: usize) -> Range<usize> {
+        let reach = tap * self.dilation;
+        let first = self.before.saturating_sub(reach).div_ceil(self.stride);
+        let end = (self.before + self.input).saturating_sub(reach).div_ceil(self.stride).min(self.output);
+        first.min(end)..end
+    }
+}
+
+impl Window {
+    /// Figures for an input of these spatial sizes and a kernel of those. `ceil` counts a window that is not wholly on the
+    /// padded input, if it begins before the padding behind.
+    pub fn axes(&self, spatial: &[usize], kernel: &[usize], ceil: bool) -> Result<Vec<Axis>, OpError> {
+        let rank = spatial.len();
+        let fits = |list: &[usize]| list.is_empty() || list.len() == rank;
+        let padded = match &self.padding {
+            Padding::Explicit(pads) => pads.is_empty() || pads.len() == rank,
+            _ => true,
+        };
+        if kernel.len() != rank || !fits(&self.kernel) || !fits(&self.strides) || !fits(&self.dilations) || !padded {
+            return Err(OpError::invalid(format!("{self:?} for the spatial sizes {spatial:?} and kernel {kernel:?}")));
+        }
+        if !self.kernel.is_empty() && self.kernel != kernel {
+            return Err(OpError::invalid(format!("kernel_shape {:?} for weights of {kernel:?}", self.kernel)));
+        }
+        let one = |axis: usize| {
+            self.axis(axis, spatial[axis], kernel[axis], ceil).ok_or_else(|| {
+                let text = format!("a kernel of {kernel:?} does not fit on {spatial:?} with {self:?}");
+                OpError::invalid(text)
+            })
+        };
+        (0..rank).map(one).collect()
+    }
+
+    fn axis(&self, axis: usize, input: usize, kernel: usize, ceil: bool) -> Option<Axis> {
+        let stride = self.stride(axis)?;
+        let dilation = self.dilation(axis)?;
+        let extent = Axis::extent(kernel, dilation)?;
+        let (before, after) = match &self.padding {
+            Padding::Explicit(pads) => pads.get(axis).copied().unwrap_or((0, 0)),
+            same => {
+                let windows = input.div_ceil(stride);
+                let span = windows.saturating_sub(1).checked_mul(stride)?.checked_add(extent)?;
+                let total = span.saturating_sub(input);
+                let (less, more) = (total / 2, total - total / 2);
+                if *same == Padding::SameUpper { (less, more) } else { (more, less) }
+            }
+        };
+        let most = input.checked_add(kernel)?.checked_mul(REACH.0)?.checked_add(REACH.1)?;
+        if before > most || after > most {
+            return None;
+        }
+        let free = input.checked_add(before)?.checked_add(after)?.checked_sub(extent)?;
+        let mut output = if ceil { free.div_ceil(stride) } else { free / stride } + 1;
+        if ceil && (output - 1).checked_mul(stride)? >= input + before {
+            output -= 1;
+        }
+        Some(Axis { input, output, kernel, stride, dilation, before, after })
+    }
+
+    /// The stride along an axis; none where it is 0.
+    pub fn stride(&self, axis: usize) -> Option<usize> {
+        Some(self.strides.get(axis).copied().unwrap_or(1)).filter(|stride| *stride > 0)
+    }
+
+    /// The dilation along an axis; none where it is 0.
+    pub fn dilation(&self, axis: usize) -> Option<usize> {
+        Some(self.dilations.get(axis).copied().unwrap_or(1)).filter(|dilation| *dilation > 0)
+    }
+}
+
+/// Whether memory of a size that no operand has, but an attribute states, is justified by what the operands have.
+pub(crate) fn justified(wanted: usize, natural: usize) -> bool {
+    natural.saturating_mul(REACH.0).saturating_add(REACH.1) >= wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(strides: usize, dilations: usize, pads: (usize, usize)) -> Window {
+        let padding = Padding::Explicit(vec![pads]);
+        Window { kernel: vec![], strides: vec![strides], dilations: vec![dilations], padding }
+    }
+
+    #[test]
+    fn hostile_figures_are_errors() {
+        for bad in [
+            window(0, 1, (0, 0)),
+            window(1, 0, (0, 0)),
+            window(1, usize::MAX, (0, 0)),
+            window(1, 1, (usize::MAX, usize::MAX)),
+            window(1, 1 << 40, (1 << 40, 1 << 40)),
+        ] {
+            assert!(bad.axes(&[4], &[3], true).is_err(), "{bad:?}");
+        }
+        assert!(window(1, 1, (0, 0)).axes(&[4], &[0], false).is_err());
+        assert!(window(1, 1, (0, 0)).axes(&[4, 4], &[3, 3], false).is_err());
+        assert!(window(usize::MAX, 1, (0, 0)).axes(&[4], &[3], true).is_ok());
+    }
+
+    #[test]
+    fn taps_and_windows_agree() -> Result<(), OpError> {
+        for (stride, dilation, pads) in [(1, 1, (0, 0)), (2, 1, (1, 1)), (1, 3, (4, 5)), (3, 2, (2, 0))] {
+            let axis = window(stride, dilation, pads).axes(&[7], &[3], false)?[0];
+            for output in 0..axis.output {
+                for tap in 0..axis.kernel {
+                    let place = (output * stride + tap * dilation).checked_sub(pads.0).filter(|place| *place < 7);
+                    assert_eq!(axis.taps(output).contains(&tap), place.is_some());
+                    assert_eq!(axis.windows(tap).contains(&output), place.is_some());
+                }
+            }
+        }
+        Ok(())
+    }
+}
