@@ -1,8 +1,44 @@
-//! Not written yet.
+//! Attention and rotary embeddings.
+
+use roci_graph::ops::attend::{Attend, Attention, Rotary, Scores};
 
 use super::NodeContext;
 use crate::Error;
 
-pub(super) fn import(_node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
-    Ok(false)
+pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
+    let heads = |name: &str| -> Result<Option<usize>, Error> {
+        let given = node.int(name)?.filter(|heads| *heads != 0);
+        given.map(|heads| natural(name, heads)).transpose()
+    };
+    let op = match node.op().as_str() {
+        "Attention" => {
+            // What is computed on the way is never less precise than this asks for.
+            node.dtype("softmax_precision")?;
+            let scores = match node.int_or("qk_matmul_output_mode", 0)? {
+                0 => Scores::Products,
+                1 => Scores::Masked,
+                2 => Scores::Capped,
+                3 => Scores::Weights,
+                other => return Err(Error::invalid(format!("`qk_matmul_output_mode` is {other}"))),
+            };
+            Attend::Attention(Attention {
+                scale: node.float("scale")?,
+                causal: node.flag("is_causal", false)?,
+                heads: (heads("q_num_heads")?, heads("kv_num_heads")?),
+                softcap: node.float_or("softcap", 0.0)?,
+                scores,
+            })
+        }
+        "RotaryEmbedding" => Attend::Rotary(Rotary {
+            interleaved: node.flag("interleaved", false)?,
+            turned: natural("rotary_embedding_dim", node.int_or("rotary_embedding_dim", 0)?)?,
+            heads: heads("num_heads")?,
+        }),
+        _ => return Ok(false),
+    };
+    node.emit(op)
+}
+
+fn natural(name: &str, given: i64) -> Result<usize, Error> {
+    usize::try_from(given).map_err(|_| Error::invalid(format!("`{name}` is {given}")))
 }
