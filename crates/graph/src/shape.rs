@@ -14,11 +14,28 @@ pub fn count(shape: &[usize]) -> Result<usize, OpError> {
     product.filter(|product| *product <= most).ok_or_else(|| OpError::TooLarge(shape.to_vec()))
 }
 
+/// An empty vector with room for a tensor of this shape; an error where memory is short.
+pub fn reserve<T>(shape: &[usize]) -> Result<Vec<T>, OpError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(count(shape)?).map_err(|_| OpError::TooLarge(shape.to_vec()))?;
+    Ok(room)
+}
+
+/// Sizes as ONNX gives them.
+pub fn sizes(given: &[i64]) -> Result<Vec<usize>, OpError> {
+    given
+        .iter()
+        .map(|&one| usize::try_from(one))
+        .collect::<Result<_, _>>()
+        .map_err(|_| OpError::invalid(format!("sizes {given:?} have a negative one")))
+}
+
 /// Elements between neighbours along each axis of a tensor in C order.
 pub fn strides(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; shape.len()];
+    let mut strides = vec![1usize; shape.len()];
     for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis].max(1);
+        // A shape without elements may have other sizes of any height.
+        strides[axis - 1] = strides[axis].wrapping_mul(shape[axis].max(1));
     }
     strides
 }
@@ -113,7 +130,9 @@ impl ExactSizeIterator for Offsets<'_> {}
 
 /// Sizes before, of, and behind an axis, multiplied together.
 pub fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
-    (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
+    // Saturates where there are no elements, and sizes of any height beside the zero.
+    let product = |sizes: &[usize]| sizes.iter().fold(1usize, |product, &size| product.saturating_mul(size));
+    (product(&shape[..axis]), shape[axis], product(&shape[axis + 1..]))
 }
 
 #[cfg(test)]

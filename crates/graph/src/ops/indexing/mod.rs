@@ -1,0 +1,195 @@
+//! Elements chosen by indices that are data.
+
+mod boxes;
+mod choose;
+mod gather;
+mod order;
+mod region;
+mod scatter;
+
+use super::movement::Shape;
+use super::{Facts, Inputs, Operation};
+use crate::{DType, Fact, OpError, Tensor, Value};
+
+pub use region::{MaxRoiPool, RoiAlign};
+pub use scatter::Scatter;
+
+/// An operation of this family.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Indexing {
+    /// (data, indices): slices along an axis.
+    Gather {
+        /// The axis.
+        axis: i64,
+    },
+    /// (data, indices): for each index an element, which has the other axes' places in common with the index.
+    GatherElements {
+        /// The axis that the indices are about.
+        axis: i64,
+    },
+    /// (data, indices): for each row of indices the slice that it names.
+    GatherNd {
+        /// Axes in front that both have.
+        batch_dims: usize,
+    },
+    /// (data, indices, updates): elements changed, by the rule of [`Indexing::GatherElements`].
+    ScatterElements {
+        /// The axis that the indices are about.
+        axis: i64,
+        /// What becomes of the old element.
+        reduction: Scatter,
+    },
+    /// (data, indices, updates): slices changed, by the rule of [`Indexing::GatherNd`].
+    ScatterNd {
+        /// What becomes of the old element.
+        reduction: Scatter,
+    },
+    /// (cache, update, places?): an update written into each sample of a batch.
+    TensorScatter {
+        /// The axis of time.
+        axis: i64,
+        /// Whether it goes on at the front behind the end.
+        circular: bool,
+    },
+    /// (indices, depth, values): a new axis, with the second value where an index points and the first elsewhere.
+    OneHot {
+        /// The new axis.
+        axis: i64,
+    },
+    /// (data, k): the first k in order along an axis, and their indices. Equal ones keep their order; what is no number
+    /// is the largest.
+    TopK {
+        /// The axis.
+        axis: i64,
+        /// Whether the largest come first, or the smallest.
+        largest: bool,
+    },
+    /// (data): the indices of all elements that are not zero, a row for each axis.
+    NonZero,
+    /// (data): each element, or each slice along an axis, once; then where it is first, which each one is, and how many
+    /// there are.
+    Unique {
+        /// The axis; without one, elements of all of the tensor.
+        axis: Option<i64>,
+        /// Whether they are in order, or as they come first.
+        sorted: bool,
+    },
+    /// (data, condition): slices for which a condition holds.
+    Compress {
+        /// The axis; without one, elements of all of the tensor.
+        axis: Option<i64>,
+    },
+    /// (boxes, scores, most?, overlap?, score?): boxes in the order of their scores, without those that an earlier one
+    /// covers.
+    NonMaxSuppression {
+        /// Whether boxes are centres and sizes, not corners.
+        center_point: bool,
+    },
+    /// (images, regions, batch indices): regions resampled to one size.
+    RoiAlign(RoiAlign),
+    /// (images, regions): the largest elements of the parts of regions.
+    MaxRoiPool(MaxRoiPool),
+}
+
+impl Indexing {
+    /// The shape of the first output; `None` where it cannot be told.
+    fn shape(&self, inputs: &Facts<'_>) -> Shape {
+        match self {
+            Self::Gather { axis } => gather::gather_shape(inputs, *axis),
+            Self::GatherElements { axis } => gather::elements_shape(inputs, *axis),
+            Self::GatherNd { batch_dims } => gather::nd_shape(inputs, *batch_dims),
+            Self::ScatterElements { axis, .. } => scatter::elements_shape(inputs, *axis),
+            Self::ScatterNd { .. } => scatter::nd_shape(inputs),
+            Self::TensorScatter { axis, .. } => scatter::cache_shape(inputs, *axis),
+            Self::OneHot { axis } => choose::one_hot_shape(inputs, *axis),
+            Self::TopK { axis, .. } => order::top_shape(inputs, *axis),
+            Self::NonZero | Self::Unique { .. } => Ok(None),
+            Self::Compress { axis } => choose::compress_shape(inputs, *axis),
+            Self::NonMaxSuppression { .. } => boxes::check(inputs).map(|()| None),
+            Self::RoiAlign(roi) => roi.shape(inputs),
+            Self::MaxRoiPool(roi) => roi.shape(inputs),
+        }
+    }
+
+    /// The types of the outputs.
+    fn dtypes(&self, inputs: &Facts<'_>) -> Result<Vec<DType>, OpError> {
+        let dtype = |index: usize| inputs.get(index).map(|fact| fact.dtype);
+        Ok(match self {
+            Self::OneHot { .. } => vec![dtype(2)?],
+            Self::TopK { .. } => vec![dtype(0)?, DType::I64],
+            Self::NonZero | Self::NonMaxSuppression { .. } => vec![DType::I64],
+            Self::Unique { .. } => vec![dtype(0)?, DType::I64, DType::I64, DType::I64],
+            _ => vec![dtype(0)?],
+        })
+    }
+
+    fn compute(&self, inputs: &Inputs<'_>, shape: Option<Vec<usize>>) -> Result<Vec<Tensor>, OpError> {
+        let data = inputs.tensor(0)?;
+        match self {
+            Self::NonZero => return Ok(vec![choose::non_zero(data)?]),
+            Self::Unique { axis, sorted } => return order::unique(data, *axis, *sorted),
+            Self::NonMaxSuppression { center_point } => return Ok(vec![boxes::suppress(inputs, *center_point)?]),
+            _ => {}
+        }
+        let shape = shape.ok_or_else(|| OpError::invalid("a shape that nothing tells"))?;
+        let made = match self {
+            Self::Gather { axis } => gather::gather(data, inputs.tensor(1)?, *axis, shape)?,
+            Self::GatherElements { axis } => gather::elements(data, inputs.tensor(1)?, *axis, shape)?,
+            Self::GatherNd { batch_dims } => gather::nd(data, inputs.tensor(1)?, *batch_dims, shape)?,
+            Self::ScatterElements { axis, reduction } => scatter::elements(inputs, *axis, *reduction)?,
+            Self::ScatterNd { reduction } => scatter::nd(inputs, *reduction)?,
+            Self::TensorScatter { axis, circular } => scatter::cache(inputs, *axis, *circular)?,
+            Self::OneHot { axis } => choose::one_hot(inputs, *axis, shape)?,
+            Self::TopK { axis, largest } => return order::top(data, *axis, *largest, shape),
+            Self::Compress { axis } => choose::compress(data, inputs.tensor(1)?, *axis, shape)?,
+            Self::RoiAlign(roi) => roi.compute(inputs, shape)?,
+            Self::MaxRoiPool(roi) => roi.compute(inputs, shape)?,
+            Self::NonZero | Self::Unique { .. } | Self::NonMaxSuppression { .. } => return Ok(Vec::new()),
+        };
+        Ok(vec![made])
+    }
+}
+
+impl Operation for Indexing {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Gather { .. } => "Gather",
+            Self::GatherElements { .. } => "GatherElements",
+            Self::GatherNd { .. } => "GatherND",
+            Self::ScatterElements { .. } => "ScatterElements",
+            Self::ScatterNd { .. } => "ScatterND",
+            Self::TensorScatter { .. } => "TensorScatter",
+            Self::OneHot { .. } => "OneHot",
+            Self::TopK { .. } => "TopK",
+            Self::NonZero => "NonZero",
+            Self::Unique { .. } => "Unique",
+            Self::Compress { .. } => "Compress",
+            Self::NonMaxSuppression { .. } => "NonMaxSuppression",
+            Self::RoiAlign(_) => "RoiAlign",
+            Self::MaxRoiPool(_) => "MaxRoiPool",
+        }
+    }
+
+    fn infer(&self, inputs: &Facts<'_>) -> Result<Vec<Fact>, OpError> {
+        // Those with several outputs of one shape have it in all.
+        let shape = self.shape(inputs)?;
+        let fact = |dtype| Fact { dtype, shape: shape.clone(), value: None };
+        Ok(self.dtypes(inputs)?.into_iter().map(fact).collect())
+    }
+
+    fn eval(&self, inputs: &Inputs<'_>) -> Result<Vec<Value>, OpError> {
+        let facts = inputs.facts()?;
+        let shape = self.shape(&Facts::new(&facts, inputs.outputs()))?;
+        Ok(self.compute(inputs, shape)?.into_iter().map(Value::from).collect())
+    }
+}
+
+/// An index as ONNX gives it, counted from the end where negative.
+fn index(given: i64, size: usize) -> Result<usize, OpError> {
+    let from_front = i128::from(given) + if given < 0 { size as i128 } else { 0 };
+    usize::try_from(from_front)
+        .ok()
+        .filter(|&at| at < size)
+        .ok_or_else(|| OpError::invalid(format!("index {given} of an axis of size {size}")))
+}

@@ -1,0 +1,199 @@
+//! Regions of images, resampled or pooled to one size.
+
+use super::index;
+use crate::ops::movement::{Shape, known};
+use crate::ops::{Facts, Inputs};
+use crate::{OpError, Tensor, shape};
+
+/// How many samples along an axis a part of a region may have: regions are data, and could ask for any number.
+const MOST_SAMPLES: f64 = 4096.0;
+
+/// Regions resampled to one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoiAlign {
+    /// Height and width of what comes out.
+    pub size: [usize; 2],
+    /// Samples along each axis of a part; as many as it has pixels where nothing is said.
+    pub samples: Option<usize>,
+    /// From the regions' coordinates to pixels.
+    pub scale: f32,
+    /// Whether a pixel's middle is half a pixel from its edge.
+    pub half_pixel: bool,
+    /// Whether the largest sample counts, not the mean.
+    pub max: bool,
+}
+
+/// The largest elements of the parts of regions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaxRoiPool {
+    /// Height and width of what comes out.
+    pub size: [usize; 2],
+    /// From the regions' coordinates to pixels.
+    pub scale: f32,
+}
+
+/// The shape of what comes out of images, and regions of so many numbers each.
+fn shape_of(inputs: &Facts<'_>, size: [usize; 2], numbers: usize) -> Shape {
+    let given = known!(inputs.get(0)?.shape.as_deref());
+    let regions = known!(inputs.get(1)?.shape.as_deref());
+    match (given, regions) {
+        (&[_, channels, _, _], &[count, columns]) if columns == numbers => {
+            Ok(Some(vec![count, channels, size[0], size[1]]))
+        }
+        _ => Err(OpError::invalid(format!("regions of shape {regions:?} for images of shape {given:?}"))),
+    }
+}
+
+/// Images, and what of them regions become.
+struct Images {
+    elements: Vec<f64>,
+    count: usize,
+    channels: usize,
+    height: usize,
+    width: usize,
+}
+
+impl Images {
+    fn new(data: &Tensor) -> Result<Self, OpError> {
+        let &[count, channels, height, width] = data.shape() else { return Err(OpError::invalid("no images")) };
+        Ok(Self { elements: data.floats()?, count, channels, height, width })
+    }
+
+    fn channel(&self, image: usize, channel: usize) -> &[f64] {
+        let pixels = self.height * self.width;
+        &self.elements[(image * self.channels + channel) * pixels..][..pixels]
+    }
+}
+
+/// The two pixels around a place along an axis, and their weights; `None` outside of the image.
+type Taps = Option<[(usize, f64); 2]>;
+
+fn taps(place: f64, size: usize) -> Taps {
+    // Up to a pixel outside is still inside. What is no number is not.
+    if !(-1.0..=size as f64).contains(&place) {
+        return None;
+    }
+    let place = place.max(0.0);
+    let low = place as usize;
+    if low + 1 >= size {
+        return Some([(size.checked_sub(1)?, 1.0), (size - 1, 0.0)]);
+    }
+    let ratio = place - low as f64;
+    Some([(low, 1.0 - ratio), (low + 1, ratio)])
+}
+
+impl RoiAlign {
+    pub(super) fn shape(&self, inputs: &Facts<'_>) -> Shape {
+        let made = known!(shape_of(inputs, self.size, 4)?);
+        match inputs.get(2)?.shape.as_deref() {
+            Some(indices) if indices != [made[0]] => {
+                Err(OpError::invalid(format!("batch indices of shape {indices:?} for {} regions", made[0])))
+            }
+            _ => Ok(Some(made)),
+        }
+    }
+
+    pub(super) fn compute(&self, inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, OpError> {
+        let data = inputs.tensor(0)?;
+        let images = Images::new(data)?;
+        let regions = inputs.tensor(1)?.floats()?;
+        let batch = inputs.tensor(2)?.integers()?;
+        let all = shape::count(&shape)?;
+        if all == 0 {
+            return Tensor::zeros(data.dtype(), shape);
+        }
+        let mut made = shape::reserve(&shape)?;
+        made.resize(all, 0.0);
+        let [height, width] = self.size;
+        let offset = if self.half_pixel { 0.5 } else { 0.0 };
+        for ((region, &image), into) in regions.chunks_exact(4).zip(&batch).zip(made.chunks_exact_mut(all / shape[0])) {
+            let image = index(image, images.count)?;
+            let scaled = |at: usize| region[at] * f64::from(self.scale) - offset;
+            for part in 0..height * width {
+                let rows = self.samples(scaled(1), scaled(3), (part / width, height), images.height)?;
+                let columns = self.samples(scaled(0), scaled(2), (part % width, width), images.width)?;
+                for channel in 0..images.channels {
+                    let pixels = images.channel(image, channel);
+                    into[channel * height * width + part] = self.pool(pixels, images.width, &rows, &columns);
+                }
+            }
+        }
+        Tensor::from_floats(data.dtype(), shape, &made)
+    }
+
+    /// The samples along an axis of one part of a region, of so many.
+    fn samples(
+        &self,
+        start: f64,
+        end: f64,
+        (part, parts): (usize, usize),
+        size: usize,
+    ) -> Result<Vec<Taps>, OpError> {
+        let length = if self.half_pixel { end - start } else { (end - start).max(1.0) };
+        let each = length / parts as f64;
+        let count = self.samples.map_or(each.ceil(), |samples| samples as f64);
+        if count > MOST_SAMPLES {
+            return Err(OpError::unsupported(format!("a region with {count} samples a part")));
+        }
+        let place = |sample: usize| start + part as f64 * each + (sample as f64 + 0.5) * each / count;
+        Ok((0..count as usize).map(|sample| taps(place(sample), size)).collect())
+    }
+
+    /// One element of the result. Samples outside are zeros.
+    fn pool(&self, pixels: &[f64], width: usize, rows: &[Taps], columns: &[Taps]) -> f64 {
+        let weighed = |row: &Taps, column: &Taps| match (row, column) {
+            (Some([top, bottom]), Some([left, right])) => {
+                let corners = [(top, left), (top, right), (bottom, left), (bottom, right)];
+                corners.map(|(row, column)| pixels[row.0 * width + column.0] * row.1 * column.1)
+            }
+            _ => [0.0; 4],
+        };
+        let samples = rows.iter().flat_map(|row| columns.iter().flat_map(move |column| weighed(row, column)));
+        if self.max {
+            // The largest of the weighed pixels, not of their sums: that is what ONNX's definition computes.
+            samples.reduce(f64::max).unwrap_or(0.0)
+        } else {
+            samples.sum::<f64>() / (rows.len() * columns.len()).max(1) as f64
+        }
+    }
+}
+
+impl MaxRoiPool {
+    pub(super) fn shape(&self, inputs: &Facts<'_>) -> Shape {
+        shape_of(inputs, self.size, 5)
+    }
+
+    pub(super) fn compute(&self, inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, OpError> {
+        let data = inputs.tensor(0)?;
+        let images = Images::new(data)?;
+        let mut made = shape::reserve(&shape)?;
+        if shape::count(&shape)? == 0 {
+            return Tensor::zeros(data.dtype(), shape);
+        }
+        let regions = inputs.tensor(1)?.floats()?;
+        for region in regions.chunks_exact(5) {
+            let image = index(region[0] as i64, images.count)?;
+            let pixel = |at: usize| (region[at] * f64::from(self.scale)).round();
+            let rows = parts(pixel(2), pixel(4), self.size[0], images.height);
+            let columns = parts(pixel(1), pixel(3), self.size[1], images.width);
+            for channel in 0..images.channels {
+                let pixels = images.channel(image, channel);
+                for rows in &rows {
+                    for columns in &columns {
+                        let line = |row: usize| &pixels[row * images.width..][columns.clone()];
+                        // A part without pixels is zero.
+                        made.push(rows.clone().flat_map(line).copied().reduce(f64::max).unwrap_or(0.0));
+                    }
+                }
+            }
+        }
+        Tensor::from_floats(data.dtype(), shape, &made)
+    }
+}
+
+/// The pixels of each part of a region, cut off at the edges of the image.
+fn parts(start: f64, end: f64, parts: usize, size: usize) -> Vec<std::ops::Range<usize>> {
+    let part = (end - start + 1.0).max(1.0) / parts as f64;
+    let inside = |place: f64| (place + start).clamp(0.0, size as f64) as usize;
+    (0..parts).map(|at| inside((at as f64 * part).floor())..inside(((at + 1) as f64 * part).ceil())).collect()
+}

@@ -1,0 +1,197 @@
+//! Samples at points that are data, and grids of such points.
+
+use super::{Shape, integers, known};
+use crate::ops::Facts;
+use crate::{Element, OpError, Tensor, each_type, shape};
+
+/// How pixels are weighted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridMode {
+    /// The nearest one alone.
+    Nearest,
+    /// By distance, two along each axis.
+    Linear,
+    /// By a cubic function of distance, four along each axis.
+    Cubic,
+}
+
+/// What lies outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridPadding {
+    /// Zeros.
+    Zeros,
+    /// The outermost pixel.
+    Border,
+    /// The image mirrored.
+    Reflection,
+}
+
+pub(super) fn sample_shape(inputs: &Facts<'_>) -> Shape {
+    let given = known!(inputs.get(0)?.shape.as_deref());
+    let grid = known!(inputs.get(1)?.shape.as_deref());
+    let rank = given.len();
+    if rank < 3 || grid.len() != rank || grid[0] != given[0] || grid[rank - 1] != rank - 2 {
+        return Err(OpError::invalid(format!("a grid of shape {grid:?} for images of shape {given:?}")));
+    }
+    Ok(Some([&given[..2], &grid[1..rank - 1]].concat()))
+}
+
+pub(super) fn sample(
+    data: &Tensor,
+    grid: &Tensor,
+    mode: GridMode,
+    padding: GridPadding,
+    align_corners: bool,
+    shape: Vec<usize>,
+) -> Result<Tensor, OpError> {
+    if shape::count(&shape)? == 0 {
+        return Tensor::zeros(data.dtype(), shape);
+    }
+    let sizes = &data.shape()[2..];
+    if sizes.contains(&0) {
+        return Err(OpError::invalid(format!("images of shape {:?} have no pixels", data.shape())));
+    }
+    let axes: Vec<Axis> = sizes.iter().map(|&size| Axis { size, align_corners, padding }).collect();
+    // For each point the pixels and their weights. Points give the last axis first.
+    let points = grid.floats()?;
+    let points: Vec<_> = points.chunks_exact(axes.len()).map(|point| taps(&axes, point, mode)).collect();
+    if mode == GridMode::Nearest {
+        return each_type!(any: data, |T, v| Tensor::new(shape.clone(), nearest::<T>(v, &points, &shape)?));
+    }
+    let pixels = shape::count(sizes)?;
+    let elements = data.floats()?;
+    let per_image = points.len() / shape[0];
+    let mut made = shape::reserve(&shape)?;
+    for (channel, image) in elements.chunks_exact(pixels).enumerate() {
+        let from = channel / shape[1] * per_image;
+        let weigh = |taps: &Vec<(usize, f64)>| taps.iter().map(|&(at, weight)| image[at] * weight).sum::<f64>();
+        made.extend(points[from..from + per_image].iter().map(weigh));
+    }
+    Tensor::from_floats(data.dtype(), shape, &made)
+}
+
+/// One pixel a point, or nothing: exact for every type.
+fn nearest<T: Element>(data: &[T], points: &[Vec<(usize, f64)>], shape: &[usize]) -> Result<Vec<T>, OpError> {
+    let channels = shape[0] * shape[1];
+    let (pixels, per_image) = (data.len() / channels, points.len() / shape[0]);
+    let mut made = shape::reserve(shape)?;
+    for (channel, image) in data.chunks_exact(pixels).enumerate() {
+        let from = channel / shape[1] * per_image;
+        let one = |taps: &Vec<(usize, f64)>| taps.first().map(|&(at, _)| image[at].clone()).unwrap_or_default();
+        made.extend(points[from..from + per_image].iter().map(one));
+    }
+    Ok(made)
+}
+
+/// An axis of the images.
+struct Axis {
+    size: usize,
+    align_corners: bool,
+    padding: GridPadding,
+}
+
+impl Axis {
+    /// The pixel of a coordinate between -1 and 1.
+    fn pixel(&self, coordinate: f64) -> f64 {
+        let size = self.size as f64;
+        let at = if self.align_corners {
+            (coordinate + 1.0) / 2.0 * (size - 1.0)
+        } else {
+            ((coordinate + 1.0) * size - 1.0) / 2.0
+        };
+        // What is infinitely far away is as good as very far away.
+        at.clamp(-1e15, 1e15)
+    }
+
+    /// Where mirrors at both ends send a pixel that lies outside.
+    fn reflect(&self, at: f64) -> f64 {
+        let (low, high) =
+            if self.align_corners { (0.0, self.size as f64 - 1.0) } else { (-0.5, self.size as f64 - 0.5) };
+        if high <= low {
+            return 0.0;
+        }
+        let period = 2.0 * (high - low);
+        let turned = (at - low).rem_euclid(period);
+        low + turned.min(period - turned)
+    }
+
+    /// The pixel that stands at an index; `None` for zero.
+    fn inside(&self, at: f64) -> Option<usize> {
+        let last = self.size as f64 - 1.0;
+        let at = match self.padding {
+            GridPadding::Zeros => Some(at).filter(|at| (0.0..=last).contains(at))?,
+            GridPadding::Border => at.clamp(0.0, last),
+            GridPadding::Reflection => self.reflect(at).round().clamp(0.0, last),
+        };
+        Some(at as usize)
+    }
+}
+
+/// The pixels that a point reads, as offsets into an image, and their weights.
+fn taps(axes: &[Axis], point: &[f64], mode: GridMode) -> Vec<(usize, f64)> {
+    let mut made = vec![(0, 1.0)];
+    for (axis, &coordinate) in axes.iter().zip(point.iter().rev()) {
+        let at = axis.pixel(coordinate);
+        let floor = at.floor();
+        let ratio = at - floor;
+        let own: Vec<(f64, f64)> = match mode {
+            GridMode::Nearest => vec![(at.round_ties_even(), 1.0)],
+            GridMode::Linear => vec![(floor, 1.0 - ratio), (floor + 1.0, ratio)],
+            GridMode::Cubic => {
+                let weights = super::resize::cubic(ratio, -0.75);
+                (0..4).map(|tap| (floor - 1.0 + tap as f64, weights[tap])).collect()
+            }
+        };
+        // A weight of zero reads nothing, so that infinities beside the point do no harm.
+        let own = own.into_iter().filter(|&(_, weight)| weight != 0.0);
+        let own: Vec<_> = own.filter_map(|(at, weight)| Some((axis.inside(at)?, weight))).collect();
+        let join = |&(offset, outer): &(usize, f64)| {
+            own.iter().map(move |&(at, weight)| (offset * axis.size + at, outer * weight)).collect::<Vec<_>>()
+        };
+        made = made.iter().flat_map(join).collect();
+    }
+    made
+}
+
+pub(super) fn affine_shape(inputs: &Facts<'_>) -> Shape {
+    let size = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
+    if !matches!(size.len(), 4 | 5) {
+        return Err(OpError::invalid(format!("a grid for images of shape {size:?}")));
+    }
+    let rank = size.len() - 2;
+    if let Some(theta) = inputs.get(0)?.shape.as_deref()
+        && theta != [size[0], rank, rank + 1]
+    {
+        return Err(OpError::invalid(format!("maps of shape {theta:?} for images of shape {size:?}")));
+    }
+    Ok(Some([&size[..1], &size[2..], &[rank]].concat()))
+}
+
+pub(super) fn affine(theta: &Tensor, align_corners: bool, shape: Vec<usize>) -> Result<Tensor, OpError> {
+    let maps = theta.floats()?;
+    let rank = shape.len() - 2;
+    let sizes = &shape[1..=rank];
+    let strides = shape::strides(sizes);
+    let mut made = shape::reserve(&shape)?;
+    let points = if shape::count(&shape)? == 0 { 0 } else { shape::count(sizes)? };
+    let coordinate = |axis: usize, at: usize| {
+        let (at, size) = (at as f64, sizes[axis] as f64);
+        match align_corners {
+            true if size == 1.0 => 0.0,
+            true => 2.0 * at / (size - 1.0) - 1.0,
+            false => (2.0 * at + 1.0) / size - 1.0,
+        }
+    };
+    for map in maps.chunks_exact(rank * (rank + 1)) {
+        for point in 0..points {
+            for row in map.chunks_exact(rank + 1) {
+                // The last axis has the first column.
+                let along = (0..rank).map(|axis| {
+                    row[rank - 1 - axis] * coordinate(axis, point / strides[axis] % sizes[axis])
+                });
+                made.push(along.sum::<f64>() + row[rank]);
+            }
+        }
+    }
+    Tensor::from_floats(theta.dtype(), shape, &made)
+}
