@@ -302,6 +302,13 @@ impl Tensor {
     }
 }
 
+/// Room for so many elements. Models decide the number: what the machine has not is an error, not the end of the process.
+pub(crate) fn room<T>(count: usize) -> Result<Vec<T>, OpError> {
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(count).map_err(|_| OpError::TooLarge(vec![count]))?;
+    Ok(elements)
+}
+
 /// So many elements from bytes that need not be aligned.
 fn pods<T: bytemuck::Pod>(bytes: &[u8], count: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); count];

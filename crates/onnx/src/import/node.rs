@@ -1,6 +1,7 @@
 //! A node as a family sees it: operands, attributes, and where to put the operations that it becomes.
 
 use std::ops::Deref;
+use std::path::Path;
 
 use roci_graph::{DType, Graph, Node, Op, Tensor, ValueId};
 
@@ -88,6 +89,11 @@ impl<'b, 'a> NodeContext<'b, 'a> {
     pub(crate) fn tensor(&self, name: &str) -> Result<Option<Tensor>, Error> {
         let Some(found) = self.attributes.of(name, AttributeType::Tensor)? else { return Ok(None) };
         found.t.as_ref().map(|one| tensor(one, self.builder.shared.folder)).transpose()
+    }
+
+    /// Where files lie that the model may refer to.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.builder.shared.folder
     }
 
     /// A type among the attributes, given by ONNX's number.
