@@ -135,6 +135,24 @@ pub fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
     (product(&shape[..axis]), shape[axis], product(&shape[axis + 1..]))
 }
 
+/// Walks for a fold along axes: the offsets at which results begin, and those of the elements of each, relative to that.
+pub fn fold_offsets(shape: &[usize], axes: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let steps = strides(shape);
+    let walk = |folded: bool| {
+        let chosen = (0..shape.len()).filter(|axis| axes.contains(axis) == folded);
+        let (sizes, steps): (Vec<_>, Vec<_>) = chosen.map(|axis| (shape[axis], steps[axis])).unzip();
+        offsets(&sizes, &steps).collect()
+    };
+    (walk(false), walk(true))
+}
+
+/// Elements of a result that need not come of as many operands' elements, as where a sum runs over none: limited, because
+/// a model file could ask for any number.
+pub fn count_from_little(shape: &[usize]) -> Result<usize, OpError> {
+    let count = count(shape)?;
+    if count > 1 << 28 { Err(OpError::TooLarge(shape.to_vec())) } else { Ok(count) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

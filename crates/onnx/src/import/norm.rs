@@ -1,8 +1,87 @@
-//! Not written yet.
+//! Normalisations.
+
+use roci_graph::DType;
+use roci_graph::ops::Norm;
 
 use super::NodeContext;
 use crate::Error;
 
-pub(super) fn import(_node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
-    Ok(false)
+pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
+    match node.op().as_str() {
+        "BatchNormalization" => batch(node),
+        "LayerNormalization" => layer(node, false),
+        // Older files name these in ONNX's own domain, where runtimes accept them.
+        "RMSNormalization" | "SimplifiedLayerNormalization" => layer(node, true),
+        "GroupNormalization" => group(node),
+        "InstanceNormalization" => {
+            let epsilon = node.float_or("epsilon", 1e-5)?;
+            node.emit(Norm::Group { groups: None, epsilon, by_group: false })
+        }
+        "LpNormalization" => {
+            let axis = node.int_or("axis", -1)?;
+            let euclidean = match node.int_or("p", 2)? {
+                1 => false,
+                2 => true,
+                other => return Err(Error::invalid(format!("norms of order {other} are not supported"))),
+            };
+            node.emit(Norm::Lp { axis, euclidean })
+        }
+        "MeanVarianceNormalization" => {
+            let axes = node.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
+            node.emit(Norm::MeanVariance { axes })
+        }
+        "LRN" => {
+            let size = node.int_or("size", 0)?;
+            let size = usize::try_from(size).map_err(|_| Error::invalid(format!("{size} channels")))?;
+            let alpha = node.float_or("alpha", 1e-4)?;
+            let beta = node.float_or("beta", 0.75)?;
+            let bias = node.float_or("bias", 1.0)?;
+            node.emit(Norm::LocalResponse { size, alpha, beta, bias })
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Until version 14 a node with more than one output was one in training.
+fn batch(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let momentum = node.float_or("momentum", 0.9)?;
+    let training = if node.version() >= 14 {
+        node.flag("training_mode", false)?
+    } else {
+        let more = (1..node.outputs()).any(|index| node.wants(index));
+        if node.version() < 7 && node.flag("is_test", false)? && more {
+            return Err(Error::invalid("a node that is no training has outputs of training"));
+        }
+        // Parameters by place rather than by channel show in their shape.
+        if node.version() < 9 {
+            node.flag("spatial", true)?;
+        }
+        more
+    };
+    node.emit(Norm::Batch { epsilon, momentum: training.then_some(momentum) })
+}
+
+fn layer(node: &mut NodeContext<'_, '_>, rms: bool) -> Result<bool, Error> {
+    let axis = node.int_or("axis", -1)?;
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let stash = node.dtype("stash_type")?.unwrap_or(DType::F32);
+    // One more output than is defined must not be given something else.
+    if rms && node.wants(1) {
+        return Err(Error::invalid("statistics of an RMS normalisation are not supported"));
+    }
+    node.emit(Norm::Layer { axis, epsilon, rms, stash })
+}
+
+/// Scale and bias were by group until version 21.
+fn group(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
+    let groups = node.int("num_groups")?.ok_or_else(|| Error::invalid("attribute `num_groups` is missing"))?;
+    let groups = usize::try_from(groups).map_err(|_| Error::invalid(format!("{groups} groups")))?;
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let by_group = node.version() < 21;
+    if !by_group {
+        // The precision of the computation: it is always wider.
+        node.int("stash_type")?;
+    }
+    node.emit(Norm::Group { groups: Some(groups), epsilon, by_group })
 }

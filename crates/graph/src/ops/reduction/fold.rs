@@ -4,17 +4,6 @@ use super::Fold;
 use crate::ops::wide::Wide;
 use crate::{DType, OpError, Tensor, shape};
 
-/// The offsets at which the results begin, and those of the elements that each takes in, relative to that.
-fn walks(x: &Tensor, axes: &[usize]) -> (Vec<usize>, Vec<usize>) {
-    let strides = shape::strides(x.shape());
-    let pick = |folded: bool| -> (Vec<usize>, Vec<usize>) {
-        let kept = (0..x.rank()).filter(|axis| axes.contains(axis) == folded);
-        kept.map(|axis| (x.shape()[axis], strides[axis])).unzip()
-    };
-    let walk = |(sizes, steps): (Vec<usize>, Vec<usize>)| shape::offsets(&sizes, &steps).collect();
-    (walk(pick(false)), walk(pick(true)))
-}
-
 /// Whether the first is beyond the second; what is no number is beyond all.
 fn beyond<W: Wide>(largest: bool, one: W, other: W) -> bool {
     !other.is_nan() && (one.is_nan() || if largest { one > other } else { one < other })
@@ -23,10 +12,11 @@ fn beyond<W: Wide>(largest: bool, one: W, other: W) -> bool {
 /// Folds along the axes into a tensor of shape `to`.
 pub(super) fn reduce<W: Wide>(fold: Fold, x: &Tensor, axes: &[usize], to: &[usize]) -> Result<Tensor, OpError> {
     let data = W::read(x)?;
-    if shape::count(to)? == 0 {
+    let count = if data.is_empty() { shape::count_from_little(to)? } else { shape::count(to)? };
+    if count == 0 {
         return W::write(x.dtype(), to, Vec::new());
     }
-    let (starts, taken) = walks(x, axes);
+    let (starts, taken) = shape::fold_offsets(x.shape(), axes);
     let none = none_of::<W>(fold, x.dtype());
     let one = |start: &usize| fold_one(fold, taken.len(), none, taken.iter().map(|offset| data[start + offset]));
     W::write(x.dtype(), to, starts.iter().map(one).collect())
@@ -92,7 +82,7 @@ pub(super) fn arg_extreme<W: Wide>(
     if shape::count(to)? == 0 {
         return Tensor::zeros(DType::I64, to);
     }
-    let (starts, taken) = walks(x, &[axis]);
+    let (starts, taken) = shape::fold_offsets(x.shape(), &[axis]);
     let one = |start: &usize| {
         let mut best = 0;
         for index in 1..taken.len() {
@@ -119,7 +109,7 @@ pub(super) fn cumulate<W: Wide>(
         return Ok(x.clone());
     }
     let mut result = vec![W::ZERO; data.len()];
-    let (starts, mut taken) = walks(x, &[axis]);
+    let (starts, mut taken) = shape::fold_offsets(x.shape(), &[axis]);
     if reverse {
         taken.reverse();
     }

@@ -1,0 +1,82 @@
+//! The inverse of pooling by the largest.
+
+use crate::ops::window::{Axis, Padding, Window, justified};
+use crate::ops::{Facts, Inputs};
+use crate::{DType, Fact, OpError, Tensor, shape};
+
+/// The shape that pooling was done on, as far as the window tells it.
+fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
+    let [_, _, spatial @ ..] = x else { return Err(OpError::invalid(format!("unpooling of shape {x:?}"))) };
+    let Padding::Explicit(pads) = &window.padding else {
+        return Err(OpError::unsupported("unpooling with padding that is not given"));
+    };
+    let fits = |length: usize| length == 0 || length == spatial.len();
+    if window.kernel.len() != spatial.len() || !fits(window.strides.len()) || !fits(pads.len()) {
+        return Err(OpError::invalid(format!("{window:?} for an input of shape {x:?}")));
+    }
+    let mut to = x[..2].to_vec();
+    for (axis, &size) in spatial.iter().enumerate() {
+        let (before, after) = pads.get(axis).copied().unwrap_or((0, 0));
+        let stride = window.stride(axis).filter(|stride| justified(*stride, 1));
+        let extent = Axis::extent(window.kernel[axis], 1).filter(|extent| justified(*extent, size));
+        let full = stride.zip(extent).and_then(|(stride, extent)| {
+            let full = size.saturating_sub(1).checked_mul(stride)?.checked_add(extent)?;
+            full.checked_sub(before)?.checked_sub(after)
+        });
+        to.push(full.ok_or_else(|| OpError::invalid(format!("{window:?} for an input of shape {x:?}")))?);
+    }
+    shape::count(&to)?;
+    Ok(to)
+}
+
+pub(super) fn infer(window: &Window, inputs: &Facts<'_>) -> Result<Fact, OpError> {
+    let (x, places) = (inputs.get(0)?, inputs.get(1)?);
+    if !x.dtype.is_float() {
+        return Err(OpError::dtype("MaxUnpool", x.dtype));
+    }
+    if places.dtype != DType::I64 {
+        return Err(OpError::dtype("a place", places.dtype));
+    }
+    let (Some(from), Some(other)) = (&x.shape, &places.shape) else { return Ok(Fact::unknown(x.dtype)) };
+    if from != other {
+        return Err(OpError::invalid(format!("places of shape {other:?} for elements of shape {from:?}")));
+    }
+    let own = pooled(window, from)?;
+    let to = match inputs.optional(2) {
+        None => own,
+        Some(Fact { value: None, .. }) => return Ok(Fact::unknown(x.dtype)),
+        Some(Fact { value: Some(given), .. }) => {
+            let size = |(size, own): (&i64, &usize)| {
+                usize::try_from(*size).ok().filter(|size| justified(*size, *own) && size >= own)
+            };
+            let given = given.integers()?;
+            let sizes: Option<Vec<_>> = given.iter().zip(&own).map(size).collect();
+            let sizes = sizes.filter(|sizes| sizes.len() == own.len() && given.len() == own.len());
+            sizes.ok_or_else(|| OpError::invalid(format!("an output of shape {given:?} for {own:?}")))?
+        }
+    };
+    if from.contains(&0) {
+        shape::count_from_little(&to)?;
+    }
+    shape::count(&to)?;
+    Ok(Fact::new(x.dtype, to))
+}
+
+/// Places count in the shape that the window tells, which is a corner of the result where that is larger.
+pub(super) fn eval(window: &Window, inputs: &Inputs<'_>, to: &[usize]) -> Result<Tensor, OpError> {
+    let x = inputs.tensor(0)?;
+    let own = pooled(window, x.shape())?;
+    let count = shape::count(&own)?;
+    let (steps, into_steps) = (shape::strides(&own), shape::strides(to));
+    let mut result = vec![0.0; shape::count(to)?];
+    for (one, place) in x.floats()?.into_iter().zip(inputs.tensor(1)?.integers()?) {
+        let from = usize::try_from(place)
+            .ok()
+            .filter(|place| *place < count)
+            .ok_or_else(|| OpError::invalid(format!("place {place} of {count}")))?;
+        let axes = own.iter().zip(&steps).zip(&into_steps);
+        let into: usize = axes.map(|((size, step), into)| from / step % size * into).sum();
+        result[into] = one;
+    }
+    Tensor::from_floats(x.dtype(), to, &result)
+}
