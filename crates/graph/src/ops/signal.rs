@@ -280,7 +280,7 @@ impl Transform {
             into.iter_mut().zip(numbers).for_each(|(into, number)| *into = *number);
             return;
         }
-        let prime = (2..).take_while(|prime| prime * prime <= length).find(|prime| length % prime == 0);
+        let prime = (2..).take_while(|prime| prime * prime <= length).find(|prime| length.is_multiple_of(*prime));
         let prime = prime.unwrap_or(length);
         let each = length / prime;
         for (index, into) in into.chunks_exact_mut(each).enumerate() {

@@ -141,9 +141,9 @@ impl Attention {
                 for (index, into) in row.iter_mut().enumerate() {
                     // Keys that the mask does not reach are not seen.
                     *into = match (index < width).then(|| given[start + index]) {
-                        Some(one) if boolean => if one != 0.0 { 0.0 } else { f64::NEG_INFINITY },
-                        Some(one) => one,
-                        None => f64::NEG_INFINITY,
+                        Some(one) if !boolean => one,
+                        Some(one) if one != 0.0 => 0.0,
+                        _ => f64::NEG_INFINITY,
                     };
                 }
             }
@@ -216,6 +216,10 @@ impl Attention {
 
 /// Exponentials divided by their sum.
 fn softmax(scores: &mut [f64]) {
+    // A query that sees no key gets nothing.
+    if scores.iter().all(|score| *score == f64::NEG_INFINITY) {
+        return scores.fill(0.0);
+    }
     let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     scores.iter_mut().for_each(|score| *score = (*score - most).exp());
     let sum: f64 = scores.iter().sum();

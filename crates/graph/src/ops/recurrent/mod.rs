@@ -249,6 +249,11 @@ impl Operation for Recurrent {
             for row in 0..batch {
                 let state = (direction * batch + row) * hidden;
                 let (h, c) = (&mut h[state..state + hidden], &mut c[state..state + hidden]);
+                if lengths[row] == 0 {
+                    // A sequence without steps has no last state.
+                    h.fill(0.0);
+                    c.fill(0.0);
+                }
                 for step in 0..lengths[row] {
                     let step = if backward { lengths[row] - 1 - step } else { step };
                     cell.step(&x[(step * batch + row) * width..][..width], h, c);

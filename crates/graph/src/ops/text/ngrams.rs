@@ -126,10 +126,8 @@ impl Ngrams {
                     for start in 0..length.saturating_sub(span) {
                         let gram: Vec<&T> = tokens[start..].iter().step_by(step).take(size).collect();
                         if let Some(index) = known.get(&gram) {
-                            let column = self.grams[*index].2;
-                            // By place, not by sequence: as onnxruntime does it.
-                            let weight = self.weights.get(column).map_or(1.0, |weight| f64::from(*weight));
-                            let count = &mut counts[column];
+                            let weight = self.weights.get(*index).map_or(1.0, |weight| f64::from(*weight));
+                            let count = &mut counts[self.grams[*index].2];
                             match self.weighting {
                                 Weighting::Count => *count += 1.0,
                                 Weighting::Weight => *count = weight,
