@@ -200,7 +200,8 @@ fn upsample(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
 fn resize(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     let mode = node.string_or("mode", "nearest")?;
     if node.version() < 11 {
-        let resize = upsampling(&mode, Nearest::Floor)?;
+        // Opset 10 leaves open which element is the nearest; this is what onnxruntime makes of it.
+        let resize = upsampling(&mode, Nearest::FloorOrCeil)?;
         let inputs = [Some(node.required(0)?), None, Some(node.required(1)?)];
         return node.emit_with(Movement::Resize(resize), &inputs);
     }

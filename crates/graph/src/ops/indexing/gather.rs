@@ -42,9 +42,18 @@ pub(super) fn elements_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     Ok(Some(indices.to_vec()))
 }
 
+/// An error where indices go into a tensor without elements.
+fn check(data: &[usize], indices: &[usize]) -> Result<(), OpError> {
+    if shape::count(data)? == 0 && shape::count(indices)? > 0 {
+        return Err(OpError::invalid(format!("indices of shape {indices:?} into shape {data:?}, which is empty")));
+    }
+    Ok(())
+}
+
 /// The offsets of the elements that indices name, where one goes with each element.
 pub(super) fn element_offsets(data: &[usize], indices: &Tensor, axis: i64) -> Result<Vec<usize>, OpError> {
     let axis = shape::axis(axis, data.len())?;
+    check(data, indices.shape())?;
     let mut strides = shape::strides(data);
     let stride = std::mem::take(&mut strides[axis]);
     let walk = shape::offsets(indices.shape(), &strides);
@@ -75,6 +84,7 @@ pub(super) fn nd_shape(inputs: &Facts<'_>, batch: usize) -> Shape {
 /// Where the slices begin that rows of indices name, and how long they are.
 pub(super) fn slices(data: &[usize], indices: &Tensor, batch: usize) -> Result<(Vec<usize>, usize), OpError> {
     let Some((&depth, rows)) = indices.shape().split_last() else { return Ok((Vec::new(), 0)) };
+    check(data, rows)?;
     let strides = shape::strides(data);
     let length = shape::count(&data[batch + depth..])?;
     let per_batch = shape::count(&rows[batch..])?;

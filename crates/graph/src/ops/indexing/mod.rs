@@ -193,3 +193,93 @@ fn index(given: i64, size: usize) -> Result<usize, OpError> {
         .filter(|&at| at < size)
         .ok_or_else(|| OpError::invalid(format!("index {given} of an axis of size {size}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval(op: Indexing, inputs: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let values: Vec<_> = inputs.iter().cloned().map(Value::from).collect();
+        let values: Vec<_> = values.iter().map(Some).collect();
+        let made = op.eval(&Inputs::new(&values, 4))?;
+        made.iter().map(|one| one.tensor().cloned()).collect()
+    }
+
+    #[test]
+    fn indices_outside_are_errors() -> Result<(), OpError> {
+        let data = Tensor::new([2, 3], (0..6).collect::<Vec<i32>>())?;
+        for at in [2i64, -3, i64::MAX, i64::MIN] {
+            let (rows, row) = (Tensor::new([1, 1], vec![at])?, Tensor::new([1, 3], vec![0i32; 3])?);
+            assert!(eval(Indexing::Gather { axis: 0 }, &[data.clone(), rows.clone()]).is_err());
+            assert!(eval(Indexing::GatherElements { axis: 0 }, &[data.clone(), rows.clone()]).is_err());
+            assert!(eval(Indexing::GatherNd { batch_dims: 0 }, &[data.clone(), rows.clone()]).is_err());
+            let scatter = Indexing::ScatterNd { reduction: Scatter::Add };
+            assert!(eval(scatter, &[data.clone(), rows, row]).is_err());
+        }
+        assert!(eval(Indexing::GatherNd { batch_dims: 9 }, &[data.clone(), Tensor::vector(vec![0i64])]).is_err());
+        for count in [-1, 4, i64::MAX] {
+            assert!(eval(Indexing::TopK { axis: 1, largest: true }, &[data.clone(), Tensor::scalar(count)]).is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_can_be_taken_from_empty_tensors() -> Result<(), OpError> {
+        let empty = Tensor::new([1 << 62, 3, 0], Vec::<f32>::new())?;
+        let index = Tensor::new([1, 1, 1], vec![5i64])?;
+        assert!(eval(Indexing::GatherElements { axis: 2 }, &[empty.clone(), index]).is_err());
+        let rows = Tensor::new([1, 3], vec![5i64, 1, 0])?;
+        assert!(eval(Indexing::GatherNd { batch_dims: 0 }, &[empty.clone(), rows]).is_err());
+        let made = eval(Indexing::Gather { axis: 1 }, &[empty.clone(), Tensor::vector(vec![2i64, 0])])?;
+        assert_eq!(made[0].shape(), [1 << 62, 2, 0]);
+        assert_eq!(eval(Indexing::NonZero, &[empty.clone()])?[0].shape(), [3, 0]);
+        assert!(eval(Indexing::Unique { axis: Some(0), sorted: true }, &[empty.clone()]).is_err());
+        assert_eq!(eval(Indexing::Unique { axis: None, sorted: true }, &[empty])?[0].shape(), [0]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_number_is_the_largest_and_equal_to_itself() -> Result<(), OpError> {
+        let data = Tensor::vector(vec![1.0f32, f32::NAN, f32::INFINITY, 1.0, f32::NAN]);
+        let top = |largest| eval(Indexing::TopK { axis: 0, largest }, &[data.clone(), Tensor::vector(vec![3i64])]);
+        assert_eq!(top(true)?[1].integers()?, [1, 4, 2]);
+        assert_eq!(top(false)?[1].integers()?, [0, 3, 2]);
+        let each = eval(Indexing::Unique { axis: None, sorted: true }, &[data])?;
+        assert_eq!(each[1].integers()?, [0, 2, 1]);
+        assert_eq!(each[3].integers()?, [2, 1, 2]);
+        Ok(())
+    }
+
+    #[test]
+    fn reductions_of_integers_wrap_and_of_truth_are_or_and_and() -> Result<(), OpError> {
+        let scatter = |data: Tensor, updates: Tensor, reduction| {
+            let indices = Tensor::vector(vec![0i64, 0]);
+            eval(Indexing::ScatterElements { axis: 0, reduction }, &[data, indices, updates])
+        };
+        let made = scatter(Tensor::vector(vec![250u8, 1]), Tensor::vector(vec![5u8, 5]), Scatter::Add)?;
+        assert_eq!(made[0].slice::<u8>()?, [4, 1]);
+        let truth = || Tensor::vector(vec![true, false]);
+        assert_eq!(scatter(truth(), truth(), Scatter::Multiply)?[0].slice::<bool>()?, [false, false]);
+        assert_eq!(scatter(truth(), truth(), Scatter::Max)?[0].slice::<bool>()?, [true, false]);
+        let text = Tensor::vector(vec!["a".to_owned(), "b".to_owned()]);
+        assert!(scatter(text.clone(), text.clone(), Scatter::Add).is_err());
+        assert_eq!(scatter(text.clone(), text, Scatter::Replace)?[0].slice::<String>()?, ["b", "b"]);
+        Ok(())
+    }
+
+    #[test]
+    fn regions_of_any_size_end() -> Result<(), OpError> {
+        let images = Tensor::new([1, 1, 2, 2], vec![1.0f32, 2.0, 3.0, 4.0])?;
+        for side in [1e30f32, f32::INFINITY, f32::NAN, -1e30] {
+            let region = Tensor::new([1, 4], vec![-side, 0.0, side, side])?;
+            let op = RoiAlign { size: [1, 1], samples: None, scale: 1.0, half_pixel: true, max: false };
+            let inputs = [images.clone(), region, Tensor::vector(vec![0i64])];
+            let made = eval(Indexing::RoiAlign(op), &inputs);
+            assert_eq!(made.is_err(), side > 0.0, "{side}");
+            let region = Tensor::new([1, 5], vec![0.0, -side, 0.0, side, side])?;
+            let pool = MaxRoiPool { size: [2, 2], scale: 1.0 };
+            assert_eq!(eval(Indexing::MaxRoiPool(pool), &[images.clone(), region])?[0].len(), 4);
+        }
+        Ok(())
+    }
+}

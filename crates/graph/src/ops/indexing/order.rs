@@ -63,7 +63,9 @@ pub(super) fn unique(data: &Tensor, axis: Option<i64>, sorted: bool) -> Result<V
         None => (1, data.len(), 1),
         Some(axis) => shape::around(data.shape(), axis),
     };
-    let (outer, inner) = if data.is_empty() { (0, 0) } else { (outer, inner) };
+    if data.is_empty() && size > 0 {
+        return Err(OpError::unsupported(format!("each slice once of shape {:?}, which is empty,", data.shape())));
+    }
     each_type!(any: data, |T, v| {
         let groups = Groups::new(v, (outer, size, inner), sorted)?;
         let mut shape = match axis {

@@ -173,7 +173,8 @@ impl MaxRoiPool {
         let regions = inputs.tensor(1)?.floats()?;
         for region in regions.chunks_exact(5) {
             let image = index(region[0] as i64, images.count)?;
-            let pixel = |at: usize| (region[at] * f64::from(self.scale)).round();
+            // In single precision, so that the same regions are rounded the same way as elsewhere.
+            let pixel = |at: usize| (region[at] as f32 * self.scale).round();
             let rows = parts(pixel(2), pixel(4), self.size[0], images.height);
             let columns = parts(pixel(1), pixel(3), self.size[1], images.width);
             for channel in 0..images.channels {
@@ -192,8 +193,8 @@ impl MaxRoiPool {
 }
 
 /// The pixels of each part of a region, cut off at the edges of the image.
-fn parts(start: f64, end: f64, parts: usize, size: usize) -> Vec<std::ops::Range<usize>> {
-    let part = (end - start + 1.0).max(1.0) / parts as f64;
-    let inside = |place: f64| (place + start).clamp(0.0, size as f64) as usize;
-    (0..parts).map(|at| inside((at as f64 * part).floor())..inside(((at + 1) as f64 * part).ceil())).collect()
+fn parts(start: f32, end: f32, parts: usize, size: usize) -> Vec<std::ops::Range<usize>> {
+    let part = (end - start + 1.0).max(1.0) / parts as f32;
+    let inside = |place: f32| ((place + start).max(0.0) as usize).min(size);
+    (0..parts).map(|at| inside((at as f32 * part).floor())..inside(((at + 1) as f32 * part).ceil())).collect()
 }

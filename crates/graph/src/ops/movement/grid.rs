@@ -15,6 +15,9 @@ pub enum GridMode {
     Cubic,
 }
 
+/// How many pixels a point may read: their number grows with every axis.
+const MOST_PIXELS: usize = 4096;
+
 /// What lies outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridPadding {
@@ -51,34 +54,46 @@ pub(super) fn sample(
     if sizes.contains(&0) {
         return Err(OpError::invalid(format!("images of shape {:?} have no pixels", data.shape())));
     }
+    let reads = match mode {
+        GridMode::Nearest => 1,
+        GridMode::Linear => 2usize,
+        GridMode::Cubic => 4,
+    };
+    if reads.checked_pow(sizes.len() as u32).is_none_or(|pixels| pixels > MOST_PIXELS) {
+        return Err(OpError::unsupported(format!("a grid with {} axes", sizes.len())));
+    }
     let axes: Vec<Axis> = sizes.iter().map(|&size| Axis { size, align_corners, padding }).collect();
-    // For each point the pixels and their weights. Points give the last axis first.
     let points = grid.floats()?;
-    let points: Vec<_> = points.chunks_exact(axes.len()).map(|point| taps(&axes, point, mode)).collect();
+    let taps = points.chunks_exact(axes.len()).map(|point| taps(&axes, point, mode));
     if mode == GridMode::Nearest {
-        return each_type!(any: data, |T, v| Tensor::new(shape.clone(), nearest::<T>(v, &points, &shape)?));
+        // One pixel or none: exact for every type.
+        return each_type!(any: data, |T, v| Tensor::new(shape.clone(), gather::<T, T>(v, &shape, taps, first)?));
     }
-    let pixels = shape::count(sizes)?;
-    let elements = data.floats()?;
-    let per_image = points.len() / shape[0];
-    let mut made = shape::reserve(&shape)?;
-    for (channel, image) in elements.chunks_exact(pixels).enumerate() {
-        let from = channel / shape[1] * per_image;
-        let weigh = |taps: &Vec<(usize, f64)>| taps.iter().map(|&(at, weight)| image[at] * weight).sum::<f64>();
-        made.extend(points[from..from + per_image].iter().map(weigh));
-    }
+    let weigh = |image: &[f64], taps: &[(usize, f64)]| taps.iter().map(|&(at, weight)| image[at] * weight).sum();
+    let made = gather(&data.floats()?, &shape, taps, weigh)?;
     Tensor::from_floats(data.dtype(), shape, &made)
 }
 
-/// One pixel a point, or nothing: exact for every type.
-fn nearest<T: Element>(data: &[T], points: &[Vec<(usize, f64)>], shape: &[usize]) -> Result<Vec<T>, OpError> {
-    let channels = shape[0] * shape[1];
-    let (pixels, per_image) = (data.len() / channels, points.len() / shape[0]);
+fn first<T: Element>(image: &[T], taps: &[(usize, f64)]) -> T {
+    taps.first().map(|&(at, _)| image[at].clone()).unwrap_or_default()
+}
+
+/// For each point what `read` makes of each channel of its image.
+fn gather<T, R: Element>(
+    elements: &[T],
+    shape: &[usize],
+    points: impl Iterator<Item = Vec<(usize, f64)>>,
+    read: impl Fn(&[T], &[(usize, f64)]) -> R,
+) -> Result<Vec<R>, OpError> {
+    let channels = shape[1];
+    let (pixels, per_image) = (elements.len() / (shape[0] * channels), shape::count(&shape[2..])?);
     let mut made = shape::reserve(shape)?;
-    for (channel, image) in data.chunks_exact(pixels).enumerate() {
-        let from = channel / shape[1] * per_image;
-        let one = |taps: &Vec<(usize, f64)>| taps.first().map(|&(at, _)| image[at].clone()).unwrap_or_default();
-        made.extend(points[from..from + per_image].iter().map(one));
+    made.resize(shape::count(shape)?, R::default());
+    for (point, taps) in points.enumerate() {
+        let (image, point) = (point / per_image, point % per_image);
+        for channel in image * channels..(image + 1) * channels {
+            made[channel * per_image + point] = read(&elements[channel * pixels..(channel + 1) * pixels], &taps);
+        }
     }
     Ok(made)
 }
@@ -127,7 +142,7 @@ impl Axis {
     }
 }
 
-/// The pixels that a point reads, as offsets into an image, and their weights.
+/// The pixels that a point reads, as offsets into an image, and their weights. Points give the last axis first.
 fn taps(axes: &[Axis], point: &[f64], mode: GridMode) -> Vec<(usize, f64)> {
     let mut made = vec![(0, 1.0)];
     for (axis, &coordinate) in axes.iter().zip(point.iter().rev()) {
@@ -177,6 +192,7 @@ pub(super) fn affine(theta: &Tensor, align_corners: bool, shape: Vec<usize>) -> 
     let coordinate = |axis: usize, at: usize| {
         let (at, size) = (at as f64, sizes[axis] as f64);
         match align_corners {
+            // A single pixel lies in the middle, as in PyTorch; ONNX's formula divides by zero.
             true if size == 1.0 => 0.0,
             true => 2.0 * at / (size - 1.0) - 1.0,
             false => (2.0 * at + 1.0) / size - 1.0,

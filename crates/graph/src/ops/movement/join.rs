@@ -67,7 +67,7 @@ pub(super) fn split_shapes(
     } else {
         let few = || wrong(format!("{parts} parts"));
         let each = if parts == 0 { return Err(few()) } else { size.div_ceil(parts) };
-        let last = size.checked_sub(each * (parts - 1)).ok_or_else(few)?;
+        let last = each.checked_mul(parts - 1).and_then(|rest| size.checked_sub(rest)).ok_or_else(few)?;
         let mut sizes = vec![each; parts];
         sizes[parts - 1] = last;
         sizes

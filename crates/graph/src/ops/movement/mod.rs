@@ -246,3 +246,133 @@ pub(super) fn optional_integers(inputs: &Facts<'_>, index: usize) -> Result<Opti
         Some(fact) => Ok(integers(fact)?.map(Some)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval(op: Movement, inputs: &[Option<Tensor>]) -> Result<Tensor, OpError> {
+        let values: Vec<_> = inputs.iter().map(|one| one.clone().map(Value::from)).collect();
+        let values: Vec<_> = values.iter().map(Option::as_ref).collect();
+        let made = op.eval(&Inputs::new(&values, 1))?;
+        made[0].tensor().cloned()
+    }
+
+    fn list(values: &[i64]) -> Option<Tensor> {
+        Some(Tensor::vector(values.to_vec()))
+    }
+
+    fn ramp(shape: &[usize]) -> Option<Tensor> {
+        let count: usize = shape.iter().product();
+        Tensor::new(shape, (0..count).map(|at| at as f32).collect()).ok()
+    }
+
+    fn resize(mode: ResizeMode, coordinates: Coordinates) -> Movement {
+        Movement::Resize(Resize {
+            mode,
+            coordinates,
+            antialias: false,
+            exclude_outside: false,
+            extrapolation: 0.0,
+            policy: AspectPolicy::Stretch,
+            axes: None,
+        })
+    }
+
+    #[test]
+    fn hostile_sizes_are_errors() {
+        let reshape = || Movement::Reshape { allow_zero: false };
+        assert!(eval(reshape(), &[ramp(&[2, 3]), list(&[i64::MAX, i64::MAX])]).is_err());
+        assert!(eval(reshape(), &[ramp(&[2, 3]), list(&[-2, -3])]).is_err());
+        assert!(eval(reshape(), &[ramp(&[0, 3]), list(&[0, -1])]).is_err());
+        assert!(eval(Movement::Expand, &[ramp(&[1]), list(&[i64::MAX])]).is_err());
+        assert!(eval(Movement::Expand, &[ramp(&[1]), list(&[1 << 59])]).is_err());
+        assert!(eval(Movement::Tile, &[ramp(&[2]), list(&[i64::MAX])]).is_err());
+        assert!(eval(Movement::Tile, &[ramp(&[2]), list(&[-1])]).is_err());
+        let pad = || Movement::Pad { mode: PadMode::Reflect };
+        assert!(eval(pad(), &[ramp(&[2]), list(&[i64::MAX, i64::MAX])]).is_err());
+        assert!(eval(pad(), &[ramp(&[2]), list(&[i64::MIN, i64::MAX])]).is_err());
+        assert!(eval(pad(), &[ramp(&[0]), list(&[1, 1])]).is_err());
+        assert!(eval(Movement::SpaceToDepth { block: usize::MAX }, &[ramp(&[1, 1, 2, 2])]).is_err());
+        assert!(eval(Movement::DepthToSpace { block: usize::MAX, column_first: true }, &[ramp(&[1, 1, 2, 2])]).is_err());
+        let scales = |scales: &[f32]| [ramp(&[4]), None, Some(Tensor::vector(scales.to_vec()))];
+        for scale in [f32::NAN, f32::INFINITY, -1.0, 0.0, 1e30] {
+            assert!(eval(resize(ResizeMode::Linear, Coordinates::HalfPixel), &scales(&[scale])).is_err(), "{scale}");
+        }
+    }
+
+    #[test]
+    fn empty_tensors_with_huge_sizes_stay_empty() -> Result<(), OpError> {
+        let huge = Tensor::new([1 << 62, 1 << 62, 0], Vec::<f32>::new())?;
+        let made = eval(Movement::Transpose { perm: Some(vec![2, 0, 1]) }, &[Some(huge.clone())])?;
+        assert_eq!(made.shape(), [0, 1 << 62, 1 << 62]);
+        let made = eval(Movement::Concat { axis: 0 }, &[Some(huge.clone()), Some(huge.clone())])?;
+        assert_eq!(made.shape(), [1 << 63, 1 << 62, 0]);
+        assert!(eval(Movement::Concat { axis: 0 }, &[Some(made.clone()), Some(made)]).is_err());
+        let made = eval(Movement::Slice, &[Some(huge), list(&[-1]), list(&[i64::MIN]), list(&[0]), list(&[-1])])?;
+        assert_eq!(made.shape(), [1 << 62, 1 << 62, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn slices_take_any_start_end_and_step() -> Result<(), OpError> {
+        let take = |start, end, step| {
+            eval(Movement::Slice, &[ramp(&[5]), list(&[start]), list(&[end]), list(&[-1]), list(&[step])])
+        };
+        assert_eq!(take(i64::MAX, i64::MIN, -2)?.floats()?, [4.0, 2.0, 0.0]);
+        assert_eq!(take(i64::MIN, i64::MAX, i64::MAX)?.floats()?, [0.0]);
+        assert_eq!(take(-1, 0, i64::MIN)?.floats()?, [4.0]);
+        assert_eq!(take(3, 1, 1)?.len(), 0);
+        assert!(take(0, 1, 0).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn pads_that_cut_off_come_before_those_that_repeat() -> Result<(), OpError> {
+        let pad = |mode, pads: &[i64]| eval(Movement::Pad { mode }, &[ramp(&[4]), list(pads)]);
+        assert_eq!(pad(PadMode::Reflect, &[-1, 2])?.floats()?, [1.0, 2.0, 3.0, 2.0, 1.0]);
+        assert_eq!(pad(PadMode::Wrap, &[2, -1])?.floats()?, [1.0, 2.0, 0.0, 1.0, 2.0]);
+        assert_eq!(pad(PadMode::Edge, &[-2, -2])?.len(), 0);
+        // As NumPy: a reflection may be reflected again.
+        assert_eq!(pad(PadMode::Reflect, &[0, 7])?.floats()?[4..], [2.0, 1.0, 0.0, 1.0, 2.0, 3.0, 2.0]);
+        Ok(())
+    }
+
+    #[test]
+    fn places_of_scales_are_exact_in_single_precision() -> Result<(), OpError> {
+        let op = resize(ResizeMode::Nearest(Nearest::Floor), Coordinates::Asymmetric);
+        let made = eval(op, &[ramp(&[6]), None, Some(Tensor::vector(vec![8.0f32 / 3.0]))])?;
+        assert_eq!(made.len(), 16);
+        assert_eq!(made.floats()?[8], 3.0);
+        Ok(())
+    }
+
+    #[test]
+    fn points_at_infinity_read_the_padding() -> Result<(), OpError> {
+        let grid = Tensor::new([1, 1, 3, 2], vec![f32::INFINITY, 0.0, f32::NEG_INFINITY, 0.0, f32::NAN, 0.0])?;
+        for padding in [GridPadding::Zeros, GridPadding::Border, GridPadding::Reflection] {
+            for mode in [GridMode::Nearest, GridMode::Linear, GridMode::Cubic] {
+                let op = Movement::GridSample { mode, padding, align_corners: true };
+                let made = eval(op, &[ramp(&[1, 1, 1, 3]), Some(grid.clone())])?.floats()?;
+                if padding == GridPadding::Zeros {
+                    assert_eq!(made[..2], [0.0, 0.0]);
+                } else if padding == GridPadding::Border && mode != GridMode::Cubic {
+                    assert_eq!(made[..2], [2.0, 0.0]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_error() -> Result<(), OpError> {
+        let unknown = Fact::unknown(crate::DType::I64);
+        let known = Fact::new(crate::DType::F32, [2, 3]);
+        let facts = [Some(known), Some(unknown)];
+        for op in [Movement::Reshape { allow_zero: false }, Movement::Expand, Movement::Tile, Movement::Unsqueeze] {
+            assert_eq!(op.infer(&Facts::new(&facts, 1))?, [Fact::unknown(crate::DType::F32)]);
+        }
+        assert_eq!(Movement::Split { axis: 0, parts: 2 }.infer(&Facts::new(&facts, 2))?.len(), 2);
+        Ok(())
+    }
+}

@@ -46,6 +46,8 @@ pub enum Nearest {
     Floor,
     /// The second.
     Ceil,
+    /// The first where the result is larger, the second where it is smaller.
+    FloorOrCeil,
 }
 
 /// Where an element of the result lies in the operand.
@@ -164,7 +166,10 @@ impl Resize {
             (Coordinates::CropAndResize, None) => return Err(OpError::MissingInput(1)),
             _ => vec![(0.0, 1.0); plan.len()],
         };
-        let steps: Vec<_> = plan.into_iter().zip(regions).collect();
+        let mut steps: Vec<_> = plan.into_iter().zip(regions).collect();
+        // An axis that keeps its size is left alone, wherever its elements would lie.
+        let crops = self.coordinates == Coordinates::CropAndResize;
+        steps.retain(|(axis, _)| crops || axis.from != axis.to || axis.scale != 1.0);
         if let ResizeMode::Nearest(nearest) = self.mode {
             return self.nearest(data, nearest, &steps, shape);
         }
@@ -172,9 +177,6 @@ impl Resize {
         let mut elements = data.floats()?;
         let mut outside = vec![Vec::new(); sizes.len()];
         for &(axis, region) in &steps {
-            if axis.from == axis.to && axis.scale == 1.0 && self.coordinates != Coordinates::CropAndResize {
-                continue;
-            }
             drop(shape::reserve::<(usize, f64)>(&[axis.to])?);
             let places: Vec<f64> = (0..axis.to).map(|at| self.place(axis, region, at)).collect();
             outside[axis.axis] = places.iter().map(|&place| self.is_outside(axis, place)).collect();
@@ -192,23 +194,27 @@ impl Resize {
     }
 
     /// Where an element lies, in elements of the operand.
+    ///
+    /// In single precision, as everybody else does it. Scales are given in it: with one of 8/3, the eighth element lies
+    /// at the third, and in double precision it would lie a little before that.
     fn place(&self, axis: Axis, (start, end): (f64, f64), at: usize) -> f64 {
-        let (x, from, to) = (at as f64, axis.from as f64, axis.to as f64);
-        let half = (x + 0.5) / axis.scale - 0.5;
-        match self.coordinates {
+        let (x, from, to) = (at as f32, axis.from as f32, axis.to as f32);
+        let (scale, start, end) = (axis.scale as f32, start as f32, end as f32);
+        let half = (x + 0.5) / scale - 0.5;
+        f64::from(match self.coordinates {
             Coordinates::HalfPixel => half,
-            Coordinates::HalfPixelSymmetric => from / 2.0 * (1.0 - to / (axis.scale * from)) + half,
+            Coordinates::HalfPixelSymmetric => from / 2.0 * (1.0 - to / (scale * from)) + half,
             Coordinates::PytorchHalfPixel if axis.to > 1 => half,
             Coordinates::PytorchHalfPixel => 0.0,
-            Coordinates::HalfPixelForNearest => (x + 0.5) / axis.scale,
+            Coordinates::HalfPixelForNearest => (x + 0.5) / scale,
             Coordinates::AlignCorners if axis.to > 1 => x * (from - 1.0) / (to - 1.0),
             Coordinates::AlignCorners => 0.0,
-            Coordinates::Asymmetric => x / axis.scale,
+            Coordinates::Asymmetric => x / scale,
             Coordinates::CropAndResize if axis.to > 1 => {
                 start * (from - 1.0) + x * (end - start) * (from - 1.0) / (to - 1.0)
             }
             Coordinates::CropAndResize => 0.5 * (start + end) * (from - 1.0),
-        }
+        })
     }
 
     fn is_outside(&self, axis: Axis, place: f64) -> bool {
@@ -228,15 +234,15 @@ impl Resize {
         pick(data, shape, fill.as_ref(), |axis, at| {
             let step = steps.iter().find(|(step, _)| step.axis == axis);
             let Some(&(step, region)) = step else { return Ok(at * strides[axis]) };
-            // In single precision, as everybody else does it: with a scale of 8/3, the eighth is the third.
-            let place = f64::from(self.place(step, region, at) as f32);
+            let place = self.place(step, region, at);
             if self.is_outside(step, place) {
                 return Ok(super::walk::OUTSIDE);
             }
             let rounded = match nearest {
                 Nearest::RoundPreferFloor => (place - 0.5).ceil(),
                 Nearest::RoundPreferCeil => (place + 0.5).floor(),
-                Nearest::Floor => place.floor(),
+                Nearest::FloorOrCeil if step.scale < 1.0 => place.ceil(),
+                Nearest::Floor | Nearest::FloorOrCeil => place.floor(),
                 Nearest::Ceil => place.ceil(),
             };
             Ok((rounded.max(0.0) as usize).min(step.from - 1) * strides[axis])
