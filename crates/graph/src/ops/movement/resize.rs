@@ -203,7 +203,7 @@ impl Resize {
         let half = (x + 0.5) / scale - 0.5;
         f64::from(match self.coordinates {
             Coordinates::HalfPixel => half,
-            Coordinates::HalfPixelSymmetric => from / 2.0 * (1.0 - to / (scale * from)) + half,
+            Coordinates::HalfPixelSymmetric => from / 2.0 * (1.0 - to / (scale * from)) + (x + 0.5) / scale - 0.5,
             Coordinates::PytorchHalfPixel if axis.to > 1 => half,
             Coordinates::PytorchHalfPixel => 0.0,
             Coordinates::HalfPixelForNearest => (x + 0.5) / scale,
