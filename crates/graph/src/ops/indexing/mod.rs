@@ -232,8 +232,8 @@ mod tests {
         assert!(eval(Indexing::GatherNd { batch_dims: 0 }, &[empty.clone(), rows]).is_err());
         let made = eval(Indexing::Gather { axis: 1 }, &[empty.clone(), Tensor::vector(vec![2i64, 0])])?;
         assert_eq!(made[0].shape(), [1 << 62, 2, 0]);
-        assert_eq!(eval(Indexing::NonZero, &[empty.clone()])?[0].shape(), [3, 0]);
-        assert!(eval(Indexing::Unique { axis: Some(0), sorted: true }, &[empty.clone()]).is_err());
+        assert_eq!(eval(Indexing::NonZero, std::slice::from_ref(&empty))?[0].shape(), [3, 0]);
+        assert!(eval(Indexing::Unique { axis: Some(0), sorted: true }, std::slice::from_ref(&empty)).is_err());
         assert_eq!(eval(Indexing::Unique { axis: None, sorted: true }, &[empty])?[0].shape(), [0]);
         Ok(())
     }
