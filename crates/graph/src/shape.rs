@@ -21,6 +21,13 @@ pub fn reserve<T>(shape: &[usize]) -> Result<Vec<T>, OpError> {
     Ok(room)
 }
 
+/// As many of an element as a tensor of this shape has; an error where memory is short.
+pub fn filled<T: Clone>(shape: &[usize], element: T) -> Result<Vec<T>, OpError> {
+    let mut elements = reserve(shape)?;
+    elements.resize(count(shape)?, element);
+    Ok(elements)
+}
+
 /// Sizes as ONNX gives them.
 pub fn sizes(given: &[i64]) -> Result<Vec<usize>, OpError> {
     given
@@ -150,7 +157,7 @@ pub fn fold_offsets(shape: &[usize], axes: &[usize]) -> (Vec<usize>, Vec<usize>)
 /// a model file could ask for any number.
 pub fn count_from_little(shape: &[usize]) -> Result<usize, OpError> {
     let count = count(shape)?;
-    if count > 1 << 28 { Err(OpError::TooLarge(shape.to_vec())) } else { Ok(count) }
+    if count > 1 << 26 { Err(OpError::TooLarge(shape.to_vec())) } else { Ok(count) }
 }
 
 #[cfg(test)]

@@ -114,10 +114,10 @@ impl Window {
         let stride = self.stride(axis)?;
         let dilation = self.dilation(axis)?;
         let extent = Axis::extent(kernel, dilation)?;
+        let windows = input.div_ceil(stride);
         let (before, after) = match &self.padding {
             Padding::Explicit(pads) => pads.get(axis).copied().unwrap_or((0, 0)),
             same => {
-                let windows = input.div_ceil(stride);
                 let span = windows.saturating_sub(1).checked_mul(stride)?.checked_add(extent)?;
                 let total = span.saturating_sub(input);
                 let (less, more) = (total / 2, total - total / 2);
@@ -132,6 +132,9 @@ impl Window {
         let mut output = if ceil { free.div_ceil(stride) } else { free / stride } + 1;
         if ceil && (output - 1).checked_mul(stride)? >= input + before {
             output -= 1;
+        }
+        if !matches!(self.padding, Padding::Explicit(_)) {
+            output = windows;
         }
         Some(Axis { input, output, kernel, stride, dilation, before, after })
     }

@@ -2,6 +2,7 @@
 
 use roci_graph::DType;
 use roci_graph::ops::Norm;
+use roci_graph::ops::elementwise::Binary;
 
 use super::NodeContext;
 use crate::Error;
@@ -10,8 +11,17 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     match node.op().as_str() {
         "BatchNormalization" => batch(node),
         "LayerNormalization" => layer(node, false),
-        // Older files name these in ONNX's own domain, where runtimes accept them.
-        "RMSNormalization" | "SimplifiedLayerNormalization" => layer(node, true),
+        "RMSNormalization" => layer(node, true),
+        // Runtimes accept it in ONNX's own domain. Its second output is the third here.
+        "SimplifiedLayerNormalization" | "com.microsoft.SimplifiedLayerNormalization" => {
+            let op = layer_op(node, true, 1e-5)?;
+            let (data, scale) = (node.required(0)?, node.required(1)?);
+            let made = node.add(op, &[Some(data), Some(scale)], 3);
+            node.bind(0, made[0])?;
+            node.bind(1, made[2])
+        }
+        "com.microsoft.SkipLayerNormalization" => skip(node, false),
+        "com.microsoft.SkipSimplifiedLayerNormalization" => skip(node, true),
         "GroupNormalization" => group(node),
         "InstanceNormalization" => {
             let epsilon = node.float_or("epsilon", 1e-5)?;
@@ -62,15 +72,34 @@ fn batch(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     node.emit(Norm::Batch { epsilon, momentum: training.then_some(momentum) })
 }
 
-fn layer(node: &mut NodeContext<'_, '_>, rms: bool) -> Result<bool, Error> {
+fn layer_op(node: &NodeContext<'_, '_>, rms: bool, epsilon: f32) -> Result<Norm, Error> {
     let axis = node.int_or("axis", -1)?;
-    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let epsilon = node.float_or("epsilon", epsilon)?;
     let stash = node.dtype("stash_type")?.unwrap_or(DType::F32);
+    Ok(Norm::Layer { axis, epsilon, rms, stash })
+}
+
+/// A sum of the first two operands (and the bias) before it, which is the fourth output.
+fn skip(node: &mut NodeContext<'_, '_>, rms: bool) -> Result<bool, Error> {
+    let op = layer_op(node, rms, 1e-12)?;
+    let (data, skip, scale) = (node.required(0)?, node.required(1)?, node.required(2)?);
+    let mut sum = node.step(Binary::Add, &[data, skip]);
+    let (shift, bias) = if rms { (None, node.input(3)) } else { (node.input(3), node.input(4)) };
+    if let Some(bias) = bias {
+        sum = node.step(Binary::Add, &[sum, bias]);
+    }
+    let made = node.add(op, &[Some(sum), Some(scale), shift], 3);
+    (0..3).try_for_each(|index| node.bind(index, made[index]).map(|_| ()))?;
+    node.bind(3, sum)
+}
+
+fn layer(node: &mut NodeContext<'_, '_>, rms: bool) -> Result<bool, Error> {
+    let op = layer_op(node, rms, 1e-5)?;
     // One more output than is defined must not be given something else.
     if rms && node.wants(1) {
         return Err(Error::invalid("statistics of an RMS normalisation are not supported"));
     }
-    node.emit(Norm::Layer { axis, epsilon, rms, stash })
+    node.emit(op)
 }
 
 /// Scale and bias were by group until version 21.

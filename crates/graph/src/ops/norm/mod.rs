@@ -183,6 +183,10 @@ mod tests {
         }
         let op = Norm::Group { groups: Some(2), epsilon: 0.0, by_group: false };
         assert_eq!(run(&op, &[x.clone(), four.clone(), four], 1)?[0].tensor()?, &x);
+        let batch = Norm::Batch { epsilon: 0.0, momentum: Some(0.5) };
+        let (x, two) = (Tensor::zeros(DType::F32, [0, 2, 1 << 40, 1 << 40])?, Tensor::zeros(DType::F32, [2])?);
+        let operands = [x.clone(), two.clone(), two.clone(), two.clone(), two];
+        assert_eq!(run(&batch, &operands, 3)?[0].tensor()?, &x);
         Ok(())
     }
 }

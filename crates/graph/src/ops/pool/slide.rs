@@ -3,7 +3,7 @@
 use super::{Pool, PoolKind};
 use crate::ops::wide::{Wide, wide};
 use crate::ops::window::{Axis, justified};
-use crate::{OpError, Tensor, shape};
+use crate::{DType, OpError, Tensor, shape};
 
 impl Pool {
     /// The windows on an input of this shape.
@@ -62,7 +62,9 @@ fn eval_wide<W: Wide>(
 ) -> Result<Vec<Tensor>, OpError> {
     let data = W::read(x)?;
     let count = shape::count(to)?;
-    let (mut result, mut places) = (Vec::with_capacity(count), Vec::new());
+    let (mut result, mut places) = (shape::reserve(to)?, Vec::new());
+    // What a window on nothing but padding gives.
+    let least = W::of(if x.dtype() == DType::I8 { i8::MIN.into() } else { f64::NEG_INFINITY });
     let windows = shape::count(&to[2..])?.max(1);
     let from_plane = shape::count(&x.shape()[2..])?;
     let steps = shape::strides(&x.shape()[2..]);
@@ -92,7 +94,7 @@ fn eval_wide<W: Wide>(
                         best = Some((offset, one));
                     }
                 }
-                let (offset, most) = best.unwrap_or((0, W::of(f64::NEG_INFINITY)));
+                let (offset, most) = best.unwrap_or((0, least));
                 result.push(most);
                 if indices {
                     let within = if column_major { reversed(offset, &x.shape()[2..]) } else { offset };
@@ -102,7 +104,7 @@ fn eval_wide<W: Wide>(
             PoolKind::Average { with_padding } => {
                 let sum = elements.fold(W::ZERO, W::plus);
                 let all = axes.iter().enumerate().map(|(axis, figures)| figures.taps_with_padding(output(axis)));
-                result.push(sum.over(if with_padding { all.product() } else { taken.len() }));
+                result.push(sum.over(if with_padding { all.fold(1, usize::saturating_mul) } else { taken.len() }));
             }
             PoolKind::Lp { order } => {
                 let order = f64::from(order);

@@ -68,7 +68,7 @@ pub(super) fn eval(window: &Window, inputs: &Inputs<'_>, to: &[usize]) -> Result
     let own = pooled(window, x.shape())?;
     let count = shape::count(&own)?;
     let (steps, into_steps) = (shape::strides(&own), shape::strides(to));
-    let mut result = vec![0.0; shape::count(to)?];
+    let mut result = shape::filled(to, 0.0)?;
     for (one, place) in x.floats()?.into_iter().zip(inputs.tensor(1)?.integers()?) {
         let from = usize::try_from(place)
             .ok()

@@ -166,14 +166,15 @@ fn convolve(
     bias: Option<Vec<f64>>,
     to: &[usize],
 ) -> Result<Vec<f64>, OpError> {
-    let mut result = vec![0.0; shape::count(to)?];
+    let mut result = shape::filled(to, 0.0)?;
     if result.is_empty() {
         return Ok(result);
     }
-    let levels = levels(axes, false)?;
     let plane = shape::count(&to[2..])?;
     let from_plane = shape::count(&x_shape[2..])?;
     let (outputs, channels) = (w_shape[0], w_shape[1]);
+    // Weights for no channels may have a kernel of any size.
+    let levels = if channels == 0 { Vec::new() } else { levels(axes, false)? };
     let work = result.len().saturating_mul(channels).saturating_mul(levels.len());
     pieces(&mut result, plane, work, |index, into| {
         let (sample, output) = (index / outputs, index % outputs);

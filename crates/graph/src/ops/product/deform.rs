@@ -54,7 +54,7 @@ pub(super) fn eval(
     let (plane, from_plane) = (rows.output * columns.output, rows.input * columns.input);
     let (channels, outputs, per_group) = (x.shape()[1], w.shape()[0], w.shape()[1]);
     let taps = rows.kernel * columns.kernel;
-    let mut result = vec![0.0; shape::count(to)?];
+    let mut result = shape::filled(to, 0.0)?;
     let work = result.len().saturating_mul(per_group).saturating_mul(taps);
     pieces(&mut result, plane, work, |index, into| {
         let (sample, output) = (index / outputs, index % outputs);

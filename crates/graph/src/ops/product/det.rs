@@ -19,6 +19,7 @@ pub(super) fn eval(x: &Tensor, to: &[usize]) -> Result<Tensor, OpError> {
     let result: Vec<f64> = match size {
         // Nothing multiplied.
         0 => vec![1.0; shape::count_from_little(to)?],
+        _ if data.is_empty() => Vec::new(),
         _ => data.chunks(size * size).map(|matrix| determinant(matrix.to_vec(), size)).collect(),
     };
     Tensor::from_floats(x.dtype(), to, &result)

@@ -110,8 +110,10 @@ fn eval_wide<W: Wide>(plan: &Plan, tensors: &[&Tensor], to: &[usize]) -> Result<
         plan.labels.iter().map(|(label, _)| *label).filter(|label| !plan.output.contains(label)).collect();
     let depth: Vec<usize> = summed.iter().map(|label| plan.size(*label)).collect();
     let terms = shape::count_from_little(&depth)?;
-    let count = if terms == 0 { shape::count_from_little(to)? } else { shape::count(to)? };
-    let mut result = vec![W::ZERO; count];
+    if terms == 0 {
+        shape::count_from_little(to)?;
+    }
+    let mut result = shape::filled(to, W::ZERO)?;
     // The offsets into each operand: by element of the result, and by term of its sum.
     let mut walks = Vec::new();
     for (tensor, labels) in tensors.iter().zip(&plan.operands) {

@@ -82,7 +82,7 @@ fn eval_wide<W: Wide>(
         let data = W::read(tensor)?;
         Ok(if transpose { transposed(&data, tensor.shape()) } else { data })
     };
-    let mut result = multiply(&exchanged(a, transpose[0])?, &exchanged(b, transpose[1])?, a, b, &sizes);
+    let mut result = multiply(&exchanged(a, transpose[0])?, &exchanged(b, transpose[1])?, a, b, &sizes)?;
     let scale = |one: W, factor: f64| if factor == 1.0 { one } else { W::of(one.float() * factor) };
     result.iter_mut().for_each(|one| *one = scale(*one, alpha));
     if let Some(c) = inputs.optional(2)? {
@@ -107,12 +107,12 @@ fn transposed<W: Wide>(data: &[W], shape: &[usize]) -> Vec<W> {
 }
 
 /// All products, matrices in C order.
-fn multiply<W: Wide>(a: &[W], b: &[W], of_a: &Tensor, of_b: &Tensor, sizes: &Sizes) -> Vec<W> {
+fn multiply<W: Wide>(a: &[W], b: &[W], of_a: &Tensor, of_b: &Tensor, sizes: &Sizes) -> Result<Vec<W>, OpError> {
     let Sizes { batch, rows, depth, columns, to } = sizes;
     let (rows, depth, columns) = (*rows, *depth, *columns);
-    let mut result = vec![W::ZERO; shape::count(to).unwrap_or(0)];
+    let mut result = shape::filled(to, W::ZERO)?;
     if result.is_empty() || depth == 0 {
-        return result;
+        return Ok(result);
     }
     // The strides of matrices, not of elements.
     let starts = |tensor: &Tensor| -> Vec<usize> {
@@ -131,14 +131,14 @@ fn multiply<W: Wide>(a: &[W], b: &[W], of_a: &Tensor, of_b: &Tensor, sizes: &Siz
             let b = &b[starts_b[matrix] * depth * columns..][..depth * columns];
             pieces(piece, block * columns, work, |index, piece| panel(piece, &a[index * block * depth..], b, depth, columns));
         }
-        return result;
+        return Ok(result);
     }
     pieces(&mut result, block * columns, work, |index, piece| {
         let (matrix, index) = (index / blocks, index % blocks);
         let a = &a[starts_a[matrix] * rows * depth + index * block * depth..];
         panel(piece, a, &b[starts_b[matrix] * depth * columns..][..depth * columns], depth, columns);
     });
-    result
+    Ok(result)
 }
 
 /// Adds to some rows of the result the product of as many of `a` with `b`.
@@ -174,5 +174,5 @@ pub(super) fn eval_integer(inputs: &Inputs<'_>, to: &[usize]) -> Result<Tensor, 
         Ok(data)
     };
     let (left, right) = (less(a, inputs.optional(2)?, -2)?, less(b, inputs.optional(3)?, -1)?);
-    wrapped(to, &multiply(&left, &right, a, b, &sizes))
+    wrapped(to, &multiply(&left, &right, a, b, &sizes)?)
 }

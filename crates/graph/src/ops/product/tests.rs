@@ -45,6 +45,7 @@ fn empty_products_are_zeros_and_impossible_ones_errors() -> Result<(), OpError> 
     assert_eq!(run(&matmul(true, false), &[zeros(&[0, 2])?, zeros(&[0, 3])?])?, zeros(&[2, 3])?);
     assert_eq!(run(&matmul(false, true), &[zeros(&[0, 2])?, zeros(&[3, 2])?])?, zeros(&[0, 3])?);
     assert!(run(&matmul(false, false), &[zeros(&[1 << 40, 0])?, zeros(&[0, 1])?]).is_err());
+    assert_eq!(run(&Product::Det, &[zeros(&[0, 1 << 40, 1 << 40])?])?, zeros(&[0])?);
     assert!(run(&matmul(false, false), &[zeros(&[2, 3])?, zeros(&[2, 3])?]).is_err());
     assert!(run(&matmul(true, false), &[zeros(&[2])?, zeros(&[2, 3])?]).is_err());
     assert!(run(&matmul(false, false), &[zeros(&[])?, zeros(&[2])?]).is_err());
@@ -59,6 +60,9 @@ fn convolutions_refuse_what_does_not_fit() -> Result<(), OpError> {
         assert!(run(&conv(groups), &[zeros(&[1, 4, 5])?, zeros(&[4, 2, 3])?]).is_err());
     }
     assert_eq!(run(&conv(2), &[zeros(&[0, 4, 5])?, zeros(&[4, 2, 3])?])?, zeros(&[0, 4, 3])?);
+    // Without channels neither input nor weights have elements, and their sizes can be any.
+    let (wide, kernel) = ([1, 0, 1 << 28, 1 << 28], [2, 0, 1 << 28, 1 << 28]);
+    assert_eq!(run(&conv(1), &[zeros(&wide)?, zeros(&kernel)?])?, zeros(&[1, 2, 1, 1])?);
     assert!(run(&conv(1), &[zeros(&[1, 4, 2])?, zeros(&[4, 4, 3])?]).is_err());
     assert!(run(&conv(1), &[zeros(&[1, 4])?, zeros(&[4, 4])?]).is_err());
     Ok(())

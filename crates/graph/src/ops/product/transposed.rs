@@ -55,7 +55,7 @@ fn one_axis(
     if !justified(extent.max(more), kernel) || !justified(stride, 1) {
         return None;
     }
-    let full = size.saturating_sub(1).checked_mul(stride)?.checked_add(more)?.checked_add(extent)?;
+    let full = size.checked_sub(1)?.checked_mul(stride)?.checked_add(more)?.checked_add(extent)?;
     let same = match &window.padding {
         Padding::Explicit(pads) if !pads.is_empty() && pads.get(axis).is_none() => return None,
         Padding::Explicit(_) => None,
@@ -110,12 +110,13 @@ pub(super) fn eval(
     let (x, w) = (inputs.tensor(0)?, inputs.tensor(1)?);
     let axes = axes(window, groups, output_padding, output_shape, x.shape(), w.shape())?;
     let bias = inputs.optional(2)?.map(Tensor::floats).transpose()?;
-    let mut result = vec![0.0; shape::count(to)?];
+    let mut result = shape::filled(to, 0.0)?;
     let (data, weights) = (x.floats()?, w.floats()?);
     if result.is_empty() {
         return Tensor::from_floats(x.dtype(), to, &result);
     }
-    let levels = levels(&axes, true)?;
+    // Weights for no channels may have a kernel of any size.
+    let levels = if data.is_empty() { Vec::new() } else { levels(&axes, true)? };
     let (plane, from_plane) = (shape::count(&to[2..])?, shape::count(&x.shape()[2..])?);
     let (channels, per_group) = (x.shape()[1], w.shape()[1]);
     let work = data.len().saturating_mul(per_group).saturating_mul(levels.len());

@@ -17,13 +17,13 @@ pub(super) fn reduce<W: Wide>(fold: Fold, x: &Tensor, axes: &[usize], to: &[usiz
         return W::write(x.dtype(), to, Vec::new());
     }
     let (starts, taken) = shape::fold_offsets(x.shape(), axes);
-    let none = none_of::<W>(fold, x.dtype());
-    let one = |start: &usize| fold_one(fold, taken.len(), none, taken.iter().map(|offset| data[start + offset]));
+    let bounds = bounds(x.dtype());
+    let one = |start: &usize| fold_one(fold, taken.len(), bounds, taken.iter().map(|offset| data[start + offset]));
     W::write(x.dtype(), to, starts.iter().map(one).collect())
 }
 
-/// The largest or smallest of nothing.
-fn none_of<W: Wide>(fold: Fold, dtype: DType) -> W {
+/// The smallest and the largest element that a type has.
+fn bounds<W: Wide>(dtype: DType) -> [W; 2] {
     let (low, high) = match dtype {
         DType::Bool => (0.0, 1.0),
         DType::U8 => (0.0, u8::MAX.into()),
@@ -32,23 +32,24 @@ fn none_of<W: Wide>(fold: Fold, dtype: DType) -> W {
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),
         DType::I16 => (i16::MIN.into(), i16::MAX.into()),
         DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        // These are powers of two, so that the largest is off by one; it wraps below.
-        DType::U64 => (0.0, u64::MAX as f64),
-        DType::I64 => (i64::MIN as f64, i64::MAX as f64),
+        // As floats the largest of these are one more.
+        DType::U64 => return [W::ZERO, W::of(u64::MAX as f64).plus(W::of(-1.0))],
+        DType::I64 => return [W::of(i64::MIN as f64), W::of(i64::MAX as f64).plus(W::of(-1.0))],
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
-    match fold {
-        Fold::Max => W::of(low),
-        Fold::Min if matches!(dtype, DType::U64 | DType::I64) => W::of(high).plus(W::of(-1.0)),
-        _ => W::of(high),
-    }
+    [W::of(low), W::of(high)]
 }
 
-fn fold_one<W: Wide>(fold: Fold, count: usize, none: W, elements: impl Iterator<Item = W> + Clone) -> W {
+fn fold_one<W: Wide>(fold: Fold, count: usize, [low, high]: [W; 2], elements: impl Iterator<Item = W> + Clone) -> W {
     let sum = |each: fn(W) -> W| elements.clone().fold(W::ZERO, |sum, one| sum.plus(each(one)));
     let extreme = |largest: bool| {
         let best = elements.clone().reduce(|best, one| if beyond(largest, one, best) { one } else { best });
-        best.unwrap_or(none)
+        best.unwrap_or(if largest { low } else { high })
+    };
+    // Logarithms of nothing are the least that integers have.
+    let rounded = |float: f64| {
+        let one = W::of(float);
+        if one < low { low } else { one }
     };
     match fold {
         Fold::Sum => sum(|one| one),
@@ -59,13 +60,13 @@ fn fold_one<W: Wide>(fold: Fold, count: usize, none: W, elements: impl Iterator<
         Fold::L1 => sum(W::absolute),
         Fold::L2 => W::of(sum(|one| one.times(one)).float().sqrt()),
         Fold::SumSquare => sum(|one| one.times(one)),
-        Fold::LogSum => W::of(sum(|one| one).float().ln()),
+        Fold::LogSum => rounded(sum(|one| one).float().ln()),
         Fold::LogSumExp => {
             let floats = elements.map(W::float);
             let most = floats.clone().fold(f64::NEG_INFINITY, f64::max);
             // An infinity as the largest would make the differences no numbers.
             let most = if most.is_finite() { most } else { 0.0 };
-            W::of(floats.map(|one| (one - most).exp()).sum::<f64>().ln() + most)
+            rounded(floats.map(|one| (one - most).exp()).sum::<f64>().ln() + most)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::LossReduction;
 use crate::ops::{Facts, Inputs};
-use crate::{Fact, OpError, Tensor};
+use crate::{Fact, OpError, Tensor, shape};
 
 pub(super) fn infer(reduction: LossReduction, inputs: &Facts<'_>) -> Result<Fact, OpError> {
     let (x, target) = (inputs.get(0)?, inputs.get(1)?);
@@ -39,8 +39,7 @@ pub(super) fn eval(
     let (x, target) = (inputs.tensor(0)?, inputs.tensor(1)?);
     let (data, targets) = (x.floats()?, target.integers()?);
     let weights = inputs.optional(2)?.map(Tensor::floats).transpose()?;
-    let classes = x.shape()[1];
-    let inner: usize = x.shape()[2..].iter().product();
+    let (_, classes, inner) = shape::around(x.shape(), 1);
     let (mut losses, mut total) = (Vec::with_capacity(targets.len()), 0.0);
     for (index, &class) in targets.iter().enumerate() {
         if Some(class) == ignore {

@@ -244,6 +244,8 @@ mod tests {
         assert_eq!(run(&over(Fold::Max), &[Tensor::vector(large)])?, Tensor::scalar(u64::MAX));
         assert_eq!(run(&over(Fold::Mean), &[Tensor::vector(vec![-3i32, -4])])?, Tensor::scalar(-3i32));
         assert_eq!(run(&over(Fold::Max), &[Tensor::vector(Vec::<i8>::new())])?, Tensor::scalar(i8::MIN));
+        assert_eq!(run(&over(Fold::Min), &[Tensor::vector(Vec::<u64>::new())])?, Tensor::scalar(u64::MAX));
+        assert_eq!(run(&over(Fold::LogSum), &[Tensor::vector(vec![0i32])])?, Tensor::scalar(i32::MIN));
         Ok(())
     }
 
@@ -254,6 +256,7 @@ mod tests {
         let arg = Reduction::ArgExtreme { largest: true, axis: 0, keep: false, last: false };
         assert_eq!(run(&arg, &[data])?, Tensor::scalar(1i64));
         assert!(run(&arg, &[Tensor::zeros(DType::F32, [0])?]).is_err());
+        assert!(run(&over(Fold::Sum), &[Tensor::zeros(DType::F32, [0])?])?.float()? == 0.0);
         assert_eq!(run(&arg, &[Tensor::zeros(DType::F32, [3, 0])?])?, Tensor::zeros(DType::I64, [0])?);
         Ok(())
     }
