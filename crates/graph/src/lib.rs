@@ -25,7 +25,7 @@ pub use dtype::DType;
 pub use error::OpError;
 pub use fact::Fact;
 pub use graph::{Graph, Node, ValueId};
-pub use interpreter::{Scope, run};
+pub use interpreter::{Scope, run, run_within};
 pub use ops::{Inputs, Op, Operation};
 pub use tensor::{Data, Element, Tensor};
 pub use value::Value;

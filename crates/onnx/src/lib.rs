@@ -12,6 +12,8 @@ mod import;
 mod model;
 pub mod proto;
 mod tensor;
+#[cfg(test)]
+mod tests;
 
 pub use error::Error;
 pub use model::Model;

@@ -141,7 +141,7 @@ pub(crate) fn dense(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<
     let (values, indices) = (part(&proto.values)?, part(&proto.indices)?);
     let shape = dims(&proto.dims)?;
     let strides = roci_graph::shape::strides(&shape);
-    let count = roci_graph::shape::count(&shape)?;
+    let count = roci_graph::shape::count_from_little(&shape)?;
     let places = indices.integers()?;
     let flat: Vec<usize> = match indices.rank() {
         1 => places.iter().map(|&at| usize::try_from(at).unwrap_or(usize::MAX)).collect(),
