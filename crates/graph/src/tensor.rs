@@ -247,9 +247,10 @@ impl Tensor {
 
     /// Integers of any type as `i64`: what axes, sizes and indices are given as.
     pub fn integers(&self) -> Result<Vec<i64>, OpError> {
+        use num_traits::ToPrimitive;
         each_type!(integer: self, |T, v| {
-            let wide = |&element: &T| {
-                i64::try_from(element).map_err(|_| OpError::invalid(format!("{element} is too large")))
+            let wide = |element: &T| {
+                element.to_i64().ok_or_else(|| OpError::invalid(format!("{element} is too large")))
             };
             v.iter().map(wide).collect()
         }, else Err(OpError::dtype("a list of integers", self.dtype())))

@@ -244,11 +244,7 @@ impl<'a> Builder<'a> {
         for inner in &function.node {
             // An input that was left out stands for nothing, as an empty name does.
             let mut inner = inner.clone();
-            inner
-                .input
-                .iter_mut()
-                .filter(|name| missing.iter().any(|one| *one == name.as_str()))
-                .for_each(String::clear);
+            inner.input.iter_mut().filter(|name| missing.contains(&name.as_str())).for_each(String::clear);
             self.node(&inner, &given)?;
         }
         let made = function.output.iter().map(|name| self.find(name)).collect::<Result<Vec<_>, _>>()?;

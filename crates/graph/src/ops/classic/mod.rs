@@ -69,6 +69,9 @@ pub enum Classic {
     Classify(Classify),
 }
 
+/// The shape that becomes of another.
+type Reshaping<'a> = dyn Fn(&[usize]) -> Result<Vec<usize>, OpError> + 'a;
+
 impl Operation for Classic {
     fn name(&self) -> &'static str {
         match self {
@@ -92,7 +95,7 @@ impl Operation for Classic {
         let shaped = |dtype: DType, shape: Result<Option<Vec<usize>>, OpError>| {
             Ok::<_, OpError>(vec![Fact { dtype, shape: shape?, value: None }])
         };
-        let map = |shape: &dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>| input.shape.as_deref().map(shape).transpose();
+        let map = |shape: &Reshaping<'_>| input.shape.as_deref().map(shape).transpose();
         match self {
             Self::Lookup(lookup) => shaped(lookup.dtype(input.dtype)?, Ok(input.shape.clone())),
             Self::Columns => {
