@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::OpError;
 
-/// How far padding may exceed the tensor that it surrounds: a factor, and so many elements. A model file could otherwise
-/// make any amount of memory of a few bytes.
+/// How far padding may exceed the tensor that it surrounds: a factor, and so many elements. A model file could
+/// otherwise make any amount of memory of a few bytes.
 const REACH: (usize, usize) = (64, 1024);
 
 /// What surrounds the input.
@@ -86,8 +86,8 @@ impl Axis {
 }
 
 impl Window {
-    /// Figures for an input of these spatial sizes and a kernel of those. `ceil` counts a window that is not wholly on the
-    /// padded input, if it begins before the padding behind.
+    /// Figures for an input of these spatial sizes and a kernel of those. `ceil` counts a window that is not wholly on
+    /// the padded input, if it begins before the padding behind.
     pub fn axes(&self, spatial: &[usize], kernel: &[usize], ceil: bool) -> Result<Vec<Axis>, OpError> {
         let rank = spatial.len();
         let fits = |list: &[usize]| list.is_empty() || list.len() == rank;

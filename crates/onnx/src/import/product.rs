@@ -77,8 +77,8 @@ fn groups(node: &NodeContext<'_, '_>, name: &str) -> Result<usize, Error> {
     usize::try_from(groups).map_err(|_| Error::invalid(format!("attribute `{name}` is {groups}")))
 }
 
-/// A product of bytes in 32 bits, and back to bytes. Operands: two times tensor, scale and zero point, then scale and zero
-/// point of the result, then the bias.
+/// A product of bytes in 32 bits, and back to bytes. Operands: two times tensor, scale and zero point, then scale and
+/// zero point of the result, then the bias.
 fn quantized(node: &mut NodeContext<'_, '_>, op: Product, axes: [i64; 2]) -> Result<bool, Error> {
     let mut all = [None; 9];
     for (index, one) in all.iter_mut().enumerate() {

@@ -30,7 +30,8 @@ pub(super) fn eval(inputs: &Inputs<'_>, epsilon: f64, momentum: Option<f64>) -> 
     let (scale, bias, given_mean, given_variance) = (of(1)?, of(2)?, of(3)?, of(4)?);
     let sets = scale.len();
     let rank = inputs.tensor(1)?.rank();
-    let inner = x.shape().get(1 + rank..).unwrap_or_default().iter().fold(1usize, |all, &size| all.saturating_mul(size));
+    let behind = x.shape().get(1 + rank..).unwrap_or_default();
+    let inner = behind.iter().fold(1usize, |all, &size| all.saturating_mul(size));
     // The parameters that each element has, in order.
     let members = |length: usize| (0..length).map(move |index| index / inner % sets);
     let mut more = Vec::new();

@@ -11,13 +11,13 @@ use crate::{DType, Fact, OpError, Value, shape};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Norm {
-    /// Channels by their mean and variance. Operands: input, scale, bias, mean, variance, each of a value by channel or by
-    /// place in a sample.
+    /// Channels by their mean and variance. Operands: input, scale, bias, mean, variance, each of a value by channel or
+    /// by place in a sample.
     Batch {
         /// Added to variances.
         epsilon: f32,
-        /// In training the batch tells mean and variance, and outputs 1 and 2 are the given ones moved toward them, which
-        /// keep this part; outputs 3 and 4 are the batch's.
+        /// In training the batch tells mean and variance, and outputs 1 and 2 are the given ones moved toward them,
+        /// which keep this part; outputs 3 and 4 are the batch's.
         momentum: Option<f32>,
     },
     /// All axes from one on. Operands: input, scale, bias or none. Outputs 1 and 2: mean and reciprocal deviation.
@@ -142,9 +142,8 @@ impl Operation for Norm {
                 vec![channels::local_response(x, *size, [*alpha, *beta, *bias].map(f64::from))?]
             }
         };
-        let tensor = |(fact, data): (&Fact, Vec<f64>)| {
-            Ok(crate::Tensor::from_floats(fact.dtype, fact.shape()?, &data)?.into())
-        };
+        let tensor =
+            |(fact, data): (&Fact, Vec<f64>)| Ok(crate::Tensor::from_floats(fact.dtype, fact.shape()?, &data)?.into());
         made.iter().zip(results).map(tensor).collect()
     }
 }

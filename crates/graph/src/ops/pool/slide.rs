@@ -10,15 +10,8 @@ impl Pool {
     pub(super) fn axes(&self, x: &[usize]) -> Result<Vec<Axis>, OpError> {
         let [_, _, spatial @ ..] = x else { return Err(OpError::invalid(format!("pooling of shape {x:?}"))) };
         let Self::Slide { window, ceil, .. } = self else {
-            let whole = |&input: &usize| Axis {
-                input,
-                output: 1,
-                kernel: input,
-                stride: 1,
-                dilation: 1,
-                before: 0,
-                after: 0,
-            };
+            let whole =
+                |&input: &usize| Axis { input, output: 1, kernel: input, stride: 1, dilation: 1, before: 0, after: 0 };
             return Ok(spatial.iter().map(whole).collect());
         };
         let axes = window.axes(spatial, &window.kernel, *ceil)?;

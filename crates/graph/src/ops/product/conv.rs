@@ -10,7 +10,8 @@ pub(super) fn axes(window: &Window, groups: usize, x: &[usize], w: &[usize]) -> 
     let ([_, channels, spatial @ ..], [outputs, per_group, kernel @ ..]) = (x, w) else {
         return Err(OpError::invalid(format!("a convolution of shape {x:?} with weights of shape {w:?}")));
     };
-    if spatial.is_empty() || per_group.checked_mul(groups) != Some(*channels) || outputs.checked_rem(groups) != Some(0) {
+    if spatial.is_empty() || per_group.checked_mul(groups) != Some(*channels) || outputs.checked_rem(groups) != Some(0)
+    {
         return Err(OpError::invalid(format!("{x:?} with weights of shape {w:?} in {groups} groups")));
     }
     window.axes(spatial, kernel, false)
@@ -97,7 +98,14 @@ pub(super) struct Level {
     into_step: usize,
 }
 
-/// The levels of every element of the kernel. `from` is what [`Axis`] calls input; the other way round where `transposed`.
+impl Level {
+    /// Whether steps of the outer level begin where those of this one end.
+    fn precedes(&self, outer: &Self) -> bool {
+        self.count * self.from_step == outer.from_step && self.count * self.into_step == outer.into_step
+    }
+}
+
+/// The levels of every element of the kernel. `from` is what [`Axis`] calls input, the output where `transposed`.
 pub(super) fn levels(axes: &[Axis], transposed: bool) -> Result<Vec<Vec<Level>>, OpError> {
     let kernel: Vec<usize> = axes.iter().map(|axis| axis.kernel).collect();
     let inner = shape::strides(&axes.iter().map(|axis| axis.input).collect::<Vec<_>>());
@@ -121,13 +129,13 @@ pub(super) fn levels(axes: &[Axis], transposed: bool) -> Result<Vec<Vec<Level>>,
                 std::mem::swap(&mut level.from_step, &mut level.into_step);
             }
             // Where rows follow each other without a gap on both sides they are one.
-            match levels.last_mut() {
-                Some(row) if row.count * row.from_step == level.from_step && row.count * row.into_step == level.into_step => {
+            match levels.last_mut().filter(|row| row.precedes(&level)) {
+                Some(row) => {
                     row.count *= level.count;
                     row.from += level.from;
                     row.into += level.into;
                 }
-                _ => levels.push(level),
+                None => levels.push(level),
             }
         }
         levels.reverse();
@@ -147,7 +155,11 @@ pub(super) fn add(levels: &[Level], weight: f64, from: &[f64], into: &mut [f64])
         }
         [row] => {
             let from = from[row.from..].iter().step_by(row.from_step).take(row.count);
-            into[row.into..].iter_mut().step_by(row.into_step).zip(from).for_each(|(into, from)| *into += weight * from);
+            into[row.into..]
+                .iter_mut()
+                .step_by(row.into_step)
+                .zip(from)
+                .for_each(|(into, from)| *into += weight * from);
         }
         [first, rest @ ..] => {
             for index in 0..first.count {

@@ -6,12 +6,7 @@ use crate::ops::window::Window;
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, OpError, Tensor, shape};
 
-pub(super) fn infer(
-    window: &Window,
-    groups: usize,
-    offset_groups: usize,
-    inputs: &Facts<'_>,
-) -> Result<Fact, OpError> {
+pub(super) fn infer(window: &Window, groups: usize, offset_groups: usize, inputs: &Facts<'_>) -> Result<Fact, OpError> {
     let dtype = common_float(inputs)?;
     let (x, w, offsets) = (inputs.get(0)?, inputs.get(1)?, inputs.get(2)?);
     let (Some(x), Some(w)) = (x.shape.as_deref(), w.shape.as_deref()) else { return Ok(Fact::unknown(dtype)) };

@@ -29,9 +29,8 @@ pub(super) fn eval(x: &Tensor, to: &[usize]) -> Result<Tensor, OpError> {
 fn determinant(mut matrix: Vec<f64>, size: usize) -> f64 {
     let mut result = 1.0;
     for step in 0..size {
-        let pivot = (step..size).max_by(|one, other| {
-            matrix[one * size + step].abs().total_cmp(&matrix[other * size + step].abs())
-        });
+        let pivot = (step..size)
+            .max_by(|one, other| matrix[one * size + step].abs().total_cmp(&matrix[other * size + step].abs()));
         let pivot = pivot.unwrap_or(step);
         if pivot != step {
             (0..size).for_each(|column| matrix.swap(pivot * size + column, step * size + column));

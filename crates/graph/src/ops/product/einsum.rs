@@ -16,7 +16,7 @@ pub struct Subscript {
     pub after: Vec<char>,
 }
 
-/// What the names stand for in an operand's shape: named axes, and those that the dots stand for, the last of which is 0.
+/// What names stand for in an operand's shape: named axes, and those that the dots stand for, the last of which is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     Name(char),
@@ -52,9 +52,10 @@ fn plan(names: &[Subscript], output: &Subscript, shapes: &[&[usize]]) -> Result<
     let mut most_dots = 0;
     for (name, shape) in names.iter().zip(shapes) {
         let named = name.before.len() + name.after.len();
-        let dots = shape.len().checked_sub(named).filter(|dots| *dots == 0 || name.dots).ok_or_else(|| {
-            OpError::invalid(format!("{named} names for the axes of an operand of shape {shape:?}"))
-        })?;
+        let dots =
+            shape.len().checked_sub(named).filter(|dots| *dots == 0 || name.dots).ok_or_else(|| {
+                OpError::invalid(format!("{named} names for the axes of an operand of shape {shape:?}"))
+            })?;
         most_dots = most_dots.max(dots);
         let labels = name.labels(dots);
         for (label, &size) in labels.iter().zip(*shape) {
@@ -121,9 +122,8 @@ fn eval_wide<W: Wide>(plan: &Plan, tensors: &[&Tensor], to: &[usize]) -> Result<
         let steps = |wanted: &[Label]| -> Vec<usize> {
             let step = |wanted: &Label| {
                 // A name that an operand has twice walks its diagonal; an axis of one is repeated.
-                let axes = labels.iter().enumerate().filter(|(axis, label)| {
-                    *label == wanted && tensor.shape()[*axis] != 1
-                });
+                let axes =
+                    labels.iter().enumerate().filter(|(axis, label)| *label == wanted && tensor.shape()[*axis] != 1);
                 axes.map(|(axis, _)| own[axis]).sum()
             };
             wanted.iter().map(step).collect()

@@ -129,7 +129,9 @@ fn multiply<W: Wide>(a: &[W], b: &[W], of_a: &Tensor, of_b: &Tensor, sizes: &Siz
         for (matrix, piece) in result.chunks_mut(rows * columns).enumerate() {
             let a = &a[starts_a[matrix] * rows * depth..][..rows * depth];
             let b = &b[starts_b[matrix] * depth * columns..][..depth * columns];
-            pieces(piece, block * columns, work, |index, piece| panel(piece, &a[index * block * depth..], b, depth, columns));
+            pieces(piece, block * columns, work, |index, piece| {
+                panel(piece, &a[index * block * depth..], b, depth, columns)
+            });
         }
         return Ok(result);
     }

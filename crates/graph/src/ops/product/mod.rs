@@ -47,7 +47,8 @@ pub enum Product {
         /// Groups of channels that have nothing to do with each other.
         groups: usize,
     },
-    /// Convolution of bytes less their zero points (operands 2 and 3: one, by output channel), in 32 bits, plus operand 4.
+    /// Convolution of bytes less their zero points (operands 2 and 3: one, by output channel), in 32 bits, plus operand
+    /// 4.
     ConvInteger {
         /// How the weights slide.
         window: Window,
@@ -65,8 +66,8 @@ pub enum Product {
         /// The output's spatial sizes; the padding follows from them.
         output_shape: Option<Vec<usize>>,
     },
-    /// Convolution whose weights look at places that operand 2 moves. Operands: input, weights, offsets, bias or none, mask
-    /// or none.
+    /// Convolution whose weights look at places that operand 2 moves. Operands: input, weights, offsets, bias or none,
+    /// mask or none.
     DeformConv {
         /// How the weights slide.
         window: Window,

@@ -28,7 +28,8 @@ pub(super) fn eval(kind: SoftmaxKind, axis: i64, to_end: bool, x: &Tensor) -> Re
 }
 
 fn along(kind: SoftmaxKind, row: &mut [f64]) {
-    let most = row.iter().copied().fold(f64::NEG_INFINITY, |most, one| if one > most || one.is_nan() { one } else { most });
+    let beyond = |most: f64, one: f64| if one > most || one.is_nan() { one } else { most };
+    let most = row.iter().copied().fold(f64::NEG_INFINITY, beyond);
     match kind {
         SoftmaxKind::Softmax => {
             let sum: f64 = row.iter().map(|one| (one - most).exp()).sum();
