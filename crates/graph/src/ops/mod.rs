@@ -5,7 +5,25 @@
 //!
 //! To add an operation: add it to the family's enum, say in `infer` what comes out, and compute it in `eval`. To add a
 //! family: add a module with a type that implements [`Operation`], and a line to `families!` below.
+//! (Modules are named outside of the macro, so that `cargo fmt` finds them.)
 
+pub mod attend;
+pub mod classic;
+pub mod control;
+pub mod elementwise;
+pub mod indexing;
+pub mod movement;
+pub mod norm;
+pub mod pool;
+pub mod product;
+pub mod quantize;
+pub mod random;
+pub mod recurrent;
+pub mod reduction;
+pub mod sequence;
+pub mod signal;
+pub mod source;
+pub mod text;
 mod wide;
 pub mod window;
 
@@ -127,7 +145,6 @@ impl<'a> Facts<'a> {
 /// Declares [`Op`] and hands every question to the family.
 macro_rules! families {
     ($($(#[$doc:meta])* $variant:ident in $module:ident;)*) => {
-        $(pub mod $module;)*
         $(pub use $module::$variant;)*
 
         /// An operation.

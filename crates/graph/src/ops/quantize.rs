@@ -146,7 +146,8 @@ struct Spread {
 
 impl Spread {
     fn new(own: &[usize], scales: &[usize], axis: i64, block: usize) -> Result<Self, OpError> {
-        let wrong = || OpError::invalid(format!("scales of shape {scales:?} for {own:?}, axis {axis}, blocks of {block}"));
+        let wrong =
+            || OpError::invalid(format!("scales of shape {scales:?} for {own:?}, axis {axis}, blocks of {block}"));
         if block == 0 && shape::count(scales)? == 1 && scales.len() <= 1 {
             return Ok(Self { behind: 1, size: 1, block: 1, scales: 1, blocked: false });
         }

@@ -41,9 +41,10 @@ impl Operation for Signal {
         // A missing operand is known; one that depends on data is not.
         let number = |index: usize| -> Result<Option<Option<i64>>, OpError> {
             match inputs.optional(index) {
-            None => Ok(Some(None)),
-            Some(fact) => Ok(fact.value.as_ref().map(Tensor::integer).transpose()?.map(Some)),
-        }};
+                None => Ok(Some(None)),
+                Some(fact) => Ok(fact.value.as_ref().map(Tensor::integer).transpose()?.map(Some)),
+            }
+        };
         let shape = match self {
             Self::Dft { inverse, onesided } => {
                 let (Some(length), Some(axis)) = (number(1)?, number(2)?) else { return unknown };

@@ -103,7 +103,8 @@ impl Attention {
     pub(super) fn eval(&self, inputs: &Inputs<'_>) -> Result<Vec<Value>, OpError> {
         let [q, k, v] = [inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?];
         let past = [inputs.optional(4)?, inputs.optional(5)?];
-        if let Some(wrong) = [q, k, v].into_iter().chain(past.into_iter().flatten()).find(|one| !one.dtype().is_float()) {
+        if let Some(wrong) = [q, k, v].into_iter().chain(past.into_iter().flatten()).find(|one| !one.dtype().is_float())
+        {
             return Err(OpError::dtype("Attention", wrong.dtype()));
         }
         let sizes = self.sizes([q.shape(), k.shape(), v.shape()], past.map(|one| one.map(Tensor::shape)))?;
@@ -128,7 +129,8 @@ impl Attention {
         let &[batch, heads, queries, total] = shape else { return Err(OpError::invalid("no scores")) };
         let mut bias = vec![0.0; shape::count(shape)?];
         if let Some(mask) = inputs.optional(3)? {
-            let wrong = || OpError::invalid(format!("a mask of shape {:?} for scores of shape {shape:?}", mask.shape()));
+            let wrong =
+                || OpError::invalid(format!("a mask of shape {:?} for scores of shape {shape:?}", mask.shape()));
             let given = mask.floats()?;
             let boolean = mask.dtype() == crate::DType::Bool;
             let (&width, outer) = mask.shape().split_last().ok_or_else(wrong)?;

@@ -55,8 +55,7 @@ impl Rotary {
         for (index, head) in x.chunks_exact_mut(size.max(1)).enumerate() {
             let row = rows[index / (heads * length) * length + index % length];
             for pair in 0..pairs {
-                let (first, second) =
-                    if self.interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pairs + pair) };
+                let (first, second) = if self.interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pairs + pair) };
                 let (cos, sin) = (cosines[row * pairs + pair], sines[row * pairs + pair]);
                 let (left, right) = (head[first], head[second]);
                 head[first] = cos * left - sin * right;

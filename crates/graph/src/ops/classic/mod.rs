@@ -105,9 +105,7 @@ impl Operation for Classic {
                 shaped(input.dtype, map(&|shape| features::columns_shape(shape, count)))
             }
             Self::Binarize { .. } | Self::Impute { .. } => shaped(input.dtype, Ok(input.shape.clone())),
-            Self::Scale { .. } | Self::Normalize(_) | Self::Transform(_) => {
-                shaped(DType::F32, Ok(input.shape.clone()))
-            }
+            Self::Scale { .. } | Self::Normalize(_) | Self::Transform(_) => shaped(DType::F32, Ok(input.shape.clone())),
             Self::OneHot { categories, .. } => {
                 shaped(DType::F32, map(&|shape| Ok([shape, &[categories.len()]].concat())))
             }

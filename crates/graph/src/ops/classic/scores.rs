@@ -35,7 +35,9 @@ impl Transform {
                 let sum: f64 = row.iter().sum();
                 row.iter_mut().for_each(|score| if sum == 0.0 { *score = 0.5 } else { *score /= sum });
             }
-            Self::Probit => row.iter_mut().for_each(|score| *score = std::f64::consts::SQRT_2 * erf_inverse(2.0 * *score - 1.0)),
+            Self::Probit => {
+                row.iter_mut().for_each(|score| *score = std::f64::consts::SQRT_2 * erf_inverse(2.0 * *score - 1.0))
+            }
         }
     }
 }

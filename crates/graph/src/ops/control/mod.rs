@@ -126,9 +126,9 @@ fn map(body: &Graph, own: usize, inputs: &Inputs<'_>) -> Result<Vec<Value>, OpEr
         for index in 0..inputs.len() {
             let value = inputs.value(index)?;
             let element = match value {
-                Value::Sequence(all) if index < own => all.get(round).ok_or_else(|| {
-                    OpError::invalid(format!("sequences of {rounds} and of {} elements", all.len()))
-                })?,
+                Value::Sequence(all) if index < own => all
+                    .get(round)
+                    .ok_or_else(|| OpError::invalid(format!("sequences of {rounds} and of {} elements", all.len())))?,
                 other => other,
             };
             given.push(element.clone());

@@ -17,7 +17,8 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
     let mut all: Vec<Vec<Tensor>> = vec![Vec::new(); collected];
     let mut round = 0i64;
     while go_on && round < most {
-        let mut given = vec![as_declared(body, 0, Tensor::scalar(round))?, as_declared(body, 1, Tensor::scalar(go_on))?];
+        let mut given =
+            vec![as_declared(body, 0, Tensor::scalar(round))?, as_declared(body, 1, Tensor::scalar(go_on))?];
         given.append(&mut state);
         given.extend_from_slice(&around);
         let mut made = run(body, given)?.into_iter();

@@ -123,7 +123,9 @@ impl Scan {
                     .filter(|length| *length <= whole)
                     .ok_or_else(|| OpError::invalid(format!("lengths {lengths:?} of sequences up to {whole}")))?,
             };
-            for (index, value) in self.rounds(state, &read, &around, Some(length), &|| Ok(inner.clone()))?.into_iter().enumerate() {
+            for (index, value) in
+                self.rounds(state, &read, &around, Some(length), &|| Ok(inner.clone()))?.into_iter().enumerate()
+            {
                 let tensor = value.tensor()?.clone();
                 made[index].push(if index < self.carried { tensor } else { fill_up(&tensor, whole)? });
             }

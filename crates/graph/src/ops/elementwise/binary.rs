@@ -162,7 +162,12 @@ fn width<T: PrimInt>(by: T) -> Option<usize> {
     by.to_usize().filter(|by| *by < T::zero().count_zeros() as usize)
 }
 
-fn float_zip<T: Number>(first: &Tensor, second: &Tensor, to: &[usize], f: fn(f64, f64) -> f64) -> Result<Tensor, OpError>
+fn float_zip<T: Number>(
+    first: &Tensor,
+    second: &Tensor,
+    to: &[usize],
+    f: fn(f64, f64) -> f64,
+) -> Result<Tensor, OpError>
 where
     f64: AsPrimitive<T>,
 {

@@ -199,9 +199,11 @@ fn choose(condition: &Tensor, yes: &Tensor, no: &Tensor, to: &[usize]) -> Result
         let strides = [condition.shape(), yes.1, no.1].map(|shape| shape::broadcast_strides(shape, to));
         let [flag, left, right] = [&strides[0], &strides[1], &strides[2]].map(|strides| shape::offsets(to, strides));
         let mut made = room(shape::count(to)?)?;
-        made.extend(flag.zip(left).zip(right).map(|((flag, left), right)| {
-            if flags[flag] { yes.0[left].clone() } else { no.0[right].clone() }
-        }));
+        made.extend(flag.zip(left).zip(right).map(
+            |((flag, left), right)| {
+                if flags[flag] { yes.0[left].clone() } else { no.0[right].clone() }
+            },
+        ));
         Tensor::new(to, made)
     }
     each_type!(any: yes, |T, v| of::<T>(condition, (v, yes), no, to))

@@ -43,12 +43,7 @@ pub(super) fn one_hot(inputs: &Inputs<'_>, axis: i64, shape: Vec<usize>) -> Resu
 }
 
 /// Fills with the first value, and puts the second where indices point.
-fn mark<T: Element>(
-    into: &mut [T],
-    indices: &[i64],
-    (_, depth, inner): (usize, usize, usize),
-    values: &[T],
-) {
+fn mark<T: Element>(into: &mut [T], indices: &[i64], (_, depth, inner): (usize, usize, usize), values: &[T]) {
     let [off, on] = values else { return };
     into.fill(off.clone());
     // What points outside is no error here: it has no place.

@@ -122,13 +122,7 @@ impl RoiAlign {
     }
 
     /// The samples along an axis of one part of a region, of so many.
-    fn samples(
-        &self,
-        start: f64,
-        end: f64,
-        (part, parts): (usize, usize),
-        size: usize,
-    ) -> Result<Vec<Taps>, OpError> {
+    fn samples(&self, start: f64, end: f64, (part, parts): (usize, usize), size: usize) -> Result<Vec<Taps>, OpError> {
         let length = if self.half_pixel { end - start } else { (end - start).max(1.0) };
         let each = length / parts as f64;
         let count = self.samples.map_or(each.ceil(), |samples| samples as f64);

@@ -71,12 +71,7 @@ fn replace<T: Clone>(_old: &T, new: &T) -> T {
 }
 
 /// Joins each update with the element at its offset, one after the other.
-fn apply<T>(
-    mut all: Vec<T>,
-    offsets: &[usize],
-    updates: &[T],
-    join: impl Fn(&T, &T) -> T,
-) -> Result<Vec<T>, OpError> {
+fn apply<T>(mut all: Vec<T>, offsets: &[usize], updates: &[T], join: impl Fn(&T, &T) -> T) -> Result<Vec<T>, OpError> {
     for (&at, new) in offsets.iter().zip(updates) {
         let old = all.get_mut(at).ok_or_else(|| OpError::invalid("an update outside of its tensor"))?;
         *old = join(old, new);
@@ -122,7 +117,8 @@ pub(super) fn cache_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     let update = known!(inputs.get(1)?.shape.as_deref());
     let axis = shape::axis(axis, given.len())?;
-    let fits = |(at, (update, size)): (usize, (&usize, &usize))| if at == axis { update <= size } else { update == size };
+    let fits =
+        |(at, (update, size)): (usize, (&usize, &usize))| if at == axis { update <= size } else { update == size };
     if axis == 0 || update.len() != given.len() || !update.iter().zip(given).enumerate().all(fits) {
         let text = format!("an update of shape {update:?} along axis {axis} of a cache of shape {given:?}");
         return Err(OpError::invalid(text));

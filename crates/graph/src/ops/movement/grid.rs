@@ -202,9 +202,8 @@ pub(super) fn affine(theta: &Tensor, align_corners: bool, shape: Vec<usize>) -> 
         for point in 0..points {
             for row in map.chunks_exact(rank + 1) {
                 // The last axis has the first column.
-                let along = (0..rank).map(|axis| {
-                    row[rank - 1 - axis] * coordinate(axis, point / strides[axis] % sizes[axis])
-                });
+                let along =
+                    (0..rank).map(|axis| row[rank - 1 - axis] * coordinate(axis, point / strides[axis] % sizes[axis]));
                 made.push(along.sum::<f64>() + row[rank]);
             }
         }

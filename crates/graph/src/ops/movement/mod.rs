@@ -294,7 +294,9 @@ mod tests {
         assert!(eval(pad(), &[ramp(&[2]), list(&[i64::MIN, i64::MAX])]).is_err());
         assert!(eval(pad(), &[ramp(&[0]), list(&[1, 1])]).is_err());
         assert!(eval(Movement::SpaceToDepth { block: usize::MAX }, &[ramp(&[1, 1, 2, 2])]).is_err());
-        assert!(eval(Movement::DepthToSpace { block: usize::MAX, column_first: true }, &[ramp(&[1, 1, 2, 2])]).is_err());
+        assert!(
+            eval(Movement::DepthToSpace { block: usize::MAX, column_first: true }, &[ramp(&[1, 1, 2, 2])]).is_err()
+        );
         let scales = |scales: &[f32]| [ramp(&[4]), None, Some(Tensor::vector(scales.to_vec()))];
         for scale in [f32::NAN, f32::INFINITY, -1.0, 0.0, 1e30] {
             assert!(eval(resize(ResizeMode::Linear, Coordinates::HalfPixel), &scales(&[scale])).is_err(), "{scale}");

@@ -291,12 +291,7 @@ fn regions(roi: &[f64], axes: usize) -> Result<Vec<(f64, f64)>, OpError> {
 }
 
 /// Weighted sums along one axis.
-fn resample(
-    elements: &[f64],
-    sizes: &[usize],
-    axis: usize,
-    taps: &[Vec<(usize, f64)>],
-) -> Result<Vec<f64>, OpError> {
+fn resample(elements: &[f64], sizes: &[usize], axis: usize, taps: &[Vec<(usize, f64)>]) -> Result<Vec<f64>, OpError> {
     let (outer, size, inner) = shape::around(sizes, axis);
     let mut made = shape::reserve(&[outer, taps.len(), inner])?;
     for row in elements.chunks_exact(size * inner) {

@@ -182,12 +182,7 @@ pub(super) fn reverse_shape(inputs: &Facts<'_>) -> Shape {
     Ok(Some(given.to_vec()))
 }
 
-pub(super) fn reverse(
-    data: &Tensor,
-    lengths: &Tensor,
-    time_axis: usize,
-    shape: Vec<usize>,
-) -> Result<Tensor, OpError> {
+pub(super) fn reverse(data: &Tensor, lengths: &Tensor, time_axis: usize, shape: Vec<usize>) -> Result<Tensor, OpError> {
     let (times, sequences) = if time_axis == 0 { (shape[0], shape[1]) } else { (shape[1], shape[0]) };
     let lengths = shape::sizes(&lengths.integers()?)?;
     if lengths.len() != sequences || lengths.iter().any(|&length| length > times) {

@@ -31,12 +31,7 @@ pub(in crate::ops) fn pick(
     })
 }
 
-fn copy<T: Clone>(
-    from: &[T],
-    mut tables: Vec<Vec<usize>>,
-    fill: Option<&T>,
-    into: &mut Vec<T>,
-) -> Result<(), OpError> {
+fn copy<T: Clone>(from: &[T], mut tables: Vec<Vec<usize>>, fill: Option<&T>, into: &mut Vec<T>) -> Result<(), OpError> {
     // The last axes often are one run of neighbours.
     let (mut run, mut base) = (1usize, 0usize);
     while let Some(last) = tables.last() {

@@ -269,7 +269,8 @@ mod tests {
         let weights = Tensor::new([1, 3], vec![0.75f64.ln(), f64::NEG_INFINITY, 0.25f64.ln()])?;
         let op = Random::Multinomial { dtype: DType::I32, samples: 4000, seed: Some(5) };
         let drawn = run(&op, &[weights])?.swap_remove(0);
-        let counts = [0, 1, 2].map(|class| drawn.slice::<i32>().map_or(0, |all| all.iter().filter(|one| **one == class).count()));
+        let counts = [0, 1, 2]
+            .map(|class| drawn.slice::<i32>().map_or(0, |all| all.iter().filter(|one| **one == class).count()));
         assert!(counts[0].abs_diff(3000) < 150 && counts[1] == 0, "{counts:?}");
         let huge = Random::Multinomial { dtype: DType::I32, samples: usize::MAX, seed: None };
         assert!(run(&huge, &[Tensor::zeros(DType::F32, [2, 2])?]).is_err());

@@ -76,8 +76,7 @@ fn philox(counter: [u64; 2], key: u64) -> [u32; 4] {
     for _ in 0..10 {
         let left = u64::from(a) * 0xD251_1F53;
         let right = u64::from(c) * 0xCD9E_8D57;
-        (a, b, c, d) =
-            ((right >> 32) as u32 ^ b ^ first, right as u32, (left >> 32) as u32 ^ d ^ second, left as u32);
+        (a, b, c, d) = ((right >> 32) as u32 ^ b ^ first, right as u32, (left >> 32) as u32 ^ d ^ second, left as u32);
         first = first.wrapping_add(0x9E37_79B9);
         second = second.wrapping_add(0xBB67_AE85);
     }

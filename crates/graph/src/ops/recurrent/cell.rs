@@ -40,7 +40,13 @@ impl Cell<'_> {
 
     fn function(&self, index: usize, x: f64) -> f64 {
         // Not `clamp`, which panics where the limit is not a number.
-        let x = if x > self.clip { self.clip } else if x < -self.clip { -self.clip } else { x };
+        let x = if x > self.clip {
+            self.clip
+        } else if x < -self.clip {
+            -self.clip
+        } else {
+            x
+        };
         self.activations[index].of(x)
     }
 
@@ -70,11 +76,8 @@ impl Cell<'_> {
                 .map(|unit| {
                     let peephole = |gate: usize| self.weights.peephole[gate * self.hidden + unit];
                     let input = self.function(0, gate(0, unit, h) + peephole(0) * c[unit]);
-                    let forget = if coupled {
-                        1.0 - input
-                    } else {
-                        self.function(0, gate(2, unit, h) + peephole(2) * c[unit])
-                    };
+                    let forget =
+                        if coupled { 1.0 - input } else { self.function(0, gate(2, unit, h) + peephole(2) * c[unit]) };
                     c[unit] = forget * c[unit] + input * self.function(1, gate(3, unit, h));
                     let output = self.function(0, gate(1, unit, h) + peephole(1) * c[unit]);
                     output * self.activations[2].of(c[unit])

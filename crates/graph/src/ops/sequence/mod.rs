@@ -73,7 +73,9 @@ impl Operation for Sequence {
             Self::Length => Fact::new(DType::I64, []),
             Self::Has => Fact::new(DType::Bool, []),
             Self::Empty { dtype } => Fact::unknown(*dtype),
-            Self::Optional { dtype } => inputs.optional(0).map_or(Fact::unknown(*dtype), |one| Fact::unknown(one.dtype)),
+            Self::Optional { dtype } => {
+                inputs.optional(0).map_or(Fact::unknown(*dtype), |one| Fact::unknown(one.dtype))
+            }
             _ => Fact::unknown(inputs.get(0)?.dtype),
         };
         Ok(vec![fact])

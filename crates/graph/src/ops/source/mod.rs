@@ -151,11 +151,7 @@ impl Operation for Source {
 }
 
 /// A fact whose shape follows from the elements of an operand.
-fn known(
-    dtype: DType,
-    operand: &Fact,
-    to: impl Fn(&Tensor) -> Result<Vec<usize>, OpError>,
-) -> Result<Fact, OpError> {
+fn known(dtype: DType, operand: &Fact, to: impl Fn(&Tensor) -> Result<Vec<usize>, OpError>) -> Result<Fact, OpError> {
     if !operand.dtype.is_integer() {
         return Err(OpError::dtype("a size", operand.dtype));
     }

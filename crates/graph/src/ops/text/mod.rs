@@ -117,8 +117,7 @@ impl Operation for Text {
 
 fn split(tensor: &Tensor, delimiter: &str, most: Option<usize>) -> Result<Vec<Value>, OpError> {
     let limit = most.map_or(usize::MAX, |most| most.saturating_add(1));
-    let all: Vec<Vec<&str>> =
-        tensor.slice::<String>()?.iter().map(|text| parts(text, delimiter, limit)).collect();
+    let all: Vec<Vec<&str>> = tensor.slice::<String>()?.iter().map(|text| parts(text, delimiter, limit)).collect();
     let counts: Vec<i64> = all.iter().map(|parts| parts.len() as i64).collect();
     let widest = all.iter().map(Vec::len).max().unwrap_or(0);
     let shape = [tensor.shape(), &[widest]].concat();
