@@ -90,7 +90,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// An error where what a node makes is known to be larger than `limit` bytes: a failed allocation would end the process.
+/// An error where what a node makes is known to be larger than `limit` bytes: a failed allocation would end the
+/// process.
 fn check_size(node: &Node, operands: &[Option<&Value>], limit: usize) -> Result<(), OpError> {
     // Nodes of graphs inside are checked themselves.
     if matches!(node.op, Op::Control(_)) {

@@ -7,8 +7,8 @@ use crate::{Fact, OpError, Tensor, Value, shape};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Signal {
-    /// The discrete Fourier transform. Operands: numbers whose last axis is the real part, or both parts; the length, to
-    /// which the axis is cut or filled up with zeros; the axis, the last but one where missing.
+    /// The discrete Fourier transform. Operands: numbers whose last axis is the real part, or both parts; the length,
+    /// to which the axis is cut or filled up with zeros; the axis, the last but one where missing.
     Dft {
         /// Whether it goes back from frequencies.
         inverse: bool,

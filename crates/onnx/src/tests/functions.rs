@@ -97,7 +97,8 @@ fn functions_that_call_others_many_times_are_refused() {
 
 #[test]
 fn graphs_inside_see_values_around_them_however_deep() {
-    // if c { if c { x + w } else { x } } else { -x }, once with a constant and once with an input of the outermost graph.
+    // if c { if c { x + w } else { x } } else { -x }, once with a constant and once with an input of the outermost
+    // graph.
     let deepest = graph(vec![node("Add", &["x", "w"], &["a"], vec![])], &[], &["a"], vec![]);
     let same = graph(vec![node("Identity", &["x"], &["b"], vec![])], &[], &["b"], vec![]);
     let both = vec![inner("then_branch", deepest), inner("else_branch", same)];

@@ -17,9 +17,9 @@ pub enum Scores {
     Weights,
 }
 
-/// Attention. Operands: queries, keys, values, each `[batch, heads, length, size]` or `[batch, length, heads * size]`; a
-/// mask that is broadcast to `[batch, heads, queries, keys]`; keys and values from before; how many keys of each batch
-/// count. Makes the result in the form of the queries, all keys, all values, and scores.
+/// Attention. Operands: queries, keys, values, each `[batch, heads, length, size]` or `[batch, length, heads * size]`;
+/// a mask that is broadcast to `[batch, heads, queries, keys]`; keys and values from before; how many keys of each
+/// batch count. Makes the result in the form of the queries, all keys, all values, and scores.
 #[derive(Clone, Debug)]
 pub struct Attention {
     /// What products are multiplied with; one over the square root of the size where missing.

@@ -4,9 +4,9 @@ use super::{heads_first, split, swap};
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, OpError, Tensor, Value, shape};
 
-/// Pairs of numbers turned by an angle that depends on the position. Operands: `[batch, heads, length, size]` or `[batch,
-/// length, heads * size]`, cosines and sines `[positions, pairs]` with positions `[batch, length]`, or `[batch, length,
-/// pairs]` without.
+/// Pairs of numbers turned by an angle that depends on the position. Operands: `[batch, heads, length, size]` or
+/// `[batch, length, heads * size]`, cosines and sines `[positions, pairs]` with positions `[batch, length]`, or
+/// `[batch, length, pairs]` without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotary {
     /// Whether pairs are neighbours, and not the same places of two halves.

@@ -79,8 +79,8 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Trees that begin at `roots`. A leaf has weights for targets; `base` has one for each target, or none. Scores are of
-    /// the type `dtype`, or of the operand's.
+    /// Trees that begin at `roots`. A leaf has weights for targets; `base` has one for each target, or none. Scores are
+    /// of the type `dtype`, or of the operand's.
     pub fn new(
         splits: Vec<Split>,
         leaves: Vec<Vec<(usize, f64)>>,

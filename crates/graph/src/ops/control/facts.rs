@@ -7,7 +7,8 @@ use crate::{DType, Fact, Graph, Inputs, OpError, Value, shape};
 /// Constants of more elements than this are not computed ahead: they are no shapes.
 const SMALL: usize = 1024;
 
-/// What is known of a graph's outputs. What cannot be told, or would fail, is unknown: which graph runs depends on data.
+/// What is known of a graph's outputs. What cannot be told, or would fail, is unknown: which graph runs depends on
+/// data.
 pub(super) fn outputs(graph: &Graph, inputs: &[Option<Fact>]) -> Result<Vec<Fact>, OpError> {
     let mut known: Vec<Option<Fact>> = vec![None; graph.values.len()];
     for (id, constant) in &graph.constants {
@@ -114,8 +115,8 @@ pub(super) fn rounds(body: &Graph, carried: usize, inputs: &Facts<'_>) -> Result
     Ok(made)
 }
 
-/// The outputs of a body, with shapes if those that it hands on stay as they are. `from` is where its outputs begin that it
-/// hands on.
+/// The outputs of a body, with shapes if those that it hands on stay as they are. `from` is where its outputs begin
+/// that it hands on.
 pub(super) fn steady(
     body: &Graph,
     given: &[Option<Fact>],

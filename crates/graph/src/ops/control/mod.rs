@@ -26,9 +26,10 @@ pub enum Control {
         /// Runs if it is false.
         otherwise: Arc<Graph>,
     },
-    /// A graph again and again. Operands: how often at most, whether to begin, values that each round hands to the next,
-    /// values around. The graph takes the number of the round, whether it may go on, those values, and values around; it
-    /// makes whether to go on, the values for the next round, and values that are collected along a new first axis.
+    /// A graph again and again. Operands: how often at most, whether to begin, values that each round hands to the
+    /// next, values around. The graph takes the number of the round, whether it may go on, those values, and values
+    /// around; it makes whether to go on, the values for the next round, and values that are collected along a new
+    /// first axis.
     Loop {
         /// What runs in each round.
         body: Arc<Graph>,

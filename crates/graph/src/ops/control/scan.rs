@@ -7,8 +7,8 @@ use crate::ops::sequence::join;
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, Graph, OpError, Tensor, Value, run, shape};
 
-/// A graph for each index along an axis. Operands: values that each round hands to the next, tensors that are read along an
-/// axis, values around. Makes the values of the last round, and what is collected along an axis.
+/// A graph for each index along an axis. Operands: values that each round hands to the next, tensors that are read
+/// along an axis, values around. Makes the values of the last round, and what is collected along an axis.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// What runs in each round.

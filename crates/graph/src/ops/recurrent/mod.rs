@@ -1,9 +1,9 @@
 //! Recurrent layers.
 //!
-//! Operands: the sequence, weights `[directions, gates * hidden, inputs]`, recurrent weights `[directions, gates * hidden,
-//! hidden]`, biases of both in a row `[directions, 2 * gates * hidden]`, lengths of the sequences, the first hidden state;
-//! for an LSTM the first cell state and peepholes `[directions, 3 * hidden]`. Makes all hidden states, the last, and for an
-//! LSTM the last cell state. Gates stand in ONNX's order: `zrh` and `iofc`.
+//! Operands: the sequence, weights `[directions, gates * hidden, inputs]`, recurrent weights `[directions, gates *
+//! hidden, hidden]`, biases of both in a row `[directions, 2 * gates * hidden]`, lengths of the sequences, the first
+//! hidden state; for an LSTM the first cell state and peepholes `[directions, 3 * hidden]`. Makes all hidden states,
+//! the last, and for an LSTM the last cell state. Gates stand in ONNX's order: `zrh` and `iofc`.
 
 mod activation;
 mod cell;
