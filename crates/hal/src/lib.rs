@@ -53,6 +53,7 @@ pub mod driver;
 pub mod env;
 pub mod error;
 pub mod executable;
+pub mod exit;
 pub mod host_memory;
 pub mod info;
 pub mod mapping;

@@ -43,13 +43,14 @@ impl Clock {
         Ok(Self { shared: Arc::clone(shared), kind })
     }
 
-    /// Submits groups of command buffers, each of which ends with the next count after `last`.
+    /// Submits groups of command buffers, each of which ends with the next count after `last`. Says how many were, and why no
+    /// more.
     pub(crate) fn submit(
         &self,
         queue: vk::Queue,
         last: u64,
         groups: &[&[vk::CommandBuffer]],
-    ) -> Result<(), vk::Result> {
+    ) -> (usize, Result<(), vk::Result>) {
         match &self.kind {
             Kind::Timeline(semaphore) => {
                 let counts: Vec<_> = (last + 1..).take(groups.len()).collect();
@@ -62,28 +63,42 @@ impl Clock {
                 };
                 let infos: Vec<_> = groups.iter().copied().zip(&mut timelines).map(info).collect();
                 // SAFETY: recorded command buffers; the caller is alone with the queue.
-                unsafe { self.shared.device.queue_submit(queue, &infos, vk::Fence::null()) }
+                let submitted = unsafe { self.shared.device.queue_submit(queue, &infos, vk::Fence::null()) };
+                // All or nothing, as Vulkan promises unless the device is lost.
+                (if submitted.is_ok() { groups.len() } else { 0 }, submitted)
             }
             Kind::Fences(fences) => {
-                for (count, group) in (last + 1..).zip(groups) {
-                    let mut fences = fences.lock();
-                    let fence = match fences.free.pop() {
-                        Some(fence) => fence,
-                        // SAFETY: a valid description.
-                        None => unsafe { self.shared.device.create_fence(&vk::FenceCreateInfo::default(), None) }?,
-                    };
-                    let infos = [vk::SubmitInfo::default().command_buffers(group)];
-                    // SAFETY: as above; the fence is not in use.
-                    let submitted = unsafe { self.shared.device.queue_submit(queue, &infos, fence) };
-                    if let Err(result) = submitted {
-                        fences.free.push(fence);
-                        return Err(result);
+                let mut fences = fences.lock();
+                for (index, group) in groups.iter().enumerate() {
+                    if let Err(result) = self.submit_with_fence(queue, last + 1 + index as u64, group, &mut fences) {
+                        return (index, Err(result));
                     }
-                    fences.pending.push_back((count, fence));
                 }
-                Ok(())
+                (groups.len(), Ok(()))
             }
         }
+    }
+
+    fn submit_with_fence(
+        &self,
+        queue: vk::Queue,
+        count: u64,
+        group: &[vk::CommandBuffer],
+        fences: &mut Fences,
+    ) -> Result<(), vk::Result> {
+        let fence = match fences.free.pop() {
+            Some(fence) => fence,
+            // SAFETY: a valid description.
+            None => unsafe { self.shared.device.create_fence(&vk::FenceCreateInfo::default(), None) }?,
+        };
+        let infos = [vk::SubmitInfo::default().command_buffers(group)];
+        // SAFETY: recorded command buffers; the caller is alone with the queue; the fence is not in use.
+        let submitted = unsafe { self.shared.device.queue_submit(queue, &infos, fence) };
+        match submitted {
+            Ok(()) => fences.pending.push_back((count, fence)),
+            Err(_) => fences.free.push(fence),
+        }
+        submitted
     }
 
     /// Waits until a count is reached or the time is over, then gives the count that is reached. One thread alone waits.

@@ -7,10 +7,10 @@ use std::time::Duration;
 use roci_hal::command::Recording;
 use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
 use roci_hal::error::Loss;
+use roci_hal::exit::Busy;
 use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
 
 use crate::executable::Kernels;
-use crate::exit::Busy;
 use crate::memory::Memory;
 use crate::program::Program;
 use crate::queue::Line;

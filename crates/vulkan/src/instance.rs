@@ -7,9 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use ash::{Entry, vk};
 use parking_lot::Mutex;
-use roci_hal::Error;
+use roci_hal::{Error, exit};
 
-use crate::exit;
 use crate::fault::{failed, name};
 use crate::validation::{Hook, LAYER, Messages};
 

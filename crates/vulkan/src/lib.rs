@@ -10,7 +10,6 @@ mod discover;
 mod driver;
 mod encode;
 mod executable;
-mod exit;
 mod families;
 mod fault;
 mod features;

@@ -5,10 +5,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ash::vk;
-use roci_hal::Error;
 use roci_hal::cache::Cache;
+use roci_hal::{Error, exit};
 
-use crate::exit;
 use crate::fault::failed;
 use crate::shared::Shared;
 

@@ -12,16 +12,16 @@ use ash::vk;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use roci_hal::Error;
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
+use roci_hal::exit::{self, Busy, Leaving};
 
 use crate::clock::Clock;
 use crate::encode::Encoded;
-use crate::exit::{self, Busy, Leaving};
 use crate::fault::{failed, loss, unavailable};
 use crate::program::Program;
 use crate::shared::Shared;
 
-/// Batches that Vulkan has at a time; a driver whose own queue is full may block whoever submits.
-const FLYING: usize = 64;
+/// Submissions that Vulkan has at a time: amdgpu blocks whoever submits when it has 32 of one context and ring.
+const FLYING: usize = 24;
 /// How long one wait of the thread is; the end of the process may have to wait for it.
 const LOOK: Duration = Duration::from_millis(500);
 /// How often it looks after work that was given up, which may never end.
@@ -72,10 +72,13 @@ struct Keep {
 
 /// A batch on the device.
 struct Flight {
-    completion: Completion,
+    /// `None` once its end was told. What Vulkan has of it runs on all the same.
+    completion: Option<Completion>,
     encoded: Arc<Encoded>,
     /// The submissions that are not complete: the count of each, and its pieces.
     groups: VecDeque<(u64, Range<usize>)>,
+    /// The pieces of those that Vulkan does not have yet.
+    rest: VecDeque<Range<usize>>,
     since: Instant,
     _keep: Keep,
 }
@@ -113,7 +116,10 @@ impl Line {
         let encoded = match program.encoded(&slots, completion.wants_times()) {
             Ok(Some(encoded)) => encoded,
             Ok(None) => return completion.finish(Ok(())),
-            Err(error) => return completion.finish(Err(BatchFault::Device(error.to_string()))),
+            // Nothing was submitted, so that the device has no part in it.
+            Err(error) => {
+                return completion.finish(Err(BatchFault::Kernel { command: 0, reason: error.to_string() }));
+            }
         };
         let keep = Keep { _program: program, _slots: slots };
         let mut state = self.inner.state.lock();
@@ -146,7 +152,8 @@ impl Line {
             let mut state = self.inner.state.lock();
             state.closed = true;
             state.abandoned |= abandoned;
-            std::mem::take(&mut state.waiting)
+            let begun = state.flying.back_mut().filter(|flight| !flight.rest.is_empty()).and_then(Flight::give_up);
+            (begun, std::mem::take(&mut state.waiting))
         };
         self.inner.changed.notify_all();
         drop(waiting);
@@ -189,29 +196,64 @@ fn tell(ended: Ended) {
     }
 }
 
+impl Flight {
+    fn new(Waiting { completion, encoded, keep }: Waiting) -> Self {
+        let rest = encoded.plan.groups().into();
+        let groups = VecDeque::new();
+        Self { completion: Some(completion), encoded, groups, rest, since: Instant::now(), _keep: keep }
+    }
+
+    /// Says at which command the batch is.
+    fn progress(&self) {
+        let next = self.groups.front().map(|(_, pieces)| pieces).or(self.rest.front());
+        if let (Some(completion), Some(pieces)) = (&self.completion, next) {
+            completion.progress(self.encoded.plan.pieces[pieces.start].command);
+        }
+    }
+
+    /// Submits no more of it, and leaves it to the caller to tell of its end, if nobody has.
+    fn give_up(&mut self) -> Option<Completion> {
+        self.rest.clear();
+        self.completion.take()
+    }
+}
+
 impl Inner {
     /// Gives Vulkan what waits, as far as it may have more.
     fn launch(&self, state: &mut State) -> Ended {
         let mut ended = Vec::new();
-        while state.flying.len() < FLYING
-            && let Some(Waiting { completion, encoded, keep }) = state.waiting.pop_front()
-        {
-            let pieces = encoded.plan.groups();
-            let buffers: Vec<_> = pieces.iter().map(|pieces| &encoded.buffers[pieces.clone()]).collect();
-            let first = state.count + 1;
-            let submitted = self.clock.submit(self.queue, state.count, &buffers);
-            state.count += buffers.len() as u64;
-            if let Err(result) = submitted {
-                completion.progress(encoded.plan.pieces[0].command);
-                state.closed = true;
-                ended.push((completion, Err(BatchFault::Device(loss(result, self.shared.card.facts.vendor))), None));
+        while !state.closed {
+            let room = FLYING.saturating_sub(state.flying.iter().map(|flight| flight.groups.len()).sum());
+            if room == 0 {
                 break;
             }
+            let begun = state.flying.pop_back_if(|flight| !flight.rest.is_empty());
+            let Some(mut flight) = begun.or_else(|| state.waiting.pop_front().map(Flight::new)) else { break };
             if state.flying.is_empty() {
-                completion.progress(encoded.plan.pieces[0].command);
+                flight.progress();
             }
-            let groups = (first..).zip(pieces).collect();
-            state.flying.push_back(Flight { completion, encoded, groups, since: Instant::now(), _keep: keep });
+            let pieces: Vec<_> = flight.rest.drain(..room.min(flight.rest.len())).collect();
+            let buffers: Vec<_> = pieces.iter().map(|pieces| &flight.encoded.buffers[pieces.clone()]).collect();
+            let (submitted, answer) = self.clock.submit(self.queue, state.count, &buffers);
+            let refused = pieces.get(submitted).map_or(0, |pieces| pieces.start);
+            flight.groups.extend((state.count + 1..).zip(pieces).take(submitted));
+            state.count += submitted as u64;
+            if let Err(result) = answer {
+                let command = flight.encoded.plan.pieces[refused].command;
+                let reason = loss(result, self.shared.card.facts.vendor);
+                // Where nothing of the batch was submitted the device goes on.
+                let goes_on = refused == 0 && result != vk::Result::ERROR_DEVICE_LOST;
+                let fault = if goes_on { BatchFault::Kernel { command, reason } } else { BatchFault::Device(reason) };
+                state.closed |= !goes_on;
+                ended.extend(flight.give_up().map(|completion| {
+                    completion.progress(command);
+                    (completion, Err(fault), None)
+                }));
+            }
+            // Kept also where its end was told, since what was submitted runs.
+            if !flight.groups.is_empty() {
+                state.flying.push_back(flight);
+            }
         }
         ended
     }
@@ -243,17 +285,18 @@ impl Inner {
             let mut ended = match reached {
                 Ok(reached) => Self::retire(&mut state, reached),
                 Err(result) => {
-                    // Nothing of a lost device runs any more.
-                    state.closed = true;
                     let reason = loss(result, self.shared.card.facts.vendor);
-                    let flying = std::mem::take(&mut state.flying);
-                    let fail = |flight: Flight| (flight.completion, Err(BatchFault::Device(reason.clone())), None);
-                    flying.into_iter().map(fail).collect()
+                    let fault = |completion| (completion, Err(BatchFault::Device(reason.clone())), None);
+                    let ended = state.flying.iter_mut().filter_map(Flight::give_up).map(fault).collect();
+                    (state.closed, state.abandoned) = (true, true);
+                    // Nothing of a lost device runs any more. Of others it is not known, so that the rest stays.
+                    if result == vk::Result::ERROR_DEVICE_LOST {
+                        state.flying.clear();
+                    }
+                    ended
                 }
             };
-            if !state.closed {
-                ended.extend(self.launch(&mut state));
-            }
+            ended.extend(self.launch(&mut state));
             MutexGuard::unlocked(&mut state, || tell(ended));
             if state.closed && state.flying.is_empty() {
                 return self.end(&mut state, busy);
@@ -279,13 +322,13 @@ impl Inner {
                 flight.encoded.plan.learn(pieces, now - began);
                 state.seen = Some(now);
             }
-            if let Some((_, pieces)) = flight.groups.front() {
-                flight.completion.progress(flight.encoded.plan.pieces[pieces.start].command);
+            if !flight.groups.is_empty() || !flight.rest.is_empty() {
+                flight.progress();
                 break;
             }
             let Some(flight) = state.flying.pop_front() else { break };
             let timed = Some(flight.encoded).filter(|encoded| encoded.times.is_some());
-            ended.push((flight.completion, Ok(()), timed));
+            ended.extend(flight.completion.map(|completion| (completion, Ok(()), timed)));
         }
         ended
     }

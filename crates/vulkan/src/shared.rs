@@ -9,9 +9,9 @@ use ash::vk;
 use parking_lot::Mutex;
 use roci_hal::Error;
 use roci_hal::cache::Cache;
+use roci_hal::exit::{self, Busy};
 
 use crate::discover::Card;
-use crate::exit::{self, Busy};
 use crate::families::{self, Wish};
 use crate::fault::failed;
 use crate::features::Features;

@@ -1,8 +1,10 @@
-//! What a rasteriser never does by itself: a device that is lost, a clock that is missing, and a call that is wrong.
+//! What a rasteriser never does by itself: a device that is lost, a call that is refused or wrong, a clock that is missing.
 
 #![expect(unsafe_code, reason = "puts functions in the place of Vulkan's")]
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use parking_lot::Mutex;
@@ -38,9 +40,16 @@ fn device(shared: Arc<Shared>) -> Device {
 
 /// Fills memory and gives how that ended.
 fn fill(device: &Device) -> Result<(), Error> {
-    let buffer = device.allocate(BufferDesc::device(64))?;
+    fill_often(device, 1, 64)
+}
+
+/// The same so many times in one recording.
+fn fill_often(device: &Device, times: u32, bytes: u64) -> Result<(), Error> {
+    let buffer = device.allocate(BufferDesc::device(bytes))?;
     let mut recorder = device.record();
-    recorder.fill(&buffer, 1)?;
+    for pattern in 0..times {
+        recorder.fill(&buffer, pattern)?.barrier();
+    }
     let done = device.semaphore(0);
     let submit = Submit::new().signal(&done, 1).label("layer 3");
     device.queue(0)?.submit(&recorder.finish()?, submit)?;
@@ -64,19 +73,123 @@ unsafe extern "system" fn lost_wait(
     vk::Result::ERROR_DEVICE_LOST
 }
 
+/// Puts other functions in the place of a device's.
+fn replace(shared: &mut Arc<Shared>, submit: Option<vk::PFN_vkQueueSubmit>, wait: Option<vk::PFN_vkWaitSemaphores>) {
+    let own = Arc::get_mut(shared).expect("nobody else has it");
+    let raw = &own.device;
+    let (mut first, mut third) = (raw.fp_v1_0().clone(), raw.fp_v1_2().clone());
+    first.queue_submit = submit.unwrap_or(first.queue_submit);
+    third.wait_semaphores = wait.unwrap_or(third.wait_semaphores);
+    own.device = ash::Device::from_parts_1_3(raw.handle(), first, raw.fp_v1_1().clone(), third, raw.fp_v1_3().clone());
+}
+
 /// A device whose functions answer that it is lost.
 fn broken(in_submit: bool) -> Option<Device> {
     let mut shared = open(None)?;
-    let own = Arc::get_mut(&mut shared).expect("nobody else has it");
-    let raw = &own.device;
-    let (mut first, mut third) = (raw.fp_v1_0().clone(), raw.fp_v1_2().clone());
-    if in_submit {
-        first.queue_submit = lost_submit;
-    } else {
-        third.wait_semaphores = lost_wait;
-    }
-    own.device = ash::Device::from_parts_1_3(raw.handle(), first, raw.fp_v1_1().clone(), third, raw.fp_v1_3().clone());
+    let (submit, wait): (vk::PFN_vkQueueSubmit, vk::PFN_vkWaitSemaphores) = (lost_submit, lost_wait);
+    replace(&mut shared, in_submit.then_some(submit), (!in_submit).then_some(wait));
     Some(device(shared))
+}
+
+/// Vulkan's own functions, and how many calls are let through before one is refused.
+static SUBMIT: OnceLock<vk::PFN_vkQueueSubmit> = OnceLock::new();
+static WAIT: OnceLock<vk::PFN_vkWaitSemaphores> = OnceLock::new();
+static GOOD_CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this is the call that is refused.
+fn is_refused() -> bool {
+    GOOD_CALLS.fetch_sub(1, Ordering::Relaxed) == 0
+}
+
+unsafe extern "system" fn refused_submit(
+    queue: vk::Queue,
+    count: u32,
+    infos: *const vk::SubmitInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    match SUBMIT.get() {
+        // SAFETY: what the caller promises.
+        Some(submit) if !is_refused() => unsafe { submit(queue, count, infos, fence) },
+        _ => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+    }
+}
+
+unsafe extern "system" fn refused_wait(
+    device: vk::Device,
+    info: *const vk::SemaphoreWaitInfo<'_>,
+    time: u64,
+) -> vk::Result {
+    match WAIT.get() {
+        // SAFETY: what the caller promises.
+        Some(wait) if !is_refused() => unsafe { wait(device, info, time) },
+        _ => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+    }
+}
+
+/// How long work ends that was refused for want of memory: a first submission leaves the device, a later one and a wait lose
+/// it. What runs is kept until it ends, which the validation layer would tell otherwise.
+#[test]
+fn what_runs_outlives_a_call_that_is_refused() {
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let note = Arc::clone(&heard);
+    let hook: Hook = Arc::new(move |message| note.lock().push(message.to_owned()));
+    let hook = crate::has_validation().then_some(&hook);
+    // By fences each submission is a call of its own, by a timeline all are one.
+    for (good_calls, in_submit, timeline) in [(0, true, true), (0, true, false), (1, true, false), (0, false, true)] {
+        let Some(mut shared) = open(hook) else { return };
+        SUBMIT.get_or_init(|| shared.device.fp_v1_0().queue_submit);
+        WAIT.get_or_init(|| shared.device.fp_v1_2().wait_semaphores);
+        let (submit, wait): (vk::PFN_vkQueueSubmit, vk::PFN_vkWaitSemaphores) = (refused_submit, refused_wait);
+        replace(&mut shared, in_submit.then_some(submit), (!in_submit).then_some(wait));
+        Arc::get_mut(&mut shared).expect("nobody else has it").settings.timeline = timeline;
+        let rest = Arc::downgrade(&shared);
+        let device = device(shared);
+        GOOD_CALLS.store(good_calls, Ordering::Relaxed);
+        // Two pieces.
+        let error = fill_often(&device, 200, 1 << 20).expect_err("it is refused");
+        let said = error.to_string();
+        assert!(said.contains("VK_ERROR_OUT_OF_HOST_MEMORY"), "{said}");
+        if in_submit && good_calls == 0 {
+            assert!(matches!(error, Error::Kernel { .. }) && device.loss().is_none(), "{said}");
+            fill(&device).expect("the device goes on");
+        } else {
+            assert!(matches!(error, Error::Lost(_)), "{said}");
+        }
+        drop(device);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while rest.strong_count() > 0 {
+            assert!(Instant::now() < deadline, "the device is never closed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(heard.lock().is_empty(), "{heard:?}");
+    }
+}
+
+/// More pieces than Vulkan may have at a time.
+#[test]
+fn long_recordings_are_submitted_as_there_is_room() {
+    for timeline in [true, false] {
+        let Some(mut shared) = open(None) else { return };
+        Arc::get_mut(&mut shared).expect("nobody else has it").settings.timeline = timeline;
+        let device = device(shared);
+        let words = 128 * 60;
+        let run = || {
+            let buffer = device.allocate(BufferDesc::device(4 * words))?;
+            let mut recorder = device.record();
+            for word in 0..words {
+                recorder.fill(buffer.range(4 * word, 4)?, word as u32)?;
+            }
+            let done = device.semaphore(0);
+            let commands = recorder.finish()?;
+            for count in 1..=2 {
+                device.queue(0)?.submit(&commands, Submit::new().signal(&done, count))?;
+            }
+            done.wait(2, Deadline::default())?;
+            device.read(&buffer)
+        };
+        let wanted: Vec<u8> = (0..words as u32).flat_map(u32::to_ne_bytes).collect();
+        assert!(run().expect("it runs") == wanted, "a piece was not run");
+    }
 }
 
 #[test]
