@@ -40,6 +40,8 @@ pub(crate) struct Facts {
     pub(crate) families: Vec<vk::QueueFamilyProperties>,
     /// Sizes that kernels may ask for; none where they may not.
     pub(crate) subgroup_choice: Vec<u32>,
+    /// How many sub-groups of a chosen size a workgroup may have.
+    pub(crate) max_subgroups: u32,
     /// What a file of compiled kernels must agree with.
     pub(crate) identity: Vec<u8>,
     /// Which driver, where it says so: the better of two for one card comes first.
@@ -59,9 +61,17 @@ pub(crate) fn cards(instance: &Instance) -> Result<Vec<Card>, Error> {
         _ => failed("Vulkan's list of devices")(result),
     })?;
     let sysfs = Sysfs::system().cards();
-    let mut cards = Vec::new();
+    let (mut cards, mut left_out) = (Vec::new(), Vec::new());
     for raw in found {
-        cards.extend(card(instance, raw, &sysfs)?);
+        match card(instance, raw, &sysfs) {
+            Ok(card) => cards.extend(card),
+            Err(error) => left_out.push(error),
+        }
+    }
+    if cards.is_empty()
+        && let Some(error) = left_out.pop()
+    {
+        return Err(error);
     }
     let rank = |card: &Card| {
         let kind = card.info.kind.auto_rank().unwrap_or(u32::MAX);
@@ -69,6 +79,10 @@ pub(crate) fn cards(instance: &Instance) -> Result<Vec<Card>, Error> {
         (kind, u32::from(card.facts.driver == vk::DriverId::AMD_OPEN_SOURCE))
     };
     cards.sort_by_key(rank);
+    // The others work all the same; people see the reason beside the first of them.
+    if let Some(first) = cards.first_mut() {
+        first.info.quirks.extend(left_out.iter().map(|error| format!("another device was left out: {error}")));
+    }
     Ok(cards)
 }
 
@@ -82,9 +96,10 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
     if version < vk::API_VERSION_1_1 || !families.iter().any(families::computes) {
         return Ok(None);
     }
+    let title = plain.device_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default().into_owned();
     // SAFETY: as above.
     let extensions = unsafe { instance.raw.enumerate_device_extension_properties(raw) };
-    let extensions = extensions.map_err(failed("a device's list of extensions"))?;
+    let extensions = extensions.map_err(failed(&format!("`{title}`, whose list of extensions is needed,")))?;
     let has = |name: &CStr, core: u32| version >= core || lists(&extensions, name);
     let mut features = Features::query(&instance.raw, raw, version, &extensions);
 
@@ -137,7 +152,6 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         vk::PhysicalDeviceType::INTEGRATED_GPU => DeviceKind::IntegratedGpu,
         _ => DeviceKind::Software,
     };
-    let title = plain.device_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default().into_owned();
     let pci = has_pci.then_some(PciAddress {
         domain: pci.pci_domain,
         bus: pci.pci_bus as u8,
@@ -190,6 +204,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         features,
         memory,
         subgroup_choice,
+        max_subgroups: sizes.max_compute_workgroup_subgroups,
         identity: key,
         driver: driver.driver_id,
         extensions,
@@ -198,7 +213,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
     let info = PhysicalInfo {
         vendor: vendor(plain.vendor_id),
         runtime: Some(runtime.trim().to_owned()),
-        uuid: Some(format!("GPU-{}", identity.device_uuid.map(|byte| format!("{byte:02x}")).concat())),
+        uuid: uuid(identity.device_uuid),
         pci,
         memory: total_memory(&facts.memory, kind),
         true_memory: seen.and_then(|card| card.memory(kind == DeviceKind::IntegratedGpu)),
@@ -244,6 +259,11 @@ fn total_memory(memory: &vk::PhysicalDeviceMemoryProperties, kind: DeviceKind) -
     heaps.filter(counts).map(|heap| heap.size).sum()
 }
 
+/// How a device is told from its like; drivers that know nothing give zeros, which are no identity.
+fn uuid(bytes: [u8; vk::UUID_SIZE]) -> Option<String> {
+    (bytes != [0; vk::UUID_SIZE]).then(|| format!("GPU-{}", bytes.map(|byte| format!("{byte:02x}")).concat()))
+}
+
 fn powers(least: u32, most: u32) -> Vec<u32> {
     (0..32).map(|bit| 1u32 << bit).filter(|size| (least..=most).contains(size)).collect()
 }
@@ -271,5 +291,11 @@ mod tests {
         assert_eq!(powers(8, 8), [8]);
         assert_eq!(powers(4, 128), [4, 8, 16, 32, 64, 128]);
         assert!(powers(0, 0).is_empty());
+    }
+
+    #[test]
+    fn zeros_are_no_identity() {
+        assert_eq!(uuid([0; 16]), None);
+        assert_eq!(uuid([10; 16]).as_deref(), Some("GPU-0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"));
     }
 }

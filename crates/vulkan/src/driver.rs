@@ -76,6 +76,7 @@ fn lower_subgroups(uri: &DeviceUri, card: &mut Card) -> Result<(), Error> {
     capabilities.matrix = false;
     // Code that asks for them all the same is refused.
     card.facts.features.subgroups = ash::vk::SubgroupFeatureFlags::empty();
+    card.facts.features.matrix = None;
     Ok(())
 }
 

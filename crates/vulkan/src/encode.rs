@@ -253,8 +253,13 @@ fn place(operand: &Operand, slots: &[BoundRange]) -> Result<vk::DescriptorBuffer
 /// Memory that a kernel works on: in whole words, as buffers are.
 fn descriptor(operand: &Operand, slots: &[BoundRange]) -> Result<vk::DescriptorBufferInfo, Error> {
     let mut info = place(operand, slots)?;
-    info.range = info.range.next_multiple_of(4);
+    info.range = descriptor_length(info.range);
     Ok(info)
+}
+
+/// The bytes that a binding of so many has.
+pub(crate) fn descriptor_length(bytes: u64) -> u64 {
+    bytes.next_multiple_of(4)
 }
 
 /// Writes fresh memory of the host.

@@ -105,6 +105,15 @@ fn kernel(shared: &Shared, module: vk::ShaderModule, entry: &EntryPoint, outline
     let can_choose = |size: &u32| shared.card.facts.subgroup_choice.contains(size);
     let for_matrices = Some(MATRIX_SUBGROUP).filter(|size| outline.uses_matrices() && can_choose(size));
     if let Some(wanted) = for_matrices.or(shared.settings.subgroup) {
+        let invocations: u64 = entry.workgroup_size.iter().map(|size| u64::from(*size)).product();
+        let most = u64::from(shared.card.facts.max_subgroups) * u64::from(wanted);
+        if invocations > most {
+            let reason = format!(
+                "its workgroups have {invocations} invocations, the device takes {most} in sub-groups of {wanted}"
+            );
+            let error = Error::invalid(format!("\"{}\"", entry.name), reason);
+            return Err(Failure::Hal(error.hinted("ask for larger sub-groups, or leave `?subgroup=` out")));
+        }
         size = size.required_subgroup_size(wanted);
         stage = stage.push_next(&mut size);
     }

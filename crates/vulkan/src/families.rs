@@ -71,6 +71,13 @@ pub(crate) fn choose(
     if let Some((number, family)) = best {
         return Ok((number, family.queue_count.min(QUEUES)));
     }
+    if wish == Wish::Any {
+        return Err(Error::Unavailable {
+            what: "a queue".to_owned(),
+            reason: "the compute queues of this chip hang, and its driver shows no queue that draws".to_owned(),
+            hint: "`?queue=compute` takes one that may hang".to_owned(),
+        });
+    }
     let list: Vec<_> = (0u32..)
         .zip(families)
         .filter(|(_, family)| computes(family))
@@ -103,6 +110,8 @@ mod tests {
         assert_eq!(choose(&radv(), Wish::Any, Some("gfx1010")).unwrap(), (1, 2));
         assert_eq!(choose(&radv(), Wish::Any, Some("gfx1013")).unwrap(), (0, 1));
         assert_eq!(choose(&radv()[..1], Wish::Any, None).unwrap(), (0, 1));
+        let refused = choose(&radv()[1..], Wish::Any, Some("gfx1013")).unwrap_err().to_string();
+        assert!(refused.contains("hang") && !refused.contains("?queue="), "{refused}");
         assert!(quirk(Some("gfx1013")).is_some() && quirk(Some("gfx1010")).is_none());
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Features {
     subgroup_types: Option<vk::PhysicalDeviceShaderSubgroupExtendedTypesFeatures<'static>>,
     subgroup_size: Option<vk::PhysicalDeviceSubgroupSizeControlFeatures<'static>>,
     integer_dot: Option<vk::PhysicalDeviceShaderIntegerDotProductFeatures<'static>>,
-    matrix: Option<vk::PhysicalDeviceCooperativeMatrixFeaturesKHR<'static>>,
+    pub(crate) matrix: Option<vk::PhysicalDeviceCooperativeMatrixFeaturesKHR<'static>>,
     /// Sub-group operations that kernels may use.
     pub(crate) subgroups: vk::SubgroupFeatureFlags,
 }

@@ -14,7 +14,7 @@ use roci_hal::command::{Command, Dispatch, Operand, Recording};
 use roci_hal::driver::{BoundRange, BufferBackend};
 use roci_hal::{BufferDesc, Error, MemoryType};
 
-use crate::encode::write_host;
+use crate::encode::{descriptor_length, write_host};
 use crate::executable::{Kernel, Kernels};
 use crate::memory::Memory;
 use crate::shared::Shared;
@@ -239,9 +239,10 @@ impl Cutter<'_> {
         let kernel = *kernel.ok_or_else(|| Error::invalid(call(), "an executable of another driver"))?;
         let most = u64::from(self.shared.card.facts.limits.max_storage_buffer_range);
         for (number, operand) in dispatch.bindings.iter().enumerate() {
-            if operand.length() > most {
-                let reason =
-                    format!("binding {number} has {} bytes, a kernel reaches {most} of one buffer", operand.length());
+            // As it is bound: in whole words.
+            let length = descriptor_length(operand.length());
+            if length > most {
+                let reason = format!("binding {number} has {length} bytes, a kernel reaches {most} of one buffer");
                 return Err(
                     Error::invalid(call(), reason).hinted("bind the part of the buffer that the kernel works on")
                 );

@@ -1,7 +1,7 @@
 //! AMD's chips by the names that Mesa's driver gives them.
 
 /// PCI device numbers of the BC-250 and its kin (gfx1013), for kernels and drivers that know no name.
-const GFX1013: &[u32] = &[0x13f9, 0x13fa, 0x13fb, 0x13fc, 0x13fe, 0x143f];
+const GFX1013: &[u32] = &[0x13db, 0x13f9, 0x13fa, 0x13fb, 0x13fc, 0x13fe, 0x143f];
 
 /// What RADV writes in brackets behind a device's name, and the chip.
 const NAMES: &[(&str, &str)] = &[
@@ -65,6 +65,8 @@ mod tests {
         assert_eq!(name("Radeon 8060S Graphics (RADV GFX1151)"), "gfx1151");
         assert_eq!(name("AMD Radeon RX 5700 XT"), "");
         assert_eq!(name("odd (RADV GFX)"), "");
-        assert_eq!(target("AMD Unknown", 0x13fe).as_deref(), Some("gfx1013"));
+        for device in [0x13fe, 0x13db] {
+            assert_eq!(target("AMD Unknown", device).as_deref(), Some("gfx1013"));
+        }
     }
 }
