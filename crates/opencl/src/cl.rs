@@ -106,6 +106,14 @@ impl Context {
         raw.map(Queue).map_err(failed("clCreateCommandQueue"))
     }
 
+    /// An event of no command that has ended: well by zero, else by that error.
+    #[cfg(test)]
+    pub(crate) fn ended_event(&self, status: i32) -> Result<Event, Failed> {
+        let event = event::create_user_event(self.0).map(Event).map_err(failed("clCreateUserEvent"))?;
+        event::set_user_event_status(event.0, status).map_err(failed("clSetUserEventStatus"))?;
+        Ok(event)
+    }
+
     /// Memory of the device.
     pub(crate) fn buffer(&self, bytes: usize) -> Result<Mem, Failed> {
         // SAFETY: without a flag that speaks of it the host pointer must be null, as here.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use roci_hal::cache::Cache;
 use roci_hal::command::Recording;
-use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend, OpenRequest};
+use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend};
 use roci_hal::error::Loss;
-use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, Error, ExecutableSource, QueueInfo};
+use roci_hal::exit::{self, Busy};
+use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, DeviceUri, Error, ExecutableSource, QueueInfo};
 
 use crate::cl::{Context, DeviceId};
 use crate::discover::Found;
@@ -31,24 +32,27 @@ pub(crate) struct OpenClDevice {
     toolchain: Toolchain,
     lines: Vec<Line>,
     profiles: bool,
+    /// While it is closed, to the end: the last member is the last to go.
+    closing: Option<Busy>,
 }
 
 impl OpenClDevice {
     pub(crate) fn open(
-        request: &OpenRequest<'_>,
+        uri: DeviceUri,
         chosen: &[Found],
         options: &Options,
         cache: Option<Cache>,
     ) -> Result<Self, Error> {
-        let name = request.uri.to_string();
+        let name = uri.to_string();
         let ids: Vec<DeviceId> = chosen.iter().map(|found| found.id).collect();
         let what = format!("device `{name}`");
         let context = Arc::new(Context::new(&ids).map_err(|error| error.unavailable(&what))?);
+        exit::guard();
         let memories = Memories::new(&name, &context, chosen, options).map_err(|error| error.unavailable(&what))?;
         let most = chosen.iter().map(|found| found.facts.max_arguments).min().unwrap_or(0) as usize;
         let alignment = chosen.iter().map(|found| found.facts.alignment).max().unwrap_or(0);
         let info = DeviceInfo {
-            uri: request.uri.clone(),
+            uri,
             physical: chosen.iter().map(|found| options.apply(&found.info)).collect(),
             queues: (0..chosen.len() * QUEUES).map(|index| QueueInfo { physical: index / QUEUES }).collect(),
             memory_types: memories.types(),
@@ -66,7 +70,7 @@ impl OpenClDevice {
         };
         let lines = info.queues.iter().map(line).collect::<Result<_, _>>()?;
         let profiles = chosen.iter().all(|found| found.facts.profiles);
-        Ok(Self { info, memories, toolchain, lines, profiles })
+        Ok(Self { info, memories, toolchain, lines, profiles, closing: None })
     }
 }
 
@@ -104,6 +108,7 @@ impl DeviceBackend for OpenClDevice {
 
 impl Drop for OpenClDevice {
     fn drop(&mut self) {
+        self.closing = Some(Busy::new());
         self.lines.iter().for_each(Line::close);
     }
 }

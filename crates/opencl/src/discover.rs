@@ -4,7 +4,7 @@ use cl3::error_codes::{DLOPEN_RUNTIME_LOAD_FAILED, error_text};
 use cl3::{device, platform};
 use parking_lot::Mutex;
 use roci_hal::sysfs::Sysfs;
-use roci_hal::{DeviceKind, Error, PhysicalInfo, env};
+use roci_hal::{DeviceKind, Error, PhysicalInfo, env, exit};
 
 use crate::cl::DeviceId;
 use crate::error::unavailable;
@@ -39,7 +39,9 @@ pub(crate) fn devices(sysfs: &Sysfs) -> Result<Vec<Found>, Error> {
     let cards = sysfs.cards();
     let mut found = Vec::new();
     let mut empty = Vec::new();
-    for id in platforms()? {
+    let platforms = platforms()?;
+    exit::guard();
+    for id in platforms {
         let name = platform::get_platform_data(id, platform::CL_PLATFORM_NAME).map(|bytes| facts::text(&bytes));
         let name = name.unwrap_or_default();
         let before = found.len();

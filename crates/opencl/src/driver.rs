@@ -108,6 +108,8 @@ impl Driver for OpenClDriver {
             let reason = format!("{} and {} share no memory", lead.facts.platform, odd.facts.platform);
             return Err(unavailable(&format!("device `{name}`"), reason, "open them as two devices"));
         }
-        Ok(Arc::new(OpenClDevice::open(request, &chosen, &options, self.cache.clone())?))
+        let (uri, cache) = (request.uri.clone(), self.cache.clone());
+        let open = move || OpenClDevice::open(uri, &chosen, &options, cache);
+        Ok(Arc::new(patience::within(&name, "opening it", open)??))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roci_hal::cache::Cache;
 use roci_hal::driver::ExecutableBackend;
-use roci_hal::{Code, EntryPoint, Error, ExecutableSource};
+use roci_hal::{Code, EntryPoint, Error, ExecutableSource, exit};
 
 use crate::cl::{Context, DeviceId, Kernel, Program};
 use crate::discover::Found;
@@ -54,7 +54,10 @@ impl Toolchain {
             return Ok(program);
         }
         let program = self.context.program(source).map_err(|error| (error, String::new()))?;
-        program.build(&self.ids, OPTIONS)?;
+        let built = program.build(&self.ids, OPTIONS);
+        // Compilers are loaded when they are first needed.
+        exit::guard();
+        built?;
         if let Some(cache) = &self.cache
             && let Ok(binary) = program.binary()
             && !binary.is_empty()

@@ -1,9 +1,10 @@
 //! Deadlines for calls that OpenCL itself has none for.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use roci_hal::error::InFlight;
+use roci_hal::exit::Busy;
 use roci_hal::{Deadline, Error};
 
 use crate::cl::{Event, Stage};
@@ -47,7 +48,8 @@ pub(crate) fn late(device: &str, doing: &str, deadline: Deadline) -> Error {
     Error::Timeout { device, waited: deadline.waited(), work: Box::new(InFlight::default()) }
 }
 
-/// Runs a call that may never return on a thread of its own, which is then left behind.
+/// Runs a call that may never return on a thread of its own, which is then left behind; the end of the process waits for it
+/// a while.
 pub(crate) fn within<T: Send + 'static>(
     device: &str,
     doing: &str,
@@ -56,11 +58,18 @@ pub(crate) fn within<T: Send + 'static>(
     let deadline = Deadline::default();
     let (answer, answered) = mpsc::channel();
     let thread = std::thread::Builder::new().name("opencl-call".into()).spawn(move || {
+        let _busy = Busy::new();
         // Nobody listens any more once the deadline has passed.
         let _ = answer.send(call());
     });
     thread.map_err(|error| crate::error::unavailable("a thread", error, "end some processes"))?;
-    answered.recv_timeout(deadline.remaining()).map_err(|_| late(device, doing, deadline))
+    answered.recv_timeout(deadline.remaining()).map_err(|error| match error {
+        RecvTimeoutError::Timeout => late(device, doing, deadline),
+        RecvTimeoutError::Disconnected => {
+            let reason = format!("the driver panicked while {doing}");
+            crate::error::unavailable(device, reason, "report this as a fault of the driver")
+        }
+    })
 }
 
 #[cfg(test)]
@@ -68,9 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_comes_through_and_a_panic_is_no_answer() {
-        assert!(matches!(within("opencl", "a call", || 7), Ok(7)));
-        let silent = within("opencl", "a call", || -> u32 { panic!("never") });
-        assert!(silent.is_err_and(|error| error.to_string().contains("opencl")));
+    fn an_answer_comes_through_and_a_panic_is_told_from_a_late_one() {
+        assert!(matches!(within("opencl", "calling", || 7), Ok(7)));
+        let silent = within("opencl", "calling", || -> u32 { panic!("never") });
+        assert!(silent.is_err_and(|error| error.to_string().contains("panicked while calling")));
     }
 }

@@ -3,6 +3,9 @@
 //! Nothing is released while the device may still use it: what a lost device has under way is kept, with its thread, until
 //! it ends, or until the process does.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
+use roci_hal::exit::{self, Busy, Leaving};
 use roci_hal::profile::{Clock, Span};
 use roci_hal::{Deadline, Error};
 
@@ -41,6 +45,9 @@ struct Inner {
     serial: Pair,
     /// For commands that may overlap, where the device offers that.
     parallel: Option<Pair>,
+    /// For reading the device's clock: a command that does nothing waits for nothing there. Made for the first profile, if it
+    /// can be.
+    clock: OnceLock<Option<Queue>>,
     context: Arc<Context>,
     device: DeviceId,
     state: Mutex<State>,
@@ -103,14 +110,23 @@ impl Line {
         let inner = Arc::new(Inner {
             serial: pair(false)?,
             parallel: out_of_order.then(|| pair(true)).transpose()?,
+            clock: OnceLock::new(),
             context: Arc::clone(context),
             device,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let served = Arc::clone(&inner);
-        let thread = std::thread::Builder::new().name("opencl-queue".into()).spawn(move || served.serve());
-        thread.map_err(|error| unavailable("a thread for a queue", error, "end some processes"))?;
+        let leaving = Leaving::default();
+        let (served, left) = (Arc::clone(&inner), leaving.clone());
+        let thread = std::thread::Builder::new().name("opencl-queue".into()).spawn(move || {
+            served.serve();
+            let _busy = Busy::new();
+            // Perhaps the last to hold the queue.
+            drop(served);
+            left.set();
+        });
+        let thread = thread.map_err(|error| unavailable("a thread for a queue", error, "end some processes"))?;
+        exit::leave(leaving, thread);
         Ok(Self { inner })
     }
 
@@ -148,6 +164,7 @@ impl Inner {
             state.news = false;
             let closed = state.closed;
             MutexGuard::unlocked(&mut state, || {
+                let _busy = Busy::new();
                 if closed {
                     // Given up by the HAL already, which told whoever waited.
                     drop(waiting);
@@ -227,7 +244,8 @@ impl Inner {
             let _ = pair.profiled.set(queue);
         }
         let Some(queue) = pair.profiled.get() else { return (&pair.plain, None) };
-        (queue, clock(queue))
+        let idle = self.clock.get_or_init(|| self.context.queue(self.device, false, true).ok());
+        (queue, idle.as_ref().and_then(clock))
     }
 
     /// Something ended.
@@ -237,8 +255,8 @@ impl Inner {
     }
 }
 
-/// The clock of a queue's device: commands that do nothing know when they were enqueued, and so does the host. The one that
-/// took the shortest counts.
+/// The clock of an idle queue's device: commands that do nothing know when they were enqueued, and so does the host. The one
+/// that took the shortest counts.
 fn clock(queue: &Queue) -> Option<Clock> {
     let mut best: Option<(Duration, Instant, u64)> = None;
     for _ in 0..3 {

@@ -6,7 +6,7 @@ mod kernels;
 
 use std::process::ExitCode;
 
-use devices::Wanted;
+use devices::{NARROW, Wanted};
 use roci_hal_cts::Tag;
 
 /// A kernel of a lost device ends when it sees the host's flag, which only shared memory shows without a queue.
@@ -26,10 +26,12 @@ fn main() -> ExitCode {
             pocl(1, "").open(None).is_ok_and(|device| device.info().physical.iter().all(|one| one.kind.is_gpu()));
         let rounds = if is_gpu { SPIN_ROUNDS } else { 0 };
         let backend = pocl(1, "").backend(&uri).tags(&[Tag::Hang]).spin_rounds(rounds);
-        return devices::main(vec![backend], kernels::trials(&uri, &pocl(1, "")));
+        let mut kernels = kernels::trials(&uri, &pocl(1, ""));
+        kernels.extend(kernels::trials(&format!("{uri}{NARROW}"), &pocl(1, NARROW)));
+        return devices::main(vec![backend], kernels);
     }
     devices::prepare("pocl.icd");
-    let (plain, split, narrow) = ("opencl:pocl", "?svm=off&order=in", "?subgroups=8");
+    let (plain, split) = ("opencl:pocl", "?svm=off&order=in");
     let backends = vec![
         pocl(1, "").backend(plain).tags(&[Tag::Hang]),
         pocl(1, split).backend(&format!("{plain}{split}")).lacks(&[HANG]),
@@ -37,6 +39,6 @@ fn main() -> ExitCode {
     ];
     // PoCL has no sub-groups: they are lowered, to the size that kernels have elsewhere and to another.
     let mut kernels = kernels::trials(plain, &pocl(1, ""));
-    kernels.extend(kernels::trials(&format!("{plain}{narrow}"), &pocl(1, narrow)));
+    kernels.extend(kernels::trials(&format!("{plain}{NARROW}"), &pocl(1, NARROW)));
     devices::main(backends, kernels)
 }

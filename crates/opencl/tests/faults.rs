@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         Trial::test("a_library_that_fails_to_load_leaves_the_others", broken_library),
         Trial::test("rusticl_without_devices_gets_its_remedy", hidden_devices),
         Trial::test("processors_are_used_only_when_they_are_named", named_processors),
+        Trial::test("a_process_ends_well_with_work_in_flight", ends_at_work),
+        Trial::test("what_a_uri_switches_off_is_gone", switched_off),
         Trial::test("a_killed_process_leaves_the_device_to_others", killed),
         Trial::test("more_memory_than_reported_is_tried_and_refused_with_figures", too_much_memory),
         Trial::test("a_damaged_cache_is_made_again", damaged_cache),
@@ -76,6 +78,7 @@ fn child(what: &str, folder: &Path) -> ExitCode {
             .choose(&DeviceUri::driver("auto").unwrap_or_else(|| unreachable!("a word")))
             .map(|choice| choice.uri.to_string()),
         "hold" => open(driver, "opencl:0").and_then(|device| hold(&device)),
+        "leave" => open(driver, "opencl:0").and_then(leave),
         "run two" => open(driver, "opencl://0,1").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
         _ => open(driver, "opencl:0").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
     };
@@ -132,6 +135,29 @@ fn hold(device: &Device) -> Result<String, Error> {
     recorder.dispatch(&kernel(device, "endless")?, [1, 1, 1], &[(&buffer).into()], &[])?;
     device.queue(0)?.submit(&recorder.finish()?, Submit::new().limit(PATIENCE))?;
     Ok("holding".to_owned())
+}
+
+/// Closes nothing, and leaves work behind that takes a while.
+fn leave(device: Device) -> Result<String, Error> {
+    let buffer = device.allocate(BufferDesc::device(16 << 20))?;
+    let mut recorder = device.record();
+    for pattern in 0..64 {
+        recorder.fill(&buffer, pattern)?.barrier();
+    }
+    let commands = recorder.finish()?;
+    for queue in 0..device.info().queues.len() {
+        device.queue(queue)?.submit(&commands, Submit::new())?;
+    }
+    std::mem::forget((device, buffer, commands));
+    Ok("left".to_owned())
+}
+
+fn ends_at_work() -> Result<(), Failed> {
+    let Some(file) = pocl() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let output = process("leave", folder.path(), &[("OCL_ICD_VENDORS", &file)])?.output()?;
+    expect(&String::from_utf8_lossy(&output.stdout), &["left"])?;
+    if output.status.success() { Ok(()) } else { Err(format!("it ended with {}", output.status).into()) }
 }
 
 /// PoCL's vendor file alone, or the reason why not.
@@ -222,6 +248,15 @@ fn device(cache: Option<Cache>, parameters: &str) -> Result<Option<Device>, Fail
         Err(error @ Error::Unavailable { .. }) => Ok(roci_testkit::require("opencl", Err(error))),
         other => Ok(Some(other?)),
     }
+}
+
+fn switched_off() -> Result<(), Failed> {
+    let Some(device) = device(None, "?fp16=off&subgroups=off")? else { return Ok(()) };
+    let capabilities = device.info().capabilities();
+    if capabilities.fp16_arithmetic || !capabilities.subgroup_sizes.is_empty() {
+        return Err(format!("it is still there: {capabilities:?}").into());
+    }
+    Ok(run(&device)?)
 }
 
 fn too_much_memory() -> Result<(), Failed> {

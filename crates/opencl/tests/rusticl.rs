@@ -5,7 +5,7 @@ mod kernels;
 
 use std::process::ExitCode;
 
-use devices::Wanted;
+use devices::{NARROW, Wanted};
 use roci_hal_cts::Tag;
 
 /// llvmpipe ends loops after 65,535 rounds, which take a few milliseconds: so many workgroups take some seconds.
@@ -13,7 +13,8 @@ const SPIN_GROUPS: u32 = 1024;
 
 fn main() -> ExitCode {
     devices::prepare("rusticl.icd");
-    let rusticl = Wanted { platform: "rusticl", count: 1, parameters: "" };
-    let kernels = kernels::trials("rusticl", &rusticl);
-    devices::main(vec![rusticl.backend("rusticl").tags(&[Tag::Hang]).spin_groups(SPIN_GROUPS)], kernels)
+    let rusticl = |parameters| Wanted { platform: "rusticl", count: 1, parameters };
+    let mut kernels = kernels::trials("rusticl", &rusticl(""));
+    kernels.extend(kernels::trials(&format!("rusticl{NARROW}"), &rusticl(NARROW)));
+    devices::main(vec![rusticl("").backend("rusticl").tags(&[Tag::Hang]).spin_groups(SPIN_GROUPS)], kernels)
 }

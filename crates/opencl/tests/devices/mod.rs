@@ -12,6 +12,8 @@ use roci_opencl::OpenClDriver;
 
 /// Compiling for a processor is slow, on two cores beside other tests more so.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Sub-groups of another size than kernels have elsewhere.
+pub(crate) const NARROW: &str = "?subgroups=8";
 const BOUNDS: (Tag, &str) = (
     Tag::Bounds,
     "OpenCL promises nothing for a kernel that leaves its buffers; on a processor it may end the process",
@@ -78,10 +80,11 @@ impl Wanted {
 
     /// The URI of the device.
     pub(crate) fn name(&self, driver: &OpenClDriver) -> Result<String, Error> {
-        if let Some(uri) = roci_testkit::opencl_device() {
-            return Ok(uri);
-        }
         let Self { platform, count, parameters } = *self;
+        if let Some(uri) = roci_testkit::opencl_device() {
+            let more = if uri.contains('?') { parameters.replacen('?', "&", 1) } else { parameters.to_owned() };
+            return Ok(uri + &more);
+        }
         let devices = driver.enumerate()?;
         let is_on = |runtime: &Option<String>| runtime.as_ref().is_some_and(|runtime| runtime.starts_with(platform));
         let ordinals: Vec<_> = devices
