@@ -169,7 +169,9 @@ impl Inner {
                     // Given up by the HAL already, which told whoever waited.
                     drop(waiting);
                 } else if !waiting.is_empty() {
-                    flying.extend(waiting.into_iter().map(|waiting| self.start(waiting)));
+                    for waiting in waiting {
+                        flying.push(self.start(waiting, flying.is_empty()));
+                    }
                     since = Instant::now();
                 }
                 let before = flying.len();
@@ -205,13 +207,17 @@ impl Inner {
         }
     }
 
-    /// Enqueues a batch.
-    fn start(self: &Arc<Self>, waiting: Waiting) -> Flight {
+    /// Enqueues a batch, which may be the only one.
+    fn start(self: &Arc<Self>, waiting: Waiting, alone: bool) -> Flight {
         let Waiting { program, slots, completion } = waiting;
         let mut enqueued = Enqueued::default();
         let pair = self.parallel.as_ref().filter(|_| !program.is_serial()).unwrap_or(&self.serial);
         let (queue, clock) = self.queue_for(pair, &completion);
         let answer = program.enqueue(queue, pair.out_of_order, &slots, &mut enqueued);
+        // Said before the driver may begin: RustICL 22.3 can keep whoever asks how far a command is until it has ended.
+        if alone && let Some((command, _)) = enqueued.events.first() {
+            completion.progress(*command);
+        }
         let last = enqueued.events.last().map_or(0, |(command, _)| *command);
         let wrong = answer.and_then(|()| queue.flush().map_err(|error| (last, error))).err();
         let trouble = wrong.map(|(command, error)| {
