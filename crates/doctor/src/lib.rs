@@ -27,7 +27,7 @@ pub use conclusion::{Cause, Conclusion, Excluded, Explained, Look, Sureness, Tol
 pub use diagnosis::{Card, Diagnosis, Names, Unanswered};
 pub use facts::{Fact, Facts, Table};
 pub use good::{Good, known_good};
-pub use logs::{Event, Log, Reader};
+pub use logs::{Event, Log, Reader, Whose};
 pub use mask::{Identity, Masked, mask};
 pub use memory::{Memory, Pool, memory};
 pub use report::markdown;

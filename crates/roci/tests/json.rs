@@ -132,7 +132,7 @@ fn profile() {
 #[test]
 fn objects_for_a_chip() {
     let fixture = |name: &str| format!("{}/../codeobj/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let value = answer(&["objects", "--for", "gfx1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
+    let value = answer(&["objects", "--for", "GFX1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
     let problem = json!({ "problems": [{ "hint": "" }] });
     assert_shape("objects_for", &[value, problem]);
 }

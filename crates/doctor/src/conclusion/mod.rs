@@ -10,7 +10,7 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-use crate::logs::{Event, Log, Reader};
+use crate::logs::{Event, Log, Reader, Whose};
 use crate::rules::{Book, Confidence, Evidence, Exclusion, Finding, LogLine, Reboot, Severity, Step, Truth};
 
 static LOOK: &str = include_str!("look.toml");
@@ -123,6 +123,8 @@ pub struct Told {
 pub struct Conclusion {
     /// The programs that wrote it; empty if none is known.
     pub kinds: Vec<String>,
+    /// Whose GPU it is about.
+    pub whose: Whose,
     /// What it tells of the machine.
     pub facts: Vec<Told>,
     /// What happened, by the log's own words.
@@ -155,7 +157,18 @@ impl Conclusion {
         let judgement = book.lay(&read.facts, &hits);
         let facts = told(&read);
         let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-        for cause in ranked(&judgement.findings, &|gpu| format!("GPU {gpu}")) {
+        for mut cause in ranked(&judgement.findings, &|gpu| format!("GPU {gpu}")) {
+            let whose = reader.whose(&cause.lines, read.whose);
+            // Text that no program wrote is talk, unless a line of it is AMD's own. What it mentions is no machine's.
+            let is_note = cause.severity == Severity::Info;
+            let talk = read.kinds.is_empty() && (is_note || cause.lines.is_empty() || whose != Whose::Amd);
+            if talk || whose == Whose::Other {
+                continue;
+            }
+            if whose == Whose::Unknown && !cause.lines.is_empty() {
+                cause.sureness = Sureness::Possible;
+                cause.unknown.push("gpus.amd".to_owned());
+            }
             match (cause.severity, cause.sureness) {
                 (Severity::Info, Sureness::Certain) => notes.push(cause),
                 // A question about something small is no help.
@@ -172,9 +185,12 @@ impl Conclusion {
         }
         // What weighs more is asked first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
-        let excluded = judgement.excluded.iter().filter(|exclusion| exclusion.rule.severity <= Severity::Medium);
+        let talk = read.kinds.is_empty() || read.whose == Whose::Other;
+        let excluded =
+            judgement.excluded.iter().filter(|exclusion| !talk && exclusion.rule.severity <= Severity::Medium);
         let mut conclusion = Self {
             kinds: read.kinds,
+            whose: read.whose,
             facts,
             events: read.events,
             causes,
@@ -210,7 +226,7 @@ impl Conclusion {
         };
         // Without a word about faults in the log that the kernel writes, that is where the story goes on.
         if !self.kinds.iter().any(|kind| kind == "dmesg") {
-            self.events.iter().filter_map(|event| event.next.clone()).for_each(|run| add(run, None, None));
+            self.events.iter().map(|event| event.next.clone()).for_each(|run| add(run, None, None));
         }
         for cause in self.possible.iter().chain(&self.causes) {
             for fact in &cause.unknown {
@@ -234,7 +250,9 @@ pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) 
         let sureness = sureness(finding);
         let possible = sureness == Sureness::Possible;
         let open = if possible { finding.unknown.len() } else { 0 };
-        (possible, is_info, open, general, finding.rule.severity, sureness, finding.rule.confidence)
+        // Nothing that is only likely comes before what surely stops everything.
+        let lesser = !(sureness == Sureness::Certain && finding.rule.severity == Severity::Blocker);
+        (possible, is_info, open, lesser, general, finding.rule.severity, sureness, finding.rule.confidence)
     });
     let mut causes: Vec<Cause> = Vec::new();
     for finding in &findings {

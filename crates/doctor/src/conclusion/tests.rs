@@ -20,7 +20,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("clinfo-rocm-healthy.txt", "clinfo", &[]),
     ("clinfo-rusticl-healthy.txt", "clinfo", &[]),
     ("dmesg-atomics-5700.txt", "dmesg", &["KFD-04b"]),
-    ("dmesg-de-ring-timeout.txt", "dmesg", &["TMO-01"]),
+    ("dmesg-de-ring-timeout.txt", "dmesg", &["TMO-08"]),
     ("dmesg-firmware-missing.txt", "dmesg", &["FW-01"]),
     ("dmesg-flip.txt", "dmesg", &[]),
     ("dmesg-healthy-6900.txt", "dmesg", &[]),
@@ -194,6 +194,89 @@ fn what_is_ruled_out_and_what_is_missing_is_said() {
         conclude(&format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}"));
     let excluded = known.excluded.iter().find(|excluded| excluded.id == "MES-04").expect("it is ruled out");
     assert_eq!(excluded.because[0].value.as_deref(), Some("gfx1100"));
+}
+
+#[test]
+fn other_vendors_and_talk_raise_no_alarm() {
+    let quiet = [
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device\nNVIDIA GeForce GTX 1080",
+        "ggml_vulkan: 0 = NVIDIA GeForce RTX 3060 (NVIDIA) | uma: 0 | fp16: 1\nvk::Queue::submit: ErrorDeviceLost",
+        "[    9.1] i915 0000:00:02.0: [drm] *ERROR* [CRTC:80:pipe A] flip_done timed out",
+        "[  12.1] nouveau 0000:01:00.0: fifo: ring gr timeout",
+        "[ 9999.1] Out of memory: Killed process 1234 (chrome) total-vm:12345kB, anon-rss:1kB",
+        "2025-01-01 django ERROR failed to load model app.User",
+        "If you see \"ring gfx timeout\" in your log, then set HSA_OVERRIDE_GFX_VERSION=10.3.0, people say.",
+        "ggml_vulkan: No devices found.\nload_backend: loaded CPU backend from /app/libggml-cpu-haswell.so",
+        "AssertionError: Torch not compiled with CUDA enabled",
+        // An AMD machine's, but another driver's line.
+        "[ 1.1] amdgpu 0000:03:00.0: amdgpu: 16368M of VRAM memory ready\n\
+         [ 3.2] i2c_designware: probe of AMDI0010:03 failed with error -110",
+        "[ 1.1] amdgpu 0000:03:00.0: amdgpu: 16368M of VRAM memory ready\n\
+         [ 9.1] i915 0000:00:02.0: [drm] *ERROR* flip_done timed out",
+        // Firmware that the card does without.
+        "amdgpu 0000:04:00.0: Direct firmware load for amdgpu/gc_11_0_1_mes_2.bin failed with error -2\n\
+         [drm] try to fall back to amdgpu/gc_11_0_1_mes.bin",
+        "amdgpu 0000:03:00.0: Direct firmware load for amdgpu/navi10_ta.bin failed with error -2\n\
+         amdgpu 0000:03:00.0: amdgpu: RAS: optional ras ta ucode is not available",
+        "amdgpu 0000:01:00.0: Direct firmware load for amdgpu/polaris10_k_smc.bin failed with error -2",
+    ];
+    for log in quiet {
+        let conclusion = conclude(log);
+        assert!(!conclusion.problems() && conclusion.notes.is_empty(), "{log}\n{}", conclusion.text(false));
+    }
+    // It is a question all the same where a program wrote it.
+    assert_eq!(conclude(quiet[9]).possible.first().map(|cause| cause.id.as_str()), Some("SEL-05b"));
+    assert_eq!(conclude(quiet[8]).possible.first().map(|cause| cause.id.as_str()), Some("VK-01c"));
+    assert!(conclude(quiet[2]).text(false).contains("another vendor"), "{}", conclude(quiet[2]).text(false));
+}
+
+#[test]
+fn common_errors_are_known() {
+    let known = [
+        ("RuntimeError: HIP error: an illegal memory access was encountered", "FLT-10"),
+        ("RuntimeError: miopenStatusUnknownError", "MIO-06"),
+        ("rocBLAS error: Could not load /opt/rocm/lib/rocblas/library/TensileLibrary_lazy_gfx1032.dat", "LIB-01"),
+        ("rocBLAS error: Could not initialize Tensile host: No devices found", "KFD-11"),
+        ("ImportError: libroctracer64.so.4: cannot open shared object file: No such file or directory", "LIB-14"),
+        ("[ 1.0] [drm:amdgpu_cs_ioctl [amdgpu]] *ERROR* Failed to initialize parser -125!", "RST-03"),
+        ("[ 1.0] amdgpu: Queue preemption failed for queue with doorbell_id: 80004008", "HWS-01"),
+        ("amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=9, emitted seq=11", "TMO-08b"),
+        (
+            "amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=9, emitted seq=11\n\
+             amdgpu 0000:03:00.0: amdgpu:  Process llama-server pid 1 thread llama-server pid 2",
+            "TMO-01b",
+        ),
+        ("kfd kfd: amdgpu: NAVI21 VF not supported in kfd", "KFD-05c"),
+    ];
+    for (log, id) in known {
+        let conclusion = conclude(log);
+        let ids: Vec<_> = conclusion.causes.iter().map(|cause| cause.id.as_str()).collect();
+        assert_eq!((ids.as_slice(), conclusion.problems()), ([id].as_slice(), true), "{log}");
+    }
+    let hip = conclude("terminate called after throwing an instance: hipErrorNotInitialized");
+    assert_eq!(hip.events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>(), ["hip-error"]);
+    let unknown = conclude("amdgpu 0000:03:00.0: [drm] *ERROR* dc_dmub_srv_log_diagnostic_data: DMCUB error");
+    assert!(!unknown.problems());
+    assert!(unknown.text(false).starts_with("An error is there that the doctor does not know (line 1)."));
+}
+
+#[test]
+fn what_is_sure_and_stops_everything_comes_first() {
+    let conclusion = conclude(
+        "[   10.1] amdgpu 0000:c5:00.0: amdgpu: initializing kernel modesetting (X 0x1002:0x15BF 0x1:0x2 0xC1).\n\
+         [   10.3] Out of memory: Killed process 99 (llama-server) total-vm:1kB\n\
+         rocBLAS error: Cannot read /lib/TensileLibrary.dat: Illegal seek for GPU arch : gfx1103",
+    );
+    assert_eq!(conclusion.causes[0].id, "LIB-01", "{}", conclusion.text(false));
+}
+
+#[test]
+fn remedies_name_the_chip_of_the_log() {
+    let error = "RuntimeError: HIP error: invalid device function";
+    let steps = |log: &str| format!("{:?}", conclude(log).causes[0].steps);
+    assert!(steps(&format!("AMD arch: gfx1013\n{error}")).contains("roci objects --for gfx1013 "));
+    assert!(steps(error).contains("roci objects --for TARGET "));
 }
 
 #[test]

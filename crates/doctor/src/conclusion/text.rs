@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::logs::Whose;
 use crate::rules::{Evidence, LogLine, Severity};
 use crate::words;
 
@@ -97,7 +98,19 @@ impl Conclusion {
             (None, None) if self.kinds.is_empty() => {
                 "This is no log that the doctor knows. Nothing known matches.".into()
             }
-            (None, None) => "Nothing known matches: the log shows no known problem.".into(),
+            (None, None) if self.whose == Whose::Other => {
+                "Nothing known matches: the log is about a GPU of another vendor.".into()
+            }
+            (None, None) if self.whose == Whose::Unknown && !self.events.is_empty() => {
+                format!("{} Whether it is about an AMD GPU, the log does not tell.", self.events[0].what)
+            }
+            (None, None) => match self.events.iter().find(|event| event.name == "unknown-error") {
+                Some(event) => format!(
+                    "An error is there that the doctor does not know ({}).",
+                    lines_of(&event.lines, event.count)
+                ),
+                None => "Nothing known matches: the log shows no known problem.".into(),
+            },
         }
     }
 

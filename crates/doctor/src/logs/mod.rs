@@ -3,6 +3,7 @@
 
 mod decode;
 mod gpus;
+mod whose;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ use crate::rules::{LogLine, Severity};
 use crate::scan::{Hit, LogPattern, Scanner, Wanted, plain};
 
 use gpus::Gpus;
+use whose::Vendors;
+pub use whose::Whose;
 
 static FACTS: &str = include_str!("facts.toml");
 static NAMES: &str = include_str!("names.toml");
@@ -28,6 +31,7 @@ pub struct Reader {
     wanted: Vec<Entry>,
     scanner: Scanner,
     names: Vec<(LogPattern, String)>,
+    vendors: Vendors,
 }
 
 /// What was found in a log.
@@ -39,6 +43,8 @@ pub struct Log {
     pub facts: Facts,
     /// What happened, in the order of the first lines.
     pub events: Vec<Event>,
+    /// Whose GPU it is about.
+    pub whose: Whose,
 }
 
 /// Something that happened, by the log's own words.
@@ -55,7 +61,7 @@ pub struct Event {
     /// The first and, if there are more, the last.
     pub lines: Vec<LogLine>,
     /// Where more of it can be seen.
-    pub next: Option<String>,
+    pub next: String,
 }
 
 #[derive(Deserialize)]
@@ -107,7 +113,16 @@ struct EventKind {
     /// One line, with named groups in braces.
     what: String,
     severity: Severity,
-    next: Option<String>,
+    next: String,
+    /// Whether it is told only where no other event is on the line.
+    #[serde(default)]
+    beside: bool,
+    /// Events that make this one no news.
+    #[serde(default)]
+    unless: Vec<String>,
+    /// Whether it is told only where nothing else of weight happened.
+    #[serde(default)]
+    alone: bool,
 }
 
 /// What a pattern of the scanner is looked for.
@@ -117,6 +132,8 @@ enum Entry {
     /// A chip that the text names somewhere.
     Mention(String),
     Event(EventKind),
+    /// A GPU of another vendor.
+    Other,
 }
 
 impl Reader {
@@ -132,6 +149,7 @@ impl Reader {
         let mut wanted: Vec<(String, Entry)> =
             read.into_iter().map(|read| (read.pattern.clone(), Entry::Read(read))).collect();
         wanted.extend(names.iter().map(|name| (name.pattern.clone(), Entry::Mention(name.target.clone()))));
+        wanted.push((whose::OTHER.to_owned(), Entry::Other));
         for event in events {
             wanted.extend(event.patterns.iter().map(|pattern| (pattern.clone(), Entry::Event(event.clone()))));
         }
@@ -142,6 +160,7 @@ impl Reader {
             names: names.collect::<Result<_, String>>()?,
             wanted: wanted.into_iter().map(|(_, entry)| entry).collect(),
             scanner: Scanner::new(patterns),
+            vendors: Vendors::new()?,
         })
     }
 
@@ -162,6 +181,10 @@ impl Reader {
                 Wanted::Enough
             }
             Entry::Event(kind) => self.happened(kind, hit, &mut happened),
+            Entry::Other => {
+                found.facts.machine.add("log.other", true, format!("line {}", hit.number));
+                Wanted::Enough
+            }
         });
         for kind in &found.kinds {
             found.facts.machine.add("log.kind", kind, "");
@@ -176,19 +199,60 @@ impl Reader {
             }
             found.events.push(event);
         }
-        // What the runtime says beside a fault that is told already is no other thing.
-        let firsts: Vec<_> = found.events.iter().map(|event| (event.name.clone(), event.lines[0].number)).collect();
-        found.events.retain(|event| {
-            event.name != "hsa-error"
-                || !firsts.iter().any(|(name, line)| name != "hsa-error" && *line == event.lines[0].number)
-        });
-        if found.kinds.is_empty() && found.events.is_empty() {
-            // No log: what it names is talk.
+        self.leave_out_repeats(&mut found.events);
+        if found.kinds.is_empty() {
+            // No log: what it names is talk, and what it tells happened to somebody else.
             gpus.forget_mentions();
+            found.events.clear();
         }
+        // Every line was seen. Only whose GPU it is may be left untold.
+        found.facts.is_complete("log");
+        found.facts.is_unknown("log.amd");
         limit_of_pages(&mut found.facts);
         gpus.finish(&mut found.facts, |name| self.chip(name));
+        found.whose = self.vendors.of_log(&found);
+        match found.whose {
+            Whose::Amd => {}
+            Whose::Other => found.events.clear(),
+            // Good to know. Whether it is an AMD GPU's, nothing tells.
+            Whose::Unknown => {
+                found.events.iter_mut().for_each(|event| event.severity = event.severity.max(Severity::Low));
+            }
+        }
         found
+    }
+
+    /// Whose GPU lines are about: AMD's if one is; what they do not tell, the log does.
+    pub(crate) fn whose(&self, lines: &[LogLine], log: Whose) -> Whose {
+        let mut of: Vec<_> = lines.iter().map(|line| self.vendors.of_line(&line.text)).collect();
+        of.dedup();
+        match of.as_slice() {
+            of if of.contains(&Whose::Amd) => Whose::Amd,
+            [Whose::Other] => Whose::Other,
+            _ => log,
+        }
+    }
+
+    /// Leaves out what another event tells better.
+    fn leave_out_repeats(&self, events: &mut Vec<Event>) {
+        let kind = |name: &str| {
+            self.wanted.iter().find_map(|entry| match entry {
+                Entry::Event(kind) if kind.name == name => Some(kind),
+                _ => None,
+            })
+        };
+        let beside = |name: &str| kind(name).is_some_and(|kind| kind.beside || kind.alone);
+        let told: Vec<_> =
+            events.iter().map(|event| (event.name.clone(), event.lines[0].number, event.severity)).collect();
+        events.retain(|event| {
+            let Some(kind) = kind(&event.name) else { return true };
+            let better = |(name, line, severity): &(String, usize, Severity)| {
+                kind.unless.contains(name)
+                    || kind.beside && !beside(name) && *line == event.lines[0].number
+                    || kind.alone && *severity <= Severity::Medium
+            };
+            !told.iter().any(better)
+        });
     }
 
     /// The target of a chip by what it is sold as.
@@ -224,6 +288,9 @@ impl Reader {
     }
 
     fn happened<'t>(&self, kind: &EventKind, hit: Hit<'t>, happened: &mut Vec<(Event, Hit<'t>)>) -> Wanted {
+        if self.vendors.of_line(hit.line) == Whose::Other {
+            return Wanted::Again;
+        }
         if let Some((event, last)) = happened.iter_mut().find(|(event, _)| event.name == kind.name) {
             // Another pattern of the event may have found the line.
             event.count += usize::from(last.number != hit.number);

@@ -7,7 +7,7 @@ use crate::facts::{Facts, Table};
 use crate::scan::{Hit, LogPattern, Scanner, Wanted};
 
 use super::judge::{Hits, LogLine, fires};
-use super::load::{RuleError, load};
+use super::load::{RuleError, load, second};
 use super::rule::{Example, Rule};
 
 /// Rules, ready to be laid over facts and logs.
@@ -71,9 +71,11 @@ impl Book {
 
     fn read(files: impl Iterator<Item = (String, String)>) -> Result<Self, RuleError> {
         let mut rules: Vec<Rule> = Vec::new();
-        for (file, text) in files {
+        for (number, (file, text)) in files.enumerate() {
             for rule in load(&file, &text)? {
                 match rules.iter_mut().find(|known| known.id == rule.id) {
+                    // Only the user's files replace rules.
+                    Some(_) if number < BUILTIN.len() => return Err(second(&file, &text, &rule.id)),
                     Some(known) => *known = rule,
                     None => rules.push(rule),
                 }
@@ -181,7 +183,13 @@ mod tests {
     #[test]
     fn there_are_as_many_rules_as_are_promised() {
         let book = Book::builtin().expect("the rules are right");
-        assert!(book.rules().len() >= 150, "{} rules", book.rules().len());
+        let rules = book.rules().len();
+        assert!(rules >= 150, "{rules} rules");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for file in ["docs/doctor.md", "CHANGELOG.md"] {
+            let text = std::fs::read_to_string(root.join(file)).expect("it is there");
+            assert!(text.contains(&format!(" {rules} rules")), "{file} has another number than {rules}");
+        }
     }
 
     #[test]
@@ -206,6 +214,12 @@ silent = [{ "env.MINE" = "2" }]
         std::fs::write(folder.path().join("mine.toml"), "[[rule]]\nid = 3\n").expect("it can be written");
         let error = Book::with_folder(folder.path()).expect_err("it is wrong").to_string();
         assert!(error.contains("mine.toml:2: "), "{error}");
+        std::fs::write(folder.path().join("mine.toml"), format!("{rule}{rule}")).expect("it can be written");
+        let twice = Book::with_folder(folder.path()).expect_err("it is there twice").to_string();
+        assert!(
+            twice.ends_with("mine.toml:14: rule KFD-01: it is there already, and a name is for one rule"),
+            "{twice}"
+        );
         let gone = Book::with_folder(&folder.path().join("gone")).expect_err("there is none").to_string();
         assert!(gone.contains("it cannot be read"), "{gone}");
     }

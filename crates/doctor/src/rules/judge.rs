@@ -251,6 +251,10 @@ fn named_facts(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<(String, S
     let is_name = |name: &&str| {
         name.contains('.') && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
     };
-    let value = |name: &str| facts.get(gpu, name).first().map_or("?", |fact| fact.value.as_str()).to_owned();
+    // A rule on lines alone speaks of the GPU too where there is but one.
+    let gpu = gpu.or((facts.gpus.len() == 1).then_some(0));
+    // In a command a word to put something for is better than a question mark.
+    let unknown = |name: &str| if name == "gpu.target" { "TARGET" } else { "?" };
+    let value = |name: &str| facts.get(gpu, name).first().map_or(unknown(name), |fact| fact.value.as_str()).to_owned();
     names.filter(is_name).map(|name| (name.to_owned(), value(name))).collect()
 }

@@ -90,7 +90,20 @@ pub(super) fn load(file: &str, text: &str) -> Result<Vec<Rule>, RuleError> {
         let id = written.id.clone();
         rule(topic, written).map_err(|reason| wrong(place_of(&reason, text, at), format!("rule {id}: {reason}")))
     };
-    document.rule.into_iter().map(build).collect()
+    let rules = document.rule.into_iter().map(build).collect::<Result<Vec<Rule>, _>>()?;
+    for (index, rule) in rules.iter().enumerate() {
+        if rules[..index].iter().any(|other| other.id == rule.id) {
+            return Err(second(file, text, &rule.id));
+        }
+    }
+    Ok(rules)
+}
+
+/// The error of a name that is taken, at its last place in the file.
+pub(super) fn second(file: &str, text: &str, id: &str) -> RuleError {
+    let at = text.rfind(&format!("id = \"{id}\"")).unwrap_or(0);
+    let reason = format!("rule {id}: it is there already, and a name is for one rule");
+    RuleError { file: file.to_owned(), line: line_of(text, at), reason }
 }
 
 fn rule(topic: &str, written: Written) -> Result<Rule, String> {

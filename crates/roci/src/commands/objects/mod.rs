@@ -22,7 +22,7 @@ use report::{FileReport, FunctionReport, ObjectReport, ProblemReport, Report};
 /// Goes through the files.
 pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     if let Some(chip) = &arguments.chip {
-        return coverage::run(chip, arguments, printer);
+        return coverage::run(&chip.to_ascii_lowercase(), arguments, printer);
     }
     if let Some(folder) = &arguments.extract {
         std::fs::create_dir_all(folder).map_err(|source| CliError::File { path: folder.clone(), source })?;
