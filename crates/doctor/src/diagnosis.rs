@@ -122,7 +122,7 @@ impl Diagnosis {
         let healthy = problems == 0 && !gpus.is_empty() && gpus.iter().all(|card| card.route.is_some());
         Self {
             healthy,
-            verdict: verdict(&gpus, problems, facts.knows("gpus")),
+            verdict: verdict(&gpus, problems, &facts),
             gpus,
             findings,
             unanswered: unanswered(&snapshot.probes),
@@ -161,7 +161,57 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> Card {
     }
 }
 
+/// Whether there is a way to a GPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Closed,
+    /// What would tell is missing.
+    Unknown,
+}
+
 impl Card {
+    fn state(&self) -> State {
+        match self.route {
+            Some(_) => State::Open,
+            None if self.routes.iter().any(|route| route.unknown) => State::Unknown,
+            None => State::Closed,
+        }
+    }
+
+    /// The best way that is open, in words.
+    pub fn best(&self) -> &'static str {
+        match (self.route, self.state()) {
+            (Some(way), _) => way.describe(),
+            (None, State::Unknown) => "unknown",
+            _ => "none",
+        }
+    }
+
+    /// Whether it can compute, and by which ways.
+    fn sentence(&self) -> String {
+        let name = match &self.target {
+            Some(target) => format!("{} ({target})", self.name()),
+            None => self.name(),
+        };
+        let open = self.routes.iter().filter(|route| route.obstacle.is_none());
+        let ways: Vec<_> = open.map(|route| route.way.describe()).collect();
+        let obstacle = |wanted: &dyn Fn(&Route) -> bool| {
+            self.routes.iter().find(|route| wanted(route)).and_then(|route| route.obstacle.as_deref())
+        };
+        match self.state() {
+            State::Open => format!("{name} can compute by {}.", ways.join(", by ")),
+            State::Unknown => {
+                let why = obstacle(&|route| route.unknown).unwrap_or_default();
+                format!("Whether {name} can compute is not known: {why}.")
+            }
+            State::Closed => match obstacle(&|_| true) {
+                Some(why) => format!("{name} cannot compute: {why}."),
+                None => format!("{name}: no way to compute is known."),
+            },
+        }
+    }
+
     /// What people call it.
     pub fn name(&self) -> String {
         let name = self.names.vulkan.clone().or_else(|| self.names.sold_as.clone());
@@ -169,37 +219,37 @@ impl Card {
     }
 }
 
-fn verdict(gpus: &[Card], problems: usize, sees: bool) -> String {
+fn verdict(gpus: &[Card], problems: usize, facts: &Facts) -> String {
     if gpus.is_empty() {
-        return match sees {
+        return match facts.knows("gpus") {
             true => "There is no AMD GPU that this machine's kernel can see.".into(),
             false => "There is no AMD GPU to be seen: without /sys nobody can know of one.".into(),
         };
     }
-    let sentence = |card: &Card| {
-        let name = match &card.target {
-            Some(target) => format!("{} ({target})", card.name()),
-            None => card.name(),
-        };
-        let open: Vec<_> = card.routes.iter().filter(|route| route.obstacle.is_none()).collect();
-        let ways: Vec<_> = open.iter().map(|route| route.way.describe()).collect();
-        match card.routes.iter().find_map(|route| route.obstacle.as_deref()) {
-            _ if !ways.is_empty() => format!("{name} can compute by {}.", ways.join(", by ")),
-            Some(obstacle) => match card.routes.iter().find(|route| route.unknown) {
-                Some(open) => {
-                    format!("Whether {name} can compute is not known: {}.", open.obstacle.as_deref().unwrap_or(""))
-                }
-                None => format!("{name} cannot compute: {obstacle}."),
-            },
-            None => format!("{name}: no way to compute is known."),
+    let mut text: Vec<(String, usize)> = Vec::new();
+    for sentence in gpus.iter().map(Card::sentence) {
+        match text.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, count)) => *count += 1,
+            None => text.push((sentence, 1)),
         }
+    }
+    // Cards of one kind need one sentence.
+    let times = |(sentence, count): (String, usize)| match count {
+        1 => sentence,
+        _ => format!("{sentence} There are {count} of them."),
     };
-    let mut text: Vec<_> = gpus.iter().map(sentence).collect();
+    let mut text: Vec<_> = text.into_iter().map(times).collect();
+    let unknown = gpus.iter().any(|card| card.state() == State::Unknown);
     text.push(match problems {
+        0 if gpus.iter().any(|card| card.state() == State::Closed) => "No rule knows more about it.".into(),
+        0 if unknown => "Nothing known stands against it, as far as can be seen.".into(),
         0 => "Nothing known stands against it.".into(),
         1 => "1 problem was found.".into(),
         count => format!("{count} problems were found."),
     });
+    if !facts.knows("env") {
+        text.push("What environment variables change is not known: they are not among these files.".into());
+    }
     text.join(" ")
 }
 

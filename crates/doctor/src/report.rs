@@ -111,11 +111,11 @@ fn write_report(
 }
 
 fn write_card(text: &mut String, card: &Card) -> std::fmt::Result {
-    let way = card.route.map_or("none", |way| way.describe());
-    writeln!(text, "### {} at {}\n\n- route: {way}", card.name(), card.pci)?;
+    writeln!(text, "### {} at {}\n\n- route: {}", card.name(), card.pci, card.best())?;
     for route in &card.routes {
         if let Some(obstacle) = &route.obstacle {
-            writeln!(text, "- not by {}: {obstacle}", route.way.describe())?;
+            let not = if route.unknown { "perhaps" } else { "not" };
+            writeln!(text, "- {not} by {}: {obstacle}", route.way.describe())?;
         }
     }
     Ok(())

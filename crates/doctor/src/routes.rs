@@ -81,6 +81,8 @@ fn fact_in_words(fact: &str) -> &'static str {
         "node.render" => "this user may open the render node",
         "vulkan.driver" => "RADV is installed",
         "opencl.icd" => "RustICL is installed",
+        "env.RUSTICL_ENABLE" => "RUSTICL_ENABLE=radeonsi is set",
+        "gpu.forced" => "HSA_OVERRIDE_GFX_VERSION is set",
         _ => "ROCm with kernels for it is installed",
     }
 }
@@ -158,7 +160,8 @@ fn no_kernels(facts: &Facts, target: &str) -> Option<Bar> {
 fn sibling_kernels(facts: &Facts, card: &Table) -> Option<Option<Bar>> {
     let (sibling, version) = sibling(card.first("gpu.target")?)?;
     let set = card.first("gpu.forced") == Some(sibling);
-    let unset = || (!set).then(|| Bar::new(format!("HSA_OVERRIDE_GFX_VERSION={version} is not set")));
+    let missing = format!("HSA_OVERRIDE_GFX_VERSION={version} is not set");
+    let unset = || (!set).then(|| Bar::missing(facts, "gpu.forced", missing));
     Some(no_kernels(facts, sibling).or_else(unset))
 }
 
@@ -193,8 +196,11 @@ fn unlisted(facts: &Facts, card: &Table) -> Option<Bar> {
 
 fn rusticl(facts: &Facts, card: &Table) -> Option<Bar> {
     let obstacle = mesa(facts, card, "opencl.icd", "rusticl", "no file of RustICL is installed");
-    let enabled = facts.machine.first("env.RUSTICL_ENABLE").is_some_and(|value| value.contains("radeonsi"));
-    obstacle.or_else(|| (!enabled).then(|| Bar::new("RUSTICL_ENABLE=radeonsi is not set")))
+    obstacle.or_else(|| match facts.machine.first("env.RUSTICL_ENABLE") {
+        Some(value) if value.contains("radeonsi") => None,
+        Some(_) => Some(Bar::new("RUSTICL_ENABLE does not name radeonsi")),
+        None => Some(Bar::missing(facts, "env.RUSTICL_ENABLE", "RUSTICL_ENABLE=radeonsi is not set")),
+    })
 }
 
 #[cfg(test)]

@@ -182,6 +182,51 @@ fn what_a_copy_does_not_have_is_unknown() {
     let reader = Reader::new().expect("the file is right");
     let verdict = Diagnosis::new(&book, &reader, &found).verdict;
     assert!(verdict.contains("can compute is not known"), "{verdict}");
+    let card = Diagnosis::new(&book, &reader, &found).gpus.swap_remove(0);
+    assert_eq!(card.best(), "unknown");
+}
+
+/// A machine of which only files are known, with more of them.
+fn copy(name: &str, more: &[(&str, &str)]) -> Snapshot {
+    let folder = tempfile::tempdir().expect("a folder");
+    lay_out(name, folder.path());
+    for (path, text) in more {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    Snapshot::gather_copy(&Root::at(folder.path()))
+}
+
+#[test]
+fn variables_of_a_copy_are_unknown_unless_its_files_set_them() {
+    let (book, reader) = (Book::builtin().expect("the rules are right"), Reader::new().expect("the file is right"));
+    let patched = copy("bc250-patched", &[]);
+    assert!(fired(&book, &patched).iter().all(|(rule, _)| rule != "SDMA-02"), "{:?}", fired(&book, &patched));
+    let stock = routes(&copy("bc250-stock", &[]).facts(), 0);
+    let rusticl = stock.iter().find(|route| route.way == Way::RustIcl).expect("it is listed");
+    assert!(rusticl.unknown, "{rusticl:?}");
+    let forced = copy("rx5600xt-override", &[]);
+    let found = Diagnosis::new(&book, &reader, &forced);
+    assert!(found.verdict.contains("environment variables"), "{}", found.verdict);
+    let forced = copy("rx5600xt-override", &[("etc/environment", "HSA_OVERRIDE_GFX_VERSION=10.3.0\n")]);
+    assert_eq!(forced.gpus[0].forced.as_deref(), Some("gfx1030"));
+    assert!(fired(&book, &forced).iter().any(|(rule, _)| rule == "OVR-04"));
+}
+
+#[test]
+fn a_card_of_virtual_machines_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let env = lay_out("rx7900xtx-healthy", folder.path());
+    fs::remove_dir_all(folder.path().join("sys/class/kfd")).expect("it was there");
+    let driver = folder.path().join("sys/bus/pci/devices/0000:0e:00.0/driver");
+    fs::remove_file(&driver).expect("it was there");
+    symlink("../../../drivers/vfio-pci", driver).expect("a link");
+    let found = Snapshot::gather(&Root::at(folder.path()), env.into_iter());
+    let (book, reader) = (Book::builtin().expect("the rules are right"), Reader::new().expect("the file is right"));
+    let found = Diagnosis::new(&book, &reader, &found);
+    assert!(found.findings.iter().any(|cause| cause.id == "DRV-10"), "{found:?}");
+    assert!(!found.verdict.contains("Nothing known stands against it"), "{}", found.verdict);
 }
 
 #[test]

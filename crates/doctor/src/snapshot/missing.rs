@@ -4,6 +4,11 @@
 use crate::facts::Facts;
 use crate::root::Root;
 
+use super::environment;
+
+/// Variables that hide GPUs from ROCm.
+const HIDING: &[&str] = &["env.ROCR_VISIBLE_DEVICES", "env.HIP_VISIBLE_DEVICES", "env.CUDA_VISIBLE_DEVICES"];
+
 /// Trees, and the names of the facts that are read from them.
 const TREES: &[(&str, &[&str])] = &[
     ("/dev", &["node"]),
@@ -32,6 +37,7 @@ const TREES: &[(&str, &[&str])] = &[
             "configured",
         ],
     ),
+    (environment::NAME, &["env", "shell", "gpu.forced", "gpu.forced_family", "gpu.visible", "gpu.hip"]),
 ];
 
 /// The trees that are not there. On the machine itself all that can be there is.
@@ -41,7 +47,13 @@ pub(super) fn trees(root: &Root, is_container: bool) -> Vec<String> {
     }
     // Whoever starts a container makes its `/dev`: where there is none, no device was passed in.
     let missing = |tree: &&str| !(root.has(tree) || *tree == "/dev" && is_container);
-    TREES.iter().map(|(tree, _)| *tree).filter(missing).map(str::to_owned).collect()
+    TREES
+        .iter()
+        .map(|(tree, _)| *tree)
+        .filter(|tree| tree.starts_with('/'))
+        .filter(missing)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Makes unknown what the missing trees would tell.
@@ -60,5 +72,11 @@ pub(super) fn forget(missing: &[String], facts: &mut Facts) {
             .map(|(known, _)| known.to_owned())
             .collect();
         empty.iter().for_each(|known| facts.machine.remove(known));
+    }
+    // That nothing hides a GPU is known only where the variables are.
+    if !facts.knows("env") && HIDING.iter().all(|name| facts.machine.first(name).is_none()) {
+        for gpu in &mut facts.gpus {
+            ["gpu.visible", "gpu.hip"].iter().for_each(|name| gpu.remove(name));
+        }
     }
 }

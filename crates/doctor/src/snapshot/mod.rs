@@ -6,6 +6,7 @@
 
 mod boot;
 mod elf;
+mod environment;
 mod flatten;
 mod gpu;
 mod graphics;
@@ -82,11 +83,20 @@ pub struct Snapshot {
     pub probes: Probes,
     /// What was there and could not be read.
     pub unreadable: Vec<String>,
-    /// Trees such as `/dev` that a copy of another machine does not have: what they would tell is unknown.
+    /// Trees such as `/dev` that a copy of another machine does not have, and `environment` where no program's was to be
+    /// seen: what they would tell is unknown.
     pub missing: Vec<String>,
 }
 
 impl Snapshot {
+    /// Looks at a copy of another machine's files. No program's environment is among them: what they do not set for
+    /// everybody is unknown.
+    pub fn gather_copy(root: &Root) -> Self {
+        let mut found = Self::gather(root, environment::of_files(root).into_iter());
+        found.missing.push(environment::NAME.to_owned());
+        found
+    }
+
     /// Looks at a machine. `environment` is that of the program to be judged.
     pub fn gather(root: &Root, environment: impl Iterator<Item = (String, String)>) -> Self {
         let whole: BTreeMap<_, _> = environment.collect();

@@ -133,7 +133,7 @@ fn snapshot(
             return Err(DoctorError::NoFolder { path: root.clone() }.into());
         }
         // The variables of this shell say nothing of another machine.
-        return Ok(Snapshot::gather(&Root::at(root), std::iter::empty()));
+        return Ok(Snapshot::gather_copy(&Root::at(root)));
     }
     if arguments.deep || arguments.verify {
         printer.note(

@@ -67,8 +67,7 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
             _ => target,
         };
         let driver = card.driver.clone().unwrap_or_else(|| "none".into());
-        let route = card.route.map_or("none", |way| way.describe());
-        vec![card.pci.clone(), card.name(), chip, driver, size(card.vram), size(card.gtt), route.into()]
+        vec![card.pci.clone(), card.name(), chip, driver, size(card.vram), size(card.gtt), card.best().into()]
     };
     printer.table(&columns, cards.iter().map(row).collect())?;
     Ok(())
@@ -78,7 +77,8 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
 fn routes(card: &Card) -> String {
     let mut text = format!("\n{}\n", card.pci);
     for route in &card.routes {
-        let state = route.obstacle.as_ref().map_or_else(|| "open".into(), |obstacle| format!("closed: {obstacle}"));
+        let word = if route.unknown { "unknown" } else { "closed" };
+        let state = route.obstacle.as_ref().map_or_else(|| "open".into(), |obstacle| format!("{word}: {obstacle}"));
         text.push_str(&format!("  {:<30} {state}\n", route.way.describe()));
     }
     let names = &card.names;
