@@ -82,6 +82,11 @@ pub fn memory(facts: &Facts, gpu: usize) -> Option<Memory> {
 impl Memory {
     /// Fills in the target and the lines, if a twentieth or more is to be won.
     fn raise(&mut self, facts: &Facts, card: &Table, ram: u64, vram: u64) {
+        // Beside a card of its own kind nobody computes on a small part of the processor.
+        let beside = facts.machine.first("gpus.discrete").is_some_and(|count| count != "0");
+        if beside && card.first("gpu.target") != Some("gfx1151") {
+            return;
+        }
         // What the firmware carves out is no RAM; a small part of it has to stay.
         let carved = vram > 2 * GIB;
         let whole = if carved { ram + vram - GIB / 2 } else { ram };

@@ -33,6 +33,11 @@ impl LogPattern {
         self.pattern.matches(text)
     }
 
+    /// Whether it has a group of this name.
+    pub(crate) fn has_group(&self, name: &str) -> bool {
+        self.pattern.regex().is_some_and(|regex| regex.capture_names().flatten().any(|known| known == name))
+    }
+
     /// The named groups of the match in a line; what took no part in it is a question mark.
     pub(crate) fn groups(&self, line: &str) -> Vec<(String, String)> {
         let Some(regex) = self.pattern.regex() else { return Vec::new() };

@@ -57,6 +57,9 @@ pub struct Cause {
     pub meaning: String,
     /// What to do, in order.
     pub steps: Vec<Step>,
+    /// The steps for the system at hand.
+    #[serde(skip)]
+    pub steps_here: Vec<Step>,
     /// What it takes for the steps to work.
     pub reboot: Reboot,
     /// How to make it last.
@@ -309,8 +312,9 @@ fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
         unknown: finding.unknown.clone(),
         meaning: finding.meaning(),
         steps: finding.steps(),
+        steps_here: finding.steps_here(),
         reboot: rule.reboot,
-        lasts: rule.lasts.clone(),
+        lasts: finding.lasts(),
         expired: rule.expired.clone(),
         sources: rule.sources.clone(),
         explains: Vec::new(),

@@ -154,7 +154,8 @@ impl Cause {
             let _ = writeln!(out, "{INDENT}This explains: {} [{}]", explained.title, explained.id);
         }
         let _ = writeln!(out, "{INDENT}What to do:");
-        out.push_str(&words::remedy(&self.steps, self.reboot, self.lasts.as_deref(), &format!("{INDENT}  ")));
+        let steps = if verbose { &self.steps } else { &self.steps_here };
+        out.push_str(&words::remedy(steps, self.reboot, self.lasts.as_deref(), &format!("{INDENT}  ")));
         if let Some(expired) = &self.expired {
             out.push_str(&words::indented(&format!("Old advice: {expired}"), INDENT));
         }

@@ -15,6 +15,12 @@ impl Condition {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    /// Those, and the facts that they are compared with.
+    pub(super) fn all_names(&self) -> impl Iterator<Item = &str> {
+        let compared = self.0.iter().flat_map(|(_, matchers)| matchers.iter().flat_map(Matcher::facts));
+        self.names().chain(compared)
+    }
+
     /// Whether it holds.
     pub(super) fn holds(&self, facts: &Facts, gpu: Option<usize>) -> Truth {
         self.parts(facts, gpu).map(|(_, truth)| truth).fold(Truth::Yes, Truth::and)
@@ -51,7 +57,8 @@ impl Condition {
             if values.is_empty() && facts.knows(name) {
                 found.push(Evidence { name: name.clone(), value: None, place: String::new() });
             }
-            for fact in values.iter().filter(|fact| matchers.iter().any(|matcher| matcher.is_shown_by(&fact.value))) {
+            let shows = |value: &str| matchers.iter().any(|matcher| matcher.is_shown_by(value, facts, gpu));
+            for fact in values.iter().filter(|fact| shows(&fact.value)) {
                 let (value, place) = (Some(fact.value.clone()), fact.place.clone());
                 found.push(Evidence { name: name.clone(), value, place });
             }

@@ -10,6 +10,7 @@ use crate::scan::plain;
 use super::book::Book;
 use super::condition::Condition;
 use super::rule::{Rule, Step};
+use super::system::of_system;
 
 /// Whether something is so. What was not looked for may be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -106,6 +107,8 @@ pub struct Finding<'a> {
     pub count: usize,
     /// What stands for the words in braces.
     words: BTreeMap<String, String>,
+    /// The system and those that it is made from, as they name themselves.
+    systems: Vec<String>,
 }
 
 impl Finding<'_> {
@@ -126,6 +129,16 @@ impl Finding<'_> {
             Step::Say(text) => Step::Say(self.filled(text)),
         };
         self.rule.steps.iter().map(fill).collect()
+    }
+
+    /// The steps for the system at hand: those for others are left out.
+    pub fn steps_here(&self) -> Vec<Step> {
+        of_system(self.steps(), &self.systems)
+    }
+
+    /// How to make it last, with what was found in it.
+    pub fn lasts(&self) -> Option<String> {
+        self.rule.lasts.as_deref().map(|text| self.filled(text))
     }
 
     /// Named groups of the pattern and names of facts; what is not known is a question mark.
@@ -226,7 +239,9 @@ fn judge<'a>(rule: &'a Rule, facts: &Facts, gpu: Option<usize>, hits: &Hits) -> 
     }
     let Hits { lines, count, captures } = hits.clone();
     let words = captures.into_iter().chain(named_facts(rule, facts, gpu)).collect();
-    Some(Finding { rule, truth, likely: for_it == Truth::Yes, gpu, evidence, unknown, lines, count, words })
+    let systems = ["os.id", "os.like"].iter().flat_map(|name| facts.machine.get(name));
+    let systems = systems.map(|fact| fact.value.clone()).collect();
+    Some(Finding { rule, truth, likely: for_it == Truth::Yes, gpu, evidence, unknown, lines, count, words, systems })
 }
 
 /// What rules it out.
@@ -243,18 +258,11 @@ fn against(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<Evidence> {
 
 /// The facts that a rule's texts name in braces: names with a dot.
 fn named_facts(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<(String, String)> {
-    let steps = rule.steps.iter().map(|step| match step {
-        Step::Run(text) | Step::Say(text) => text,
-    });
-    let texts = [&rule.title, &rule.meaning].into_iter().chain(steps);
-    let names = texts.flat_map(|text| text.split('{').skip(1)).filter_map(|rest| Some(rest.split_once('}')?.0));
-    let is_name = |name: &&str| {
-        name.contains('.') && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-    };
     // A rule on lines alone speaks of the GPU too where there is but one.
     let gpu = gpu.or((facts.gpus.len() == 1).then_some(0));
     // In a command a word to put something for is better than a question mark.
     let unknown = |name: &str| if name == "gpu.target" { "TARGET" } else { "?" };
     let value = |name: &str| facts.get(gpu, name).first().map_or(unknown(name), |fact| fact.value.as_str()).to_owned();
-    names.filter(is_name).map(|name| (name.to_owned(), value(name))).collect()
+    let names = rule.words().into_iter().filter(|name| name.contains('.'));
+    names.map(|name| (name.to_owned(), value(name))).collect()
 }

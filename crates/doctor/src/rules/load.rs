@@ -187,7 +187,7 @@ impl Words {
 
 /// Where in the rule that starts here the word stands that a reason names first, as in "`log`: …"; else where the rule
 /// starts.
-fn place_of(reason: &str, text: &str, start: usize) -> usize {
+pub(super) fn place_of(reason: &str, text: &str, start: usize) -> usize {
     let Some(word) = reason.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(word, _)| word) else {
         return start;
     };
@@ -201,7 +201,7 @@ fn place_of(reason: &str, text: &str, start: usize) -> usize {
     found.map_or(start, |at| start + at)
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+pub(super) fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 

@@ -92,10 +92,25 @@ impl Matcher {
         }
     }
 
+    /// The facts that it compares with.
+    pub(super) fn facts<'a>(&'a self) -> Vec<&'a str> {
+        let operands: Vec<&Operand> = match self {
+            Self::Equal(operand) => vec![operand],
+            Self::Compare(orders) => orders.iter().map(|(_, operand)| operand).collect(),
+            Self::Not(inner) => return inner.facts(),
+            Self::Present | Self::Absent | Self::Matches(_) => Vec::new(),
+        };
+        let name = |operand: &'a Operand| match operand {
+            Operand::Fact(name) => Some(name.as_str()),
+            Operand::Text(_) => None,
+        };
+        operands.into_iter().filter_map(name).collect()
+    }
+
     /// Whether a value that is there is part of the reason.
-    pub(super) fn is_shown_by(&self, value: &str) -> bool {
+    pub(super) fn is_shown_by(&self, value: &str, facts: &Facts, gpu: Option<usize>) -> bool {
         match self {
-            Self::Equal(Operand::Text(text)) => equal(value, text),
+            Self::Equal(operand) => operand.on(facts, gpu, |other| equal(value, other)) == Truth::Yes,
             Self::Matches(pattern) => pattern.matches(value),
             _ => true,
         }

@@ -2,11 +2,13 @@
 //! laid over facts and logs (`judge`).
 
 mod book;
+mod check;
 mod condition;
 mod judge;
 mod load;
 mod matcher;
 mod rule;
+mod system;
 
 pub use book::Book;
 pub use judge::{Evidence, Exclusion, Finding, Judgement, LogLine, Truth};

@@ -108,6 +108,21 @@ impl Rule {
         let conditions = [&self.when].into_iter().chain(&self.any).chain(&self.none);
         conditions.flat_map(Condition::names).any(|name| name.starts_with("gpu."))
     }
+
+    /// What its texts have in braces, where that is a name: of a fact, or of a group of a pattern.
+    pub(super) fn words(&self) -> Vec<&str> {
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Run(text) | Step::Say(text) => text,
+        });
+        let texts = [&self.title, &self.meaning].into_iter().chain(&self.lasts).chain(steps);
+        let names = texts.flat_map(|text| text.split('{').skip(1)).filter_map(|rest| Some(rest.split_once('}')?.0));
+        let is_name = |name: &&str| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && !name.contains("..")
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        };
+        names.filter(is_name).collect()
+    }
 }
 
 /// Facts and a log that a rule is tried on.

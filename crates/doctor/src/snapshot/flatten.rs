@@ -22,7 +22,7 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
         let mut table = Table::default();
         let folder = gpu.folder();
         if let Ok(value) = serde_json::to_value(gpu) {
-            add(&mut table, GPU, &value, &|name| gpu_place(name, &folder));
+            add(&mut table, GPU, &value, &|name| gpu_place(name, &folder, gpu.kfd));
         }
         facts.gpus.push(table);
     }
@@ -40,6 +40,12 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
         ("gpus.targets", targets.len()),
     ] {
         facts.machine.add(name, count, "counted");
+    }
+    let mut numbers: Vec<_> = snapshot.gpus.iter().filter(|gpu| gpu.apu == Some(false)).collect();
+    numbers.sort_by_key(|gpu| gpu.kfd_ordinal);
+    let numbers: Vec<_> = numbers.iter().filter_map(|gpu| gpu.kfd_ordinal).map(|number| number.to_string()).collect();
+    if !numbers.is_empty() {
+        facts.machine.add("gpus.discrete_numbers", numbers.join(","), "/sys/class/kfd/kfd/topology");
     }
     super::missing::forget(&snapshot.missing, &mut facts);
     snapshot.probes.tell(&snapshot.gpus, &mut facts);
@@ -84,13 +90,15 @@ fn place(name: &str) -> String {
     }
 }
 
-fn gpu_place(name: &str, folder: &str) -> String {
+fn gpu_place(name: &str, folder: &str, kfd: bool) -> String {
     let file = match name {
         "gpu.vram" => "mem_info_vram_total",
         "gpu.vis_vram" => "mem_info_vis_vram_total",
         "gpu.gtt" => "mem_info_gtt_total",
         "gpu.driver" => "driver",
         "gpu.pci_id" => "device",
+        // Where the compute driver does not have the GPU, its number on the bus tells.
+        "gpu.target" if !kfd => "device",
         "gpu.target" | "gpu.simd" | "gpu.cu" | "gpu.kfd_memory" | "gpu.atomics" => {
             return "/sys/class/kfd/kfd/topology".into();
         }

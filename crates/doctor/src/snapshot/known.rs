@@ -1,4 +1,5 @@
-//! The names of all facts, so that a rule with a misspelt one fails here and not in silence on somebody's machine.
+//! The names of all facts, so that a rule with a misspelt one fails when it is read and not in silence on somebody's
+//! machine.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +7,15 @@ use serde_json::Value;
 
 use super::{Snapshot, counts, kernel, software, wheels};
 
-/// Facts that no file tells without starting a runtime or opening the compute driver: logs alone have them.
-const LOGS_ONLY: &[&str] = &[
+/// Facts that no file tells without starting a runtime or opening the compute driver, and those that only some machines
+/// have.
+const OTHERS: &[&str] = &[
+    "gpus.discrete_numbers",
+    "gpu.hsa",
+    "gpu.opencl",
+    "gpu.vulkan",
+    "hsa.devices",
+    "hsa.error",
     "log.amd",
     "log.fault",
     "log.kind",
@@ -15,13 +23,17 @@ const LOGS_ONLY: &[&str] = &[
     "memory.ttm_percent",
     "node.kfd.error",
     "opencl.devices",
+    "opencl.error",
     "opencl.extension",
     "opencl.memory",
     "opencl.platform",
     "opencl.rusticl.devices",
     "opencl.type",
+    "vulkan.asked",
     "vulkan.device",
+    "vulkan.error",
     "vulkan.heap",
+    "windows",
 ];
 /// Parts of a GPU with firmware of their own, as the driver names the files.
 const FIRMWARE: &[&str] = &["mes", "mes_kiq", "mec", "sdma", "smc", "vcn", "rlc", "psp", "me", "pfp", "imu", "dmcub"];
@@ -35,7 +47,7 @@ fn sample() -> Snapshot {
         "library": { "rocblas": {} },
         "wheel": { "torch": { "rocm": {} } },
     }))
-    .expect("every field has a default")
+    .unwrap_or_default()
 }
 
 /// Adds the names below a value, whether or not it is set.
@@ -54,80 +66,64 @@ fn names(prefix: &str, value: &Value, all: &mut BTreeSet<String>) {
     }
 }
 
-fn known() -> BTreeSet<String> {
-    let mut all: BTreeSet<String> = LOGS_ONLY.iter().map(|name| (*name).to_owned()).collect();
-    names("", &serde_json::to_value(sample()).expect("it is JSON"), &mut all);
-    names("gpu", &serde_json::to_value(super::Gpu::default()).expect("it is JSON"), &mut all);
-    all.extend(sample().facts().machine.iter().map(|(name, _)| name.to_owned()));
-    let logs: toml::Table = toml::from_str(include_str!("../logs/facts.toml")).expect("it is TOML");
-    for entry in logs["read"].as_array().expect("a list") {
-        all.extend(
-            entry.get("facts").and_then(toml::Value::as_table).into_iter().flat_map(|facts| facts.keys().cloned()),
-        );
-    }
-    all
-}
+/// The names of facts.
+pub(crate) struct Known(BTreeSet<String>);
 
-/// Whether something can give a fact of this name.
-fn is_known(name: &str, known: &BTreeSet<String>) -> bool {
-    let parts: Vec<_> = name.splitn(3, '.').collect();
-    let like = |of: &[&str], one: &str, sample: &str| {
-        let rest = parts.get(2).map(|rest| format!(".{rest}")).unwrap_or_default();
-        of.contains(&one) && known.contains(&format!("{}.{sample}{rest}", parts[0]))
-    };
-    known.contains(name)
-        || match parts.as_slice() {
-            ["cmdline", ..] | ["configured", _, _] => true,
-            ["param", module, _] => kernel::MODULES.contains(module),
-            ["env" | "service_env", variable] => counts(variable),
-            ["package", package] => software::PACKAGES.contains(package),
-            ["gpu", "firmware", part] => FIRMWARE.contains(part),
-            ["module", module, ..] => like(kernel::MODULES, module, "amdgpu"),
-            ["wheel", wheel, ..] => like(wheels::WHEELS, wheel, "torch"),
-            ["library", library, ..] => {
-                like(&software::LIBRARIES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), library, "rocblas")
+impl Known {
+    /// All that anything gathers.
+    pub(crate) fn new() -> Self {
+        let mut all: BTreeSet<String> = OTHERS.iter().map(|name| (*name).to_owned()).collect();
+        let fields = |prefix: &str, value: Result<Value, _>, all: &mut BTreeSet<String>| {
+            let value: Result<Value, serde_json::Error> = value;
+            value.into_iter().for_each(|value| names(prefix, &value, all));
+        };
+        fields("", serde_json::to_value(sample()), &mut all);
+        fields("gpu", serde_json::to_value(super::Gpu::default()), &mut all);
+        all.extend(sample().facts().machine.iter().map(|(name, _)| name.to_owned()));
+        let logs: toml::Table = toml::from_str(include_str!("../logs/facts.toml")).unwrap_or_default();
+        for entry in logs.get("read").and_then(toml::Value::as_array).into_iter().flatten() {
+            let facts = entry.get("facts").and_then(toml::Value::as_table);
+            all.extend(facts.into_iter().flat_map(|facts| facts.keys().cloned()));
+        }
+        Self(all)
+    }
+
+    /// Whether something can give a fact of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let parts: Vec<_> = name.splitn(3, '.').collect();
+        let like = |of: &[&str], one: &str, sample: &str| {
+            let rest = parts.get(2).map(|rest| format!(".{rest}")).unwrap_or_default();
+            of.contains(&one) && self.0.contains(&format!("{}.{sample}{rest}", parts[0]))
+        };
+        self.0.contains(name)
+            || match parts.as_slice() {
+                ["cmdline", ..] | ["configured", _, _] => true,
+                ["param", module, _] => kernel::MODULES.contains(module),
+                ["env" | "service_env", variable] => counts(variable),
+                ["package", package] => software::PACKAGES.contains(package),
+                ["gpu", "firmware", part] => FIRMWARE.contains(part),
+                ["module", module, ..] => like(kernel::MODULES, module, "amdgpu"),
+                ["wheel", wheel, ..] => like(wheels::WHEELS, wheel, "torch"),
+                ["library", library, ..] => {
+                    like(&software::LIBRARIES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), library, "rocblas")
+                }
+                _ => false,
             }
-            _ => false,
-        }
-}
-
-/// The facts that a rule asks for.
-fn asked(rule: &toml::Value) -> BTreeSet<String> {
-    let tables = |key: &str| rule.get(key).and_then(toml::Value::as_array).into_iter().flatten();
-    let mut all = BTreeSet::new();
-    for table in rule.get("when").into_iter().chain(tables("any")).chain(tables("none")) {
-        for (name, value) in table.as_table().into_iter().flatten() {
-            all.insert(name.clone());
-            let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-            let facts = values.iter().filter_map(toml::Value::as_str).filter_map(|text| text.split_once('$'));
-            // A dollar at the end belongs to a regular expression.
-            all.extend(facts.map(|(_, fact)| fact.to_owned()).filter(|fact| fact.starts_with(char::is_alphabetic)));
-        }
     }
-    all
 }
 
-#[test]
-fn every_fact_that_a_rule_asks_for_can_be_known() {
-    let known = known();
-    let mut wrong = Vec::new();
-    for file in std::fs::read_dir("rules").expect("the folder of rules").flatten() {
-        let text = std::fs::read_to_string(file.path()).expect("a file");
-        let rules: toml::Table = toml::from_str(&text).expect("it is TOML");
-        for rule in rules["rule"].as_array().expect("a list") {
-            let missing = asked(rule).into_iter().filter(|name| !is_known(name, &known));
-            wrong.extend(missing.map(|name| format!("{:?}: {name}", rule["id"])));
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_names_are_not_known() {
+        let known = Known::new();
+        let wrong =
+            ["gpu.targte", "env.HSAOVERRIDE", "wheel.torch.rocmm", "library.rocblass.target", "param.amdgpuu.x"];
+        assert_eq!(wrong.iter().filter(|name| known.has(name)).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let right =
+            ["gpu.target", "env.HSA_XNACK", "wheel.vllm.rocm.series", "library.rocrand.target", "module.amdgpu.file"];
+        assert_eq!(right.iter().filter(|name| !known.has(name)).collect::<Vec<_>>(), Vec::<&&str>::new());
     }
-    assert!(wrong.is_empty(), "nobody gathers these facts:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn misspelt_names_are_not_known() {
-    let known = known();
-    let wrong = ["gpu.targte", "env.HSAOVERRIDE", "wheel.torch.rocmm", "library.rocblass.target", "param.amdgpuu.x"];
-    assert_eq!(wrong.iter().filter(|name| is_known(name, &known)).collect::<Vec<_>>(), Vec::<&&str>::new());
-    let right =
-        ["gpu.target", "env.HSA_XNACK", "wheel.vllm.rocm.series", "library.rocrand.target", "module.amdgpu.file"];
-    assert_eq!(right.iter().filter(|name| !is_known(name, &known)).collect::<Vec<_>>(), Vec::<&&str>::new());
 }

@@ -12,7 +12,6 @@ mod gpu;
 mod graphics;
 mod kernel;
 mod kfd;
-#[cfg(test)]
 mod known;
 mod machine;
 mod missing;
@@ -32,6 +31,7 @@ use crate::facts::Facts;
 use crate::root::Root;
 
 pub use gpu::Gpu;
+pub(crate) use known::Known;
 pub use probes::{Probe, Probes, Seen};
 #[cfg(test)]
 pub(crate) use targets::TARGETS;
