@@ -72,6 +72,8 @@ pub struct Card {
     pub route: Option<Way>,
     /// Every way, those that are open first.
     pub routes: Vec<Route>,
+    /// What came of it when it was made to compute; nothing where that was not asked for.
+    pub computed: Option<String>,
     /// How much memory programs can use, and how an APU gets more.
     pub memory: Option<Memory>,
     /// What is known to work for the chip.
@@ -158,6 +160,7 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> Card {
         known_good: gpu.target.as_deref().and_then(known_good),
         route: routes.iter().find(|route| route.obstacle.is_none()).map(|route| route.way),
         routes,
+        computed: None,
     }
 }
 

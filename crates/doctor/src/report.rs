@@ -9,7 +9,23 @@ use crate::snapshot::Snapshot;
 
 /// The sections, and the first words of the facts that belong to each.
 const SECTIONS: &[(&str, &[&str])] = &[
-    ("System", &["os", "arch", "glibc", "memory", "container", "wsl", "virtual_machine", "secure_boot", "selinux"]),
+    (
+        "System",
+        &[
+            "os",
+            "arch",
+            "cpu",
+            "board",
+            "bios",
+            "glibc",
+            "memory",
+            "container",
+            "wsl",
+            "virtual_machine",
+            "secure_boot",
+            "selinux",
+        ],
+    ),
     ("Kernel and driver", &["kernel", "cmdline", "module", "param", "configured", "dkms", "iommu", "initramfs"]),
     ("Devices and permissions", &["node", "user"]),
     ("ROCm, wheels, packages", &["rocm", "rocm_sdk", "library", "wheel", "package", "program", "service"]),
@@ -51,7 +67,7 @@ fn write_report(
         write_card(text, card)?;
         let known = snapshot.gpus.iter().position(|gpu| gpu.pci == card.pci).and_then(|at| facts.gpus.get(at));
         for (name, values) in known.into_iter().flat_map(|table| table.iter()) {
-            writeln!(text, "- {}: {}", name.trim_start_matches("gpu."), joined(values))?;
+            writeln!(text, "- {}: {}", name.trim_start_matches("gpu."), shown(name, values))?;
         }
         if index + 1 < diagnosis.gpus.len() {
             writeln!(text)?;
@@ -97,7 +113,9 @@ fn write_report(
             writeln!(text, "The last {} of {} lines that concern GPUs.\n", shown.len(), lines.len())?;
             writeln!(text, "```\n{}\n```", shown.join("\n").replace("```", "'''"))?;
         }
-        None => writeln!(text, "This user may not read it. Add the output of `sudo dmesg`.")?,
+        None => {
+            writeln!(text, "It could not be read with these facts. Add the output of `sudo dmesg` on that machine.")?;
+        }
     }
     if !diagnosis.unreadable.is_empty() {
         writeln!(text, "\n## Not readable\n")?;
@@ -107,7 +125,7 @@ fn write_report(
     writeln!(text, "- the whole output of the program that fails, with `AMD_LOG_LEVEL=4` set if it uses HIP")?;
     writeln!(text, "- `rocminfo` (not on a BC-250 with a stock kernel, where it can freeze the machine)")?;
     writeln!(text, "- `sudo cat /sys/kernel/debug/dri/*/amdgpu_firmware_info`, which only root may read")?;
-    writeln!(text, "- board, firmware version of the board, power supply, and what was changed last")
+    writeln!(text, "- power supply, what else is in the machine, and what was changed last")
 }
 
 fn write_card(text: &mut String, card: &Card) -> std::fmt::Result {
@@ -131,6 +149,16 @@ fn write_finding(text: &mut String, cause: &Cause) -> std::fmt::Result {
     cause.lines.iter().try_for_each(|line| writeln!(text, "  - `{}`", line.text.trim().replace('`', "'")))
 }
 
+/// Versions of firmware as everybody writes them.
+fn shown(name: &str, values: &[Fact]) -> String {
+    match values {
+        [fact] if name.starts_with("gpu.firmware.") => {
+            fact.value.parse::<u64>().map_or_else(|_| fact.value.clone(), |number| format!("{number:#010x}"))
+        }
+        _ => joined(values),
+    }
+}
+
 fn joined(values: &[Fact]) -> String {
     values.iter().map(|fact| fact.value.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -142,7 +170,8 @@ mod tests {
 
     #[test]
     fn a_report_has_what_is_asked_for() {
-        let gpu = Gpu { pci: "0000:03:00.0".into(), pci_id: "1002:731f".into(), ..Gpu::default() };
+        let firmware = [("mec".to_owned(), 145)].into();
+        let gpu = Gpu { pci: "0000:03:00.0".into(), pci_id: "1002:731f".into(), firmware, ..Gpu::default() };
         let mut snapshot = Snapshot::default();
         snapshot.gpus.push(gpu);
         snapshot.kernel_log = Some("amdgpu: ring gfx_0.0.0 timeout".into());
@@ -155,6 +184,7 @@ mod tests {
             "ring gfx_0.0.0 timeout",
             "## Steps to reproduce",
             "pci_id: 1002:731f",
+            "firmware.mec: 0x00000091",
             "## What devices computed\n\n- vulkan:0: crashes",
         ] {
             assert!(text.contains(wanted), "{wanted} is missing:\n{text}");

@@ -74,7 +74,9 @@ fn place(name: &str) -> String {
     match parts.as_slice() {
         ["os", ..] => "/etc/os-release".into(),
         ["kernel", "release"] => "/proc/sys/kernel/osrelease".into(),
-        ["cmdline", ..] => "/proc/cmdline".into(),
+        ["cmdline", ..] | ["kernel", "command_line"] => "/proc/cmdline".into(),
+        ["cpu", ..] => "/proc/cpuinfo".into(),
+        ["board" | "bios", field] => format!("/sys/class/dmi/id/{}_{field}", parts[0]),
         ["memory", ..] => "/proc/meminfo".into(),
         ["param", module, parameter] => format!("/sys/module/{module}/parameters/{parameter}"),
         ["module", module, ..] => format!("/sys/module/{module}"),

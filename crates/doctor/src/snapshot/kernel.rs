@@ -31,6 +31,8 @@ pub(super) struct Kernels {
 #[serde(default)]
 struct Kernel {
     release: Option<String>,
+    /// As it was given, for people to read.
+    command_line: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -64,8 +66,10 @@ impl Kernels {
             // `Linux version 6.18.4 (…)`.
             root.text("/proc/version")?.split_whitespace().nth(2).map(str::to_owned)
         });
-        let cmdline = words(&root.text("/proc/cmdline").unwrap_or_default());
-        let mut all = Self { dkms: dkms(root, release.as_deref()), kernel: Kernel { release }, ..Self::default() };
+        let command_line = root.text("/proc/cmdline");
+        let cmdline = words(command_line.as_deref().unwrap_or_default());
+        let dkms = dkms(root, release.as_deref());
+        let mut all = Self { dkms, kernel: Kernel { release, command_line }, ..Self::default() };
         for module in MODULES {
             let folder = format!("/sys/module/{module}");
             if root.has(&folder) {

@@ -21,6 +21,9 @@ pub(super) struct Machine {
     selinux: Option<String>,
     user: User,
     power: Power,
+    cpu: Cpu,
+    board: Board,
+    bios: Bios,
     /// Whether an IOMMU stands between devices and memory.
     iommu: Option<bool>,
 }
@@ -54,6 +57,26 @@ struct Power {
     profile: Option<String>,
 }
 
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Cpu {
+    model: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Board {
+    vendor: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Bios {
+    version: Option<String>,
+    date: Option<String>,
+}
+
 impl Machine {
     /// Bytes of memory.
     pub(super) fn ram(&self) -> Option<u64> {
@@ -83,6 +106,9 @@ impl Machine {
                 .map(|enforce| if enforce == "1" { "enforcing" } else { "permissive" }.to_owned()),
             user: user(root),
             power: Power { profile: power_profile(root) },
+            cpu: Cpu { model: processor(root) },
+            board: Board { vendor: dmi(root, "board_vendor"), name: dmi(root, "board_name") },
+            bios: Bios { version: dmi(root, "bios_version"), date: dmi(root, "bios_date") },
             iommu: root.has("/sys/class").then(|| !root.list("/sys/class/iommu").is_empty()),
         }
     }
@@ -137,9 +163,20 @@ fn container(root: &Root) -> Option<String> {
     first.filter(|name| !name.is_empty() && name != "wsl")
 }
 
+/// What the firmware says of the board.
+fn dmi(root: &Root, name: &str) -> Option<String> {
+    root.text(&format!("/sys/class/dmi/id/{name}")).filter(|text| !text.is_empty())
+}
+
+fn processor(root: &Root) -> Option<String> {
+    let text = root.text("/proc/cpuinfo")?;
+    let (_, model) = text.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
+    Some(model.trim().to_owned())
+}
+
 fn virtual_machine(root: &Root) -> Option<String> {
-    let vendor = root.text("/sys/class/dmi/id/sys_vendor")?;
-    let product = root.text("/sys/class/dmi/id/product_name").unwrap_or_default();
+    let vendor = dmi(root, "sys_vendor")?;
+    let product = dmi(root, "product_name").unwrap_or_default();
     let known =
         [("QEMU", "kvm"), ("VMware", "vmware"), ("innotek", "virtualbox"), ("Xen", "xen"), ("Amazon EC2", "kvm")];
     let found = known.iter().find(|(word, _)| vendor.contains(word) || product.contains(word));

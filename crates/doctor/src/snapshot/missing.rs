@@ -18,9 +18,35 @@ const TREES: &[(&str, &[&str])] = &[
     ),
     (
         "/proc",
-        &["kernel", "cmdline", "configured", "memory", "user", "wsl", "container", "process", "service.governor"],
+        &[
+            "kernel",
+            "cmdline",
+            "configured",
+            "memory",
+            "user",
+            "wsl",
+            "container",
+            "process",
+            "service.governor",
+            "cpu",
+        ],
     ),
-    ("/sys", &["gpus", "module", "param", "zram", "secure_boot", "virtual_machine", "selinux", "iommu", "power"]),
+    (
+        "/sys",
+        &[
+            "gpus",
+            "module",
+            "param",
+            "zram",
+            "secure_boot",
+            "virtual_machine",
+            "selinux",
+            "iommu",
+            "power",
+            "board",
+            "bios",
+        ],
+    ),
     (
         "/usr",
         &[

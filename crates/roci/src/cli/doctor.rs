@@ -8,7 +8,6 @@ use super::FormatArgs;
 
 /// Arguments of `roci doctor`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DoctorCommand>,
@@ -40,7 +39,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) verify: bool,
     /// Folder with more rules (default: ~/.config/roci/rules)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     pub(crate) rules: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -61,9 +60,6 @@ pub(crate) struct DoctorRulesArgs {
     /// Only those with this word in name, topic or title
     #[arg(value_name = "WORD")]
     pub(crate) word: Option<String>,
-    /// Folder with more rules (default: ~/.config/roci/rules)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) rules: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -74,30 +70,33 @@ pub(crate) struct DoctorExplainArgs {
     /// Names of rules, as `KFD-01`
     #[arg(value_name = "RULE", required = true)]
     pub(crate) ids: Vec<String>,
-    /// Folder with more rules (default: ~/.config/roci/rules)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) rules: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 impl DoctorArgs {
-    /// The folder of rules, behind whichever word it was given.
-    pub(crate) fn rules(&self) -> Option<&PathBuf> {
-        match &self.command {
-            None => self.rules.as_ref(),
-            Some(DoctorCommand::Rules(arguments)) => arguments.rules.as_ref(),
-            Some(DoctorCommand::Explain(arguments)) => arguments.rules.as_ref(),
-        }
+    /// What says which machine or log to judge, where rules are asked for instead.
+    pub(crate) fn out_of_place(&self) -> Option<&'static str> {
+        let given = [
+            ("--log", self.log.is_some()),
+            ("--root", self.root.is_some()),
+            ("--snapshot", self.snapshot.is_some()),
+            ("--capture", self.capture.is_some()),
+            ("--report", self.report.is_some()),
+            ("--deep", self.deep),
+            ("--verify", self.verify),
+        ];
+        given.into_iter().find(|(_, given)| *given && self.command.is_some()).map(|(name, _)| name)
     }
 
     /// Whether results are to be JSON.
-    pub(super) fn json(&self) -> bool {
-        match &self.command {
-            None => self.format.json,
-            Some(DoctorCommand::Rules(arguments)) => arguments.format.json,
-            Some(DoctorCommand::Explain(arguments)) => arguments.format.json,
-        }
+    pub(crate) fn json(&self) -> bool {
+        self.format.json
+            || match &self.command {
+                None => false,
+                Some(DoctorCommand::Rules(arguments)) => arguments.format.json,
+                Some(DoctorCommand::Explain(arguments)) => arguments.format.json,
+            }
     }
 }
 

@@ -79,7 +79,7 @@ fn what_was_captured_is_judged_alike_and_names_nobody() {
     let file = folder.path().join("me.json");
     let name = file.to_str().expect("its name is text");
     let here = roci(&["doctor", "--json", "--root", root, "--capture", name]);
-    assert!(stderr(&here).contains("masked: 1 x UUID"), "{}", stderr(&here));
+    assert!(stderr(&here).contains("masked: 2 x UUID"), "{}", stderr(&here));
     let there = roci(&["doctor", "--json", "--snapshot", name]);
     assert_eq!(json(&here, "roci.doctor"), json(&there, "roci.doctor"));
     let saved = fs::read_to_string(&file).expect("it was written");
@@ -124,7 +124,9 @@ fn rules_of_ones_own_are_read_and_wrong_ones_refused() {
     let name = folder.path().to_str().expect("its name is text");
     fs::write(folder.path().join("mine.toml"), "[[rule]]\nid = 3\n").expect("a file");
     assert_error(&roci(&["doctor", "rules", "--rules", name]), 2, "mine.toml:2: ", "docs/doctor.md");
-    assert_error(&roci(&["doctor", "--rules", "/nowhere/at/all"]), 2, "cannot be read", "docs/doctor.md");
+    assert_error(&roci(&["doctor", "--rules", name, "rules"]), 2, "mine.toml:2: ", "docs/doctor.md");
+    assert_error(&roci(&["doctor", "--rules", "/nowhere/at/all"]), 2, "there is no folder", ".toml");
+    assert_error(&roci(&["doctor", "--log", "-", "rules"]), 2, "`--log` judges", "leave it out");
 }
 
 #[test]

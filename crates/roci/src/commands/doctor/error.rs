@@ -30,6 +30,18 @@ pub(crate) enum DoctorError {
         /// What was named.
         path: PathBuf,
     },
+    /// A folder of rules that was named is none.
+    #[error("there is no folder `{}` with rules", path.display())]
+    NoRules {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// An option that has nothing to do with rules.
+    #[error("`{option}` judges a machine or a log, and rules were asked for")]
+    OutOfPlace {
+        /// The option.
+        option: &'static str,
+    },
     /// A file of rules is wrong.
     #[error(transparent)]
     Rules(#[from] RuleError),
@@ -52,6 +64,8 @@ impl Hint for DoctorError {
             Self::Unreadable { .. } => "name a file that you may read, or `-` for standard input".into(),
             Self::NoSnapshot { .. } => "`roci doctor --capture FILE` writes one".into(),
             Self::NoFolder { .. } => "name the folder that holds another machine's /sys, /proc and /etc".into(),
+            Self::NoRules { .. } => "name a folder with files of rules that end in .toml".into(),
+            Self::OutOfPlace { .. } => "leave it out, or ask for rules by themselves".into(),
             Self::Rules(_) => {
                 "docs/doctor.md has the format; `roci doctor explain` shows how others are written".into()
             }

@@ -58,11 +58,15 @@ const PROGRAM: &str = concat!("roci ", env!("CARGO_PKG_VERSION"));
 
 /// Examines a machine, a snapshot or a log, or tells of rules.
 pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    if let Some(option) = arguments.out_of_place() {
+        return Err(DoctorError::OutOfPlace { option }.into());
+    }
     let environment = environment();
     let book = book(arguments, &environment)?;
+    let json = arguments.json();
     match &arguments.command {
-        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, printer),
-        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, printer),
+        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, json, printer),
+        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, json, printer),
         None => {}
     }
     let reader = Reader::new().map_err(DoctorError::Fault)?;
@@ -105,7 +109,10 @@ fn environment() -> BTreeMap<String, String> {
 
 /// The rules that come along, and those of the user's.
 fn book(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<Book, DoctorError> {
-    let folder = arguments.rules().cloned().or_else(|| {
+    if let Some(folder) = arguments.rules.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(DoctorError::NoRules { path: folder.clone() });
+    }
+    let folder = arguments.rules.clone().or_else(|| {
         let config = environment.get("XDG_CONFIG_HOME").filter(|path| path.starts_with('/')).map(PathBuf::from);
         let config = config.or_else(|| Some(PathBuf::from(environment.get("HOME")?).join(".config")))?;
         Some(config.join("roci/rules")).filter(|folder| folder.is_dir())

@@ -50,7 +50,7 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
 }
 
 fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
-    let columns = [
+    let mut columns = vec![
         Column::Text("GPU"),
         Column::Text("NAME"),
         Column::Text("CHIP"),
@@ -67,8 +67,15 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
             _ => target,
         };
         let driver = card.driver.clone().unwrap_or_else(|| "none".into());
-        vec![card.pci.clone(), card.name(), chip, driver, size(card.vram), size(card.gtt), card.best().into()]
+        let mut row =
+            vec![card.pci.clone(), card.name(), chip, driver, size(card.vram), size(card.gtt), card.best().into()];
+        row.extend(card.computed.clone());
+        row
     };
+    // They were all made to compute, or none.
+    if cards.iter().all(|card| card.computed.is_some()) {
+        columns.push(Column::Text("COMPUTED"));
+    }
     printer.table(&columns, cards.iter().map(row).collect())?;
     Ok(())
 }

@@ -50,13 +50,18 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
 }
 
 /// Lists rules.
-pub(super) fn list(book: &Book, arguments: &DoctorRulesArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+pub(super) fn list(
+    book: &Book,
+    arguments: &DoctorRulesArgs,
+    json: bool,
+    printer: &Printer,
+) -> Result<ExitStatus, CliError> {
     let wanted = |rule: &&Rule| {
         let text = arguments.word.as_deref().unwrap_or_default().to_lowercase();
         [&rule.id, &rule.topic, &rule.title].iter().any(|field| field.to_lowercase().contains(&text))
     };
     let rules: Vec<_> = book.rules().iter().filter(wanted).collect();
-    if arguments.format.json {
+    if json {
         let rules = rules.into_iter().map(RuleReport::from).collect();
         printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
         return Ok(ExitStatus::Success);
@@ -73,12 +78,17 @@ pub(super) fn list(book: &Book, arguments: &DoctorRulesArgs, printer: &Printer) 
 }
 
 /// Explains rules.
-pub(super) fn explain(book: &Book, arguments: &DoctorExplainArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+pub(super) fn explain(
+    book: &Book,
+    arguments: &DoctorExplainArgs,
+    json: bool,
+    printer: &Printer,
+) -> Result<ExitStatus, CliError> {
     let mut found = Vec::new();
     for id in &arguments.ids {
         found.push(book.find(id).ok_or_else(|| unknown(book, id))?);
     }
-    if arguments.format.json {
+    if json {
         let rules = found.into_iter().map(RuleReport::from).collect();
         printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
         return Ok(ExitStatus::Success);

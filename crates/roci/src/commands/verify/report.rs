@@ -115,6 +115,9 @@ pub(crate) struct RouteReport {
     pub(crate) name: Option<String>,
     /// What kind of thing it is.
     pub(crate) kind: Option<String>,
+    /// Its place on the bus, where whoever lists devices told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pci: Option<String>,
     /// How it fares.
     #[serde(flatten)]
     pub(crate) outcome: RouteOutcome,
@@ -130,7 +133,8 @@ pub(crate) struct RouteReport {
 impl RouteReport {
     pub(super) fn new(uri: &str) -> Self {
         let outcome = RouteOutcome::Right;
-        Self { uri: uri.into(), name: None, kind: None, outcome, checks: Vec::new(), seconds: 0.0, under_way: None }
+        let (name, kind, pci) = (None, None, None);
+        Self { uri: uri.into(), name, kind, pci, outcome, checks: Vec::new(), seconds: 0.0, under_way: None }
     }
 
     /// Takes in what happened.
