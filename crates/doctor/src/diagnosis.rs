@@ -242,16 +242,16 @@ fn verdict(gpus: &[Card], problems: usize, facts: &Facts) -> String {
         _ => format!("{sentence} There are {count} of them."),
     };
     let mut text: Vec<_> = text.into_iter().map(times).collect();
-    let unknown = gpus.iter().any(|card| card.state() == State::Unknown);
+    let knows_all = facts.knows("env") && gpus.iter().all(|card| card.state() != State::Unknown);
     text.push(match problems {
         0 if gpus.iter().any(|card| card.state() == State::Closed) => "No rule knows more about it.".into(),
-        0 if unknown => "Nothing known stands against it, as far as can be seen.".into(),
-        0 => "Nothing known stands against it.".into(),
+        0 if knows_all => "Nothing known stands against it.".into(),
+        0 => "Nothing known stands against it, as far as these files tell.".into(),
         1 => "1 problem was found.".into(),
         count => format!("{count} problems were found."),
     });
     if !facts.knows("env") {
-        text.push("What environment variables change is not known: they are not among these files.".into());
+        text.push("Which environment variables are set is not known.".into());
     }
     text.join(" ")
 }

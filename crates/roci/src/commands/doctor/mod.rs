@@ -63,10 +63,10 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
     }
     let environment = environment();
     let book = book(arguments, &environment)?;
-    let json = arguments.json();
+    let as_json = arguments.json();
     match &arguments.command {
-        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, json, printer),
-        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, json, printer),
+        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, as_json, printer),
+        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, as_json, printer),
         None => {}
     }
     let reader = Reader::new().map_err(DoctorError::Fault)?;
