@@ -162,6 +162,18 @@ static FAMILIES: &[Family] = &[
         matrix: false,
     },
     Family {
+        file: "arrange.wgsl",
+        text: include_str!("../wgsl/arrange.wgsl"),
+        entry: "arrange",
+        aliases: "",
+        variants: &[plain("arrange")],
+        bindings: &[read("source_words"), write("target_words")],
+        constants: constants!(Arrange: count source_offset shape strides target_offset run pitch),
+        workgroup: LINEAR,
+        in_place: false,
+        matrix: false,
+    },
+    Family {
         file: "unary.wgsl",
         text: include_str!("../wgsl/unary.wgsl"),
         entry: "unary",

@@ -46,6 +46,11 @@ impl Extent {
         Extent(sizes.iter().fold(1, |product: u128, &size| product.saturating_mul(size.into())))
     }
 
+    /// So many elements.
+    pub(super) fn words(count: u128) -> Extent {
+        Extent(count)
+    }
+
     /// Elements spanned.
     pub(super) fn elements(self) -> u128 {
         self.0

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `fill` | target |
 //! | `copy` | source, target |
+//! | `arrange` | source, target |
 //! | `unary_*` | x, y |
 //! | `binary_*`, `binary_*_broadcast` | a, b, y |
 //! | `reduce_sum`, `reduce_max` | x, y |
@@ -22,8 +23,10 @@
 
 #![expect(unsafe_code, reason = "native kernels work on raw memory and with vector instructions")]
 
+mod arrange;
 mod binary;
 mod check;
+mod each;
 mod elementwise;
 mod math;
 mod matmul;
@@ -45,6 +48,7 @@ use half::f16;
 use roci_hal::native::NativeKernel;
 
 use binary::Binary;
+use each::EachKernel;
 use matmul::Matmul;
 use matvec::Matvec;
 use reduce::{Max, Reduce, Sum};
@@ -59,6 +63,7 @@ type Make = fn(Level) -> Arc<dyn NativeKernel>;
 static KERNELS: &[(&str, Make)] = &[
     ("fill", |level| Arc::new(words::Fill(level))),
     ("copy", |level| Arc::new(words::Copy(level))),
+    ("arrange", |_| Arc::new(EachKernel::<arrange::Arrange>::new())),
     ("unary_neg", |level| Arc::new(Unary::new(level, |x: f32| -x))),
     ("unary_abs", |level| Arc::new(Unary::new(level, f32::abs))),
     ("unary_exp", |level| Arc::new(Unary::new(level, math::exp))),

@@ -54,6 +54,29 @@ pub struct Copy {
     pub target_offset: u32,
 }
 
+/// `arrange`: words in another order. The target is `count` words in rows of `run`, `pitch` apart; word `i` of them is the one
+/// at the position of `i` in `shape`, row-major, by `strides`, which may be negative or 0.
+///
+/// Fewer than five dimensions: lead with ones.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Arrange {
+    /// Words to write: the product of `shape`.
+    pub count: u32,
+    /// Where position 0 is in the source.
+    pub source_offset: u32,
+    /// The shape that is walked, outermost first.
+    pub shape: [u32; 5],
+    /// Words between neighbours of the source along each dimension.
+    pub strides: [i32; 5],
+    /// First word written.
+    pub target_offset: u32,
+    /// Words of a row of the target; divides `count`.
+    pub run: u32,
+    /// Words between the starts of rows of the target.
+    pub pitch: u32,
+}
+
 /// `unary_*`: `y[i] = f(x[i])`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -164,6 +187,12 @@ impl Params for Fill {
 }
 
 impl Params for Copy {
+    fn grid(&self) -> [u32; 3] {
+        linear(self.count)
+    }
+}
+
+impl Params for Arrange {
     fn grid(&self) -> [u32; 3] {
         linear(self.count)
     }
