@@ -42,7 +42,8 @@ struct Family {
     text: &'static str,
     /// Name of the entry point in the file; a variant's entry point carries the variant's name.
     entry: &'static str,
-    /// Type aliases that the file leaves open. They go behind the text, so that line numbers stay.
+    /// Type aliases that the file leaves open, and functions that it shares with others. They go behind the text, so that line
+    /// numbers stay.
     aliases: &'static str,
     variants: &'static [Variant],
     bindings: &'static [Binding],
@@ -88,7 +89,13 @@ macro_rules! variants {
     };
 }
 
+mod indexing;
+mod rows;
+
 const LINEAR: [u32; 3] = [LINEAR_WORKGROUP, 1, 1];
+
+/// What kernels share that read words as numbers or as indices.
+const WORDS: &str = include_str!("../wgsl/words.wgsl");
 
 /// What the variants with and without broadcasting share.
 const BINARY: Family = Family {
@@ -225,33 +232,6 @@ static FAMILIES: &[Family] = &[
         },
         ..BINARY
     },
-    Family {
-        file: "reduce.wgsl",
-        text: include_str!("../wgsl/reduce.wgsl"),
-        entry: "reduce",
-        aliases: "",
-        variants: variants! {
-            "reduce_sum": OP = 0;
-            "reduce_max": OP = 1;
-        },
-        bindings: &[read("x"), write("y")],
-        constants: constants!(Reduce: outer axis inner),
-        workgroup: LINEAR,
-        in_place: false,
-        matrix: false,
-    },
-    Family {
-        file: "softmax.wgsl",
-        text: include_str!("../wgsl/softmax.wgsl"),
-        entry: "softmax",
-        aliases: "",
-        variants: &[plain("softmax")],
-        bindings: &[read("x"), write("y")],
-        constants: constants!(Softmax: rows columns),
-        workgroup: LINEAR,
-        in_place: true,
-        matrix: false,
-    },
     Family { aliases: "alias Element = f32;", variants: &[plain("matmul_f32")], ..MATMUL },
     Family { aliases: "alias Element = f16;", variants: &[plain("matmul_f16")], ..MATMUL },
     Family { aliases: "alias Element4 = vec4<f32>;", variants: &[plain("matmul_large_f32")], ..MATMUL_LARGE },
@@ -270,8 +250,9 @@ static FAMILIES: &[Family] = &[
 /// All kernels, in the order of the table.
 pub fn kernels() -> &'static [KernelSpec] {
     static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
-        FAMILIES
-            .iter()
+        [FAMILIES, indexing::FAMILIES, rows::FAMILIES]
+            .into_iter()
+            .flatten()
             .flat_map(|family| family.variants.iter().map(move |&variant| KernelSpec { variant, family }))
             .collect()
     });

@@ -1,12 +1,18 @@
-// y[o, i] = fold over r of x[o, r, i]; the override picks the fold.
+// y[o, i] = fold over r of x[o, r, i]; the overrides pick the fold and say what the elements are.
+//
+// Sums and products of f32 are folded as f32. All else is folded as words: what is ordered goes by words of the same
+// order, in which NaN comes last, so that it wins.
 //
 // With few elements behind the axis one workgroup folds one output; with many, one invocation does, so that neighbours
 // read neighbours. Either way the workgroups stride over the outputs.
 
 override OP: u32;
+override NUMBERS: u32;
 
 const SUM = 0u;
 const MAX = 1u;
+const MIN = 2u;
+const PROD = 3u;
 
 // Elements behind the axis from which neighbouring invocations fill a cache line by themselves.
 const COLUMNS = 32u;
@@ -18,23 +24,55 @@ struct Params {
 }
 
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(0) var<storage, read> x: array<Element>;
+@group(0) @binding(1) var<storage, read_write> y: array<Element>;
 
 // One fold a sub-group; there are 256 where a sub-group is a single invocation.
-var<workgroup> partials: array<f32, 256>;
+var<workgroup> partials: array<Element, 256>;
 
-fn identity() -> f32 {
-    // A variable, since WGSL has no constant for infinity.
-    var minus_infinity = 0xff800000u;
-    return select(0.0, bitcast<f32>(minus_infinity), OP == MAX);
+// Both extremes are the largest of their words, and both of no elements are the smallest of all numbers.
+fn identity() -> Element {
+    if OP == PROD {
+        return Element(1);
+    }
+    if OP == SUM {
+        return Element(0);
+    }
+    if NUMBERS == WORDS_F32 {
+        // That of an infinity.
+        return Element(0x007fffff);
+    }
+    return Element(0);
 }
 
-fn fold(p: f32, q: f32) -> f32 {
+fn taken(value: Element) -> Element {
     if OP == MAX {
-        return max(p, q);
+        return Element(rising(u32(value), NUMBERS));
     }
-    return p + q;
+    if OP == MIN {
+        return Element(falling(u32(value), NUMBERS));
+    }
+    return value;
+}
+
+fn given(value: Element) -> Element {
+    if OP == MAX {
+        return Element(unordered(u32(value), NUMBERS));
+    }
+    if OP == MIN {
+        return Element(unordered(~u32(value), NUMBERS));
+    }
+    return value;
+}
+
+fn fold(p: Element, q: Element) -> Element {
+    if OP == SUM {
+        return p + q;
+    }
+    if OP == PROD {
+        return p * q;
+    }
+    return max(p, q);
 }
 
 @compute @workgroup_size(256)
@@ -52,9 +90,9 @@ fn reduce(
             let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
             var result = identity();
             for (var r = 0u; r < params.axis; r += 1u) {
-                result = fold(result, x[start + r * params.inner]);
+                result = fold(result, taken(x[start + r * params.inner]));
             }
-            y[output] = result;
+            y[output] = given(result);
         }
         return;
     }
@@ -62,13 +100,15 @@ fn reduce(
         let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
         var mine = identity();
         for (var r = lane; r < params.axis; r += 256u) {
-            mine = fold(mine, x[start + r * params.inner]);
+            mine = fold(mine, taken(x[start + r * params.inner]));
         }
-        var folded: f32;
-        if OP == MAX {
-            folded = subgroupMax(mine);
-        } else {
+        var folded: Element;
+        if OP == SUM {
             folded = subgroupAdd(mine);
+        } else if OP == PROD {
+            folded = subgroupMul(mine);
+        } else {
+            folded = subgroupMax(mine);
         }
         if subgroup_lane == 0u {
             partials[subgroup] = folded;
@@ -79,7 +119,7 @@ fn reduce(
             for (var i = 1u; i < subgroups; i += 1u) {
                 result = fold(result, partials[i]);
             }
-            y[output] = result;
+            y[output] = given(result);
         }
         workgroupBarrier();
     }

@@ -1,4 +1,7 @@
-// y[r, c] = exp(x[r, c] - max of row) / sum of row; one workgroup a row, striding over the rows.
+// y[r, c] = exp(x[r, c] - max of row) / sum of row, or the logarithm of that; one workgroup a row, striding over the
+// rows.
+
+override LOGARITHM: u32;
 
 struct Params {
     rows: u32,
@@ -56,9 +59,16 @@ fn softmax(
         }
         workgroupBarrier();
 
-        let scale = 1.0 / total;
-        for (var c = lane; c < params.columns; c += 256u) {
-            y[start + c] = exp(x[start + c] - largest) * scale;
+        if LOGARITHM == 1u {
+            let rest = log(total);
+            for (var c = lane; c < params.columns; c += 256u) {
+                y[start + c] = (x[start + c] - largest) - rest;
+            }
+        } else {
+            let scale = 1.0 / total;
+            for (var c = lane; c < params.columns; c += 256u) {
+                y[start + c] = exp(x[start + c] - largest) * scale;
+            }
         }
     }
 }

@@ -9,34 +9,52 @@
 //! | `arrange` | source, target |
 //! | `unary_*` | x, y |
 //! | `binary_*`, `binary_*_broadcast` | a, b, y |
-//! | `reduce_sum`, `reduce_max` | x, y |
-//! | `softmax` | x, y |
+//! | `take`, `take_elements`, `take_nd` | x, index, y |
+//! | `scatter_elements`, `scatter_nd` | index, updates, y |
+//! | `resample` | x, index, weight, y |
+//! | `reduce_*` | x, y |
+//! | `arg_max`, `arg_min` | x, y |
+//! | `scan_sum`, `scan_prod` | x, y |
+//! | `softmax`, `log_softmax` | x, y |
+//! | `normalize_rows` | x, y |
+//! | `moments` | x, mean, inverse |
+//! | `top_k` | x, values, indices |
 //! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
 //!
-//! The last binding is written. For `unary_*`, `binary_*` and `softmax` it may be the same range as an input; any other
-//! overlap is refused. Results do not depend on the number of parts; those of the element-wise kernels, `reduce_*` and
-//! `softmax` do not depend on the CPU either.
+//! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `softmax`,
+//! `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is refused.
+//! Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU either.
 //!
 //! Start reading at `elementwise` for the simple kernels and at `matmul` for the hard one. `unsafe` is about
 //! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
 
 #![expect(unsafe_code, reason = "native kernels work on raw memory and with vector instructions")]
 
+mod arg_reduce;
 mod arrange;
 mod binary;
 mod check;
 mod each;
 mod elementwise;
+mod lines;
 mod math;
 mod matmul;
 mod matvec;
 mod memory;
+mod normalize;
+mod numbers;
 pub mod params;
 mod parts;
 mod reduce;
+mod reduce_words;
+mod resample;
+mod scan;
+mod scatter;
 mod simd;
 mod softmax;
+mod take;
+mod top_k;
 mod unary;
 mod words;
 
@@ -47,12 +65,17 @@ use std::sync::Arc;
 use half::f16;
 use roci_hal::native::NativeKernel;
 
+use arg_reduce::ArgReduce;
 use binary::Binary;
 use each::EachKernel;
+use lines::LinesKernel;
 use matmul::Matmul;
 use matvec::Matvec;
-use reduce::{Max, Reduce, Sum};
+use reduce::{Max, Min, Prod, Reduce, Sum};
+use reduce_words::ReduceWords;
+use scan::Scan;
 pub use simd::Level;
+use softmax::Softmax;
 use unary::Unary;
 
 /// Makes a kernel for a level.
@@ -93,7 +116,29 @@ static KERNELS: &[(&str, Make)] = &[
     ("binary_pow_broadcast", |level| Arc::new(Binary::new(level, math::pow, true))),
     ("reduce_sum", |level| Arc::new(Reduce::new(level, Sum))),
     ("reduce_max", |level| Arc::new(Reduce::new(level, Max))),
-    ("softmax", |level| Arc::new(softmax::Softmax(level))),
+    ("reduce_min", |level| Arc::new(Reduce::new(level, Min))),
+    ("reduce_prod", |level| Arc::new(Reduce::new(level, Prod))),
+    ("reduce_sum_i32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::Sum>>::new())),
+    ("reduce_max_i32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::Max>>::new())),
+    ("reduce_min_i32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::Min>>::new())),
+    ("reduce_prod_i32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::Prod>>::new())),
+    ("reduce_max_u32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::MaxUnsigned>>::new())),
+    ("reduce_min_u32", |_| Arc::new(EachKernel::<ReduceWords<reduce_words::MinUnsigned>>::new())),
+    ("softmax", |level| Arc::new(Softmax::new(level, false))),
+    ("log_softmax", |level| Arc::new(Softmax::new(level, true))),
+    ("arg_max", |_| Arc::new(EachKernel::<ArgReduce<false>>::new())),
+    ("arg_min", |_| Arc::new(EachKernel::<ArgReduce<true>>::new())),
+    ("scan_sum", |level| Arc::new(LinesKernel::<Scan<scan::Sum>>::new(level))),
+    ("scan_prod", |level| Arc::new(LinesKernel::<Scan<scan::Prod>>::new(level))),
+    ("normalize_rows", |level| Arc::new(LinesKernel::<normalize::Normalize>::new(level))),
+    ("moments", |level| Arc::new(LinesKernel::<normalize::Moments>::new(level))),
+    ("top_k", |level| Arc::new(LinesKernel::<top_k::TopK>::new(level))),
+    ("take", |_| Arc::new(EachKernel::<take::Take>::new())),
+    ("take_elements", |_| Arc::new(EachKernel::<take::TakeElements>::new())),
+    ("take_nd", |_| Arc::new(EachKernel::<take::TakeNd>::new())),
+    ("scatter_elements", |level| Arc::new(LinesKernel::<scatter::ScatterElements>::new(level))),
+    ("scatter_nd", |level| Arc::new(LinesKernel::<scatter::ScatterNd>::new(level))),
+    ("resample", |_| Arc::new(EachKernel::<resample::Resample>::new())),
     ("matmul_f32", |level| Arc::new(Matmul::<f32>::new(level))),
     ("matmul_f16", |level| Arc::new(Matmul::<f16>::new(level))),
     ("matmul_large_f32", |level| Arc::new(Matmul::<f32>::new(level))),

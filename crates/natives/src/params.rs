@@ -4,7 +4,13 @@
 //! are 32 bits wide, so `repr(C)` has no padding and both sides agree byte for byte. Element counts and offsets count
 //! elements of the kernel's own type, not bytes.
 
+mod indexing;
+mod rows;
+
 use bytemuck::{Pod, Zeroable};
+
+pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
+pub use rows::{ArgReduce, Normalize, Scan, TopK};
 
 /// Invocations of a workgroup in the one-dimensional kernels.
 pub const LINEAR_WORKGROUP: u32 = 256;

@@ -1,6 +1,6 @@
 //! `reduce_*`: folding one axis.
 //!
-//! Sums are kept in f64, so that the order of summation does not show in the result but for rare roundings.
+//! Sums and products are kept in f64, so that the order does not show in the result but for rare roundings.
 //!
 //! An output element belongs to one part, as it belongs to one workgroup of the GPU twin: parts of one launch cannot wait
 //! for each other, so none could put partial sums together. A reduction to few elements therefore runs on few threads.
@@ -31,9 +31,17 @@ pub(super) trait Fold: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(super) struct Sum;
 
-/// The largest value that is not NaN; minus infinity for an empty axis.
+/// The product.
+#[derive(Clone, Copy)]
+pub(super) struct Prod;
+
+/// The largest value, or NaN if there is one; minus infinity for an empty axis.
 #[derive(Clone, Copy)]
 pub(super) struct Max;
+
+/// The smallest value, or NaN if there is one; infinity for an empty axis.
+#[derive(Clone, Copy)]
+pub(super) struct Min;
 
 impl Fold for Sum {
     const EMPTY: f64 = 0.0;
@@ -49,7 +57,25 @@ impl Fold for Max {
 
     #[inline(always)]
     fn fold(old: f64, value: f64) -> f64 {
-        if value > old { value } else { old }
+        if value > old || value.is_nan() { value } else { old }
+    }
+}
+
+impl Fold for Min {
+    const EMPTY: f64 = f64::INFINITY;
+
+    #[inline(always)]
+    fn fold(old: f64, value: f64) -> f64 {
+        if value < old || value.is_nan() { value } else { old }
+    }
+}
+
+impl Fold for Prod {
+    const EMPTY: f64 = 1.0;
+
+    #[inline(always)]
+    fn fold(old: f64, value: f64) -> f64 {
+        old * value
     }
 }
 

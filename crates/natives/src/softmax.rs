@@ -1,4 +1,4 @@
-//! `softmax` over the rows of a matrix.
+//! `softmax` and `log_softmax` over the rows of a matrix.
 
 use roci_hal::native::{NativeKernel, NativeLaunch};
 
@@ -8,8 +8,20 @@ use super::simd::{Level, Simd, Task};
 use super::{math, memory, parts};
 use crate::params;
 
-/// `y[r, c] = e^(x[r, c] - max) / sum of the same over the row`; `y` may be `x`.
-pub(super) struct Softmax(pub(super) Level);
+/// Sums of exponentials that are kept side by side.
+const LANES: usize = 32;
+
+/// `y[r, c] = e^(x[r, c] - max) / sum of the same over the row`, or the logarithm of that; `y` may be `x`.
+pub(super) struct Softmax {
+    level: Level,
+    logarithm: bool,
+}
+
+impl Softmax {
+    pub(super) fn new(level: Level, logarithm: bool) -> Self {
+        Self { level, logarithm }
+    }
+}
 
 // SAFETY: `prepare` holds both matrices against their bindings and rejects partial overlaps; a part is some whole rows,
 // and a row depends on itself alone.
@@ -43,25 +55,41 @@ unsafe impl NativeKernel for Softmax {
                 // SAFETY: as above; nothing writes to `x`.
                 y.copy_from_slice(unsafe { memory::input(x, range) });
             }
-            self.0.run(Row(y));
+            self.level.run(Row { y, logarithm: self.logarithm });
         }
     }
 }
 
 /// One row, in place.
-struct Row<'a>(&'a mut [f32]);
+struct Row<'a> {
+    y: &'a mut [f32],
+    logarithm: bool,
+}
 
 impl Task for Row<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let max = fold_slice::<S, Max>(simd, self.0) as f32;
-        for y in self.0.iter_mut() {
+        let max = fold_slice::<S, Max>(simd, self.y) as f32;
+        if self.logarithm {
+            let mut sums = [0.0; LANES];
+            for chunk in self.y.chunks(LANES) {
+                for (sum, &y) in sums.iter_mut().zip(chunk) {
+                    *sum += f64::from(math::exp(y - max));
+                }
+            }
+            let rest = sums.iter().sum::<f64>().ln();
+            for y in self.y.iter_mut() {
+                *y = (f64::from(*y) - f64::from(max) - rest) as f32;
+            }
+            return;
+        }
+        for y in self.y.iter_mut() {
             *y = math::exp(*y - max);
         }
-        let scale = 1.0 / fold_slice::<S, Sum>(simd, self.0);
-        for y in self.0.iter_mut() {
+        let scale = 1.0 / fold_slice::<S, Sum>(simd, self.y);
+        for y in self.y.iter_mut() {
             *y = (f64::from(*y) * scale) as f32;
         }
     }

@@ -53,9 +53,15 @@ ROCI_FN float roci_subgroup_add_f32(private const roci_subgroup *sg, float a) {
 }
 
 ROCI_FN float identity(void) {
-    uint minus_infinity = 4286578688u;
-    const uint _e2 = minus_infinity;
-    return false ? as_float(_e2) : 0.0f;
+    return 0.0f;
+}
+
+ROCI_FN float taken(float value) {
+    return value;
+}
+
+ROCI_FN float given(float value_1) {
+    return value_1;
 }
 
 ROCI_FN float fold(float p, float q) {
@@ -116,90 +122,94 @@ void reduce_sum(global const float *x, global float *y, Params params) {
                         const uint _e55 = r;
                         const uint _e58 = params.inner;
                         const float _e62 = x[start + (_e55 * _e58)];
-                        const float _e63 = fold(_e53, _e62);
-                        result = _e63;
+                        const float _e63 = taken(_e62);
+                        const float _e64 = fold(_e53, _e63);
+                        result = _e64;
                     }
-                    const uint _e64 = r;
-                    r = _e64 + 1u;
+                    const uint _e65 = r;
+                    r = _e65 + 1u;
                 }
-                const uint _e68 = output;
-                const float _e70 = result;
-                y[_e68] = _e70;
+                const uint _e69 = output;
+                const float _e71 = result;
+                const float _e72 = given(_e71);
+                y[_e69] = _e72;
             }
-            const uint _e71 = output;
-            output = _e71 + (groups.x * 256u);
+            const uint _e73 = output;
+            output = _e73 + (groups.x * 256u);
         }
         return;
     }
     output_1 = group.x;
     while (true) {
-        const uint _e78 = output_1;
-        if (!(_e78 < outputs)) {
+        const uint _e80 = output_1;
+        if (!(_e80 < outputs)) {
             break;
         }
         {
-            const uint _e80 = output_1;
-            const uint _e83 = params.inner;
-            const uint _e87 = params.axis;
-            const uint _e91 = params.inner;
-            const uint _e93 = output_1;
-            const uint _e96 = params.inner;
-            const uint start_1 = ((roci_div_u32(_e80, _e83) * _e87) * _e91) + roci_mod_u32(_e93, _e96);
-            const float _e99 = identity();
-            mine = _e99;
+            const uint _e82 = output_1;
+            const uint _e85 = params.inner;
+            const uint _e89 = params.axis;
+            const uint _e93 = params.inner;
+            const uint _e95 = output_1;
+            const uint _e98 = params.inner;
+            const uint start_1 = ((roci_div_u32(_e82, _e85) * _e89) * _e93) + roci_mod_u32(_e95, _e98);
+            const float _e101 = identity();
+            mine = _e101;
             r_1 = lane;
             while (true) {
-                const uint _e102 = r_1;
-                const uint _e105 = params.axis;
-                if (!(_e102 < _e105)) {
+                const uint _e104 = r_1;
+                const uint _e107 = params.axis;
+                if (!(_e104 < _e107)) {
                     break;
                 }
                 {
-                    const float _e107 = mine;
-                    const uint _e109 = r_1;
-                    const uint _e112 = params.inner;
-                    const float _e116 = x[start_1 + (_e109 * _e112)];
-                    const float _e117 = fold(_e107, _e116);
-                    mine = _e117;
+                    const float _e109 = mine;
+                    const uint _e111 = r_1;
+                    const uint _e114 = params.inner;
+                    const float _e118 = x[start_1 + (_e111 * _e114)];
+                    const float _e119 = taken(_e118);
+                    const float _e120 = fold(_e109, _e119);
+                    mine = _e120;
                 }
-                const uint _e118 = r_1;
-                r_1 = _e118 + 256u;
+                const uint _e121 = r_1;
+                r_1 = _e121 + 256u;
             }
             folded = 0.0f;
-            const float _e123 = mine;
-            const float _e124 = roci_subgroup_add_f32(roci_sg, _e123);
-            folded = _e124;
+            const float _e126 = mine;
+            const float _e127 = roci_subgroup_add_f32(roci_sg, _e126);
+            folded = _e127;
             if (subgroup_lane == 0u) {
-                const float _e129 = folded;
-                partials.e[subgroup] = _e129;
+                const float _e132 = folded;
+                partials.e[subgroup] = _e132;
             }
             roci_barrier_workgroup();
             if (lane == 0u) {
-                const float _e134 = partials.e[0];
-                result_1 = _e134;
+                const float _e137 = partials.e[0];
+                result_1 = _e137;
                 i = 1u;
                 while (true) {
-                    const uint _e138 = i;
-                    if (!(_e138 < subgroups)) {
+                    const uint _e141 = i;
+                    if (!(_e141 < subgroups)) {
                         break;
                     }
                     {
-                        const float _e140 = result_1;
-                        const uint _e142 = i;
-                        const float _e144 = partials.e[_e142];
-                        const float _e145 = fold(_e140, _e144);
-                        result_1 = _e145;
+                        const float _e143 = result_1;
+                        const uint _e145 = i;
+                        const float _e147 = partials.e[_e145];
+                        const float _e148 = fold(_e143, _e147);
+                        result_1 = _e148;
                     }
-                    const uint _e146 = i;
-                    i = _e146 + 1u;
+                    const uint _e149 = i;
+                    i = _e149 + 1u;
                 }
-                const uint _e150 = output_1;
-                const float _e152 = result_1;
-                y[_e150] = _e152;
+                const uint _e153 = output_1;
+                const float _e155 = result_1;
+                const float _e156 = given(_e155);
+                y[_e153] = _e156;
             }
             roci_barrier_workgroup();
         }
-        const uint _e153 = output_1;
-        output_1 = _e153 + groups.x;
+        const uint _e157 = output_1;
+        output_1 = _e157 + groups.x;
     }
 }

@@ -1,6 +1,8 @@
 //! The native kernels against plain code in f64, at every instruction set of this CPU.
 
 mod arrays;
+mod indexing;
 mod launch;
 mod linear;
+mod rows;
 mod unary;

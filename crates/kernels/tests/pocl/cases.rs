@@ -1,8 +1,14 @@
 //! Problems of many sizes for every kernel: empty, one, odd, larger than the grid, broadcast, padded, batched.
 
+// By their paths, since some tests take this file from another folder.
+#[path = "cases/indexing.rs"]
+mod indexing;
+#[path = "cases/rows.rs"]
+mod rows;
+
 use half::f16;
 use roci_kernels::MatmulForm;
-use roci_kernels::params::{self, Binary, Matmul, Matvec, Params, Reduce, Softmax, Unary};
+use roci_kernels::params::{self, Binary, Matmul, Matvec, Params, Softmax, Unary};
 use roci_testkit::Tolerance;
 
 /// What an output buffer holds.
@@ -87,6 +93,17 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
         "fill" => fill(),
         "copy" => copy(&mut random),
         "softmax" => softmax(&mut random),
+        "take" => indexing::take(&mut random),
+        "take_elements" => indexing::take_elements(&mut random),
+        "take_nd" => indexing::take_nd(&mut random),
+        "scatter_elements" => indexing::scatter_elements(&mut random),
+        "scatter_nd" => indexing::scatter_nd(&mut random),
+        "resample" => indexing::resample(&mut random),
+        "arg_max" | "arg_min" => rows::arg_reduce(&mut random),
+        "log_softmax" => rows::log_softmax(&mut random),
+        "normalize_rows" => rows::normalize(&mut random, false),
+        "moments" => rows::normalize(&mut random, true),
+        "top_k" => rows::top_k(&mut random),
         "matvec_f32" => matvec(&mut random, Element::F32),
         "matvec_f16" => matvec(&mut random, Element::F16),
         _ => match kernel.split_once('_') {
@@ -96,7 +113,8 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
                 Some(op) => broadcast(op, &mut random),
                 None => binary(op, &mut random),
             },
-            Some(("reduce", op)) => reduce(op, &mut random),
+            Some(("reduce", op)) => rows::reduce(op, &mut random),
+            Some(("scan", op)) => rows::scan(op, &mut random),
             _ => Vec::new(),
         },
     }
@@ -237,31 +255,6 @@ fn broadcast(op: &str, random: &mut Random) -> Vec<Case> {
     };
     let mut cases: Vec<_> = shapes.into_iter().map(&mut make).collect();
     cases.push(make(([4, 6, 5, 7], [0, 35, 0, 1], [210, 35, 7, 1])).with_one_group());
-    cases
-}
-
-fn reduce(op: &str, random: &mut Random) -> Vec<Case> {
-    let shapes = [
-        (1, 1, 1),
-        (3, 5, 1),
-        (2, 300, 1),
-        (4, 7, 3),
-        (2, 9, 40),
-        (3, 17, 100),
-        (5, 1000, 1),
-        (2, 0, 3),
-        (2, 0, 50),
-        (0, 5, 1),
-    ];
-    let tolerance = if op == "max" { Tolerance::Exact } else { Tolerance::Approximate };
-    let mut make = |(outer, axis, inner): (u32, u32, u32)| {
-        let x = random.floats((outer * axis * inner) as usize, -3.0, 3.0);
-        let buffers = vec![words(&x), untouched((outer * inner) as usize)];
-        case(Reduce { outer, axis, inner }, buffers, Element::F32, tolerance, format!("{outer} x {axis} x {inner}"))
-    };
-    let mut cases: Vec<_> = shapes.into_iter().map(&mut make).collect();
-    cases.push(make((9, 20, 2)).with_one_group());
-    cases.push(make((9, 20, 60)).with_one_group());
     cases
 }
 

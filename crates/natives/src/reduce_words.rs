@@ -1,0 +1,88 @@
+//! `reduce_*_i32` and `reduce_*_u32`: folding one axis of integers, which wrap.
+
+use std::marker::PhantomData;
+
+use super::check::Extent;
+use super::each::{Each, Layout, Plan};
+use super::numbers::count;
+use super::take::lines;
+use crate::params;
+
+/// How two integers become one.
+pub(super) trait Fold: Send + Sync + 'static {
+    /// The result for an empty axis.
+    const EMPTY: u32;
+    /// Takes in one more value.
+    fn fold(old: u32, value: u32) -> u32;
+}
+
+macro_rules! folds {
+    ($($(#[$doc:meta])* $name:ident: $empty:expr, $fold:expr;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        impl Fold for $name {
+            const EMPTY: u32 = $empty;
+
+            #[inline(always)]
+            fn fold(old: u32, value: u32) -> u32 {
+                let fold: fn(u32, u32) -> u32 = $fold;
+                fold(old, value)
+            }
+        }
+    )*};
+}
+
+folds! {
+    /// The sum.
+    Sum: 0, u32::wrapping_add;
+    /// The product.
+    Prod: 1, u32::wrapping_mul;
+    /// The largest signed value.
+    Max: i32::MIN as u32, |old, value| (old as i32).max(value as i32) as u32;
+    /// The smallest signed value.
+    Min: i32::MAX as u32, |old, value| (old as i32).min(value as i32) as u32;
+    /// The largest unsigned value.
+    MaxUnsigned: 0, |old, value| old.max(value);
+    /// The smallest unsigned value.
+    MinUnsigned: u32::MAX, |old, value| old.min(value);
+}
+
+/// `y[o, i] = fold over r of x[o, r, i]`.
+pub(super) struct ReduceWords<F>(PhantomData<fn() -> F>);
+
+/// Values folded side by side along a contiguous axis.
+const LANES: usize = 16;
+
+impl<F: Fold> Each for ReduceWords<F> {
+    type Params = params::Reduce;
+    const INPUTS: &'static [&'static str] = &["x"];
+
+    fn plan(p: &params::Reduce) -> Result<Plan, String> {
+        let output = Layout::dense(count(&[p.outer, p.inner])?);
+        let inputs = vec![Extent::product(&[p.outer, p.axis, p.inner])];
+        Ok(Plan { inputs, output, cost: 4 + 4 * u64::from(p.axis) })
+    }
+
+    fn compute(p: &params::Reduce, inputs: &[&[u32]], first: usize, output: &mut [u32]) {
+        let x = inputs[0];
+        let (axis, inner) = (p.axis as usize, p.inner as usize);
+        if inner == 1 {
+            for (line, word) in (first..).zip(output) {
+                let mut lanes = [F::EMPTY; LANES];
+                for chunk in x[line * axis..][..axis].chunks(LANES) {
+                    lanes.iter_mut().zip(chunk).for_each(|(lane, &x)| *lane = F::fold(*lane, x));
+                }
+                *word = lanes.into_iter().fold(F::EMPTY, F::fold);
+            }
+            return;
+        }
+        lines(first, inner, output, |line, column, piece| {
+            piece.fill(F::EMPTY);
+            for r in 0..axis {
+                let row = &x[(line * axis + r) * inner + column..];
+                piece.iter_mut().zip(row).for_each(|(word, &x)| *word = F::fold(*word, x));
+            }
+        });
+    }
+}

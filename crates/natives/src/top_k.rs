@@ -1,0 +1,50 @@
+//! `top_k`: the best elements of each row, and where they are.
+
+use super::check::Extent;
+use super::lines::{Lines, Plan};
+use super::numbers::{numbers, rising};
+use super::simd::Level;
+use crate::params;
+
+/// The `k` largest or smallest of each row, best first.
+pub(super) struct TopK;
+
+impl Lines for TopK {
+    type Params = params::TopK;
+    const INPUTS: &'static [&'static str] = &["x"];
+    const OUTPUTS: &'static [&'static str] = &["values", "indices"];
+
+    fn plan(p: &params::TopK) -> Result<Plan, String> {
+        numbers(p.numbers)?;
+        if p.k > p.columns {
+            return Err(format!("the best {} of {} elements", p.k, p.columns));
+        }
+        let inputs = vec![Extent::product(&[p.rows, p.columns])];
+        let k = u64::from(p.k);
+        Ok(Plan { lines: p.rows, inputs, outputs: vec![k, k], cost: 32 * u64::from(p.columns) })
+    }
+
+    fn compute(_: Level, p: &params::TopK, inputs: &[&[u32]], line: usize, [values, indices]: [&mut [u32]; 2]) {
+        let Ok(numbers) = numbers(p.numbers) else { return };
+        let (columns, k) = (p.columns as usize, p.k as usize);
+        if k == 0 {
+            return;
+        }
+        let x = &inputs[0][line * columns..][..columns];
+        // In the order of the result: by rank, then by column.
+        let key = |(column, &word): (u64, &u32)| {
+            let up = rising(word, numbers);
+            u64::from(if p.largest == 0 { up } else { !up }) << 32 | column
+        };
+        let mut keys: Vec<u64> = (0..).zip(x).map(key).collect();
+        if k < columns {
+            keys.select_nth_unstable(k - 1);
+            keys.truncate(k);
+        }
+        keys.sort_unstable();
+        for ((value, index), key) in values.iter_mut().zip(indices).zip(keys) {
+            *index = key as u32;
+            *value = x[key as u32 as usize];
+        }
+    }
+}
