@@ -92,6 +92,9 @@ macro_rules! variants {
 mod indexing;
 mod rows;
 
+/// Functions of numbers that several files use.
+const MATH: &str = include_str!("../wgsl/math.wgsl");
+
 const LINEAR: [u32; 3] = [LINEAR_WORKGROUP, 1, 1];
 
 /// What kernels share that read words as numbers or as indices.
@@ -102,7 +105,7 @@ const BINARY: Family = Family {
     file: "binary.wgsl",
     text: include_str!("../wgsl/binary.wgsl"),
     entry: "binary",
-    aliases: "",
+    aliases: MATH,
     variants: &[],
     bindings: &[read("a"), read("b"), write("y")],
     constants: constants!(Binary: count shape a_strides b_strides),
@@ -184,7 +187,7 @@ static FAMILIES: &[Family] = &[
         file: "unary.wgsl",
         text: include_str!("../wgsl/unary.wgsl"),
         entry: "unary",
-        aliases: "",
+        aliases: MATH,
         variants: variants! {
             "unary_neg": OP = 0;
             "unary_abs": OP = 1;
@@ -231,6 +234,30 @@ static FAMILIES: &[Family] = &[
             "binary_pow_broadcast": OP = 6, BROADCAST = 1;
         },
         ..BINARY
+    },
+    Family {
+        file: "chain.wgsl",
+        text: include_str!("../wgsl/chain.wgsl"),
+        entry: "chain",
+        aliases: MATH,
+        variants: &[plain("chain")],
+        bindings: &[read("a"), read("b"), read("c"), write("y")],
+        constants: constants!(Chain: count shape strides program immediates),
+        workgroup: LINEAR,
+        in_place: true,
+        matrix: false,
+    },
+    Family {
+        file: "random.wgsl",
+        text: include_str!("../wgsl/random.wgsl"),
+        entry: "random",
+        aliases: MATH,
+        variants: &[plain("random")],
+        bindings: &[write("y")],
+        constants: constants!(Random: count key counter form),
+        workgroup: LINEAR,
+        in_place: false,
+        matrix: false,
     },
     Family { aliases: "alias Element = f32;", variants: &[plain("matmul_f32")], ..MATMUL },
     Family { aliases: "alias Element = f16;", variants: &[plain("matmul_f16")], ..MATMUL },

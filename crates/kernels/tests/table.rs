@@ -3,6 +3,7 @@
 use naga::{AddressSpace, StorageAccess, TypeInner};
 use roci_hal::Access;
 use roci_kernels::clc::{Argument, Options};
+use roci_kernels::params::ChainOp;
 use roci_kernels::{KernelSpec, find, kernels, opencl_c};
 
 /// The members of the constants block with their offsets, and its size, as the IR has them.
@@ -90,7 +91,7 @@ fn constants_have_the_layout_of_the_rust_struct() {
 fn every_wgsl_file_is_in_the_table() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/wgsl");
     // What kernels of several files share.
-    const SHARED: &[&str] = &["rows.wgsl", "words.wgsl"];
+    const SHARED: &[&str] = &["math.wgsl", "rows.wgsl", "words.wgsl"];
     for entry in std::fs::read_dir(folder).expect("the folder of sources") {
         let name = entry.expect("an entry of it").file_name();
         if SHARED.iter().any(|&shared| name == shared) {
@@ -98,6 +99,37 @@ fn every_wgsl_file_is_in_the_table() {
         }
         assert!(kernels().iter().any(|kernel| name == kernel.file()), "{name:?} belongs to no kernel");
     }
+}
+
+#[test]
+fn operations_of_a_chain_have_the_codes_of_the_rust_enum() {
+    let text = include_str!("../wgsl/chain.wgsl");
+    let constants = text.lines().filter_map(|line| line.strip_prefix("const ")?.strip_suffix("u;")?.split_once(" = "));
+    let got: Vec<(String, u8)> =
+        constants.map(|(name, code)| (name.to_owned(), code.parse().expect("a code of 8 bits"))).collect();
+    let want: Vec<(String, u8)> =
+        ChainOp::ALL.iter().map(|&op| (constant_name(&format!("{op:?}")), op as u8)).collect();
+    assert_eq!(got, want);
+    for &op in ChainOp::ALL {
+        assert_eq!(ChainOp::of(op as u8), Some(op));
+        let uses = text.matches(&format!("case {}:", constant_name(&format!("{op:?}")))).count();
+        let elsewhere = matches!(op, ChainOp::End | ChainOp::Save | ChainOp::Coordinate);
+        assert_eq!(uses, usize::from(!elsewhere), "{op:?}");
+    }
+}
+
+/// `F32ToBool` as a constant: `F32_TO_BOOL`.
+fn constant_name(name: &str) -> String {
+    let mut constant = String::new();
+    let mut last = 'A';
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !last.is_ascii_uppercase() {
+            constant.push('_');
+        }
+        constant.push(letter.to_ascii_uppercase());
+        last = letter;
+    }
+    constant
 }
 
 #[test]

@@ -1,4 +1,5 @@
 // y[i] = f(a[...], b[...]) over a row-major output; the overrides pick f and whether the inputs are indexed by strides.
+// power() is in math.wgsl.
 
 override OP: u32;
 override BROADCAST: bool;
@@ -22,26 +23,6 @@ var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read> b: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-
-// WGSL leaves pow() open for a base that is zero or negative; this is C's powf() for finite arguments.
-fn power(base: f32, exponent: f32) -> f32 {
-    if exponent == 0.0 {
-        return 1.0;
-    }
-    let magnitude = pow(abs(base), exponent);
-    // A variable, since WGSL has no constant for infinity or NaN.
-    var special = 0x7f800000u;
-    if base == 0.0 {
-        return select(bitcast<f32>(special), 0.0, exponent > 0.0);
-    }
-    if base < 0.0 {
-        special = 0x7fc00000u;
-        let odd = exponent - 2.0 * floor(exponent * 0.5) == 1.0;
-        let signed = select(magnitude, -magnitude, odd);
-        return select(bitcast<f32>(special), signed, exponent == floor(exponent));
-    }
-    return magnitude;
-}
 
 fn apply(p: f32, q: f32) -> f32 {
     switch OP {

@@ -18,10 +18,10 @@ pub(super) fn bindings<const N: usize>(launch: &NativeLaunch<'_>) -> Result<[Nat
     launch.bindings.try_into().map_err(|_| format!("takes {N} bindings, given are {}", launch.bindings.len()))
 }
 
-/// How a kernel with this many bindings, at most three, uses them: it writes the last one and reads the others.
+/// How a kernel with this many bindings, at most four, uses them: it writes the last one and reads the others.
 pub(super) fn last_written(bindings: usize) -> &'static [roci_hal::Access] {
     use roci_hal::Access::{Read, ReadWrite};
-    const MOST: &[roci_hal::Access] = &[Read, Read, ReadWrite];
+    const MOST: &[roci_hal::Access] = &[Read, Read, Read, ReadWrite];
     &MOST[MOST.len() - bindings..]
 }
 

@@ -9,6 +9,8 @@
 //! | `arrange` | source, target |
 //! | `unary_*` | x, y |
 //! | `binary_*`, `binary_*_broadcast` | a, b, y |
+//! | `chain` | a, b, c, y |
+//! | `random` | y |
 //! | `take`, `take_elements`, `take_nd` | x, index, y |
 //! | `scatter_elements`, `scatter_nd` | index, updates, y |
 //! | `resample` | x, index, weight, y |
@@ -22,9 +24,10 @@
 //! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
 //!
-//! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `softmax`,
-//! `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is refused.
-//! Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU either.
+//! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `chain`,
+//! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
+//! refused. Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU
+//! either, save the rarer functions of `chain`, which are the C library's.
 //!
 //! Start reading at `elementwise` for the simple kernels and at `matmul` for the hard one. `unsafe` is about
 //! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
@@ -34,6 +37,7 @@
 mod arg_reduce;
 mod arrange;
 mod binary;
+mod chain;
 mod check;
 mod each;
 mod elementwise;
@@ -44,8 +48,10 @@ mod matvec;
 mod memory;
 mod normalize;
 mod numbers;
+mod operand;
 pub mod params;
 mod parts;
+mod random;
 mod reduce;
 mod reduce_words;
 mod resample;
@@ -114,6 +120,8 @@ static KERNELS: &[(&str, Make)] = &[
     ("binary_min_broadcast", |level| Arc::new(Binary::new(level, f32::min, true))),
     ("binary_max_broadcast", |level| Arc::new(Binary::new(level, f32::max, true))),
     ("binary_pow_broadcast", |level| Arc::new(Binary::new(level, math::pow, true))),
+    ("chain", |level| Arc::new(chain::Chain(level))),
+    ("random", |_| Arc::new(EachKernel::<random::Random>::new())),
     ("reduce_sum", |level| Arc::new(Reduce::new(level, Sum))),
     ("reduce_max", |level| Arc::new(Reduce::new(level, Max))),
     ("reduce_min", |level| Arc::new(Reduce::new(level, Min))),

@@ -4,7 +4,7 @@
 //! overflows or goes subnormal on the way, and short polynomials leave an error far below half a unit in the last place
 //! of the f32 result. No fused multiply-add is used, so the results are the same on every CPU.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, LOG2_E};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 
 /// Adding and subtracting it rounds to an integer, which then stands in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -111,9 +111,9 @@ pub(super) fn tanh(x: f32) -> f32 {
     (if wide.abs() < 1.0 / 1024.0 { near } else { far }) as f32
 }
 
-/// `x / 2 * (1 + erf(x / sqrt(2)))`, the exact form; zero at minus infinity, its limit.
+/// The complementary error function for `z` from 0 on; what it is beyond 10.5 is too small for an f32.
 #[inline(always)]
-pub(super) fn gelu(x: f32) -> f32 {
+fn erfc_f64(z: f64) -> f64 {
     // erfc(z) e^(z^2) as a polynomial in t = 1 / (1 + z / 2.5), mapped to -1..1, for z in 0..10.5; interpolated at
     // Chebyshev nodes, relative error below 2^-34.
     const SCALE: f64 = 2.4761904761904763;
@@ -133,12 +133,51 @@ pub(super) fn gelu(x: f32) -> f32 {
         -1.3684926372521702e-07,
         4.596025823170399e-07,
     ];
-    let wide = f64::from(x);
-    let z = clamp(wide.abs() * FRAC_1_SQRT_2, 0.0, 10.5);
+    let z = clamp(z, 0.0, 10.5);
     let t = 2.5 / (2.5 + z);
-    let tail = exp_f64(-z * z) * polynomial(t * SCALE - SHIFT, SCALED_ERFC);
+    exp_f64(-z * z) * polynomial(t * SCALE - SHIFT, SCALED_ERFC)
+}
+
+/// `x / 2 * (1 + erf(x / sqrt(2)))`, the exact form; zero at minus infinity, its limit.
+#[inline(always)]
+pub(super) fn gelu(x: f32) -> f32 {
+    let wide = f64::from(x);
+    let tail = erfc_f64(wide.abs() * FRAC_1_SQRT_2);
     let weight = if wide < 0.0 { tail } else { 2.0 - tail };
     (0.5 * clamp(wide, -20.0, f64::INFINITY) * weight) as f32
+}
+
+/// The error function.
+#[inline(always)]
+pub(super) fn erf(x: f32) -> f32 {
+    let wide = f64::from(x);
+    let far = 1.0 - erfc_f64(wide.abs());
+    let far = if wide < 0.0 { -far } else { far };
+    // Near zero the difference above cancels; there the first terms of the series are exact enough.
+    let z = wide * wide;
+    let series = polynomial(z, [1.0, -1.0 / 3.0, 1.0 / 10.0, -1.0 / 42.0, 1.0 / 216.0, -1.0 / 1320.0]);
+    let near = wide * FRAC_2_SQRT_PI * series;
+    (if wide.abs() < 0.25 { near } else { far }) as f32
+}
+
+/// `ln(1 + e^x)`.
+#[inline(always)]
+pub(super) fn softplus(x: f32) -> f32 {
+    let wide = f64::from(x);
+    let z = exp_f64(clamp(-wide.abs(), -110.0, 0.0));
+    let near = z * polynomial(z, [1.0, -0.5, 1.0 / 3.0]);
+    let rest = if z < 1.0 / 1024.0 { near } else { log_f64(1.0 + z) };
+    // NaN is not below zero, and stays.
+    (if wide < 0.0 { rest } else { wide + rest }) as f32
+}
+
+/// `e^x - 1`.
+#[inline(always)]
+pub(super) fn exp_m1(x: f32) -> f32 {
+    let wide = f64::from(x);
+    let near = wide * polynomial(wide, [1.0, 0.5, 1.0 / 6.0]);
+    let far = exp_f64(clamp(wide, -110.0, 100.0)) - 1.0;
+    (if wide.abs() < 1.0 / 1024.0 { near } else { far }) as f32
 }
 
 /// Arguments beyond which [`sin`] and [`cos`] lose accuracy and a library's are used instead.

@@ -4,12 +4,16 @@
 //! are 32 bits wide, so `repr(C)` has no padding and both sides agree byte for byte. Element counts and offsets count
 //! elements of the kernel's own type, not bytes.
 
+mod chain;
 mod indexing;
+mod random;
 mod rows;
 
 use bytemuck::{Pod, Zeroable};
 
+pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
+pub use random::{Random, RandomForm};
 pub use rows::{ArgReduce, Normalize, Scan, TopK};
 
 /// Invocations of a workgroup in the one-dimensional kernels.

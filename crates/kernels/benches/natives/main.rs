@@ -50,6 +50,9 @@ fn main() {
     if wanted("functions") {
         functions(device);
     }
+    if wanted("chain") {
+        chains(device);
+    }
     if wanted("matmul") {
         let blas = OpenBlas::load();
         if let Err(error) = &blas {
@@ -128,6 +131,40 @@ fn functions(device: &Device) {
     for name in native::names().filter(|name| name.starts_with("unary_")) {
         let p = params::Unary { count: COUNT as u32 };
         case(name, "G elements/s", None, ROUNDS, &mut [ours(device, name, &[&x, &y], p, COUNT as f64 / 1e9)]);
+    }
+}
+
+/// Programs of one operation against the kernel that does just that.
+fn chains(device: &Device) {
+    use params::{ChainCode, ChainOp, ChainOperand};
+    let pairs = [
+        (ChainOp::Neg, "unary_neg"),
+        (ChainOp::Exp, "unary_exp"),
+        (ChainOp::Tanh, "unary_tanh"),
+        (ChainOp::Gelu, "unary_gelu"),
+        (ChainOp::Relu, "unary_relu"),
+        (ChainOp::Add, "binary_add"),
+        (ChainOp::Mul, "binary_mul"),
+        (ChainOp::Max, "binary_max"),
+        (ChainOp::Pow, "binary_pow"),
+    ];
+    for count in [128usize << 10, 16 << 20] {
+        let [a, b, y] = [0, 1, 2].map(|_| Buffer::from_slice(device, &values(count)));
+        for (op, name) in pairs {
+            let load = ChainCode::new().with(ChainOp::Load, ChainOperand::A);
+            let next =
+                |code: ChainCode| if op.takes_operand() { code.with(op, ChainOperand::B) } else { code.then(op) };
+            let chain = params::Chain::dense(count as u32, &load.and_then(next).expect("two instructions fit"));
+            let work = count as f64 / 1e9;
+            let alone = if op.takes_operand() {
+                ours(device, name, &[&a, &b, &y], params::Binary::flat(count as u32), work)
+            } else {
+                ours(device, name, &[&a, &y], params::Unary { count: count as u32 }, work)
+            };
+            let chain = Contestant { name: "chain", ..ours(device, "chain", &[&a, &b, &b, &y], chain, work) };
+            let title = format!("chain against {name}, {} Ki elements", count >> 10);
+            case(&title, "G elements/s", Some(0.66), ROUNDS, &mut [chain, Contestant { name, ..alone }]);
+        }
     }
 }
 

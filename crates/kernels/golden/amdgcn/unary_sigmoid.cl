@@ -5,8 +5,43 @@ typedef struct {
     uint count;
 } Params;
 
-ROCI_FN float apply(float v) {
-    return 1.0f / (1.0f + __builtin_elementwise_exp(-v));
+#define roci_fmin __builtin_fminf
+#define roci_fmax __builtin_fmaxf
+ROCI_FN int roci_f32_to_i32(float a) {
+    return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
+}
+
+ROCI_FN float scaled(float v, int n) {
+    const int lower = n / 2;
+    return (v * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
+}
+
+ROCI_FN float exponential_rest(float v_1) {
+    return 0.5f + (v_1 * (0.16666669f + (v_1 * (0.041666668f + (v_1 * (0.008333019f + (v_1 * (0.0013888575f + (v_1 * (0.00020015593f + (v_1 * 2.4975792e-5f)))))))))));
+}
+
+ROCI_FN bool is_nan(float v_2) {
+    return (as_uint(v_2) & 2147483647u) > 2139095040u;
+}
+
+ROCI_FN float exponential(float v_3) {
+    const float bounded = __builtin_elementwise_minnum(__builtin_elementwise_maxnum(v_3, -104.0f), 89.0f);
+    const float n_1 = __builtin_elementwise_roundeven(bounded * 1.442695f);
+    const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
+    const float _e14 = exponential_rest(r);
+    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
+    const bool _e21 = is_nan(v_3);
+    return _e21 ? v_3 : value;
+}
+
+ROCI_FN float sigmoid(float v_4) {
+    const float e = exponential(-__builtin_elementwise_abs(v_4));
+    return ((v_4 < 0.0f) ? e : 1.0f) / (1.0f + e);
+}
+
+ROCI_FN float apply(float v_5) {
+    const float _e1 = sigmoid(v_5);
+    return _e1;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -4,56 +4,156 @@
 typedef struct {
     uint count;
 } Params;
+typedef struct {
+    float sine;
+    float cosine;
+    int quarters;
+} Angle;
 
+ROCI_FN uint roci_leading_zeros_u32(uint a) {
+    return a == 0 ? 32 : (uint)__builtin_clz((uint)a);
+}
 #define roci_fmin __builtin_fminf
 #define roci_fmax __builtin_fmaxf
 ROCI_FN int roci_f32_to_i32(float a) {
     return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
 }
-// How many quarter turns an angle has, to the nearest.
-ROCI_FN float roci_quarter_turns(float a) {
-    return __builtin_roundevenf(a * 0.636619772367581f);
-}
-// What is left of an angle; a quarter turn in three parts keeps it exact far from zero.
-ROCI_FN float roci_less_quarter_turns(float a, float turns) {
-    float r = __builtin_fmaf(turns, -1.57079637050628662f, a);
-    r = __builtin_fmaf(turns, 4.37113900018624283e-8f, r);
-    return __builtin_fmaf(turns, 1.71512451e-15f, r);
-}
-ROCI_FN float roci_small_cos(float a) {
-    const float z = a * a;
-    float p = __builtin_fmaf(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
-    p = __builtin_fmaf(z, p, 4.166664568298827e-2f);
-    return __builtin_fmaf(z * z, p, __builtin_fmaf(z, -0.5f, 1.0f));
-}
-ROCI_FN float roci_small_sin(float a) {
-    const float z = a * a;
-    float p = __builtin_fmaf(z, -1.9515295891e-4f, 8.3321608736e-3f);
-    p = __builtin_fmaf(z, p, -1.6666654611e-1f);
-    return __builtin_fmaf(z * a, p, a);
-}
-ROCI_FN float roci_sin(float a) {
-    const float turns = roci_quarter_turns(a);
-    const float r = roci_less_quarter_turns(a, turns);
-    const int quadrant = (int)turns;
-    const float v = (quadrant & 1) != 0 ? roci_small_cos(r) : roci_small_sin(r);
-    return (quadrant & 2) != 0 ? -v : v;
+
+ROCI_FN float not_a_number(void) {
+    uint bits = 2143289344u;
+    const uint _e2 = bits;
+    return as_float(_e2);
 }
 
-ROCI_FN float wave(float v, int quarters, float other) {
-    const float turns = __builtin_elementwise_roundeven(v * 0.63661975f);
-    const float r = ((v - (turns * 1.5703125f)) - (turns * 0.0004837513f)) - (turns * 7.54979e-8f);
-    const float s = r * r;
-    const float sine = r + ((r * s) * ((-0.16666655f) + (s * (0.008332161f - (s * 0.00019515296f)))));
+ROCI_FN uint2 wide_product(uint p, uint q) {
+    const uint low = (p & 65535u) * (q & 65535u);
+    const uint left = ((p >> 16u) * (q & 65535u)) + (low >> 16u);
+    const uint right = ((p & 65535u) * (q >> 16u)) + (left & 65535u);
+    return (uint2)(p * q, (((p >> 16u) * (q >> 16u)) + (left >> 16u)) + (right >> 16u));
+}
+
+ROCI_FN uint turns_word(uint i_1) {
+    switch (i_1) {
+    case 1u: {
+        return 2734261102u;
+    }
+    case 2u: {
+        return 1313084713u;
+    }
+    case 3u: {
+        return 4230436817u;
+    }
+    case 4u: {
+        return 4113882560u;
+    }
+    case 5u: {
+        return 3680671129u;
+    }
+    case 6u: {
+        return 1011060801u;
+    }
+    case 7u: {
+        return 4266746795u;
+    }
+    default: {
+        return 0u;
+    }
+    }
+}
+
+ROCI_FN uint turns_bits(uint start) {
+    const uint shift = start & 31u;
+    const uint _e5 = turns_word(start >> 5u);
+    const uint first = _e5 << (shift & 31u);
+    const uint _e11 = turns_word((start >> 5u) + 1u);
+    return (shift == 0u) ? first : (first | (_e11 >> (((32u - shift) & 31u) & 31u)));
+}
+
+ROCI_FN float2 far_rest(float v) {
+    uint high = 0u;
+    uint next = 0u;
+    uint exponent = 0u;
+    const uint bits_1 = as_uint(v) & 2147483647u;
+    const uint digits = (bits_1 & 8388607u) | 8388608u;
+    const uint start_1 = (bits_1 >> 23u) - 120u;
+    const uint _e14 = turns_bits(start_1 + 64u);
+    const uint2 low_1 = wide_product(digits, _e14);
+    const uint _e18 = turns_bits(start_1 + 32u);
+    const uint2 middle = wide_product(digits, _e18);
+    const uint second = low_1.y + middle.x;
+    const uint _e23 = turns_bits(start_1);
+    const uint first_1 = ((digits * _e23) + middle.y) + ((second < low_1.y) ? 1u : 0u);
+    const uint quarters_1 = (first_1 + 536870912u) >> 30u;
+    high = (first_1 << 2u) | (second >> 30u);
+    next = (second << 2u) | (low_1.x >> 30u);
+    const uint _e50 = high;
+    const bool below = _e50 >= 2147483648u;
+    if (below) {
+        const uint _e53 = high;
+        const uint _e57 = next;
+        high = (~_e53) + ((_e57 == 0u) ? 1u : 0u);
+        const uint _e63 = next;
+        next = 0u - _e63;
+    }
+    const uint _e67 = high;
+    if (_e67 == 0u) {
+        const uint _e70 = next;
+        high = _e70;
+        next = 0u;
+        exponent = 32u;
+    }
+    const uint _e73 = high;
+    const uint zeros = roci_leading_zeros_u32(_e73) & 31u;
+    const uint _e77 = high;
+    const uint _e79 = next;
+    const uint leading = (_e77 << (zeros & 31u)) | ((zeros == 0u) ? 0u : (_e79 >> (((32u - zeros) & 31u) & 31u)));
+    const uint _e92 = exponent;
+    const float part = (((float)leading) * as_float(((95u - _e92) - zeros) << 23u)) * 1.5707964f;
+    const float2 rest = (float2)(below ? (-part) : part, (float)quarters_1);
+    return (v < 0.0f) ? (-rest) : rest;
+}
+
+ROCI_FN Angle reduced(float v_1) {
+    float turns = 0.0f;
+    float r = 0.0f;
+    turns = __builtin_elementwise_roundeven(v_1 * 0.63661975f);
+    const float _e5 = turns;
+    const float _e9 = turns;
+    const float _e13 = turns;
+    r = ((v_1 - (_e5 * 1.5703125f)) - (_e9 * 0.0004837513f)) - (_e13 * 7.54979e-8f);
+    const uint bits_2 = as_uint(v_1) & 2147483647u;
+    if (bits_2 >= 2139095040u) {
+        turns = 0.0f;
+        const float _e24 = not_a_number();
+        r = _e24;
+    } else {
+        if (bits_2 >= 1174405120u) {
+            const float2 far = far_rest(v_1);
+            r = far.x;
+            turns = far.y;
+        }
+    }
+    const float _e30 = r;
+    const float _e31 = r;
+    const float s = _e30 * _e31;
+    const float _e33 = r;
+    const float _e34 = r;
+    const float sine = _e33 + ((_e34 * s) * ((-0.16666655f) + (s * (0.008332161f - (s * 0.00019515296f)))));
     const float cosine = (1.0f - (0.5f * s)) + ((s * s) * (0.041666646f + (s * ((-0.0013887316f) + (s * 2.4433157e-5f)))));
-    const int quarter = ((int)((uint)roci_f32_to_i32(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(turns, -8192.0f), 8192.0f)) + (uint)quarters)) & 3;
-    const float value = ((quarter & 1) == 1) ? cosine : sine;
-    return (__builtin_elementwise_abs(v) < 8192.0f) ? ((quarter >= 2) ? (-value) : value) : other;
+    const float _e59 = turns;
+    return (Angle){.sine = sine, .cosine = cosine, .quarters = roci_f32_to_i32(_e59)};
 }
 
-ROCI_FN float apply(float v_1) {
-    const float _e3 = wave(v_1, 0, roci_sin(v_1));
-    return _e3;
+ROCI_FN float wave(float v_2, int quarters) {
+    const Angle angle = reduced(v_2);
+    const int quarter = ((int)((uint)angle.quarters + (uint)quarters)) & 3;
+    const float value = ((quarter & 1) == 1) ? angle.cosine : angle.sine;
+    return (quarter >= 2) ? (-value) : value;
+}
+
+ROCI_FN float apply(float v_3) {
+    const float _e2 = wave(v_3, 0);
+    return _e2;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -5,33 +5,54 @@ typedef struct {
     uint count;
 } Params;
 
-ROCI_FN float roci_sign_f32(float a) {
-    return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a;
-}
-ROCI_FN float roci_copy_sign(float a, float sign) {
-    return as_float((as_uint(a) & 0x7fffffffu) | (as_uint(sign) & 0x80000000u));
-}
-ROCI_FN float roci_tanh(float a) {
-    const float x = __builtin_fabsf(a);
-    const float z = a * a;
-    float p = __builtin_fmaf(z, -5.70498872745e-3f, 2.06390887954e-2f);
-    p = __builtin_fmaf(z, p, -5.37397155531e-2f);
-    p = __builtin_fmaf(z, p, 1.33314422036e-1f);
-    p = __builtin_fmaf(z, p, -3.33332819422e-1f);
-    const float near = __builtin_fmaf(z * a, p, a);
-    const float far = 1.0f - 2.0f / (__builtin_elementwise_exp(2.0f * x) + 1.0f);
-    return x < 0.625f ? near : roci_copy_sign(far, a);
+#define roci_fmin __builtin_fminf
+#define roci_fmax __builtin_fmaxf
+ROCI_FN int roci_f32_to_i32(float a) {
+    return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
 }
 
-ROCI_FN float tangent(float v) {
-    const float s = v * v;
-    const float near = v + ((v * s) * ((-0.33333334f) + (s * (0.13333334f + (s * ((-0.053968254f) + (s * 0.021869488f)))))));
-    const float far = (__builtin_elementwise_abs(v) > 10.0f) ? roci_sign_f32(v) : roci_tanh(v);
-    return (__builtin_elementwise_abs(v) < 0.25f) ? near : far;
+ROCI_FN float scaled(float v, int n) {
+    const int lower = n / 2;
+    return (v * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
 }
 
-ROCI_FN float apply(float v_1) {
-    const float _e1 = tangent(v_1);
+ROCI_FN float exponential_rest(float v_1) {
+    return 0.5f + (v_1 * (0.16666669f + (v_1 * (0.041666668f + (v_1 * (0.008333019f + (v_1 * (0.0013888575f + (v_1 * (0.00020015593f + (v_1 * 2.4975792e-5f)))))))))));
+}
+
+ROCI_FN bool is_nan(float v_2) {
+    return (as_uint(v_2) & 2147483647u) > 2139095040u;
+}
+
+ROCI_FN float exponential(float v_3) {
+    const float bounded = __builtin_elementwise_minnum(__builtin_elementwise_maxnum(v_3, -104.0f), 89.0f);
+    const float n_1 = __builtin_elementwise_roundeven(bounded * 1.442695f);
+    const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
+    const float _e14 = exponential_rest(r);
+    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
+    const bool _e21 = is_nan(v_3);
+    return _e21 ? v_3 : value;
+}
+
+ROCI_FN float exponential_less_one(float v_4) {
+    const float _e1 = exponential(v_4);
+    const float _e5 = exponential_rest(v_4);
+    return (__builtin_elementwise_abs(v_4) < 0.5f) ? (v_4 + ((v_4 * v_4) * _e5)) : (_e1 - 1.0f);
+}
+
+ROCI_FN float with_sign(float magnitude, float v_5) {
+    return as_float(as_uint(magnitude) | (as_uint(v_5) & 2147483648u));
+}
+
+ROCI_FN float tangent(float v_6) {
+    const float t = exponential_less_one(2.0f * __builtin_elementwise_minnum(__builtin_elementwise_abs(v_6), 10.0f));
+    const float _e10 = with_sign(t / (t + 2.0f), v_6);
+    const bool _e11 = is_nan(v_6);
+    return _e11 ? v_6 : _e10;
+}
+
+ROCI_FN float apply(float v_7) {
+    const float _e1 = tangent(v_7);
     return _e1;
 }
 

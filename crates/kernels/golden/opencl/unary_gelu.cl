@@ -5,6 +5,35 @@ typedef struct {
     uint count;
 } Params;
 
+#define roci_fmin fmin
+#define roci_fmax fmax
+ROCI_FN int roci_f32_to_i32(float a) {
+    return (int)roci_fmin(roci_fmax(a, -2147483648.0f), 2147483520.0f);
+}
+
+ROCI_FN float scaled(float v, int n) {
+    const int lower = n / 2;
+    return (v * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
+}
+
+ROCI_FN float exponential_rest(float v_1) {
+    return 0.5f + (v_1 * (0.16666669f + (v_1 * (0.041666668f + (v_1 * (0.008333019f + (v_1 * (0.0013888575f + (v_1 * (0.00020015593f + (v_1 * 2.4975792e-5f)))))))))));
+}
+
+ROCI_FN bool is_nan(float v_2) {
+    return (as_uint(v_2) & 2147483647u) > 2139095040u;
+}
+
+ROCI_FN float exponential(float v_3) {
+    const float bounded = fmin(fmax(v_3, -104.0f), 89.0f);
+    const float n_1 = rint(bounded * 1.442695f);
+    const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
+    const float _e14 = exponential_rest(r);
+    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
+    const bool _e21 = is_nan(v_3);
+    return _e21 ? v_3 : value;
+}
+
 ROCI_FN float erfc_positive(float z) {
     float p = 0.14804605f;
     const float t = 1.0f / (1.0f + (0.5f * z));
@@ -27,17 +56,19 @@ ROCI_FN float erfc_positive(float z) {
     const float _e41 = p;
     p = (_e41 * t) - 1.2654549f;
     const float _e45 = p;
-    return t * exp(_e45 - (z * z));
+    const float _e48 = exponential(_e45 - (z * z));
+    return t * _e48;
 }
 
-ROCI_FN float gelu(float v) {
-    const float _e4 = erfc_positive(fabs(v) * 0.70710677f);
-    const float tail = 0.5f * _e4;
-    return v * ((v < 0.0f) ? tail : (1.0f - tail));
+ROCI_FN float gelu(float v_4) {
+    const float bounded_1 = (v_4 < (-20.0f)) ? (-20.0f) : v_4;
+    const float _e8 = erfc_positive(fabs(bounded_1) * 0.70710677f);
+    const float tail = 0.5f * _e8;
+    return bounded_1 * ((v_4 < 0.0f) ? tail : (1.0f - tail));
 }
 
-ROCI_FN float apply(float v_1) {
-    const float _e1 = gelu(v_1);
+ROCI_FN float apply(float v_5) {
+    const float _e1 = gelu(v_5);
     return _e1;
 }
 

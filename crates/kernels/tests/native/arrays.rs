@@ -103,7 +103,7 @@ proptest! {
 }
 
 /// Strides of an input that is dense, broadcast or strided in each dimension, as `kinds` says.
-fn strides(shape: [u32; 4], kinds: [u8; 4]) -> [u32; 4] {
+pub(crate) fn strides(shape: [u32; 4], kinds: [u8; 4]) -> [u32; 4] {
     let mut next = 1;
     let mut strides = [0; 4];
     for i in (0..4).rev() {
@@ -115,14 +115,14 @@ fn strides(shape: [u32; 4], kinds: [u8; 4]) -> [u32; 4] {
     strides
 }
 
-fn extent(shape: [u32; 4], strides: [u32; 4]) -> usize {
+pub(crate) fn extent(shape: [u32; 4], strides: [u32; 4]) -> usize {
     if shape.contains(&0) {
         return 0;
     }
     shape.iter().zip(strides).map(|(&size, stride)| ((size - 1) * stride) as usize).sum::<usize>() + 1
 }
 
-fn place(mut index: usize, shape: [u32; 4], strides: [u32; 4]) -> usize {
+pub(crate) fn place(mut index: usize, shape: [u32; 4], strides: [u32; 4]) -> usize {
     let mut place = 0;
     for i in (0..4).rev() {
         place += index % shape[i] as usize * strides[i] as usize;

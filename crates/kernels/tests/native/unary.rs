@@ -26,29 +26,41 @@ const CASES: &[Case] = &[
     ("unary_cos", f64::cos, 1),
 ];
 
-/// `x / 2 * erfc(-x / sqrt(2))` by the continued fraction of erfc for large arguments, by erf's series for others.
-fn gelu(x: f64) -> f64 {
-    if x == f64::NEG_INFINITY {
-        return -0.0;
-    }
-    let z = -x * std::f64::consts::FRAC_1_SQRT_2;
+/// By the continued fraction for large arguments, by erf's series for others.
+fn erfc(z: f64) -> f64 {
     let tail = |z: f64| {
         let fraction = (1..=400).rev().fold(0.0, |below, n| f64::from(n) / 2.0 / (z + below));
         (-z * z).exp() / std::f64::consts::PI.sqrt() / (z + fraction)
     };
-    let erfc = if z > 1.0 {
+    if z > 1.0 {
         tail(z)
     } else if z < -1.0 {
         2.0 - tail(-z)
     } else {
-        let (mut term, mut sum) = (z, z);
-        for n in 1..40 {
-            term *= -z * z / f64::from(n);
-            sum += term / f64::from(2 * n + 1);
-        }
-        1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI
-    };
-    0.5 * x * erfc
+        1.0 - erf_near(z)
+    }
+}
+
+fn erf_near(z: f64) -> f64 {
+    let (mut term, mut sum) = (z, z);
+    for n in 1..40 {
+        term *= -z * z / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * std::f64::consts::FRAC_2_SQRT_PI
+}
+
+/// The error function.
+pub(crate) fn erf(z: f64) -> f64 {
+    if z.abs() < 1.0 { erf_near(z) } else { 1.0 - erfc(z) }
+}
+
+/// `x / 2 * erfc(-x / sqrt(2))`.
+pub(crate) fn gelu(x: f64) -> f64 {
+    if x == f64::NEG_INFINITY {
+        return -0.0;
+    }
+    0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 fn run(level: Level, name: &str, x: &[f32], workers: usize) -> Vec<f32> {
@@ -60,7 +72,7 @@ fn run(level: Level, name: &str, x: &[f32], workers: usize) -> Vec<f32> {
 }
 
 /// Values of every magnitude and all special ones.
-fn interesting() -> Vec<f32> {
+pub(crate) fn interesting() -> Vec<f32> {
     let mut x: Vec<f32> = (0..=u32::MAX).step_by(40_009).map(f32::from_bits).collect();
     x.extend([0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::MAX, f32::MIN]);
     x.extend([0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 90.0, 105.0].into_iter().flat_map(|limit| values(2000, limit, 7)));

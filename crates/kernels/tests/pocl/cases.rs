@@ -1,6 +1,8 @@
 //! Problems of many sizes for every kernel: empty, one, odd, larger than the grid, broadcast, padded, batched.
 
 // By their paths, since some tests take this file from another folder.
+#[path = "cases/chain.rs"]
+mod chain;
 #[path = "cases/indexing.rs"]
 mod indexing;
 #[path = "cases/rows.rs"]
@@ -92,6 +94,8 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
     match kernel {
         "fill" => fill(),
         "copy" => copy(&mut random),
+        "chain" => chain::chain(&mut random),
+        "random" => chain::random(),
         "softmax" => softmax(&mut random),
         "take" => indexing::take(&mut random),
         "take_elements" => indexing::take_elements(&mut random),
@@ -159,7 +163,10 @@ fn unary_domain(op: &str) -> (f32, f32, &'static [f32], Tolerance) {
         "tanh" => (-12.0, 12.0, INFINITE, Tolerance::ManyUlps),
         "silu" => (-20.0, 20.0, &[0.0, f32::INFINITY], Tolerance::ManyUlps),
         "gelu" => (-9.0, 9.0, &[0.0, f32::INFINITY], Tolerance::Close),
-        "sin" | "cos" => (-10.0, 10.0, &[0.0, -0.0, 1.5707964, 100.0, -1000.0, 5000.0], Tolerance::Close),
+        "sin" | "cos" => {
+            const FAR: &[f32] = &[0.0, -0.0, 1.5707964, 100.0, -1000.0, 5000.0, 1e5, -3e9, f32::MAX, f32::INFINITY];
+            (-10.0, 10.0, FAR, Tolerance::Close)
+        }
         _ => (-9.0, 9.0, &[], Tolerance::Exact),
     }
 }
