@@ -48,6 +48,15 @@ enum Backing {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+impl PartialEq for Buffer {
+    /// Whether both are handles of one buffer.
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.id == other.inner.id
+    }
+}
+
+impl Eq for Buffer {}
+
 impl Buffer {
     pub(crate) fn ready(core: &Arc<Core>, desc: BufferDesc, backing: Arc<dyn BufferBackend>) -> Self {
         Self::new(core, desc, Backing::Ready(backing))

@@ -1,0 +1,172 @@
+//! Kernels that run one after another without a word from the host: collected, given memory, recorded.
+
+use std::collections::HashMap;
+
+use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
+use roci_kernels::params::Params;
+
+use crate::arena::{self, Span};
+use crate::kernels::Kernels;
+use crate::Error;
+
+/// A tensor of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Slot(usize);
+
+/// One dispatch.
+struct Step {
+    kernel: &'static str,
+    label: String,
+    grid: [u32; 3],
+    constants: Vec<u8>,
+    /// By binding: the tensor, and whether it is written.
+    bindings: Vec<(Slot, bool)>,
+}
+
+/// What a slot's memory is.
+enum Memory {
+    /// Given by whoever collects: constants, inputs, results of earlier segments.
+    Given(BufferRange),
+    /// Of the arena; kept until the run ends where somebody still wants it.
+    Arena { bytes: u64, kept: bool },
+}
+
+/// Kernels that are not recorded yet.
+#[derive(Default)]
+pub(crate) struct Segment {
+    slots: Vec<Memory>,
+    steps: Vec<Step>,
+    /// The name for dispatches from here on.
+    label: String,
+}
+
+/// A segment that was recorded.
+pub(crate) struct Recorded {
+    pub(crate) commands: CommandBuffer,
+    /// Where its tensors lie.
+    places: HashMap<Slot, BufferRange>,
+    /// Bytes of its arena.
+    pub(crate) bytes: u64,
+}
+
+impl Recorded {
+    /// Where a tensor lies; `None` for one that no kernel touches.
+    pub(crate) fn place(&self, slot: Slot) -> Option<&BufferRange> {
+        self.places.get(&slot)
+    }
+}
+
+impl Segment {
+    /// Whether there is nothing to run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// How many dispatches there are.
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Dispatches from here on belong to this node.
+    pub(crate) fn label(&mut self, label: impl Into<String>) {
+        self.label = label.into();
+    }
+
+    /// A tensor in memory that is there.
+    pub(crate) fn given(&mut self, range: BufferRange) -> Slot {
+        self.slots.push(Memory::Given(range));
+        Slot(self.slots.len() - 1)
+    }
+
+    /// A new tensor of so many words.
+    pub(crate) fn allocate(&mut self, words: usize) -> Slot {
+        // A buffer of nothing cannot be bound.
+        self.slots.push(Memory::Arena { bytes: words.max(1) as u64 * 4, kept: false });
+        Slot(self.slots.len() - 1)
+    }
+
+    /// Its memory is not used for another tensor later in the segment.
+    pub(crate) fn keep(&mut self, slot: Slot) {
+        if let Memory::Arena { kept, .. } = &mut self.slots[slot.0] {
+            *kept = true;
+        }
+    }
+
+    /// Runs a kernel with the grid that its constants ask for; the last binding is written.
+    pub(crate) fn run<P: Params>(&mut self, kernel: &'static str, params: &P, inputs: &[Slot], output: Slot) {
+        self.run_with(kernel, params.grid(), bytemuck::bytes_of(params), inputs, output);
+    }
+
+    /// Runs a kernel with a grid.
+    pub(crate) fn run_with(
+        &mut self,
+        kernel: &'static str,
+        grid: [u32; 3],
+        constants: &[u8],
+        inputs: &[Slot],
+        output: Slot,
+    ) {
+        if grid.contains(&0) {
+            return;
+        }
+        let bindings = inputs.iter().map(|&slot| (slot, false)).chain([(output, true)]).collect();
+        let label = self.label.clone();
+        self.steps.push(Step { kernel, label, grid, constants: constants.to_vec(), bindings });
+    }
+
+    /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
+    /// writes what one before it touched.
+    pub(crate) fn record(self, device: &Device, kernels: &mut Kernels) -> Result<Recorded, Error> {
+        let alignment = device.info().binding_alignment.max(4);
+        let last = self.steps.len();
+        let mut spans: HashMap<Slot, Span> = HashMap::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            for &(slot, _) in &step.bindings {
+                if let Memory::Arena { bytes, kept } = self.slots[slot.0] {
+                    let span = spans.entry(slot).or_insert(Span { size: bytes, first: index, last: index });
+                    span.last = if kept { last } else { index };
+                }
+            }
+        }
+        let mut order: Vec<(Slot, Span)> = spans.into_iter().collect();
+        order.sort_unstable_by_key(|(slot, _)| slot.0);
+        let (offsets, bytes) = arena::place(&order.iter().map(|(_, span)| *span).collect::<Vec<_>>(), alignment);
+        let mut places = HashMap::new();
+        if bytes > 0 {
+            let memory = device.info().fastest_memory();
+            let arena = device.allocate(BufferDesc { size: bytes, memory, label: Some("arena".into()) })?;
+            for ((slot, span), offset) in order.iter().zip(offsets) {
+                places.insert(*slot, arena.range(offset, span.size)?);
+            }
+        }
+        for (index, memory) in self.slots.iter().enumerate() {
+            if let Memory::Given(range) = memory {
+                places.insert(Slot(index), range.clone());
+            }
+        }
+        let mut recorder = device.record();
+        let mut since: Vec<(&BufferRange, bool)> = Vec::new();
+        for step in &self.steps {
+            let touched: Vec<(&BufferRange, bool)> =
+                step.bindings.iter().filter_map(|(slot, written)| Some((places.get(slot)?, *written))).collect();
+            let conflict = |(range, written): &(&BufferRange, bool)| {
+                since.iter().any(|(other, other_written)| (*written || *other_written) && overlap(range, other))
+            };
+            if touched.iter().any(conflict) {
+                recorder.barrier();
+                since.clear();
+            }
+            let bindings: Vec<roci_hal::Binding> =
+                touched.iter().map(|(range, _)| roci_hal::Binding::from((*range).clone())).collect();
+            let kernel = kernels.get(device, step.kernel)?;
+            recorder.label(step.label.clone()).dispatch(&kernel, step.grid, &bindings, &step.constants)?;
+            since.extend(touched);
+        }
+        Ok(Recorded { commands: recorder.finish()?, places, bytes })
+    }
+}
+
+/// Whether two ranges share a byte.
+fn overlap(a: &BufferRange, b: &BufferRange) -> bool {
+    a.buffer() == b.buffer() && a.offset() < b.offset() + b.length() && b.offset() < a.offset() + a.length()
+}

@@ -1,0 +1,100 @@
+//! How elements lie in a device's memory: one 32-bit word each.
+
+use half::{bf16, f16};
+use roci_graph::{DType, Data, OpError, Tensor};
+
+/// What a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// A 32-bit float.
+    Float,
+    /// An integer with a sign, or one that fits without.
+    Signed,
+    /// An integer without a sign, or a `bool`.
+    Unsigned,
+}
+
+impl Word {
+    /// What elements of this type are on a device; `None` for text.
+    pub(crate) fn of(dtype: DType) -> Option<Self> {
+        Some(match dtype {
+            DType::F16 | DType::BF16 | DType::F32 | DType::F64 => Self::Float,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => Self::Signed,
+            DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 => Self::Unsigned,
+            DType::String => return None,
+        })
+    }
+}
+
+/// The words of a tensor. 64-bit integers that need more are an error.
+pub(crate) fn encode(tensor: &Tensor) -> Result<Vec<u32>, OpError> {
+    let large = |value: &dyn std::fmt::Display| {
+        OpError::unsupported(format!("the 64-bit integer {value}, which does not fit the 32 bits that devices compute with,"))
+    };
+    Ok(match tensor.data() {
+        Data::F32(all) => all.iter().map(|one| one.to_bits()).collect(),
+        Data::F64(all) => all.iter().map(|&one| (one as f32).to_bits()).collect(),
+        Data::F16(all) => all.iter().map(|one| one.to_f32().to_bits()).collect(),
+        Data::BF16(all) => all.iter().map(|one| one.to_f32().to_bits()).collect(),
+        Data::I8(all) => all.iter().map(|&one| i32::from(one) as u32).collect(),
+        Data::I16(all) => all.iter().map(|&one| i32::from(one) as u32).collect(),
+        Data::I32(all) => all.iter().map(|&one| one as u32).collect(),
+        Data::I64(all) => {
+            let narrow = |&one: &i64| i32::try_from(one).map(|one| one as u32).map_err(|_| large(&one));
+            all.iter().map(narrow).collect::<Result<_, _>>()?
+        }
+        Data::Bool(all) => all.iter().map(|&one| u32::from(one)).collect(),
+        Data::U8(all) => all.iter().map(|&one| u32::from(one)).collect(),
+        Data::U16(all) => all.iter().map(|&one| u32::from(one)).collect(),
+        Data::U32(all) => all.clone(),
+        Data::U64(all) => {
+            all.iter().map(|&one| u32::try_from(one).map_err(|_| large(&one))).collect::<Result<_, _>>()?
+        }
+        Data::String(_) => return Err(OpError::dtype("a tensor on a device", DType::String)),
+    })
+}
+
+/// A tensor of words.
+pub(crate) fn decode(dtype: DType, shape: &[usize], words: &[u32]) -> Result<Tensor, OpError> {
+    let float = |&word: &u32| f32::from_bits(word);
+    let data = match dtype {
+        DType::F32 => Data::F32(words.iter().map(float).collect()),
+        DType::F64 => Data::F64(words.iter().map(|word| float(word).into()).collect()),
+        DType::F16 => Data::F16(words.iter().map(|word| f16::from_f32(float(word))).collect()),
+        DType::BF16 => Data::BF16(words.iter().map(|word| bf16::from_f32(float(word))).collect()),
+        DType::I8 => Data::I8(words.iter().map(|&word| word as i8).collect()),
+        DType::I16 => Data::I16(words.iter().map(|&word| word as i16).collect()),
+        DType::I32 => Data::I32(words.iter().map(|&word| word as i32).collect()),
+        DType::I64 => Data::I64(words.iter().map(|&word| i64::from(word as i32)).collect()),
+        DType::Bool => Data::Bool(words.iter().map(|&word| word != 0).collect()),
+        DType::U8 => Data::U8(words.iter().map(|&word| word as u8).collect()),
+        DType::U16 => Data::U16(words.iter().map(|&word| word as u16).collect()),
+        DType::U32 => Data::U32(words.to_vec()),
+        DType::U64 => Data::U64(words.iter().map(|&word| word.into()).collect()),
+        DType::String => return Err(OpError::dtype("a tensor on a device", DType::String)),
+    };
+    Tensor::from_data(shape, data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_back() -> Result<(), OpError> {
+        let tensors = [
+            Tensor::vector(vec![1.5f32, -0.0]),
+            Tensor::vector(vec![-3i8, 7]),
+            Tensor::vector(vec![-3i64, 1 << 30]),
+            Tensor::vector(vec![true, false]),
+            Tensor::vector(vec![u32::MAX, 0]),
+            Tensor::vector(vec![f16::from_f32(0.25), f16::from_f32(-2.0)]),
+        ];
+        for tensor in tensors {
+            assert_eq!(decode(tensor.dtype(), tensor.shape(), &encode(&tensor)?)?, tensor);
+        }
+        assert!(encode(&Tensor::vector(vec![1i64 << 40])).is_err());
+        assert!(encode(&Tensor::vector(vec![String::new()])).is_err());
+        Ok(())
+    }
+}
