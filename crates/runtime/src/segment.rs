@@ -94,22 +94,23 @@ impl Segment {
 
     /// Runs a kernel with the grid that its constants ask for; the last binding is written.
     pub(crate) fn run<P: Params>(&mut self, kernel: &'static str, params: &P, inputs: &[Slot], output: Slot) {
-        self.run_with(kernel, params.grid(), bytemuck::bytes_of(params), inputs, output);
+        self.run_with(kernel, params.grid(), bytemuck::bytes_of(params), inputs, &[output]);
     }
 
-    /// Runs a kernel with a grid.
+    /// Runs a kernel with a grid; the outputs are the bindings behind the inputs.
     pub(crate) fn run_with(
         &mut self,
         kernel: &'static str,
         grid: [u32; 3],
         constants: &[u8],
         inputs: &[Slot],
-        output: Slot,
+        outputs: &[Slot],
     ) {
         if grid.contains(&0) {
             return;
         }
-        let bindings = inputs.iter().map(|&slot| (slot, false)).chain([(output, true)]).collect();
+        let written = outputs.iter().map(|&slot| (slot, true));
+        let bindings = inputs.iter().map(|&slot| (slot, false)).chain(written).collect();
         let label = self.label.clone();
         self.steps.push(Step { kernel, label, grid, constants: constants.to_vec(), bindings });
     }

@@ -315,6 +315,14 @@ impl Walk<'_> {
         Ok(operand(slot))
     }
 
+    /// Words in memory of their own, for this walk and what replays it.
+    pub(crate) fn table(&mut self, words: &[u32]) -> Result<Operand, Refusal> {
+        let tensor = Tensor::vector(words.to_vec());
+        let range = upload(&self.shelf.device, &tensor, "table")?;
+        let slot = self.segment.given(range);
+        Ok(Operand { slot, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
+    }
+
     /// The segment that is being collected.
     pub(crate) fn segment(&mut self) -> &mut Segment {
         &mut self.segment

@@ -1,9 +1,20 @@
 //! From operations to kernels, a file a family.
 
+mod elementwise;
+mod indexing;
+mod movement;
+mod norm;
+mod pool;
+mod product;
+mod reduction;
+mod strided;
+
 use roci_graph::{DType, Fact, Node, Op, Tensor, ValueId};
+use roci_kernels::params::Numbers;
 
 use crate::error::Refusal;
 use crate::segment::{Segment, Slot};
+use crate::storage::Word;
 use crate::walk::Walk;
 
 /// A tensor on the device.
@@ -32,11 +43,14 @@ pub(crate) struct Context<'a, 'w> {
     inputs: Vec<Option<ValueId>>,
     facts: Vec<Option<Fact>>,
     outputs: Vec<Fact>,
+    /// Which outputs somebody uses.
+    wanted: Vec<bool>,
 }
 
 impl<'a, 'w> Context<'a, 'w> {
     pub(crate) fn new(walk: &'a mut Walk<'w>, node: &Node, facts: Vec<Option<Fact>>, outputs: Vec<Fact>) -> Self {
-        Self { walk, inputs: node.inputs.clone(), facts, outputs }
+        let wanted = node.outputs.iter().map(Option::is_some).collect();
+        Self { walk, inputs: node.inputs.clone(), facts, outputs, wanted }
     }
 
     /// What is known of an operand; `None` where it is missing.
@@ -47,6 +61,26 @@ impl<'a, 'w> Context<'a, 'w> {
     /// Type and shape of what comes out.
     pub(crate) fn output(&self, index: usize) -> Result<&Fact, Refusal> {
         self.outputs.get(index).ok_or_else(|| Refusal::unsupported(format!("output {index}")))
+    }
+
+    /// How many outputs the node has.
+    pub(crate) fn outputs(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// Whether somebody uses an output.
+    pub(crate) fn wants(&self, index: usize) -> bool {
+        self.wanted.get(index).copied().unwrap_or(false)
+    }
+
+    /// What is known of all operands.
+    pub(crate) fn facts(&self) -> Vec<Option<Fact>> {
+        self.facts.clone()
+    }
+
+    /// Words that every run needs, such as indices.
+    pub(crate) fn table(&mut self, words: &[u32]) -> Result<Operand, Refusal> {
+        self.walk.table(words)
     }
 
     /// How many operands there are, missing ones in between counted.
@@ -102,6 +136,40 @@ impl<'a, 'w> Context<'a, 'w> {
 }
 
 /// Lowers an operation: its outputs on the device.
-pub(crate) fn lower(op: &Op, _context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
-    Err(Refusal::unsupported(format!("there is no kernel for it yet ({op:?})")))
+pub(crate) fn lower(op: &Op, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
+    match op {
+        Op::Elementwise(op) => elementwise::lower(op, context),
+        Op::Movement(op) => movement::lower(op, context),
+        Op::Indexing(op) => indexing::lower(op, context),
+        Op::Product(op) => product::lower(op, context),
+        Op::Pool(op) => pool::lower(op, context),
+        Op::Reduction(op) => reduction::lower(op, context),
+        Op::Norm(op) => norm::lower(op, context),
+        other => Err(Refusal::unsupported(format!("there is no kernel for {other:?}"))),
+    }
+}
+
+/// A size as kernels take it.
+fn word(size: usize) -> Result<u32, Refusal> {
+    u32::try_from(size).map_err(|_| Refusal::unsupported(format!("{size} elements")))
+}
+
+/// Up to three sizes, led by others.
+fn three(sizes: impl ExactSizeIterator<Item = usize>, lead: u32) -> Result<[u32; 3], Refusal> {
+    let mut made = [lead; 3];
+    let first = 3 - sizes.len().min(3);
+    for (into, size) in made[first..].iter_mut().zip(sizes) {
+        *into = word(size)?;
+    }
+    Ok(made)
+}
+
+/// How kernels read the words of a type.
+fn numbers(dtype: DType) -> Result<Numbers, Refusal> {
+    match Word::of(dtype) {
+        Some(Word::Float) => Ok(Numbers::F32),
+        Some(Word::Signed) => Ok(Numbers::I32),
+        Some(Word::Unsigned) => Ok(Numbers::U32),
+        None => Err(Refusal::unsupported(format!("elements of type {dtype}"))),
+    }
 }

@@ -13,7 +13,8 @@ use super::{Facts, Inputs, Operation};
 use crate::{Fact, OpError, Tensor, Value};
 
 pub use grid::{GridMode, GridPadding};
-pub use pad::PadMode;
+pub use pad::{PadMode, pad_fill, pad_source, pads};
+pub use select::{Part, slice_parts};
 pub use resize::{AspectPolicy, Coordinates, Nearest, Resize, ResizeMode};
 
 /// Gives up on a shape where what it depends on is not known.

@@ -19,7 +19,7 @@ pub enum PadMode {
 }
 
 /// Pads before and behind each axis; `None` where operands are not known.
-fn pads(inputs: &Facts<'_>, rank: usize) -> Result<Option<Vec<(i64, i64)>>, OpError> {
+pub fn pads(inputs: &Facts<'_>, rank: usize) -> Result<Option<Vec<(i64, i64)>>, OpError> {
     let given = known!(integers(inputs.get(1)?)?);
     let axes = known!(optional_integers(inputs, 3)?).unwrap_or_else(|| (0..rank as i64).collect());
     shape::axes(&axes, rank)?;
@@ -47,16 +47,16 @@ pub(super) fn pad(inputs: &Inputs<'_>, mode: PadMode, shape: Vec<usize>) -> Resu
     let data = inputs.tensor(0)?;
     let facts = inputs.facts()?;
     let pads = pads(&Facts::new(&facts, 1), data.rank())?.unwrap_or_default();
-    let fill = fill(inputs.optional(2)?, data.dtype())?;
+    let fill = pad_fill(inputs.optional(2)?, data.dtype())?;
     let strides = shape::strides(data.shape());
     pick(data, shape, Some(&fill), |axis, at| {
-        let from = source(at, data.shape()[axis], pads[axis], mode)?;
+        let from = pad_source(at, data.shape()[axis], pads[axis], mode)?;
         Ok(from.map_or(OUTSIDE, |from| from * strides[axis]))
     })
 }
 
 /// The element that stands at a place behind padding; `None` for the constant.
-fn source(at: usize, size: usize, (before, behind): (i64, i64), mode: PadMode) -> Result<Option<usize>, OpError> {
+pub fn pad_source(at: usize, size: usize, (before, behind): (i64, i64), mode: PadMode) -> Result<Option<usize>, OpError> {
     let from = at as i128 - i128::from(before);
     if mode == PadMode::Constant {
         return Ok(usize::try_from(from).ok().filter(|&from| from < size));
@@ -82,7 +82,7 @@ fn source(at: usize, size: usize, (before, behind): (i64, i64), mode: PadMode) -
 }
 
 /// The value to pad with, in the type of the data; old models give a float for every type.
-fn fill(given: Option<&Tensor>, dtype: DType) -> Result<Tensor, OpError> {
+pub fn pad_fill(given: Option<&Tensor>, dtype: DType) -> Result<Tensor, OpError> {
     match given {
         None => Tensor::zeros(dtype, []),
         Some(one) if one.len() != 1 => Err(OpError::invalid(format!("{} values to pad with", one.len()))),

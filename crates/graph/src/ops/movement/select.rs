@@ -56,15 +56,20 @@ pub(super) fn tile(data: &Tensor, shape: Vec<usize>) -> Result<Tensor, OpError> 
 }
 
 /// What a slice takes of an axis.
-struct Part {
-    axis: usize,
-    start: usize,
-    step: i64,
-    count: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The axis.
+    pub axis: usize,
+    /// The first element.
+    pub start: usize,
+    /// Elements from one to the next; may be negative.
+    pub step: i64,
+    /// How many.
+    pub count: usize,
 }
 
 /// The parts of the axes that a slice names; `None` where operands are not known.
-fn parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Part>>, OpError> {
+pub fn slice_parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Part>>, OpError> {
     let starts = known!(integers(inputs.get(1)?)?);
     let ends = known!(integers(inputs.get(2)?)?);
     let axes = known!(optional_integers(inputs, 3)?).unwrap_or_else(|| (0..starts.len() as i64).collect());
@@ -100,7 +105,7 @@ fn parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Part>>, OpErr
 pub(super) fn slice_shape(inputs: &Facts<'_>) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     let mut made = given.to_vec();
-    for part in known!(parts(inputs, given)?) {
+    for part in known!(slice_parts(inputs, given)?) {
         made[part.axis] = part.count;
     }
     Ok(Some(made))
@@ -109,7 +114,7 @@ pub(super) fn slice_shape(inputs: &Facts<'_>) -> Shape {
 pub(super) fn slice(inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, OpError> {
     let data = inputs.tensor(0)?;
     let facts = inputs.facts()?;
-    let parts = parts(&Facts::new(&facts, 1), data.shape())?.unwrap_or_default();
+    let parts = slice_parts(&Facts::new(&facts, 1), data.shape())?.unwrap_or_default();
     let strides = shape::strides(data.shape());
     let mut taken: Vec<_> = strides.iter().map(|_| (0, 1)).collect();
     for part in parts {

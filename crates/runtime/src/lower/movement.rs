@@ -1,0 +1,194 @@
+//! Other views, and selections by fixed rules.
+
+use roci_graph::ops::Facts;
+use roci_graph::ops::movement::{PadMode, pad_fill, pad_source, pads, slice_parts};
+use roci_graph::{Movement, OpError, shape};
+use roci_kernels::params::{Fill, Take};
+
+use super::strided::{Target, dense, dimensions};
+use super::{Context, Operand, word};
+use crate::error::Refusal;
+use crate::storage::encode;
+
+pub(super) fn lower(op: &Movement, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
+    let made = match op {
+        Movement::Reshape { .. } | Movement::Flatten { .. } | Movement::Squeeze | Movement::Unsqueeze => {
+            let shape = context.output(0)?.shape()?.to_vec();
+            context.operand(0)?.reshaped(shape)
+        }
+        Movement::Transpose { perm } => {
+            let source = context.operand(0)?;
+            let reversed = || (0..source.shape.len()).rev().collect();
+            let perm = perm.clone().unwrap_or_else(reversed);
+            context.transposed(&source, &perm)?
+        }
+        Movement::Expand => {
+            let (source, shape) = (context.operand(0)?, context.output(0)?.shape()?.to_vec());
+            context.broadcast(&source, &shape)?
+        }
+        Movement::Tile => tile(context)?,
+        Movement::Slice => slice(context)?,
+        Movement::Concat { axis } => concat(context, *axis)?,
+        Movement::Split { axis, .. } => return split(context, *axis),
+        Movement::Pad { mode } => pad(context, *mode)?,
+        Movement::CenterCropPad { .. } => center(context)?,
+        Movement::DepthToSpace { block, column_first } => {
+            let source = context.operand(0)?;
+            let [n, c, h, w] = images(&source)?;
+            let (b, depth) = (*block, c / (block * block));
+            let (split, perm) = match column_first {
+                true => ([n, depth, b, b, h, w], [0, 1, 4, 2, 5, 3]),
+                false => ([n, b, b, depth, h, w], [0, 3, 4, 1, 5, 2]),
+            };
+            context.transposed(&source.reshaped(split), &perm)?.reshaped([n, depth, h * b, w * b])
+        }
+        Movement::SpaceToDepth { block } => {
+            let source = context.operand(0)?;
+            let [n, c, h, w] = images(&source)?;
+            let b = *block;
+            let split = source.reshaped([n, c, h / b, b, w / b, b]);
+            context.transposed(&split, &[0, 3, 5, 1, 2, 4])?.reshaped([n, c * b * b, h / b, w / b])
+        }
+        other => return Err(Refusal::unsupported(format!("{other:?}"))),
+    };
+    Ok(vec![made])
+}
+
+fn images(source: &Operand) -> Result<[usize; 4], Refusal> {
+    <[usize; 4]>::try_from(&source.shape[..]).map_err(|_| OpError::invalid("four dimensions are wanted").into())
+}
+
+fn tile(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
+    let (source, shape) = (context.operand(0)?, context.output(0)?.shape()?.to_vec());
+    let own = dense(&source.shape);
+    let mut walk = Vec::new();
+    for (axis, &size) in source.shape.iter().enumerate() {
+        let times = shape[axis].checked_div(size).unwrap_or(0);
+        walk.extend(dimensions(&[times, size], [0, own[axis]]));
+    }
+    context.arranged(&source, 0, &walk, shape)
+}
+
+fn slice(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
+    let (source, shape) = (context.operand(0)?, context.output(0)?.shape()?.to_vec());
+    let facts = context.facts();
+    let parts = slice_parts(&Facts::new(&facts, 1), &source.shape)?.ok_or(Refusal::NeedsValue(1))?;
+    let mut strides = dense(&source.shape);
+    let mut offset = 0;
+    for part in &parts {
+        offset += part.start * strides[part.axis] as usize;
+        strides[part.axis] *= part.step;
+    }
+    context.arranged(&source, offset, &dimensions(&shape, strides), shape.clone())
+}
+
+fn concat(context: &mut Context<'_, '_>, axis: i64) -> Result<Operand, Refusal> {
+    let target = context.new_output(0)?;
+    let axis = shape::axis(axis, target.shape.len())?;
+    let (rows, _, inner) = shape::around(&target.shape, axis);
+    let pitch = target.shape[axis] * inner;
+    let mut offset = 0;
+    for index in 0..context.len() {
+        let source = context.operand(index)?;
+        let run = source.shape[axis] * inner;
+        let walk = dimensions(&[rows, run], [run as i64, 1]);
+        context.arrange(&source, 0, &walk, &target, Target { offset, run, pitch })?;
+        offset += run;
+    }
+    Ok(target)
+}
+
+fn split(context: &mut Context<'_, '_>, axis: i64) -> Result<Vec<Operand>, Refusal> {
+    let source = context.operand(0)?;
+    let axis = shape::axis(axis, source.shape.len())?;
+    let (rows, _, inner) = shape::around(&source.shape, axis);
+    let pitch = (source.shape[axis] * inner) as i64;
+    let mut offset = 0;
+    let mut made = Vec::new();
+    for index in 0..context.outputs() {
+        let shape = context.output(index)?.shape()?.to_vec();
+        let run = shape[axis] * inner;
+        made.push(context.arranged(&source, offset, &dimensions(&[rows, run], [pitch, 1]), shape)?);
+        offset += run;
+    }
+    Ok(made)
+}
+
+fn pad(context: &mut Context<'_, '_>, mode: PadMode) -> Result<Operand, Refusal> {
+    let mut source = context.operand(0)?;
+    let facts = context.facts();
+    let pads = pads(&Facts::new(&facts, 1), source.shape.len())?.ok_or(Refusal::NeedsValue(1))?;
+    let fill = match context.fact(2) {
+        Some(_) => pad_fill(Some(context.value(2)?), source.dtype)?,
+        None => pad_fill(None, source.dtype)?,
+    };
+    let fill = encode(&fill)?[0];
+    for (axis, &(before, behind)) in pads.iter().enumerate() {
+        if (before, behind) == (0, 0) {
+            continue;
+        }
+        let size = source.shape[axis];
+        let made = usize::try_from(size as i64 + before + behind).map_err(|_| OpError::invalid("negative pads"))?;
+        let from = (0..made).map(|at| pad_source(at, size, (before, behind), mode)).collect::<Result<Vec<_>, _>>()?;
+        source = chosen(context, &source, axis, &from, fill)?;
+    }
+    Ok(source)
+}
+
+/// Elements along an axis by their places in the operand; `None` is the word.
+fn chosen(
+    context: &mut Context<'_, '_>,
+    source: &Operand,
+    axis: usize,
+    from: &[Option<usize>],
+    fill: u32,
+) -> Result<Operand, Refusal> {
+    let (rows, size, inner) = shape::around(&source.shape, axis);
+    let mut shape = source.shape.clone();
+    shape[axis] = from.len();
+    // A run of the operand with the word around it, as most are.
+    let first = from.iter().position(Option::is_some);
+    let inside: Vec<usize> = from.iter().flatten().copied().collect();
+    let consecutive = inside.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    let together = first.is_none_or(|first| from[first..].iter().take(inside.len()).all(Option::is_some));
+    if consecutive && together {
+        let target = context.new_tensor(source.dtype, shape);
+        if inside.len() < from.len() {
+            let params = Fill { count: word(target.count())?, offset: 0, value: fill };
+            context.segment().run("fill", &params, &[], target.slot);
+        }
+        if let Some(first) = first {
+            let run = inside.len() * inner;
+            let walk = dimensions(&[rows, run], [(size * inner) as i64, 1]);
+            let to = Target { offset: first * inner, run, pitch: from.len() * inner };
+            context.arrange(source, inside[0] * inner, &walk, &target, to)?;
+        }
+        return Ok(target);
+    }
+    if inside.len() < from.len() {
+        return Err(Refusal::unsupported("padding between elements"));
+    }
+    let index = context.table(&inside.iter().map(|&at| at as u32).collect::<Vec<_>>())?;
+    let target = context.new_tensor(source.dtype, shape);
+    let params = Take { outer: word(rows)?, axis: word(size)?, inner: word(inner)?, count: word(inside.len())? };
+    context.segment().run("take", &params, &[source.slot, index.slot], target.slot);
+    Ok(target)
+}
+
+fn center(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
+    let (mut source, shape) = (context.operand(0)?, context.output(0)?.shape()?.to_vec());
+    for (axis, &wanted) in shape.iter().enumerate() {
+        let size = source.shape[axis];
+        let from: Vec<Option<usize>> = if wanted <= size {
+            let start = (size - wanted) / 2;
+            (start..start + wanted).map(Some).collect()
+        } else {
+            let before = (wanted - size) / 2;
+            (0..wanted).map(|at| at.checked_sub(before).filter(|at| *at < size)).collect()
+        };
+        if wanted != size {
+            source = chosen(context, &source, axis, &from, 0)?;
+        }
+    }
+    Ok(source)
+}
