@@ -1,0 +1,54 @@
+//! Why a model cannot be run.
+
+use std::path::PathBuf;
+
+use roci_hal::Hint;
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ModelError {
+    /// The file.
+    #[error(transparent)]
+    Onnx(#[from] roci_onnx::Error),
+    /// The run.
+    #[error(transparent)]
+    Runtime(#[from] roci_runtime::Error),
+    /// What an input should be.
+    #[error("input `{name}`: {reason}")]
+    Input {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What would do.
+        hint: String,
+    },
+    /// An argument of the form `NAME=VALUE` that is none.
+    #[error("`{argument}` is not of the form {form}")]
+    Argument {
+        /// What was given.
+        argument: String,
+        /// What it should look like.
+        form: &'static str,
+    },
+    /// An output cannot be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Output {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Hint for ModelError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Onnx(error) => error.hint(),
+            Self::Runtime(error) => error.hint(),
+            Self::Input { hint, .. } => Some(hint.clone()),
+            Self::Argument { .. } => Some("`roci run --help` shows examples".into()),
+            Self::Output { .. } => Some("name a folder that you may write to".into()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a model is given: files of NumPy's, or random numbers of the right shape.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use roci_graph::graph::{Declared, Dim};
+use roci_graph::{DType, Graph, Tensor, Value, ValueId};
+
+use super::ModelError;
+use crate::input::read;
+use crate::npy::{Array, Dtype};
+
+/// `NAME=VALUE` arguments.
+fn pairs(arguments: &[String], form: &'static str) -> Result<BTreeMap<String, String>, ModelError> {
+    let pair = |argument: &String| {
+        let wrong = || ModelError::Argument { argument: argument.clone(), form };
+        argument.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(wrong)
+    };
+    arguments.iter().map(pair).collect()
+}
+
+/// All inputs of a graph, in its order.
+pub(super) fn gather(graph: &Graph, inputs: &[String], dims: &[String]) -> Result<Vec<Value>, ModelError> {
+    let inputs = pairs(inputs, "NAME=FILE")?;
+    let mut sizes = BTreeMap::new();
+    for (name, value) in pairs(dims, "NAME=SIZE")? {
+        let size = value.parse::<usize>();
+        let size = size.map_err(|_| ModelError::Argument { argument: format!("{name}={value}"), form: "NAME=SIZE" })?;
+        sizes.insert(name, size);
+    }
+    let names: Vec<&str> = graph.inputs.iter().map(|id| graph.name(*id)).collect();
+    if let Some(unknown) = inputs.keys().find(|name| !names.contains(&name.as_str())) {
+        return Err(ModelError::Input {
+            name: unknown.clone(),
+            reason: "the model has no input of that name".into(),
+            hint: format!("its inputs are: {}", names.join(", ")),
+        });
+    }
+    graph.inputs.iter().map(|id| one(graph, *id, &inputs, &sizes)).collect()
+}
+
+fn one(
+    graph: &Graph,
+    id: ValueId,
+    inputs: &BTreeMap<String, String>,
+    sizes: &BTreeMap<String, usize>,
+) -> Result<Value, ModelError> {
+    let name = graph.name(id);
+    let wrong = |reason: String, hint: &str| ModelError::Input { name: name.into(), reason, hint: hint.into() };
+    let declared = graph.values[id.index()].declared.as_ref();
+    let Some(Declared::Tensor { dtype, dims }) = declared else {
+        return Err(wrong("it is no tensor, or the model does not say what it is".into(), "such inputs cannot be given yet"));
+    };
+    match inputs.get(name).map(String::as_str) {
+        None | Some("random") => {
+            let size = |dim: &Dim| match dim {
+                Dim::Known(size) => *size,
+                Dim::Symbol(symbol) => sizes.get(symbol).copied().unwrap_or(1),
+                Dim::Unknown => 1,
+            };
+            let shape: Vec<usize> = dims.iter().flatten().map(size).collect();
+            random(*dtype, &shape, id.0).map(Value::from).map_err(|error| {
+                wrong(error.to_string(), "give it a file: --input NAME=FILE.npy")
+            })
+        }
+        Some(path) => {
+            let bytes = read(Path::new(path)).map_err(|error| wrong(format!("cannot read `{path}`: {error}"), "check the path"))?;
+            let array = Array::read(&bytes).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
+            let tensor = tensor(&array).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
+            if tensor.dtype() != *dtype {
+                let reason = format!("`{path}` holds {} and the model wants {dtype}", tensor.dtype());
+                return Err(wrong(reason, "convert it with numpy's astype"));
+            }
+            let fits = dims.as_ref().is_none_or(|dims| {
+                let same = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Known(known) if known != size);
+                dims.len() == tensor.rank() && dims.iter().zip(tensor.shape()).all(same)
+            });
+            if !fits {
+                let wanted = super::inspect::shape(dims.as_deref());
+                let reason = format!("`{path}` has shape {:?} and the model wants {wanted}", tensor.shape());
+                return Err(wrong(reason, "reshape it, or export the model for that shape"));
+            }
+            Ok(tensor.into())
+        }
+    }
+}
+
+/// The types that both sides know.
+const TYPES: [(Dtype, DType); 12] = [
+    (Dtype::Bool, DType::Bool),
+    (Dtype::U8, DType::U8),
+    (Dtype::U16, DType::U16),
+    (Dtype::U32, DType::U32),
+    (Dtype::U64, DType::U64),
+    (Dtype::I8, DType::I8),
+    (Dtype::I16, DType::I16),
+    (Dtype::I32, DType::I32),
+    (Dtype::I64, DType::I64),
+    (Dtype::F16, DType::F16),
+    (Dtype::F32, DType::F32),
+    (Dtype::F64, DType::F64),
+];
+
+/// A tensor of an array.
+fn tensor(array: &Array) -> Result<Tensor, roci_graph::OpError> {
+    let dtype = TYPES.iter().find(|(own, _)| *own == array.dtype).map_or(DType::F32, |row| row.1);
+    let shape: Vec<usize> = array.shape.iter().map(|&size| usize::try_from(size).unwrap_or(usize::MAX)).collect();
+    Tensor::from_bytes(dtype, shape, &array.data)
+}
+
+/// An array of a tensor; `None` for types that NumPy's files have not.
+pub(super) fn array(tensor: &Tensor) -> Option<Array> {
+    let dtype = TYPES.iter().find(|(_, other)| *other == tensor.dtype())?.0;
+    let shape = tensor.shape().iter().map(|&size| size as u64).collect();
+    Some(Array { dtype, shape, data: tensor.to_bytes()? })
+}
+
+/// Numbers without a pattern, the same in every run: floats from -1 to 1, integers 0 and 1.
+fn random(dtype: DType, shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
+    let count = roci_graph::shape::count(shape)?;
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        f64::from(state) / f64::from(u32::MAX)
+    };
+    let numbers: Vec<f64> =
+        (0..count).map(|_| if dtype.is_float() { next() * 2.0 - 1.0 } else { next().round() }).collect();
+    Tensor::from_floats(dtype, shape, &numbers)
+}

@@ -1,0 +1,168 @@
+//! `roci run`: a model on a device.
+
+use std::path::Path;
+use std::time::Instant;
+
+use roci_graph::{Tensor, Value};
+use roci_hal::registry::AUTO;
+use roci_onnx::Model;
+use roci_runtime::{Note, Session};
+use serde::Serialize;
+
+use super::{ModelError, inputs};
+use crate::cli::{DriverArgs, RunArgs};
+use crate::commands::auto;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::interrupt;
+use crate::printer::{Column, Printer};
+use crate::registry::registry;
+use crate::units;
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    device: String,
+    /// Of the first run, in which kernels are made ready.
+    first_seconds: f64,
+    /// The best of the others; null where there was one alone.
+    best_seconds: Option<f64>,
+    runs: u32,
+    notes: Vec<String>,
+    outputs: Vec<OutputRow>,
+}
+
+#[derive(Serialize)]
+struct OutputRow {
+    name: String,
+    r#type: String,
+    shape: Vec<usize>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    mean: Option<f64>,
+    /// The file that it was written to.
+    file: Option<String>,
+}
+
+/// Runs a model and tells what came out.
+pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    let model = Model::open(&arguments.model).map_err(ModelError::from)?;
+    let given = inputs::gather(&model.graph, &arguments.inputs, &arguments.dims)?;
+    let registry = registry(drivers);
+    let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;
+    let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
+    let name = device.info().uri.to_string();
+    let mut session = Session::new(model.graph, device);
+    interrupt::listen();
+    let started = Instant::now();
+    let mut values = session.run(&given).map_err(ModelError::from)?;
+    let first_seconds = started.elapsed().as_secs_f64();
+    let bar = printer.progress(arguments.repeat as usize - 1);
+    let (mut best, mut runs) = (None, 1);
+    for _ in 1..arguments.repeat {
+        if interrupt::asked() {
+            break;
+        }
+        let started = Instant::now();
+        values = session.run(&given).map_err(ModelError::from)?;
+        let seconds = started.elapsed().as_secs_f64();
+        best = Some(best.map_or(seconds, |best: f64| best.min(seconds)));
+        runs += 1;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let graph = session.graph();
+    let names: Vec<String> = graph.outputs.iter().map(|id| graph.name(*id).to_owned()).collect();
+    let mut outputs = Vec::new();
+    for (name, value) in names.iter().zip(&values) {
+        outputs.push(row(name, value, arguments.output.as_deref())?);
+    }
+    let notes = session.notes().iter().map(note).collect();
+    let report = Report {
+        schema: "roci.run",
+        version: 1,
+        device: name,
+        first_seconds,
+        best_seconds: best,
+        runs,
+        notes,
+        outputs,
+    };
+    if arguments.format.json {
+        printer.json(&report)?;
+    } else {
+        print(&report, printer)?;
+    }
+    Ok(if interrupt::asked() { ExitStatus::Interrupted } else { ExitStatus::Success })
+}
+
+fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {
+    let best = report.best_seconds.map_or_else(String::new, |best| {
+        format!(", best of {} more {}", report.runs - 1, units::seconds(best))
+    });
+    printer.note(&format!("{}: first run {}{best}", report.device, units::seconds(report.first_seconds)));
+    report.notes.iter().for_each(|note| printer.note(note));
+    let columns = [
+        Column::Text("OUTPUT"),
+        Column::Text("TYPE"),
+        Column::Text("SHAPE"),
+        Column::Number("MIN"),
+        Column::Number("MAX"),
+        Column::Number("MEAN"),
+        Column::Text("FILE"),
+    ];
+    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.6}"));
+    let row = |row: &OutputRow| {
+        let file = row.file.clone().unwrap_or_else(|| "-".to_owned());
+        let shape = format!("{:?}", row.shape);
+        vec![row.name.clone(), row.r#type.clone(), shape, number(row.minimum), number(row.maximum), number(row.mean), file]
+    };
+    Ok(printer.table(&columns, report.outputs.iter().map(row).collect())?)
+}
+
+fn note(note: &Note) -> String {
+    match note {
+        Note::Narrowed(name) => format!("`{name}` is f64 and is computed in f32"),
+        Note::Reference { node, op, reason } => {
+            format!("`{node}` ({op}) has no kernel and is evaluated by its definition: {reason}")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// What came out, written where that is asked for.
+fn row(name: &str, value: &Value, folder: Option<&Path>) -> Result<OutputRow, CliError> {
+    let Value::Tensor(tensor) = value else {
+        let kind = value.kind().to_owned();
+        let shape = Vec::new();
+        return Ok(OutputRow { name: name.into(), r#type: kind, shape, minimum: None, maximum: None, mean: None, file: None });
+    };
+    let file = match folder {
+        Some(folder) => write(name, tensor, folder)?,
+        None => None,
+    };
+    let numbers = tensor.floats().unwrap_or_default();
+    let finite = || numbers.iter().copied().filter(|number| !number.is_nan());
+    let some = |number: f64| if numbers.is_empty() { None } else { Some(number) };
+    Ok(OutputRow {
+        name: name.into(),
+        r#type: tensor.dtype().to_string(),
+        shape: tensor.shape().to_vec(),
+        minimum: finite().reduce(f64::min),
+        maximum: finite().reduce(f64::max),
+        mean: some(numbers.iter().sum::<f64>() / numbers.len().max(1) as f64),
+        file,
+    })
+}
+
+/// Writes an output; the file's name, without what a path could be made of.
+fn write(name: &str, tensor: &Tensor, folder: &Path) -> Result<Option<String>, CliError> {
+    let Some(array) = inputs::array(tensor) else { return Ok(None) };
+    let plain: String = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    let path = folder.join(format!("{}.npy", plain.trim_start_matches('.')));
+    let failed = |source| CliError::from(ModelError::Output { path: path.clone(), source });
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    std::fs::write(&path, array.write()).map_err(failed)?;
+    Ok(Some(path.display().to_string()))
+}
