@@ -146,6 +146,25 @@ const MATVEC: Family = Family {
     matrix: false,
 };
 
+/// What the convolutions share.
+const CONV: Family = Family {
+    file: "conv.wgsl",
+    text: include_str!("../wgsl/conv.wgsl"),
+    entry: "conv",
+    aliases: "",
+    variants: variants! {
+        "conv": TRANSPOSED = 0;
+        "conv_transpose": TRANSPOSED = 1;
+    },
+    bindings: &[read("x"), read("w"), read("bias"), write("y")],
+    constants: constants!(
+        Conv: batch in_channels out_channels groups input output kernel stride dilation pad flags low high
+    ),
+    workgroup: LINEAR,
+    in_place: false,
+    matrix: false,
+};
+
 static FAMILIES: &[Family] = &[
     Family {
         file: "fill.wgsl",
@@ -272,6 +291,27 @@ static FAMILIES: &[Family] = &[
     },
     Family { aliases: "alias Element = f32;", variants: &[plain("matvec_f32")], ..MATVEC },
     Family { aliases: "alias Element = f16;", variants: &[plain("matvec_f16")], ..MATVEC },
+    CONV,
+    Family { entry: "conv_tiled", variants: &[plain("conv_tiled")], ..CONV },
+    Family {
+        file: "pool.wgsl",
+        text: include_str!("../wgsl/pool.wgsl"),
+        entry: "pool",
+        aliases: "",
+        variants: variants! {
+            "pool_max": OP = 0;
+            "pool_max_indices": OP = 1;
+            "pool_average": OP = 2;
+            "pool_lp": OP = 3;
+        },
+        bindings: &[read("x"), write("y")],
+        constants: constants!(
+            Pool: planes input output kernel stride dilation pad pad_end flags norm
+        ),
+        workgroup: LINEAR,
+        in_place: false,
+        matrix: false,
+    },
 ];
 
 /// All kernels, in the order of the table.

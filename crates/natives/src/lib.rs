@@ -23,6 +23,8 @@
 //! | `top_k` | x, values, indices |
 //! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
+//! | `conv`, `conv_tiled`, `conv_transpose` | x, w, bias, y |
+//! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
 //!
 //! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `chain`,
 //! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
@@ -39,6 +41,7 @@ mod arrange;
 mod binary;
 mod chain;
 mod check;
+mod conv;
 mod each;
 mod elementwise;
 mod lines;
@@ -51,6 +54,7 @@ mod numbers;
 mod operand;
 pub mod params;
 mod parts;
+mod pool;
 mod random;
 mod reduce;
 mod reduce_words;
@@ -62,6 +66,7 @@ mod softmax;
 mod take;
 mod top_k;
 mod unary;
+mod window;
 mod words;
 
 // One function under both names of a kernel, so that it is compiled once.
@@ -73,10 +78,12 @@ use roci_hal::native::NativeKernel;
 
 use arg_reduce::ArgReduce;
 use binary::Binary;
+use conv::{Conv, Transposed};
 use each::EachKernel;
 use lines::LinesKernel;
 use matmul::Matmul;
 use matvec::Matvec;
+use pool::Pool;
 use reduce::{Max, Min, Prod, Reduce, Sum};
 use reduce_words::ReduceWords;
 use scan::Scan;
@@ -154,6 +161,13 @@ static KERNELS: &[(&str, Make)] = &[
     ("matmul_matrix_f16", |level| Arc::new(Matmul::<f16>::new(level))),
     ("matvec_f32", |level| Arc::new(Matvec::<f32>::new(level))),
     ("matvec_f16", |level| Arc::new(Matvec::<f16>::new(level))),
+    ("conv", |level| Arc::new(Conv::new(level))),
+    ("conv_tiled", |level| Arc::new(Conv::flat(level))),
+    ("conv_transpose", |_| Arc::new(EachKernel::<Transposed>::new())),
+    ("pool_max", |_| Arc::new(EachKernel::<Pool<pool::Max>>::new())),
+    ("pool_max_indices", |_| Arc::new(EachKernel::<Pool<pool::MaxIndex>>::new())),
+    ("pool_average", |_| Arc::new(EachKernel::<Pool<pool::Average>>::new())),
+    ("pool_lp", |_| Arc::new(EachKernel::<Pool<pool::Lp>>::new())),
 ];
 
 /// The kernel of this name, at the best that this CPU can do.

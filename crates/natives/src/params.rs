@@ -8,6 +8,7 @@ mod chain;
 mod indexing;
 mod random;
 mod rows;
+mod window;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -15,6 +16,7 @@ pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, Ch
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
 pub use random::{Random, RandomForm};
 pub use rows::{ArgReduce, Normalize, Scan, TopK};
+pub use window::{Conv, Pool};
 
 /// Invocations of a workgroup in the one-dimensional kernels.
 pub const LINEAR_WORKGROUP: u32 = 256;

@@ -20,6 +20,9 @@ pub(super) fn count(bytes: u64, pieces: usize, workers: usize) -> usize {
 
 /// The share of `part` among `parts` equal shares of `total`, cut at multiples of `step`.
 pub(super) fn share(total: usize, step: usize, part: usize, parts: usize) -> Range<usize> {
+    if parts == 1 && part == 0 {
+        return 0..total;
+    }
     let steps = total.div_ceil(step) as u128;
     let edge = |part: usize| ((steps * part as u128 / parts.max(1) as u128) as usize).saturating_mul(step).min(total);
     edge(part)..edge(part + 1)

@@ -3,6 +3,7 @@
 //! `cargo bench -p roci-kernels --bench natives [-- FILTER]`. All contestants of a case take turns in one run, since
 //! the machine may be busy; compare ratios, not rates. Peers that are not installed are named.
 
+mod conv;
 mod driver;
 mod measure;
 mod peers;
@@ -73,6 +74,9 @@ fn main() {
     }
     if wanted("matvec") {
         matvec(device);
+    }
+    if wanted("conv") {
+        conv::all(device);
     }
 }
 

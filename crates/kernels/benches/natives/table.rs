@@ -5,18 +5,21 @@ use crate::measure::{Contestant, Rate, race};
 /// The least share of the best peer that a case must reach, where the project states one.
 pub(crate) type Floor = Option<f64>;
 
-/// Runs a case and prints it; the first contestant is ours.
-pub(crate) fn case(title: &str, unit: &str, floor: Floor, rounds: usize, contestants: &mut [Contestant<'_>]) {
+/// Runs a case and prints it; the first contestant is ours. Gives the rates.
+pub(crate) fn case(
+    title: &str,
+    unit: &str,
+    floor: Floor,
+    rounds: usize,
+    contestants: &mut [Contestant<'_>],
+) -> Vec<Rate> {
     let rates = race(contestants, rounds);
     say(&format!("\n{title}, {unit}"));
     say(&format!("  {:<28} {:>9} {:>9}", "", "best", "median"));
     for (contestant, rate) in contestants.iter().zip(&rates) {
         say(&format!("  {:<28} {:>9.1} {:>9.1}", contestant.name, rate.best, rate.median));
     }
-    let Some((ours, peers)) = rates.split_first() else { return };
-    if peers.is_empty() {
-        return;
-    }
+    let Some((ours, peers @ [_, ..])) = rates.split_first() else { return rates };
     let ratio = |of: fn(&Rate) -> f64| of(ours) / peers.iter().map(of).fold(0.0, f64::max);
     let (best, median) = (ratio(|rate| rate.best), ratio(|rate| rate.median));
     let verdict = match floor {
@@ -25,6 +28,7 @@ pub(crate) fn case(title: &str, unit: &str, floor: Floor, rounds: usize, contest
         None => String::new(),
     };
     say(&format!("  {:<28} {best:>8.2}x {median:>8.2}x{verdict}", "ours / best peer"));
+    rates
 }
 
 /// Prints a line.

@@ -7,3 +7,4 @@ mod launch;
 mod linear;
 mod rows;
 mod unary;
+mod window;

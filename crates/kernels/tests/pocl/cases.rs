@@ -7,6 +7,8 @@ mod chain;
 mod indexing;
 #[path = "cases/rows.rs"]
 mod rows;
+#[path = "cases/window.rs"]
+mod window;
 
 use half::f16;
 use roci_kernels::MatmulForm;
@@ -108,6 +110,7 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
         "normalize_rows" => rows::normalize(&mut random, false),
         "moments" => rows::normalize(&mut random, true),
         "top_k" => rows::top_k(&mut random),
+        "conv" => window::conv("", &mut random),
         "matvec_f32" => matvec(&mut random, Element::F32),
         "matvec_f16" => matvec(&mut random, Element::F16),
         _ => match kernel.split_once('_') {
@@ -119,6 +122,8 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
             },
             Some(("reduce", op)) => rows::reduce(op, &mut random),
             Some(("scan", op)) => rows::scan(op, &mut random),
+            Some(("pool", op)) => window::pool(op, &mut random),
+            Some(("conv", form)) => window::conv(form, &mut random),
             _ => Vec::new(),
         },
     }

@@ -235,26 +235,18 @@ impl<E: Accumulate> Work<E> {
     /// `rows` of `a` are packed, and the panel has as many rows as `depths`.
     #[inline(always)]
     unsafe fn strip<S: Simd, B: Element>(&self, simd: S, depths: Range<usize>, rows: Range<usize>, panel: Panel<B>) {
-        // Rows are dealt out evenly: a last tile of one or two rows would leave most of the arithmetic units idle.
-        let tiles = rows.len().div_ceil(S::TILE_ROWS);
-        let (height, extra) = (rows.len() / tiles, rows.len() % tiles);
-        let mut row = 0;
-        for index in 0..tiles {
-            let height = height + usize::from(index < extra);
-            let tile = Tile {
-                depth: depths.len(),
-                rows: height,
-                columns: panel.columns.len(),
-                a: self.packed_a.wrapping_add(row * A_STRIDE).cast_const(),
-                b: panel.pointer,
-                b_stride: panel.stride,
-                c: self.sums.wrapping_add((rows.start + row) * self.sums_stride + panel.columns.start),
-                c_stride: self.sums_stride,
-                accumulate: depths.start > 0,
-            };
-            // SAFETY: the tiles lie side by side in the block, whose memory is valid by the caller's promise.
-            unsafe { tile.compute(simd) };
-            row += height;
-        }
+        let tile = Tile {
+            depth: depths.len(),
+            rows: 0,
+            columns: panel.columns.len(),
+            a: self.packed_a.cast_const(),
+            b: panel.pointer,
+            b_stride: panel.stride,
+            c: self.sums.wrapping_add(rows.start * self.sums_stride + panel.columns.start),
+            c_stride: self.sums_stride,
+            accumulate: depths.start > 0,
+        };
+        // SAFETY: the strip lies in the block, whose memory is valid by the caller's promise.
+        unsafe { tile.compute_strip(simd, rows.len()) };
     }
 }

@@ -2,7 +2,7 @@
 
 mod block;
 mod plan;
-mod tile;
+pub(super) mod tile;
 
 use std::marker::PhantomData;
 

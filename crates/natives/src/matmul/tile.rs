@@ -8,35 +8,37 @@ use super::super::simd::{Element, Line, Simd};
 
 /// Most elements of the summed dimension in one pass over the tiles, by measurement: a panel of `B` of this depth fills
 /// the first-level cache and streams well from the second.
-pub(super) const DEPTH: usize = 256;
+pub(crate) const DEPTH: usize = 256;
 /// Elements between rows of packed `A`.
-pub(super) const A_STRIDE: usize = DEPTH + 16;
+pub(crate) const A_STRIDE: usize = DEPTH + 16;
 /// Vectors of a full panel of `B`.
-pub(super) const PANEL: usize = 3;
+pub(crate) const PANEL: usize = 3;
+/// Rows ahead of the one being packed that are asked for.
+const ROWS_AHEAD: usize = 4;
 /// Most rows of a tile that any level asks for.
 const MAX_ROWS: usize = 9;
 
 /// Where a tile of the result lies and what it is made of.
 #[derive(Clone, Copy)]
-pub(super) struct Tile<B> {
+pub(crate) struct Tile<B> {
     /// Summed elements, at most [`DEPTH`].
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
     /// Rows of the tile, at most the level's `TILE_ROWS`.
-    pub(super) rows: usize,
+    pub(crate) rows: usize,
     /// Columns of the tile, at most [`PANEL`] vectors.
-    pub(super) columns: usize,
+    pub(crate) columns: usize,
     /// Packed `A`: `rows` rows, [`A_STRIDE`] apart.
-    pub(super) a: *const f32,
+    pub(crate) a: *const f32,
     /// `B`: `depth` rows, `b_stride` apart, each as wide as `columns` rounded up to whole vectors.
-    pub(super) b: *const B,
+    pub(crate) b: *const B,
     /// Elements between rows of `b`.
-    pub(super) b_stride: usize,
+    pub(crate) b_stride: usize,
     /// First element of the tile in the result.
-    pub(super) c: *mut f32,
+    pub(crate) c: *mut f32,
     /// Elements between rows of `c`.
-    pub(super) c_stride: usize,
+    pub(crate) c_stride: usize,
     /// Whether to add to what is in `c`.
-    pub(super) accumulate: bool,
+    pub(crate) accumulate: bool,
 }
 
 impl<B: Element> Tile<B> {
@@ -46,7 +48,7 @@ impl<B: Element> Tile<B> {
     /// The sizes keep within the limits that the fields state, and the memory they span from `a` and `b` is readable,
     /// from `c` readable and writable and apart from the other two.
     #[inline(always)]
-    pub(super) unsafe fn compute<S: Simd>(&self, simd: S) {
+    pub(crate) unsafe fn compute<S: Simd>(&self, simd: S) {
         match self.columns.div_ceil(S::LANES) {
             // SAFETY: the caller's promise; this many vectors hold the columns.
             PANEL => unsafe { self.compute_wide::<S, PANEL>(simd) },
@@ -54,6 +56,23 @@ impl<B: Element> Tile<B> {
             2 => unsafe { self.compute_wide::<S, 2>(simd) },
             // SAFETY: as above.
             _ => unsafe { self.compute_wide::<S, 1>(simd) },
+        }
+    }
+
+    /// Computes `rows` rows of a panel, this tile being the first of them: its own number of rows does not count.
+    ///
+    /// # Safety
+    /// As for [`Tile::compute`], but for `rows` rows of `a` and `c`, however many.
+    #[inline(always)]
+    pub(crate) unsafe fn compute_strip<S: Simd>(mut self, simd: S, rows: usize) {
+        // Rows are dealt out evenly: a last tile of one or two rows would leave most of the arithmetic units idle.
+        let tiles = rows.div_ceil(S::TILE_ROWS);
+        for index in 0..tiles {
+            self.rows = rows / tiles + usize::from(index < rows % tiles);
+            // SAFETY: the tiles lie one below the other within the rows that the caller vouches for.
+            unsafe { self.compute(simd) };
+            self.a = self.a.wrapping_add(self.rows * A_STRIDE);
+            self.c = self.c.wrapping_add(self.rows * self.c_stride);
         }
     }
 
@@ -175,7 +194,7 @@ unsafe fn store<S: Simd, const R: usize, const V: usize>(
 /// # Safety
 /// The source rows are readable, the target rows writable, and `depth` is at most [`DEPTH`].
 #[inline(always)]
-pub(super) unsafe fn pack_rows<S: Simd, E: Element>(
+pub(crate) unsafe fn pack_rows<S: Simd, E: Element>(
     simd: S,
     rows: usize,
     depth: usize,
@@ -184,6 +203,9 @@ pub(super) unsafe fn pack_rows<S: Simd, E: Element>(
     target: *mut f32,
 ) {
     for row in 0..rows {
+        // Short pieces of rows far apart are what the hardware does not foresee.
+        let ahead = source.wrapping_add((row + ROWS_AHEAD) * stride);
+        (0..depth).step_by(Line::WORDS).for_each(|i| simd.prefetch(ahead.wrapping_add(i).cast()));
         let target = target.wrapping_add(row * A_STRIDE);
         // SAFETY: one row of each by the caller's promise.
         unsafe { convert(simd, depth, source.wrapping_add(row * stride), target) };
@@ -198,7 +220,7 @@ pub(super) unsafe fn pack_rows<S: Simd, E: Element>(
 /// # Safety
 /// The source rows are readable, and `depth` times the columns, rounded up to whole vectors, of the target are writable.
 #[inline(always)]
-pub(super) unsafe fn pack_panels<S: Simd, E: Element>(
+pub(crate) unsafe fn pack_panels<S: Simd, E: Element>(
     simd: S,
     depth: usize,
     columns: usize,
@@ -238,7 +260,7 @@ pub(super) unsafe fn pack_panels<S: Simd, E: Element>(
 /// # Safety
 /// `source` is readable and `target` writable for `count` elements.
 #[inline(always)]
-pub(super) unsafe fn convert<S: Simd, From: Element, To: Element>(
+pub(crate) unsafe fn convert<S: Simd, From: Element, To: Element>(
     simd: S,
     count: usize,
     source: *const From,

@@ -104,6 +104,9 @@ pub(crate) trait Simd: Copy + 'static {
     /// `a * b + c`, in one rounding where the instructions allow it.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
+    /// Every second element, from the first on, of `a` and then of `b`.
+    fn evens(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
     /// The sum of all lanes, halves first.
     fn sum(self, v: Self::Vector) -> f32;
 

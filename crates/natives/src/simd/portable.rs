@@ -30,6 +30,11 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn evens(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        [a[0], a[2], b[0], b[2]]
+    }
+
+    #[inline(always)]
     fn sum(self, v: [f32; 4]) -> f32 {
         (v[0] + v[2]) + (v[1] + v[3])
     }

@@ -85,6 +85,20 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn evens(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves AVX.
+        let mixed = unsafe { _mm256_shuffle_ps::<0b10_00_10_00>(a, b) };
+        // SAFETY: both are 32 bytes of plain data.
+        let pairs = unsafe { std::mem::transmute::<__m256, __m256d>(mixed) };
+        // In pairs, it is a, b, a, b so far.
+        //
+        // SAFETY: the token proves AVX2.
+        let sorted = unsafe { _mm256_permute4x64_pd::<0b11_01_10_00>(pairs) };
+        // SAFETY: as above.
+        unsafe { std::mem::transmute::<__m256d, __m256>(sorted) }
+    }
+
+    #[inline(always)]
     fn sum(self, v: __m256) -> f32 {
         // SAFETY: `__m256` is 32 bytes of plain data, as is the array.
         let lanes: [f32; 8] = unsafe { std::mem::transmute(v) };
@@ -163,6 +177,14 @@ impl Simd for Avx512 {
     fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
         // SAFETY: the token proves AVX-512.
         unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn evens(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        let places = unsafe { _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) };
+        // SAFETY: as above.
+        unsafe { _mm512_permutex2var_ps(a, places, b) }
     }
 
     #[inline(always)]

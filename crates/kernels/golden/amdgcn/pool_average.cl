@@ -1,0 +1,219 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct { uint x, y, z; } roci_uint3;
+
+typedef struct { uint e[3]; } array3_uint;
+typedef struct { int e[3]; } array3_int;
+typedef struct {
+    uint planes;
+    array3_uint input;
+    array3_uint output;
+    array3_uint kernel_;
+    array3_uint stride;
+    array3_uint dilation;
+    array3_int pad;
+    array3_int pad_end;
+    uint flags;
+    uint norm;
+} Params;
+typedef struct {
+    float value;
+    uchar _pad_1[12];
+    roci_uint3 place;
+    uint inside;
+} State;
+
+ROCI_FN int roci_div_i32(int a, int b) {
+    // Dividing the lowest value by -1 overflows; so does negating it, and that wraps.
+    return b == 0 ? a : b == -1 ? (int)(-(uint)a) : (int)(a / b);
+}
+ROCI_FN uint roci_mod_u32(uint a, uint b) {
+    return b == 0 ? (uint)0 : (uint)(a % b);
+}
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
+
+ROCI_FN roci_uint3 roci_store_uint3(uint3 v) {
+    return (roci_uint3){v.x, v.y, v.z};
+}
+
+ROCI_FN uint counted(uint d, int start, private const Params *params) {
+    const uint _e5 = (*params).input.e[d];
+    const int _e10 = (*params).pad_end.e[d];
+    const int end = (int)((uint)((int)_e5) + (uint)_e10);
+    const uint _e15 = (*params).dilation.e[d];
+    const int step_ = (int)_e15;
+    const int fits = roci_div_i32(__builtin_elementwise_max((int)((uint)((int)((uint)((int)((uint)end - (uint)start)) + (uint)step_)) - (uint)1), 0), step_);
+    const uint _e27 = (*params).kernel_.e[d];
+    return __builtin_elementwise_min(_e27, (uint)fits);
+}
+
+ROCI_FN State begin(void) {
+    uint lowest = 4286578688u;
+    bool local_ = false;
+    const uint _e2 = lowest;
+    local_ = false;
+    const bool _e7 = local_;
+    return (State){.value = (_e7 ? as_float(_e2) : 0.0f), .place = roci_store_uint3((uint3)(0u)), .inside = 0u};
+}
+
+ROCI_FN State add(State old, float v, uint3 place) {
+    State next = {0};
+    bool local_1 = false;
+    bool local_2 = false;
+    bool local_3 = false;
+    next = old;
+    const uint _e5 = next.inside;
+    next.inside = _e5 + 1u;
+    const float _e9 = next.value;
+    next.value = _e9 + v;
+    const State _e11 = next;
+    return _e11;
+}
+
+ROCI_FN float average(State state_1, int3 start_1, private const Params *params) {
+    if (state_1.inside == 0u) {
+        return 0.0f;
+    }
+    const uint _e8 = (*params).flags;
+    if ((_e8 & 1u) != 0u) {
+        const uint _e16 = counted(0u, start_1.x, params);
+        const uint _e19 = counted(1u, start_1.y, params);
+        const uint _e23 = counted(2u, start_1.z, params);
+        return state_1.value / ((float)((_e16 * _e19) * _e23));
+    }
+    return state_1.value / ((float)state_1.inside);
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void pool_average(global const float *x, global uint *y, Params params) {
+    const uint3 id = (uint3)(__builtin_amdgcn_workgroup_id_x() * 256u + __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
+    const uint3 groups = (uint3)(__builtin_amdgcn_grid_size_x() / 256u, __builtin_amdgcn_grid_size_y() / 1u, __builtin_amdgcn_grid_size_z() / 1u);
+    uint i = 0u;
+    uint rest = 0u;
+    State state = {0};
+    uint k0_ = 0u;
+    uint k1_ = 0u;
+    uint k2_ = 0u;
+    const uint _e5 = params.input.e[0];
+    const uint _e9 = params.input.e[1];
+    const uint _e14 = params.input.e[2];
+    const uint plane = (_e5 * _e9) * _e14;
+    const uint _e18 = params.planes;
+    const uint _e22 = params.output.e[0];
+    const uint _e27 = params.output.e[1];
+    const uint _e32 = params.output.e[2];
+    const uint count = ((_e18 * _e22) * _e27) * _e32;
+    i = id.x;
+    while (true) {
+        const uint _e36 = i;
+        if (!(_e36 < count)) {
+            break;
+        }
+        {
+            const uint _e38 = i;
+            const uint _e42 = params.output.e[2];
+            const uint o2_ = roci_mod_u32(_e38, _e42);
+            const uint _e44 = i;
+            const uint _e48 = params.output.e[2];
+            rest = roci_div_u32(_e44, _e48);
+            const uint _e51 = rest;
+            const uint _e55 = params.output.e[1];
+            const uint o1_ = roci_mod_u32(_e51, _e55);
+            const uint _e57 = rest;
+            const uint _e61 = params.output.e[1];
+            rest = roci_div_u32(_e57, _e61);
+            const uint _e63 = rest;
+            const uint _e67 = params.output.e[0];
+            const uint o0_ = roci_mod_u32(_e63, _e67);
+            const uint _e69 = rest;
+            const uint _e73 = params.output.e[0];
+            const uint start_2 = roci_div_u32(_e69, _e73) * plane;
+            const uint _e79 = params.stride.e[0];
+            const int _e85 = params.pad.e[0];
+            const int s0_ = (int)((uint)((int)(o0_ * _e79)) - (uint)_e85);
+            const uint _e90 = params.stride.e[1];
+            const int _e96 = params.pad.e[1];
+            const int s1_ = (int)((uint)((int)(o1_ * _e90)) - (uint)_e96);
+            const uint _e101 = params.stride.e[2];
+            const int _e107 = params.pad.e[2];
+            const int s2_ = (int)((uint)((int)(o2_ * _e101)) - (uint)_e107);
+            const State _e109 = begin();
+            state = _e109;
+            k0_ = 0u;
+            while (true) {
+                const uint _e113 = k0_;
+                const uint _e117 = params.kernel_.e[0];
+                if (!(_e113 < _e117)) {
+                    break;
+                }
+                {
+                    const uint _e119 = k0_;
+                    const uint _e123 = params.dilation.e[0];
+                    const uint i0_ = (uint)((int)((uint)s0_ + (uint)((int)(_e119 * _e123))));
+                    const uint _e131 = params.input.e[0];
+                    if (i0_ >= _e131) {
+                        goto next_1;
+                    }
+                    k1_ = 0u;
+                    while (true) {
+                        const uint _e135 = k1_;
+                        const uint _e139 = params.kernel_.e[1];
+                        if (!(_e135 < _e139)) {
+                            break;
+                        }
+                        {
+                            const uint _e141 = k1_;
+                            const uint _e145 = params.dilation.e[1];
+                            const uint i1_ = (uint)((int)((uint)s1_ + (uint)((int)(_e141 * _e145))));
+                            const uint _e153 = params.input.e[1];
+                            if (i1_ >= _e153) {
+                                goto next_2;
+                            }
+                            k2_ = 0u;
+                            while (true) {
+                                const uint _e157 = k2_;
+                                const uint _e161 = params.kernel_.e[2];
+                                if (!(_e157 < _e161)) {
+                                    break;
+                                }
+                                {
+                                    const uint _e163 = k2_;
+                                    const uint _e167 = params.dilation.e[2];
+                                    const uint i2_ = (uint)((int)((uint)s2_ + (uint)((int)(_e163 * _e167))));
+                                    const uint _e175 = params.input.e[2];
+                                    if (i2_ >= _e175) {
+                                        goto next_3;
+                                    }
+                                    const uint _e181 = params.input.e[1];
+                                    const uint _e187 = params.input.e[2];
+                                    const float v_1 = x[(start_2 + (((i0_ * _e181) + i1_) * _e187)) + i2_];
+                                    const State _e193 = state;
+                                    const State _e195 = add(_e193, v_1, (uint3)(i0_, i1_, i2_));
+                                    state = _e195;
+                                }
+                            next_3:;
+                                const uint _e196 = k2_;
+                                k2_ = _e196 + 1u;
+                            }
+                        }
+                    next_2:;
+                        const uint _e199 = k1_;
+                        k1_ = _e199 + 1u;
+                    }
+                }
+            next_1:;
+                const uint _e202 = k0_;
+                k0_ = _e202 + 1u;
+            }
+            const uint _e206 = i;
+            const State _e208 = state;
+            const float _e210 = average(_e208, (int3)(s0_, s1_, s2_), &params);
+            y[_e206] = as_uint(_e210);
+        }
+        const uint _e212 = i;
+        i = _e212 + (groups.x * 256u);
+    }
+}
