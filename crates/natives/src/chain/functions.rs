@@ -20,7 +20,10 @@ fn words(x: &[u32], y: &mut [u32], f: impl Fn(u32) -> u32) {
 /// `y = f(x)` of numbers.
 #[inline(always)]
 fn floats(x: &[u32], y: &mut [u32], f: impl Fn(f32) -> f32) {
-    words(x, y, |x| f(f32::from_bits(x)).to_bits());
+    let x: &[f32] = bytemuck::cast_slice(x);
+    for (y, &x) in bytemuck::cast_slice_mut::<u32, f32>(y).iter_mut().zip(x) {
+        *y = f(x);
+    }
 }
 
 /// `y = f(acc, x)` of words.
@@ -40,7 +43,10 @@ fn integer_pairs(acc: &[u32], x: &[u32], y: &mut [u32], f: impl Fn(i32, i32) -> 
 /// `y = f(acc, x)` of numbers.
 #[inline(always)]
 fn float_pairs(acc: &[u32], x: &[u32], y: &mut [u32], f: impl Fn(f32, f32) -> f32) {
-    word_pairs(acc, x, y, |acc, x| f(f32::from_bits(acc), f32::from_bits(x)).to_bits());
+    let (acc, x): (&[f32], &[f32]) = (bytemuck::cast_slice(acc), bytemuck::cast_slice(x));
+    for ((y, &acc), &x) in bytemuck::cast_slice_mut::<u32, f32>(y).iter_mut().zip(acc).zip(x) {
+        *y = f(acc, x);
+    }
 }
 
 /// Whether `f(acc, x)` of numbers.
@@ -60,14 +66,13 @@ pub(super) fn select(condition: &[u32], x: &[u32], other: &[u32], y: &mut [u32])
 pub(super) fn apply(level: Level, op: ChainOp, acc: &[u32], x: &[u32], y: &mut [u32]) {
     use ChainOp::*;
     match op {
-        Ceil | Floor | Round | Exp | Log | Sin | Cos | Tanh | Erf | Sigmoid | Gelu | Softplus | Pow | RPow | Elu => {
-            level.run(Costly { op, acc, x, y });
+        Neg | Abs | Ceil | Floor | Round | Sqrt | Reciprocal | Exp | Log | Sin | Cos | Tanh | Erf | Sigmoid | Relu
+        | Gelu | Softplus | Add | Sub | RSub | Mul | Div | RDiv | Min | Max | Leaky | Elu => {
+            level.run(Wide { op, acc, x, y });
         }
-        Neg => words(acc, y, |v| v ^ SIGN),
-        Abs => words(acc, y, |v| v & !SIGN),
+        Pow => level.run(Power { base: acc, exponent: x, y }),
+        RPow => level.run(Power { base: x, exponent: acc, y }),
         Sign => floats(acc, y, sign),
-        Sqrt => floats(acc, y, f32::sqrt),
-        Reciprocal => floats(acc, y, |v| 1.0 / v),
         Tan => floats(acc, y, |v| f64::from(v).tan() as f32),
         Asin => floats(acc, y, |v| f64::from(v).asin() as f32),
         Acos => floats(acc, y, |v| f64::from(v).acos() as f32),
@@ -77,7 +82,6 @@ pub(super) fn apply(level: Level, op: ChainOp, acc: &[u32], x: &[u32], y: &mut [
         Asinh => floats(acc, y, |v| f64::from(v).asinh() as f32),
         Acosh => floats(acc, y, |v| f64::from(v).acosh() as f32),
         Atanh => floats(acc, y, |v| f64::from(v).atanh() as f32),
-        Relu => floats(acc, y, math::relu),
         IsNan => words(acc, y, |v| (v & !SIGN > INFINITE).into()),
         IsPositiveInfinity => words(acc, y, |v| (v == INFINITE).into()),
         IsNegativeInfinity => words(acc, y, |v| (v == SIGN | INFINITE).into()),
@@ -98,15 +102,6 @@ pub(super) fn apply(level: Level, op: ChainOp, acc: &[u32], x: &[u32], y: &mut [
         WrapU16 => words(acc, y, |v| v & 0xffff),
         ThroughF16 => words(acc, y, through_f16),
         ThroughBf16 => words(acc, y, through_bf16),
-        Add => float_pairs(acc, x, y, |p, q| p + q),
-        Sub => float_pairs(acc, x, y, |p, q| p - q),
-        RSub => float_pairs(acc, x, y, |p, q| q - p),
-        Mul => float_pairs(acc, x, y, |p, q| p * q),
-        Div => float_pairs(acc, x, y, |p, q| p / q),
-        RDiv => float_pairs(acc, x, y, |p, q| q / p),
-        // No comparison with a NaN holds, so one in `p` stays.
-        Min => float_pairs(acc, x, y, |p, q| if q < p || q.is_nan() { q } else { p }),
-        Max => float_pairs(acc, x, y, |p, q| if q > p || q.is_nan() { q } else { p }),
         Fmod => float_pairs(acc, x, y, |p, q| p % q),
         Modulo => float_pairs(acc, x, y, modulo),
         Less => compared(acc, x, y, |p, q| p < q),
@@ -114,7 +109,6 @@ pub(super) fn apply(level: Level, op: ChainOp, acc: &[u32], x: &[u32], y: &mut [
         Equal => compared(acc, x, y, |p, q| p == q),
         Greater => compared(acc, x, y, |p, q| p > q),
         GreaterEqual => compared(acc, x, y, |p, q| p >= q),
-        Leaky => float_pairs(acc, x, y, |p, q| if p < 0.0 { p * q } else { p }),
         Threshold => float_pairs(acc, x, y, |p, q| if p > q { p } else { 0.0 }),
         AddI32 => word_pairs(acc, x, y, u32::wrapping_add),
         SubI32 => word_pairs(acc, x, y, u32::wrapping_sub),
@@ -148,22 +142,38 @@ pub(super) fn apply(level: Level, op: ChainOp, acc: &[u32], x: &[u32], y: &mut [
     }
 }
 
-/// The operations that wider vectors speed up by much; the others wait for memory in any case.
-struct Costly<'a> {
+/// The operations that are common or that wider vectors speed up by much. It is compiled for each level, which takes
+/// time: the others wait for memory more than for the baseline's vectors.
+struct Wide<'a> {
     op: ChainOp,
     acc: &'a [u32],
     x: &'a [u32],
     y: &'a mut [u32],
 }
 
-impl Task for Costly<'_> {
+impl Task for Wide<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         use ChainOp::*;
-        let Costly { op, acc, x, y } = self;
+        let Wide { op, acc, x, y } = self;
+        // The other way round, so that one loop is enough.
+        let (acc, x) = if matches!(op, RSub | RDiv) { (x, acc) } else { (acc, x) };
         match op {
+            Neg => words(acc, y, |v| v ^ SIGN),
+            Abs => words(acc, y, |v| v & !SIGN),
+            Sqrt => floats(acc, y, f32::sqrt),
+            Reciprocal => floats(acc, y, |v| 1.0 / v),
+            Relu => floats(acc, y, math::relu),
+            Add => float_pairs(acc, x, y, |p, q| p + q),
+            Sub | RSub => float_pairs(acc, x, y, |p, q| p - q),
+            Mul => float_pairs(acc, x, y, |p, q| p * q),
+            Div | RDiv => float_pairs(acc, x, y, |p, q| p / q),
+            // No comparison with a NaN holds, so one in `p` stays.
+            Min => float_pairs(acc, x, y, |p, q| if q < p || q.is_nan() { q } else { p }),
+            Max => float_pairs(acc, x, y, |p, q| if q > p || q.is_nan() { q } else { p }),
+            Leaky => float_pairs(acc, x, y, |p, q| if p < 0.0 { p * q } else { p }),
             Ceil => floats(acc, y, f32::ceil),
             Floor => floats(acc, y, f32::floor),
             Round => floats(acc, y, f32::round_ties_even),
@@ -182,11 +192,25 @@ impl Task for Costly<'_> {
             Sigmoid => floats(acc, y, math::sigmoid),
             Gelu => floats(acc, y, math::gelu),
             Softplus => floats(acc, y, math::softplus),
-            Pow => float_pairs(acc, x, y, math::pow),
-            RPow => float_pairs(acc, x, y, |p, q| math::pow(q, p)),
             Elu => float_pairs(acc, x, y, |p, q| if p < 0.0 { q * math::exp_m1(p) } else { p }),
             _ => {}
         }
+    }
+}
+
+/// By itself: among the others its loop does not vectorise.
+struct Power<'a> {
+    base: &'a [u32],
+    exponent: &'a [u32],
+    y: &'a mut [u32],
+}
+
+impl Task for Power<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        float_pairs(self.base, self.exponent, self.y, math::pow);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod functions;
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
@@ -148,36 +149,77 @@ unsafe impl NativeKernel for Chain {
             return;
         }
         let in_place = (0..3).any(|input| plan.used[input] && launch.bindings[input].pointer == y.pointer);
-        let blocks = Program::new(self.0, &p, plan, launch.bindings);
+        let blocks = Program::new(self.0, &p, plan, launch.bindings, range.len());
         // SAFETY: the part's range lies within the arrays by `prepare`; the caller vouches for the bindings.
         unsafe { Elementwise { blocks, output: y, range, in_place }.run(self.0) };
     }
 }
 
-/// A program with its buffers.
+/// Memory that programs compute in.
+struct Buffers {
+    /// Inputs that do not lie in a row.
+    gathered: Vec<[u32; BLOCK]>,
+    /// Zero, the constants of the program, and inputs of a single element.
+    constants: Vec<[u32; BLOCK]>,
+    temporaries: Vec<[u32; BLOCK]>,
+    /// What lies between two operations.
+    work: Vec<[u32; BLOCK]>,
+}
+
+/// The first constant that is an input of a single element.
+const REPEATED: usize = 1 + params::CHAIN_IMMEDIATES;
+
+thread_local! {
+    /// What the last program of this thread left, since clearing so much would take longer than many programs do.
+    static SPARE: Cell<Option<Buffers>> = const { Cell::new(None) };
+}
+
+/// Buffers that go back to the thread.
+struct Scratch(Option<Buffers>);
+
+impl Scratch {
+    fn new() -> Scratch {
+        let zeros = |count: usize| vec![[0; BLOCK]; count];
+        Scratch(Some(SPARE.take().unwrap_or_else(|| Buffers {
+            gathered: zeros(3),
+            constants: zeros(REPEATED + 3),
+            temporaries: zeros(4),
+            work: zeros(2),
+        })))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        SPARE.set(self.0.take());
+    }
+}
+
+/// A program at work.
 struct Program {
     level: Level,
     shape: [u32; 4],
     steps: Vec<Step>,
     /// The inputs that differ from block to block.
     inputs: [Option<Operand>; 3],
-    gathered: Vec<[u32; BLOCK]>,
-    constants: Vec<[u32; BLOCK]>,
-    temporaries: Vec<[u32; BLOCK]>,
-    work: [[u32; BLOCK]; 2],
+    scratch: Scratch,
 }
 
 impl Program {
-    /// For a launch that is not empty and that `prepare` accepted.
-    fn new(level: Level, p: &params::Chain, plan: Plan, bindings: &[NativeBinding]) -> Program {
+    /// For `count` elements, at least one, of a launch that `prepare` accepted.
+    fn new(level: Level, p: &params::Chain, plan: Plan, bindings: &[NativeBinding], count: usize) -> Program {
         let Plan { shape, mut steps, used } = plan;
-        let mut constants = vec![[0; BLOCK]];
-        let most = steps.iter().filter_map(|step| match step.place {
-            Place::Constant(index) => Some(index),
-            _ => None,
-        });
-        let most = most.max().unwrap_or(0);
-        constants.extend(p.immediates[..most].iter().map(|&word| [word; BLOCK]));
+        let mut scratch = Scratch::new();
+        let mut fill = |constant: usize, word: u32| {
+            if let Some(buffers) = &mut scratch.0 {
+                buffers.constants[constant][..count.min(BLOCK)].fill(word);
+            }
+        };
+        for (index, &word) in p.immediates.iter().enumerate() {
+            if steps.iter().any(|step| step.place == Place::Constant(1 + index)) {
+                fill(1 + index, word);
+            }
+        }
         let mut inputs = [None; 3];
         for input in (0..3).filter(|&input| used[input]) {
             let operand = Operand::new(shape, p.input_strides(input), bindings[input]);
@@ -187,14 +229,12 @@ impl Program {
             }
             // SAFETY: the launch is not empty, so the input has a first element, which lies apart from the output.
             let word = unsafe { memory::input::<u32>(bindings[input], 0..1) }[0];
+            fill(REPEATED + input, word);
             for step in steps.iter_mut().filter(|step| step.place == Place::Input(input)) {
-                step.place = Place::Constant(constants.len());
+                step.place = Place::Constant(REPEATED + input);
             }
-            constants.push([word; BLOCK]);
         }
-        let gathered = vec![[0; BLOCK]; 3];
-        let temporaries = vec![[0; BLOCK]; if steps.iter().any(|step| step.op == ChainOp::Save) { 4 } else { 0 }];
-        Program { level, shape, steps, inputs, gathered, constants, temporaries, work: [[0; BLOCK]; 2] }
+        Program { level, shape, steps, inputs, scratch }
     }
 
     /// The words of the output elements in `range`. Not for inlining: it is one function for all levels, and what pays
@@ -202,21 +242,22 @@ impl Program {
     #[inline(never)]
     fn block(&mut self, range: Range<usize>, output: &mut [u32]) {
         let count = range.len();
+        let Some(buffers) = &mut self.scratch.0 else { return };
+        let Buffers { gathered, constants, temporaries, work } = buffers;
+        let [first, second] = &mut work[..] else { return };
         let mut inputs: [&[u32]; 3] = [&[]; 3];
-        for ((input, operand), buffer) in inputs.iter_mut().zip(&self.inputs).zip(&mut self.gathered) {
+        for ((input, operand), buffer) in inputs.iter_mut().zip(&self.inputs).zip(gathered) {
             if let Some(operand) = operand {
                 *input = operand.fetch(range.clone(), buffer);
             }
         }
         let mut acc = ZERO;
-        let [first, second] = &mut self.work;
         for (index, &Step { op, place, dimension }) in self.steps.iter().enumerate() {
             if op == ChainOp::Load {
                 acc = place;
                 continue;
             }
             if let (ChainOp::Save, Place::Temporary(to)) = (op, place) {
-                let (constants, temporaries) = (&self.constants, &mut self.temporaries);
                 match acc {
                     Place::Temporary(from) => temporaries[to] = temporaries[from],
                     Place::Input(from) => temporaries[to][..count].copy_from_slice(inputs[from]),
@@ -227,7 +268,6 @@ impl Program {
                 }
                 continue;
             }
-            let (constants, temporaries) = (&self.constants, &self.temporaries);
             let read = |place: Place| match place {
                 Place::Input(input) => inputs[input],
                 Place::Temporary(temporary) => &temporaries[temporary][..count],
@@ -254,8 +294,8 @@ impl Program {
         match acc {
             Place::Output => {}
             Place::Input(input) => output.copy_from_slice(inputs[input]),
-            Place::Temporary(temporary) => output.copy_from_slice(&self.temporaries[temporary][..count]),
-            Place::Constant(constant) => output.copy_from_slice(&self.constants[constant][..count]),
+            Place::Temporary(temporary) => output.copy_from_slice(&temporaries[temporary][..count]),
+            Place::Constant(constant) => output.copy_from_slice(&constants[constant][..count]),
             Place::Work(0) => output.copy_from_slice(&first[..count]),
             Place::Work(_) => output.copy_from_slice(&second[..count]),
         }
