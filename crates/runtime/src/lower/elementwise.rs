@@ -1,7 +1,8 @@
 //! Element-wise operations: a program of `chain` each.
 
 use roci_graph::ops::elementwise::{Binary, Compare, Unary};
-use roci_graph::{DType, Elementwise};
+use roci_graph::DType;
+use roci_graph::ops::Elementwise;
 use roci_kernels::params::{Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 
 use super::{Context, Operand, word};

@@ -1,6 +1,7 @@
 //! Elements chosen by indices that are data.
 
-use roci_graph::{Indexing, shape};
+use roci_graph::ops::Indexing;
+use roci_graph::shape;
 use roci_kernels::params::{Take, TakeElements, TakeNd};
 
 use super::{Context, Operand, word};

@@ -1,8 +1,8 @@
 //! Other views, and selections by fixed rules.
 
-use roci_graph::ops::Facts;
+use roci_graph::ops::{Facts, Movement};
 use roci_graph::ops::movement::{PadMode, pad_fill, pad_source, pads, slice_parts};
-use roci_graph::{Movement, OpError, shape};
+use roci_graph::{OpError, shape};
 use roci_kernels::params::{Fill, Take};
 
 use super::strided::{Target, dense, dimensions};

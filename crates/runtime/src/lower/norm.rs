@@ -1,6 +1,7 @@
 //! Normalisations.
 
-use roci_graph::{Norm, shape};
+use roci_graph::ops::Norm;
+use roci_graph::shape;
 use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Normalize};
 
 use super::{Context, Operand, word};
@@ -77,7 +78,7 @@ fn normalized(
     let params = Normalize { rows: word(rows)?, columns: word(columns)?, epsilon, centred: u32::from(!rms) };
     let target = context.new_tensor(x.dtype, x.shape.clone());
     if target.count() > 0 {
-        context.segment().run("normalize", &params, &[x.slot], target.slot);
+        context.segment().run("normalize_rows", &params, &[x.slot], target.slot);
     }
     Ok((target, params))
 }

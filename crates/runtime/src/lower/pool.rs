@@ -2,7 +2,8 @@
 
 use roci_graph::ops::pool::PoolKind;
 use roci_graph::ops::window::Axis;
-use roci_graph::{DType, Pool};
+use roci_graph::DType;
+use roci_graph::ops::Pool;
 use roci_kernels::params;
 
 use super::{Context, Operand, three, word};

@@ -1,7 +1,8 @@
 //! Products of matrices, and convolutions.
 
 use roci_graph::ops::window::Window;
-use roci_graph::{Product, shape};
+use roci_graph::ops::Product;
+use roci_graph::shape;
 use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Conv, Matmul, Params};
 use roci_kernels::{MatmulElement, MatmulForm};
 

@@ -1,7 +1,8 @@
 //! Folds along axes.
 
 use roci_graph::ops::reduction::{Fold, SoftmaxKind};
-use roci_graph::{Reduction, shape};
+use roci_graph::ops::Reduction;
+use roci_graph::shape;
 use roci_kernels::params::{ArgReduce, ChainCode, ChainError, ChainOp, ChainOperand, Reduce, Scan, Softmax};
 
 use super::{Context, Operand, numbers, word};
