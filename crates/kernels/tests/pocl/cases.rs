@@ -96,6 +96,7 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
     match kernel {
         "fill" => fill(),
         "copy" => copy(&mut random),
+        "arrange" => indexing::arrange(&mut random),
         "chain" => chain::chain(&mut random),
         "random" => chain::random(),
         "softmax" => softmax(&mut random),

@@ -1,7 +1,7 @@
-//! Cases of the kernels that move words by indices: indices below zero, outside, twice the same.
+//! Cases of the kernels that move words, by strides and by indices: below zero, outside, twice the same.
 
 use roci_kernels::params::{
-    Combine, Numbers, Params, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd,
+    Arrange, Combine, Numbers, Params, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd,
 };
 use roci_testkit::Tolerance;
 
@@ -25,6 +25,43 @@ fn any(random: &mut Random, count: usize) -> Vec<u32> {
 
 fn moved<P: Params>(params: P, buffers: Vec<Vec<u32>>, label: String) -> Case {
     case(params, buffers, Element::Word, Tolerance::Exact, label)
+}
+
+pub(super) fn arrange(random: &mut Random) -> Vec<Case> {
+    // The shape, the strides in the source, the rows of the target: how long, how far apart.
+    let mut make = |shape: [u32; 5], strides: [i32; 5], run: u32, pitch: u32| {
+        let count: u32 = shape.iter().product();
+        let way = |(&size, stride): (&u32, i32)| i64::from(size.saturating_sub(1)) * i64::from(stride);
+        let ways: Vec<i64> = shape.iter().zip(strides).map(way).collect();
+        // Strides below zero start at the end of what they reach.
+        let low: i64 = ways.iter().filter(|&&way| way < 0).sum();
+        let high: i64 = ways.iter().filter(|&&way| way > 0).sum();
+        let (source_offset, target_offset) = (3 + low.unsigned_abs() as u32, 2);
+        let rows = count.checked_div(run).unwrap_or(0);
+        let params = Arrange { count, source_offset, shape, strides, target_offset, run, pitch };
+        let target = target_offset + rows.saturating_sub(1) * pitch + if rows > 0 { run } else { 0 };
+        let source = any(random, 4 + (high - low) as usize);
+        let label = format!("{shape:?} of strides {strides:?} in rows of {run}, {pitch} apart");
+        moved(params, vec![source, untouched(target as usize)], label)
+    };
+    let mut cases = vec![
+        make([1; 5], [0; 5], 1, 1),
+        // As it is, repeated, backwards, every third.
+        make([1, 1, 1, 1, 1000], [0, 0, 0, 0, 1], 1000, 1000),
+        make([1, 1, 1, 1, 300], [0; 5], 300, 300),
+        make([1, 1, 1, 1, 300], [0, 0, 0, 0, -1], 300, 300),
+        make([1, 1, 1, 40, 20], [0, 0, 0, 60, 3], 20, 25),
+        // Transposed: two dimensions, and five in another order, of which one runs backwards.
+        make([1, 1, 1, 33, 70], [0, 0, 0, 1, 33], 33 * 70, 33 * 70),
+        make([2, 3, 4, 5, 6], [3, 1, 180, -36, 6], 720, 720),
+        // Into a part of each row of a wider target, rows longer and shorter than the last dimension.
+        make([1, 2, 3, 4, 5], [0, 60, 20, 5, 1], 20, 31),
+        make([1, 2, 3, 4, 6], [0, 1, 2, 6, 0], 3, 4),
+        make([1, 1, 1, 5, 7], [0, 0, 0, 7, 1], 35, 0),
+        make([2, 0, 5, 7, 1], [1; 5], 1, 1),
+    ];
+    cases.push(make([1, 3, 2, 20, 10], [0, 200, 0, 1, 20], 20, 23).with_one_group());
+    cases
 }
 
 pub(super) fn take(random: &mut Random) -> Vec<Case> {
