@@ -9,20 +9,21 @@ use roci_kernels::{KernelSpec, MatmulForm};
 use crate::error::CliError;
 
 use super::input::{Element, Input};
+use super::layers::{self, Layer};
 use super::reference::{self, Expected, Tolerance};
 
 /// Words in front of and behind what `fill` and `copy` may write; they must stay as they were.
 pub(super) const MARGIN: u32 = 5;
 
 /// One kernel with one problem.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(in crate::commands) struct Case {
     pub(in crate::commands) kernel: &'static KernelSpec,
     pub(in crate::commands) problem: Problem,
 }
 
 /// A constants block, and with it the size of everything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(in crate::commands) enum Problem {
     Fill(params::Fill),
     Copy(params::Copy),
@@ -32,6 +33,8 @@ pub(in crate::commands) enum Problem {
     Softmax(params::Softmax),
     Matmul(params::Matmul, Element, MatmulForm),
     Matvec(params::Matvec, Element),
+    /// One of those in [`layers`], which know all about themselves.
+    Layer(Box<dyn Layer>),
 }
 
 /// What the rate counts.
@@ -105,7 +108,7 @@ fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Problem> {
             let [m, k] = [pick(67, 2051), pick(1031, 4099)];
             vec![Problem::Matvec(params::Matvec { m, k, lda: k }, element)]
         }
-        _ => Vec::new(),
+        _ => layers::problems(kernel, quick).into_iter().map(Problem::Layer).collect(),
     }
 }
 
@@ -117,9 +120,14 @@ impl Case {
 
     /// Makes the inputs and computes the right answer.
     pub(in crate::commands) fn prepare(&self) -> Prepared {
+        if let Problem::Layer(layer) = &self.problem {
+            let (inputs, expected) = layer.make();
+            let about = layer.about();
+            return Prepared { inputs, output: about.output, expected, tolerance: about.tolerance };
+        }
         let inputs = self.problem.inputs(self.name());
         let expected = reference::expect(self.name(), &self.problem, &inputs);
-        let output = self.problem.output();
+        let output = self.problem.output(self.name());
         Prepared { inputs, output, expected, tolerance: reference::tolerance(self.name(), output) }
     }
 }
@@ -136,6 +144,7 @@ impl Problem {
             Self::Softmax(params) => bytes_of(params),
             Self::Matmul(params, _, _) => bytes_of(params),
             Self::Matvec(params, _) => bytes_of(params),
+            Self::Layer(layer) => layer.constants(),
         }
     }
 
@@ -150,14 +159,17 @@ impl Problem {
             Self::Softmax(params) => params.grid(),
             Self::Matmul(params, _, form) => form.grid(params),
             Self::Matvec(params, _) => params.grid(),
+            Self::Layer(layer) => layer.about().grid,
         }
     }
 
     /// How the result is stored.
-    fn output(&self) -> Element {
+    fn output(&self, kernel: &str) -> Element {
         match self {
             Self::Fill(_) | Self::Copy(_) => Element::U32,
+            Self::Reduce(_) if reference::is_integral(kernel) => Element::U32,
             Self::Matmul(_, element, _) => *element,
+            Self::Layer(layer) => layer.about().output,
             _ => Element::F32,
         }
     }
@@ -176,6 +188,7 @@ impl Problem {
             Self::Softmax(params) => format!("{}x[{}]", params.rows, params.columns),
             Self::Matmul(params, _, _) => join(&[params.m, params.n, params.k]),
             Self::Matvec(params, _) => join(&[params.m, params.k]),
+            Self::Layer(layer) => layer.about().size.clone(),
         }
     }
 
@@ -202,6 +215,7 @@ impl Problem {
                 let matrix = u64::from(params.m) * u64::from(params.k) * element.size() as u64;
                 Work::Bytes(matrix + 4 * (u64::from(params.k) + u64::from(params.m)))
             }
+            Self::Layer(layer) => layer.about().work,
         }
     }
 
@@ -220,7 +234,10 @@ impl Problem {
                 f32s(extent(params, params.a_strides), first, 1),
                 f32s(extent(params, params.b_strides), second, 2),
             ],
-            Self::Reduce(params) => vec![f32s((params.outer * params.axis * params.inner) as usize, first, 1)],
+            Self::Reduce(params) => {
+                let count = (params.outer * params.axis * params.inner) as usize;
+                vec![Input::spread(self.output(kernel), count, first.0, first.1, 1)]
+            }
             Self::Softmax(params) => vec![f32s((params.rows * params.columns) as usize, first, 1)],
             Self::Matmul(params, element, _) => vec![
                 Input::spread(*element, (params.m * params.k) as usize, first.0, first.1, 1),
@@ -230,6 +247,7 @@ impl Problem {
                 Input::spread(*element, (params.m * params.k) as usize, first.0, first.1, 1),
                 f32s(params.k as usize, second, 2),
             ],
+            Self::Layer(layer) => layer.make().0,
         }
     }
 }
@@ -240,6 +258,9 @@ fn domain(kernel: &str) -> ((f64, f64), (f64, f64)) {
     let positive = (1.0 / 64.0, 4.0);
     match kernel {
         "unary_log" | "unary_sqrt" | "unary_rsqrt" => (positive, positive),
+        // Products stay near one.
+        "reduce_prod" => ((0.97, 1.03), around_zero),
+        name if reference::is_integral(name) => ((0.0, f64::from(u32::MAX)), around_zero),
         name if name.starts_with("binary_pow") => (positive, around_zero),
         name if name.starts_with("binary_div") => (around_zero, positive),
         name if name.starts_with("matmul") || name.starts_with("matvec") => ((-1.0, 1.0), (-1.0, 1.0)),
@@ -281,6 +302,6 @@ mod tests {
             select(&[name.to_owned()], true).expect("known").iter().map(Case::name).collect()
         };
         assert_eq!(names("matvec"), ["matvec_f32", "matvec_f16"]);
-        assert!(matches!(select(&["conv".into()], true), Err(CliError::UnknownKernel { .. })));
+        assert!(matches!(select(&["fft".into()], true), Err(CliError::UnknownKernel { .. })));
     }
 }

@@ -58,6 +58,12 @@ impl Input {
         let bytes = element.encode(&values);
         Self { values: element.decode(&bytes), bytes }
     }
+
+    /// These words.
+    pub(super) fn words(words: Vec<u32>) -> Self {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Self { values: Element::U32.decode(&bytes), bytes }
+    }
 }
 
 /// A number in `0 .. 1` for each index: splitmix64, whose neighbours have nothing in common.

@@ -5,6 +5,7 @@
 
 pub(super) mod cases;
 mod input;
+mod layers;
 mod profile;
 pub(super) mod reference;
 mod report;

@@ -99,18 +99,22 @@ impl Tolerance {
 pub(super) fn tolerance(kernel: &str, output: Element) -> Tolerance {
     let base = kernel.strip_suffix("_broadcast").unwrap_or(kernel);
     match base {
-        "fill" | "copy" | "unary_neg" | "unary_abs" | "unary_relu" | "binary_min" | "binary_max" | "reduce_max" => {
-            Tolerance::Exact
-        }
+        "fill" | "copy" | "unary_neg" | "unary_abs" | "unary_relu" | "binary_min" | "binary_max" | "reduce_max"
+        | "reduce_min" => Tolerance::Exact,
+        _ if is_integral(base) => Tolerance::Exact,
         "binary_add" | "binary_sub" | "binary_mul" => Tolerance::Rounded,
         "binary_div" | "unary_sqrt" | "unary_rsqrt" | "unary_log" => Tolerance::FewUlps,
         "unary_sin" | "unary_cos" => Tolerance::Trigonometric,
-        "unary_exp" | "unary_sigmoid" | "unary_tanh" | "unary_gelu" | "unary_silu" | "binary_pow" | "softmax" => {
-            Tolerance::ManyUlps
-        }
+        "unary_exp" | "unary_sigmoid" | "unary_tanh" | "unary_gelu" | "unary_silu" | "binary_pow" | "softmax"
+        | "log_softmax" => Tolerance::ManyUlps,
         _ if output == Element::F16 => Tolerance::HalfSum,
         _ => Tolerance::Sum,
     }
+}
+
+/// Whether a reduction is one of integers.
+pub(super) fn is_integral(kernel: &str) -> bool {
+    kernel.ends_with("_i32") || kernel.ends_with("_u32")
 }
 
 /// The right answer of a problem.
@@ -122,11 +126,12 @@ pub(super) fn expect(kernel: &str, problem: &Problem, inputs: &[Input]) -> Vec<E
         Problem::Unary(_) => values(0).iter().map(|x| unary(kernel, *x)).collect(),
         Problem::Binary(params) => binary(kernel, params, values(0), values(1)),
         Problem::Reduce(params) => reduce(kernel, params, values(0)),
-        Problem::Softmax(params) => softmax(params, values(0)),
+        Problem::Softmax(params) => softmax(kernel, params, values(0)),
         Problem::Matmul(params, _, _) => {
             product(values(0), values(1), params.m as usize, params.n as usize, params.k as usize)
         }
         Problem::Matvec(params, _) => product(values(0), values(1), params.m as usize, 1, params.k as usize),
+        Problem::Layer(layer) => layer.make().1,
     }
 }
 
@@ -164,7 +169,7 @@ pub(in crate::commands) fn verify(
     }
 }
 
-fn exactly(value: f64) -> Expected {
+pub(super) fn exactly(value: f64) -> Expected {
     Expected { value, magnitude: value.abs() }
 }
 
@@ -243,20 +248,40 @@ fn reduce(kernel: &str, params: &params::Reduce, x: &[f64]) -> Vec<Expected> {
     let fold = |output: usize| {
         let start = output / inner * axis * inner + output % inner;
         let terms = || (0..axis).map(|r| x[start + r * inner]);
-        if kernel == "reduce_max" {
-            return exactly(terms().fold(f64::NEG_INFINITY, f64::max));
+        let words = || terms().map(|word| word as u32);
+        let signed = || words().map(|word| word as i32);
+        match kernel {
+            "reduce_max" => return exactly(terms().fold(f64::NEG_INFINITY, f64::max)),
+            "reduce_min" => return exactly(terms().fold(f64::INFINITY, f64::min)),
+            "reduce_prod" => return exactly(terms().product()),
+            "reduce_sum_i32" => return exactly(words().fold(0, u32::wrapping_add).into()),
+            "reduce_prod_i32" => return exactly(words().fold(1, u32::wrapping_mul).into()),
+            "reduce_max_i32" => return exactly((signed().fold(i32::MIN, i32::max) as u32).into()),
+            "reduce_min_i32" => return exactly((signed().fold(i32::MAX, i32::min) as u32).into()),
+            "reduce_max_u32" => return exactly(words().fold(0, u32::max).into()),
+            "reduce_min_u32" => return exactly(words().fold(u32::MAX, u32::min).into()),
+            _ => {}
         }
         Expected { value: terms().sum(), magnitude: terms().map(f64::abs).sum() }
     };
     (0..params.outer as usize * inner).map(fold).collect()
 }
 
-fn softmax(params: &params::Softmax, x: &[f64]) -> Vec<Expected> {
+fn softmax(kernel: &str, params: &params::Softmax, x: &[f64]) -> Vec<Expected> {
+    let is_logarithm = kernel == "log_softmax";
     let row = |row: &[f64]| {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let powers: Vec<_> = row.iter().map(|value| (value - largest).exp()).collect();
         let sum: f64 = powers.iter().sum();
-        powers.into_iter().map(move |power| exactly(power / sum))
+        let one = move |power: f64| {
+            if !is_logarithm {
+                return exactly(power / sum);
+            }
+            let value = (power / sum).ln();
+            // As for the logarithm itself.
+            Expected { value, magnitude: value.abs().max(1.0) }
+        };
+        powers.into_iter().map(one)
     };
     x.chunks(params.columns as usize).flat_map(row).collect()
 }

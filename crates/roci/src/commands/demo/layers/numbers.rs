@@ -1,0 +1,88 @@
+//! Kernels that compute each element by itself: small programs, and numbers from a counter.
+
+use roci_kernels::params::{Chain, ChainCode, ChainError, ChainOp, ChainOperand, Random, RandomForm};
+
+use super::super::input::Element;
+use super::super::reference::{Expected, Tolerance, exactly};
+use super::{Layer, Made, Picker, by, floats, moved};
+
+/// A hard swish of the sum of both inputs.
+fn program() -> Result<ChainCode, ChainError> {
+    ChainCode::new()
+        .with(ChainOp::Load, ChainOperand::A)?
+        .with(ChainOp::Add, ChainOperand::B)?
+        .save(0)?
+        .with(ChainOp::Mul, 0.125)?
+        .with(ChainOp::Add, 0.5)?
+        .with(ChainOp::Max, 0.0)?
+        .with(ChainOp::Min, 1.0)?
+        .with(ChainOp::Mul, ChainOperand::Temporary(0))
+}
+
+/// Rows, to each of which the same one is added before the program's other operations.
+pub(super) fn chain(picker: &Picker) -> Box<dyn Layer> {
+    let (rows, columns) = (picker.pick(79, 4099), picker.pick(129, 1021));
+    // A program that did not fit would leave the output at zero, which is wrong.
+    let code = program().unwrap_or_default();
+    let strides = [[0, 0, columns, 1], [0, 0, 0, 1], [0; 4]];
+    let params = Chain::new([1, 1, rows, columns], strides, &code);
+    let work = moved(&[2 * rows * columns, columns]);
+    picker.problem(params, by(&[rows, columns]), work, (Element::F32, Tolerance::FewUlps), swished)
+}
+
+fn swished(_: &str, p: &Chain) -> Made {
+    let columns = p.shape[2];
+    let range = (-4.0, 4.0);
+    let (a, b, c) = (floats(p.count, range, 1), floats(columns, range, 2), floats(1, range, 3));
+    let swish = |(a, b): (&f64, &f64)| {
+        let (sum, size) = (a + b, a.abs() + b.abs());
+        // Sums cancel; their errors do not.
+        Expected { value: sum * (sum / 8.0 + 0.5).clamp(0.0, 1.0), magnitude: size * (size / 8.0 + 0.5) }
+    };
+    let expected = a.values.iter().zip(b.values.iter().cycle()).map(swish).collect();
+    (vec![a, b, c], expected)
+}
+
+pub(super) fn random(picker: &Picker) -> Box<dyn Layer> {
+    let count = picker.pick(10_007, (1 << 22) + 3);
+    let form = RandomForm::Words as u32;
+    // The low word of the counter runs over.
+    let params = Random { count, key: [0x0dd_ba11, 7], counter: [u32::MAX - 100, 5], form };
+    picker.problem(params, count.to_string(), moved(&[count]), (Element::U32, Tolerance::Exact), drawn)
+}
+
+fn drawn(_: &str, p: &Random) -> Made {
+    let first = u64::from(p.counter[1]) << 32 | u64::from(p.counter[0]);
+    let four = |j| philox(first.wrapping_add(j), p.key).into_iter();
+    let words = (0..u64::from(p.count.div_ceil(4))).flat_map(four).take(p.count as usize);
+    (Vec::new(), words.map(|word| exactly(f64::from(word))).collect())
+}
+
+/// Philox 4x32-10, from the paper: Salmon et al., Parallel random numbers: as easy as 1, 2, 3.
+fn philox(counter: u64, [mut k0, mut k1]: [u32; 2]) -> [u32; 4] {
+    let mut x = [counter as u32, (counter >> 32) as u32, 0, 0];
+    for _ in 0..10 {
+        let left = u64::from(x[0]) * 0xd251_1f53;
+        let right = u64::from(x[2]) * 0xcd9e_8d57;
+        x = [(right >> 32) as u32 ^ x[1] ^ k0, right as u32, (left >> 32) as u32 ^ x[3] ^ k1, left as u32];
+        k0 = k0.wrapping_add(0x9e37_79b9);
+        k1 = k1.wrapping_add(0xbb67_ae85);
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_of_the_demo_fits() {
+        assert!(program().is_ok());
+    }
+
+    #[test]
+    fn random_words_are_those_of_the_authors() {
+        // Random123's kat_vectors: philox4x32 10, all zero.
+        assert_eq!(philox(0, [0, 0]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+    }
+}

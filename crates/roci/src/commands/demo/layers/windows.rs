@@ -1,0 +1,163 @@
+//! Kernels that move a window over planes: convolutions and pools.
+
+use roci_kernels::params::{Conv, Params, Pool};
+
+use super::super::cases::Work;
+use super::super::input::Element;
+use super::super::reference::{Expected, Tolerance, exactly};
+use super::{Layer, Made, Picker, floats, moved};
+
+/// Bias and rectifier, as models have them.
+const FLAGS: u32 = Conv::BIAS | Conv::CLAMP;
+
+/// Channels of both sides, groups, the size of a picture, its window and its steps.
+struct Shape {
+    channels: [u32; 2],
+    groups: u32,
+    size: u32,
+    kernel: u32,
+    stride: u32,
+}
+
+/// With full channels; `conv`, whose way that is, also with one channel a group.
+pub(super) fn conv(picker: &Picker) -> Vec<Box<dyn Layer>> {
+    let size = picker.pick(13, 57);
+    let full = Shape {
+        channels: [picker.pick(9, 64), picker.pick(11, 65)],
+        groups: 1,
+        size,
+        kernel: 3,
+        stride: if picker.kernel == "conv_transpose" { 2 } else { 1 },
+    };
+    let channels = picker.pick(15, 257);
+    let each = Shape { channels: [channels; 2], groups: channels, size, kernel: 3, stride: 2 };
+    let mut problems = vec![one(picker, full)];
+    if picker.kernel == "conv" {
+        problems.push(one(picker, each));
+    }
+    problems
+}
+
+fn one(picker: &Picker, shape: Shape) -> Box<dyn Layer> {
+    let Shape { channels: [ins, outs], groups, size, kernel, stride } = shape;
+    let is_transposed = picker.kernel == "conv_transpose";
+    // A border of one on every side.
+    let output = if is_transposed { (size - 1) * stride + kernel - 2 } else { (size + 2 - kernel) / stride + 1 };
+    let params = Conv {
+        batch: 1,
+        in_channels: ins,
+        out_channels: outs,
+        groups,
+        input: [1, size, size],
+        output: [1, output, output],
+        kernel: [1, kernel, kernel],
+        stride: [1, stride, stride],
+        dilation: [1; 3],
+        pad: [0, 1, 1],
+        flags: FLAGS,
+        low: 0.0,
+        high: f32::INFINITY,
+    };
+    let places = if is_transposed { size } else { output };
+    let terms = [ins, outs, kernel, kernel, places, places].iter().map(|&size| u64::from(size)).product::<u64>();
+    let work = Work::Operations(2 * terms / u64::from(groups));
+    let text = format!("{ins}x{size}x{size} to {outs}x{output}x{output}");
+    let grid = if picker.kernel == "conv_tiled" { params.tiles() } else { params.grid() };
+    picker.with_grid(grid, params, text, work, (Element::F32, Tolerance::Sum), convolved)
+}
+
+/// Every product of an element of the input with one of the window, added to the place that it reaches.
+fn convolved(kernel: &str, p: &Conv) -> Made {
+    let [ins, outs] = [p.in_channels, p.out_channels].map(|channels| (channels / p.groups) as usize);
+    let is_transposed = kernel == "conv_transpose";
+    let taps = p.kernel[1] * p.kernel[2];
+    let x = floats(p.in_channels * p.input[1] * p.input[2], (-1.0, 1.0), 1);
+    let w = floats(p.in_channels * outs as u32 * taps, (-1.0, 1.0), 2);
+    let bias = floats(p.out_channels, (-1.0, 1.0), 3);
+    let [size, output, window] = [p.input[2], p.output[2], p.kernel[2]].map(|size| size as usize);
+    let mut expected = Vec::new();
+    for channel in 0..p.out_channels as usize {
+        let first = bias.values[channel];
+        let mut plane = vec![Expected { value: first, magnitude: first.abs() }; output * output];
+        for c in 0..ins {
+            let from = channel / outs * ins + c;
+            let x = &x.values[from * size * size..][..size * size];
+            let w = &w.values
+                [(if is_transposed { from * outs + channel % outs } else { channel * ins + c }) * window * window..];
+            for (tap, weight) in w[..window * window].iter().enumerate() {
+                let pairs = |k| pairs(p, is_transposed, k);
+                for (i, o) in pairs(tap / window) {
+                    for (j, q) in pairs(tap % window) {
+                        let (sum, term) = (&mut plane[o * output + q], weight * x[i * size + j]);
+                        sum.value += term;
+                        sum.magnitude += term.abs();
+                    }
+                }
+            }
+        }
+        plane.iter_mut().for_each(|sum| sum.value = sum.value.max(f64::from(p.low)));
+        expected.append(&mut plane);
+    }
+    (vec![x, w, bias], expected)
+}
+
+/// Places of input and output along one side that element `k` of the window brings together.
+fn pairs(p: &Conv, is_transposed: bool, k: usize) -> impl Iterator<Item = (usize, usize)> {
+    let [size, output, stride, pad] = [p.input[2], p.output[2], p.stride[2], p.pad[2] as u32].map(|size| size as usize);
+    let (few, many) = if is_transposed { (size, output) } else { (output, size) };
+    let reached = move |place: usize| (place * stride + k).checked_sub(pad).filter(|&place| place < many);
+    let both = (0..few).filter_map(move |place| Some((place, reached(place)?)));
+    both.map(move |(few, many)| if is_transposed { (few, many) } else { (many, few) })
+}
+
+pub(super) fn pool(picker: &Picker) -> Box<dyn Layer> {
+    let (planes, size) = (picker.pick(7, 67), picker.pick(27, 113));
+    let output = (size - 1) / 2 + 1;
+    let params = Pool {
+        planes,
+        input: [1, size, size],
+        output: [1, output, output],
+        kernel: [1, 3, 3],
+        stride: [1, 2, 2],
+        dilation: [1; 3],
+        pad: [0, 1, 1],
+        pad_end: [0, 1, 1],
+        flags: 0,
+        norm: 2,
+    };
+    let (element, tolerance) = match picker.kernel {
+        "pool_max" => (Element::F32, Tolerance::Exact),
+        "pool_max_indices" => (Element::U32, Tolerance::Exact),
+        _ => (Element::F32, Tolerance::Sum),
+    };
+    let work = moved(&[planes * size * size, planes * output * output]);
+    picker.problem(params, format!("{planes}x{size}x{size}"), work, (element, tolerance), pooled)
+}
+
+fn pooled(kernel: &str, p: &Pool) -> Made {
+    let (size, output) = (p.input[2] as usize, p.output[2] as usize);
+    let x = floats(p.planes * p.input[1] * p.input[2], (-4.0, 4.0), 1);
+    // Two before the centre to one behind it, without the border.
+    let span = |place: usize| (2 * place).saturating_sub(1)..(2 * place + 2).min(size);
+    let mut expected = Vec::new();
+    for start in (0..x.values.len()).step_by(size * size) {
+        for (i, j) in (0..output).flat_map(|i| (0..output).map(move |j| (i, j))) {
+            let places = || span(i).flat_map(|row| span(j).map(move |column| start + row * size + column));
+            let values = || places().map(|place| x.values[place]);
+            let sum = Expected { value: values().sum(), magnitude: values().map(f64::abs).sum() };
+            expected.push(match kernel {
+                "pool_max" => exactly(values().fold(f64::NEG_INFINITY, f64::max)),
+                "pool_max_indices" => {
+                    let best = places().max_by(|&a, &b| x.values[a].total_cmp(&x.values[b]));
+                    exactly(best.unwrap_or(0) as f64)
+                }
+                "pool_average" => {
+                    let count = places().count() as f64;
+                    Expected { value: sum.value / count, magnitude: sum.magnitude / count }
+                }
+                _ => exactly(values().map(|x| x * x).sum::<f64>().sqrt()),
+            });
+        }
+    }
+    (vec![x], expected)
+}
