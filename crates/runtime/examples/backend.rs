@@ -1,49 +1,39 @@
-//! ONNX's backend tests on a device: `cargo run --release -p roci-runtime --example backend -- DIR --device URI [--op NAME] [--case TEXT] [--table] [--results FILE]`.
+//! ONNX's backend tests on a device:
+//! `cargo run --release -p roci-runtime --example backend -- DIR --device URI [--op NAME] [--only TEXT] [--table]
+//! [--results FILE]`.
 //!
 //! DIR is `onnx/backend/test/data` of the `onnx` package. Without `--results` every case counts; with it, only those that
 //! the file (case to `pass`) says another implementation passes. `--table` prints a table by operation in Markdown.
+//! Devices are `cpu`, `vulkan:0`, …, and emulated GPUs, `amdgpu:emu/gfx1010`.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[path = "../../onnx/examples/backend/suite.rs"]
+mod suite;
+
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use roci_graph::{Data, Tensor, Value};
+use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin, Settings};
 use roci_cpu::CpuDriver;
+use roci_device_library::DeviceLibrary;
+use roci_emu::Chip;
+use roci_hal::cache::Cache;
 use roci_hal::{Device, Registry};
-use roci_onnx::{Model, value_from_file};
-use roci_runtime::{Note, Session};
+use roci_hsa::{Runtime, Source};
+use roci_runtime::{Error, Note, Session};
 use roci_vulkan::VulkanDriver;
-
-/// What `onnx` itself uses where a case says nothing else.
-const RELATIVE: f64 = 1e-3;
-const ABSOLUTE: f64 = 1e-7;
+use suite::{Arguments, Case, Outcome, compare};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let (mut folder, mut op, mut case, mut table, mut results) = (None, None, None, false, None);
-    let mut uri = "cpu".to_owned();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--device" => uri = arguments.next().unwrap_or_default(),
-            "--op" => op = arguments.next(),
-            "--case" => case = arguments.next(),
-            "--results" => results = arguments.next(),
-            "--table" => table = true,
-            _ => folder = Some(PathBuf::from(argument)),
-        }
-    }
-    let Some(folder) = folder else {
-        println!("usage: backend DIR [--op NAME] [--case TEXT] [--table] [--results FILE]");
+    let Some(arguments) = Arguments::new() else {
+        println!("usage: backend DIR --device URI [--op NAME] [--only TEXT] [--table] [--results FILE]");
         return ExitCode::from(2);
     };
-    let known: Option<BTreeMap<String, String>> = results.map(|path| {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
-    });
-    let registry = Registry::new().with(CpuDriver::new()).with(VulkanDriver::new());
-    let device = uri.parse().map_err(roci_hal::Error::from).and_then(|uri| registry.open(&uri, None));
+    let vulkan = VulkanDriver::new(roci_vulkan::Options { cache: Cache::of_user("vulkan"), validate: None });
+    let registry = Registry::new().with(CpuDriver::new()).with(vulkan).with(emulated());
+    let device = arguments.device.parse().map_err(roci_hal::Error::from).and_then(|uri| registry.open(&uri, None));
     let device = match device {
         Ok(device) => device,
         Err(error) => {
@@ -51,139 +41,58 @@ fn main() -> ExitCode {
             return ExitCode::from(3);
         }
     };
-    let mut references: BTreeMap<String, usize> = BTreeMap::new();
-    let mut rows: BTreeMap<String, [usize; 2]> = BTreeMap::new();
-    let (mut passed, mut all) = (0, 0);
-    for name in cases(&folder) {
-        let counts = known.as_ref().is_none_or(|known| known.get(&name).is_some_and(|result| result == "pass"));
-        if !counts || case.as_ref().is_some_and(|text| !name.contains(text.as_str())) {
-            continue;
-        }
-        let label = operation(&folder.join(&name));
-        if op.as_ref().is_some_and(|wanted| *wanted != label) {
-            continue;
-        }
-        all += 1;
-        let answer =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&folder.join(&name), &device))).unwrap_or_else(|_| Err("panicked".to_owned()));
-        let row = rows.entry(label).or_default();
-        row[1] += 1;
-        match answer {
-            Ok(notes) => {
-                for op in notes {
-                    *references.entry(op).or_default() += 1;
-                }
-                passed += 1;
-                row[0] += 1;
-            }
-            Err(reason) if !table => println!("{name}: {reason}"),
-            Err(_) => {}
-        }
-    }
-    if table {
-        println!("| Operation | Passed | Of |\n| --- | ---: | ---: |");
-        for (label, [passed, all]) in &rows {
-            println!("| {label} | {passed} | {all} |");
-        }
-    }
-    println!("evaluated by their definition: {references:?}");
-    println!("{passed} of {all} passed");
-    if passed == all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    arguments.run(|case| run(case, &device))
 }
 
-/// All cases below the folder, as `node/test_abs`.
-fn cases(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for kind in ["node", "pytorch-converted", "pytorch-operator", "simple"] {
-        let entries = std::fs::read_dir(folder.join(kind)).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| format!("{kind}/{}", entry.file_name().to_string_lossy())));
-    }
-    found.sort();
-    found
-}
-
-/// The operation that a case is about: the name of the test up to what it varies, by the model's first node.
-fn operation(case: &Path) -> String {
-    use prost::Message;
-    let bytes = std::fs::read(case.join("model.onnx")).unwrap_or_default();
-    let model = roci_onnx::proto::ModelProto::decode(&bytes[..]).unwrap_or_default();
-    let nodes = model.graph.map(|graph| graph.node).unwrap_or_default();
-    let name = case.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    if name.contains("_expanded") {
-        return "expanded".to_owned();
-    }
-    nodes.iter().find(|node| node.op_type != "Constant").map(|node| node.op_type.clone()).unwrap_or_default()
-}
-
-fn run(case: &Path, device: &Device) -> Result<Vec<String>, String> {
-    let model = Model::open(&case.join("model.onnx")).map_err(|error| error.to_string())?;
-    let mut session = Session::new(model.graph.clone(), device.clone());
-    let graph = &model.graph;
-    let mut notes = Vec::new();
-    for set in 0.. {
-        let data = case.join(format!("test_data_set_{set}"));
-        if !data.is_dir() {
-            return if set == 0 { Err("no data".to_owned()) } else { Ok(notes) };
-        }
-        let read = |kind: &str, ids: &[roci_graph::ValueId]| -> Result<Vec<Value>, String> {
-            let one = |(index, id): (usize, &roci_graph::ValueId)| {
-                let declared = graph.values[id.index()].declared.as_ref();
-                value_from_file(&data.join(format!("{kind}_{index}.pb")), declared).map_err(|error| error.to_string())
-            };
-            ids.iter().enumerate().map(one).collect()
-        };
-        let (inputs, expected) = (read("input", &graph.inputs)?, read("output", &graph.outputs)?);
-        // Twice: the second run replays what the first recorded.
-        session.run(&inputs).map_err(|error| error.to_string())?;
-        let made = session.run(&inputs).map_err(|error| error.to_string())?;
-        notes.extend(session.notes().iter().filter_map(|note| match note {
-            Note::Reference { op, .. } => Some((*op).to_owned()),
-            _ => None,
-        }));
-        for (index, (made, expected)) in made.iter().zip(&expected).enumerate() {
-            same(made, expected).map_err(|reason| format!("output {index}: {reason}"))?;
-        }
-    }
-    Ok(notes)
-}
-
-fn same(made: &Value, expected: &Value) -> Result<(), String> {
-    match (made, expected) {
-        (Value::Tensor(made), Value::Tensor(expected)) => close(made, expected),
-        (Value::Sequence(made), Value::Sequence(expected)) if made.len() == expected.len() => {
-            made.iter().zip(expected).try_for_each(|(made, expected)| same(made, expected))
-        }
-        (Value::Optional(None), Value::Optional(None)) => Ok(()),
-        (Value::Optional(Some(made)), Value::Optional(Some(expected))) => same(made, expected),
-        _ => Err(format!("{} where {} is expected, or of another length", made.kind(), expected.kind())),
-    }
-}
-
-fn close(made: &Tensor, expected: &Tensor) -> Result<(), String> {
-    if (made.dtype(), made.shape()) != (expected.dtype(), expected.shape()) {
-        let (dtype, shape) = (made.dtype(), made.shape());
-        return Err(format!("{dtype} {shape:?} where {} {:?} is expected", expected.dtype(), expected.shape()));
-    }
-    if !made.dtype().is_float() {
-        return if made == expected { Ok(()) } else { Err(differ(made, expected)) };
-    }
-    let (made_all, expected_all) = (made.floats().unwrap_or_default(), expected.floats().unwrap_or_default());
-    for (index, (made, expected)) in made_all.iter().zip(&expected_all).enumerate() {
-        let equal = made == expected || (made.is_nan() && expected.is_nan());
-        let near = (made - expected).abs() <= ABSOLUTE + RELATIVE * expected.abs();
-        if !equal && !near {
-            return Err(format!("element {index} is {made} where {expected} is expected"));
-        }
-    }
-    Ok(())
-}
-
-fn differ(made: &Tensor, expected: &Tensor) -> String {
-    let show = |tensor: &Tensor| match tensor.data() {
-        Data::String(all) => format!("{:?}", &all[..all.len().min(8)]),
-        _ => {
-            format!("{:?}", tensor.floats().map(|all| all.into_iter().take(8).collect::<Vec<_>>()).unwrap_or_default())
-        }
+/// Emulated AMD GPUs, made to order.
+fn emulated() -> AmdgpuDriver {
+    let unavailable = |reason: String| roci_hal::Error::Unavailable {
+        what: "the emulated GPU".into(),
+        reason,
+        hint: "`cargo run --release -p roci-device-build` rebuilds its kernels".into(),
     };
-    format!("{} where {} is expected", show(made), show(expected))
+    let library: CodeLibrary = Arc::new(move |target: &str| {
+        let library = DeviceLibrary::embedded().map_err(|error| unavailable(error.to_string()))?;
+        let target = target.parse().map_err(|error: roci_codeobj::TargetError| unavailable(error.to_string()))?;
+        Ok(library.find(&target).map_err(|error| unavailable(error.to_string()))?.bytes.to_vec())
+    });
+    let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
+    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
+    let open = move |chips: &[String]| {
+        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
+        let config = roci_emu_hsa::Config::for_process(chips).map_err(|error| unavailable(error.to_string()))?;
+        roci_emu_hsa::provide(config);
+        Runtime::open(Source::Table(roci_emu_hsa::table())).map_err(|error| unavailable(error.to_string()))
+    };
+    AmdgpuDriver::new(origin, Box::new(open), library, Settings::from_environment())
+}
+
+fn run(case: &Path, device: &Device) -> Outcome {
+    let case = match Case::open(case) {
+        Ok(case) => case,
+        Err(reason) => return Outcome::Unsupported(reason),
+    };
+    let mut session = Session::new(case.graph, device.clone());
+    let mut note: Option<String> = None;
+    for (inputs, expected) in &case.sets {
+        // Twice: the second run replays what the first recorded.
+        for _ in 0..2 {
+            let made = match session.run(inputs) {
+                Ok(made) => made,
+                Err(error @ Error::Unsupported { .. }) => return Outcome::Unsupported(error.to_string()),
+                Err(error) => return Outcome::Wrong(error.to_string()),
+            };
+            if let Err(reason) = compare(&made, expected) {
+                return Outcome::Wrong(reason);
+            }
+            for one in session.notes() {
+                note = match one {
+                    Note::Reference { op, .. } => Some(format!("by the definition of {op}")),
+                    Note::Integers { op, .. } => note.or_else(|| Some(format!("with 64-bit integers ({op}) on the host"))),
+                    _ => note,
+                };
+            }
+        }
+    }
+    Outcome::Passed(note)
 }

@@ -63,6 +63,8 @@ pub(crate) enum Refusal {
     Wrong(OpError),
     /// No kernel does that; the text says what.
     Unsupported(String),
+    /// Integers of 64 bits that 32 may not hold: the host computes them.
+    Integers(String),
     /// It needs the elements of this operand on the host.
     NeedsValue(usize),
     /// The kernels or the device.
@@ -84,5 +86,9 @@ impl From<Error> for Refusal {
 impl Refusal {
     pub(crate) fn unsupported(text: impl Into<String>) -> Self {
         Self::Unsupported(text.into())
+    }
+
+    pub(crate) fn integers(text: impl Into<String>) -> Self {
+        Self::Integers(text.into())
     }
 }

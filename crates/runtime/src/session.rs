@@ -25,6 +25,15 @@ pub enum Note {
         /// Why no kernel did it.
         reason: String,
     },
+    /// Arithmetic of 64-bit integers, which devices do not have; the host computes it, whatever the device.
+    Integers {
+        /// The node's name.
+        node: String,
+        /// What it does.
+        op: &'static str,
+        /// Why 32 bits may not do.
+        reason: String,
+    },
 }
 
 /// A graph on a device, ready to run any number of times.
@@ -68,8 +77,8 @@ impl Session {
             self.notes.clone_from(&program.notes);
             return replay(&self.shelf, program, inputs, &self.graph.name);
         }
-        let (values, program) = walk::walk(&mut self.shelf, &self.graph, inputs)?;
-        self.notes = program.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
+        let (values, notes, program) = walk::walk(&mut self.shelf, &self.graph, inputs)?;
+        self.notes = notes;
         if let (Some(shapes), Some(program)) = (shapes, program) {
             self.programs.insert(shapes, program);
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use roci_graph::ops::Facts;
-use roci_graph::{Fact, Graph, Inputs, Node, OpError, Operation, Tensor, Value, ValueId};
+use roci_graph::{DType, Fact, Graph, Inputs, Node, OpError, Operation, Tensor, Value, ValueId};
 use roci_hal::{BufferDesc, BufferRange, Deadline, Device, Submit};
 
 use crate::error::Refusal;
@@ -81,12 +81,11 @@ pub(crate) struct Walk<'a> {
     notes: Vec<Note>,
 }
 
-/// Walks through a graph; the outputs, and the program where the same can be replayed.
-pub(crate) fn walk(
-    shelf: &mut Shelf,
-    graph: &Graph,
-    given: &[Value],
-) -> Result<(Vec<Value>, Option<Program>), Error> {
+/// Outputs, what there is to know of them, and the program where the same can be replayed.
+type Walked = (Vec<Value>, Vec<Note>, Option<Program>);
+
+/// Walks through a graph.
+pub(crate) fn walk(shelf: &mut Shelf, graph: &Graph, given: &[Value]) -> Result<Walked, Error> {
     let mut last_use = HashMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {
         last_use.extend(node.inputs.iter().flatten().map(|id| (*id, index)));
@@ -143,12 +142,13 @@ impl Walk<'_> {
 
     /// What a node makes.
     fn results(&mut self, node: &Node) -> Result<Vec<Held>, Error> {
-        let known = node.inputs.iter().flatten().all(|id| self.held[id.index()].host.is_some());
-        if (known && !node.op.is_random()) || runs_on_host(&node.op) {
-            return self.on_host(node);
-        }
         loop {
+            let known = node.inputs.iter().flatten().all(|id| self.held[id.index()].host.is_some());
             let facts: Vec<Option<Fact>> = node.inputs.iter().map(|id| id.and_then(|id| self.fact(id))).collect();
+            let text = facts.iter().flatten().any(|fact| fact.dtype == DType::String);
+            if (known && !node.op.is_random()) || text || runs_on_host(&node.op) {
+                return self.on_host(node);
+            }
             let wrong = |error: OpError| wrong(node, error);
             let outputs = node.op.infer(&Facts::new(&facts, node.outputs.len())).map_err(wrong)?;
             // Shapes of operands are known even where their elements are not.
@@ -168,17 +168,25 @@ impl Walk<'_> {
                 }
                 continue;
             }
+            // There is nothing to compute of tensors without elements.
+            let empty = |fact: &Fact| fact.shape.as_ref().is_some_and(|shape| shape.contains(&0));
+            if outputs.iter().all(empty) {
+                let zeros = |fact: &Fact| Tensor::zeros(fact.dtype, fact.shape()?);
+                let zeros = outputs.iter().map(zeros).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+                return Ok(zeros.into_iter().map(|one| Held { host: Some(one.into()), ..Held::default() }).collect());
+            }
             let mut context = Context::new(self, node, facts, outputs);
             match lower::lower(&node.op, &mut context) {
                 Ok(made) => {
-                    let held = |operand: Operand| Held {
-                        device: Some(OnDevice {
-                            home: Home::Slot(operand.slot),
-                            fact: Fact::new(operand.dtype, operand.shape),
-                        }),
-                        ..Held::default()
+                    let held = |Operand { slot, dtype, shape }: Operand| {
+                        if shape.contains(&0) {
+                            let zeros = Tensor::zeros(dtype, shape).map_err(wrong)?;
+                            return Ok(Held { host: Some(zeros.into()), ..Held::default() });
+                        }
+                        let device = Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(dtype, shape) });
+                        Ok(Held { device, ..Held::default() })
                     };
-                    return Ok(made.into_iter().map(held).collect());
+                    return made.into_iter().map(held).collect();
                 }
                 Err(Refusal::NeedsValue(index)) => {
                     let id = node.inputs.get(index).copied().flatten();
@@ -187,6 +195,10 @@ impl Walk<'_> {
                         return Err(self.refused(node, Refusal::unsupported(format!("operand {index}"))));
                     }
                     self.fetch(id).map_err(|refusal| self.refused(node, refusal))?;
+                }
+                Err(Refusal::Integers(reason)) => {
+                    self.notes.push(Note::Integers { node: node.name.clone(), op: node.op.name(), reason });
+                    return self.on_host(node);
                 }
                 Err(Refusal::Unsupported(reason)) if self.shelf.is_host => {
                     self.notes.push(Note::Reference { node: node.name.clone(), op: node.op.name(), reason });
@@ -203,7 +215,7 @@ impl Walk<'_> {
             Refusal::Wrong(error) => wrong(node, error),
             Refusal::Failed(error) => error,
             Refusal::NeedsValue(index) => wrong(node, OpError::MissingInput(index)),
-            Refusal::Unsupported(reason) => Error::Unsupported {
+            Refusal::Unsupported(reason) | Refusal::Integers(reason) => Error::Unsupported {
                 node: node.name.clone(),
                 op: node.op.name(),
                 device: self.shelf.device.info().uri.to_string(),
@@ -299,7 +311,7 @@ impl Walk<'_> {
                 (None, Some(index)) => self.given[index].tensor()?.clone(),
                 (None, None) => return Err(OpError::invalid("an operand that nothing makes").into()),
             };
-            if tensor.dtype() == roci_graph::DType::F64 {
+            if tensor.dtype() == DType::F64 {
                 self.notes.push(Note::Narrowed(self.graph.name(id).to_owned()));
             }
             let range = upload(&self.shelf.device, &tensor, self.graph.name(id))?;
@@ -321,6 +333,11 @@ impl Walk<'_> {
         let range = upload(&self.shelf.device, &tensor, "table")?;
         let slot = self.segment.given(range);
         Ok(Operand { slot, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
+    }
+
+    /// What is lowered now must be lowered anew in the next run.
+    pub(crate) fn differs_every_run(&mut self) {
+        self.read_back = true;
     }
 
     /// The segment that is being collected.
@@ -366,7 +383,7 @@ impl Walk<'_> {
         Ok(Some(RecordedRun { recorded, empty }))
     }
 
-    fn finish(mut self) -> Result<(Vec<Value>, Option<Program>), Error> {
+    fn finish(mut self) -> Result<Walked, Error> {
         let last = self.record()?;
         let mut outputs = Vec::new();
         let mut values = Vec::new();
@@ -392,11 +409,11 @@ impl Walk<'_> {
             outputs.push(output);
         }
         if self.read_back {
-            return Ok((values, None));
+            return Ok((values, self.notes, None));
         }
         let recorded = last.filter(|last| !last.empty).map(|last| last.recorded);
         let (inputs, fixed, notes) = (self.inputs, self.fixed, self.notes);
-        Ok((values, Some(Program { recorded, inputs, fixed, outputs, notes })))
+        Ok((values, notes.clone(), Some(Program { recorded, inputs, fixed, outputs, notes })))
     }
 }
 
@@ -424,7 +441,8 @@ pub(crate) fn replay(device: &Device, recorded: &Recorded, label: &str) -> Resul
 
 /// Puts a tensor into memory of its own.
 fn upload(device: &Device, tensor: &Tensor, name: &str) -> Result<BufferRange, Refusal> {
-    let words = encode(tensor)?;
+    // Nothing else is wrong with a tensor of numbers.
+    let words = encode(tensor).map_err(|error| Refusal::integers(error.to_string()))?;
     let memory = device.info().fastest_memory();
     let size = (words.len().max(1) * 4) as u64;
     let allocate = || -> Result<BufferRange, roci_hal::Error> {

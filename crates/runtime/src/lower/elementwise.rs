@@ -47,6 +47,13 @@ pub(super) fn lower(op: &Elementwise, context: &mut Context<'_, '_>) -> Result<V
 }
 
 impl Context<'_, '_> {
+    /// What was computed in 32 bits, rounded to a type that has fewer.
+    pub(super) fn narrowed(&mut self, x: Operand) -> Result<Operand, Refusal> {
+        let start = load(ChainOperand::A)?;
+        let code = rounded(start, x.dtype)?;
+        if code == start { Ok(x) } else { self.chain(&code, &[&x], x.dtype, &x.shape) }
+    }
+
     /// Runs a program over operands that are broadcast to a shape; at most three.
     pub(super) fn chain(
         &mut self,
@@ -280,7 +287,7 @@ fn binary(kind: Binary, dtype: DType, second: DType) -> Result<ChainCode, Refusa
             Binary::Mod { fmod: true } => C::ModI32,
             Binary::Mod { fmod: false } => C::ModuloI32,
             Binary::ShiftRight => C::ShiftRight,
-            _ if wide => return Err(Refusal::unsupported(format!("{kind:?} of 64-bit integers"))),
+            _ if wide => return Err(Refusal::integers(format!("{kind:?} of 64-bit integers"))),
             Binary::Add => C::AddI32,
             Binary::Sub => C::SubI32,
             Binary::Mul => C::MulI32,
@@ -309,7 +316,7 @@ fn compare(kind: Compare, dtype: DType) -> Result<ChainCode, Refusal> {
 }
 
 /// The program of a conversion; `None` where the words stay as they are.
-fn cast(from: DType, to: DType) -> Result<Option<ChainCode>, Refusal> {
+pub(super) fn cast(from: DType, to: DType) -> Result<Option<ChainCode>, Refusal> {
     use ChainOp as C;
     let start = load(ChainOperand::A)?;
     let refuse = || Refusal::unsupported(format!("a conversion from {from} to {to}"));

@@ -1,10 +1,10 @@
 //! Elements chosen by indices that are data.
 
 use roci_graph::ops::Indexing;
-use roci_graph::shape;
-use roci_kernels::params::{Take, TakeElements, TakeNd};
+use roci_graph::{DType, shape};
+use roci_kernels::params::{Params, Take, TakeElements, TakeNd, TopK};
 
-use super::{Context, Operand, word};
+use super::{Context, Operand, masks, numbers, region, scatter, word};
 use crate::error::Refusal;
 
 pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
@@ -68,7 +68,47 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
             context.segment().run("take_nd", &params, &[x.slot, index.slot], target.slot);
             target
         }
+        Indexing::ScatterElements { axis, reduction } => scatter::elements(context, *axis, *reduction)?,
+        Indexing::ScatterNd { reduction } => scatter::nd(context, *reduction)?,
+        Indexing::TensorScatter { axis, circular } => scatter::cache(context, *axis, *circular)?,
+        Indexing::OneHot { axis } => masks::one_hot(context, *axis)?,
+        Indexing::TopK { axis, largest } => return top(context, &x, *axis, *largest),
+        Indexing::Compress { axis } => {
+            let marks = context.value(1)?.slice::<bool>()?;
+            let places: Vec<usize> = marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(at, _)| at).collect();
+            match axis {
+                None => context.picked(&x.reshaped([x.count()]), 0, &places)?,
+                Some(axis) => context.picked(&x, shape::axis(*axis, x.shape.len())?, &places)?,
+            }
+        }
+        Indexing::RoiAlign(roi) => region::align(context, roi)?,
+        Indexing::MaxRoiPool(roi) => region::pool(context, roi)?,
         other => return Err(Refusal::unsupported(format!("{other:?}"))),
     };
     Ok(vec![made])
+}
+
+/// The first in order along an axis, and their indices.
+fn top(context: &mut Context<'_, '_>, x: &Operand, axis: i64, largest: bool) -> Result<Vec<Operand>, Refusal> {
+    let rank = x.shape.len();
+    let axis = shape::axis(axis, rank)?;
+    let k = context.output(0)?.shape()?[axis];
+    // Rows lie along the last axis.
+    let perm: Vec<usize> = (0..rank).filter(|&at| at != axis).chain([axis]).collect();
+    let rows = context.transposed(x, &perm)?;
+    let mut shape = rows.shape.clone();
+    shape[rank - 1] = k;
+    let (values, indices) = (context.new_tensor(x.dtype, shape.clone()), context.new_tensor(DType::I64, shape));
+    let params = TopK {
+        rows: word(x.count() / x.shape[axis].max(1))?,
+        columns: word(x.shape[axis])?,
+        k: word(k)?,
+        numbers: numbers(x.dtype)?.word(),
+        largest: u32::from(largest),
+    };
+    let outputs = [values.slot, indices.slot];
+    context.segment().run_with("top_k", params.grid(), bytemuck::bytes_of(&params), &[rows.slot], &outputs);
+    let mut back: Vec<usize> = (0..rank - 1).collect();
+    back.insert(axis, rank - 1);
+    Ok(vec![context.transposed(&values, &back)?, context.transposed(&indices, &back)?])
 }

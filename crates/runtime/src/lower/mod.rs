@@ -1,13 +1,29 @@
 //! From operations to kernels, a file a family.
 
+mod attend;
+mod build;
+mod conv;
+mod einsum;
 mod elementwise;
 mod indexing;
+mod loss;
+mod masks;
 mod movement;
 mod norm;
 mod pool;
 mod product;
+mod quantize;
+mod random;
+mod recurrent;
 mod reduction;
+mod region;
+mod resize;
+mod sample;
+mod scatter;
+mod signal;
+mod source;
 mod strided;
+
 
 use roci_graph::{DType, Fact, Node, Op, Tensor, ValueId};
 use roci_kernels::params::Numbers;
@@ -124,6 +140,11 @@ impl<'a, 'w> Context<'a, 'w> {
         Ok(self.new_tensor(dtype, shape))
     }
 
+    /// What is made now differs in every run, so that no recording of it may be replayed.
+    pub(crate) fn differs_every_run(&mut self) {
+        self.walk.differs_every_run();
+    }
+
     /// Where kernels go.
     pub(crate) fn segment(&mut self) -> &mut Segment {
         self.walk.segment()
@@ -137,16 +158,26 @@ impl<'a, 'w> Context<'a, 'w> {
 
 /// Lowers an operation: its outputs on the device.
 pub(crate) fn lower(op: &Op, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
-    match op {
-        Op::Elementwise(op) => elementwise::lower(op, context),
-        Op::Movement(op) => movement::lower(op, context),
-        Op::Indexing(op) => indexing::lower(op, context),
+    let made = match op {
+        // These round their results themselves, or move elements as they are.
+        Op::Elementwise(op) => return elementwise::lower(op, context),
+        Op::Movement(op) => return movement::lower(op, context),
+        Op::Indexing(op) => return indexing::lower(op, context),
+        Op::Source(op) => return source::lower(op, context),
+        Op::Quantize(op) => return quantize::lower(op, context),
         Op::Product(op) => product::lower(op, context),
         Op::Pool(op) => pool::lower(op, context),
         Op::Reduction(op) => reduction::lower(op, context),
         Op::Norm(op) => norm::lower(op, context),
+        Op::Recurrent(op) => recurrent::lower(op, context),
+        Op::Attend(op) => attend::lower(op, context),
+        Op::Signal(op) => signal::lower(op, context),
+        Op::Random(op) => random::lower(op, context),
         other => Err(Refusal::unsupported(format!("there is no kernel for {other:?}"))),
-    }
+    }?;
+    // Sums of small integers wrap; where other integers come out they are small already.
+    let is_narrow = |one: &Operand| one.dtype.is_float() || matches!(op, Op::Reduction(_));
+    made.into_iter().map(|one| if is_narrow(&one) { context.narrowed(one) } else { Ok(one) }).collect()
 }
 
 /// A size as kernels take it.

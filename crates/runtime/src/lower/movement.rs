@@ -6,7 +6,8 @@ use roci_graph::{OpError, shape};
 use roci_kernels::params::{Fill, Take};
 
 use super::strided::{Target, dense, dimensions};
-use super::{Context, Operand, word};
+use super::sample::{self, Sampling};
+use super::{Context, Operand, conv, masks, resize, word};
 use crate::error::Refusal;
 use crate::storage::encode;
 
@@ -48,6 +49,18 @@ pub(super) fn lower(op: &Movement, context: &mut Context<'_, '_>) -> Result<Vec<
             let b = *block;
             let split = source.reshaped([n, c, h / b, b, w / b, b]);
             context.transposed(&split, &[0, 3, 5, 1, 2, 4])?.reshaped([n, c * b * b, h / b, w / b])
+        }
+        Movement::ReverseSequence { time_axis } => masks::reverse(context, *time_axis)?,
+        Movement::Trilu { upper } => masks::trilu(context, *upper)?,
+        Movement::Resize(op) => resize::resize(context, op)?,
+        Movement::GridSample { mode, padding, align_corners } => {
+            let sampling = Sampling { mode: *mode, padding: *padding, align_corners: *align_corners };
+            sample::grid_sample(context, sampling)?
+        }
+        Movement::AffineGrid { align_corners } => sample::affine_grid(context, *align_corners)?,
+        Movement::Col2Im { dilations, pads, strides } => {
+            let [dilations, pads, strides] = [dilations, pads, strides].map(Option::as_deref);
+            conv::columns(context, dilations, pads, strides)?
         }
         other => return Err(Refusal::unsupported(format!("{other:?}"))),
     };

@@ -1,19 +1,23 @@
 //! Windows that slide.
 
-use roci_graph::ops::pool::PoolKind;
-use roci_graph::ops::window::Axis;
-use roci_graph::DType;
 use roci_graph::ops::Pool;
-use roci_kernels::params;
+use roci_graph::ops::indexing::Scatter;
+use roci_graph::ops::pool::{PoolKind, pooled};
+use roci_graph::ops::window::{Axis, Window};
+use roci_graph::{DType, shape};
+use roci_kernels::params::{self, ChainOp, ChainOperand};
 
+use super::build::{A, B, Step::Do, Step::With, float};
 use super::{Context, Operand, three, word};
 use crate::error::Refusal;
 
 pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
-    let x = context.operand(0)?;
-    if !x.dtype.is_float() {
-        return Err(Refusal::unsupported(format!("pooling of {}", x.dtype)));
+    if let Pool::MaxUnpool { window } = op {
+        return Ok(vec![unpool(context, window)?]);
     }
+    let given = context.operand(0)?;
+    // Bytes are exact as floats.
+    let x = context.to_float(&given)?;
     let spatial = x.shape.len().saturating_sub(2);
     let (kind, axes) = match op {
         Pool::Slide { kind, window, ceil } if (1..=3).contains(&spatial) => {
@@ -47,9 +51,12 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Oper
         flags,
         norm,
     };
-    let target = context.new_output(0)?;
-    if target.count() > 0 {
-        context.segment().run(kernel, &params, &[x.slot], target.slot);
+    let shape = context.output(0)?.shape()?.to_vec();
+    let mut target = context.new_tensor(x.dtype, shape.clone());
+    context.segment().run(kernel, &params, &[x.slot], target.slot);
+    if !given.dtype.is_float() {
+        let code = [With(ChainOp::Load, A), With(ChainOp::Max, float(-128.0)), Do(ChainOp::F32ToI32)];
+        target = context.map(&code, &[&target], given.dtype, &shape)?;
     }
     let mut made = vec![target];
     if context.outputs() > 1 && context.wants(1) {
@@ -59,4 +66,33 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Oper
         made.push(places);
     }
     Ok(made)
+}
+
+/// Elements back to where pooling took them from.
+fn unpool(context: &mut Context<'_, '_>, window: &Window) -> Result<Operand, Refusal> {
+    let (x, places) = (context.operand(0)?, context.operand(1)?);
+    let to = context.output(0)?.shape()?.to_vec();
+    let own = pooled(window, &x.shape)?;
+    let mut index = places.reshaped([places.count(), 1]);
+    if own != to {
+        // Places count in the shape that the window tells, which is a corner of the result.
+        let (steps, into) = (shape::strides(&own), shape::strides(&to));
+        let mut sum = context.filled(DType::I32, &index.shape, 0)?;
+        for axis in 0..own.len() {
+            let [step, size, into] = [steps[axis], own[axis], into[axis]].map(word);
+            let code = [
+                With(ChainOp::Load, A),
+                With(ChainOp::DivU32, ChainOperand::Word(step?)),
+                With(ChainOp::ModU32, ChainOperand::Word(size?)),
+                With(ChainOp::MulI32, ChainOperand::Word(into?)),
+                With(ChainOp::AddI32, B),
+            ];
+            sum = context.map(&code, &[&index, &sum], DType::I32, &sum.shape.clone())?;
+        }
+        index = sum;
+    }
+    let count = to.iter().product::<usize>();
+    let target = context.filled(x.dtype, &[count], 0)?;
+    context.scatter_nd(&target, &index, &x.reshaped([x.count()]), Scatter::Replace)?;
+    Ok(target.reshaped(to))
 }

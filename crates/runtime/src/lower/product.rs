@@ -1,32 +1,51 @@
-//! Products of matrices, and convolutions.
+//! Products of matrices.
 
-use roci_graph::ops::window::Window;
 use roci_graph::ops::Product;
-use roci_graph::shape;
-use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Conv, Matmul, Params};
+use roci_graph::{DType, shape};
+use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Matmul};
 use roci_kernels::{MatmulElement, MatmulForm};
 
-use super::{Context, Operand, three, word};
+use super::build::{A, B, C, Step::Do, Step::With, along, float, integer};
+use super::{Context, Operand, conv, einsum, word};
 use crate::error::Refusal;
 
-pub(super) fn lower(op: &Product, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
-    match op {
-        Product::MatMul { transpose_a, transpose_b, alpha, beta } => {
-            matmul(context, *transpose_a, *transpose_b, *alpha, *beta)
-        }
-        Product::Conv { window, groups } => conv(context, window, *groups),
-        other => Err(Refusal::unsupported(format!("{other:?}"))),
-    }
-}
+/// Largest magnitude of a byte less a zero point.
+const BYTE: usize = 255;
+/// Whole numbers below this are exact in single precision.
+const EXACT: usize = 1 << 24;
+/// Products of so many bytes add up to a sum that is exact.
+pub(super) const EXACT_TERMS: usize = EXACT / (BYTE * BYTE) - 1;
+/// Elements of the products of integers that may be written out before they are summed.
+const MOST_PRODUCTS: usize = 1 << 26;
 
-/// Floats alone; integers would need exact sums.
-fn floats(operand: &Operand) -> Result<(), Refusal> {
-    if operand.dtype.is_float() { Ok(()) } else { Err(Refusal::unsupported(format!("a product of {}", operand.dtype))) }
+pub(super) fn lower(op: &Product, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
+    let made = match op {
+        Product::MatMul { transpose_a, transpose_b, alpha, beta } => {
+            return matmul(context, *transpose_a, *transpose_b, *alpha, *beta);
+        }
+        Product::MatMulInteger => bytes(context)?,
+        Product::Einsum { inputs, output } => einsum::einsum(context, inputs, output)?,
+        Product::Det => determinant(context)?,
+        Product::Conv { window, groups } => conv::conv(context, window, *groups)?,
+        Product::ConvInteger { window, groups } => conv::bytes(context, window, *groups)?,
+        Product::ConvTranspose { window, groups, output_padding, output_shape } => {
+            conv::transposed(context, window, *groups, output_padding, output_shape.as_deref())?
+        }
+        Product::DeformConv { window, groups, offset_groups } => {
+            conv::deformed(context, window, *groups, *offset_groups)?
+        }
+        Product::Requantize { axes } => requantize(context, *axes)?,
+        other => return Err(Refusal::unsupported(format!("{other:?}"))),
+    };
+    Ok(vec![made])
 }
 
 fn matmul(context: &mut Context<'_, '_>, ta: bool, tb: bool, alpha: f32, beta: f32) -> Result<Vec<Operand>, Refusal> {
     let (mut a, mut b) = (context.operand(0)?, context.operand(1)?);
-    floats(&a)?;
+    let is_float = a.dtype.is_float();
+    if !is_float && (a.dtype.size() == Some(8) || alpha != 1.0 || beta != 1.0) {
+        return Err(Refusal::integers(format!("a product of {}", a.dtype)));
+    }
     for (operand, flip) in [(&mut a, ta), (&mut b, tb)] {
         if flip && operand.shape.len() >= 2 {
             let rank = operand.shape.len();
@@ -44,23 +63,46 @@ fn matmul(context: &mut Context<'_, '_>, ta: bool, tb: bool, alpha: f32, beta: f
         b = b.reshaped([b.shape[0], 1]);
     }
     let (m, k, n) = (a.shape[a.shape.len() - 2], a.shape[a.shape.len() - 1], b.shape[b.shape.len() - 1]);
-    let product = context.product(&a, &b, [m, n, k])?;
+    let product = if is_float { context.product(&a, &b, [m, n, k])? } else { context.exact_product(&a, &b)? };
     let mut result = Operand { dtype: target.dtype, shape: target.shape.clone(), slot: product.slot };
     if alpha != 1.0 {
         let code = ChainCode::new().with(ChainOp::Load, ChainOperand::A)?.with(ChainOp::Mul, alpha)?;
         result = context.chain(&code, &[&result], target.dtype, &target.shape)?;
     }
     if let Some(bias) = context.optional(2)? {
-        let code = ChainCode::new()
-            .with(ChainOp::Load, ChainOperand::B)?
-            .with(ChainOp::Mul, beta)?
-            .with(ChainOp::Add, ChainOperand::A)?;
+        let sum = if is_float { ChainOp::Add } else { ChainOp::AddI32 };
+        let mut code = ChainCode::new().with(ChainOp::Load, ChainOperand::B)?;
+        if beta != 1.0 {
+            code = code.with(ChainOp::Mul, beta)?;
+        }
+        let code = code.with(sum, ChainOperand::A)?;
         result = context.chain(&code, &[&result, &bias], target.dtype, &target.shape)?;
     }
     Ok(vec![result])
 }
 
 impl Context<'_, '_> {
+    /// The product of matrices of 32-bit integers, which wraps: all products are written out and summed.
+    pub(super) fn exact_product(&mut self, a: &Operand, b: &Operand) -> Result<Operand, Refusal> {
+        let (ra, rb) = (a.shape.len(), b.shape.len());
+        let (mut left, mut right) = (a.shape.clone(), b.shape.clone());
+        left.push(1);
+        right.insert(rb - 2, 1);
+        let all = shape::broadcast(&[&left, &right])?;
+        if shape::count(&all)? > MOST_PRODUCTS {
+            return Err(Refusal::unsupported(format!("a product of {} of this size", a.dtype)));
+        }
+        debug_assert!(ra >= 2 && rb >= 2);
+        let code = [With(ChainOp::Load, A), With(ChainOp::MulI32, B)];
+        let products = self.map(&code, &[&a.reshaped(left), &b.reshaped(right)], a.dtype, &all)?;
+        if all.contains(&0) {
+            let mut kept = all.clone();
+            kept.remove(all.len() - 2);
+            return self.filled(a.dtype, &kept, 0);
+        }
+        self.folded(&products, "reduce_sum_i32", &[all.len() - 2])
+    }
+
     /// The product of matrices, batches broadcast; both are dense and have at least two dimensions.
     pub(super) fn product(&mut self, a: &Operand, b: &Operand, [m, n, k]: [usize; 3]) -> Result<Operand, Refusal> {
         let (batch_a, batch_b) = (&a.shape[..a.shape.len() - 2], &b.shape[..b.shape.len() - 2]);
@@ -121,37 +163,119 @@ impl Context<'_, '_> {
     }
 }
 
-fn conv(context: &mut Context<'_, '_>, window: &Window, groups: usize) -> Result<Vec<Operand>, Refusal> {
-    let (x, w, bias) = (context.operand(0)?, context.operand(1)?, context.optional(2)?);
-    floats(&x)?;
-    let target = context.new_output(0)?;
-    let spatial = x.shape.len().saturating_sub(2);
-    if !(1..=3).contains(&spatial) {
-        return Err(Refusal::unsupported(format!("convolution over {spatial} dimensions")));
+/// Bytes less their zero points, as floats, which hold them exactly. Zero points are one for all, by the index along an
+/// axis, or broadcast.
+pub(super) fn less_zero(
+    context: &mut Context<'_, '_>,
+    x: &Operand,
+    zero: Option<Operand>,
+    axis: i64,
+) -> Result<Operand, Refusal> {
+    let Some(zero) = zero else { return context.to_float(x) };
+    let zero = spread(&zero, x.shape.len(), axis)?;
+    let code = [With(ChainOp::Load, A), With(ChainOp::SubI32, B), Do(ChainOp::I32ToF32)];
+    context.map(&code, &[x, &zero], DType::F32, &x.shape)
+}
+
+/// Scales or zero points in a shape that is broadcast to a tensor of this rank.
+fn spread(own: &Operand, rank: usize, axis: i64) -> Result<Operand, Refusal> {
+    Ok(match own.shape[..] {
+        [] | [1] => own.reshaped([]),
+        [size] => own.reshaped(along(rank, shape::axis(axis, rank)?, size)),
+        _ => own.clone(),
+    })
+}
+
+fn bytes(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
+    let (a, b) = (context.operand(0)?, context.operand(1)?);
+    let (zero_a, zero_b) = (context.optional(2)?, context.optional(3)?);
+    let (mut a, mut b) = (less_zero(context, &a, zero_a, -2)?, less_zero(context, &b, zero_b, -1)?);
+    if a.shape.len() == 1 {
+        a = a.reshaped([1, a.shape[0]]);
     }
-    let axes = window.axes(&x.shape[2..], &w.shape[2..], false)?;
-    let params = Conv {
-        batch: word(x.shape[0])?,
-        in_channels: word(x.shape[1])?,
-        out_channels: word(w.shape[0])?,
-        groups: word(groups)?,
-        input: three(axes.iter().map(|axis| axis.input), 1)?,
-        output: three(axes.iter().map(|axis| axis.output), 1)?,
-        kernel: three(axes.iter().map(|axis| axis.kernel), 1)?,
-        stride: three(axes.iter().map(|axis| axis.stride), 1)?,
-        dilation: three(axes.iter().map(|axis| axis.dilation), 1)?,
-        pad: three(axes.iter().map(|axis| axis.before), 0)?.map(|pad| pad as i32),
-        flags: if bias.is_some() { Conv::BIAS } else { 0 },
-        low: 0.0,
-        high: 0.0,
+    if b.shape.len() == 1 {
+        b = b.reshaped([b.shape[0], 1]);
+    }
+    let (ra, rb) = (a.shape.len(), b.shape.len());
+    let (m, k, n) = (a.shape[ra - 2], a.shape[ra - 1], b.shape[rb - 1]);
+    let to = context.output(0)?.shape()?.to_vec();
+    // Parts of the sum that are exact in single precision, added as integers.
+    let mut sum: Option<Operand> = None;
+    for start in (0..k.max(1)).step_by(EXACT_TERMS) {
+        let size = EXACT_TERMS.min(k - start);
+        let (left, right) = (context.part(&a, ra - 1, start, size)?, context.part(&b, rb - 2, start, size)?);
+        let product = context.product(&left, &right, [m, n, size])?;
+        sum = Some(context.plus_exact(&product.reshaped(to.clone()), sum)?);
+    }
+    sum.ok_or_else(|| Refusal::unsupported("a product of nothing"))
+}
+
+impl Context<'_, '_> {
+    /// Whole floats as integers, plus integers.
+    pub(super) fn plus_exact(&mut self, floats: &Operand, sum: Option<Operand>) -> Result<Operand, Refusal> {
+        let code = [With(ChainOp::Load, A), Do(ChainOp::F32ToI32), With(ChainOp::AddI32, B)];
+        match sum {
+            None => self.map(&code[..2], &[floats], DType::I32, &floats.shape),
+            Some(sum) => self.map(&code, &[floats, &sum], DType::I32, &floats.shape),
+        }
+    }
+}
+
+/// Sums in 32 bits back to bytes.
+fn requantize(context: &mut Context<'_, '_>, axes: [i64; 2]) -> Result<Operand, Refusal> {
+    let sums = context.operand(0)?;
+    let rank = sums.shape.len();
+    let (left, right) = (context.operand(1)?, context.operand(2)?);
+    let (left, right) = (spread(&left, rank, axes[0])?, spread(&right, rank, axes[1])?);
+    let (result, zero) = (context.operand(3)?.reshaped([]), context.operand(4)?.reshaped([]));
+    let factors = shape::broadcast(&[&left.shape, &right.shape])?;
+    let code = [With(ChainOp::Load, A), With(ChainOp::Mul, B), With(ChainOp::Div, C)];
+    let factor = context.map(&code, &[&left, &right, &result], DType::F32, &factors)?;
+    let (least, most) = if zero.dtype == DType::U8 { (0, 255) } else { (-128, 127) };
+    let code = [
+        With(ChainOp::Load, A),
+        Do(ChainOp::I32ToF32),
+        With(ChainOp::Mul, B),
+        Do(ChainOp::Round),
+        // Far outside of what fits, so that the sum with the zero point does not wrap.
+        With(ChainOp::Max, float(-65536.0)),
+        With(ChainOp::Min, float(65536.0)),
+        Do(ChainOp::F32ToI32),
+        With(ChainOp::AddI32, C),
+        With(ChainOp::MaxI32, integer(least)),
+        With(ChainOp::MinI32, integer(most)),
+    ];
+    context.map(&code, &[&sums, &factor, &zero], zero.dtype, &sums.shape)
+}
+
+/// Determinants of small matrices, by their definition.
+fn determinant(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
+    let x = context.operand(0)?;
+    let size = x.shape[x.shape.len() - 1];
+    let to = context.output(0)?.shape()?.to_vec();
+    let matrices: usize = to.iter().product();
+    let permutations: &[(&[usize], f32)] = match size {
+        1 => &[(&[0], 1.0)],
+        2 => &[(&[0, 1], 1.0), (&[1, 0], -1.0)],
+        3 => &[
+            (&[0, 1, 2], 1.0),
+            (&[1, 2, 0], 1.0),
+            (&[2, 0, 1], 1.0),
+            (&[2, 1, 0], -1.0),
+            (&[1, 0, 2], -1.0),
+            (&[0, 2, 1], -1.0),
+        ],
+        _ => return Err(Refusal::unsupported(format!("a determinant of {size} rows"))),
     };
-    if target.count() == 0 {
-        return Ok(vec![target]);
+    let mut places = Vec::new();
+    for (columns, _) in permutations {
+        places.extend(columns.iter().enumerate().map(|(row, column)| row * size + column));
     }
-    let inputs = [x.slot, w.slot, bias.as_ref().map_or(w.slot, |bias| bias.slot)];
-    // Tiles pay where a group has enough channels to fill them.
-    let dense = params.is_flat() && w.shape[0] / groups >= 16 && w.shape[1] * params.taps() as usize >= 16;
-    let (kernel, grid) = if dense { ("conv_tiled", params.tiles()) } else { ("conv", params.grid()) };
-    context.segment().run_with(kernel, grid, bytemuck::bytes_of(&params), &inputs, &[target.slot]);
-    Ok(vec![target])
+    let taken = context.picked(&x.reshaped([matrices, size * size]), 1, &places)?;
+    let terms = taken.reshaped([matrices, permutations.len(), size]);
+    let products = context.folded(&terms, "reduce_prod", &[2])?;
+    let signs = context.numbers(&permutations.iter().map(|(_, sign)| *sign).collect::<Vec<_>>(), [permutations.len()])?;
+    let shape = products.shape.clone();
+    let signed = context.map(&[With(ChainOp::Load, A), With(ChainOp::Mul, B)], &[&products, &signs], x.dtype, &shape)?;
+    Ok(context.folded(&signed, "reduce_sum", &[1])?.reshaped(to))
 }

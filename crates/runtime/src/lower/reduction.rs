@@ -1,13 +1,14 @@
 //! Folds along axes.
 
 use roci_graph::ops::reduction::{Fold, SoftmaxKind};
-use roci_graph::ops::Reduction;
-use roci_graph::shape;
+use roci_graph::ops::{Inputs, Operation, Reduction};
+use roci_graph::{DType, Tensor, Value, shape};
 use roci_kernels::params::{ArgReduce, ChainCode, ChainError, ChainOp, ChainOperand, Reduce, Scan, Softmax};
 
-use super::{Context, Operand, numbers, word};
+use super::build::{A, Step::Do, Step::Save, Step::With, temporary};
+use super::{Context, Operand, loss, numbers, word};
 use crate::error::Refusal;
-use crate::storage::Word;
+use crate::storage::{Word, encode};
 
 pub(super) fn lower(op: &Reduction, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
     let x = context.operand(0)?;
@@ -42,7 +43,7 @@ pub(super) fn lower(op: &Reduction, context: &mut Context<'_, '_>) -> Result<Vec
             let axis = shape::axis(context.value(1)?.integer()?, x.shape.len())?;
             let (outer, size, inner) = shape::around(&x.shape, axis);
             if x.dtype.size() == Some(8) && x.dtype.is_integer() {
-                return Err(Refusal::unsupported("running sums of 64-bit integers"));
+                return Err(Refusal::integers("running sums of 64-bit integers"));
             }
             let params = Scan {
                 outer: word(outer)?,
@@ -56,6 +57,7 @@ pub(super) fn lower(op: &Reduction, context: &mut Context<'_, '_>) -> Result<Vec
             context.segment().run(if *product { "scan_prod" } else { "scan_sum" }, &params, &[x.slot], target.slot);
             target
         }
+        Reduction::NegativeLogLikelihood { reduction, ignore } => loss::likelihood(context, *reduction, *ignore)?,
         other => return Err(Refusal::unsupported(format!("{other:?}"))),
     };
     Ok(vec![made])
@@ -71,11 +73,14 @@ fn reduce(context: &mut Context<'_, '_>, x: &Operand, fold: Fold, axes: &[usize]
     let is_float = dtype.is_float();
     let size: usize = axes.iter().map(|&axis| x.shape[axis]).product();
     let square = || ChainCode::new().with(C::Load, ChainOperand::A)?.with(C::Mul, ChainOperand::A);
-    if !is_float && (dtype.size() == Some(8) || !matches!(fold, Fold::Sum | Fold::Max | Fold::Min | Fold::Product)) {
-        return Err(Refusal::unsupported(format!("{fold:?} of {dtype}")));
+    if !is_float && dtype.size() == Some(8) && !matches!(fold, Fold::Max | Fold::Min) {
+        return Err(Refusal::integers(format!("{fold:?} of {dtype}")));
     }
     if size == 0 || x.count() == 0 {
-        return Err(Refusal::unsupported("a fold of nothing"));
+        return nothing(context, fold, dtype, &shape);
+    }
+    if !is_float && !matches!(fold, Fold::Sum | Fold::Max | Fold::Min | Fold::Product) {
+        return integers(context, x, fold, axes, size, &shape);
     }
     let mut source = x.clone();
     let before = match fold {
@@ -86,7 +91,7 @@ fn reduce(context: &mut Context<'_, '_>, x: &Operand, fold: Fold, axes: &[usize]
     // The largest is taken off before exponentials are summed, so that none overflows.
     let mut largest = None;
     if fold == Fold::LogSumExp {
-        let top = folded(context, &source, "reduce_max", axes)?;
+        let top = context.folded(&source, "reduce_max", axes)?;
         let kept: Vec<usize> =
             (0..x.shape.len()).map(|axis| if axes.contains(&axis) { 1 } else { x.shape[axis] }).collect();
         let top = top.reshaped(kept);
@@ -114,7 +119,7 @@ fn reduce(context: &mut Context<'_, '_>, x: &Operand, fold: Fold, axes: &[usize]
         (Fold::Product, _) => "reduce_prod_i32",
         _ => "reduce_sum_i32",
     };
-    let result = folded(context, &source, kernel, axes)?.reshaped(shape.clone());
+    let result = context.folded(&source, kernel, axes)?.reshaped(shape.clone());
     let after = match fold {
         Fold::Mean => with_a(&[])?.with(C::Div, size as f32)?,
         Fold::L2 => with_a(&[C::Sqrt])?,
@@ -129,8 +134,62 @@ fn reduce(context: &mut Context<'_, '_>, x: &Operand, fold: Fold, axes: &[usize]
     context.chain(&after, &[&result], dtype, &shape)
 }
 
-/// Folds axes by a kernel that folds one; axes that lie apart are brought together first.
-fn folded(context: &mut Context<'_, '_>, x: &Operand, kernel: &'static str, axes: &[usize]) -> Result<Operand, Refusal> {
+/// A fold of no elements.
+fn nothing(context: &mut Context<'_, '_>, fold: Fold, dtype: DType, shape: &[usize]) -> Result<Operand, Refusal> {
+    let axes = Tensor::vector((0..1i64).collect::<Vec<_>>());
+    let operands = [Tensor::zeros(dtype, [0])?.into(), axes.into()];
+    let operands: Vec<Option<&Value>> = operands.iter().map(Some).collect();
+    let op = Reduction::Reduce { fold, keep: false, none_is_none: false };
+    let made = op.eval(&Inputs::new(&operands, 1))?;
+    let value = encode(made[0].tensor()?)?[0];
+    context.filled(dtype, shape, value)
+}
+
+/// The folds of integers that are not one kernel.
+fn integers(
+    context: &mut Context<'_, '_>,
+    x: &Operand,
+    fold: Fold,
+    axes: &[usize],
+    size: usize,
+    shape: &[usize],
+) -> Result<Operand, Refusal> {
+    use ChainOp as C;
+    let signed = Word::of(x.dtype) == Some(Word::Signed);
+    let source = match fold {
+        Fold::L1 if signed => context.map(&[With(C::Load, A), Do(C::AbsI32)], &[x], x.dtype, &x.shape)?,
+        Fold::L2 | Fold::SumSquare => context.map(&[With(C::Load, A), With(C::MulI32, A)], &[x], x.dtype, &x.shape)?,
+        Fold::LogSumExp => return Err(Refusal::unsupported(format!("{fold:?} of {}", x.dtype))),
+        _ => x.clone(),
+    };
+    let sum = context.folded(&source, "reduce_sum_i32", axes)?.reshaped(shape);
+    let size = ChainOperand::Word(word(size)?);
+    let to_float = if signed { C::I32ToF32 } else { C::U32ToF32 };
+    let code = match fold {
+        Fold::Mean => vec![With(C::Load, A), With(if signed { C::DivI32 } else { C::DivU32 }, size)],
+        // The root of a whole number below 2^24 is cut off where it should be; above it may be one too large or small.
+        Fold::L2 => vec![
+            With(C::Load, A),
+            Do(to_float),
+            Do(C::Sqrt),
+            Do(C::F32ToI32),
+            Save(0),
+            With(C::MulI32, temporary(0)),
+            With(C::GreaterI32, A),
+            Save(1),
+            With(C::Load, temporary(0)),
+            With(C::SubI32, temporary(1)),
+        ],
+        Fold::LogSum => return Err(Refusal::unsupported(format!("{fold:?} of {}", x.dtype))),
+        _ => return Ok(sum),
+    };
+    context.map(&code, &[&sum], x.dtype, shape)
+}
+
+impl Context<'_, '_> {
+    /// Folds axes by a kernel that folds one, and drops them; axes that lie apart are brought together first.
+    pub(super) fn folded(&mut self, x: &Operand, kernel: &'static str, axes: &[usize]) -> Result<Operand, Refusal> {
+    let context = self;
     let rank = x.shape.len();
     let kept: Vec<usize> = (0..rank).filter(|axis| !axes.contains(axis)).collect();
     let together = axes.windows(2).all(|pair| (pair[0] + 1..pair[1]).all(|axis| x.shape[axis] == 1));
@@ -150,6 +209,7 @@ fn folded(context: &mut Context<'_, '_>, x: &Operand, kernel: &'static str, axes
     context.segment().run(kernel, &params, &[source.slot], target.slot);
     Ok(target)
 }
+}
 
 fn softmax(
     context: &mut Context<'_, '_>,
@@ -162,7 +222,7 @@ fn softmax(
     let kernel = match kind {
         SoftmaxKind::Softmax => "softmax",
         SoftmaxKind::LogSoftmax => "log_softmax",
-        SoftmaxKind::Hardmax => return Err(Refusal::unsupported("Hardmax")),
+        SoftmaxKind::Hardmax => return super::masks::hardmax(context, x, axis, to_end),
     };
     if x.count() == 0 {
         return Ok(x.clone());

@@ -96,29 +96,42 @@ impl RoiAlign {
     pub(super) fn compute(&self, inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, OpError> {
         let data = inputs.tensor(0)?;
         let images = Images::new(data)?;
-        let regions = inputs.tensor(1)?.floats()?;
         let batch = inputs.tensor(2)?.integers()?;
         let all = shape::count(&shape)?;
         if all == 0 {
             return Tensor::zeros(data.dtype(), shape);
         }
         let mut made = shape::reserve(&shape)?;
-        made.resize(all, 0.0);
-        let [height, width] = self.size;
-        let offset = if self.half_pixel { 0.5 } else { 0.0 };
-        for ((region, &image), into) in regions.chunks_exact(4).zip(&batch).zip(made.chunks_exact_mut(all / shape[0])) {
+        let parts = self.parts(inputs.tensor(1)?, [images.height, images.width])?;
+        for (parts, &image) in parts.chunks_exact(self.size[0] * self.size[1]).zip(&batch) {
             let image = index(image, images.count)?;
-            let scaled = |at: usize| region[at] * f64::from(self.scale) - offset;
-            for part in 0..height * width {
-                let rows = self.samples(scaled(1), scaled(3), (part / width, height), images.height)?;
-                let columns = self.samples(scaled(0), scaled(2), (part % width, width), images.width)?;
-                for channel in 0..images.channels {
-                    let pixels = images.channel(image, channel);
-                    into[channel * height * width + part] = self.pool(pixels, images.width, &rows, &columns);
-                }
+            for channel in 0..images.channels {
+                let pixels = images.channel(image, channel);
+                made.extend(parts.iter().map(|part| {
+                    let weighed = part.iter().map(|&(at, weight)| pixels[at] * weight);
+                    if self.max { weighed.reduce(f64::max).unwrap_or(0.0) } else { weighed.sum() }
+                }));
             }
         }
         Tensor::from_floats(data.dtype(), shape, &made)
+    }
+
+    /// For each part of each region the pixels that it is made of, as offsets into a channel, and their weights. They are
+    /// summed, or the largest of them counts.
+    pub fn parts(&self, regions: &Tensor, [rows, columns]: [usize; 2]) -> Result<Vec<Vec<(usize, f64)>>, OpError> {
+        let [height, width] = self.size;
+        let offset = if self.half_pixel { 0.5 } else { 0.0 };
+        let regions = regions.floats()?;
+        let mut made = Vec::new();
+        for region in regions.chunks_exact(4) {
+            let scaled = |at: usize| region[at] * f64::from(self.scale) - offset;
+            for part in 0..height * width {
+                let down = self.samples(scaled(1), scaled(3), (part / width, height), rows)?;
+                let across = self.samples(scaled(0), scaled(2), (part % width, width), columns)?;
+                made.push(self.pixels(columns, &down, &across));
+            }
+        }
+        Ok(made)
     }
 
     /// The samples along an axis of one part of a region, of so many.
@@ -133,22 +146,18 @@ impl RoiAlign {
         Ok((0..count as usize).map(|sample| taps(place(sample), size)).collect())
     }
 
-    /// One element of the result. Samples outside are zeros.
-    fn pool(&self, pixels: &[f64], width: usize, rows: &[Taps], columns: &[Taps]) -> f64 {
+    /// The pixels of one element of the result. Samples outside are zeros.
+    fn pixels(&self, width: usize, rows: &[Taps], columns: &[Taps]) -> Vec<(usize, f64)> {
+        // The largest of the weighed pixels, not of their sums: that is what ONNX's definition computes.
+        let each = if self.max { 1.0 } else { 1.0 / (rows.len() * columns.len()).max(1) as f64 };
         let weighed = |row: &Taps, column: &Taps| match (row, column) {
             (Some([top, bottom]), Some([left, right])) => {
                 let corners = [(top, left), (top, right), (bottom, left), (bottom, right)];
-                corners.map(|(row, column)| pixels[row.0 * width + column.0] * row.1 * column.1)
+                corners.map(|(row, column)| (row.0 * width + column.0, row.1 * column.1 * each)).to_vec()
             }
-            _ => [0.0; 4],
+            _ => vec![(0, 0.0)],
         };
-        let samples = rows.iter().flat_map(|row| columns.iter().flat_map(move |column| weighed(row, column)));
-        if self.max {
-            // The largest of the weighed pixels, not of their sums: that is what ONNX's definition computes.
-            samples.reduce(f64::max).unwrap_or(0.0)
-        } else {
-            samples.sum::<f64>() / (rows.len() * columns.len()).max(1) as f64
-        }
+        rows.iter().flat_map(|row| columns.iter().flat_map(move |column| weighed(row, column))).collect()
     }
 }
 
@@ -164,25 +173,39 @@ impl MaxRoiPool {
         if shape::count(&shape)? == 0 {
             return Tensor::zeros(data.dtype(), shape);
         }
-        let regions = inputs.tensor(1)?.floats()?;
-        for region in regions.chunks_exact(5) {
-            let image = index(region[0] as i64, images.count)?;
-            // In single precision, so that the same regions are rounded the same way as elsewhere.
-            let pixel = |at: usize| (region[at] as f32 * self.scale).round();
-            let rows = parts(pixel(2), pixel(4), self.size[0], images.height);
-            let columns = parts(pixel(1), pixel(3), self.size[1], images.width);
+        let (numbers, parts) = self.parts(inputs.tensor(1)?, [images.height, images.width])?;
+        for (image, parts) in numbers.into_iter().zip(parts.chunks_exact(self.size[0] * self.size[1])) {
+            let image = index(image, images.count)?;
             for channel in 0..images.channels {
                 let pixels = images.channel(image, channel);
-                for rows in &rows {
-                    for columns in &columns {
-                        let line = |row: usize| &pixels[row * images.width..][columns.clone()];
-                        // A part without pixels is zero.
-                        made.push(rows.clone().flat_map(line).copied().reduce(f64::max).unwrap_or(0.0));
-                    }
-                }
+                let most = |part: &Vec<usize>| part.iter().map(|&at| pixels[at]).reduce(f64::max);
+                // A part without pixels is zero.
+                made.extend(parts.iter().map(|part| most(part).unwrap_or(0.0)));
             }
         }
         Tensor::from_floats(data.dtype(), shape, &made)
+    }
+
+    /// The image of each region, and for each part of each region its pixels, as offsets into a channel.
+    pub fn parts(
+        &self,
+        regions: &Tensor,
+        [rows, columns]: [usize; 2],
+    ) -> Result<(Vec<i64>, Vec<Vec<usize>>), OpError> {
+        let (mut images, mut made) = (Vec::new(), Vec::new());
+        for region in regions.floats()?.chunks_exact(5) {
+            images.push(region[0] as i64);
+            // In single precision, so that the same regions are rounded the same way as elsewhere.
+            let pixel = |at: usize| (region[at] as f32 * self.scale).round();
+            let across = parts(pixel(1), pixel(3), self.size[1], columns);
+            for down in parts(pixel(2), pixel(4), self.size[0], rows) {
+                let line = |across: &std::ops::Range<usize>| {
+                    down.clone().flat_map(|row| across.clone().map(move |column| row * columns + column)).collect()
+                };
+                made.extend(across.iter().map(line));
+            }
+        }
+        Ok((images, made))
     }
 }
 

@@ -90,6 +90,31 @@ struct Axis {
     scale: f64,
 }
 
+/// What resampling does along one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResizeStep {
+    /// Which one.
+    pub axis: usize,
+    /// For each element of the result those that it is made of, and their weights.
+    pub taps: Vec<Vec<(usize, f64)>>,
+    /// Whether it lies outside of the operand, and is [`Resize::extrapolation`].
+    pub outside: Vec<bool>,
+}
+
+impl Nearest {
+    /// The element nearest to a place along an axis.
+    fn of(self, axis: Axis, place: f64) -> usize {
+        let rounded = match self {
+            Self::RoundPreferFloor => (place - 0.5).ceil(),
+            Self::RoundPreferCeil => (place + 0.5).floor(),
+            Self::FloorOrCeil if axis.scale < 1.0 => place.ceil(),
+            Self::Floor | Self::FloorOrCeil => place.floor(),
+            Self::Ceil => place.ceil(),
+        };
+        (rounded.max(0.0) as usize).min(axis.from - 1)
+    }
+}
+
 impl Resize {
     /// The axes that are resampled; `None` where operands are not known.
     fn plan(&self, inputs: &Facts<'_>) -> Result<Option<Vec<Axis>>, OpError> {
@@ -151,38 +176,50 @@ impl Resize {
         Ok(Some(made))
     }
 
+    /// What is done along each axis that changes; `None` where operands are not known. The operand must have elements.
+    pub fn steps(&self, inputs: &Facts<'_>) -> Result<Option<Vec<ResizeStep>>, OpError> {
+        let plan = known!(self.plan(inputs)?);
+        let regions = match (self.coordinates, inputs.optional(1)) {
+            (Coordinates::CropAndResize, Some(roi)) => regions(&known!(roi.value.as_ref()).floats()?, plan.len())?,
+            (Coordinates::CropAndResize, None) => return Err(OpError::MissingInput(1)),
+            _ => vec![(0.0, 1.0); plan.len()],
+        };
+        // An axis that keeps its size is left alone, wherever its elements would lie.
+        let crops = self.coordinates == Coordinates::CropAndResize;
+        let changes = |(axis, _): &(Axis, (f64, f64))| crops || axis.from != axis.to || axis.scale != 1.0;
+        let step = |(axis, region): (Axis, (f64, f64))| {
+            drop(shape::reserve::<(usize, f64)>(&[axis.to])?);
+            let places: Vec<f64> = (0..axis.to).map(|at| self.place(axis, region, at)).collect();
+            let outside = places.iter().map(|&place| self.is_outside(axis, place)).collect();
+            let taps = |&place: &f64| match self.mode {
+                ResizeMode::Nearest(nearest) => vec![(nearest.of(axis, place), 1.0)],
+                _ => self.taps(axis, place),
+            };
+            Ok(ResizeStep { axis: axis.axis, taps: places.iter().map(taps).collect(), outside })
+        };
+        plan.into_iter().zip(regions).filter(changes).map(step).collect::<Result<Vec<_>, _>>().map(Some)
+    }
+
     pub(super) fn compute(&self, inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, OpError> {
         let data = inputs.tensor(0)?;
-        let facts = inputs.facts()?;
-        let plan = self.plan(&Facts::new(&facts, 1))?.unwrap_or_default();
         if shape::count(&shape)? == 0 {
             return Tensor::zeros(data.dtype(), shape);
         }
         if data.is_empty() {
             return Err(OpError::invalid(format!("shape {:?} cannot become {shape:?}", data.shape())));
         }
-        let regions = match (self.coordinates, inputs.optional(1)?) {
-            (Coordinates::CropAndResize, Some(roi)) => regions(&roi.floats()?, plan.len())?,
-            (Coordinates::CropAndResize, None) => return Err(OpError::MissingInput(1)),
-            _ => vec![(0.0, 1.0); plan.len()],
-        };
-        let mut steps: Vec<_> = plan.into_iter().zip(regions).collect();
-        // An axis that keeps its size is left alone, wherever its elements would lie.
-        let crops = self.coordinates == Coordinates::CropAndResize;
-        steps.retain(|(axis, _)| crops || axis.from != axis.to || axis.scale != 1.0);
-        if let ResizeMode::Nearest(nearest) = self.mode {
-            return self.nearest(data, nearest, &steps, shape);
+        let facts = inputs.facts()?;
+        let steps = self.steps(&Facts::new(&facts, 1))?.unwrap_or_default();
+        if matches!(self.mode, ResizeMode::Nearest(_)) {
+            return self.nearest(data, &steps, shape);
         }
         let mut sizes = data.shape().to_vec();
         let mut elements = data.floats()?;
         let mut outside = vec![Vec::new(); sizes.len()];
-        for &(axis, region) in &steps {
-            drop(shape::reserve::<(usize, f64)>(&[axis.to])?);
-            let places: Vec<f64> = (0..axis.to).map(|at| self.place(axis, region, at)).collect();
-            outside[axis.axis] = places.iter().map(|&place| self.is_outside(axis, place)).collect();
-            let taps: Vec<_> = places.iter().map(|&place| self.taps(axis, place)).collect();
-            elements = resample(&elements, &sizes, axis.axis, &taps)?;
-            sizes[axis.axis] = axis.to;
+        for step in steps {
+            elements = resample(&elements, &sizes, step.axis, &step.taps)?;
+            sizes[step.axis] = step.taps.len();
+            outside[step.axis] = step.outside;
         }
         if outside.iter().flatten().any(|&outside| outside) {
             extrapolate(&mut elements, &shape, &outside, f64::from(self.extrapolation));
@@ -221,31 +258,17 @@ impl Resize {
         self.coordinates == Coordinates::CropAndResize && !(0.0..=axis.from as f64 - 1.0).contains(&place)
     }
 
-    fn nearest(
-        &self,
-        data: &Tensor,
-        nearest: Nearest,
-        steps: &[(Axis, (f64, f64))],
-        shape: Vec<usize>,
-    ) -> Result<Tensor, OpError> {
+    fn nearest(&self, data: &Tensor, steps: &[ResizeStep], shape: Vec<usize>) -> Result<Tensor, OpError> {
         let strides = shape::strides(data.shape());
         let fill = Tensor::from_floats(data.dtype(), [], &[f64::from(self.extrapolation)]);
         let fill = if self.coordinates == Coordinates::CropAndResize { Some(fill?) } else { None };
         pick(data, shape, fill.as_ref(), |axis, at| {
-            let step = steps.iter().find(|(step, _)| step.axis == axis);
-            let Some(&(step, region)) = step else { return Ok(at * strides[axis]) };
-            let place = self.place(step, region, at);
-            if self.is_outside(step, place) {
+            let step = steps.iter().find(|step| step.axis == axis);
+            let Some(step) = step else { return Ok(at * strides[axis]) };
+            if step.outside[at] {
                 return Ok(super::walk::OUTSIDE);
             }
-            let rounded = match nearest {
-                Nearest::RoundPreferFloor => (place - 0.5).ceil(),
-                Nearest::RoundPreferCeil => (place + 0.5).floor(),
-                Nearest::FloorOrCeil if step.scale < 1.0 => place.ceil(),
-                Nearest::Floor | Nearest::FloorOrCeil => place.floor(),
-                Nearest::Ceil => place.ceil(),
-            };
-            Ok((rounded.max(0.0) as usize).min(step.from - 1) * strides[axis])
+            Ok(step.taps[at][0].0 * strides[axis])
         })
     }
 

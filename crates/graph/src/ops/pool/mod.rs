@@ -3,6 +3,8 @@
 mod slide;
 mod unpool;
 
+pub use unpool::pooled;
+
 use super::window::Window;
 use super::{Facts, Inputs, Operation};
 use crate::{DType, Fact, OpError, Value};

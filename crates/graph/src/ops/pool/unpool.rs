@@ -4,8 +4,8 @@ use crate::ops::window::{Axis, Padding, Window, justified};
 use crate::ops::{Facts, Inputs};
 use crate::{DType, Fact, OpError, Tensor, shape};
 
-/// The shape that pooling was done on, as far as the window tells it.
-fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
+/// The shape that pooling was done on, as far as the window tells it: the one in which places of its results count.
+pub fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
     let [_, _, spatial @ ..] = x else { return Err(OpError::invalid(format!("unpooling of shape {x:?}"))) };
     let Padding::Explicit(pads) = &window.padding else {
         return Err(OpError::unsupported("unpooling with padding that is not given"));

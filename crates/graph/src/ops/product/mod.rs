@@ -9,6 +9,7 @@ mod requantize;
 mod transposed;
 
 pub use einsum::Subscript;
+pub use transposed::transposed_axes;
 
 use super::window::Window;
 use super::{Facts, Inputs, Operation};

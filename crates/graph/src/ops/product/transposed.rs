@@ -6,8 +6,8 @@ use crate::ops::window::{Axis, Padding, Window, justified};
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, OpError, Tensor, shape};
 
-/// The windows of the convolution whose gradient it is: its input is the output here.
-fn axes(
+/// The windows of the convolution whose gradient a transposed one is: its input is the output here.
+pub fn transposed_axes(
     window: &Window,
     groups: usize,
     output_padding: &[usize],
@@ -87,7 +87,7 @@ pub(super) fn infer(
     let dtype = common_float(inputs)?;
     let (x, w) = (inputs.get(0)?, inputs.get(1)?);
     let (Some(x), Some(w)) = (x.shape.as_deref(), w.shape.as_deref()) else { return Ok(Fact::unknown(dtype)) };
-    let axes = axes(window, groups, output_padding, output_shape, x, w)?;
+    let axes = transposed_axes(window, groups, output_padding, output_shape, x, w)?;
     let channels = w[1].checked_mul(groups).ok_or_else(|| OpError::TooLarge(w.to_vec()))?;
     check_bias(inputs.optional(2), channels)?;
     let mut to = vec![x[0], channels];
@@ -108,7 +108,7 @@ pub(super) fn eval(
     to: &[usize],
 ) -> Result<Tensor, OpError> {
     let (x, w) = (inputs.tensor(0)?, inputs.tensor(1)?);
-    let axes = axes(window, groups, output_padding, output_shape, x.shape(), w.shape())?;
+    let axes = transposed_axes(window, groups, output_padding, output_shape, x.shape(), w.shape())?;
     let bias = inputs.optional(2)?.map(Tensor::floats).transpose()?;
     let mut result = shape::filled(to, 0.0)?;
     let (data, weights) = (x.floats()?, w.floats()?);
