@@ -88,7 +88,9 @@ fn run(case: &Path, device: &Device) -> Outcome {
             for one in session.notes() {
                 note = match one {
                     Note::Reference { op, .. } => Some(format!("by the definition of {op}")),
-                    Note::Integers { op, .. } => note.or_else(|| Some(format!("with 64-bit integers ({op}) on the host"))),
+                    Note::Integers { op, .. } => {
+                        note.or_else(|| Some(format!("with 64-bit integers ({op}) on the host")))
+                    }
                     _ => note,
                 };
             }

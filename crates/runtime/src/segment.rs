@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
 use roci_kernels::params::Params;
 
+use crate::Error;
 use crate::arena::{self, Span};
 use crate::kernels::Kernels;
-use crate::Error;
 
 /// A tensor of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

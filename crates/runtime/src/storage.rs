@@ -29,7 +29,9 @@ impl Word {
 /// The words of a tensor. 64-bit integers that need more are an error.
 pub(crate) fn encode(tensor: &Tensor) -> Result<Vec<u32>, OpError> {
     let large = |value: &dyn std::fmt::Display| {
-        OpError::unsupported(format!("the 64-bit integer {value}, which does not fit the 32 bits that devices compute with,"))
+        OpError::unsupported(format!(
+            "the 64-bit integer {value}, which does not fit the 32 bits that devices compute with,"
+        ))
     };
     Ok(match tensor.data() {
         Data::F32(all) => all.iter().map(|one| one.to_bits()).collect(),

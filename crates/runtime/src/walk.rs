@@ -323,7 +323,8 @@ impl Walk<'_> {
             range
         };
         let slot = self.segment.given(range);
-        self.held[id.index()].device = Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
+        self.held[id.index()].device =
+            Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
         Ok(operand(slot))
     }
 

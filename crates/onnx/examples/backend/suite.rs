@@ -15,7 +15,8 @@ const RELATIVE: f64 = 1e-3;
 const ABSOLUTE: f64 = 1e-7;
 
 /// How a case went.
-pub enum Outcome {
+#[allow(dead_code, reason = "on the host nothing is unsupported")]
+pub(crate) enum Outcome {
     /// As it should; the text says what else there is to know, such as where it ran.
     Passed(Option<String>),
     /// Not at all: an operation that is not there.
@@ -25,20 +26,20 @@ pub enum Outcome {
 }
 
 /// What the command line asks for.
-pub struct Arguments {
+#[allow(dead_code, reason = "the host needs no device")]
+pub(crate) struct Arguments {
     folder: PathBuf,
     op: Option<String>,
     only: Option<String>,
     results: Option<String>,
     table: bool,
     /// Where to run.
-    #[allow(dead_code, reason = "one of the two programs has no devices")]
-    pub device: String,
+    pub(crate) device: String,
 }
 
 impl Arguments {
     /// Those of this process; `None` where there is no folder among them.
-    pub fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mut given = std::env::args().skip(1);
         let (mut folder, mut op, mut only, mut results) = (None, None, None, None);
         let (mut table, mut device) = (false, "cpu".to_owned());
@@ -56,7 +57,7 @@ impl Arguments {
     }
 
     /// Runs all cases that are asked for, and prints how they went.
-    pub fn run(&self, mut run: impl FnMut(&Path) -> Outcome) -> ExitCode {
+    pub(crate) fn run(&self, mut run: impl FnMut(&Path) -> Outcome) -> ExitCode {
         let known: Option<BTreeMap<String, String>> = self.results.as_ref().map(|path| {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             serde_json::from_str(&text).unwrap_or_default()
@@ -86,7 +87,8 @@ impl Arguments {
         }
         let mut all = Row::default();
         if self.table {
-            println!("| Operation | Passed | With a note | Unsupported | Wrong | Why |\n| --- | ---: | ---: | ---: | ---: | --- |");
+            println!("| Operation | Passed | With a note | Unsupported | Wrong | Why |");
+            println!("| --- | ---: | ---: | ---: | ---: | --- |");
         }
         for (label, row) in &rows {
             if self.table {
@@ -181,16 +183,16 @@ fn operation(case: &Path) -> String {
 }
 
 /// A model, and what it makes of which inputs.
-pub struct Case {
+pub(crate) struct Case {
     /// The graph.
-    pub graph: Graph,
+    pub(crate) graph: Graph,
     /// Inputs and outputs.
-    pub sets: Vec<(Vec<Value>, Vec<Value>)>,
+    pub(crate) sets: Vec<(Vec<Value>, Vec<Value>)>,
 }
 
 impl Case {
     /// Reads a case.
-    pub fn open(folder: &Path) -> Result<Self, String> {
+    pub(crate) fn open(folder: &Path) -> Result<Self, String> {
         let graph = Model::open(&folder.join("model.onnx")).map_err(|error| error.to_string())?.graph;
         let mut sets = Vec::new();
         for set in 0.. {
@@ -213,7 +215,7 @@ impl Case {
 }
 
 /// An error where outputs are not what they should be.
-pub fn compare(made: &[Value], expected: &[Value]) -> Result<(), String> {
+pub(crate) fn compare(made: &[Value], expected: &[Value]) -> Result<(), String> {
     if made.len() != expected.len() {
         return Err(format!("{} outputs where {} are expected", made.len(), expected.len()));
     }

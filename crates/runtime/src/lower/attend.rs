@@ -50,8 +50,12 @@ fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Vec<Operan
     let grouped = queries.reshaped([batch * groups, shared, size]);
     let product = context.product(&grouped, &turned.reshaped([batch * groups, size, total]), [shared, total, size])?;
     let scale = op.scale.unwrap_or(1.0 / (size as f32).sqrt());
-    let mut scores =
-        context.map(&[With(Op::Load, A), With(Op::Mul, float(scale))], &[&product.reshaped(shape)], DType::F32, &shape)?;
+    let mut scores = context.map(
+        &[With(Op::Load, A), With(Op::Mul, float(scale))],
+        &[&product.reshaped(shape)],
+        DType::F32,
+        &shape,
+    )?;
     let mut kept = None;
     let mut keep = |stage: Scores, scores: &Operand| {
         if op.scores == stage {
@@ -83,7 +87,8 @@ fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Vec<Operan
     ];
     let weights = context.map(&code, &[&weights, &top], DType::F32, &shape)?;
     keep(Scores::Weights, &weights);
-    let (left, right) = (weights.reshaped([batch * groups, shared, total]), values.reshaped([batch * groups, total, width]));
+    let (left, right) =
+        (weights.reshaped([batch * groups, shared, total]), values.reshaped([batch * groups, total, width]));
     let mut result = context.product(&left, &right, [shared, width, total])?.reshaped([batch, heads, rows, width]);
     if flat {
         result = context.transposed(&result, &[0, 2, 1, 3])?.reshaped([batch, rows, heads * width]);
@@ -125,12 +130,7 @@ fn masked(context: &mut Context<'_, '_>, scores: &Operand, op: &Attention, past:
         scores = context.map(&[With(Op::Load, A), With(Op::Add, B)], &[&scores, &bias], DType::F32, &shape)?;
     }
     // What is seen, as a word: the others are minus infinity whatever they were.
-    let hide = [
-        With(Op::Load, float(f32::NEG_INFINITY)),
-        Save(3),
-        With(Op::Load, B),
-        With(Op::Select, A),
-    ];
+    let hide = [With(Op::Load, float(f32::NEG_INFINITY)), Save(3), With(Op::Load, B), With(Op::Select, A)];
     if op.causal {
         let seen: Vec<i32> = (0..rows * total).map(|at| i32::from(at % total <= at / total + past)).collect();
         let seen = context.integers(&seen, [rows, total])?;

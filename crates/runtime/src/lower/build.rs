@@ -95,7 +95,7 @@ impl Context<'_, '_> {
     }
 
     /// Integers as floats.
-    pub(super) fn to_float(&mut self, x: &Operand) -> Result<Operand, Refusal> {
+    pub(super) fn as_floats(&mut self, x: &Operand) -> Result<Operand, Refusal> {
         let op = match super::numbers(x.dtype)? {
             roci_kernels::params::Numbers::F32 => return Ok(x.clone()),
             roci_kernels::params::Numbers::I32 => ChainOp::I32ToF32,

@@ -117,8 +117,7 @@ fn spread(
     axes: &[Axis],
     groups: usize,
 ) -> Result<Operand, Refusal> {
-    let swapped: Vec<Axis> =
-        axes.iter().map(|axis| Axis { input: axis.output, output: axis.input, ..*axis }).collect();
+    let swapped: Vec<Axis> = axes.iter().map(|axis| Axis { input: axis.output, output: axis.input, ..*axis }).collect();
     let mut params = figures(&x.shape, w.shape[1] * groups, groups, &swapped)?;
     params.flags = if bias.is_some() { Conv::BIAS } else { 0 };
     let mut to = vec![x.shape[0], w.shape[1] * groups];

@@ -50,7 +50,11 @@ pub(super) fn einsum(
         let tensor = context.operand(index)?;
         if !tensor.dtype.is_float() {
             let text = format!("a sum of products of {}", tensor.dtype);
-            return Err(if tensor.dtype.size() == Some(8) { Refusal::integers(text) } else { Refusal::unsupported(text) });
+            return Err(if tensor.dtype.size() == Some(8) {
+                Refusal::integers(text)
+            } else {
+                Refusal::unsupported(text)
+            });
         }
         terms.push(diagonal(context, &tensor, &labels(name, dots(context, index)))?);
     }
@@ -64,8 +68,7 @@ pub(super) fn einsum(
         };
         result = multiplied(context, result, term, later)?;
     }
-    let summed: Vec<usize> =
-        (0..result.labels.len()).filter(|&axis| !wanted.contains(&result.labels[axis])).collect();
+    let summed: Vec<usize> = (0..result.labels.len()).filter(|&axis| !wanted.contains(&result.labels[axis])).collect();
     if !summed.is_empty() {
         result = folded(context, result, &summed)?;
     }
@@ -89,7 +92,8 @@ fn diagonal(context: &mut Context<'_, '_>, tensor: &Operand, all: &[Label]) -> R
     let axes = |label: Label| (0..all.len()).filter(move |&axis| all[axis] == label);
     let shape: Vec<usize> =
         labels.iter().map(|&label| axes(label).map(|axis| tensor.shape[axis]).max().unwrap_or(1)).collect();
-    let stride = |&label: &Label| axes(label).filter(|&axis| tensor.shape[axis] != 1).map(|axis| own[axis]).sum::<i64>();
+    let stride =
+        |&label: &Label| axes(label).filter(|&axis| tensor.shape[axis] != 1).map(|axis| own[axis]).sum::<i64>();
     let walk = dimensions(&shape, labels.iter().map(stride));
     Ok(Term { tensor: context.arranged(tensor, 0, &walk, shape)?, labels })
 }
@@ -158,7 +162,9 @@ fn multiplied(
     let b = ordered(context, &right, &[&batch[..], &depth, &columns].concat())?.reshaped([batches, k, n]);
     let product = context.product(&a, &b, [m, n, k])?;
     let labels = [&batch[..], &rows, &columns].concat();
-    let size = |&label: &Label| if rows.contains(&label) || batch.contains(&label) { left.size(label) } else { right.size(label) };
+    let size = |&label: &Label| {
+        if rows.contains(&label) || batch.contains(&label) { left.size(label) } else { right.size(label) }
+    };
     let shape: Vec<usize> = labels.iter().map(size).collect();
     Ok(Term { tensor: product.reshaped(shape), labels })
 }

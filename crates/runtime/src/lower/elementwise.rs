@@ -1,8 +1,8 @@
 //! Element-wise operations: a program of `chain` each.
 
-use roci_graph::ops::elementwise::{Binary, Compare, Unary};
 use roci_graph::DType;
 use roci_graph::ops::Elementwise;
+use roci_graph::ops::elementwise::{Binary, Compare, Unary};
 use roci_kernels::params::{Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 
 use super::{Context, Operand, word};
@@ -23,7 +23,10 @@ pub(super) fn lower(op: &Elementwise, context: &mut Context<'_, '_>) -> Result<V
         Elementwise::Unary(kind) => rounded(unary(*kind, first)?, to)?,
         Elementwise::Binary(kind) => rounded(binary(*kind, first, from(context, 1))?, to)?,
         Elementwise::Compare(kind) => compare(*kind, first)?,
-        Elementwise::Where => load(ChainOperand::C)?.save(3)?.with(ChainOp::Load, ChainOperand::A)?.with(ChainOp::Select, ChainOperand::B)?,
+        Elementwise::Where => load(ChainOperand::C)?
+            .save(3)?
+            .with(ChainOp::Load, ChainOperand::A)?
+            .with(ChainOp::Select, ChainOperand::B)?,
         Elementwise::Clip => return clip(context),
         Elementwise::Cast { .. } | Elementwise::CastLike => {
             let source = context.operand(0)?;
@@ -34,6 +37,12 @@ pub(super) fn lower(op: &Elementwise, context: &mut Context<'_, '_>) -> Result<V
         }
         Elementwise::BitCast { .. } if first.size() == Some(4) && to.size() == Some(4) => {
             return Ok(vec![Operand { dtype: to, ..context.operand(0)? }]);
+        }
+        Elementwise::BitCast { .. } if first.size() == Some(8) => {
+            return Err(Refusal::integers(format!("the bits of {first} as {to}")));
+        }
+        Elementwise::BitCast { .. } if !first.is_float() && !to.is_float() && first.size() == to.size() => {
+            rounded(load(ChainOperand::A)?, to)?
         }
         Elementwise::Align { .. } => {
             let shape = context.output(0)?.shape()?.to_vec();
@@ -189,9 +198,7 @@ fn unary(kind: Unary, dtype: DType) -> Result<ChainCode, Refusal> {
         Unary::ThresholdedRelu { alpha } => start.with(ChainOp::Threshold, alpha)?,
         Unary::Elu { alpha } => start.with(ChainOp::Elu, alpha)?,
         Unary::Selu { alpha, gamma } => start.with(ChainOp::Elu, alpha)?.with(ChainOp::Mul, gamma)?,
-        Unary::Celu { alpha } => {
-            start.with(ChainOp::Div, alpha)?.with(ChainOp::Elu, 1.0)?.with(ChainOp::Mul, alpha)?
-        }
+        Unary::Celu { alpha } => start.with(ChainOp::Div, alpha)?.with(ChainOp::Elu, 1.0)?.with(ChainOp::Mul, alpha)?,
         Unary::HardSigmoid { alpha, beta } => hard_sigmoid(start, alpha, beta)?,
         Unary::HardSwish => hard_sigmoid(start.save(0)?, 1.0 / 6.0, 0.5)?.with(ChainOp::Mul, Temporary(0))?,
         Unary::Softsign => {
@@ -208,9 +215,7 @@ fn unary(kind: Unary, dtype: DType) -> Result<ChainCode, Refusal> {
             .with(ChainOp::Add, 1.0)?
             .with(ChainOp::Mul, Temporary(0))?
             .with(ChainOp::Mul, 0.5)?,
-        Unary::Mish => {
-            start.save(0)?.then(ChainOp::Softplus)?.then(ChainOp::Tanh)?.with(ChainOp::Mul, Temporary(0))?
-        }
+        Unary::Mish => start.save(0)?.then(ChainOp::Softplus)?.then(ChainOp::Tanh)?.with(ChainOp::Mul, Temporary(0))?,
         Unary::Swish { alpha } => {
             start.save(0)?.with(ChainOp::Mul, alpha)?.then(ChainOp::Sigmoid)?.with(ChainOp::Mul, Temporary(0))?
         }
@@ -258,6 +263,7 @@ fn binary(kind: Binary, dtype: DType, second: DType) -> Result<ChainCode, Refusa
             Some(Word::Signed) if !wide => {
                 power.then(C::I32ToF32)?.with(C::Pow, ChainOperand::Temporary(0))?.then(C::F32ToI32)?
             }
+            Some(Word::Signed) => return Err(Refusal::integers(format!("{kind:?} of {dtype} and {second}"))),
             _ => return Err(refuse()),
         });
     }
@@ -280,9 +286,27 @@ fn binary(kind: Binary, dtype: DType, second: DType) -> Result<ChainCode, Refusa
             Binary::And | Binary::BitwiseAnd => C::And,
             Binary::Or | Binary::BitwiseOr => C::Or,
             Binary::Xor | Binary::BitwiseXor => C::Xor,
-            Binary::Max => if signed { C::MaxI32 } else { C::MaxU32 },
-            Binary::Min => if signed { C::MinI32 } else { C::MinU32 },
-            Binary::Div => if signed { C::DivI32 } else { C::DivU32 },
+            Binary::Max => {
+                if signed {
+                    C::MaxI32
+                } else {
+                    C::MaxU32
+                }
+            }
+            Binary::Min => {
+                if signed {
+                    C::MinI32
+                } else {
+                    C::MinU32
+                }
+            }
+            Binary::Div => {
+                if signed {
+                    C::DivI32
+                } else {
+                    C::DivU32
+                }
+            }
             Binary::Mod { .. } if !signed => C::ModU32,
             Binary::Mod { fmod: true } => C::ModI32,
             Binary::Mod { fmod: false } => C::ModuloI32,

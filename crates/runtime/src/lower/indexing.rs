@@ -4,6 +4,7 @@ use roci_graph::ops::Indexing;
 use roci_graph::{DType, shape};
 use roci_kernels::params::{Params, Take, TakeElements, TakeNd, TopK};
 
+use super::scatter::{Lines, joined};
 use super::{Context, Operand, masks, numbers, region, scatter, word};
 use crate::error::Refusal;
 
@@ -19,15 +20,24 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
             context.segment().run("take", &params, &[x.slot, index.slot], target.slot);
             target
         }
-        Indexing::GatherElements { axis } if x.shape.len() <= 5 => {
+        Indexing::GatherElements { axis } => {
             let index = context.operand(1)?;
             let axis = shape::axis(*axis, x.shape.len())?;
-            let own = shape::strides(&x.shape);
+            let (own, steps) = (shape::strides(&x.shape), shape::strides(&index.shape));
+            let one = |at: usize| Lines {
+                size: index.shape[at],
+                of_data: if at == axis { 0 } else { own[at] },
+                of_index: steps[at],
+            };
+            let lines = joined((0..x.shape.len()).map(one));
+            if lines.len() > 5 {
+                return Err(Refusal::unsupported(format!("indices of shape {:?} for {:?}", index.shape, x.shape)));
+            }
             let (mut sizes, mut strides) = ([1; 5], [0; 5]);
-            let first = 5 - x.shape.len();
-            for at in 0..x.shape.len() {
-                sizes[first + at] = word(index.shape[at])?;
-                strides[first + at] = if at == axis { 0 } else { word(own[at])? };
+            let first = 5 - lines.len();
+            for (at, line) in lines.iter().enumerate() {
+                sizes[first + at] = word(line.size)?;
+                strides[first + at] = word(line.of_data)?;
             }
             let params = TakeElements {
                 count: word(index.count())?,

@@ -18,7 +18,8 @@ pub(super) fn likelihood(
     let (batch, classes) = (x.shape[0], x.shape[1]);
     let inner: usize = x.shape[2..].iter().product();
     // A line for each sample: its log-probabilities, and the class that is taken from it.
-    let lines = context.transposed(&x.reshaped([batch, classes, inner]), &[0, 2, 1])?.reshaped([batch * inner, classes]);
+    let lines =
+        context.transposed(&x.reshaped([batch, classes, inner]), &[0, 2, 1])?.reshaped([batch * inner, classes]);
     let class = target.reshaped([batch * inner, 1]);
     let count = [batch * inner, 1];
     let picked = context.taken_by_line(&lines, &class)?;

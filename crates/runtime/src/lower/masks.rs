@@ -18,7 +18,8 @@ pub(super) fn trilu(context: &mut Context<'_, '_>, upper: bool) -> Result<Operan
     let rank = x.shape.len();
     // Beyond these no diagonal of a tensor that fits lies.
     let diagonal = integer(diagonal.clamp(-(1 << 30), 1 << 30) as i32);
-    let (rows, columns) = (context.ramp(rank, rank - 2, x.shape[rank - 2])?, context.ramp(rank, rank - 1, x.shape[rank - 1])?);
+    let (rows, columns) =
+        (context.ramp(rank, rank - 2, x.shape[rank - 2])?, context.ramp(rank, rank - 1, x.shape[rank - 1])?);
     let keep = if upper { Op::GreaterEqualI32 } else { Op::LessEqualI32 };
     let code = [
         With(Op::Load, integer(0)),

@@ -24,7 +24,6 @@ mod signal;
 mod source;
 mod strided;
 
-
 use roci_graph::{DType, Fact, Node, Op, Tensor, ValueId};
 use roci_kernels::params::Numbers;
 

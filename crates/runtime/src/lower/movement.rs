@@ -1,12 +1,12 @@
 //! Other views, and selections by fixed rules.
 
-use roci_graph::ops::{Facts, Movement};
 use roci_graph::ops::movement::{PadMode, pad_fill, pad_source, pads, slice_parts};
+use roci_graph::ops::{Facts, Movement};
 use roci_graph::{OpError, shape};
 use roci_kernels::params::{Fill, Take};
 
-use super::strided::{Target, dense, dimensions};
 use super::sample::{self, Sampling};
+use super::strided::{Target, dense, dimensions};
 use super::{Context, Operand, conv, masks, resize, word};
 use crate::error::Refusal;
 use crate::storage::encode;

@@ -17,7 +17,7 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Oper
     }
     let given = context.operand(0)?;
     // Bytes are exact as floats.
-    let x = context.to_float(&given)?;
+    let x = context.as_floats(&given)?;
     let spatial = x.shape.len().saturating_sub(2);
     let (kind, axes) = match op {
         Pool::Slide { kind, window, ceil } if (1..=3).contains(&spatial) => {

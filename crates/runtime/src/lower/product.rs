@@ -171,7 +171,7 @@ pub(super) fn less_zero(
     zero: Option<Operand>,
     axis: i64,
 ) -> Result<Operand, Refusal> {
-    let Some(zero) = zero else { return context.to_float(x) };
+    let Some(zero) = zero else { return context.as_floats(x) };
     let zero = spread(&zero, x.shape.len(), axis)?;
     let code = [With(ChainOp::Load, A), With(ChainOp::SubI32, B), Do(ChainOp::I32ToF32)];
     context.map(&code, &[x, &zero], DType::F32, &x.shape)
@@ -274,8 +274,10 @@ fn determinant(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
     let taken = context.picked(&x.reshaped([matrices, size * size]), 1, &places)?;
     let terms = taken.reshaped([matrices, permutations.len(), size]);
     let products = context.folded(&terms, "reduce_prod", &[2])?;
-    let signs = context.numbers(&permutations.iter().map(|(_, sign)| *sign).collect::<Vec<_>>(), [permutations.len()])?;
+    let signs =
+        context.numbers(&permutations.iter().map(|(_, sign)| *sign).collect::<Vec<_>>(), [permutations.len()])?;
     let shape = products.shape.clone();
-    let signed = context.map(&[With(ChainOp::Load, A), With(ChainOp::Mul, B)], &[&products, &signs], x.dtype, &shape)?;
+    let signed =
+        context.map(&[With(ChainOp::Load, A), With(ChainOp::Mul, B)], &[&products, &signs], x.dtype, &shape)?;
     Ok(context.folded(&signed, "reduce_sum", &[1])?.reshaped(to))
 }

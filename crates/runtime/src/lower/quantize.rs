@@ -60,7 +60,7 @@ fn linear(
     let dtype = context.output(0)?.dtype;
     let precision = precision.unwrap_or(scale.dtype);
     let (least, most) = limits(dtype)?;
-    let (x, scale) = (context.to_float(&x)?, context.to_float(&scale)?);
+    let (x, scale) = (context.as_floats(&x)?, context.as_floats(&scale)?);
     let scale = spread(context, &scale, &x.shape, axis, block)?;
     let zero = zero.map(|zero| spread(context, &zero, &x.shape, axis, block)).transpose()?;
     let mut code = vec![With(Op::Load, A), With(Op::Div, B)];
@@ -86,7 +86,7 @@ fn linear(
 fn back(context: &mut Context<'_, '_>, axis: i64, block: usize) -> Result<Operand, Refusal> {
     let (x, scale, zero) = (context.operand(0)?, context.operand(1)?, context.optional(2)?);
     let dtype = context.output(0)?.dtype;
-    let scale = context.to_float(&scale)?;
+    let scale = context.as_floats(&scale)?;
     let scale = spread(context, &scale, &x.shape, axis, block)?;
     let zero = zero.map(|zero| spread(context, &zero, &x.shape, axis, block)).transpose()?;
     let mut code = vec![With(Op::Load, A)];

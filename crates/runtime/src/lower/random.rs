@@ -73,7 +73,8 @@ fn fill(context: &mut Context<'_, '_>, distribution: Distribution, seed: Option<
             let count = to.iter().product::<usize>();
             let words = context.random(RandomForm::Words, &[2 * count], seed)?;
             let every = dimensions(&[count], [2]);
-            let (radius, angle) = (context.arranged(&words, 0, &every, [count])?, context.arranged(&words, 1, &every, [count])?);
+            let (radius, angle) =
+                (context.arranged(&words, 0, &every, [count])?, context.arranged(&words, 1, &every, [count])?);
             let step = 1.0 / (1u32 << 24) as f32;
             let fraction = [
                 With(Op::Load, A),
@@ -82,7 +83,8 @@ fn fill(context: &mut Context<'_, '_>, distribution: Distribution, seed: Option<
                 With(Op::Mul, float(step)),
             ];
             // From above 0 to 1: the logarithm of 0 is none.
-            let code = [&fraction[..], &[With(Op::Add, float(step)), Do(Op::Log), With(Op::Mul, float(-2.0)), Do(Op::Sqrt)]];
+            let code =
+                [&fraction[..], &[With(Op::Add, float(step)), Do(Op::Log), With(Op::Mul, float(-2.0)), Do(Op::Sqrt)]];
             let radius = context.map(&code.concat(), &[&radius], DType::F32, &[count])?;
             let turn = [
                 With(Op::Mul, float(2.0 * std::f32::consts::PI)),

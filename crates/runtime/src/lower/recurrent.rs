@@ -131,7 +131,8 @@ impl<'a> Layer<'a> {
         for index in 0..gates {
             let weights = gate(context, &input, index)?;
             let weights = context.transposed(&weights, &[1, 0])?;
-            let product = context.product(&x.reshaped([steps * batch, width]), &weights, [steps * batch, hidden, width])?;
+            let product =
+                context.product(&x.reshaped([steps * batch, width]), &weights, [steps * batch, hidden, width])?;
             let product = product.reshaped([steps, batch, hidden]);
             inputs.push(match &bias {
                 None => product,
@@ -252,8 +253,7 @@ impl<'a> Layer<'a> {
         match self.op.kind {
             Kind::Rnn => Ok(State { h: self.gate(context, 0, 0, step, state)?, c: None }),
             Kind::Gru { linear_before_reset } => {
-                let (update, reset) =
-                    (self.gate(context, 0, 0, step, state)?, self.gate(context, 1, 0, step, state)?);
+                let (update, reset) = (self.gate(context, 0, 0, step, state)?, self.gate(context, 1, 0, step, state)?);
                 let times = [With(Op::Load, A), With(Op::Mul, B)];
                 let own = if linear_before_reset {
                     let own = self.state_part(context, 2, &state.h)?;

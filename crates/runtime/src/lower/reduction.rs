@@ -95,10 +95,7 @@ fn reduce(context: &mut Context<'_, '_>, x: &Operand, fold: Fold, axes: &[usize]
         let kept: Vec<usize> =
             (0..x.shape.len()).map(|axis| if axes.contains(&axis) { 1 } else { x.shape[axis] }).collect();
         let top = top.reshaped(kept);
-        let finite = ChainCode::new()
-            .with(C::Load, ChainOperand::A)?
-            .with(C::Max, f32::MIN)?
-            .with(C::Min, f32::MAX)?;
+        let finite = ChainCode::new().with(C::Load, ChainOperand::A)?.with(C::Max, f32::MIN)?.with(C::Min, f32::MAX)?;
         let top = context.chain(&finite, &[&top], dtype, &top.shape)?;
         let code = ChainCode::new().with(C::Load, ChainOperand::A)?.with(C::Sub, ChainOperand::B)?.then(C::Exp)?;
         source = context.chain(&code, &[&source, &top], dtype, &x.shape)?;
@@ -189,26 +186,26 @@ fn integers(
 impl Context<'_, '_> {
     /// Folds axes by a kernel that folds one, and drops them; axes that lie apart are brought together first.
     pub(super) fn folded(&mut self, x: &Operand, kernel: &'static str, axes: &[usize]) -> Result<Operand, Refusal> {
-    let context = self;
-    let rank = x.shape.len();
-    let kept: Vec<usize> = (0..rank).filter(|axis| !axes.contains(axis)).collect();
-    let together = axes.windows(2).all(|pair| (pair[0] + 1..pair[1]).all(|axis| x.shape[axis] == 1));
-    let (source, outer, inner) = if axes.is_empty() {
-        return Ok(x.clone());
-    } else if together {
-        let (first, last) = (axes[0], axes[axes.len() - 1]);
-        (x.clone(), x.shape[..first].iter().product::<usize>(), x.shape[last + 1..].iter().product::<usize>())
-    } else {
-        let perm: Vec<usize> = kept.iter().chain(axes).copied().collect();
-        let moved = context.transposed(x, &perm)?;
-        (moved, kept.iter().map(|&axis| x.shape[axis]).product(), 1)
-    };
-    let axis = axes.iter().map(|&axis| x.shape[axis]).product();
-    let target = context.new_tensor(x.dtype, kept.iter().map(|&axis| x.shape[axis]).collect::<Vec<_>>());
-    let params = Reduce { outer: word(outer)?, axis: word(axis)?, inner: word(inner)? };
-    context.segment().run(kernel, &params, &[source.slot], target.slot);
-    Ok(target)
-}
+        let context = self;
+        let rank = x.shape.len();
+        let kept: Vec<usize> = (0..rank).filter(|axis| !axes.contains(axis)).collect();
+        let together = axes.windows(2).all(|pair| (pair[0] + 1..pair[1]).all(|axis| x.shape[axis] == 1));
+        let (source, outer, inner) = if axes.is_empty() {
+            return Ok(x.clone());
+        } else if together {
+            let (first, last) = (axes[0], axes[axes.len() - 1]);
+            (x.clone(), x.shape[..first].iter().product::<usize>(), x.shape[last + 1..].iter().product::<usize>())
+        } else {
+            let perm: Vec<usize> = kept.iter().chain(axes).copied().collect();
+            let moved = context.transposed(x, &perm)?;
+            (moved, kept.iter().map(|&axis| x.shape[axis]).product(), 1)
+        };
+        let axis = axes.iter().map(|&axis| x.shape[axis]).product();
+        let target = context.new_tensor(x.dtype, kept.iter().map(|&axis| x.shape[axis]).collect::<Vec<_>>());
+        let params = Reduce { outer: word(outer)?, axis: word(axis)?, inner: word(inner)? };
+        context.segment().run(kernel, &params, &[source.slot], target.slot);
+        Ok(target)
+    }
 }
 
 fn softmax(

@@ -22,9 +22,10 @@ pub(super) fn pool(context: &mut Context<'_, '_>, roi: &MaxRoiPool) -> Result<Op
     let image = |&at: &i64| {
         let count = x.shape[0] as i64;
         let at = if at < 0 { at + count } else { at };
-        i32::try_from(at).ok().filter(|at| (0..count).contains(&i64::from(*at))).ok_or_else(|| {
-            Refusal::from(OpError::invalid(format!("index {at} of an axis of size {count}")))
-        })
+        i32::try_from(at)
+            .ok()
+            .filter(|at| (0..count).contains(&i64::from(*at)))
+            .ok_or_else(|| Refusal::from(OpError::invalid(format!("index {at} of an axis of size {count}"))))
     };
     let images = images.iter().map(image).collect::<Result<Vec<_>, _>>()?;
     let batch = context.integers(&images, [images.len()])?;
@@ -48,7 +49,8 @@ fn gathered(
     for part in parts {
         for tap in 0..most {
             // What fills up a part is one of its own again, for the largest, or weighs nothing, for a sum.
-            let again = part.first().map_or((0, 0.0), |&(at, weight)| (at, if fold == "reduce_max" { weight } else { 0.0 }));
+            let again =
+                part.first().map_or((0, 0.0), |&(at, weight)| (at, if fold == "reduce_max" { weight } else { 0.0 }));
             let (at, weight) = part.get(tap).copied().unwrap_or(again);
             index.push(word(at)? as i32);
             weights.push(weight as f32);
@@ -57,7 +59,8 @@ fn gathered(
     let pixels = each * most;
     let images = context.taken(&x.reshaped([x.shape[0], x.shape[1..].iter().product()]), 0, batch)?;
     let lines = images.reshaped([regions * channels, x.shape[2] * x.shape[3]]);
-    let (index, weights) = (context.integers(&index, [regions, 1, pixels])?, context.numbers(&weights, [regions, 1, pixels])?);
+    let (index, weights) =
+        (context.integers(&index, [regions, 1, pixels])?, context.numbers(&weights, [regions, 1, pixels])?);
     let index = context.broadcast(&index, &[regions, channels, pixels])?;
     let taken = context.taken_by_line(&lines, &index.reshaped([regions * channels, pixels]))?;
     let whole = [regions, channels, pixels];

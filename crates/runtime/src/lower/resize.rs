@@ -18,7 +18,7 @@ pub(super) fn resize(context: &mut Context<'_, '_>, op: &Resize) -> Result<Opera
     let facts = context.facts();
     let steps = op.steps(&Facts::new(&facts, 1))?.ok_or(Refusal::NeedsValue(2))?;
     let nearest = matches!(op.mode, ResizeMode::Nearest(_));
-    let mut made = if nearest { x.clone() } else { context.to_float(&x)? };
+    let mut made = if nearest { x.clone() } else { context.as_floats(&x)? };
     for step in &steps {
         made = if nearest {
             let places: Vec<usize> = step.taps.iter().map(|taps| taps[0].0).collect();

@@ -80,7 +80,11 @@ impl Context<'_, '_> {
                 offset = Some(match offset {
                     None => tap.place.clone(),
                     Some(outer) => {
-                        let code = [With(Op::Load, A), With(Op::MulI32, super::build::integer(size as i32)), With(Op::AddI32, B)];
+                        let code = [
+                            With(Op::Load, A),
+                            With(Op::MulI32, super::build::integer(size as i32)),
+                            With(Op::AddI32, B),
+                        ];
                         self.map(&code, &[&outer, &tap.place], DType::I32, &shape)?
                     }
                 });
@@ -101,7 +105,8 @@ impl Context<'_, '_> {
             let whole = [batch, channels, points];
             if sampling.mode == GridMode::Nearest {
                 // One pixel or none, whatever its type.
-                let code = [With(Op::Load, float(0.0)), Save(3), With(Op::Load, B), Do(Op::F32ToBool), With(Op::Select, A)];
+                let code =
+                    [With(Op::Load, float(0.0)), Save(3), With(Op::Load, B), Do(Op::F32ToBool), With(Op::Select, A)];
                 return self.map(&code, &[&pixels, &weight], images.dtype, &whole);
             }
             // A weight of zero reads nothing, so that infinities beside the point do no harm.
@@ -148,8 +153,7 @@ impl Context<'_, '_> {
                 GridPadding::Reflection => mirrored(size, sampling.align_corners),
                 _ => vec![With(Op::Load, A)],
             };
-            let clamped =
-                [With(Op::Max, float(0.0)), With(Op::Min, float(last)), Do(Op::F32ToI32)];
+            let clamped = [With(Op::Max, float(0.0)), With(Op::Min, float(last)), Do(Op::F32ToI32)];
             let index = self.map(&[&inside[..], &clamped].concat(), &[&at], DType::I32, &shape)?;
             let mut weight = self.map(&weight, &[place], DType::F32, &shape)?;
             if sampling.padding == GridPadding::Zeros {

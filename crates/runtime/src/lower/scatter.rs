@@ -8,6 +8,28 @@ use super::build::{A, B, Step::With, along, integer};
 use super::{Context, Operand, numbers, word};
 use crate::error::Refusal;
 
+/// A dimension of indices: its size, and elements between neighbours in the data and among the indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub(super) size: usize,
+    pub(super) of_data: usize,
+    pub(super) of_index: usize,
+}
+
+/// The same dimensions in as few as can be.
+pub(super) fn joined(all: impl Iterator<Item = Lines>) -> Vec<Lines> {
+    let mut made: Vec<Lines> = Vec::new();
+    for one in all.filter(|one| one.size != 1) {
+        match made.last_mut() {
+            Some(outer) if outer.of_data == one.size * one.of_data && outer.of_index == one.size * one.of_index => {
+                *outer = Lines { size: outer.size * one.size, ..one };
+            }
+            _ => made.push(one),
+        }
+    }
+    made
+}
+
 /// How a kernel combines elements of a type.
 fn combine(reduction: Scatter, dtype: DType) -> Result<u32, Refusal> {
     let truth = dtype == DType::Bool;
@@ -46,17 +68,18 @@ fn scattered(
     let rank = data.shape.len();
     let combine = combine(reduction, data.dtype)?;
     let target = context.copied(data)?;
-    if rank > 5 {
-        return Err(Refusal::unsupported(format!("a tensor of {rank} dimensions")));
-    }
     let (own, steps) = (shape::strides(&data.shape), shape::strides(&indices.shape));
+    let one = |at: usize| Lines { size: indices.shape[at], of_data: own[at], of_index: steps[at] };
+    let lines = joined((0..rank).filter(|&at| at != axis).map(one));
+    if lines.len() > 4 {
+        return Err(Refusal::unsupported(format!("indices of shape {:?} for {:?}", indices.shape, data.shape)));
+    }
     let (mut sizes, mut strides, mut update_strides) = ([1; 4], [0; 4], [0; 4]);
-    let others: Vec<usize> = (0..rank).filter(|&at| at != axis).collect();
-    let first = 4 - others.len();
-    for (at, &from) in others.iter().enumerate() {
-        sizes[first + at] = word(indices.shape[from])?;
-        strides[first + at] = word(own[from])?;
-        update_strides[first + at] = word(steps[from])?;
+    let first = 4 - lines.len();
+    for (at, line) in lines.iter().enumerate() {
+        sizes[first + at] = word(line.size)?;
+        strides[first + at] = word(line.of_data)?;
+        update_strides[first + at] = word(line.of_index)?;
     }
     let params = ScatterElements {
         lines: sizes.iter().product(),

@@ -63,11 +63,10 @@ impl Table {
                     let own = [[cos, sin], [sin, -cos]];
                     (0..4).for_each(|at| parts[at / 2][at % 2] += own[at / 2][at % 2]);
                 }
-                for from in 0..self.given.1 {
-                    for to in 0..self.made.1 {
-                        let at = (index * self.given.1 + from) * columns + frequency * self.made.1 + to;
-                        table[at] = (parts[from][to] * factor) as f32;
-                    }
+                for (from, parts) in parts.iter().enumerate().take(self.given.1) {
+                    let at = (index * self.given.1 + from) * columns + frequency * self.made.1;
+                    let into = &mut table[at..][..self.made.1];
+                    into.iter_mut().zip(parts).for_each(|(into, part)| *into = (part * factor) as f32);
                 }
             }
         }

@@ -19,7 +19,8 @@ pub(super) fn lower(op: &Source, context: &mut Context<'_, '_>) -> Result<Vec<Op
         }
         // Small, and computed from numbers that decide its shape or its few elements: the host's.
         _ => {
-            let unknown = (0..context.len()).find(|&index| context.fact(index).is_some_and(|fact| fact.value.is_none()));
+            let unknown =
+                (0..context.len()).find(|&index| context.fact(index).is_some_and(|fact| fact.value.is_none()));
             Err(unknown.map_or_else(|| Refusal::unsupported(format!("{op:?}")), Refusal::NeedsValue))
         }
     }

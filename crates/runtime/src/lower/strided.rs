@@ -66,7 +66,7 @@ impl Context<'_, '_> {
             // The outermost dimension by a launch each, into rows that follow each other.
             let outer = walk.remove(0);
             let inner: usize = walk.iter().map(|one| one.size).product();
-            if to.run != to.pitch && inner % to.run != 0 {
+            if to.run != to.pitch && !inner.is_multiple_of(to.run) {
                 let dense = self.new_tensor(source.dtype, [count]);
                 let whole = Target { offset: 0, run: count, pitch: count };
                 walk.insert(0, outer);
@@ -135,7 +135,8 @@ impl Context<'_, '_> {
         if source.count() == shape.iter().product() {
             return Ok(source.reshaped(shape));
         }
-        let strides = roci_graph::shape::broadcast_strides(&source.shape, shape).into_iter().map(|stride| stride as i64);
+        let strides =
+            roci_graph::shape::broadcast_strides(&source.shape, shape).into_iter().map(|stride| stride as i64);
         self.arranged(source, 0, &dimensions(shape, strides), shape)
     }
 }

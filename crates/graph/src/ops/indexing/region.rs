@@ -187,11 +187,7 @@ impl MaxRoiPool {
     }
 
     /// The image of each region, and for each part of each region its pixels, as offsets into a channel.
-    pub fn parts(
-        &self,
-        regions: &Tensor,
-        [rows, columns]: [usize; 2],
-    ) -> Result<(Vec<i64>, Vec<Vec<usize>>), OpError> {
+    pub fn parts(&self, regions: &Tensor, [rows, columns]: [usize; 2]) -> Result<(Vec<i64>, Vec<Vec<usize>>), OpError> {
         let (mut images, mut made) = (Vec::new(), Vec::new());
         for region in regions.floats()?.chunks_exact(5) {
             images.push(region[0] as i64);

@@ -14,8 +14,8 @@ use crate::{Fact, OpError, Tensor, Value};
 
 pub use grid::{GridMode, GridPadding};
 pub use pad::{PadMode, pad_fill, pad_source, pads};
-pub use select::{Part, slice_parts};
 pub use resize::{AspectPolicy, Coordinates, Nearest, Resize, ResizeMode, ResizeStep};
+pub use select::{Part, slice_parts};
 
 /// Gives up on a shape where what it depends on is not known.
 macro_rules! known {

@@ -56,7 +56,12 @@ pub(super) fn pad(inputs: &Inputs<'_>, mode: PadMode, shape: Vec<usize>) -> Resu
 }
 
 /// The element that stands at a place behind padding; `None` for the constant.
-pub fn pad_source(at: usize, size: usize, (before, behind): (i64, i64), mode: PadMode) -> Result<Option<usize>, OpError> {
+pub fn pad_source(
+    at: usize,
+    size: usize,
+    (before, behind): (i64, i64),
+    mode: PadMode,
+) -> Result<Option<usize>, OpError> {
     let from = at as i128 - i128::from(before);
     if mode == PadMode::Constant {
         return Ok(usize::try_from(from).ok().filter(|&from| from < size));
