@@ -2,13 +2,13 @@
 //! `cargo run --release -p roci-runtime --example backend -- DIR --device URI [--op NAME] [--only TEXT] [--table]
 //! [--results FILE]`.
 //!
-//! DIR is `onnx/backend/test/data` of the `onnx` package. Without `--results` every case counts; with it, only those that
-//! the file (case to `pass`) says another implementation passes. `--table` prints a table by operation in Markdown.
-//! Devices are `cpu`, `vulkan:0`, …, and emulated GPUs, `amdgpu:emu/gfx1010`.
+//! DIR is `onnx/backend/test/data` of the `onnx` package. Without `--results` every case counts; with it, only those
+//! that the file (case to `pass`) says another implementation passes. `--table` prints a table by operation in Markdown.
+//! Devices are `cpu`, `vulkan:0`, …, and emulated GPUs, `emu:gfx1010`.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
-#[path = "../../onnx/examples/backend/suite.rs"]
+#[path = "../../onnx/examples/backend_host/suite.rs"]
 mod suite;
 
 use std::path::Path;

@@ -42,7 +42,9 @@ pub(crate) fn encode(tensor: &Tensor) -> Result<Vec<u32>, OpError> {
         Data::I16(all) => all.iter().map(|&one| i32::from(one) as u32).collect(),
         Data::I32(all) => all.iter().map(|&one| one as u32).collect(),
         Data::I64(all) => {
-            let narrow = |&one: &i64| i32::try_from(one).map(|one| one as u32).map_err(|_| large(&one));
+            // The least one would have no opposite.
+            let narrow = |&one: &i64| i32::try_from(one).ok().filter(|one| *one > i32::MIN).map(|one| one as u32);
+            let narrow = |one: &i64| narrow(one).ok_or_else(|| large(one));
             all.iter().map(narrow).collect::<Result<_, _>>()?
         }
         Data::Bool(all) => all.iter().map(|&one| u32::from(one)).collect(),
@@ -96,6 +98,7 @@ mod tests {
             assert_eq!(decode(tensor.dtype(), tensor.shape(), &encode(&tensor)?)?, tensor);
         }
         assert!(encode(&Tensor::vector(vec![1i64 << 40])).is_err());
+        assert!(encode(&Tensor::vector(vec![i64::from(i32::MIN)])).is_err());
         assert!(encode(&Tensor::vector(vec![String::new()])).is_err());
         Ok(())
     }

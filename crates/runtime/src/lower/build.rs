@@ -129,7 +129,8 @@ impl Context<'_, '_> {
         self.taken(x, axis, &index)
     }
 
-    /// For each place of a line of `x` the element that an index names: `x` is `[outer, size]`, `index` is `[outer, count]`.
+    /// For each place of a line of `x` the element that an index names: `x` is `[outer, size]`, `index` is
+    /// `[outer, count]`.
     pub(super) fn taken_by_line(&mut self, x: &Operand, index: &Operand) -> Result<Operand, Refusal> {
         let (outer, size, count) = (x.shape[0], x.shape[1], index.shape[1]);
         let target = self.new_tensor(x.dtype, [outer, count]);

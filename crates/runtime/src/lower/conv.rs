@@ -181,7 +181,8 @@ pub(super) fn deformed(
     let (batch, channels) = (x.shape[0], x.shape[1]);
     let (taps, plane) = (rows.kernel * columns.kernel, rows.output * columns.output);
     let lines = batch * offset_groups;
-    // Places in pixels, `[batch * offset groups, taps * plane]`: where the weights would look, and how far they are moved.
+    // Places in pixels, `[batch * offset groups, taps * plane]`: where the weights would look, and how far they are
+    // moved.
     let offsets = offsets.reshaped([lines, taps, 2, plane]);
     let mut places = Vec::new();
     for (axis, figures) in [rows, columns].iter().enumerate() {

@@ -357,7 +357,11 @@ pub(super) fn cast(from: DType, to: DType) -> Result<Option<ChainCode>, Refusal>
         }
         (Word::Signed, Word::Float) => rounded(start.then(C::I32ToF32)?, to)?,
         (Word::Unsigned, Word::Float) => rounded(start.then(C::U32ToF32)?, to)?,
-        (Word::Float, Word::Unsigned) if matches!(to, DType::U32 | DType::U64) => start.then(C::F32ToU32)?,
+        // What is too large for 32 bits would become the limit.
+        (Word::Float, _) if to.size() == Some(8) => {
+            return Err(Refusal::integers(format!("a conversion from {from} to {to}")));
+        }
+        (Word::Float, Word::Unsigned) if to == DType::U32 => start.then(C::F32ToU32)?,
         (Word::Float, _) => rounded(start.then(C::F32ToI32)?, to)?,
         // Words that would stand for other numbers in 64 bits than they do in 32.
         (Word::Signed, Word::Unsigned) if to == DType::U64 => return Err(refuse()),

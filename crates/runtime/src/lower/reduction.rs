@@ -138,7 +138,7 @@ fn nothing(context: &mut Context<'_, '_>, fold: Fold, dtype: DType, shape: &[usi
     let operands: Vec<Option<&Value>> = operands.iter().map(Some).collect();
     let op = Reduction::Reduce { fold, keep: false, none_is_none: false };
     let made = op.eval(&Inputs::new(&operands, 1))?;
-    let value = encode(made[0].tensor()?)?[0];
+    let value = encode(made[0].tensor()?).map_err(|error| Refusal::integers(error.to_string()))?[0];
     context.filled(dtype, shape, value)
 }
 
@@ -152,6 +152,16 @@ fn integers(
     shape: &[usize],
 ) -> Result<Operand, Refusal> {
     use ChainOp as C;
+    // What is divided or rooted must not have wrapped before.
+    let most = match (fold, x.dtype) {
+        (Fold::Mean, DType::I8 | DType::U8) => 1 << 22,
+        (Fold::Mean, DType::I16 | DType::U16) | (Fold::L2, DType::I8 | DType::U8) => 1 << 14,
+        (Fold::Mean | Fold::L2, _) => 0,
+        _ => usize::MAX,
+    };
+    if size > most {
+        return Err(Refusal::unsupported(format!("{fold:?} of {size} elements of {}", x.dtype)));
+    }
     let signed = Word::of(x.dtype) == Some(Word::Signed);
     let source = match fold {
         Fold::L1 if signed => context.map(&[With(C::Load, A), Do(C::AbsI32)], &[x], x.dtype, &x.shape)?,
@@ -164,7 +174,7 @@ fn integers(
     let to_float = if signed { C::I32ToF32 } else { C::U32ToF32 };
     let code = match fold {
         Fold::Mean => vec![With(C::Load, A), With(if signed { C::DivI32 } else { C::DivU32 }, size)],
-        // The root of a whole number below 2^24 is cut off where it should be; above it may be one too large or small.
+        // The root may be rounded up to a whole number, where it should be cut off.
         Fold::L2 => vec![
             With(C::Load, A),
             Do(to_float),

@@ -42,6 +42,9 @@ fn gathered(
     parts: &[Vec<(usize, f64)>],
     fold: &'static str,
 ) -> Result<Operand, Refusal> {
+    if !x.dtype.is_float() {
+        return Err(Refusal::unsupported(format!("regions of {}", x.dtype)));
+    }
     let made = context.output(0)?.shape()?.to_vec();
     let (regions, channels, each) = (made[0], made[1], made[2] * made[3]);
     let most = parts.iter().map(Vec::len).max().unwrap_or(0).max(1);

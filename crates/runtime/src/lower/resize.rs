@@ -18,6 +18,10 @@ pub(super) fn resize(context: &mut Context<'_, '_>, op: &Resize) -> Result<Opera
     let facts = context.facts();
     let steps = op.steps(&Facts::new(&facts, 1))?.ok_or(Refusal::NeedsValue(2))?;
     let nearest = matches!(op.mode, ResizeMode::Nearest(_));
+    if !nearest && !x.dtype.is_float() && x.dtype.size().is_none_or(|size| size > 2) {
+        // Single precision does not hold them.
+        return Err(Refusal::unsupported(format!("weighted sums of {}", x.dtype)));
+    }
     let mut made = if nearest { x.clone() } else { context.as_floats(&x)? };
     for step in &steps {
         made = if nearest {

@@ -26,6 +26,9 @@ struct Tap {
 
 pub(super) fn grid_sample(context: &mut Context<'_, '_>, sampling: Sampling) -> Result<Operand, Refusal> {
     let (x, grid) = (context.operand(0)?, context.operand(1)?);
+    if !x.dtype.is_float() && sampling.mode != GridMode::Nearest {
+        return Err(Refusal::unsupported(format!("weighted sums of {}", x.dtype)));
+    }
     let made = context.output(0)?.shape()?.to_vec();
     let sizes = x.shape[2..].to_vec();
     let (batch, points) = (x.shape[0], made[2..].iter().product::<usize>());

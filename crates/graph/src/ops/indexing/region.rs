@@ -116,8 +116,8 @@ impl RoiAlign {
         Tensor::from_floats(data.dtype(), shape, &made)
     }
 
-    /// For each part of each region the pixels that it is made of, as offsets into a channel, and their weights. They are
-    /// summed, or the largest of them counts.
+    /// For each part of each region the pixels that it is made of, as offsets into a channel, and their weights. They
+    /// are summed, or the largest of them counts.
     pub fn parts(&self, regions: &Tensor, [rows, columns]: [usize; 2]) -> Result<Vec<Vec<(usize, f64)>>, OpError> {
         let [height, width] = self.size;
         let offset = if self.half_pixel { 0.5 } else { 0.0 };

@@ -127,6 +127,9 @@ fn note(note: &Note) -> String {
         Note::Reference { node, op, reason } => {
             format!("`{node}` ({op}) has no kernel and is evaluated by its definition: {reason}")
         }
+        Note::Integers { node, op, reason } => {
+            format!("`{node}` ({op}) runs on the host, since 32 bits may not hold its results: {reason}")
+        }
         other => format!("{other:?}"),
     }
 }

@@ -1,7 +1,7 @@
-//! The backend tests of the ONNX project, whoever runs them: which cases there are, what they expect, and a table of how
-//! they went.
+//! The backend tests of the ONNX project, whoever runs them: which cases there are, what they expect, and a table of
+//! how they went.
 //!
-//! Shared by the examples `backend` of `roci-onnx` (on the host) and of `roci-runtime` (on devices).
+//! Shared by the examples `backend_host` of `roci-onnx` and `backend` of `roci-runtime`, which is for devices.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! ONNX's backend tests on the host:
-//! `cargo run --release -p roci-onnx --example backend -- DIR [--op NAME] [--only TEXT] [--table] [--results FILE]`.
+//! `cargo run --release -p roci-onnx --example backend_host -- DIR [--op NAME] [--only TEXT] [--table]
+//! [--results FILE]`.
 //!
-//! DIR is `onnx/backend/test/data` of the `onnx` package. Without `--results` every case counts; with it, only those that
-//! the file (case to `pass`) says another implementation passes. `--table` prints a table by operation in Markdown.
+//! DIR is `onnx/backend/test/data` of the `onnx` package. Without `--results` every case counts; with it, only those
+//! that the file (case to `pass`) says another implementation passes. `--table` prints a table by operation in Markdown.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
@@ -15,7 +16,7 @@ use suite::{Arguments, Case, Outcome, compare};
 
 fn main() -> ExitCode {
     let Some(arguments) = Arguments::new() else {
-        println!("usage: backend DIR [--op NAME] [--only TEXT] [--table] [--results FILE]");
+        println!("usage: backend_host DIR [--op NAME] [--only TEXT] [--table] [--results FILE]");
         return ExitCode::from(2);
     };
     arguments.run(|case| match run(case) {
