@@ -26,7 +26,7 @@ impl Word {
     }
 }
 
-/// The words of a tensor. 64-bit integers that need more are an error.
+/// The words of a tensor. 64-bit integers and floats that need more are an error.
 pub(crate) fn encode(tensor: &Tensor) -> Result<Vec<u32>, OpError> {
     let large = |value: &dyn std::fmt::Display| {
         OpError::unsupported(format!(
@@ -35,7 +35,15 @@ pub(crate) fn encode(tensor: &Tensor) -> Result<Vec<u32>, OpError> {
     };
     Ok(match tensor.data() {
         Data::F32(all) => all.iter().map(|one| one.to_bits()).collect(),
-        Data::F64(all) => all.iter().map(|&one| (one as f32).to_bits()).collect(),
+        Data::F64(all) => {
+            let narrow = |&one: &f64| match one as f32 {
+                made if made.is_infinite() && one.is_finite() => {
+                    Err(OpError::unsupported(format!("{one:e}, which single precision does not hold,")))
+                }
+                made => Ok(made.to_bits()),
+            };
+            all.iter().map(narrow).collect::<Result<_, _>>()?
+        }
         Data::F16(all) => all.iter().map(|one| one.to_f32().to_bits()).collect(),
         Data::BF16(all) => all.iter().map(|one| one.to_f32().to_bits()).collect(),
         Data::I8(all) => all.iter().map(|&one| i32::from(one) as u32).collect(),
@@ -99,6 +107,7 @@ mod tests {
         }
         assert!(encode(&Tensor::vector(vec![1i64 << 40])).is_err());
         assert!(encode(&Tensor::vector(vec![i64::from(i32::MIN)])).is_err());
+        assert!(encode(&Tensor::vector(vec![1e300])).is_err());
         assert!(encode(&Tensor::vector(vec![String::new()])).is_err());
         Ok(())
     }

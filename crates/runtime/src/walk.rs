@@ -442,8 +442,10 @@ pub(crate) fn replay(device: &Device, recorded: &Recorded, label: &str) -> Resul
 
 /// Puts a tensor into memory of its own.
 fn upload(device: &Device, tensor: &Tensor, name: &str) -> Result<BufferRange, Refusal> {
-    // Nothing else is wrong with a tensor of numbers.
-    let words = encode(tensor).map_err(|error| Refusal::integers(error.to_string()))?;
+    let words = encode(tensor).map_err(|error| {
+        let text = error.to_string();
+        if tensor.dtype().is_integer() { Refusal::integers(text) } else { Refusal::unsupported(text) }
+    })?;
     let memory = device.info().fastest_memory();
     let size = (words.len().max(1) * 4) as u64;
     let allocate = || -> Result<BufferRange, roci_hal::Error> {
