@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long what a process said is waited for after its end: one that it left behind may hold the pipe open.
 const AFTERWARDS: Duration = Duration::from_millis(200);
 /// Bytes of standard error that are kept.
-const LAST_WORDS: usize = 2048;
+const LAST_WORDS: usize = 8192;
 
 /// How a child ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +64,17 @@ fn signal_name(signal: i32) -> String {
 pub(crate) struct Limits {
     /// In all.
     pub(crate) run: Duration,
+    /// Without a word on standard output, where that counts.
+    pub(crate) silence: Option<Duration>,
     /// To die when it is killed. One that waits inside the kernel's driver may never.
     pub(crate) death: Duration,
+}
+
+impl Limits {
+    /// Until the first word.
+    fn first(self) -> Duration {
+        self.silence.map_or(self.run, |silence| silence.min(self.run))
+    }
 }
 
 /// What a child left.
@@ -108,7 +117,8 @@ fn options(drivers: &DriverArgs) -> Vec<OsString> {
 
 /// Starts a process and hears what it says until it ends or its time is over.
 fn watch(mut command: Command, limits: Limits, mut hear: impl FnMut(&str)) -> Left {
-    let until = Instant::now() + limits.run;
+    let started = Instant::now();
+    let (over, mut until) = (started + limits.run, started + limits.first());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -119,7 +129,7 @@ fn watch(mut command: Command, limits: Limits, mut hear: impl FnMut(&str)) -> Le
     let lines = child.stdout.take().map(lines);
     let words = child.stderr.take().map(LastWords::listen);
     if let Some(lines) = lines {
-        hear_until(&mut child, until, &lines, &mut hear);
+        until = hear_until(&mut child, over, limits, &lines, &mut hear);
     }
     // Its output is closed or its time is over; it may still hang in what it does at its end.
     let left = if interrupt::asked() { LOOK } else { until.saturating_duration_since(Instant::now()).max(LOOK) };
@@ -137,15 +147,27 @@ fn watch(mut command: Command, limits: Limits, mut hear: impl FnMut(&str)) -> Le
     Left { end, last_words: words.map(LastWords::take).unwrap_or_default() }
 }
 
-fn hear_until(child: &mut Child, until: Instant, lines: &Receiver<String>, hear: &mut impl FnMut(&str)) {
-    let mut until = until;
+/// Hears lines until there are none any more or the time is over; until when the process may go on.
+fn hear_until(
+    child: &mut Child,
+    over: Instant,
+    limits: Limits,
+    lines: &Receiver<String>,
+    hear: &mut impl FnMut(&str),
+) -> Instant {
+    let mut until = over.min(Instant::now() + limits.first());
     let mut gone = false;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match lines.recv_timeout(left.min(LOOK)) {
-            Ok(line) => hear(&line),
-            Err(RecvTimeoutError::Disconnected) => return,
-            Err(RecvTimeoutError::Timeout) if left.is_zero() || interrupt::asked() => return,
+            Ok(line) => {
+                hear(&line);
+                if let (Some(silence), false) = (limits.silence, gone) {
+                    until = over.min(Instant::now() + silence);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return until,
+            Err(RecvTimeoutError::Timeout) if left.is_zero() || interrupt::asked() => return until,
             Err(RecvTimeoutError::Timeout) if !gone && !matches!(child.try_wait(), Ok(None)) => {
                 gone = true;
                 until = until.min(Instant::now() + AFTERWARDS);
@@ -224,7 +246,7 @@ mod tests {
     fn shell(script: &str, seconds: u64) -> (Left, String) {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let limits = Limits { run: Duration::from_secs(seconds), death: Duration::from_secs(60) };
+        let limits = Limits { run: Duration::from_secs(seconds), silence: None, death: Duration::from_secs(60) };
         let mut output = String::new();
         let left = watch(command, limits, |line| output.push_str(line));
         (left, output)
@@ -239,8 +261,22 @@ mod tests {
         // More than a pipe holds.
         let (left, output) = shell("head -c 1000000 /dev/zero", 60);
         assert_eq!((left.end, output.len()), (End::Ended(0), 1_000_000));
-        let limits = Limits { run: Duration::ZERO, death: Duration::ZERO };
+        let limits = Limits { run: Duration::ZERO, silence: None, death: Duration::ZERO };
         assert!(matches!(watch(Command::new("/nowhere/at/all"), limits, |_| {}).end, End::NotStarted(_)));
+    }
+
+    #[test]
+    fn every_word_gives_time() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; sleep 1; echo two; sleep 1; echo three; exec sleep 600"]);
+        let (seconds, silence) = (Duration::from_secs, Some(Duration::from_millis(1800)));
+        let mut words = Vec::new();
+        let limits = Limits { run: seconds(600), silence, death: seconds(60) };
+        let left = watch(command, limits, |line| words.push(line.to_owned()));
+        assert_eq!(
+            (left.end, &words[..]),
+            (End::Hung { killed: true }, &["one", "two", "three"].map(str::to_owned)[..])
+        );
     }
 
     #[test]

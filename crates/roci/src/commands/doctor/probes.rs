@@ -25,7 +25,7 @@ pub(super) fn ask(deep: bool, drivers: &DriverArgs) -> Probes {
 }
 
 fn probe(driver: &str, drivers: &DriverArgs, limit: Duration) -> Probe {
-    let limits = Limits { run: limit, death: DEATH };
+    let limits = Limits { run: limit, silence: None, death: DEATH };
     let (left, output) = child::roci_output(&["devices", "--json", "--driver", driver], drivers, limits);
     match left.end {
         End::Ended(_) => read(&output),

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::printer::{BAD, GOOD, Printer};
 
 /// Drivers may compile or map much before they can tell what they have.
-const PATIENT: Limits = Limits { run: Duration::from_secs(60), death: Duration::from_secs(1) };
+const PATIENT: Limits = Limits { run: Duration::from_secs(60), silence: None, death: Duration::from_secs(1) };
 
 /// Lets every device that the drivers find compute.
 pub(super) fn compute(drivers: &DriverArgs, printer: &Printer) -> Vec<RouteReport> {

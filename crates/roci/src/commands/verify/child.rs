@@ -22,7 +22,7 @@ pub(super) fn check(uri: &str, options: &Options, drivers: &DriverArgs, mut tell
     }
     // A name that starts with a dash is no option.
     arguments.extend(["--", uri]);
-    let limits = Limits { run: options.deadline, death: DEATH };
+    let limits = Limits { run: options.deadline, silence: None, death: DEATH };
     let mut done = false;
     let left = child::roci(&arguments, drivers, limits, |line| {
         let Ok(event) = serde_json::from_str::<Event>(line) else { return };
