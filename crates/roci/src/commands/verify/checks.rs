@@ -17,8 +17,61 @@ const KERNELS: [&str; 2] = ["matmul", "reduce"];
 const REPEATED: &str = "matmul_f32";
 const REPEATS: usize = 20;
 
+/// What nobody notices by itself: results that change without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Corruption {
+    /// Packed dot products, for which devices have instructions of their own.
+    Dot,
+    /// Copies of about 16 KiB.
+    Copies,
+    /// Memory that is given back and handed out again.
+    Reuse,
+    /// The same work again and again.
+    Repeat,
+}
+
+impl Corruption {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Dot, Self::Copies, Self::Reuse, Self::Repeat];
+
+    /// Its name among the checks.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dot => "dot",
+            Self::Copies => "copies",
+            Self::Reuse => "reuse",
+            Self::Repeat => "repeat",
+        }
+    }
+
+    /// What it looks at, in words.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Dot => "packed dot products",
+            Self::Copies => "copies around 16 KiB",
+            Self::Reuse => "memory given back and reused",
+            Self::Repeat => "same bits every time",
+        }
+    }
+
+    /// Looks at it on a device.
+    pub(crate) fn check(self, device: &Device) -> Verdict {
+        judge(self.run(device))
+    }
+
+    fn run(self, device: &Device) -> Result<(), Stop> {
+        let timeout = roci_hal::deadline::default_timeout();
+        match self {
+            Self::Dot => dot::run(device),
+            Self::Copies => copies::run(device),
+            Self::Reuse => reuse::run(device, timeout),
+            Self::Repeat => repeat(device, &cases(), timeout),
+        }
+    }
+}
+
 /// How a check can end.
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Pass,
     /// The first difference.
     Fail(String),
@@ -63,8 +116,7 @@ impl<E: Into<CliError>> From<E> for Stop {
 /// Makes all checks, until the device is lost.
 pub(super) fn run(device: &Device, fault: Option<Fault>, tell: &mut dyn FnMut(Event)) {
     let timeout = roci_hal::deadline::default_timeout();
-    let cases = cases::select(&KERNELS.map(str::to_owned), true).unwrap_or_default();
-    for (index, case) in cases.iter().enumerate() {
+    for (index, case) in cases().iter().enumerate() {
         let name = format!("{} {}", case.name(), case.problem.size());
         check(device, &name, tell, || {
             // The second one, so that something has gone well before.
@@ -74,10 +126,9 @@ pub(super) fn run(device: &Device, fault: Option<Fault>, tell: &mut dyn FnMut(Ev
             compute(device, case, timeout)
         });
     }
-    check(device, "dot", tell, || dot::run(device));
-    check(device, "copies", tell, || copies::run(device));
-    check(device, "reuse", tell, || reuse::run(device, timeout));
-    check(device, "repeat", tell, || repeat(device, &cases, timeout));
+    for corruption in Corruption::ALL {
+        check(device, corruption.name(), tell, || corruption.run(device));
+    }
     tell(Event::Done);
 }
 
@@ -88,21 +139,29 @@ fn check(device: &Device, name: &str, tell: &mut dyn FnMut(Event), body: impl Fn
     }
     tell(Event::Begins { check: name.to_owned() });
     let started = Instant::now();
-    let verdict = match body() {
-        Ok(()) => Verdict::Pass,
-        Err(Stop::Verdict(verdict)) => verdict,
-        Err(Stop::Error(error)) => {
-            let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-            Verdict::Fail(one_line(&format!("{error}{hint}")))
-        }
-    };
-    let (status, detail) = match verdict {
+    let (status, detail) = match judge(body()) {
         Verdict::Pass => (CheckStatus::Pass, None),
         Verdict::Fail(detail) => (CheckStatus::Fail, Some(detail)),
         Verdict::NotApplicable(detail) => (CheckStatus::NotApplicable, Some(detail)),
     };
     let seconds = started.elapsed().as_secs_f64();
     tell(Event::Checked(Check { name: name.to_owned(), status, detail, seconds }));
+}
+
+/// The kernels that are checked.
+fn cases() -> Vec<Case> {
+    cases::select(&KERNELS.map(str::to_owned), true).unwrap_or_default()
+}
+
+fn judge(ended: Result<(), Stop>) -> Verdict {
+    match ended {
+        Ok(()) => Verdict::Pass,
+        Err(Stop::Verdict(verdict)) => verdict,
+        Err(Stop::Error(error)) => {
+            let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+            Verdict::Fail(one_line(&format!("{error}{hint}")))
+        }
+    }
 }
 
 /// One kernel, against results in double precision.

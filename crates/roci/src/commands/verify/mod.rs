@@ -26,6 +26,7 @@ use crate::printer::{BAD, Column, GOOD, Printer, one_line};
 use crate::registry::registry;
 use crate::units;
 
+pub(crate) use checks::{Corruption, Verdict};
 pub(crate) use report::{Check, CheckStatus, Event, RouteOutcome, RouteReport};
 
 /// How long a route may take. Each wait for a device has its own, shorter limit (ROCI_TIMEOUT).
