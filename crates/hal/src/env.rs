@@ -98,9 +98,21 @@ pub static XDG_CACHE_HOME: Variable = Variable {
     since: "0.1.0",
 };
 
+/// Where programs keep what they cannot make again.
+pub static XDG_DATA_HOME: Variable = Variable {
+    name: "XDG_DATA_HOME",
+    default: "~/.local/share",
+    help: "Folder in which the results of `roci matrix` are kept",
+    since: "0.1.0",
+};
+
 /// The user's folder.
-pub static HOME: Variable =
-    Variable { name: "HOME", default: "set at login", help: "Folder of the user, where `.cache` is", since: "0.1.0" };
+pub static HOME: Variable = Variable {
+    name: "HOME",
+    default: "set at login",
+    help: "Folder of the user, where `.cache` and `.local` are",
+    since: "0.1.0",
+};
 
 /// Where the dynamic loader looks first.
 pub static LD_LIBRARY_PATH: Variable = Variable {
@@ -234,6 +246,7 @@ pub static VARIABLES: &[&Variable] = &[
     &FORCE_COLOR,
     &TERM,
     &XDG_CACHE_HOME,
+    &XDG_DATA_HOME,
     &HOME,
     &LD_LIBRARY_PATH,
     &LD_PRELOAD,
