@@ -58,6 +58,9 @@ pub(crate) enum CliError {
     /// The doctor has no answer.
     #[error(transparent)]
     Doctor(#[from] crate::commands::doctor::DoctorError),
+    /// There is no matrix.
+    #[error(transparent)]
+    Matrix(#[from] crate::commands::matrix::MatrixError),
     /// A driver that is not in this binary.
     #[error("there is no driver `{name}`")]
     UnknownDriver {
@@ -91,6 +94,7 @@ impl Hint for CliError {
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::Emu(error) => error.hint(),
             Self::Doctor(error) => error.hint(),
+            Self::Matrix(error) => error.hint(),
             Self::UnknownDriver { known, .. } => Some(format!("drivers are: {}", known.join(", "))),
             Self::Target { source: roci_codeobj::TargetError::Processor { .. }, near } => {
                 Some(format!("chips with names like that are: {}", near.join(", ")))

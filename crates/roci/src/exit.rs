@@ -79,6 +79,7 @@ impl From<&CliError> for ExitStatus {
             | CliError::UnknownDriver { .. }
             | CliError::UnknownKernel { .. }
             | CliError::Doctor(_)
+            | CliError::Matrix(_)
             | CliError::Library(_)
             | CliError::Target { .. }
             | CliError::GenericTarget { .. } => Self::Error,

@@ -354,3 +354,50 @@ fn a_route_that_crashes_and_one_that_hangs_are_told() {
     let hung = &verified(&["--fault", "hang", "--deadline", "2", "cpu"], 1)[0];
     assert_eq!((&hung["status"], &hung["killed"]), (&"hangs".into(), &true.into()), "{hung}");
 }
+
+fn matrix(arguments: &[&str], code: i32) -> Value {
+    let output = roci(&[&["matrix", "--json", "--device", "cpu"], arguments].concat());
+    assert_code(&output, code);
+    json(&output, "roci.matrix")
+}
+
+#[test]
+fn the_matrix_tries_what_is_asked_for_and_tells_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("matrix.sqlite");
+    let file = file.to_str().expect("a plain path");
+    let value = matrix(&["--only", "add", "--database", file], 0);
+    let results = value["results"].as_array().expect("a list");
+    assert!(results.len() >= 3 && results.iter().all(|one| one["outcome"] == "works"), "{value}");
+    assert!(results.iter().any(|one| one["probe"] == "add, broadcast"), "{value}");
+    assert_eq!(value["changes"], serde_json::json!([]));
+    // A card that did otherwise the last time.
+    let page = folder.path().join("matrix.html");
+    let arguments = ["--only", "add", "--database", file, "--html", page.to_str().expect("a plain path")];
+    let again = matrix(&arguments, 0);
+    assert_eq!(again["changes"], serde_json::json!([]), "nothing has changed");
+    assert!(std::fs::read_to_string(&page).is_ok_and(|page| page.ends_with("</html>\n")));
+
+    std::fs::write(file, "no database".repeat(500)).expect("it can be written");
+    let refused = roci(&["matrix", "--device", "cpu", "--only", "add", "--database", file]);
+    assert_error(&refused, 2, "it is damaged, or no SQLite file", "--database");
+    assert_error(&roci(&["matrix", "--only", "nonsense"]), 2, "no probe has `nonsense`", "roci matrix --list");
+}
+
+#[test]
+fn a_probe_that_crashes_or_hangs_costs_no_other() {
+    let value = matrix(&["--faults", "--only", "on purpose", "--only", "mm, larger", "--deadline", "4"], 1);
+    let outcome = |name: &str| {
+        let results = value["results"].as_array().expect("a list");
+        results.iter().find(|one| one["probe"] == name).cloned().unwrap_or_else(|| panic!("{name} of {value}"))
+    };
+    let crash = outcome("crash on purpose");
+    assert_eq!(crash["outcome"], "crashes");
+    assert!(crash["detail"].as_str().is_some_and(|detail| detail.contains("signal 6")), "{crash}");
+    let panic = outcome("panic on purpose");
+    assert!(panic["detail"].as_str().is_some_and(|detail| detail.ends_with("on purpose")), "{panic}");
+    assert_eq!(
+        (&outcome("hang on purpose")["outcome"], &outcome("mm, larger")["outcome"]),
+        (&"hangs".into(), &"works".into())
+    );
+}

@@ -108,6 +108,17 @@ fn demo() {
 }
 
 #[test]
+fn matrix() {
+    let value = answer(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(1)));
+    // Whether there is something to say of a result, and whether it has changed, depends on the device.
+    let change = json!({ "device": "", "probe": "", "from": "", "to": "", "driver_before": "", "since": 0 });
+    let same = json!({ "driver_before": null, "since": null });
+    let others = json!({ "changes": [change, same], "results": [{ "detail": "", "excess": null }] });
+    assert_shape("matrix", &[value, others]);
+}
+
+#[test]
 fn profile() {
     let value = answer(&["demo", "--quick", "--json", "--profile", "fill", "-d", "cpu", "-d", "emu://gfx1010"], 0);
     let devices = value["profile"].as_array().expect("a list");
@@ -151,7 +162,7 @@ fn an_error_instead_of_results() {
         (&["demo", "--json", "--device", "cpu:0,"], 2, "ends with a comma", "devices are: cpu"),
         (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: amdgpu, "),
         (&["demo", "--json", "-d", "cpu:7", "-d", "cpu?threads=0"], 2, "`threads` is `0`", "set `threads`"),
-        (&["demo", "conv", "--json"], 2, "`conv`", "matmul_f32"),
+        (&["demo", "nonsense", "--json"], 2, "`nonsense`", "matmul_f32"),
         (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "name a folder"),
         (
             &["emu", "run", "/dev/null", "--gpu", "gfx1", "--kernel", "k", "--grid", "1", "--block", "1", "--json"],

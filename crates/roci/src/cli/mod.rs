@@ -6,6 +6,7 @@
 mod compute;
 mod doctor;
 mod emu;
+mod matrix;
 mod objects;
 
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ use doctor::DOCTOR_EXAMPLES;
 pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
 use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
+use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
+pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
 
@@ -128,6 +131,18 @@ pub(crate) enum Command {
     /// List the environment variables that roci reads, with their values
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),
+    /// Try every operation on every device: works, wrong, crashes, hangs or unsupported
+    ///
+    /// Small graphs, a few whole models and checks for silent corruption run on each device and are compared with a
+    /// reference in double precision, in processes that may crash or hang. Results are kept, and a later run tells what
+    /// changed. Exit code 0: nothing is broken, even where something is not supported; 1: something is.
+    #[command(after_help = MATRIX_EXAMPLES)]
+    Matrix(MatrixArgs),
+    /// Try operations on one device in this process, for a process that looks after it
+    ///
+    /// `roci matrix` runs it for each device; what happens is told in lines of JSON.
+    #[command(hide = true, after_help = MATRIX_PROBE_EXAMPLES)]
+    MatrixProbe(MatrixProbeArgs),
     /// List the AMD GPU code in files: targets, kernels, what they need
     ///
     /// Looks into code objects, offload bundles (also compressed), programs, libraries and object files with GPU code
@@ -167,9 +182,10 @@ impl Command {
             Self::Doctor(arguments) => arguments.json(),
             Self::Emu { command } => command.json(),
             Self::Env(arguments) => arguments.format.json,
+            Self::Matrix(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,
-            Self::Completions { .. } | Self::Man { .. } => false,
+            Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => false,
         }
     }
 }

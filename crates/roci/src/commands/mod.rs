@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod emu;
 mod env;
 mod man;
+pub(crate) mod matrix;
 mod objects;
 pub(crate) mod verify;
 
@@ -31,6 +32,8 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Doctor(arguments) => doctor::run(&arguments, drivers, printer),
         Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
+        Command::Matrix(arguments) => matrix::run(&arguments, drivers, printer),
+        Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),
