@@ -18,6 +18,7 @@ pub mod graph;
 pub mod interpreter;
 pub mod ops;
 pub mod shape;
+pub mod simplify;
 pub mod tensor;
 pub mod value;
 
@@ -27,5 +28,6 @@ pub use fact::Fact;
 pub use graph::{Graph, Node, ValueId};
 pub use interpreter::{Scope, run, run_within};
 pub use ops::{Inputs, Op, Operation};
+pub use simplify::simplify;
 pub use tensor::{Data, Element, Tensor};
 pub use value::Value;

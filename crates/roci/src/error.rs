@@ -61,6 +61,9 @@ pub(crate) enum CliError {
     /// There is no matrix.
     #[error(transparent)]
     Matrix(#[from] crate::commands::matrix::MatrixError),
+    /// A model cannot be run.
+    #[error(transparent)]
+    Model(#[from] crate::commands::model::ModelError),
     /// A driver that is not in this binary.
     #[error("there is no driver `{name}`")]
     UnknownDriver {
@@ -95,6 +98,7 @@ impl Hint for CliError {
             Self::Emu(error) => error.hint(),
             Self::Doctor(error) => error.hint(),
             Self::Matrix(error) => error.hint(),
+            Self::Model(error) => error.hint(),
             Self::UnknownDriver { known, .. } => Some(format!("drivers are: {}", known.join(", "))),
             Self::Target { source: roci_codeobj::TargetError::Processor { .. }, near } => {
                 Some(format!("chips with names like that are: {}", near.join(", ")))

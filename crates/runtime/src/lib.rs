@@ -14,6 +14,7 @@
 
 mod arena;
 mod error;
+mod fuse;
 mod host;
 mod kernels;
 mod lower;

@@ -7,6 +7,7 @@ use roci_kernels::params::Params;
 
 use crate::Error;
 use crate::arena::{self, Span};
+use crate::fuse::fuse;
 use crate::kernels::Kernels;
 
 /// A tensor of a segment.
@@ -14,13 +15,20 @@ use crate::kernels::Kernels;
 pub(crate) struct Slot(usize);
 
 /// One dispatch.
-struct Step {
-    kernel: &'static str,
-    label: String,
-    grid: [u32; 3],
-    constants: Vec<u8>,
+pub(crate) struct Step {
+    pub(crate) kernel: &'static str,
+    pub(crate) label: String,
+    pub(crate) grid: [u32; 3],
+    pub(crate) constants: Vec<u8>,
     /// By binding: the tensor, and whether it is written.
-    bindings: Vec<(Slot, bool)>,
+    pub(crate) bindings: Vec<(Slot, bool)>,
+}
+
+impl Step {
+    /// The tensors that it only reads.
+    pub(crate) fn reads(&self) -> Vec<Slot> {
+        self.bindings.iter().filter(|(_, written)| !written).map(|(slot, _)| *slot).collect()
+    }
 }
 
 /// What a slot's memory is.
@@ -35,7 +43,9 @@ enum Memory {
 #[derive(Default)]
 pub(crate) struct Segment {
     slots: Vec<Memory>,
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
+    /// Tensors that came to lie in the place of others.
+    aliases: Vec<(Slot, Slot)>,
     /// The name for dispatches from here on.
     label: String,
 }
@@ -60,11 +70,6 @@ impl Segment {
     /// Whether there is nothing to run.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
-    }
-
-    /// How many dispatches there are.
-    pub(crate) fn len(&self) -> usize {
-        self.steps.len()
     }
 
     /// Dispatches from here on belong to this node.
@@ -92,6 +97,24 @@ impl Segment {
         }
     }
 
+    /// Whether a tensor is of no use once the segment has run.
+    pub(crate) fn is_temporary(&self, slot: Slot) -> bool {
+        matches!(self.slots[slot.0], Memory::Arena { kept: false, .. })
+    }
+
+    /// Lets a tensor lie in the place of another.
+    pub(crate) fn alias(&mut self, slot: Slot, place: Slot) {
+        if !self.is_temporary(slot) {
+            self.keep(place);
+        }
+        for binding in self.steps.iter_mut().flat_map(|step| &mut step.bindings) {
+            if binding.0 == slot {
+                binding.0 = place;
+            }
+        }
+        self.aliases.push((slot, place));
+    }
+
     /// Runs a kernel with the grid that its constants ask for; the last binding is written.
     pub(crate) fn run<P: Params>(&mut self, kernel: &'static str, params: &P, inputs: &[Slot], output: Slot) {
         self.run_with(kernel, params.grid(), bytemuck::bytes_of(params), inputs, &[output]);
@@ -117,7 +140,8 @@ impl Segment {
 
     /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
     /// writes what one before it touched.
-    pub(crate) fn record(self, device: &Device, kernels: &mut Kernels) -> Result<Recorded, Error> {
+    pub(crate) fn record(mut self, device: &Device, kernels: &mut Kernels) -> Result<Recorded, Error> {
+        fuse(&mut self);
         let alignment = device.info().binding_alignment.max(4);
         let last = self.steps.len();
         let mut spans: HashMap<Slot, Span> = HashMap::new();
@@ -143,6 +167,12 @@ impl Segment {
         for (index, memory) in self.slots.iter().enumerate() {
             if let Memory::Given(range) = memory {
                 places.insert(Slot(index), range.clone());
+            }
+        }
+        // The last alias first: its place may be an alias of an earlier one's.
+        for (slot, place) in self.aliases.iter().rev() {
+            if let Some(range) = places.get(place).cloned() {
+                places.insert(*slot, range);
             }
         }
         let mut recorder = device.record();

@@ -7,6 +7,7 @@ mod compute;
 mod doctor;
 mod emu;
 mod matrix;
+mod model;
 mod objects;
 
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
 use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
 pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
+use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
+pub(crate) use model::{InspectArgs, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
 
@@ -143,6 +146,11 @@ pub(crate) enum Command {
     /// `roci matrix` runs it for each device; what happens is told in lines of JSON.
     #[command(hide = true, after_help = MATRIX_PROBE_EXAMPLES)]
     MatrixProbe(MatrixProbeArgs),
+    /// Show what is in a model: inputs, outputs, operations, constants
+    ///
+    /// Nothing runs and no device is opened.
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(InspectArgs),
     /// List the AMD GPU code in files: targets, kernels, what they need
     ///
     /// Looks into code objects, offload bundles (also compressed), programs, libraries and object files with GPU code
@@ -151,6 +159,12 @@ pub(crate) enum Command {
     /// go on. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
+    /// Run an ONNX model on a device
+    ///
+    /// The first run makes everything ready for the shapes at hand; `--repeat` shows how fast later ones are. An operation
+    /// that the device cannot do is an error that names it, never silently the work of another device.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
     /// Check one device in this process, for a process that looks after it
     ///
     /// `roci doctor --verify` runs it for each device, so that one that hangs or crashes harms no other.
@@ -183,7 +197,9 @@ impl Command {
             Self::Emu { command } => command.json(),
             Self::Env(arguments) => arguments.format.json,
             Self::Matrix(arguments) => arguments.format.json,
+            Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
+            Self::Run(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,
             Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => false,
         }

@@ -10,6 +10,7 @@ pub(crate) mod emu;
 mod env;
 mod man;
 pub(crate) mod matrix;
+pub(crate) mod model;
 mod objects;
 pub(crate) mod verify;
 
@@ -22,7 +23,10 @@ use crate::printer::Printer;
 pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     // Refused before anything runs under another limit than was meant. Verbs that only explain do not depend on it, and
     // `env` is where one goes to look.
-    if !matches!(command, Command::Env(_) | Command::Objects(_) | Command::Completions { .. } | Command::Man { .. }) {
+    if !matches!(
+        command,
+        Command::Env(_) | Command::Inspect(_) | Command::Objects(_) | Command::Completions { .. } | Command::Man { .. }
+    ) {
         roci_hal::deadline::timeout_from_environment()?;
     }
     match command {
@@ -34,7 +38,9 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Env(arguments) => env::run(&arguments, printer),
         Command::Matrix(arguments) => matrix::run(&arguments, drivers, printer),
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
+        Command::Inspect(arguments) => model::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
+        Command::Run(arguments) => model::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),
         Command::Man { folder } => man::run(folder.as_deref(), printer),

@@ -49,7 +49,10 @@ fn one(
     let wrong = |reason: String, hint: &str| ModelError::Input { name: name.into(), reason, hint: hint.into() };
     let declared = graph.values[id.index()].declared.as_ref();
     let Some(Declared::Tensor { dtype, dims }) = declared else {
-        return Err(wrong("it is no tensor, or the model does not say what it is".into(), "such inputs cannot be given yet"));
+        return Err(wrong(
+            "it is no tensor, or the model does not say what it is".into(),
+            "such inputs cannot be given yet",
+        ));
     };
     match inputs.get(name).map(String::as_str) {
         None | Some("random") => {
@@ -59,14 +62,17 @@ fn one(
                 Dim::Unknown => 1,
             };
             let shape: Vec<usize> = dims.iter().flatten().map(size).collect();
-            random(*dtype, &shape, id.0).map(Value::from).map_err(|error| {
-                wrong(error.to_string(), "give it a file: --input NAME=FILE.npy")
-            })
+            random(*dtype, &shape, id.0)
+                .map(Value::from)
+                .map_err(|error| wrong(error.to_string(), "give it a file: --input NAME=FILE.npy"))
         }
         Some(path) => {
-            let bytes = read(Path::new(path)).map_err(|error| wrong(format!("cannot read `{path}`: {error}"), "check the path"))?;
-            let array = Array::read(&bytes).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
-            let tensor = tensor(&array).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
+            let bytes = read(Path::new(path))
+                .map_err(|error| wrong(format!("cannot read `{path}`: {error}"), "check the path"))?;
+            let array =
+                Array::read(&bytes).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
+            let tensor =
+                tensor(&array).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
             if tensor.dtype() != *dtype {
                 let reason = format!("`{path}` holds {} and the model wants {dtype}", tensor.dtype());
                 return Err(wrong(reason, "convert it with numpy's astype"));

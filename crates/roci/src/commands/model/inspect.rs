@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &InspectArgs, printer: &Printer) -> Result<ExitStat
         return Ok(ExitStatus::Success);
     }
     let producer = if report.producer.is_empty() { "an unknown tool" } else { &report.producer };
-    printer.line(&format!(
+    printer.data(&format!(
         "opset {}, made by {producer}; {} nodes, {} constants of {}",
         report.opset,
         report.nodes,

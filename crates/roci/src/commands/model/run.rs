@@ -98,9 +98,9 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
 }
 
 fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {
-    let best = report.best_seconds.map_or_else(String::new, |best| {
-        format!(", best of {} more {}", report.runs - 1, units::seconds(best))
-    });
+    let best = report
+        .best_seconds
+        .map_or_else(String::new, |best| format!(", best of {} more {}", report.runs - 1, units::seconds(best)));
     printer.note(&format!("{}: first run {}{best}", report.device, units::seconds(report.first_seconds)));
     report.notes.iter().for_each(|note| printer.note(note));
     let columns = [
@@ -116,7 +116,15 @@ fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {
     let row = |row: &OutputRow| {
         let file = row.file.clone().unwrap_or_else(|| "-".to_owned());
         let shape = format!("{:?}", row.shape);
-        vec![row.name.clone(), row.r#type.clone(), shape, number(row.minimum), number(row.maximum), number(row.mean), file]
+        vec![
+            row.name.clone(),
+            row.r#type.clone(),
+            shape,
+            number(row.minimum),
+            number(row.maximum),
+            number(row.mean),
+            file,
+        ]
     };
     Ok(printer.table(&columns, report.outputs.iter().map(row).collect())?)
 }
@@ -139,7 +147,15 @@ fn row(name: &str, value: &Value, folder: Option<&Path>) -> Result<OutputRow, Cl
     let Value::Tensor(tensor) = value else {
         let kind = value.kind().to_owned();
         let shape = Vec::new();
-        return Ok(OutputRow { name: name.into(), r#type: kind, shape, minimum: None, maximum: None, mean: None, file: None });
+        return Ok(OutputRow {
+            name: name.into(),
+            r#type: kind,
+            shape,
+            minimum: None,
+            maximum: None,
+            mean: None,
+            file: None,
+        });
     };
     let file = match folder {
         Some(folder) => write(name, tensor, folder)?,

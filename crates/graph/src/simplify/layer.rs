@@ -1,0 +1,116 @@
+//! Layer norms that a model spells in small operations: `(x - mean) / sqrt(mean((x - mean)^2) + epsilon)`, `* scale
+//! + bias`.
+
+use std::collections::HashMap;
+
+use crate::ops::elementwise::{Binary, Unary};
+use crate::ops::reduction::Fold;
+use crate::ops::{Elementwise, Norm, Reduction};
+use crate::{DType, Graph, Node, Op, ValueId};
+
+use super::{constant, makers, uses};
+
+/// Makes one node of each.
+pub(super) fn norms(graph: &mut Graph) {
+    for index in 0..graph.nodes.len() {
+        if let Some(Found { x, epsilon, scale, bias, last }) = find(graph, index) {
+            // It stands where the last of them stood: all operands are there by then.
+            let node = &mut graph.nodes[last];
+            node.op = Norm::Layer { axis: -1, epsilon, rms: false, stash: DType::F32 }.into();
+            node.inputs = vec![Some(x), Some(scale), Some(bias)];
+        }
+    }
+}
+
+struct Found {
+    x: ValueId,
+    epsilon: f32,
+    scale: ValueId,
+    bias: ValueId,
+    /// The node that adds the bias.
+    last: usize,
+}
+
+struct View<'a> {
+    graph: &'a Graph,
+    makers: HashMap<ValueId, usize>,
+    uses: HashMap<ValueId, usize>,
+}
+
+impl View<'_> {
+    fn maker(&self, id: ValueId) -> Option<&Node> {
+        self.makers.get(&id).map(|&index| &self.graph.nodes[index])
+    }
+
+    fn operand(&self, node: &Node, index: usize) -> Option<ValueId> {
+        node.inputs.get(index).copied().flatten()
+    }
+
+    /// The operand of a mean over the last axis that keeps it.
+    fn mean(&self, id: ValueId) -> Option<ValueId> {
+        let node = self.maker(id)?;
+        let Op::Reduction(Reduction::Reduce { fold: Fold::Mean, keep: true, .. }) = &node.op else { return None };
+        let axes = constant(self.graph, node, 1)?.integers().ok()?;
+        (axes == [-1]).then(|| self.operand(node, 0))?
+    }
+
+    fn binary(&self, id: ValueId, kind: Binary) -> Option<(ValueId, ValueId)> {
+        let node = self.maker(id)?;
+        matches!(&node.op, Op::Elementwise(Elementwise::Binary(own)) if *own == kind).then_some(())?;
+        Some((self.operand(node, 0)?, self.operand(node, 1)?))
+    }
+
+    fn scalar(&self, id: ValueId) -> Option<f64> {
+        self.graph.constants.get(&id).filter(|tensor| tensor.len() == 1)?.floats().ok()?.first().copied()
+    }
+}
+
+/// The layer norm whose division is at `index`.
+fn find(graph: &Graph, index: usize) -> Option<Found> {
+    let node = &graph.nodes[index];
+    if !matches!(&node.op, Op::Elementwise(Elementwise::Binary(Binary::Div))) {
+        return None;
+    }
+    let view = View { graph, makers: makers(graph), uses: uses(graph) };
+    let (centred, deviation) = (view.operand(node, 0)?, view.operand(node, 1)?);
+    let root = view.maker(deviation)?;
+    matches!(&root.op, Op::Elementwise(Elementwise::Unary(Unary::Sqrt))).then_some(())?;
+    let (a, b) = view.binary(view.operand(root, 0)?, Binary::Add)?;
+    let (variance, epsilon) = match (view.scalar(a), view.scalar(b)) {
+        (None, Some(epsilon)) => (a, epsilon),
+        (Some(epsilon), None) => (b, epsilon),
+        _ => return None,
+    };
+    let squares = view.mean(variance)?;
+    let same = match view.binary(squares, Binary::Pow) {
+        Some((base, power)) => base == centred && view.scalar(power) == Some(2.0),
+        None => view.binary(squares, Binary::Mul)? == (centred, centred),
+    };
+    let (x, mean) = view.binary(centred, Binary::Sub)?;
+    if !same || view.mean(mean)? != x {
+        return None;
+    }
+    let made = node.outputs.first().copied().flatten()?;
+    let (scale, bias, last) = affine(&view, made)?;
+    Some(Found { x, epsilon: epsilon as f32, scale, bias, last })
+}
+
+/// The scale and bias, constants of one row, that follow a value that nobody else uses.
+fn affine(view: &View<'_>, made: ValueId) -> Option<(ValueId, ValueId, usize)> {
+    let next = |id: ValueId, kind: Binary| -> Option<(usize, ValueId)> {
+        if view.uses.get(&id) != Some(&1) {
+            return None;
+        }
+        let reads = |node: &Node| node.inputs.contains(&Some(id));
+        let at = view.graph.nodes.iter().position(reads)?;
+        let node = &view.graph.nodes[at];
+        matches!(&node.op, Op::Elementwise(Elementwise::Binary(own)) if *own == kind).then_some(())?;
+        let other = node.inputs.iter().flatten().copied().find(|&other| other != id)?;
+        let row = view.graph.constants.get(&other)?;
+        (row.rank() == 1 && row.len() > 1).then_some((at, other))
+    };
+    let (mul, scale) = next(made, Binary::Mul)?;
+    let (add, bias) = next(view.graph.nodes[mul].outputs.first().copied().flatten()?, Binary::Add)?;
+    let same = view.graph.constants.get(&scale)?.len() == view.graph.constants.get(&bias)?.len();
+    same.then_some((scale, bias, add))
+}

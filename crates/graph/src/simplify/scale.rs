@@ -1,0 +1,66 @@
+//! Norms of channels with known figures, as part of the convolution before them.
+
+use crate::ops::{Norm, Product};
+use crate::{Graph, Op, Tensor, ValueId};
+
+use super::{constant, makers, uses};
+
+/// `conv(x, w, b) * factor + shift` is `conv(x, w * factor, b * factor + shift)`.
+pub(super) fn into_convolutions(graph: &mut Graph) {
+    for index in 0..graph.nodes.len() {
+        if let Some((conv, weights, bias)) = folded(graph, index) {
+            let base = graph.nodes[index].name.clone();
+            let weights = graph.constant(format!("{base}.weights"), weights);
+            let bias = graph.constant(format!("{base}.bias"), bias);
+            let made = graph.nodes[index].outputs[0];
+            let node = &mut graph.nodes[conv];
+            node.inputs.truncate(2);
+            node.inputs[1] = Some(weights);
+            node.inputs.push(Some(bias));
+            node.outputs[0] = made;
+            // Whoever made the norm's input makes its output now: the norm itself makes what nobody uses.
+            graph.nodes[index].outputs = vec![None];
+        }
+    }
+}
+
+/// The convolution before a norm, with weights and bias that do the work of both.
+fn folded(graph: &Graph, index: usize) -> Option<(usize, Tensor, Tensor)> {
+    let norm = &graph.nodes[index];
+    let Op::Norm(Norm::Batch { epsilon, momentum: None }) = &norm.op else { return None };
+    if norm.outputs.iter().skip(1).any(Option::is_some) || norm.outputs.first().copied().flatten().is_none() {
+        return None;
+    }
+    let input: ValueId = norm.inputs.first().copied().flatten()?;
+    let conv = *makers(graph).get(&input)?;
+    let node = &graph.nodes[conv];
+    if !matches!(node.op, Op::Product(Product::Conv { .. })) || uses(graph).get(&input) != Some(&1) {
+        return None;
+    }
+    let weights = constant(graph, node, 1)?;
+    let channels = *weights.shape().first()?;
+    let by_channel = |index| {
+        let tensor = constant(graph, norm, index).filter(|tensor| tensor.shape() == [channels])?;
+        tensor.floats().ok()
+    };
+    let (scale, bias, mean, variance) = (by_channel(1)?, by_channel(2)?, by_channel(3)?, by_channel(4)?);
+    let own = match node.inputs.get(2).copied().flatten() {
+        Some(_) => constant(graph, node, 2)?.floats().ok()?,
+        None => vec![0.0; channels],
+    };
+    if own.len() != channels || channels == 0 || !weights.dtype().is_float() {
+        return None;
+    }
+    let factor: Vec<f64> = scale.iter().zip(&variance).map(|(s, v)| s / (v + f64::from(*epsilon)).sqrt()).collect();
+    // What is not finite would spread from one channel's figures over sums in another order.
+    if !factor.iter().chain(&mean).chain(&bias).all(|one| one.is_finite()) {
+        return None;
+    }
+    let each = weights.len() / channels;
+    let scaled: Vec<f64> =
+        weights.floats().ok()?.iter().enumerate().map(|(at, w)| w * factor[at / each.max(1)]).collect();
+    let shifted: Vec<f64> = (0..channels).map(|at| (own[at] - mean[at]) * factor[at] + bias[at]).collect();
+    let weights = Tensor::from_floats(weights.dtype(), weights.shape(), &scaled).ok()?;
+    let bias = Tensor::from_floats(weights.dtype(), [channels], &shifted).ok()?;
+    Some((conv, weights, bias))
+}

@@ -1,0 +1,95 @@
+//! Simplified graphs against the graphs that they were.
+
+use super::*;
+use crate::ops::elementwise::{Binary, Unary};
+use crate::ops::reduction::Fold;
+use crate::ops::window::{Padding, Window};
+use crate::ops::{Elementwise, Movement, Norm, Product, Reduction};
+use crate::{OpError, Tensor, run};
+
+fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, OpError> {
+    let count = shape.iter().product::<usize>() as u32;
+    let number =
+        |at: u32| f64::from((at.wrapping_mul(747_796_405).wrapping_add(seed * 2_891_336_453)) >> 16) / 65_536.0;
+    Tensor::from_floats(crate::DType::F32, shape, &(0..count).map(number).collect::<Vec<_>>())
+}
+
+/// Simplifies, and compares what comes out.
+fn check(mut graph: Graph, input: Tensor, nodes: usize) {
+    let before = run(&graph, &[input.clone().into()]).expect("the graph is right");
+    simplify(&mut graph);
+    assert_eq!(graph.nodes.len(), nodes, "{:?}", graph.nodes);
+    let after = run(&graph, &[input.into()]).expect("so is the other");
+    for (before, after) in before.iter().zip(&after) {
+        let (before, after) = (before.tensor().expect("a tensor"), after.tensor().expect("a tensor"));
+        assert_eq!(before.shape(), after.shape());
+        let pairs = before.floats().expect("floats").into_iter().zip(after.floats().expect("floats"));
+        for (before, after) in pairs {
+            assert!((before - after).abs() <= 1e-5 * before.abs().max(1.0), "{before} became {after}");
+        }
+    }
+}
+
+#[test]
+fn norms_go_into_convolutions() -> Result<(), OpError> {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let w = graph.constant("w", numbers(&[4, 3, 3, 3], 1)?);
+    let none = Vec::new;
+    let window = Window { kernel: none(), strides: none(), dilations: none(), padding: Padding::Explicit(Vec::new()) };
+    let conv = graph.node("conv", Product::Conv { window, groups: 1 }, &[x, w]);
+    let figures: Vec<ValueId> = (0..4)
+        .map(|at| Ok(graph.constant(format!("p{at}"), numbers(&[4], at + 2)?)))
+        .collect::<Result<_, OpError>>()?;
+    let norm = Norm::Batch { epsilon: 1e-3, momentum: None };
+    let y = graph.node("norm", norm, &[conv, figures[0], figures[1], figures[2], figures[3]]);
+    graph.outputs.push(y);
+    check(graph.clone(), numbers(&[2, 3, 6, 5], 9)?, 1);
+    // Somebody else wants the convolution's result.
+    graph.outputs.push(conv);
+    check(graph, numbers(&[2, 3, 6, 5], 9)?, 2);
+    Ok(())
+}
+
+#[test]
+fn layer_norms_are_recognised() -> Result<(), OpError> {
+    let binary = |kind| Elementwise::Binary(kind);
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let axes = graph.constant("axes", Tensor::vector(vec![-1i64]));
+    let mean_of = || Reduction::Reduce { fold: Fold::Mean, keep: true, none_is_none: false };
+    let mean = graph.node("mean", mean_of(), &[x, axes]);
+    let centred = graph.node("centred", binary(Binary::Sub), &[x, mean]);
+    let two = graph.constant("two", Tensor::scalar(2.0f32));
+    let squares = graph.node("squares", binary(Binary::Pow), &[centred, two]);
+    let variance = graph.node("variance", mean_of(), &[squares, axes]);
+    let epsilon = graph.constant("epsilon", Tensor::scalar(1e-6f32));
+    let sum = graph.node("sum", binary(Binary::Add), &[variance, epsilon]);
+    let root = graph.node("root", Elementwise::Unary(Unary::Sqrt), &[sum]);
+    let divided = graph.node("divided", binary(Binary::Div), &[centred, root]);
+    let scale = graph.constant("scale", numbers(&[8], 3)?);
+    let scaled = graph.node("scaled", binary(Binary::Mul), &[divided, scale]);
+    let bias = graph.constant("bias", numbers(&[8], 4)?);
+    let y = graph.node("y", binary(Binary::Add), &[scaled, bias]);
+    graph.outputs.push(y);
+    check(graph, numbers(&[2, 5, 8], 5)?, 1);
+    Ok(())
+}
+
+#[test]
+fn constants_are_computed_and_what_is_dead_goes() -> Result<(), OpError> {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let a = graph.constant("a", numbers(&[3, 2], 1)?);
+    let turned = graph.node("turned", Movement::Transpose { perm: Some(vec![1, 0]) }, &[a]);
+    let y = graph.node("y", Elementwise::Binary(Binary::Add), &[x, turned]);
+    let once = graph.node("once", Movement::Transpose { perm: Some(vec![1, 0]) }, &[y]);
+    let twice = graph.node("twice", Movement::Transpose { perm: Some(vec![1, 0]) }, &[once]);
+    let _unused = graph.node("unused", Elementwise::Binary(Binary::Add), &[once, once]);
+    graph.outputs.push(twice);
+    check(graph, numbers(&[2, 3], 2)?, 2);
+    Ok(())
+}
