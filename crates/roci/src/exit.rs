@@ -74,6 +74,7 @@ impl From<&CliError> for ExitStatus {
             CliError::Hal(error) | CliError::Variable { source: error, .. } => error.into(),
             CliError::Kernel(_) => Self::Problems,
             CliError::Emu(error) => error.status(),
+            CliError::Model(error) => error.status(),
             CliError::Output(_)
             | CliError::File { .. }
             | CliError::UnknownDriver { .. }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use roci_hal::Hint;
 
+use crate::exit::ExitStatus;
+
 /// What is wrong.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ModelError {
@@ -39,6 +41,16 @@ pub(crate) enum ModelError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl ModelError {
+    /// How the command ends.
+    pub(crate) fn status(&self) -> ExitStatus {
+        match self {
+            Self::Runtime(roci_runtime::Error::Hal(error)) => error.into(),
+            _ => ExitStatus::Error,
+        }
+    }
 }
 
 impl Hint for ModelError {
