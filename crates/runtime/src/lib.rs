@@ -20,8 +20,11 @@ mod kernels;
 mod lower;
 mod segment;
 mod session;
+mod split;
 mod storage;
+mod timing;
 mod walk;
 
 pub use error::Error;
-pub use session::{Note, Session};
+pub use session::{Memory, Note, Session};
+pub use timing::Timing;

@@ -1,11 +1,12 @@
 //! Kernels that run one after another without a word from the host: collected, given memory, recorded.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
 use roci_kernels::params::Params;
 
-use crate::Error;
+use crate::{Error, Memory};
 use crate::arena::{self, Span};
 use crate::fuse::fuse;
 use crate::kernels::Kernels;
@@ -32,7 +33,7 @@ impl Step {
 }
 
 /// What a slot's memory is.
-enum Memory {
+enum Place {
     /// Given by whoever collects: constants, inputs, results of earlier segments.
     Given(BufferRange),
     /// Of the arena; kept until the run ends where somebody still wants it.
@@ -42,7 +43,7 @@ enum Memory {
 /// Kernels that are not recorded yet.
 #[derive(Default)]
 pub(crate) struct Segment {
-    slots: Vec<Memory>,
+    slots: Vec<Place>,
     pub(crate) steps: Vec<Step>,
     /// Tensors that came to lie in the place of others.
     aliases: Vec<(Slot, Slot)>,
@@ -55,8 +56,8 @@ pub(crate) struct Recorded {
     pub(crate) commands: CommandBuffer,
     /// Where its tensors lie.
     places: HashMap<Slot, BufferRange>,
-    /// Bytes of its arena.
-    pub(crate) bytes: u64,
+    /// By command: the nodes that it computes.
+    pub(crate) names: Arc<[String]>,
 }
 
 impl Recorded {
@@ -79,27 +80,27 @@ impl Segment {
 
     /// A tensor in memory that is there.
     pub(crate) fn given(&mut self, range: BufferRange) -> Slot {
-        self.slots.push(Memory::Given(range));
+        self.slots.push(Place::Given(range));
         Slot(self.slots.len() - 1)
     }
 
     /// A new tensor of so many words.
     pub(crate) fn allocate(&mut self, words: usize) -> Slot {
         // A buffer of nothing cannot be bound.
-        self.slots.push(Memory::Arena { bytes: words.max(1) as u64 * 4, kept: false });
+        self.slots.push(Place::Arena { bytes: words.max(1) as u64 * 4, kept: false });
         Slot(self.slots.len() - 1)
     }
 
     /// Its memory is not used for another tensor later in the segment.
     pub(crate) fn keep(&mut self, slot: Slot) {
-        if let Memory::Arena { kept, .. } = &mut self.slots[slot.0] {
+        if let Place::Arena { kept, .. } = &mut self.slots[slot.0] {
             *kept = true;
         }
     }
 
     /// Whether a tensor is of no use once the segment has run.
     pub(crate) fn is_temporary(&self, slot: Slot) -> bool {
-        matches!(self.slots[slot.0], Memory::Arena { kept: false, .. })
+        matches!(self.slots[slot.0], Place::Arena { kept: false, .. })
     }
 
     /// Lets a tensor lie in the place of another.
@@ -140,14 +141,19 @@ impl Segment {
 
     /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
     /// writes what one before it touched.
-    pub(crate) fn record(mut self, device: &Device, kernels: &mut Kernels) -> Result<Recorded, Error> {
+    pub(crate) fn record(
+        mut self,
+        device: &Device,
+        kernels: &mut Kernels,
+        held: &mut Memory,
+    ) -> Result<Recorded, Error> {
         fuse(&mut self);
         let alignment = device.info().binding_alignment.max(4);
         let last = self.steps.len();
         let mut spans: HashMap<Slot, Span> = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
             for &(slot, _) in &step.bindings {
-                if let Memory::Arena { bytes, kept } = self.slots[slot.0] {
+                if let Place::Arena { bytes, kept } = self.slots[slot.0] {
                     let span = spans.entry(slot).or_insert(Span { size: bytes, first: index, last: index });
                     span.last = if kept { last } else { index };
                 }
@@ -158,6 +164,8 @@ impl Segment {
         let (offsets, bytes) = arena::place(&order.iter().map(|(_, span)| *span).collect::<Vec<_>>(), alignment);
         let mut places = HashMap::new();
         if bytes > 0 {
+            fits(device, held.constants + held.arena + bytes)?;
+            held.arena += bytes;
             let memory = device.info().fastest_memory();
             let arena = device.allocate(BufferDesc { size: bytes, memory, label: Some("arena".into()) })?;
             for ((slot, span), offset) in order.iter().zip(offsets) {
@@ -165,7 +173,7 @@ impl Segment {
             }
         }
         for (index, memory) in self.slots.iter().enumerate() {
-            if let Memory::Given(range) = memory {
+            if let Place::Given(range) = memory {
                 places.insert(Slot(index), range.clone());
             }
         }
@@ -176,6 +184,7 @@ impl Segment {
             }
         }
         let mut recorder = device.record();
+        let mut names = Vec::new();
         let mut since: Vec<(&BufferRange, bool)> = Vec::new();
         for step in &self.steps {
             let touched: Vec<(&BufferRange, bool)> =
@@ -185,16 +194,27 @@ impl Segment {
             };
             if touched.iter().any(conflict) {
                 recorder.barrier();
+                names.push(String::new());
                 since.clear();
             }
             let bindings: Vec<roci_hal::Binding> =
                 touched.iter().map(|(range, _)| roci_hal::Binding::from((*range).clone())).collect();
             let kernel = kernels.get(device, step.kernel)?;
-            recorder.label(step.label.clone()).dispatch(&kernel, step.grid, &bindings, &step.constants)?;
+            recorder.dispatch(&kernel, step.grid, &bindings, &step.constants)?;
+            names.push(step.label.clone());
             since.extend(touched);
         }
-        Ok(Recorded { commands: recorder.finish()?, places, bytes })
+        Ok(Recorded { commands: recorder.finish()?, places, names: names.into() })
     }
+}
+
+/// Refuses what a device has not the memory for, before anything runs.
+fn fits(device: &Device, needed: u64) -> Result<(), Error> {
+    let available = device.info().physical[0].usable_memory();
+    if available > 0 && needed > available {
+        return Err(Error::Memory { needed, device: device.info().uri.to_string(), available });
+    }
+    Ok(())
 }
 
 /// Whether two ranges share a byte.

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use roci_graph::{Graph, Tensor, Value};
+use roci_graph::{Graph, Tensor, Value, simplify};
 use roci_hal::{CodeFormat, Device};
 
 use crate::Error;
 use crate::kernels::Kernels;
+use crate::split;
 use crate::storage::encode;
+use crate::timing::{Timing, Watch};
 use crate::walk::{self, Output, Program, Shelf};
 
 /// Something that whoever runs a model should know.
@@ -36,20 +38,37 @@ pub enum Note {
     },
 }
 
+/// Memory that a session holds on its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes of constants: weights, and tables that kernels read.
+    pub constants: u64,
+    /// Bytes of the arenas that everything in between shares.
+    pub arena: u64,
+}
+
 /// A graph on a device, ready to run any number of times.
 pub struct Session {
     graph: Graph,
     shelf: Shelf,
-    /// By the shapes of the inputs.
-    programs: HashMap<Vec<Vec<usize>>, Program>,
+    /// By the queue that runs them and the shapes of the inputs.
+    programs: HashMap<(usize, Vec<Vec<usize>>), Program>,
     notes: Vec<Note>,
 }
 
 impl Session {
     /// A session; nothing is sent to the device before the first run.
-    pub fn new(graph: Graph, device: Device) -> Self {
+    pub fn new(mut graph: Graph, device: Device) -> Self {
+        simplify(&mut graph);
         let is_host = device.info().formats.first() == Some(&CodeFormat::Native);
-        let shelf = Shelf { device, kernels: Kernels::default(), constants: HashMap::new(), is_host };
+        let shelf = Shelf {
+            device,
+            kernels: Kernels::default(),
+            constants: HashMap::new(),
+            is_host,
+            watch: None,
+            memory: Memory::default(),
+        };
         Self { graph, shelf, programs: HashMap::new(), notes: Vec::new() }
     }
 
@@ -63,31 +82,78 @@ impl Session {
         &self.notes
     }
 
-    /// Runs the graph on inputs in its order.
+    /// What the runs so far hold on the device.
+    pub fn memory(&self) -> Memory {
+        self.shelf.memory
+    }
+
+    /// Runs the graph on inputs in its order. On a device of several physical ones a batch is split over them.
     pub fn run(&mut self, inputs: &[Value]) -> Result<Vec<Value>, Error> {
         if inputs.len() != self.graph.inputs.len() {
             let (given, has) = (inputs.len(), self.graph.inputs.len());
             return Err(Error::Input(format!("{given} inputs are given, and the model has {has}")));
         }
+        let queues = split::queues(self.shelf.device.info());
+        let Some(parts) = split::parts(&self.graph, inputs, queues.len())? else {
+            return self.run_part(inputs, queues[0])?.wait(&mut self.shelf);
+        };
+        // All are under way before the first is waited for.
+        let runs = parts.iter().zip(&queues).map(|(part, &queue)| self.run_part(part, queue)).collect::<Result<Vec<_>, _>>()?;
+        let made = runs.into_iter().map(|run| run.wait(&mut self.shelf)).collect::<Result<Vec<_>, _>>()?;
+        split::join(&self.graph, made)
+    }
+
+    /// Runs the graph, and tells how long each kernel took. A device that cannot tell refuses.
+    pub fn run_timed(&mut self, inputs: &[Value]) -> Result<(Vec<Value>, Vec<Timing>), Error> {
+        self.shelf.watch = Some(Watch::default());
+        let made = self.run(inputs);
+        let watch = self.shelf.watch.take().unwrap_or_default();
+        made.map(|values| (values, watch.into_timings()))
+    }
+
+    /// Begins a run on one queue; the first of its shapes is over when this returns.
+    fn run_part(&mut self, inputs: &[Value], queue: usize) -> Result<Running, Error> {
         let shapes: Option<Vec<Vec<usize>>> =
             inputs.iter().map(|value| value.tensor().ok().map(|tensor| tensor.shape().to_vec())).collect();
-        if let Some(program) = shapes.as_ref().and_then(|shapes| self.programs.get(shapes))
+        let key = shapes.map(|shapes| (queue, shapes));
+        if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key))
             && program.fixed.iter().all(|(index, tensor)| inputs[*index].tensor().is_ok_and(|given| given == tensor))
         {
             self.notes.clone_from(&program.notes);
-            return replay(&self.shelf, program, inputs, &self.graph.name);
+            return begin(&mut self.shelf, program, inputs, &self.graph.name, queue);
         }
-        let (values, notes, program) = walk::walk(&mut self.shelf, &self.graph, inputs)?;
+        let (values, notes, program) = walk::walk(&mut self.shelf, &self.graph, inputs, queue)?;
         self.notes = notes;
-        if let (Some(shapes), Some(program)) = (shapes, program) {
-            self.programs.insert(shapes, program);
+        if let (Some(key), Some(program)) = (key, program) {
+            self.programs.insert(key, program);
         }
-        Ok(values)
+        Ok(Running { outputs: values.into_iter().map(Output::Host).collect(), pending: None })
     }
 }
 
-/// Runs what was recorded on other inputs of the same shapes.
-fn replay(shelf: &Shelf, program: &Program, inputs: &[Value], label: &str) -> Result<Vec<Value>, Error> {
+/// A run that may not be over yet.
+struct Running {
+    outputs: Vec<Output>,
+    pending: Option<walk::Pending>,
+}
+
+impl Running {
+    fn wait(self, shelf: &mut Shelf) -> Result<Vec<Value>, Error> {
+        if let Some(pending) = self.pending {
+            walk::wait(shelf, pending)?;
+        }
+        let output = |output: Output| match output {
+            Output::Host(value) => Ok(value),
+            Output::Device(range, fact) => walk::download(&shelf.device, &range, &fact)
+                .map(Value::from)
+                .map_err(|refusal| Error::Input(format!("{refusal:?}"))),
+        };
+        self.outputs.into_iter().map(output).collect()
+    }
+}
+
+/// Begins what was recorded on other inputs of the same shapes.
+fn begin(shelf: &mut Shelf, program: &Program, inputs: &[Value], label: &str, queue: usize) -> Result<Running, Error> {
     let bad = |error: roci_graph::OpError| Error::Input(error.to_string());
     for (range, value) in program.inputs.iter().zip(inputs) {
         if let Some(range) = range {
@@ -98,14 +164,9 @@ fn replay(shelf: &Shelf, program: &Program, inputs: &[Value], label: &str) -> Re
             }
         }
     }
-    if let Some(recorded) = &program.recorded {
-        walk::replay(&shelf.device, recorded, label)?;
-    }
-    let output = |output: &Output| match output {
-        Output::Host(value) => Ok(value.clone()),
-        Output::Device(range, fact) => walk::download(&shelf.device, range, fact)
-            .map(Value::from)
-            .map_err(|refusal| Error::Input(format!("{refusal:?}"))),
+    let pending = match &program.recorded {
+        Some(recorded) => Some(walk::submit(shelf, recorded, label, queue)?),
+        None => None,
     };
-    program.outputs.iter().map(output).collect()
+    Ok(Running { outputs: program.outputs.clone(), pending })
 }

@@ -1,10 +1,11 @@
 //! One walk through a graph: what is known is computed here, everything else is lowered to kernels.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use roci_graph::ops::Facts;
 use roci_graph::{DType, Fact, Graph, Inputs, Node, OpError, Operation, Tensor, Value, ValueId};
-use roci_hal::{BufferDesc, BufferRange, Deadline, Device, Submit};
+use roci_hal::{BufferDesc, BufferRange, Deadline, Device, Semaphore, Submit};
 
 use crate::error::Refusal;
 use crate::host::runs_on_host;
@@ -12,7 +13,8 @@ use crate::kernels::Kernels;
 use crate::lower::{self, Context, Operand};
 use crate::segment::{Recorded, Segment, Slot};
 use crate::storage::{decode, encode};
-use crate::{Error, Note};
+use crate::timing::Watch;
+use crate::{Error, Memory, Note};
 
 /// Where a tensor lies on the device.
 #[derive(Clone)]
@@ -47,9 +49,13 @@ pub(crate) struct Shelf {
     pub(crate) constants: HashMap<ValueId, BufferRange>,
     /// Whether the device is the host, so that evaluating there is no change of place.
     pub(crate) is_host: bool,
+    /// The run that is being measured.
+    pub(crate) watch: Option<Watch>,
+    pub(crate) memory: Memory,
 }
 
 /// A result, and where it is.
+#[derive(Clone)]
 pub(crate) enum Output {
     Host(Value),
     Device(BufferRange, Fact),
@@ -79,13 +85,14 @@ pub(crate) struct Walk<'a> {
     /// Whether something was read back in between: then the walk cannot be replayed.
     read_back: bool,
     notes: Vec<Note>,
+    queue: usize,
 }
 
 /// Outputs, what there is to know of them, and the program where the same can be replayed.
 type Walked = (Vec<Value>, Vec<Note>, Option<Program>);
 
 /// Walks through a graph.
-pub(crate) fn walk(shelf: &mut Shelf, graph: &Graph, given: &[Value]) -> Result<Walked, Error> {
+pub(crate) fn walk(shelf: &mut Shelf, graph: &Graph, given: &[Value], queue: usize) -> Result<Walked, Error> {
     let mut last_use = HashMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {
         last_use.extend(node.inputs.iter().flatten().map(|id| (*id, index)));
@@ -114,6 +121,7 @@ pub(crate) fn walk(shelf: &mut Shelf, graph: &Graph, given: &[Value]) -> Result<
         fixed: Vec::new(),
         read_back,
         notes: Vec::new(),
+        queue,
     };
     for (index, node) in graph.nodes.iter().enumerate() {
         walk.node(index, node)?;
@@ -315,6 +323,7 @@ impl Walk<'_> {
                 self.notes.push(Note::Narrowed(self.graph.name(id).to_owned()));
             }
             let range = upload(&self.shelf.device, &tensor, self.graph.name(id))?;
+            self.shelf.memory.constants += range.length();
             if let Some(index) = input {
                 self.inputs[index] = Some(range.clone());
             } else if self.graph.constants.contains_key(&id) {
@@ -332,6 +341,7 @@ impl Walk<'_> {
     pub(crate) fn table(&mut self, words: &[u32]) -> Result<Operand, Refusal> {
         let tensor = Tensor::vector(words.to_vec());
         let range = upload(&self.shelf.device, &tensor, "table")?;
+        self.shelf.memory.constants += range.length();
         let slot = self.segment.given(range);
         Ok(Operand { slot, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
     }
@@ -367,9 +377,10 @@ impl Walk<'_> {
             }
         }
         let (empty, label) = (segment.is_empty(), self.graph.name.clone());
-        let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels)?;
+        let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels, &mut self.shelf.memory)?;
         if !empty {
-            replay(&self.shelf.device, &recorded, &label)?;
+            let pending = submit(self.shelf, &recorded, &label, self.queue)?;
+            wait(self.shelf, pending)?;
         }
         for held in &mut self.held {
             if let Some(device) = &mut held.device
@@ -433,11 +444,30 @@ fn wrong(node: &Node, error: OpError) -> Error {
     roci_graph::interpreter::RunError { node: node.name.clone(), op: node.op.name(), error }.into()
 }
 
-/// Runs a recording and waits for its end.
-pub(crate) fn replay(device: &Device, recorded: &Recorded, label: &str) -> Result<(), Error> {
-    let done = device.semaphore(0);
-    device.queue(0)?.submit(&recorded.commands, Submit::new().signal(&done, 1).label(label))?;
-    Ok(done.wait(1, Deadline::default())?)
+/// A recording that runs.
+pub(crate) struct Pending {
+    done: Semaphore,
+    names: Arc<[String]>,
+}
+
+/// Begins a recording.
+pub(crate) fn submit(shelf: &Shelf, recorded: &Recorded, label: &str, queue: usize) -> Result<Pending, Error> {
+    let done = shelf.device.semaphore(0);
+    let mut how = Submit::new().signal(&done, 1).label(label);
+    if let Some(watch) = &shelf.watch {
+        how = how.profile(&watch.profile);
+    }
+    shelf.device.queue(queue)?.submit(&recorded.commands, how)?;
+    Ok(Pending { done, names: recorded.names.clone() })
+}
+
+/// Waits for a recording's end.
+pub(crate) fn wait(shelf: &mut Shelf, pending: Pending) -> Result<(), Error> {
+    pending.done.wait(1, Deadline::default())?;
+    if let Some(watch) = &mut shelf.watch {
+        watch.collect(&pending.names);
+    }
+    Ok(())
 }
 
 /// Puts a tensor into memory of its own.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{FormatArgs, seconds};
 
@@ -16,7 +16,8 @@ pub(crate) struct RunArgs {
     /// Device to run on, as `roci devices` prints it (default: `auto`, the best real device)
     #[arg(short, long, value_name = "URI")]
     pub(crate) device: Option<String>,
-    /// What an input is: a file of NumPy's (`x=cat.npy`), or `random`; inputs that are not named are random
+    /// What an input is: a file of NumPy's (`x=cat.npy`), a picture (`x=cat.jpg`), or `random`; inputs that are not named are
+    /// random
     #[arg(short, long = "input", value_name = "NAME=FILE")]
     pub(crate) inputs: Vec<String>,
     /// The size of a dimension that the model leaves open (`batch=8`); 1 where nothing is said
@@ -28,6 +29,11 @@ pub(crate) struct RunArgs {
     /// Run so often, and tell the best time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
+    /// Measure each kernel: print time by operation, and write a trace for https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "roci-trace.json")]
+    pub(crate) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
     /// Seconds that the device may work before it counts as lost (default: ROCI_TIMEOUT, or 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
@@ -35,9 +41,60 @@ pub(crate) struct RunArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// How pictures become numbers.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pictures")]
+pub(crate) struct ImageArgs {
+    /// What levels from 0 to 255 are divided by, for inputs of floats
+    #[arg(long, value_name = "NUMBER", default_value_t = 255.0, value_parser = scale)]
+    pub(crate) image_scale: f64,
+    /// Taken from each channel after that: one number, or one a channel (`0.485,0.456,0.406`)
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) image_mean: Vec<f64>,
+    /// What each channel is divided by then: one number, or one a channel (`0.229,0.224,0.225`)
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = scale)]
+    pub(crate) image_std: Vec<f64>,
+    /// Which channel comes first
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+    pub(crate) image_order: ImageOrder,
+    /// How a picture of another shape is brought to the model's
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) image_fit: ImageFit,
+}
+
+/// Which channel of a picture comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImageOrder {
+    /// Red.
+    #[default]
+    Rgb,
+    /// Blue.
+    Bgr,
+}
+
+/// How a picture gets another shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImageFit {
+    /// Both sides as they must be.
+    #[default]
+    Stretch,
+    /// As large as it must be, and what stands over is cut off.
+    Crop,
+    /// As large as it may be, with black around it.
+    Pad,
+}
+
+/// A number that can be divided by.
+fn scale(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if number.is_finite() && number != 0.0 { Ok(number) } else { Err("not a number to divide by".into()) }
+}
+
 pub(super) const RUN_EXAMPLES: &str = "Examples:
   roci run model.onnx                                random inputs, on the best real device
   roci run model.onnx --input image=cat.npy --output results
+  roci run model.onnx --input image=cat.jpg --image-mean 0.485,0.456,0.406 --image-std 0.229,0.224,0.225
+  roci run model.onnx --device cpu --profile=trace.json
   roci run model.onnx --device emu://gfx1010 --dim batch=4 --repeat 10";
 
 /// Arguments of `roci inspect`.

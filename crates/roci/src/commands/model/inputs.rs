@@ -1,4 +1,4 @@
-//! What a model is given: files of NumPy's, or random numbers of the right shape.
+//! What a model is given: files of NumPy's, pictures, or random numbers of the right shape.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::path::Path;
 use roci_graph::graph::{Declared, Dim};
 use roci_graph::{DType, Graph, Tensor, Value, ValueId};
 
-use super::ModelError;
+use super::{ModelError, image};
+use crate::cli::{ImageArgs, RunArgs};
 use crate::input::read;
 use crate::npy::{Array, Dtype};
 
@@ -20,7 +21,8 @@ fn pairs(arguments: &[String], form: &'static str) -> Result<BTreeMap<String, St
 }
 
 /// All inputs of a graph, in its order.
-pub(super) fn gather(graph: &Graph, inputs: &[String], dims: &[String]) -> Result<Vec<Value>, ModelError> {
+pub(super) fn gather(graph: &Graph, arguments: &RunArgs) -> Result<Vec<Value>, ModelError> {
+    let (inputs, dims) = (&arguments.inputs, &arguments.dims);
     let inputs = pairs(inputs, "NAME=FILE")?;
     let mut sizes = BTreeMap::new();
     for (name, value) in pairs(dims, "NAME=SIZE")? {
@@ -36,7 +38,7 @@ pub(super) fn gather(graph: &Graph, inputs: &[String], dims: &[String]) -> Resul
             hint: format!("its inputs are: {}", names.join(", ")),
         });
     }
-    graph.inputs.iter().map(|id| one(graph, *id, &inputs, &sizes)).collect()
+    graph.inputs.iter().map(|id| one(graph, *id, &inputs, &sizes, &arguments.image)).collect()
 }
 
 fn one(
@@ -44,6 +46,7 @@ fn one(
     id: ValueId,
     inputs: &BTreeMap<String, String>,
     sizes: &BTreeMap<String, usize>,
+    options: &ImageArgs,
 ) -> Result<Value, ModelError> {
     let name = graph.name(id);
     let wrong = |reason: String, hint: &str| ModelError::Input { name: name.into(), reason, hint: hint.into() };
@@ -69,6 +72,12 @@ fn one(
         Some(path) => {
             let bytes = read(Path::new(path))
                 .map_err(|error| wrong(format!("cannot read `{path}`: {error}"), "check the path"))?;
+            if image::is_image(&bytes) {
+                let dims = dims.as_deref().unwrap_or_default();
+                return image::tensor(&bytes, *dtype, dims, options)
+                    .map(Value::from)
+                    .map_err(|reason| wrong(format!("`{path}`: {reason}"), "`roci inspect MODEL` shows the inputs"));
+            }
             let array =
                 Array::read(&bytes).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
             let tensor =

@@ -9,7 +9,7 @@ use roci_onnx::Model;
 use roci_runtime::{Note, Session};
 use serde::Serialize;
 
-use super::{ModelError, inputs};
+use super::{ModelError, inputs, trace};
 use crate::cli::{DriverArgs, RunArgs};
 use crate::commands::auto;
 use crate::error::CliError;
@@ -29,8 +29,14 @@ struct Report {
     /// The best of the others; null where there was one alone.
     best_seconds: Option<f64>,
     runs: u32,
+    /// Bytes on the device: weights and tables.
+    constant_bytes: u64,
+    /// Bytes on the device: everything in between.
+    arena_bytes: u64,
     notes: Vec<String>,
     outputs: Vec<OutputRow>,
+    /// Time by operation, of one more run; null without `--profile`.
+    profile: Option<Vec<trace::Row>>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +54,7 @@ struct OutputRow {
 /// Runs a model and tells what came out.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let model = Model::open(&arguments.model).map_err(ModelError::from)?;
-    let given = inputs::gather(&model.graph, &arguments.inputs, &arguments.dims)?;
+    let given = inputs::gather(&model.graph, arguments)?;
     let registry = registry(drivers);
     let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
@@ -72,6 +78,13 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let mut profile = None;
+    if let Some(path) = &arguments.profile {
+        let (_, timings) = session.run_timed(&given).map_err(ModelError::from)?;
+        trace::write(&timings, path)?;
+        profile = Some(trace::rows(&timings));
+    }
+    let memory = session.memory();
     let graph = session.graph();
     let names: Vec<String> = graph.outputs.iter().map(|id| graph.name(*id).to_owned()).collect();
     let mut outputs = Vec::new();
@@ -86,13 +99,20 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         first_seconds,
         best_seconds: best,
         runs,
+        constant_bytes: memory.constants,
+        arena_bytes: memory.arena,
         notes,
         outputs,
+        profile,
     };
     if arguments.format.json {
         printer.json(&report)?;
     } else {
         print(&report, printer)?;
+        if let (Some(rows), Some(path)) = (&report.profile, &arguments.profile) {
+            trace::print(rows, printer)?;
+            printer.note(&format!("{}: open it at https://ui.perfetto.dev", path.display()));
+        }
     }
     Ok(if interrupt::asked() { ExitStatus::Interrupted } else { ExitStatus::Success })
 }
@@ -102,6 +122,8 @@ fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {
         .best_seconds
         .map_or_else(String::new, |best| format!(", best of {} more {}", report.runs - 1, units::seconds(best)));
     printer.note(&format!("{}: first run {}{best}", report.device, units::seconds(report.first_seconds)));
+    let (constants, arena) = (units::bytes(report.constant_bytes), units::bytes(report.arena_bytes));
+    printer.note(&format!("memory on the device: {constants} of weights and tables, {arena} in between"));
     report.notes.iter().for_each(|note| printer.note(note));
     let columns = [
         Column::Text("OUTPUT"),
