@@ -6,10 +6,10 @@ use std::sync::Arc;
 use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
 use roci_kernels::params::Params;
 
-use crate::{Error, Memory};
 use crate::arena::{self, Span};
 use crate::fuse::fuse;
 use crate::kernels::Kernels;
+use crate::{Error, Memory};
 
 /// A tensor of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -98,7 +98,11 @@ impl Session {
             return self.run_part(inputs, queues[0])?.wait(&mut self.shelf);
         };
         // All are under way before the first is waited for.
-        let runs = parts.iter().zip(&queues).map(|(part, &queue)| self.run_part(part, queue)).collect::<Result<Vec<_>, _>>()?;
+        let runs = parts
+            .iter()
+            .zip(&queues)
+            .map(|(part, &queue)| self.run_part(part, queue))
+            .collect::<Result<Vec<_>, _>>()?;
         let made = runs.into_iter().map(|run| run.wait(&mut self.shelf)).collect::<Result<Vec<_>, _>>()?;
         split::join(&self.graph, made)
     }

@@ -26,7 +26,8 @@ pub(super) fn is_image(bytes: &[u8]) -> bool {
 /// The tensor of a picture; the error says why there is none.
 pub(super) fn tensor(bytes: &[u8], dtype: DType, dims: &[Dim], options: &ImageArgs) -> Result<Tensor, String> {
     let layout = layout(dims)?;
-    let mut reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().map_err(|e| e.to_string())?;
+    let mut reader =
+        image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().map_err(|e| e.to_string())?;
     let mut limits = image::Limits::default();
     limits.max_alloc = Some(LARGEST);
     reader.limits(limits);
@@ -47,7 +48,8 @@ fn layout(dims: &[Dim]) -> Result<Layout, String> {
         _ => None,
     };
     let dims: Vec<Option<usize>> = dims.iter().map(known).collect();
-    let no = || "the model wants no picture here: an input for one has 3 or 4 dimensions, with 1 or 3 channels".to_owned();
+    let no =
+        || "the model wants no picture here: an input for one has 3 or 4 dimensions, with 1 or 3 channels".to_owned();
     let inner = match dims.as_slice() {
         [batch, inner @ ..] if inner.len() == 3 => match batch {
             None | Some(1) => inner,
@@ -86,7 +88,12 @@ fn fitted(picture: DynamicImage, width: u32, height: u32, fit: ImageFit) -> RgbI
 }
 
 /// The numbers of a picture: integers as they are, floats over the scale, less the mean and over the deviation.
-fn numbers(picture: &RgbImage, dtype: DType, layout: &Layout, options: &ImageArgs) -> Result<Tensor, roci_graph::OpError> {
+fn numbers(
+    picture: &RgbImage,
+    dtype: DType,
+    layout: &Layout,
+    options: &ImageArgs,
+) -> Result<Tensor, roci_graph::OpError> {
     let (width, height, channels) = (picture.width() as usize, picture.height() as usize, layout.channels);
     let of = |list: &[f64], channel: usize, default: f64| match list {
         [] => default,
@@ -98,9 +105,7 @@ fn numbers(picture: &RgbImage, dtype: DType, layout: &Layout, options: &ImageArg
         for channel in 0..channels {
             let level = match (channels, options.image_order) {
                 // The weights of ITU-R BT.601, as most tools that make grey pictures.
-                (1, _) => {
-                    0.299 * f64::from(pixel[0]) + 0.587 * f64::from(pixel[1]) + 0.114 * f64::from(pixel[2])
-                }
+                (1, _) => 0.299 * f64::from(pixel[0]) + 0.587 * f64::from(pixel[1]) + 0.114 * f64::from(pixel[2]),
                 (_, ImageOrder::Rgb) => f64::from(pixel[channel]),
                 (_, ImageOrder::Bgr) => f64::from(pixel[2 - channel]),
             };
@@ -168,7 +173,10 @@ mod tests {
         let own = [Dim::Symbol("n".into()), Dim::Known(1), Dim::Unknown, Dim::Unknown];
         assert_eq!(tensor(&bytes, DType::F32, &own, &options()).expect("a picture").shape(), [1, 1, 5, 7]);
         assert!(tensor(&bytes, DType::F32, &[Dim::Known(10)], &options()).is_err());
-        assert!(tensor(&bytes, DType::F32, &[Dim::Known(4), Dim::Known(3), Dim::Known(8), Dim::Known(8)], &options()).is_err());
+        assert!(
+            tensor(&bytes, DType::F32, &[Dim::Known(4), Dim::Known(3), Dim::Known(8), Dim::Known(8)], &options())
+                .is_err()
+        );
         assert!(tensor(&bytes[..20], DType::F32, &own, &options()).is_err());
         assert!(!is_image(b"\x93NUMPY") && is_image(&bytes));
     }

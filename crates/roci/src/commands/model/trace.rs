@@ -33,7 +33,13 @@ pub(super) fn rows(timings: &[Timing]) -> Vec<Row> {
     let whole: f64 = timings.iter().map(|timing| timing.duration.as_secs_f64()).sum();
     let row = |((operation, kernel), (count, time)): ((String, &str), (usize, Duration))| {
         let seconds = time.as_secs_f64();
-        Row { operation, kernel: kernel.to_owned(), count, seconds, share: if whole > 0.0 { seconds / whole } else { 0.0 } }
+        Row {
+            operation,
+            kernel: kernel.to_owned(),
+            count,
+            seconds,
+            share: if whole > 0.0 { seconds / whole } else { 0.0 },
+        }
     };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
     rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -111,7 +117,8 @@ mod tests {
             start: Duration::ZERO,
             duration: Duration::from_micros(micros),
         };
-        let rows = rows(&[timing("a (Conv) + b (Relu)", 3), timing("c (Conv)", 5), timing("d (x) (Conv) + e (Relu)", 4)]);
+        let rows =
+            rows(&[timing("a (Conv) + b (Relu)", 3), timing("c (Conv)", 5), timing("d (x) (Conv) + e (Relu)", 4)]);
         let short: Vec<_> = rows.iter().map(|row| (row.operation.as_str(), row.count)).collect();
         assert_eq!(short, [("Conv + Relu", 2), ("Conv", 1)]);
         assert!((rows[0].share - 7.0 / 12.0).abs() < 1e-9);
