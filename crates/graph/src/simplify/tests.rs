@@ -16,10 +16,10 @@ fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, OpError> {
 
 /// Simplifies, and compares what comes out.
 fn check(mut graph: Graph, input: Tensor, nodes: usize) {
-    let before = run(&graph, &[input.clone().into()]).expect("the graph is right");
+    let before = run(&graph, vec![input.clone().into()]).expect("the graph is right");
     simplify(&mut graph);
     assert_eq!(graph.nodes.len(), nodes, "{:?}", graph.nodes);
-    let after = run(&graph, &[input.into()]).expect("so is the other");
+    let after = run(&graph, vec![input.into()]).expect("so is the other");
     for (before, after) in before.iter().zip(&after) {
         let (before, after) = (before.tensor().expect("a tensor"), after.tensor().expect("a tensor"));
         assert_eq!(before.shape(), after.shape());

@@ -7,6 +7,8 @@
 
 mod program;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 use roci_kernels::params::Chain;
 

@@ -1,0 +1,114 @@
+//! Graphs whose kernels are joined, against their definitions.
+
+use roci_cpu::CpuDriver;
+use roci_graph::ops::elementwise::{Binary, Unary};
+use roci_graph::ops::window::{Padding, Window};
+use roci_graph::ops::{Elementwise, Norm, Product};
+use roci_graph::{DType, Graph, Tensor, Value, ValueId};
+use roci_hal::Registry;
+
+use crate::Session;
+
+type Test = Result<(), Box<dyn std::error::Error>>;
+
+fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
+    let count = shape.iter().product::<usize>() as u32;
+    let number = |at: u32| {
+        let mixed = at.wrapping_mul(747_796_405).wrapping_add(seed.wrapping_mul(2_891_336_453));
+        f64::from((mixed ^ mixed >> 15).wrapping_mul(277_803_737) >> 16) / 65_536.0 - 0.5
+    };
+    Tensor::from_floats(DType::F32, shape, &(0..count).map(number).collect::<Vec<_>>())
+}
+
+/// Runs a graph twice on the CPU, and compares with its definition; the names of the kernels that ran.
+fn check(graph: Graph, inputs: &[Tensor]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let inputs: Vec<Value> = inputs.iter().cloned().map(Value::from).collect();
+    let expected = roci_graph::run(&graph, inputs.clone())?;
+    let device = Registry::new().with(CpuDriver::new()).open(&"cpu".parse()?, None)?;
+    let mut session = Session::new(graph, device);
+    session.run(&inputs)?;
+    let (made, timings) = session.run_timed(&inputs)?;
+    for (made, expected) in made.iter().zip(&expected) {
+        let (made, expected) = (made.tensor()?, expected.tensor()?);
+        assert_eq!(made.shape(), expected.shape());
+        for (made, expected) in made.floats()?.into_iter().zip(expected.floats()?) {
+            assert!((made - expected).abs() <= 1e-4 * expected.abs().max(1.0), "{made} in the place of {expected}");
+        }
+    }
+    Ok(timings.into_iter().map(|timing| timing.kernel).collect())
+}
+
+fn conv(
+    graph: &mut Graph,
+    name: &str,
+    x: ValueId,
+    shape: [usize; 4],
+    seed: u32,
+) -> Result<ValueId, roci_graph::OpError> {
+    let w = graph.constant(format!("{name}.w"), numbers(&shape, seed)?);
+    let pad = (shape[2] / 2, shape[3] / 2);
+    let padding = Padding::Explicit(vec![(pad.0, pad.0), (pad.1, pad.1)]);
+    let window = Window { kernel: Vec::new(), strides: Vec::new(), dilations: Vec::new(), padding };
+    Ok(graph.node(name, Product::Conv { window, groups: 1 }, &[x, w]))
+}
+
+#[test]
+fn a_residual_block_is_its_convolutions() -> Test {
+    for downsample in [false, true] {
+        let mut graph = Graph::default();
+        let x = graph.value("x");
+        graph.inputs.push(x);
+        let first = conv(&mut graph, "first", x, [16, 16, 3, 3], 1)?;
+        let figures = [2, 3, 4].map(|seed| numbers(&[16], seed));
+        let [scale, bias, mean] = figures;
+        let variance = Tensor::from_floats(DType::F32, [16], &[0.7; 16])?;
+        let ids = [scale?, bias?, mean?, variance].map(|tensor| graph.constant("figure", tensor));
+        let norm = Norm::Batch { epsilon: 1e-5, momentum: None };
+        let normed = graph.node("norm", norm, &[first, ids[0], ids[1], ids[2], ids[3]]);
+        let start = graph.node("relu", Elementwise::Unary(Unary::Relu), &[normed]);
+        let inner = conv(&mut graph, "inner", start, [16, 16, 3, 3], 5)?;
+        let other = if downsample { conv(&mut graph, "side", start, [16, 16, 1, 1], 6)? } else { start };
+        let sum = graph.node("sum", Elementwise::Binary(Binary::Add), &[inner, other]);
+        let made = graph.node("relu2", Elementwise::Unary(Unary::Relu), &[sum]);
+        let last = conv(&mut graph, "last", made, [8, 16, 1, 1], 7)?;
+        graph.outputs.push(last);
+        let kernels = check(graph, &[numbers(&[2, 16, 9, 7], 8)?])?;
+        assert!(kernels.iter().all(|kernel| kernel.starts_with("conv")), "{kernels:?}");
+        assert_eq!(kernels.len(), if downsample { 4 } else { 3 });
+    }
+    Ok(())
+}
+
+#[test]
+fn element_wise_operations_become_one_program() -> Test {
+    let mut graph = Graph::default();
+    let inputs = ["x", "row", "column"].map(|name| graph.value(name));
+    graph.inputs.extend(inputs);
+    let [x, row, column] = inputs;
+    let half = graph.constant("half", Tensor::scalar(0.5f32));
+    let a = graph.node("a", Elementwise::Binary(Binary::Mul), &[x, row]);
+    let b = graph.node("b", Elementwise::Unary(Unary::HardSwish), &[a]);
+    // The flowing value as the second operand, and used twice in one program.
+    let c = graph.node("c", Elementwise::Binary(Binary::Sub), &[column, b]);
+    let d = graph.node("d", Elementwise::Unary(Unary::Softsign), &[c]);
+    let e = graph.node("e", Elementwise::Binary(Binary::Add), &[d, half]);
+    graph.outputs.push(e);
+    let kernels = check(graph, &[numbers(&[3, 4, 5], 1)?, numbers(&[5], 2)?, numbers(&[4, 1], 3)?])?;
+    assert!(kernels.len() <= 2, "{kernels:?}");
+    Ok(())
+}
+
+#[test]
+fn what_somebody_else_wants_stays() -> Test {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let a = graph.node("a", Elementwise::Unary(Unary::Neg), &[x]);
+    let b = graph.node("b", Elementwise::Unary(Unary::Exp), &[a]);
+    let first = conv(&mut graph, "first", x, [16, 16, 3, 3], 1)?;
+    let sum = graph.node("sum", Elementwise::Binary(Binary::Add), &[first, b]);
+    let twice = graph.node("twice", Elementwise::Binary(Binary::Mul), &[sum, b]);
+    graph.outputs.extend([a, twice, first]);
+    check(graph, &[numbers(&[1, 16, 5, 5], 9)?])?;
+    Ok(())
+}
