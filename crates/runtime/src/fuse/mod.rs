@@ -99,7 +99,7 @@ fn tails(segment: &mut Segment) {
     }
 }
 
-/// The constants of an element-wise step.
+/// The constants of an element-wise step that is still there.
 fn chain_of(step: &Step) -> Option<Chain> {
-    (step.kernel == "chain").then(|| bytemuck::pod_read_unaligned(&step.constants))
+    (step.kernel == "chain" && !step.bindings.is_empty()).then(|| bytemuck::pod_read_unaligned(&step.constants))
 }
