@@ -157,8 +157,9 @@ mod tests {
         let near: Vec<f64> = made.floats().expect("floats").iter().map(|one| (one * 1e4).round() / 1e4).collect();
         assert_eq!(near, [1.0, 1.0, -2.0, -2.0, -0.3, -0.1]);
         // Channels last, in the other order, as bytes.
+        let bytes = png(&RgbImage::from_fn(1, 2, |_, y| image::Rgb([255, 0, if y == 0 { 51 } else { 102 }])));
         let options = ImageArgs { image_order: ImageOrder::Bgr, ..options() };
-        let made = tensor(&bytes, DType::U8, &known(&[1, 1, 2, 3]), &options).expect("a picture");
+        let made = tensor(&bytes, DType::U8, &known(&[1, 2, 1, 3]), &options).expect("a picture");
         assert_eq!(made.floats().expect("numbers"), [51.0, 0.0, 255.0, 102.0, 0.0, 255.0]);
     }
 
