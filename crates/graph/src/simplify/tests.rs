@@ -9,8 +9,9 @@ use crate::{OpError, Tensor, run};
 
 fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, OpError> {
     let count = shape.iter().product::<usize>() as u32;
-    let number =
-        |at: u32| f64::from((at.wrapping_mul(747_796_405).wrapping_add(seed * 2_891_336_453)) >> 16) / 65_536.0;
+    let number = |at: u32| {
+        f64::from((at.wrapping_mul(747_796_405).wrapping_add(seed.wrapping_mul(2_891_336_453))) >> 16) / 65_536.0
+    };
     Tensor::from_floats(crate::DType::F32, shape, &(0..count).map(number).collect::<Vec<_>>())
 }
 
