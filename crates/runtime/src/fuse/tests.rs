@@ -66,7 +66,8 @@ fn a_residual_block_is_its_convolutions() -> Test {
         let norm = Norm::Batch { epsilon: 1e-5, momentum: None };
         let normed = graph.node("norm", norm, &[first, ids[0], ids[1], ids[2], ids[3]]);
         let start = graph.node("relu", Elementwise::Unary(Unary::Relu), &[normed]);
-        let inner = conv(&mut graph, "inner", start, [16, 16, 3, 3], 5)?;
+        let middle = conv(&mut graph, "middle", start, [16, 16, 1, 1], 4)?;
+        let inner = conv(&mut graph, "inner", middle, [16, 16, 3, 3], 5)?;
         let other = if downsample { conv(&mut graph, "side", start, [16, 16, 1, 1], 6)? } else { start };
         let sum = graph.node("sum", Elementwise::Binary(Binary::Add), &[inner, other]);
         let made = graph.node("relu2", Elementwise::Unary(Unary::Relu), &[sum]);
@@ -74,7 +75,7 @@ fn a_residual_block_is_its_convolutions() -> Test {
         graph.outputs.push(last);
         let kernels = check(graph, &[numbers(&[2, 16, 9, 7], 8)?])?;
         assert!(kernels.iter().all(|kernel| kernel.starts_with("conv")), "{kernels:?}");
-        assert_eq!(kernels.len(), if downsample { 4 } else { 3 });
+        assert_eq!(kernels.len(), if downsample { 5 } else { 4 });
     }
     Ok(())
 }
