@@ -77,7 +77,7 @@ impl Compiled {
 }
 
 /// Whether kernels run as native code on a device.
-pub(crate) fn takes_native(info: &DeviceInfo) -> bool {
+pub fn takes_native(info: &DeviceInfo) -> bool {
     info.formats.first() == Some(&CodeFormat::Native)
 }
 

@@ -146,19 +146,42 @@ const MATVEC: Family = Family {
     matrix: false,
 };
 
+/// What the conversions share.
+const CONVERT: Family = Family {
+    file: "convert.wgsl",
+    text: include_str!("../wgsl/convert.wgsl"),
+    entry: "convert",
+    aliases: "",
+    variants: &[],
+    bindings: &[read("x"), write("y")],
+    constants: constants!(Convert: count),
+    workgroup: LINEAR,
+    in_place: false,
+    matrix: false,
+};
+
+/// The constants of convolutions, and what is done with their sums.
+macro_rules! conv_finish {
+    ($($alias:literal)?) => {
+        concat!($($alias, "\n",)? include_str!("../wgsl/conv_finish.wgsl"))
+    };
+}
+const WITH_F32: &str = conv_finish!("alias Weight = f32;");
+const WITH_F16: &str = conv_finish!("alias Weight = f16;");
+
 /// What the convolutions share.
 const CONV: Family = Family {
     file: "conv.wgsl",
     text: include_str!("../wgsl/conv.wgsl"),
     entry: "conv",
-    aliases: "",
+    aliases: WITH_F32,
     variants: variants! {
         "conv": TRANSPOSED = 0;
         "conv_transpose": TRANSPOSED = 1;
     },
     bindings: &[read("x"), read("w"), read("bias"), write("y")],
     constants: constants!(
-        Conv: batch in_channels out_channels groups input output kernel stride dilation pad flags low high
+        Conv: batch in_channels out_channels groups input output kernel stride dilation pad flags low high parts
     ),
     workgroup: LINEAR,
     in_place: false,
@@ -266,6 +289,8 @@ static FAMILIES: &[Family] = &[
         in_place: true,
         matrix: false,
     },
+    Family { aliases: "alias From = f32;\nalias To = f16;", variants: &[plain("narrow_f16")], ..CONVERT },
+    Family { aliases: "alias From = f16;\nalias To = f32;", variants: &[plain("widen_f16")], ..CONVERT },
     Family {
         file: "random.wgsl",
         text: include_str!("../wgsl/random.wgsl"),
@@ -292,7 +317,32 @@ static FAMILIES: &[Family] = &[
     Family { aliases: "alias Element = f32;", variants: &[plain("matvec_f32")], ..MATVEC },
     Family { aliases: "alias Element = f16;", variants: &[plain("matvec_f16")], ..MATVEC },
     CONV,
-    Family { entry: "conv_tiled", variants: &[plain("conv_tiled")], ..CONV },
+    Family {
+        entry: "conv_tiled",
+        variants: variants! {
+            "conv_tiled": PARTIAL = 0;
+            "conv_partial": PARTIAL = 1;
+        },
+        ..CONV
+    },
+    Family {
+        entry: "conv_tiled",
+        aliases: WITH_F16,
+        variants: variants! {
+            "conv_tiled_f16": PARTIAL = 0;
+            "conv_partial_f16": PARTIAL = 1;
+        },
+        ..CONV
+    },
+    Family {
+        file: "conv_join.wgsl",
+        text: include_str!("../wgsl/conv_join.wgsl"),
+        entry: "conv_join",
+        aliases: conv_finish!(),
+        variants: &[plain("conv_join")],
+        bindings: &[read("x"), read("bias"), write("y")],
+        ..CONV
+    },
     Family {
         file: "pool.wgsl",
         text: include_str!("../wgsl/pool.wgsl"),

@@ -1,51 +1,23 @@
+// `Weight` is what the weights are, f32 or f16; sums are f32.
+//
 // y[n, m, o] = sum over c, k of x[n, c, o * stride - pad + k * dilation] * w[m, c, k], in up to three dimensions; or
 // transposed: the sum over those i and k with o = i * stride - pad + k * dilation of x[n, c, i] * w[c, m, k].
 //
 // `conv` has one invocation an output element: for few channels a group, where a tile would stand empty, and for odd
-// shapes. `conv_tiled` is a matrix product, for two dimensions.
+// shapes. `conv_tiled` is a matrix product, for two dimensions; `conv_partial` cuts its sums into parts, which are
+// workgroups of their own: for few pixels of many channels, whose tiles alone would leave most of a GPU idle.
+
+enable f16;
 
 override TRANSPOSED: bool = false;
-
-const BIAS = 1u;
-const ADD = 2u;
-const CLAMP = 4u;
-
-struct Params {
-    batch: u32,
-    in_channels: u32,
-    out_channels: u32,
-    groups: u32,
-    input: array<u32, 3>,
-    output: array<u32, 3>,
-    kernel: array<u32, 3>,
-    stride: array<u32, 3>,
-    dilation: array<u32, 3>,
-    pad: array<i32, 3>,
-    flags: u32,
-    low: f32,
-    high: f32,
-}
+// Of the tiled form: a part of the terms alone, for `conv_join` to add up.
+override PARTIAL: bool = false;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> w: array<f32>;
+@group(0) @binding(1) var<storage, read> w: array<Weight>;
 @group(0) @binding(2) var<storage, read> bias: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
-
-fn finish(at: u32, channel: u32, sum: f32) {
-    var v = sum;
-    if (params.flags & BIAS) != 0u {
-        v += bias[channel];
-    }
-    if (params.flags & ADD) != 0u {
-        v += y[at];
-    }
-    // NaN by its bits, since compilers lose it in comparisons.
-    if (params.flags & CLAMP) != 0u && (bitcast<u32>(v) & 0x7fffffffu) <= 0x7f800000u {
-        v = min(max(v, params.low), params.high);
-    }
-    y[at] = v;
-}
 
 // Where element k of the window at o lies in a dimension of x; beyond the end for what is outside of it.
 fn position(d: u32, o: u32, k: u32) -> u32 {
@@ -99,7 +71,7 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
                     var at_x = start_x + (i0 * params.input[1] + i1) * params.input[2] + i2;
                     var at_w = start_w + (k0 * params.kernel[1] + k1) * params.kernel[2] + k2;
                     for (var c = 0u; c < in_group; c += 1u) {
-                        sum += x[at_x] * w[at_w];
+                        sum += x[at_x] * f32(w[at_w]);
                         at_x += plane;
                         at_w += step_w;
                     }
@@ -115,7 +87,7 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
 //
 // As in matmul.wgsl, a workgroup of 256 computes a tile of 64 channels x 64 pixels, each invocation a block of 4 x 4 in
 // registers; tiles pass through workgroup memory in steps of 16, and the next step's elements are fetched meanwhile.
-// Groups of channels are in z.
+// Groups of channels are in z, and each group's parts.
 
 const TILE = 64u;
 const DEPTH = 16u;
@@ -127,23 +99,23 @@ var<workgroup> a_tile: array<vec4<f32>, 272>;
 var<workgroup> b_tile: array<vec4<f32>, 256>;
 
 // Four channels of one column of the weights; zero outside.
-fn load_a(start: u32, row: u32, rows: u32, column: u32, depth: u32) -> vec4<f32> {
+fn load_a(start: u32, row: u32, rows: u32, column: u32, depth: u32, end: u32) -> vec4<f32> {
     let at = start + row * depth + column;
     var v = vec4<f32>();
-    if column >= depth {
+    if column >= end {
         return v;
     }
     if row < rows {
-        v.x = w[at];
+        v.x = f32(w[at]);
     }
     if row + 1u < rows {
-        v.y = w[at + depth];
+        v.y = f32(w[at + depth]);
     }
     if row + 2u < rows {
-        v.z = w[at + 2u * depth];
+        v.z = f32(w[at + 2u * depth]);
     }
     if row + 3u < rows {
-        v.w = w[at + 3u * depth];
+        v.w = f32(w[at + 3u * depth]);
     }
     return v;
 }
@@ -157,8 +129,8 @@ fn load_x(plane: u32, row: u32, column: u32) -> f32 {
 }
 
 // One row of the patches for four pixels, which are given by the starts of their batches in x and of their windows.
-fn load_b(starts: vec4<u32>, rows: vec4<u32>, columns: vec4<u32>, k: u32, depth: u32) -> vec4<f32> {
-    if k >= depth {
+fn load_b(starts: vec4<u32>, rows: vec4<u32>, columns: vec4<u32>, k: u32, end: u32) -> vec4<f32> {
+    if k >= end {
         return vec4<f32>();
     }
     let across = params.kernel[2];
@@ -204,7 +176,13 @@ fn conv_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let rows = params.out_channels / params.groups;
     let depth = in_group * params.kernel[1] * params.kernel[2];
     let row = group.y * TILE + slow * 4u;
-    let start_w = group.z * rows * depth;
+    let part = select(0u, group.z % params.parts, PARTIAL);
+    let of_channels = select(group.z, group.z / params.parts, PARTIAL);
+    let start_w = of_channels * rows * depth;
+    // Whole steps of the depth for each part.
+    let span = select(depth, (depth + params.parts * DEPTH - 1u) / (params.parts * DEPTH) * DEPTH, PARTIAL);
+    let begin = part * span;
+    let end = min(depth, begin + span);
 
     let area = params.output[1] * params.output[2];
     let pixels = params.batch * area;
@@ -212,26 +190,26 @@ fn conv_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let all = vec4<u32>(pixel) + vec4<u32>(0u, 1u, 2u, 3u);
     let batch = all / vec4<u32>(area);
     let within = all % vec4<u32>(area);
-    let starts = (batch * params.in_channels + vec4<u32>(group.z * in_group)) * (params.input[1] * params.input[2]);
+    let starts = (batch * params.in_channels + vec4<u32>(of_channels * in_group)) * (params.input[1] * params.input[2]);
     let across = vec4<u32>(params.output[2]);
     // A pixel behind the last one has its window behind the end of every plane.
     let top = within / across * params.stride[1] - vec4<u32>(bitcast<u32>(params.pad[1]));
     let tops = select(vec4<u32>(0x80000000u), top, all < vec4<u32>(pixels));
     let lefts = within % across * params.stride[2] - vec4<u32>(bitcast<u32>(params.pad[2]));
 
-    var next_a = load_a(start_w, row, rows, fast, depth);
-    var next_b = load_b(starts, tops, lefts, slow, depth);
+    var next_a = load_a(start_w, row, rows, begin + fast, depth, end);
+    var next_b = load_b(starts, tops, lefts, begin + slow, end);
     var sum0 = vec4<f32>();
     var sum1 = vec4<f32>();
     var sum2 = vec4<f32>();
     var sum3 = vec4<f32>();
 
-    for (var k = 0u; k < depth; k += DEPTH) {
+    for (var k = begin; k < end; k += DEPTH) {
         a_tile[fast * A_PITCH + slow] = next_a;
         b_tile[slow * BLOCKS + fast] = next_b;
         workgroupBarrier();
-        next_a = load_a(start_w, row, rows, k + DEPTH + fast, depth);
-        next_b = load_b(starts, tops, lefts, k + DEPTH + slow, depth);
+        next_a = load_a(start_w, row, rows, k + DEPTH + fast, depth, end);
+        next_b = load_b(starts, tops, lefts, k + DEPTH + slow, end);
         // Two loops, since compilers unroll the short one and would leave sixteen rounds rolled.
         for (var i = 0u; i < DEPTH; i += 4u) {
             for (var j = 0u; j < 4u; j += 1u) {
@@ -246,8 +224,8 @@ fn conv_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
         workgroupBarrier();
     }
 
-    let first = group.z * rows;
-    let targets = batch * (params.out_channels * area) + within;
+    let first = of_channels * rows;
+    let targets = (part * params.batch + batch) * (params.out_channels * area) + within;
     store(targets, pixel, pixels, row, rows, first, sum0);
     store(targets, pixel, pixels, row + 1u, rows, first, sum1);
     store(targets, pixel, pixels, row + 2u, rows, first, sum2);

@@ -10,6 +10,7 @@
 //! | `unary_*` | x, y |
 //! | `binary_*`, `binary_*_broadcast` | a, b, y |
 //! | `chain` | a, b, c, y |
+//! | `narrow_f16`, `widen_f16` | x, y |
 //! | `random` | y |
 //! | `take`, `take_elements`, `take_nd` | x, index, y |
 //! | `scatter_elements`, `scatter_nd` | index, updates, y |
@@ -23,7 +24,9 @@
 //! | `top_k` | x, values, indices |
 //! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
-//! | `conv`, `conv_tiled`, `conv_transpose` | x, w, bias, y |
+//! | `conv`, `conv_tiled`, `conv_partial`, `conv_transpose` | x, w, bias, y |
+//! | `conv_tiled_f16`, `conv_partial_f16`, whose w is 16-bit floats | x, w, bias, y |
+//! | `conv_join` | x, bias, y |
 //! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
 //!
 //! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `chain`,
@@ -42,6 +45,7 @@ mod binary;
 mod chain;
 mod check;
 mod conv;
+mod convert;
 mod each;
 mod elementwise;
 mod lines;
@@ -128,6 +132,8 @@ static KERNELS: &[(&str, Make)] = &[
     ("binary_max_broadcast", |level| Arc::new(Binary::new(level, f32::max, true))),
     ("binary_pow_broadcast", |level| Arc::new(Binary::new(level, math::pow, true))),
     ("chain", |level| Arc::new(chain::Chain(level))),
+    ("narrow_f16", |_| Arc::new(EachKernel::<convert::Narrow>::new())),
+    ("widen_f16", |_| Arc::new(EachKernel::<convert::Widen>::new())),
     ("random", |_| Arc::new(EachKernel::<random::Random>::new())),
     ("reduce_sum", |level| Arc::new(Reduce::new(level, Sum))),
     ("reduce_max", |level| Arc::new(Reduce::new(level, Max))),
@@ -163,6 +169,10 @@ static KERNELS: &[(&str, Make)] = &[
     ("matvec_f16", |level| Arc::new(Matvec::<f16>::new(level))),
     ("conv", |level| Arc::new(Conv::new(level))),
     ("conv_tiled", |level| Arc::new(Conv::flat(level))),
+    ("conv_partial", |_| Arc::new(EachKernel::<conv::Plain<true, false>>::new())),
+    ("conv_tiled_f16", |_| Arc::new(EachKernel::<conv::Plain<false, true>>::new())),
+    ("conv_partial_f16", |_| Arc::new(EachKernel::<conv::Plain<true, true>>::new())),
+    ("conv_join", |_| Arc::new(EachKernel::<conv::Join>::new())),
     ("conv_transpose", |_| Arc::new(EachKernel::<Transposed>::new())),
     ("pool_max", |_| Arc::new(EachKernel::<Pool<pool::Max>>::new())),
     ("pool_max_indices", |_| Arc::new(EachKernel::<Pool<pool::MaxIndex>>::new())),

@@ -89,6 +89,14 @@ pub struct Arrange {
     pub pitch: u32,
 }
 
+/// `narrow_f16` and `widen_f16`: floats of another width.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Convert {
+    /// Elements, an even number.
+    pub count: u32,
+}
+
 /// `unary_*`: `y[i] = f(x[i])`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -205,6 +213,12 @@ impl Params for Copy {
 }
 
 impl Params for Arrange {
+    fn grid(&self) -> [u32; 3] {
+        linear(self.count)
+    }
+}
+
+impl Params for Convert {
     fn grid(&self) -> [u32; 3] {
         linear(self.count)
     }

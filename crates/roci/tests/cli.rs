@@ -1,6 +1,7 @@
 //! The command from outside: exit codes, what goes where, and JSON that parses.
 
 mod doctor;
+mod models;
 
 use std::process::{Command, Output, Stdio};
 

@@ -15,6 +15,7 @@
 mod arena;
 mod error;
 mod fuse;
+mod half;
 mod host;
 mod kernels;
 mod lower;
@@ -26,5 +27,6 @@ mod timing;
 mod walk;
 
 pub use error::Error;
+pub use half::Precision;
 pub use session::{Memory, Note, Session};
 pub use timing::Timing;

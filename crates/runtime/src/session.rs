@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use roci_graph::{Graph, Tensor, Value, simplify};
 use roci_hal::{CodeFormat, Device};
 
-use crate::Error;
 use crate::kernels::Kernels;
 use crate::split;
 use crate::storage::encode;
 use crate::timing::{Timing, Watch};
 use crate::walk::{self, Output, Program, Shelf};
+use crate::{Error, Precision};
 
 /// Something that whoever runs a model should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +65,19 @@ impl Session {
             device,
             kernels: Kernels::default(),
             constants: HashMap::new(),
+            halves: HashMap::new(),
+            precision: Precision::F32,
             is_host,
             watch: None,
             memory: Memory::default(),
         };
         Self { graph, shelf, programs: HashMap::new(), notes: Vec::new() }
+    }
+
+    /// The same session with products of another precision; for one that has not run yet.
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.shelf.precision = precision;
+        self
     }
 
     /// The graph.

@@ -8,13 +8,14 @@ use roci_graph::{DType, Fact, Graph, Inputs, Node, OpError, Operation, Tensor, V
 use roci_hal::{BufferDesc, BufferRange, Deadline, Device, Semaphore, Submit};
 
 use crate::error::Refusal;
+use crate::half;
 use crate::host::runs_on_host;
 use crate::kernels::Kernels;
 use crate::lower::{self, Context, Operand};
 use crate::segment::{Recorded, Segment, Slot};
 use crate::storage::{decode, encode};
 use crate::timing::Watch;
-use crate::{Error, Memory, Note};
+use crate::{Error, Memory, Note, Precision};
 
 /// Where a tensor lies on the device.
 #[derive(Clone)]
@@ -47,6 +48,10 @@ pub(crate) struct Shelf {
     pub(crate) kernels: Kernels,
     /// Constants of the graph on the device.
     pub(crate) constants: HashMap<ValueId, BufferRange>,
+    /// Constants as 16-bit floats.
+    pub(crate) halves: HashMap<ValueId, BufferRange>,
+    /// What products are computed in.
+    pub(crate) precision: Precision,
     /// Whether the device is the host, so that evaluating there is no change of place.
     pub(crate) is_host: bool,
     /// The run that is being measured.
@@ -335,6 +340,28 @@ impl Walk<'_> {
         self.held[id.index()].device =
             Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
         Ok(operand(slot))
+    }
+
+    /// A constant of the graph as 16-bit floats, two a word; `None` where kernels take it as it is.
+    pub(crate) fn halves(&mut self, id: ValueId) -> Result<Option<Operand>, Refusal> {
+        let Some(tensor) = self.graph.constants.get(&id).filter(|_| !self.shelf.is_host) else { return Ok(None) };
+        let shape = tensor.shape().to_vec();
+        let range = match self.shelf.halves.get(&id) {
+            Some(range) => range.clone(),
+            None => {
+                let Some(words) = half::pairs(tensor, self.shelf.precision) else { return Ok(None) };
+                let range = upload(&self.shelf.device, &Tensor::vector(words), self.graph.name(id))?;
+                self.shelf.memory.constants += range.length();
+                self.shelf.halves.insert(id, range.clone());
+                range
+            }
+        };
+        Ok(Some(Operand { slot: self.segment.given(range), dtype: DType::F32, shape }))
+    }
+
+    /// What products are computed in.
+    pub(crate) fn precision(&self) -> Precision {
+        self.shelf.precision
     }
 
     /// Words in memory of their own, for this walk and what replays it.

@@ -100,6 +100,7 @@ fn one(device: &Device, [ins, outs, size, kernel, stride, groups]: [u32; 6]) -> 
         flags: Conv::BIAS | Conv::CLAMP,
         low: 0.0,
         high: f32::INFINITY,
+        parts: 1,
     };
     let weights = outs * (ins / groups) * kernel * kernel;
     let sizes = [ins * size * size, weights, outs, outs * output * output];

@@ -231,6 +231,8 @@ pub fn clang_arguments(target: &str, subgroups: Subgroups) -> Vec<String> {
         "-nogpulib",
         "-ffreestanding",
         "-O3",
+        // Models that quantise expect the very quotient; clang is content with 2.5 units in the last place otherwise.
+        "-cl-fp32-correctly-rounded-divide-sqrt",
         "-Wall",
         "-Wextra",
         "-Wno-unused-parameter",

@@ -148,7 +148,7 @@ fn problem(transposed: bool) -> impl Strategy<Value = Problem> {
             #[rustfmt::skip]
             let p = Conv {
                 batch, in_channels, out_channels, groups, input, output, kernel, stride, dilation, pad, flags,
-                low, high,
+                low, high, parts: 1,
             };
             Problem { p, transposed, seed }
         },

@@ -99,6 +99,7 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
         "arrange" => indexing::arrange(&mut random),
         "chain" => chain::chain(&mut random),
         "random" => chain::random(),
+        "narrow_f16" | "widen_f16" => convert(&mut random, kernel == "narrow_f16"),
         "softmax" => softmax(&mut random),
         "take" => indexing::take(&mut random),
         "take_elements" => indexing::take_elements(&mut random),
@@ -186,6 +187,24 @@ fn unary(op: &str, random: &mut Random) -> Vec<Case> {
         case(Unary { count }, buffers, Element::F32, tolerance, format!("{count} elements"))
     };
     let mut cases: Vec<_> = COUNTS.iter().map(|&count| make(count)).collect();
+    cases.push(make(1000).with_one_group());
+    cases
+}
+
+fn convert(random: &mut Random, narrows: bool) -> Vec<Case> {
+    let mut make = |count: u32| {
+        let mut x = random.floats(count as usize, -9.0, 9.0);
+        // Beyond the greatest, below the least, and between two.
+        let special = [1e6, -65519.0, 1e-9, 6e-8, 3.3e-8, 1.000_488_3, f32::INFINITY, -0.0];
+        x.iter_mut().zip(special).for_each(|(x, special)| *x = special);
+        let (from, to, size) = match narrows {
+            true => (words(&x), Element::F16, count as usize / 2),
+            false => (halves(&x), Element::F32, count as usize),
+        };
+        let buffers = vec![from, untouched(size)];
+        case(params::Convert { count }, buffers, to, Tolerance::Exact, format!("{count} elements"))
+    };
+    let mut cases: Vec<_> = [0, 2, 8, 254, 256, 258, 1000].map(&mut make).into();
     cases.push(make(1000).with_one_group());
     cases
 }

@@ -1,4 +1,4 @@
-//! `conv`, `conv_tiled` and `conv_transpose`.
+//! `conv`, `conv_tiled` and `conv_transpose`; `conv_partial` and `conv_join`.
 //!
 //! A convolution is a product of the weights with patches of the input. Patches are packed straight into the panels
 //! that the matrix product's tiles read (`patches`), a block of pixels at a time; few channels a group are summed
@@ -6,6 +6,7 @@
 
 mod check;
 mod direct;
+mod partial;
 mod patches;
 mod plan;
 mod product;
@@ -14,6 +15,7 @@ mod transposed;
 use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use self::direct::Direct;
+pub(super) use self::partial::{Join, Plain};
 use self::plan::{Area, Plan};
 use self::product::Product;
 pub(super) use self::transposed::Transposed;

@@ -4,11 +4,16 @@ use bytemuck::{Pod, Zeroable};
 
 use super::{MATMUL_TILE, Params, linear};
 
-/// `conv`, `conv_tiled` and `conv_transpose`: convolutions over batches of channels of up to three dimensions.
+/// Terms that the tiled kernels add in one step.
+const CONV_STEP: u32 = 16;
+
+/// `conv`, `conv_tiled` and `conv_transpose`: convolutions over batches of channels of up to three dimensions;
+/// `conv_partial` and `conv_join`: one in two steps.
 ///
 /// `x` is `[batch, in_channels, input]`, `y` is `[batch, out_channels, output]`; `w` is `[out_channels, in_channels /
 /// groups, kernel]`, for `conv_transpose` `[in_channels, out_channels / groups, kernel]`. Fewer than three dimensions:
-/// lead with ones (and pads of 0). `conv_tiled` takes what [`Conv::is_flat`] tells.
+/// lead with ones (and pads of 0). `conv_tiled` takes what [`Conv::is_flat`] tells, and so does `conv_partial`, whose
+/// result is one `y` for each part of the sums, and which has no flags; `conv_join` has these parts for its `x`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Conv {
@@ -39,6 +44,8 @@ pub struct Conv {
     pub low: f32,
     /// Greatest value of a clamped result.
     pub high: f32,
+    /// Into how many parts `conv_partial` cuts its sums; the others do not read it.
+    pub parts: u32,
 }
 
 impl Conv {
@@ -65,10 +72,26 @@ impl Conv {
         let channels = self.out_channels.checked_div(self.groups).unwrap_or(0);
         [pixels.div_ceil(MATMUL_TILE), channels.div_ceil(MATMUL_TILE), self.groups]
     }
+
+    /// Workgroup counts of `conv_partial`: as [`Conv::tiles`], for each part.
+    pub fn part_tiles(&self) -> [u32; 3] {
+        let [across, down, groups] = self.tiles();
+        [across, down, groups.saturating_mul(self.parts)]
+    }
+
+    /// Terms of a sum: channels of a group times places of the window.
+    pub fn depth(&self) -> u32 {
+        self.in_channels.checked_div(self.groups).unwrap_or(0).saturating_mul(self.taps())
+    }
+
+    /// Terms of a part of a sum: whole steps of the tiled kernel.
+    pub fn part_depth(&self) -> u32 {
+        self.depth().div_ceil(self.parts.max(1).saturating_mul(CONV_STEP)).saturating_mul(CONV_STEP)
+    }
 }
 
 impl Params for Conv {
-    /// That of `conv` and `conv_transpose`; `conv_tiled` has [`Conv::tiles`].
+    /// That of `conv`, `conv_transpose` and `conv_join`; the others have [`Conv::tiles`] and [`Conv::part_tiles`].
     fn grid(&self) -> [u32; 3] {
         let count = self.batch.saturating_mul(self.out_channels);
         linear(self.output.iter().fold(count, |product, &size| product.saturating_mul(size)))

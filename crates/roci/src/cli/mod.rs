@@ -24,7 +24,7 @@ pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTrac
 use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
 pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
 use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
-pub(crate) use model::{ImageArgs, ImageFit, ImageOrder, InspectArgs, RunArgs};
+pub(crate) use model::{ImageArgs, ImageFit, ImageOrder, InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
 

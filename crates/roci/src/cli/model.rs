@@ -32,6 +32,10 @@ pub(crate) struct RunArgs {
     /// Measure each kernel: print time by operation, and write a trace for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "roci-trace.json")]
     pub(crate) profile: Option<PathBuf>,
+    /// What products are computed in: `f16` reads weights as 16-bit floats, sums in 32 bits, and uses matrix units where a GPU
+    /// has them; about three digits
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
+    pub(crate) precision: Precision,
     #[command(flatten)]
     pub(crate) image: ImageArgs,
     /// Seconds that the device may work before it counts as lost (default: ROCI_TIMEOUT, or 30)
@@ -39,6 +43,16 @@ pub(crate) struct RunArgs {
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+/// What products are computed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// 16-bit floats, summed in 32 bits.
+    F16,
 }
 
 /// How pictures become numbers.

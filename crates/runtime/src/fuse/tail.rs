@@ -37,7 +37,7 @@ pub(super) fn find(segment: &Segment, index: usize) -> Option<Tail> {
     // The last of the two that make the terms: the other one is there by then.
     let conv = program.inputs().filter_map(|slot| maker(segment, slot, index)).max()?;
     let step = &segment.steps[conv];
-    if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_transpose") {
+    if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_join" | "conv_transpose") {
         return None;
     }
     let mut params: Conv = bytemuck::pod_read_unaligned(&step.constants);

@@ -4,6 +4,7 @@ use roci_graph::ops::movement::{GridMode, GridPadding};
 use roci_graph::ops::product::transposed_axes;
 use roci_graph::ops::window::{Axis, Window};
 use roci_graph::{DType, shape};
+use roci_hal::DeviceInfo;
 use roci_kernels::params::{ChainOp as Op, Conv, Params};
 
 use super::build::{A, B, Step::With};
@@ -11,6 +12,7 @@ use super::product::{EXACT_TERMS, less_zero};
 use super::sample::Sampling;
 use super::{Context, Operand, three, word};
 use crate::error::Refusal;
+use crate::segment::Slot;
 
 /// The figures of a convolution over up to three dimensions.
 fn figures(x: &[usize], channels: usize, groups: usize, axes: &[Axis]) -> Result<Conv, Refusal> {
@@ -31,7 +33,17 @@ fn figures(x: &[usize], channels: usize, groups: usize, axes: &[Axis]) -> Result
         flags: 0,
         low: 0.0,
         high: 0.0,
+        parts: 1,
     })
+}
+
+/// Where weights are.
+#[derive(Clone, Copy)]
+enum Weights<'a> {
+    /// On the device.
+    At(&'a Operand),
+    /// An operand of the node, which goes to the device in the form that suits.
+    Operand(usize),
 }
 
 impl Context<'_, '_> {
@@ -39,32 +51,85 @@ impl Context<'_, '_> {
     fn convolved(
         &mut self,
         x: &Operand,
-        w: &Operand,
+        weights: Weights<'_>,
         bias: Option<&Operand>,
         axes: &[Axis],
         groups: usize,
     ) -> Result<Operand, Refusal> {
-        let mut params = figures(&x.shape, w.shape[0], groups, axes)?;
+        let shape = match weights {
+            Weights::At(w) => w.shape.clone(),
+            Weights::Operand(index) => self.shape_of(index)?,
+        };
+        let mut params = figures(&x.shape, shape[0], groups, axes)?;
         params.flags = if bias.is_some() { Conv::BIAS } else { 0 };
-        let mut to = vec![x.shape[0], w.shape[0]];
+        let mut to = vec![x.shape[0], shape[0]];
         to.extend(axes.iter().map(|axis| axis.output));
         let target = self.new_tensor(x.dtype, to);
         if target.count() == 0 {
             return Ok(target);
         }
-        let inputs = [x.slot, w.slot, bias.map_or(w.slot, |bias| bias.slot)];
         // Tiles pay where a group has enough channels to fill them.
-        let dense = params.is_flat() && w.shape[0] / groups >= 16 && w.shape[1] * params.taps() as usize >= 16;
-        let (kernel, grid) = if dense { ("conv_tiled", params.tiles()) } else { ("conv", params.grid()) };
+        let dense = params.is_flat() && shape[0] / groups >= 16 && shape[1] * params.taps() as usize >= 16;
+        let half = match weights {
+            Weights::Operand(index) if dense => self.halves(index)?,
+            _ => None,
+        };
+        let is_half = half.is_some();
+        let w = match (half, weights) {
+            (Some(half), _) => half.slot,
+            (None, Weights::At(w)) => w.slot,
+            (None, Weights::Operand(index)) => self.operand(index)?.slot,
+        };
+        let inputs = [x.slot, w, bias.map_or(x.slot, |bias| bias.slot)];
+        params.parts = if dense { parts(&params, self.device().info()) } else { 1 };
+        if params.parts > 1 {
+            return self.in_parts(params, inputs, target, is_half);
+        }
+        let (kernel, grid) = match (dense, is_half) {
+            (true, false) => ("conv_tiled", params.tiles()),
+            (true, true) => ("conv_tiled_f16", params.tiles()),
+            _ => ("conv", params.grid()),
+        };
         self.segment().run_with(kernel, grid, bytemuck::bytes_of(&params), &inputs, &[target.slot]);
+        Ok(target)
+    }
+
+    /// Makes the sums in parts, and joins these.
+    fn in_parts(
+        &mut self,
+        params: Conv,
+        inputs: [Slot; 3],
+        target: Operand,
+        is_half: bool,
+    ) -> Result<Operand, Refusal> {
+        let kernel = if is_half { "conv_partial_f16" } else { "conv_partial" };
+        let sums = self.segment().allocate(target.count() * params.parts as usize);
+        let first = Conv { flags: 0, ..params };
+        let [x, w, bias] = inputs;
+        self.segment().run_with(kernel, first.part_tiles(), bytemuck::bytes_of(&first), &[x, w, x], &[sums]);
+        self.segment().run("conv_join", &params, &[sums, bias], target.slot);
         Ok(target)
     }
 }
 
+/// Into how many parts the sums of a tiled convolution should be cut so that a device has enough to do: two workgroups
+/// a compute unit, but no part too small to be worth its share of the joining.
+fn parts(params: &Conv, device: &DeviceInfo) -> u32 {
+    const LEAST_DEPTH: u32 = 64;
+    const MOST: u32 = 32;
+    // Native kernels have no tiles to wait for.
+    if roci_kernels::takes_native(device) {
+        return 1;
+    }
+    let units = device.physical.iter().map(|one| one.compute_units).min().unwrap_or(1);
+    let tiles = params.tiles().iter().fold(1u32, |all, &tiles| all.saturating_mul(tiles));
+    ((4 * units / tiles.max(1)).div_ceil(2)).min(params.depth() / LEAST_DEPTH).min(MOST).max(1)
+}
+
 pub(super) fn conv(context: &mut Context<'_, '_>, window: &Window, groups: usize) -> Result<Operand, Refusal> {
-    let (x, w, bias) = (context.operand(0)?, context.operand(1)?, context.optional(2)?);
-    let axes = window.axes(&x.shape[2..], &w.shape[2..], false)?;
-    context.convolved(&x, &w, bias.as_ref(), &axes, groups)
+    let (x, bias) = (context.operand(0)?, context.optional(2)?);
+    let axes = window.axes(&x.shape[2..], &context.shape_of(1)?[2..], false)?;
+    context.convolved(&x, Weights::Operand(1), bias.as_ref(), &axes, groups)
 }
 
 /// Bytes less their zero points, with sums in 32 bits.
@@ -90,7 +155,7 @@ pub(super) fn bytes(context: &mut Context<'_, '_>, window: &Window, groups: usiz
             1 => (context.part(&x, 1, start, size)?, context.part(&w, 1, start, size)?),
             _ => (x.clone(), w.clone()),
         };
-        let part = context.convolved(&left, &right, None, &axes, groups)?;
+        let part = context.convolved(&left, Weights::At(&right), None, &axes, groups)?;
         sum = Some(context.plus_exact(&part, sum)?);
     }
     sum.ok_or_else(|| Refusal::unsupported("a convolution of nothing"))

@@ -110,6 +110,25 @@ impl<'a, 'w> Context<'a, 'w> {
         self.walk.on_device(id)
     }
 
+    /// The shape of an operand.
+    pub(crate) fn shape_of(&self, index: usize) -> Result<Vec<usize>, Refusal> {
+        let fact = self.fact(index).ok_or(Refusal::Wrong(roci_graph::OpError::MissingInput(index)))?;
+        Ok(fact.shape()?.to_vec())
+    }
+
+    /// A constant operand as 16-bit floats; `None` where kernels take it as it is.
+    pub(crate) fn halves(&mut self, index: usize) -> Result<Option<Operand>, Refusal> {
+        match self.inputs.get(index).copied().flatten() {
+            Some(id) => self.walk.halves(id),
+            None => Ok(None),
+        }
+    }
+
+    /// What products are computed in.
+    pub(crate) fn precision(&self) -> crate::Precision {
+        self.walk.precision()
+    }
+
     /// An operand on the device that may be missing.
     pub(crate) fn optional(&mut self, index: usize) -> Result<Option<Operand>, Refusal> {
         if self.inputs.get(index).copied().flatten().is_none() {

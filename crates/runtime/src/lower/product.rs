@@ -1,13 +1,16 @@
 //! Products of matrices.
 
 use roci_graph::ops::Product;
-use roci_graph::{DType, shape};
-use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Matmul};
+use roci_graph::{DType, Data, Tensor, shape};
+use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Convert, Matmul, Matvec};
 use roci_kernels::{MatmulElement, MatmulForm};
 
 use super::build::{A, B, C, Step::Do, Step::With, along, float, integer};
 use super::{Context, Operand, conv, einsum, word};
+use crate::Precision;
 use crate::error::Refusal;
+use crate::half;
+use crate::storage::encode;
 
 /// Largest magnitude of a byte less a zero point.
 const BYTE: usize = 255;
@@ -41,19 +44,100 @@ pub(super) fn lower(op: &Product, context: &mut Context<'_, '_>) -> Result<Vec<O
 }
 
 fn matmul(context: &mut Context<'_, '_>, ta: bool, tb: bool, alpha: f32, beta: f32) -> Result<Vec<Operand>, Refusal> {
-    let (mut a, mut b) = (context.operand(0)?, context.operand(1)?);
+    let mut a = context.operand(0)?;
     let is_float = a.dtype.is_float();
     if !is_float && (a.dtype.size() == Some(8) || alpha != 1.0 || beta != 1.0) {
         return Err(Refusal::integers(format!("a product of {}", a.dtype)));
     }
-    for (operand, flip) in [(&mut a, ta), (&mut b, tb)] {
-        if flip && operand.shape.len() >= 2 {
-            let rank = operand.shape.len();
-            let mut perm: Vec<usize> = (0..rank).collect();
-            perm.swap(rank - 1, rank - 2);
-            *operand = context.transposed(operand, &perm)?;
-        }
+    if ta {
+        a = turned(context, &a)?;
     }
+    let rows: usize = a.shape[..a.shape.len().max(1) - 1].iter().product();
+    let made = if is_float && rows == 1 { vector(context, &a, tb)? } else { None };
+    let result = match made {
+        Some(made) => {
+            let target = context.output(0)?;
+            Operand { dtype: target.dtype, shape: target.shape()?.to_vec(), slot: made.slot }
+        }
+        None => matrices(context, a, tb)?,
+    };
+    scaled(context, result, alpha, beta)
+}
+
+/// A matrix with rows and columns exchanged; a vector stays.
+fn turned(context: &mut Context<'_, '_>, x: &Operand) -> Result<Operand, Refusal> {
+    let rank = x.shape.len();
+    if rank < 2 {
+        return Ok(x.clone());
+    }
+    let mut perm: Vec<usize> = (0..rank).collect();
+    perm.swap(rank - 1, rank - 2);
+    context.transposed(x, &perm)
+}
+
+/// A constant matrix with rows and columns exchanged; `None` where it is no such thing.
+fn turned_constant(context: &Context<'_, '_>, index: usize) -> Option<Tensor> {
+    let matrix = context.value(index).ok()?;
+    let (&[rows, columns], Data::F32(numbers)) = (matrix.shape(), matrix.data()) else { return None };
+    let mut turned = Vec::with_capacity(numbers.len());
+    for column in 0..columns {
+        turned.extend((0..rows).map(|row| numbers[row * columns + column]));
+    }
+    Tensor::new([columns, rows], turned).ok()
+}
+
+/// One row times a matrix, by a kernel that reads the matrix row by row of the other side; `None` where that does not
+/// fit.
+fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Result<Option<Operand>, Refusal> {
+    // The CPU's product is as fast either way.
+    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::takes_native(context.device().info())) {
+        return Ok(None);
+    }
+    let mut kernel = "matvec_f32";
+    let weights = if tb {
+        match context.halves(1)? {
+            Some(halves) => {
+                kernel = "matvec_f16";
+                halves
+            }
+            None => context.operand(1)?,
+        }
+    } else {
+        let Some(turned) = turned_constant(context, 1) else { return Ok(None) };
+        let shape = turned.shape().to_vec();
+        let table = match half::pairs(&turned, context.precision()) {
+            Some(pairs) => {
+                kernel = "matvec_f16";
+                context.table(&pairs)?
+            }
+            None => context.table(&encode(&turned)?)?,
+        };
+        Operand { dtype: DType::F32, shape, ..table }
+    };
+    let (n, k) = (weights.shape[0], weights.shape[1]);
+    if n == 0 || k == 0 || a.count() != k {
+        return Ok(None);
+    }
+    let target = context.new_tensor(a.dtype, [n]);
+    let params = Matvec { m: word(n)?, k: word(k)?, lda: word(k)? };
+    context.segment().run(kernel, &params, &[weights.slot, a.slot], target.slot);
+    Ok(Some(target))
+}
+
+/// The product of two operands that are matrices, or batches of them, or vectors.
+fn matrices(context: &mut Context<'_, '_>, mut a: Operand, tb: bool) -> Result<Operand, Refusal> {
+    if !tb && let Some(made) = on_matrix_units(context, &a)? {
+        return Ok(made);
+    }
+    let constant = if tb { turned_constant(context, 1) } else { None };
+    let mut b = match constant {
+        Some(b) => Operand { dtype: DType::F32, shape: b.shape().to_vec(), ..context.table(&encode(&b)?)? },
+        None if tb => {
+            let b = context.operand(1)?;
+            turned(context, &b)?
+        }
+        None => context.operand(1)?,
+    };
     // A vector is a matrix of one row on the left and of one column on the right.
     let target = context.new_output(0)?;
     if a.shape.len() == 1 {
@@ -63,14 +147,44 @@ fn matmul(context: &mut Context<'_, '_>, ta: bool, tb: bool, alpha: f32, beta: f
         b = b.reshaped([b.shape[0], 1]);
     }
     let (m, k, n) = (a.shape[a.shape.len() - 2], a.shape[a.shape.len() - 1], b.shape[b.shape.len() - 1]);
+    let is_float = a.dtype.is_float();
     let product = if is_float { context.product(&a, &b, [m, n, k])? } else { context.exact_product(&a, &b)? };
-    let mut result = Operand { dtype: target.dtype, shape: target.shape.clone(), slot: product.slot };
+    Ok(Operand { dtype: target.dtype, shape: target.shape, slot: product.slot })
+}
+
+/// The product with a constant matrix in 16-bit floats, where a device has units for that and the session allows it.
+fn on_matrix_units(context: &mut Context<'_, '_>, a: &Operand) -> Result<Option<Operand>, Refusal> {
+    let (b, rank) = (context.shape_of(1)?, a.shape.len());
+    if context.precision() != Precision::F16 || b.len() != 2 || rank < 2 || !a.dtype.is_float() {
+        return Ok(None);
+    }
+    let (m, k, n) = (a.shape[..rank - 1].iter().product::<usize>(), b[0], b[1]);
+    let params = Matmul::dense(word(m)?, word(n)?, word(k)?);
+    let form = MatmulForm::best(&params, MatmulElement::F16, context.device().info());
+    if form != MatmulForm::Matrix || m * k % 2 != 0 || m * n % 2 != 0 {
+        return Ok(None);
+    }
+    let Some(b) = context.halves(1)? else { return Ok(None) };
+    let target = context.new_output(0)?;
+    let [left, made] = [m * k, m * n].map(|count| context.segment().allocate(count / 2));
+    let [narrow, widen] = [word(m * k)?, word(m * n)?].map(|count| Convert { count });
+    context.segment().run("narrow_f16", &narrow, &[a.slot], left);
+    let grid = form.grid(&params);
+    let inputs = [left, b.slot];
+    context.segment().run_with("matmul_matrix_f16", grid, bytemuck::bytes_of(&params), &inputs, &[made]);
+    context.segment().run("widen_f16", &widen, &[made], target.slot);
+    Ok(Some(target))
+}
+
+/// The rest of a product: its factor, and another term with its own.
+fn scaled(context: &mut Context<'_, '_>, mut result: Operand, alpha: f32, beta: f32) -> Result<Vec<Operand>, Refusal> {
+    let target = result.clone();
     if alpha != 1.0 {
         let code = ChainCode::new().with(ChainOp::Load, ChainOperand::A)?.with(ChainOp::Mul, alpha)?;
         result = context.chain(&code, &[&result], target.dtype, &target.shape)?;
     }
     if let Some(bias) = context.optional(2)? {
-        let sum = if is_float { ChainOp::Add } else { ChainOp::AddI32 };
+        let sum = if target.dtype.is_float() { ChainOp::Add } else { ChainOp::AddI32 };
         let mut code = ChainCode::new().with(ChainOp::Load, ChainOperand::B)?;
         if beta != 1.0 {
             code = code.with(ChainOp::Mul, beta)?;

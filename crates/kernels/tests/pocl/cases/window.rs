@@ -84,6 +84,7 @@ pub(super) fn conv(form: &str, random: &mut Random) -> Vec<Case> {
     let channels = [[1, 3, 5, 1], [2, 4, 6, 2], [1, 5, 5, 5], [1, 3, 6, 3], [1, 40, 70, 1], [0, 2, 2, 1]];
     let (bias, add, clamp) = (Conv::BIAS, Conv::ADD, Conv::CLAMP);
     let flags = [0, bias, add, bias | clamp, bias | add | clamp];
+    let is_tiled = !matches!(form, "" | "transpose" | "join");
     let mut cases = Vec::new();
     for (index, window) in windows().into_iter().enumerate() {
         for (turn, [batch, in_channels, out_channels, groups]) in channels.into_iter().enumerate() {
@@ -105,21 +106,23 @@ pub(super) fn conv(form: &str, random: &mut Random) -> Vec<Case> {
                 flags,
                 low,
                 high,
+                parts: 1 + index as u32 % 4,
             };
             // Every element of the output walks the whole window of all channels: many of them for some windows are enough.
             let is_long = form == "transpose" && in_channels > 8 && index > 3;
-            if is_long || (form == "tiled" && !problem.is_flat()) {
+            if is_long || (is_tiled && !problem.is_flat()) {
                 continue;
             }
             cases.push(conv_case(problem, form, random));
         }
     }
-    if form != "tiled" {
+    if !is_tiled {
         let problem = Conv {
             batch: 2,
             in_channels: 3,
             out_channels: 4,
             groups: 1,
+            parts: 2,
             ..same_sizes(Window::flat([8, 9], [3, 3], 1, 1))
         };
         cases.push(conv_case(problem, form, random).with_one_group());
@@ -133,8 +136,12 @@ fn same_sizes(window: Window) -> Conv {
     Conv { input, output: input, kernel, stride, dilation, pad, groups: 1, ..Conv::default() }
 }
 
-fn conv_case(problem: Conv, form: &str, random: &mut Random) -> Case {
+fn conv_case(mut problem: Conv, form: &str, random: &mut Random) -> Case {
     let product = |sizes: &[u32]| sizes.iter().product::<u32>() as usize;
+    let (form, is_half) = form.strip_suffix("_f16").map_or((form, false), |form| (form, true));
+    if form == "partial" {
+        problem.flags = 0;
+    }
     let Conv { batch, in_channels, out_channels, groups, input, output, kernel, stride, flags, .. } = problem;
     let mut x = random.floats(product(&[batch, in_channels]) * product(&input), -1.0, 1.0);
     if flags & Conv::CLAMP != 0 && in_channels < 6 {
@@ -143,17 +150,26 @@ fn conv_case(problem: Conv, form: &str, random: &mut Random) -> Case {
     }
     let w = random.floats(product(&[out_channels, in_channels / groups]) * product(&kernel), -1.0, 1.0);
     let bias = random.floats(if flags & Conv::BIAS != 0 { out_channels as usize } else { 1 }, -1.0, 1.0);
-    let mut y = untouched(product(&[batch, out_channels]) * product(&output));
+    let results = product(&[batch, out_channels]) * product(&output);
+    let mut y = untouched(results * if form == "partial" { problem.parts as usize } else { 1 });
     if flags & Conv::ADD != 0 {
         let count = y.len() - 1;
         y[..count].copy_from_slice(&words(&random.floats(count, -1.0, 1.0)));
     }
     let label = format!(
         "{batch} x {in_channels} to {out_channels} channels in {groups} groups, {input:?} to {output:?} by \
-         {kernel:?} and steps of {stride:?}, flags {flags}"
+         {kernel:?} and steps of {stride:?}, flags {flags}, {} parts",
+        problem.parts
     );
-    let buffers = vec![words(&x), words(&w), words(&bias), y];
-    let grid = if form == "tiled" { problem.tiles() } else { problem.grid() };
+    let buffers = match form {
+        "join" => vec![words(&random.floats(results * problem.parts as usize, -1.0, 1.0)), words(&bias), y],
+        _ => vec![words(&x), if is_half { halves(&w) } else { words(&w) }, words(&bias), y],
+    };
+    let grid = match form {
+        "tiled" => problem.tiles(),
+        "partial" => problem.part_tiles(),
+        _ => problem.grid(),
+    };
     Case { grid, ..case(problem, buffers, Element::F32, Tolerance::Approximate, label) }
 }
 

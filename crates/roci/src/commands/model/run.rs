@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use roci_graph::{Tensor, Value};
+use roci_hal::CodeFormat;
 use roci_hal::registry::AUTO;
 use roci_onnx::Model;
 use roci_runtime::{Note, Session};
 use serde::Serialize;
 
 use super::{ModelError, inputs, trace};
-use crate::cli::{DriverArgs, RunArgs};
+use crate::cli::{DriverArgs, Precision, RunArgs};
 use crate::commands::auto;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -28,6 +29,8 @@ struct Report {
     first_seconds: f64,
     /// The best of the others; null where there was one alone.
     best_seconds: Option<f64>,
+    /// Of each of the others, in order.
+    seconds: Vec<f64>,
     runs: u32,
     /// Bytes on the device: weights and tables.
     constant_bytes: u64,
@@ -59,22 +62,27 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
     let name = device.info().uri.to_string();
-    let mut session = Session::new(model.graph, device);
+    let precision = match arguments.precision {
+        Precision::F32 => roci_runtime::Precision::F32,
+        Precision::F16 => roci_runtime::Precision::F16,
+    };
+    if arguments.precision == Precision::F16 && device.info().formats.first() == Some(&CodeFormat::Native) {
+        printer.note("the CPU computes in f32, whatever --precision says");
+    }
+    let mut session = Session::new(model.graph, device).with_precision(precision);
     interrupt::listen();
     let started = Instant::now();
     let mut values = session.run(&given).map_err(ModelError::from)?;
     let first_seconds = started.elapsed().as_secs_f64();
     let bar = printer.progress(arguments.repeat as usize - 1);
-    let (mut best, mut runs) = (None, 1);
+    let mut seconds = Vec::new();
     for _ in 1..arguments.repeat {
         if interrupt::asked() {
             break;
         }
         let started = Instant::now();
         values = session.run(&given).map_err(ModelError::from)?;
-        let seconds = started.elapsed().as_secs_f64();
-        best = Some(best.map_or(seconds, |best: f64| best.min(seconds)));
-        runs += 1;
+        seconds.push(started.elapsed().as_secs_f64());
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -97,8 +105,9 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         version: 1,
         device: name,
         first_seconds,
-        best_seconds: best,
-        runs,
+        best_seconds: seconds.iter().copied().reduce(f64::min),
+        runs: 1 + seconds.len() as u32,
+        seconds,
         constant_bytes: memory.constants,
         arena_bytes: memory.arena,
         notes,

@@ -105,6 +105,7 @@ pub(super) fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Box<dyn Layer>> 
     let picker = Picker { kernel: kernel.name(), quick };
     match kernel.constants().name {
         "Chain" => vec![numbers::chain(&picker)],
+        "Convert" => vec![numbers::convert(&picker)],
         "Random" => vec![numbers::random(&picker)],
         "Arrange" => vec![moves::arrange(&picker)],
         "Take" => vec![moves::take(&picker)],

@@ -1,8 +1,9 @@
 //! Kernels that compute each element by itself: small programs, and numbers from a counter.
 
-use roci_kernels::params::{Chain, ChainCode, ChainError, ChainOp, ChainOperand, Random, RandomForm};
+use roci_kernels::params::{Chain, ChainCode, ChainError, ChainOp, ChainOperand, Convert, Random, RandomForm};
 
-use super::super::input::Element;
+use super::super::cases::Work;
+use super::super::input::{Element, Input};
 use super::super::reference::{Expected, Tolerance, exactly};
 use super::{Layer, Made, Picker, by, floats, moved};
 
@@ -41,6 +42,21 @@ fn swished(_: &str, p: &Chain) -> Made {
     };
     let expected = a.values.iter().zip(b.values.iter().cycle()).map(swish).collect();
     (vec![a, b, c], expected)
+}
+
+pub(super) fn convert(picker: &Picker) -> Box<dyn Layer> {
+    let count = picker.pick(10_006, (1 << 22) + 2);
+    let output = if picker.kernel == "narrow_f16" { Element::F16 } else { Element::F32 };
+    let work = Work::Bytes(6 * u64::from(count));
+    picker.problem(Convert { count }, count.to_string(), work, (output, Tolerance::Exact), converted)
+}
+
+fn converted(kernel: &str, p: &Convert) -> Made {
+    let narrows = kernel == "narrow_f16";
+    let from = if narrows { Element::F32 } else { Element::F16 };
+    let x = Input::spread(from, p.count as usize, -4.0, 4.0, 1);
+    let expected = if narrows { Element::F16.decode(&Element::F16.encode(&x.values)) } else { x.values.clone() };
+    (vec![x], expected.into_iter().map(exactly).collect())
 }
 
 pub(super) fn random(picker: &Picker) -> Box<dyn Layer> {

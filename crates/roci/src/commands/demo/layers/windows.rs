@@ -1,14 +1,16 @@
 //! Kernels that move a window over planes: convolutions and pools.
 
-use roci_kernels::params::{Conv, Params, Pool};
+use roci_kernels::params::{Conv, Pool};
 
 use super::super::cases::Work;
-use super::super::input::Element;
+use super::super::input::{Element, Input};
 use super::super::reference::{Expected, Tolerance, exactly};
 use super::{Layer, Made, Picker, floats, moved};
 
 /// Bias and rectifier, as models have them.
 const FLAGS: u32 = Conv::BIAS | Conv::CLAMP;
+/// Parts of the sums of a convolution in two steps.
+const PARTS: u32 = 3;
 
 /// Channels of both sides, groups, the size of a picture, its window and its steps.
 struct Shape {
@@ -57,23 +59,77 @@ fn one(picker: &Picker, shape: Shape) -> Box<dyn Layer> {
         flags: FLAGS,
         low: 0.0,
         high: f32::INFINITY,
+        parts: PARTS,
     };
     let places = if is_transposed { size } else { output };
     let terms = [ins, outs, kernel, kernel, places, places].iter().map(|&size| u64::from(size)).product::<u64>();
     let work = Work::Operations(2 * terms / u64::from(groups));
     let text = format!("{ins}x{size}x{size} to {outs}x{output}x{output}");
-    let grid = if picker.kernel == "conv_tiled" { params.tiles() } else { params.grid() };
-    picker.with_grid(grid, params, text, work, (Element::F32, Tolerance::Sum), convolved)
+    match picker.kernel.trim_end_matches("_f16") {
+        "conv_tiled" => picker.with_grid(params.tiles(), params, text, work, (Element::F32, Tolerance::Sum), convolved),
+        "conv_partial" => {
+            let params = Conv { flags: 0, ..params };
+            let about = (Element::F32, Tolerance::Sum);
+            picker.with_grid(params.part_tiles(), params, text, work, about, partly_convolved)
+        }
+        "conv_join" => {
+            let work = moved(&[(PARTS + 1) * outs * output * output]);
+            picker.problem(params, text, work, (Element::F32, Tolerance::Sum), |_, p| joined(p))
+        }
+        _ => picker.problem(params, text, work, (Element::F32, Tolerance::Sum), convolved),
+    }
+}
+
+/// The inputs of a convolution.
+fn inputs(kernel: &str, p: &Conv) -> [Input; 3] {
+    let weights = p.in_channels * (p.out_channels / p.groups) * p.kernel[1] * p.kernel[2];
+    let sizes = [p.in_channels * p.input[1] * p.input[2], weights, p.out_channels];
+    let weights = if kernel.ends_with("_f16") { Element::F16 } else { Element::F32 };
+    let elements = [Element::F32, weights, Element::F32];
+    [0, 1, 2].map(|at| Input::spread(elements[at], sizes[at] as usize, -1.0, 1.0, 1 + at as u64))
+}
+
+/// Sums over parts of the channels and places of the window; of one group.
+fn partly_convolved(kernel: &str, p: &Conv) -> Made {
+    let [x, w, bias] = inputs(kernel, p);
+    let [size, output, window] = [p.input[2], p.output[2], p.kernel[2]].map(|size| size as usize);
+    let (depth, span) = (p.depth() as usize, p.part_depth() as usize);
+    let results = p.out_channels as usize * output * output;
+    let mut expected = vec![exactly(0.0); results * p.parts as usize];
+    for (channel, k) in (0..p.out_channels as usize).flat_map(|channel| (0..depth).map(move |k| (channel, k))) {
+        let plane = &x.values[k / (window * window) * size * size..][..size * size];
+        let sums = &mut expected[k / span * results + channel * output * output..][..output * output];
+        for (i, o) in pairs(p, false, k / window % window) {
+            for (j, q) in pairs(p, false, k % window) {
+                let (sum, term) = (&mut sums[o * output + q], w.values[channel * depth + k] * plane[i * size + j]);
+                sum.value += term;
+                sum.magnitude += term.abs();
+            }
+        }
+    }
+    (vec![x, w, bias], expected)
+}
+
+/// Sums of parts, with bias and rectifier.
+fn joined(p: &Conv) -> Made {
+    let plane = p.output[1] * p.output[2];
+    let count = p.out_channels * plane;
+    let (x, bias) = (floats(count * p.parts, (-1.0, 1.0), 1), floats(p.out_channels, (-1.0, 1.0), 2));
+    let sum = |at: u32| {
+        let parts = || (0..p.parts).map(|part| x.values[(part * count + at) as usize]);
+        let bias = bias.values[(at / plane) as usize];
+        let value = (bias + parts().sum::<f64>()).max(f64::from(p.low));
+        Expected { value, magnitude: bias.abs() + parts().map(f64::abs).sum::<f64>() }
+    };
+    let expected = (0..count).map(sum).collect();
+    (vec![x, bias], expected)
 }
 
 /// Every product of an element of the input with one of the window, added to the place that it reaches.
 fn convolved(kernel: &str, p: &Conv) -> Made {
     let [ins, outs] = [p.in_channels, p.out_channels].map(|channels| (channels / p.groups) as usize);
     let is_transposed = kernel == "conv_transpose";
-    let taps = p.kernel[1] * p.kernel[2];
-    let x = floats(p.in_channels * p.input[1] * p.input[2], (-1.0, 1.0), 1);
-    let w = floats(p.in_channels * outs as u32 * taps, (-1.0, 1.0), 2);
-    let bias = floats(p.out_channels, (-1.0, 1.0), 3);
+    let [x, w, bias] = inputs(kernel, p);
     let [size, output, window] = [p.input[2], p.output[2], p.kernel[2]].map(|size| size as usize);
     let mut expected = Vec::new();
     for channel in 0..p.out_channels as usize {

@@ -1,0 +1,54 @@
+//! Real models with known results, where the folder of test data lies beside the project: `scripts/check-models` does the
+//! same for any folder and any device.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{assert_code, json, roci};
+
+/// A file of `numpy.save` that holds f32, without its header.
+fn floats(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).expect("an array");
+    let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert!(bytes[..header].windows(3).any(|descr| descr == b"<f4"), "{}", path.display());
+    bytes[header..].as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
+}
+
+/// How far apart two arrays are, of the length of the second.
+fn distance(made: &[f32], wanted: &[f32]) -> f64 {
+    assert_eq!(made.len(), wanted.len());
+    let length = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
+    let off = length(&mut made.iter().zip(wanted).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    off / length(&mut wanted.iter().map(|&x| f64::from(x)))
+}
+
+#[test]
+fn real_models_give_known_results_on_the_cpu() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/models/onnx");
+    let Ok(entries) = std::fs::read_dir(shared) else { return };
+    let folders = entries.flatten().map(|entry| entry.path()).filter(|folder| folder.join("case.json").exists());
+    for folder in folders.collect::<Vec<PathBuf>>() {
+        let about = std::fs::read_to_string(folder.join("case.json")).expect("a description");
+        let about: Value = serde_json::from_str(&about).expect("JSON");
+        let text = |value: &Value| folder.join(value.as_str().expect("a name")).display().to_string();
+        // The first case of each: the others are the same model at other places.
+        let case = &about["cases"][0];
+        let out = tempfile::tempdir().expect("a folder");
+        let (model, to) = (text(&about["model"]), out.path().display().to_string());
+        let mut arguments =
+            vec!["run".to_owned(), model, "--device=cpu".into(), "--json".into(), "--output".into(), to];
+        for (name, file) in case["inputs"].as_object().expect("inputs") {
+            arguments.extend(["--input".to_owned(), format!("{name}={}", text(file))]);
+        }
+        let output = roci(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_code(&output, 0);
+        let report = json(&output, "roci.run");
+        for (name, file) in case["outputs"].as_object().expect("outputs") {
+            let made = report["outputs"].as_array().expect("rows").iter().find(|row| row["name"] == name.as_str());
+            let made = floats(Path::new(made.expect("an output")["file"].as_str().expect("a file")));
+            let off = distance(&made, &floats(Path::new(&text(file))));
+            assert!(off <= 1e-4, "{}: {name} is off by {off:e}", folder.display());
+        }
+    }
+}
