@@ -18,6 +18,7 @@ mod fuse;
 mod host;
 mod kernels;
 mod lower;
+mod plan;
 mod segment;
 mod session;
 mod split;
@@ -26,5 +27,6 @@ mod timing;
 mod walk;
 
 pub use error::Error;
+pub use plan::{Placement, Plan, plan};
 pub use session::{Memory, Note, Session};
 pub use timing::Timing;

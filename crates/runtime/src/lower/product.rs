@@ -150,7 +150,7 @@ impl Context<'_, '_> {
             batch_b: word(step_b)?,
             batch_c: word(m * n)?,
         };
-        let info = self.device().info();
+        let info = self.info();
         let form = MatmulForm::best(&params, MatmulElement::F32, info);
         let kernel = form.kernel(MatmulElement::F32).map_err(|error| Refusal::Failed(error.into()))?.name();
         let grid = form.grid(&params);
