@@ -96,6 +96,7 @@ pub(crate) fn describe(
             integer_dot: !matches!(target.as_str(), "gfx1010" | "gfx1013"),
             // gfx12 has matrix instructions, too, but lays their operands out otherwise: no kernel here has a form for it.
             matrix: target.starts_with("gfx11"),
+            copies_constants: false,
             workgroup_memory: 64 << 10,
             max_workgroup_invocations: agent.workgroup_max_size().map_err(failed)?,
             // Groups of the largest size must still be countable as work-items.

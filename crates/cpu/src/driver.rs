@@ -66,6 +66,7 @@ impl Driver for CpuDriver {
                 fp16_arithmetic: false,
                 integer_dot: false,
                 matrix: false,
+                copies_constants: false,
                 workgroup_memory: 64 << 10,
                 max_workgroup_invocations: 1024,
                 max_grid: [u32::MAX; 3],

@@ -26,6 +26,16 @@ pub enum Dim {
     Unknown,
 }
 
+impl std::fmt::Display for Dim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Known(size) => write!(f, "{size}"),
+            Self::Symbol(name) => f.write_str(name),
+            Self::Unknown => f.write_str("?"),
+        }
+    }
+}
+
 /// The type of a value as a model states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Declared {

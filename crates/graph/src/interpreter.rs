@@ -112,7 +112,7 @@ fn check_size(node: &Node, operands: &[Option<&Value>], limit: usize) -> Result<
 }
 
 /// The bytes that one step may make by default: a quarter of the memory, as operations compute in wider types.
-fn quarter_of_memory() -> usize {
+pub fn quarter_of_memory() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

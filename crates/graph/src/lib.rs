@@ -16,11 +16,14 @@ pub mod error;
 pub mod fact;
 pub mod graph;
 pub mod interpreter;
+pub mod known;
 pub mod ops;
 pub mod shape;
 pub mod simplify;
+pub mod symbols;
 pub mod tensor;
 pub mod value;
+pub mod work;
 
 pub use dtype::DType;
 pub use error::OpError;

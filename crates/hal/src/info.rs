@@ -66,6 +66,9 @@ pub struct Capabilities {
     pub integer_dot: bool,
     /// Matrix units.
     pub matrix: bool,
+    /// Kernels copy their constants block before they read it, because the driver takes one invocation's index into it for
+    /// all.
+    pub copies_constants: bool,
     /// Bytes of workgroup memory.
     pub workgroup_memory: u32,
     /// Invocations of one workgroup.

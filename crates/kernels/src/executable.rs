@@ -107,6 +107,7 @@ fn opencl_options(capabilities: &Capabilities) -> clc::Options {
     clc::Options {
         fp16: capabilities.fp16_arithmetic,
         integer_dot: capabilities.integer_dot,
+        copies_constants: capabilities.copies_constants,
         subgroups: if native { Subgroups::Native { size: wanted } } else { Subgroups::Emulated { size: wanted } },
         ..default
     }

@@ -120,6 +120,10 @@ fn external(proto: &TensorProto, folder: Option<&Path>) -> Result<Vec<u8>, Error
     let folder = folder.ok_or_else(|| wrong("its elements lie in a file, and the model came without a folder"))?;
     let path = folder.join(relative);
     let failed = |error| Error::File { path: path.clone(), error };
+    // To open a pipe would wait for whoever writes.
+    if !std::fs::metadata(&path).map_err(failed)?.is_file() {
+        return Err(wrong(&format!("`{location}` is no file")));
+    }
     let mut file = std::fs::File::open(&path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let offset = number("offset")?.unwrap_or(0);

@@ -26,6 +26,11 @@ pub(crate) fn describe(facts: &Facts, cards: &[Card]) -> PhysicalInfo {
     if facts.device_type & CL_DEVICE_TYPE_CUSTOM != 0 {
         quirks.push("used although its type is custom, not GPU".to_owned());
     }
+    let copies_constants = facts.platform == "rusticl" && is_renderer(facts);
+    if copies_constants {
+        quirks
+            .push("kernels copy their constants: it takes one lane's index into them for all, and crashes".to_owned());
+    }
     let true_memory = card.and_then(|card| card.memory(kind == DeviceKind::IntegratedGpu));
     quirks.extend(memory_quirk(facts.memory, true_memory));
     let chip = facts.name.split(':').next().filter(|name| name.starts_with("gfx"));
@@ -49,6 +54,7 @@ pub(crate) fn describe(facts: &Facts, cards: &[Card]) -> PhysicalInfo {
             fp16_arithmetic: facts.has("cl_khr_fp16"),
             integer_dot: facts.has("cl_khr_integer_dot_product"),
             matrix: false,
+            copies_constants,
             workgroup_memory: u32::try_from(facts.local_memory).unwrap_or(u32::MAX),
             max_workgroup_invocations: u32::try_from(facts.max_group).unwrap_or(u32::MAX),
             // Groups of the largest usual size must still be countable as 32-bit work-items.
@@ -59,8 +65,13 @@ pub(crate) fn describe(facts: &Facts, cards: &[Card]) -> PhysicalInfo {
     }
 }
 
+/// Whether Mesa renders on the processor.
+fn is_renderer(facts: &Facts) -> bool {
+    RENDERERS.iter().any(|name| facts.name.contains(name))
+}
+
 fn kind(facts: &Facts) -> DeviceKind {
-    if facts.device_type & CL_DEVICE_TYPE_CPU != 0 || RENDERERS.iter().any(|name| facts.name.contains(name)) {
+    if facts.device_type & CL_DEVICE_TYPE_CPU != 0 || is_renderer(facts) {
         DeviceKind::Software
     } else if facts.unified {
         DeviceKind::IntegratedGpu

@@ -209,7 +209,9 @@ fn layout(columns: &[Column], rows: Vec<Vec<String>>) -> String {
 
 /// Messages are one line each, whatever a driver put into them.
 pub(crate) fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    let text = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    // A file may hold what a terminal would obey.
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }
 
 #[cfg(test)]
@@ -239,5 +241,6 @@ mod tests {
     #[test]
     fn messages_become_one_line() {
         assert_eq!(one_line("first\n  second\n"), "first; second");
+        assert_eq!(one_line("a\u{1b}[2Jb\tc"), "a [2Jb c");
     }
 }

@@ -9,6 +9,15 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
+/// A number with three digits or so: 4.11 G.
+pub(crate) fn count(number: u64) -> String {
+    let steps = [("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)];
+    match steps.iter().find(|(_, step)| number as f64 >= *step) {
+        Some((unit, step)) => format!("{:.2} {unit}", number as f64 / step),
+        None => number.to_string(),
+    }
+}
+
 /// Seconds in the unit that gives one to three digits in front of the point.
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds >= 1.0 {
@@ -27,6 +36,7 @@ mod tests {
     #[test]
     fn units_change_at_their_thresholds() {
         assert_eq!([bytes(1023), bytes(1024), bytes(3 << 29)], ["1023 B", "1.0 KiB", "1.5 GiB"]);
+        assert_eq!([count(999), count(1000), count(4_111_000_000)], ["999", "1.00 k", "4.11 G"]);
         assert_eq!([seconds(2.5), seconds(0.0123), seconds(0.000_004_5)], ["2.50 s", "12.30 ms", "4.5 us"]);
     }
 }

@@ -402,3 +402,72 @@ fn a_probe_that_crashes_or_hangs_costs_no_other() {
         (&"hangs".into(), &"works".into())
     );
 }
+
+/// A model of three nodes, whose batch and width are open: a convolution, `Relu`, and the places of what is not 0.
+fn small_model() -> String {
+    format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_model_is_told_before_it_runs() {
+    let model = small_model();
+    let output = roci(&["inspect", &model]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    for part in ["[batch, 1, 8, width]", "[batch, 2, 4, ceil(width/2)]", "with batch=1 width=1", "depends on data"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let value = json(&roci(&["inspect", &model, "--json", "--dim", "batch=3", "--dim", "width=10"]), "roci.inspect");
+    assert_eq!(value["outputs"][0]["shape"], "[3, 2, 4, 5]");
+    assert_eq!(value["multiply_adds"], 3 * 2 * 4 * 5 * 9);
+    assert_eq!(value["graph"][0]["runs"]["vulkan"]["where"], "kernels");
+    assert_eq!(value["graph"][2]["runs"]["amdgpu"]["where"], "host");
+    // What is planned is what a run takes.
+    let run = json(&roci(&["run", &model, "--json", "-d", "cpu", "--dim", "batch=3", "--dim", "width=10"]), "roci.run");
+    assert_eq!(run["outputs"][0]["shape"], serde_json::json!([3, 2, 4, 5]));
+    assert_eq!(run["constant_bytes"], value["devices"][0]["constant_bytes"]);
+    assert_eq!(run["arena_bytes"], value["devices"][0]["arena_bytes"]);
+}
+
+#[test]
+fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
+    let (folder, model) = (tempfile::tempdir().expect("a folder"), small_model());
+    let whole = std::fs::read(&model).expect("the model is there");
+    let file = folder.path().join("file");
+    let path = file.to_str().expect("a plain path");
+    let refused = |bytes: &[u8], cause: &str| {
+        std::fs::write(&file, bytes).expect("it can be written");
+        assert_error(&roci(&["inspect", path]), 2, cause, "");
+        assert_error(&roci(&["run", path, "--device", "cpu"]), 2, cause, "");
+    };
+    refused(b"", "no ONNX model");
+    refused(b"\x89PNG no model", "no ONNX model");
+    refused(&whole[..whole.len() / 2], "");
+    let unknown: Vec<u8> = whole.iter().map(|&byte| if byte == b'R' { b'Q' } else { byte }).collect();
+    refused(&unknown, "node `relu` (Qelu, opset 17): this operation is not supported");
+    assert_error(&roci(&["inspect", "/dev/zero"]), 2, "does not end", "");
+    assert_error(&roci(&["inspect", "/nowhere.onnx"]), 2, "cannot read /nowhere.onnx", "path");
+
+    let run = |arguments: &[&str]| roci(&[&["run", &model, "--device", "cpu"], arguments].concat());
+    let npy = |kind: &str, shape: &str, size: usize| {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+        let header = format!("{header:<117}\n");
+        let length = u16::try_from(header.len()).expect("it is short").to_le_bytes();
+        let bytes = [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), &vec![0; size]].concat();
+        std::fs::write(&file, bytes).expect("it can be written");
+        format!("x={path}")
+    };
+    assert_error(&run(&["--input", "z=random"]), 2, "no input of that name", "its inputs are: x");
+    assert_error(&run(&["--dim", "depth=2"]), 2, "`depth`", "batch, width");
+    assert_error(&run(&["--dim", "batch=many"]), 2, "NAME=SIZE", "");
+    let absurd = ["--dim", "batch=4000000", "--dim", "width=4000000"];
+    assert_error(&run(&absurd), 2, "[4000000, 1, 8, 4000000]", "");
+    assert_code(&roci(&[&["inspect", &model][..], &absurd].concat()), 0);
+    let given = npy("<f8", "(1, 1, 8, 8)", 512);
+    assert_error(&run(&["--input", &given]), 2, "holds f64 and the model wants f32", "astype");
+    let given = npy("<f4", "(1, 3, 8, 8)", 768);
+    assert_error(&run(&["--input", &given]), 2, "[1, 3, 8, 8] and the model wants [batch, 1, 8, width]", "reshape");
+    let none = npy("<f4", "(0, 1, 8, 8)", 0);
+    let value = json(&run(&["--json", "--input", &none]), "roci.run");
+    assert_eq!(value["outputs"][0]["shape"], serde_json::json!([0, 2, 4, 4]));
+}

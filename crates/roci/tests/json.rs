@@ -108,6 +108,15 @@ fn demo() {
 }
 
 #[test]
+fn inspect() {
+    let model = format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"));
+    let value = answer(&["inspect", &model, "--json"], 0);
+    // Sizes of open dimensions go by their names, and places where nodes run by theirs.
+    let any = json!({ "devices": [{ "runs": { "ahead": 1, "refused": 1, "unknown": 1 } }] });
+    assert_shape("inspect", &[value, any]);
+}
+
+#[test]
 fn matrix() {
     let value = answer(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(1)));

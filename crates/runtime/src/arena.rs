@@ -16,7 +16,7 @@ pub(crate) struct Span {
 pub(crate) fn place(spans: &[Span], alignment: u64) -> (Vec<u64>, u64) {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|&index| (std::cmp::Reverse(spans[index].size), spans[index].first, index));
-    let mut offsets = vec![0; spans.len()];
+    let mut offsets = vec![0u64; spans.len()];
     let mut placed: Vec<usize> = Vec::new();
     let mut whole = 0;
     for index in order {
@@ -24,18 +24,18 @@ pub(crate) fn place(spans: &[Span], alignment: u64) -> (Vec<u64>, u64) {
         let mut taken: Vec<(u64, u64)> = placed
             .iter()
             .filter(|&&other| spans[other].first <= span.last && span.first <= spans[other].last)
-            .map(|&other| (offsets[other], offsets[other] + spans[other].size))
+            .map(|&other| (offsets[other], offsets[other].saturating_add(spans[other].size)))
             .collect();
         taken.sort_unstable();
         let mut at = 0;
         for (start, end) in taken {
-            if at + span.size <= start {
+            if span.size.saturating_add(at) <= start {
                 break;
             }
-            at = at.max(end.next_multiple_of(alignment));
+            at = at.max(end.checked_next_multiple_of(alignment).unwrap_or(u64::MAX));
         }
         offsets[index] = at;
-        whole = whole.max(at + span.size);
+        whole = whole.max(span.size.saturating_add(at));
         placed.push(index);
     }
     (offsets, whole)

@@ -1,7 +1,7 @@
 //! Why a graph cannot run on a device.
 
-use roci_graph::OpError;
 use roci_graph::interpreter::RunError;
+use roci_graph::{OpError, ValueId};
 use roci_hal::Hint;
 
 /// What went wrong.
@@ -32,6 +32,9 @@ pub enum Error {
     /// Inputs that are not those of the graph.
     #[error("{0}")]
     Input(String),
+    /// What a run would do depends on the elements of this value, and there are none yet.
+    #[error("it depends on the elements of `{0}`")]
+    Untold(String),
     /// More memory than the device has.
     #[error("the model needs {needed} bytes on {device}, which has {available}")]
     Memory {
@@ -48,7 +51,7 @@ impl Hint for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Hal(error) => error.hint(),
-            Self::Kernel(_) | Self::Run(_) => None,
+            Self::Kernel(_) | Self::Run(_) | Self::Untold(_) => None,
             Self::Unsupported { .. } => Some("`--device cpu` runs every supported operation".to_owned()),
             Self::Input(_) => Some("`roci inspect MODEL` shows the inputs".to_owned()),
             Self::Memory { .. } => Some("take a smaller batch or another device".to_owned()),
@@ -65,6 +68,8 @@ pub(crate) enum Refusal {
     Unsupported(String),
     /// Integers of 64 bits that 32 may not hold: the host computes them.
     Integers(String),
+    /// It depends on the elements of this value, and nothing runs.
+    Untold(ValueId),
     /// It needs the elements of this operand on the host.
     NeedsValue(usize),
     /// The kernels or the device.

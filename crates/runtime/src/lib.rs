@@ -19,6 +19,7 @@ mod half;
 mod host;
 mod kernels;
 mod lower;
+mod plan;
 mod segment;
 mod session;
 mod split;
@@ -28,5 +29,6 @@ mod walk;
 
 pub use error::Error;
 pub use half::Precision;
+pub use plan::{Placement, Plan, plan};
 pub use session::{Memory, Note, Session};
 pub use timing::Timing;

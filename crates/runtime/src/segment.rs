@@ -51,6 +51,14 @@ pub(crate) struct Segment {
     label: String,
 }
 
+/// The arena of a segment.
+pub(crate) struct Layout {
+    /// Tensors with their offsets and bytes.
+    pub(crate) tensors: Vec<(Slot, u64, u64)>,
+    /// Bytes of all.
+    pub(crate) bytes: u64,
+}
+
 /// A segment that was recorded.
 pub(crate) struct Recorded {
     pub(crate) commands: CommandBuffer,
@@ -87,7 +95,7 @@ impl Segment {
     /// A new tensor of so many words.
     pub(crate) fn allocate(&mut self, words: usize) -> Slot {
         // A buffer of nothing cannot be bound.
-        self.slots.push(Place::Arena { bytes: words.max(1) as u64 * 4, kept: false });
+        self.slots.push(Place::Arena { bytes: (words.max(1) as u64).saturating_mul(4), kept: false });
         Slot(self.slots.len() - 1)
     }
 
@@ -139,16 +147,9 @@ impl Segment {
         self.steps.push(Step { kernel, label, grid, constants: constants.to_vec(), bindings });
     }
 
-    /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
-    /// writes what one before it touched.
-    pub(crate) fn record(
-        mut self,
-        device: &Device,
-        kernels: &mut Kernels,
-        held: &mut Memory,
-    ) -> Result<Recorded, Error> {
-        fuse(&mut self);
-        let alignment = device.info().binding_alignment.max(4);
+    /// Joins kernels, and gives each tensor of the arena a place.
+    pub(crate) fn plan(&mut self, alignment: u64) -> Layout {
+        fuse(self);
         let last = self.steps.len();
         let mut spans: HashMap<Slot, Span> = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -162,14 +163,27 @@ impl Segment {
         let mut order: Vec<(Slot, Span)> = spans.into_iter().collect();
         order.sort_unstable_by_key(|(slot, _)| slot.0);
         let (offsets, bytes) = arena::place(&order.iter().map(|(_, span)| *span).collect::<Vec<_>>(), alignment);
+        let tensors = order.iter().zip(offsets).map(|((slot, span), offset)| (*slot, offset, span.size)).collect();
+        Layout { tensors, bytes }
+    }
+
+    /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
+    /// writes what one before it touched.
+    pub(crate) fn record(
+        mut self,
+        device: &Device,
+        kernels: &mut Kernels,
+        held: &mut Memory,
+    ) -> Result<Recorded, Error> {
+        let Layout { tensors, bytes } = self.plan(device.info().binding_alignment.max(4));
         let mut places = HashMap::new();
         if bytes > 0 {
-            fits(device, held.constants + held.arena + bytes)?;
+            fits(device, held.constants.saturating_add(held.arena).saturating_add(bytes))?;
             held.arena += bytes;
             let memory = device.info().fastest_memory();
             let arena = device.allocate(BufferDesc { size: bytes, memory, label: Some("arena".into()) })?;
-            for ((slot, span), offset) in order.iter().zip(offsets) {
-                places.insert(*slot, arena.range(offset, span.size)?);
+            for (slot, offset, size) in tensors {
+                places.insert(slot, arena.range(offset, size)?);
             }
         }
         for (index, memory) in self.slots.iter().enumerate() {
@@ -209,7 +223,7 @@ impl Segment {
 }
 
 /// Refuses what a device has not the memory for, before anything runs.
-fn fits(device: &Device, needed: u64) -> Result<(), Error> {
+pub(crate) fn fits(device: &Device, needed: u64) -> Result<(), Error> {
     let available = device.info().physical[0].usable_memory();
     if available > 0 && needed > available {
         return Err(Error::Memory { needed, device: device.info().uri.to_string(), available });

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use roci_graph::{Graph, Tensor, Value, simplify};
 use roci_hal::{CodeFormat, Device};
 
-use crate::kernels::Kernels;
+use crate::segment::fits;
 use crate::split;
 use crate::storage::encode;
 use crate::timing::{Timing, Watch};
 use crate::walk::{self, Output, Program, Shelf};
 use crate::{Error, Precision};
+
+/// Constants of fewer elements may be shapes, which stay on the host.
+const LARGE: usize = 1024;
 
 /// Something that whoever runs a model should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,16 +64,7 @@ impl Session {
     pub fn new(mut graph: Graph, device: Device) -> Self {
         simplify(&mut graph);
         let is_host = device.info().formats.first() == Some(&CodeFormat::Native);
-        let shelf = Shelf {
-            device,
-            kernels: Kernels::default(),
-            constants: HashMap::new(),
-            halves: HashMap::new(),
-            precision: Precision::F32,
-            is_host,
-            watch: None,
-            memory: Memory::default(),
-        };
+        let shelf = Shelf::new(device, is_host);
         Self { graph, shelf, programs: HashMap::new(), notes: Vec::new() }
     }
 
@@ -134,6 +128,9 @@ impl Session {
             self.notes.clone_from(&program.notes);
             return begin(&mut self.shelf, program, inputs, &self.graph.name, queue);
         }
+        // Weights alone may be too much, which is known before the first of them is sent.
+        let weights = self.graph.constants.values().filter(|one| one.len() > LARGE).map(|one| one.len() as u64 * 4);
+        fits(&self.shelf.device, weights.sum())?;
         let (values, notes, program) = walk::walk(&mut self.shelf, &self.graph, inputs, queue)?;
         self.notes = notes;
         if let (Some(key), Some(program)) = (key, program) {

@@ -2,6 +2,7 @@
 
 use roci_cpu::CpuDriver;
 use roci_graph::ops::attend::{Attention, Scores};
+use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::indexing::{RoiAlign, Scatter};
 use roci_graph::ops::movement::{AspectPolicy, Coordinates, GridMode, GridPadding, Nearest, Resize, ResizeMode};
 use roci_graph::ops::product::Subscript;
@@ -12,9 +13,9 @@ use roci_graph::ops::window::{Padding, Window};
 use roci_graph::ops::{
     Attend, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Random, Recurrent, Reduction, Signal,
 };
-use roci_graph::{DType, Graph, Node, Op, Tensor, Value};
-use roci_hal::{Device, Registry};
-use roci_runtime::{Note, Session};
+use roci_graph::{DType, Fact, Graph, Node, Op, Tensor, Value};
+use roci_hal::{CodeFormat, Device, Registry};
+use roci_runtime::{Error, Note, Placement, Session};
 
 type Test = Result<(), Box<dyn std::error::Error>>;
 
@@ -421,4 +422,112 @@ fn small_integers_and_floats_become_each_other() -> Test {
     };
     check(&device, spread, &[floats(&[2, 4, 5])?, floats(&[4, 3, 3])?, floats(&[6])?], 1)?;
     check(&device, Product::Det, &[floats(&[4, 3, 3])?], 1)
+}
+
+#[test]
+fn a_plan_tells_what_a_run_does() -> Test {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let w = graph.constant("w", floats(&[8, 64])?.ok_or("no weights")?);
+    let product = Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
+    let product = graph.node("product", product, &[x, w]);
+    let limited = graph.node("limited", Unary::Relu, &[product]);
+    let axes = graph.constant("axes", Tensor::vector(vec![1i64]));
+    let whole = graph.node("whole", Elementwise::Cast { to: DType::I32 }, &[limited]);
+    let fold = Reduction::Reduce { fold: Fold::Mean, keep: false, none_is_none: false };
+    let mean = graph.node("mean", fold, &[whole, axes]);
+    let places = graph.node("places", Indexing::NonZero, &[limited]);
+    let sum = graph.node("sum", Unary::Neg, &[places]);
+    graph.outputs = vec![mean, sum];
+    let given = [Some(Fact::new(DType::F32, [300, 8]))];
+    let kinds = |format| -> Result<_, roci_runtime::Error> {
+        let plan = roci_runtime::plan(&graph, &given, format)?;
+        let kind = |place: &Placement| match place {
+            Placement::Kernels(_) => "kernels",
+            Placement::Host(_) => "host",
+            Placement::Refused(_) => "refused",
+            Placement::Unknown(_) => "unknown",
+            _ => "other",
+        };
+        Ok((plan.placements.iter().map(kind).collect::<Vec<_>>(), plan.memory))
+    };
+    let (places, memory) = kinds(CodeFormat::Native)?;
+    assert_eq!(places, ["kernels", "kernels", "kernels", "host", "host", "unknown"]);
+    assert_eq!(kinds(CodeFormat::Spirv)?.0, ["kernels", "kernels", "kernels", "refused", "host", "unknown"]);
+    let mut session = Session::new(graph, cpu()?);
+    session.run(&[floats(&[300, 8])?.ok_or("no input")?.into()])?;
+    // What comes behind data is not in the plan.
+    assert!(memory.arena > 0 && memory.arena <= session.memory().arena, "{memory:?} {:?}", session.memory());
+    assert!(memory.constants <= session.memory().constants);
+    Ok(())
+}
+
+#[test]
+fn what_is_no_number_goes_through_as_on_the_host() -> Test {
+    let device = cpu()?;
+    let mut odd = floats(&[4, 6])?.ok_or("no numbers")?.slice::<f32>()?.to_vec();
+    (odd[1], odd[8], odd[9], odd[20]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0);
+    let odd = || Tensor::new([4, 6], odd.clone()).map(Some);
+    for op in [Unary::Relu, Unary::Neg, Unary::Abs, Unary::Exp, Unary::Sqrt, Unary::Tanh, Unary::Sigmoid, Unary::Floor]
+    {
+        check(&device, op, &[odd()?], 1)?;
+    }
+    for op in [Binary::Add, Binary::Mul, Binary::Div, Binary::Max, Binary::Min] {
+        check(&device, op, &[odd()?, floats(&[4, 6])?], 1)?;
+    }
+    let product = Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
+    check(&device, product, &[odd()?, floats(&[6, 5])?], 1)?;
+    let softmax = Reduction::Softmax { kind: SoftmaxKind::Softmax, axis: -1, to_end: false };
+    check(&device, softmax, &[odd()?], 1)?;
+    for fold in [Fold::Sum, Fold::Max, Fold::Min, Fold::Mean] {
+        check(&device, Reduction::Reduce { fold, keep: false, none_is_none: false }, &[odd()?, list(&[1])], 1)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn tensors_without_elements_start_no_kernel() -> Test {
+    let null = Registry::new().with(roci_hal::null::NullDriver::new(1)).open(&"null".parse()?, None)?;
+    let product = || Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
+    let conv = || Product::Conv { window: window(&[]), groups: 1 };
+    let fold = |fold| Reduction::Reduce { fold, keep: false, none_is_none: false };
+    let cases: Vec<(Op, Vec<Option<Tensor>>)> = vec![
+        (product().into(), vec![floats(&[0, 3])?, floats(&[3, 4])?]),
+        (product().into(), vec![floats(&[2, 0])?, floats(&[0, 4])?]),
+        (conv().into(), vec![floats(&[0, 2, 5, 5])?, floats(&[3, 2, 3, 3])?]),
+        (Unary::Relu.into(), vec![floats(&[0, 7])?]),
+        (Binary::Add.into(), vec![floats(&[0, 7])?, floats(&[1, 7])?]),
+        (fold(Fold::Sum).into(), vec![floats(&[3, 0])?, list(&[1])]),
+        (fold(Fold::Max).into(), vec![floats(&[0, 3])?, list(&[1])]),
+        (Movement::Concat { axis: 0 }.into(), vec![floats(&[0, 3])?, floats(&[2, 3])?]),
+        (Movement::Concat { axis: 0 }.into(), vec![floats(&[0, 3])?, floats(&[0, 3])?]),
+    ];
+    for (op, operands) in cases {
+        check(&cpu()?, op.clone(), &operands, 1)?;
+        // A device that computes nothing: what has elements is not looked at.
+        let graph = graph(op, &operands, 1);
+        let inputs: Vec<Value> = operands.into_iter().flatten().map(Value::from).collect();
+        let expected = roci_graph::run(&graph, inputs.clone())?;
+        let made = Session::new(graph, null.clone()).run(&inputs)?;
+        assert_eq!(made[0].tensor()?.shape(), expected[0].tensor()?.shape());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_larger_than_the_device_is_refused_with_figures() -> Test {
+    // It has 1 GiB.
+    let null = Registry::new().with(roci_hal::null::NullDriver::new(1)).open(&"null".parse()?, None)?;
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let sizes = graph.constant("sizes", Tensor::vector(vec![1i64 << 14, 1 << 14]));
+    let wide = graph.node("wide", Movement::Expand, &[x, sizes]);
+    let made = graph.node("made", Unary::Exp, &[wide]);
+    graph.outputs = vec![made];
+    let refused = Session::new(graph, null).run(&[Tensor::vector(vec![1f32]).into()]);
+    let Err(Error::Memory { needed, available, .. }) = refused else { return Err(format!("{refused:?}").into()) };
+    assert!(needed >= 1 << 30 && available == 1 << 30, "{needed} of {available}");
+    Ok(())
 }

@@ -226,6 +226,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
             // Where it only works, as on RDNA 1, kernels do better with plain arithmetic.
             integer_dot: dot.integer_dot_product4x8_bit_packed_signed_accelerated == vk::TRUE,
             matrix: facts.features.matrix() && multiplies_halves(instance, raw),
+            copies_constants: false,
             workgroup_memory: limits.max_compute_shared_memory_size,
             max_workgroup_invocations: limits.max_compute_work_group_invocations,
             max_grid: limits.max_compute_work_group_count,

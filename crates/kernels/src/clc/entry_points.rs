@@ -14,6 +14,9 @@ use super::types::{LANES, Leaf};
 use super::writer::Writer;
 use super::{Argument, EntryInfo, text};
 
+/// What the name of a constants block that is copied begins with.
+const GIVEN: &str = "roci_given_";
+
 /// What the declarations before a kernel's body came to.
 type Parameters = (Vec<String>, Vec<Argument>);
 
@@ -80,7 +83,8 @@ impl<'a> Writer<'a> {
             let global = &module.global_variables[handle];
             if global.space == AddressSpace::Immediate {
                 let ty = self.memory_type(global.ty);
-                parameters.push(format!("{ty} {}", self.names[&NameKey::GlobalVariable(handle)]));
+                let given = if self.options.copies_constants { GIVEN } else { "" };
+                parameters.push(format!("{ty} {given}{}", self.names[&NameKey::GlobalVariable(handle)]));
                 arguments.push(Argument::Constants { size: self.layouter[global.ty].size });
             }
         }
@@ -123,6 +127,10 @@ impl<'a> Writer<'a> {
                     let ty = self.memory_type(global.ty);
                     let _ = writeln!(text, "    local {ty} {name};");
                     shared.push(name);
+                }
+                AddressSpace::Immediate if self.options.copies_constants => {
+                    let ty = self.memory_type(global.ty);
+                    let _ = writeln!(text, "    {ty} {name} = {GIVEN}{name};");
                 }
                 AddressSpace::Private => {
                     let ty = self.memory_type(global.ty);

@@ -108,6 +108,9 @@ pub struct Options {
     pub integer_dot: bool,
     /// What stands behind cooperative matrices.
     pub matrix: Matrix,
+    /// Copy the constants block before anything reads it: there are drivers that take one work-item's index into a
+    /// kernel's own arguments for all.
+    pub copies_constants: bool,
     /// Clear work-group memory before the kernel starts, as WGSL has it. Off by default, as kernels that write before
     /// they read would pay for nothing.
     pub zero_workgroup_memory: bool,
@@ -124,6 +127,7 @@ impl Options {
             subgroups: Subgroups::Emulated { size: 32 },
             integer_dot: false,
             matrix: Matrix::None,
+            copies_constants: false,
             zero_workgroup_memory: false,
             fp_contract: true,
         }
@@ -137,6 +141,7 @@ impl Options {
             subgroups: Subgroups::Native { size: 32 },
             integer_dot: true,
             matrix: Matrix::None,
+            copies_constants: false,
             zero_workgroup_memory: false,
             fp_contract: true,
         }

@@ -175,3 +175,24 @@ fn weights_come_from_a_file_beside_the_model_and_from_nowhere_else() -> Result<(
     assert!(read(&external("weights.bin", "4", "8")).is_err());
     Ok(())
 }
+
+#[test]
+fn circles_unknown_operations_and_graphs_within_graphs_without_end_are_errors() {
+    let error = |model: &ModelProto| read(model).map(drop).map_err(|error| error.to_string()).unwrap_err();
+    let circle = vec![node("Add", &["x", "b"], &["a"], vec![]), node("Neg", &["a"], &["b"], vec![])];
+    let told = error(&model(graph(circle, &["x"], &["a"], vec![])));
+    assert!(told.contains("`b` is used before anything makes it"), "{told}");
+    let told = error(&model(graph(vec![node("Frobnicate", &["x"], &["y"], vec![])], &["x"], &["y"], vec![])));
+    assert_eq!(told, "node `y` (Frobnicate, opset 22): this operation is not supported");
+    for depth in [40, 400] {
+        let mut inside = graph(vec![node("Neg", &["x"], &["y"], vec![])], &[], &["y"], vec![]);
+        for _ in 0..depth {
+            let branches =
+                vec![inner("then_branch", inside.clone()), inner("else_branch", graph(vec![], &[], &["x"], vec![]))];
+            inside = graph(vec![node("If", &["c"], &["y"], branches)], &[], &["y"], vec![]);
+        }
+        inside.input = values(&["c", "x"]);
+        let told = error(&model(inside));
+        assert!(told.contains("nested deeper") || told.contains("recursion"), "{told}");
+    }
+}

@@ -155,6 +155,17 @@ fn whole_models_run() {
     }
 }
 
+#[test]
+fn models_that_end_early_are_errors() {
+    for model in models() {
+        let bytes = model.encode_to_vec();
+        // The last fields are versions and a name, so that little of it is a model too.
+        for length in (0..bytes.len()).step_by(3) {
+            try_all(&bytes[..length]);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -17,10 +17,6 @@ use roci_kernels::{KernelSpec, kernels, opencl_c};
 use crate::devices::Wanted;
 
 const NO_MATRIX: &str = "the device has no matrix units for sub-groups of 32";
-/// Kernels that index their constants with a variable.
-const INDEXED: [&str; 6] = ["arrange", "chain", "scatter_elements", "scatter_nd", "take_elements", "take_nd"];
-const NO_INDEX: &str =
-    "llvmpipe of Mesa 22.3 takes an index into the constants from a lane that may be at rest, and crashes";
 /// PoCL compiles at the first run, for seconds where a kernel is large.
 const PATIENCE: Duration = Duration::from_secs(400);
 
@@ -38,10 +34,6 @@ pub(crate) fn trials(device: &str, wanted: &Wanted) -> Vec<Trial> {
         let (wanted, name) = (wanted.clone(), format!("{device}/kernels/{}", kernel.name()));
         let title = name.clone();
         Trial::ignorable_test(title, move || match wanted.open(Some(PATIENCE)) {
-            Ok(_) if wanted.platform == "rusticl" && INDEXED.contains(&kernel.name()) => {
-                roci_testkit::skipped(&name, NO_INDEX);
-                Ok(Completion::ignored_with(NO_INDEX))
-            }
             Ok(device) if !kernel.runs_on(device.info()) => {
                 roci_testkit::skipped(&name, NO_MATRIX);
                 Ok(Completion::ignored_with(NO_MATRIX))

@@ -117,10 +117,19 @@ pub(crate) struct InspectArgs {
     /// The model, an ONNX file
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
+    /// The size of a dimension that the model leaves open (`batch=8`): shapes have it in place of the name, and figures of
+    /// work and memory are for it; those are for 1 where nothing is said
+    #[arg(long = "dim", value_name = "NAME=SIZE")]
+    pub(crate) dims: Vec<String>,
+    /// List all nodes with types and shapes, which is done for small models anyhow
+    #[arg(long)]
+    pub(crate) nodes: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(super) const INSPECT_EXAMPLES: &str = "Examples:
-  roci inspect model.onnx          inputs, outputs, operations, constants
-  roci inspect model.onnx --json | jq '.operations'";
+  roci inspect model.onnx                     inputs, outputs, operations, work, memory, what runs where
+  roci inspect model.onnx --nodes             every node with types and shapes
+  roci inspect model.onnx --dim batch=8       work and memory for a batch of 8
+  roci inspect model.onnx --json | jq '.graph[] | select(.runs.vulkan.where != \"kernels\")'";

@@ -81,7 +81,7 @@ impl Context<'_, '_> {
             (None, Weights::Operand(index)) => self.operand(index)?.slot,
         };
         let inputs = [x.slot, w, bias.map_or(x.slot, |bias| bias.slot)];
-        params.parts = if dense { parts(&params, self.device().info()) } else { 1 };
+        params.parts = if dense { parts(&params, self.info()) } else { 1 };
         if params.parts > 1 {
             return self.in_parts(params, inputs, target, is_half);
         }

@@ -169,8 +169,8 @@ impl<'a, 'w> Context<'a, 'w> {
     }
 
     /// The device.
-    pub(crate) fn device(&self) -> &roci_hal::Device {
-        self.walk.device()
+    pub(crate) fn info(&self) -> &roci_hal::DeviceInfo {
+        self.walk.info()
     }
 }
 

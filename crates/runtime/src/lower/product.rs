@@ -90,7 +90,7 @@ fn turned_constant(context: &Context<'_, '_>, index: usize) -> Option<Tensor> {
 /// fit.
 fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Result<Option<Operand>, Refusal> {
     // The CPU's product is as fast either way.
-    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::takes_native(context.device().info())) {
+    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::takes_native(context.info())) {
         return Ok(None);
     }
     let mut kernel = "matvec_f32";
@@ -160,7 +160,7 @@ fn on_matrix_units(context: &mut Context<'_, '_>, a: &Operand) -> Result<Option<
     }
     let (m, k, n) = (a.shape[..rank - 1].iter().product::<usize>(), b[0], b[1]);
     let params = Matmul::dense(word(m)?, word(n)?, word(k)?);
-    let form = MatmulForm::best(&params, MatmulElement::F16, context.device().info());
+    let form = MatmulForm::best(&params, MatmulElement::F16, context.info());
     if form != MatmulForm::Matrix || m * k % 2 != 0 || m * n % 2 != 0 {
         return Ok(None);
     }
@@ -264,7 +264,7 @@ impl Context<'_, '_> {
             batch_b: word(step_b)?,
             batch_c: word(m * n)?,
         };
-        let info = self.device().info();
+        let info = self.info();
         let form = MatmulForm::best(&params, MatmulElement::F32, info);
         let kernel = form.kernel(MatmulElement::F32).map_err(|error| Refusal::Failed(error.into()))?.name();
         let grid = form.grid(&params);

@@ -1,35 +1,13 @@
 //! What is known of the outputs of a graph, told node by node.
 
 use crate::graph::Declared;
-use crate::ops::{Facts, Operation};
-use crate::{DType, Fact, Graph, Inputs, OpError, Value, shape};
-
-/// Constants of more elements than this are not computed ahead: they are no shapes.
-const SMALL: usize = 1024;
+use crate::ops::Facts;
+use crate::{DType, Fact, Graph, OpError, known};
 
 /// What is known of a graph's outputs. What cannot be told, or would fail, is unknown: which graph runs depends on
 /// data.
 pub(super) fn outputs(graph: &Graph, inputs: &[Option<Fact>]) -> Result<Vec<Fact>, OpError> {
-    let mut known: Vec<Option<Fact>> = vec![None; graph.values.len()];
-    for (id, constant) in &graph.constants {
-        known[id.index()] = Some(constant.into());
-    }
-    for (id, fact) in graph.inputs.iter().zip(inputs) {
-        known[id.index()].clone_from(fact);
-    }
-    for node in &graph.nodes {
-        let operands: Vec<_> = node.inputs.iter().map(|id| id.and_then(|id| known[id.index()].clone())).collect();
-        if node.inputs.iter().zip(&operands).any(|(id, fact)| id.is_some() && fact.is_none()) {
-            continue;
-        }
-        let made = node.op.infer(&Facts::new(&operands, node.outputs.len())).unwrap_or_default();
-        let folded = fold(&node.op, &operands, node.outputs.len(), &made);
-        for (index, (id, fact)) in node.outputs.iter().zip(made).enumerate() {
-            let Some(id) = id else { continue };
-            let value = folded.get(index).and_then(|value| value.tensor().ok());
-            known[id.index()] = Some(value.map_or(fact, Fact::from));
-        }
-    }
+    let known = known::facts(graph, inputs);
     let told = |id: &crate::ValueId| {
         let declared = graph.values[id.index()].declared.as_ref();
         known[id.index()]
@@ -38,26 +16,6 @@ pub(super) fn outputs(graph: &Graph, inputs: &[Option<Fact>]) -> Result<Vec<Fact
             .ok_or_else(|| OpError::unsupported(format!("output `{}` of unknown type", graph.name(*id))))
     };
     graph.outputs.iter().map(told).collect()
-}
-
-/// What a node makes of constants, where that is small.
-fn fold(op: &crate::Op, operands: &[Option<Fact>], outputs: usize, made: &[Fact]) -> Vec<Value> {
-    let small = |fact: &Fact| fact.shape.as_ref().is_some_and(|one| shape::count(one).is_ok_and(|size| size <= SMALL));
-    // Graphs inside may run for any time.
-    let runs = matches!(op, crate::Op::Control(_));
-    if runs || op.is_random() || made.is_empty() || !made.iter().all(small) {
-        return Vec::new();
-    }
-    let values: Option<Vec<Option<Value>>> = operands
-        .iter()
-        .map(|fact| match fact {
-            None => Some(None),
-            Some(fact) => fact.value.clone().map(|tensor| Some(tensor.into())),
-        })
-        .collect();
-    let Some(values) = values else { return Vec::new() };
-    let values: Vec<_> = values.iter().map(Option::as_ref).collect();
-    op.eval(&Inputs::new(&values, outputs)).unwrap_or_default()
 }
 
 /// The type of elements of a declared value.

@@ -2,6 +2,7 @@
 
 use super::{check, facts, truth, values};
 use crate::graph::Declared;
+use crate::interpreter::quarter_of_memory;
 use crate::ops::sequence::join;
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, Graph, OpError, Tensor, Value, run};
@@ -15,7 +16,7 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
     let mut state = values(inputs, 2..2 + carried)?;
     let around = values(inputs, 2 + carried..inputs.len())?;
     let mut all: Vec<Vec<Tensor>> = vec![Vec::new(); collected];
-    let mut round = 0i64;
+    let (mut round, mut bytes) = (0i64, 0usize);
     while go_on && round < most {
         let mut given =
             vec![as_declared(body, 0, Tensor::scalar(round))?, as_declared(body, 1, Tensor::scalar(go_on))?];
@@ -25,7 +26,13 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
         go_on = made.next().map_or(Ok(false), |value| truth(value.tensor()?))?;
         state.extend(made.by_ref().take(carried));
         for (all, value) in all.iter_mut().zip(made) {
-            all.push(value.tensor()?.clone());
+            let tensor = value.tensor()?;
+            // A file can ask for any number of rounds. Each costs something even where a tensor has no elements.
+            bytes = bytes.saturating_add(64 + tensor.len() * tensor.dtype().size().unwrap_or(24));
+            if bytes > quarter_of_memory() {
+                return Err(OpError::invalid(format!("{} rounds collect more than {bytes} bytes", round + 1)));
+            }
+            all.push(tensor.clone());
         }
         round += 1;
     }

@@ -33,6 +33,14 @@ pub(crate) enum ModelError {
         /// What it should look like.
         form: &'static str,
     },
+    /// A dimension that the model has not.
+    #[error("the model leaves no dimension open that is called `{name}`")]
+    Dimension {
+        /// What was given.
+        name: String,
+        /// Those that it leaves open.
+        names: String,
+    },
     /// An output cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Output {
@@ -60,6 +68,8 @@ impl Hint for ModelError {
             Self::Runtime(error) => error.hint(),
             Self::Input { hint, .. } => Some(hint.clone()),
             Self::Argument { .. } => Some("`roci run --help` shows examples".into()),
+            Self::Dimension { names, .. } if names.is_empty() => Some("it leaves none open".into()),
+            Self::Dimension { names, .. } => Some(format!("it leaves open: {names}")),
             Self::Output { .. } => Some("name a folder that you may write to".into()),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use roci_graph::graph::{Declared, Dim};
-use roci_graph::{DType, Graph, Tensor, Value, ValueId};
+use roci_graph::{DType, Graph, Tensor, Value, ValueId, symbols};
 
 use super::{ModelError, image};
 use crate::cli::{ImageArgs, RunArgs};
@@ -20,16 +20,25 @@ fn pairs(arguments: &[String], form: &'static str) -> Result<BTreeMap<String, St
     arguments.iter().map(pair).collect()
 }
 
-/// All inputs of a graph, in its order.
-pub(super) fn gather(graph: &Graph, arguments: &RunArgs) -> Result<Vec<Value>, ModelError> {
-    let (inputs, dims) = (&arguments.inputs, &arguments.dims);
-    let inputs = pairs(inputs, "NAME=FILE")?;
+/// Sizes of dimensions that the model leaves open.
+pub(super) fn sizes(graph: &Graph, arguments: &[String]) -> Result<BTreeMap<String, usize>, ModelError> {
+    let names = symbols::names(graph);
     let mut sizes = BTreeMap::new();
-    for (name, value) in pairs(dims, "NAME=SIZE")? {
+    for (name, value) in pairs(arguments, "NAME=SIZE")? {
         let size = value.parse::<usize>();
         let size = size.map_err(|_| ModelError::Argument { argument: format!("{name}={value}"), form: "NAME=SIZE" })?;
+        if !names.contains(&name) {
+            return Err(ModelError::Dimension { name, names: names.join(", ") });
+        }
         sizes.insert(name, size);
     }
+    Ok(sizes)
+}
+
+/// All inputs of a graph, in its order.
+pub(super) fn gather(graph: &Graph, arguments: &RunArgs) -> Result<Vec<Value>, ModelError> {
+    let inputs = pairs(&arguments.inputs, "NAME=FILE")?;
+    let sizes = sizes(graph, &arguments.dims)?;
     let names: Vec<&str> = graph.inputs.iter().map(|id| graph.name(*id)).collect();
     if let Some(unknown) = inputs.keys().find(|name| !names.contains(&name.as_str())) {
         return Err(ModelError::Input {
@@ -133,6 +142,12 @@ pub(super) fn array(tensor: &Tensor) -> Option<Array> {
 /// Numbers without a pattern, the same in every run: floats from -1 to 1, integers 0 and 1.
 fn random(dtype: DType, shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
     let count = roci_graph::shape::count(shape)?;
+    let (needed, most) = (count.saturating_mul(size_of::<f64>()), roci_graph::interpreter::quarter_of_memory());
+    if needed > most {
+        return Err(roci_graph::OpError::invalid(format!(
+            "random numbers of shape {shape:?} take {needed} bytes, and this machine has {most} for them"
+        )));
+    }
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {
         state ^= state << 13;

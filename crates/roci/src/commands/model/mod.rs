@@ -10,3 +10,9 @@ mod trace;
 pub(crate) use error::ModelError;
 pub(crate) use inspect::run as inspect;
 pub(crate) use run::run;
+
+/// Reads a model, and files that it refers to.
+fn open(path: &std::path::Path) -> Result<roci_onnx::Model, ModelError> {
+    let bytes = crate::input::read(path).map_err(|error| roci_onnx::Error::File { path: path.to_owned(), error })?;
+    Ok(roci_onnx::Model::from_bytes(&bytes, path.parent())?)
+}

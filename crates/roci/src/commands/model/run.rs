@@ -6,7 +6,6 @@ use std::time::Instant;
 use roci_graph::{Tensor, Value};
 use roci_hal::CodeFormat;
 use roci_hal::registry::AUTO;
-use roci_onnx::Model;
 use roci_runtime::{Note, Session};
 use serde::Serialize;
 
@@ -56,7 +55,7 @@ struct OutputRow {
 
 /// Runs a model and tells what came out.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let model = Model::open(&arguments.model).map_err(ModelError::from)?;
+    let model = super::open(&arguments.model)?;
     let given = inputs::gather(&model.graph, arguments)?;
     let registry = registry(drivers);
     let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;

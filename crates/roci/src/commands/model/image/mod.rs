@@ -1,14 +1,18 @@
 //! Pictures as inputs: decoded, brought to the model's size, and turned into its numbers.
 
-use image::imageops::FilterType;
-use image::{DynamicImage, RgbImage};
+mod decode;
+mod resize;
+
 use roci_graph::graph::Dim;
 use roci_graph::{DType, Tensor};
 
-use crate::cli::{ImageArgs, ImageFit, ImageOrder};
+use crate::cli::{ImageArgs, ImageOrder};
 
-/// Pictures of more bytes than this, decoded, are refused: a small file can claim any size.
-const LARGEST: u64 = 1 << 30;
+use decode::Picture;
+pub(super) use decode::is_image;
+
+/// Pixels that a model may ask for.
+const LARGEST: usize = 1 << 28;
 
 /// How a model wants a picture: where its channels are, and its size where the model says so.
 struct Layout {
@@ -18,26 +22,15 @@ struct Layout {
     width: Option<usize>,
 }
 
-/// Whether these bytes are a picture.
-pub(super) fn is_image(bytes: &[u8]) -> bool {
-    image::guess_format(bytes).is_ok()
-}
-
 /// The tensor of a picture; the error says why there is none.
 pub(super) fn tensor(bytes: &[u8], dtype: DType, dims: &[Dim], options: &ImageArgs) -> Result<Tensor, String> {
     let layout = layout(dims)?;
-    let mut reader =
-        image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().map_err(|e| e.to_string())?;
-    let mut limits = image::Limits::default();
-    limits.max_alloc = Some(LARGEST);
-    reader.limits(limits);
-    let picture = reader.decode().map_err(|error| error.to_string())?;
-    let (width, height) = (picture.width(), picture.height());
-    let size = |wanted: Option<usize>, own: u32| match wanted {
-        Some(size) => u32::try_from(size).map_err(|_| format!("a picture of {size} pixels on a side")),
-        None => Ok(own),
-    };
-    let picture = fitted(picture, size(layout.width, width)?, size(layout.height, height)?, options.image_fit);
+    let picture = decode::decode(bytes)?;
+    let (width, height) = (layout.width.unwrap_or(picture.width), layout.height.unwrap_or(picture.height));
+    if width.checked_mul(height).is_none_or(|count| count > LARGEST) {
+        return Err(format!("the model wants a picture of {width} x {height} pixels, which are too many"));
+    }
+    let picture = resize::fitted(picture, width, height, options.image_fit);
     numbers(&picture, dtype, &layout, options).map_err(|error| error.to_string())
 }
 
@@ -70,38 +63,21 @@ fn layout(dims: &[Dim]) -> Result<Layout, String> {
     }
 }
 
-/// The picture in a size.
-fn fitted(picture: DynamicImage, width: u32, height: u32, fit: ImageFit) -> RgbImage {
-    let filter = FilterType::Triangle;
-    match fit {
-        _ if (picture.width(), picture.height()) == (width, height) => picture.to_rgb8(),
-        ImageFit::Stretch => picture.resize_exact(width, height, filter).to_rgb8(),
-        ImageFit::Crop => picture.resize_to_fill(width, height, filter).to_rgb8(),
-        ImageFit::Pad => {
-            let inner = picture.resize(width, height, filter).to_rgb8();
-            let mut whole = RgbImage::new(width, height);
-            let (left, top) = ((width - inner.width()) / 2, (height - inner.height()) / 2);
-            image::imageops::replace(&mut whole, &inner, left.into(), top.into());
-            whole
-        }
-    }
-}
-
 /// The numbers of a picture: integers as they are, floats over the scale, less the mean and over the deviation.
 fn numbers(
-    picture: &RgbImage,
+    picture: &Picture,
     dtype: DType,
     layout: &Layout,
     options: &ImageArgs,
 ) -> Result<Tensor, roci_graph::OpError> {
-    let (width, height, channels) = (picture.width() as usize, picture.height() as usize, layout.channels);
+    let (width, height, channels) = (picture.width, picture.height, layout.channels);
     let of = |list: &[f64], channel: usize, default: f64| match list {
         [] => default,
         [one] => *one,
         several => several.get(channel).copied().unwrap_or(default),
     };
     let mut made = vec![0.0; width * height * channels];
-    for (x, y, pixel) in picture.enumerate_pixels() {
+    for (index, pixel) in picture.pixels.iter().enumerate() {
         for channel in 0..channels {
             let level = match (channels, options.image_order) {
                 // The weights of ITU-R BT.601, as most tools that make grey pictures.
@@ -115,7 +91,7 @@ fn numbers(
             } else {
                 level.round()
             };
-            let (x, y) = (x as usize, y as usize);
+            let (x, y) = (index % width, index / width);
             let at = if layout.channels_first {
                 (channel * height + y) * width + x
             } else {
@@ -131,6 +107,7 @@ fn numbers(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::ImageFit;
 
     fn options() -> ImageArgs {
         ImageArgs {
@@ -142,22 +119,20 @@ mod tests {
         }
     }
 
-    fn png(picture: &RgbImage) -> Vec<u8> {
-        let mut bytes = std::io::Cursor::new(Vec::new());
-        picture.write_to(&mut bytes, image::ImageFormat::Png).expect("memory can be written");
-        bytes.into_inner()
+    fn png(width: u32, height: u32, pixels: &[[u8; 3]]) -> Vec<u8> {
+        decode::tests::encode(width, height, ::png::ColorType::Rgb, ::png::BitDepth::Eight, &pixels.concat())
     }
 
     #[test]
     fn pixels_become_the_numbers_that_the_options_say() {
-        let bytes = png(&RgbImage::from_fn(2, 1, |x, _| image::Rgb([255, 0, if x == 0 { 51 } else { 102 }])));
+        let bytes = png(2, 1, &[[255, 0, 51], [255, 0, 102]]);
         let known = |sizes: &[usize]| sizes.iter().map(|&size| Dim::Known(size)).collect::<Vec<_>>();
         let made = tensor(&bytes, DType::F32, &known(&[1, 3, 1, 2]), &options()).expect("a picture");
         assert_eq!(made.shape(), [1, 3, 1, 2]);
         let near: Vec<f64> = made.floats().expect("floats").iter().map(|one| (one * 1e4).round() / 1e4).collect();
         assert_eq!(near, [1.0, 1.0, -2.0, -2.0, -0.3, -0.1]);
         // Channels last, in the other order, as bytes.
-        let bytes = png(&RgbImage::from_fn(1, 2, |_, y| image::Rgb([255, 0, if y == 0 { 51 } else { 102 }])));
+        let bytes = png(1, 2, &[[255, 0, 51], [255, 0, 102]]);
         let options = ImageArgs { image_order: ImageOrder::Bgr, ..options() };
         let made = tensor(&bytes, DType::U8, &known(&[1, 2, 1, 3]), &options).expect("a picture");
         assert_eq!(made.floats().expect("numbers"), [51.0, 0.0, 255.0, 102.0, 0.0, 255.0]);
@@ -165,7 +140,7 @@ mod tests {
 
     #[test]
     fn sizes_come_from_the_model_and_other_models_are_refused() {
-        let bytes = png(&RgbImage::new(7, 5));
+        let bytes = png(7, 5, &[[0; 3]; 35]);
         for fit in [ImageFit::Stretch, ImageFit::Crop, ImageFit::Pad] {
             let options = ImageArgs { image_fit: fit, ..options() };
             let dims = [Dim::Unknown, Dim::Known(3), Dim::Known(4), Dim::Known(6)];

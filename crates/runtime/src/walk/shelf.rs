@@ -1,0 +1,130 @@
+//! What a session keeps between walks, and how tensors and recordings get to its device and back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use roci_graph::{DType, Fact, Tensor, ValueId};
+use roci_hal::{BufferDesc, BufferRange, Deadline, Device, DeviceInfo, Semaphore, Submit};
+
+use crate::error::Refusal;
+use crate::kernels::Kernels;
+use crate::plan::Dry;
+use crate::segment::Recorded;
+use crate::storage::{decode, encode};
+use crate::timing::Watch;
+use crate::{Error, Memory, Precision};
+
+/// What a session keeps between walks.
+pub(crate) struct Shelf {
+    pub(crate) device: Device,
+    pub(crate) kernels: Kernels,
+    /// Constants of the graph on the device.
+    pub(crate) constants: HashMap<ValueId, BufferRange>,
+    /// Constants as 16-bit floats.
+    pub(crate) halves: HashMap<ValueId, BufferRange>,
+    /// What products are computed in.
+    pub(crate) precision: Precision,
+    /// Whether the device is the host, so that evaluating there is no change of place.
+    pub(crate) is_host: bool,
+    /// The run that is being measured.
+    pub(crate) watch: Option<Watch>,
+    pub(crate) memory: Memory,
+    /// There where walks only tell what would happen: nothing is sent to the device.
+    pub(crate) dry: Option<Dry>,
+}
+
+impl Shelf {
+    /// A shelf for a device.
+    pub(crate) fn new(device: Device, is_host: bool) -> Self {
+        Self {
+            device,
+            kernels: Kernels::default(),
+            constants: HashMap::new(),
+            halves: HashMap::new(),
+            precision: Precision::F32,
+            is_host,
+            watch: None,
+            memory: Memory::default(),
+            dry: None,
+        }
+    }
+
+    /// The device that kernels are chosen for.
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        self.dry.as_ref().map_or_else(|| self.device.info(), |dry| &dry.info)
+    }
+
+    /// Puts a tensor into memory of its own.
+    pub(super) fn upload(&mut self, tensor: &Tensor, name: &str) -> Result<BufferRange, Refusal> {
+        // All elements of other types fit.
+        if self.dry.is_some() && !matches!(tensor.dtype(), DType::I64 | DType::U64 | DType::F64 | DType::String) {
+            return self.reserve(tensor.len(), name);
+        }
+        let words = encode(tensor).map_err(|error| {
+            let text = error.to_string();
+            if tensor.dtype().is_integer() { Refusal::integers(text) } else { Refusal::unsupported(text) }
+        })?;
+        let range = self.reserve(words.len(), name)?;
+        if !words.is_empty() && self.dry.is_none() {
+            self.device
+                .write(range.clone(), bytemuck::cast_slice(&words))
+                .map_err(|error| Refusal::Failed(error.into()))?;
+        }
+        Ok(range)
+    }
+
+    /// Memory for so many words, outside of any arena.
+    pub(super) fn reserve(&mut self, words: usize, name: &str) -> Result<BufferRange, Refusal> {
+        // A buffer of nothing cannot be bound.
+        let size = (words.max(1) as u64).saturating_mul(4);
+        let range = match &self.dry {
+            Some(dry) => dry.nowhere.clone(),
+            None => {
+                let desc = BufferDesc { size, memory: self.info().fastest_memory(), label: Some(name.into()) };
+                self.device.allocate(desc).map_err(|error| Refusal::Failed(error.into()))?.whole()
+            }
+        };
+        self.memory.constants = self.memory.constants.saturating_add(size);
+        Ok(range)
+    }
+}
+
+/// A recording that runs.
+pub(crate) struct Pending {
+    done: Semaphore,
+    names: Arc<[String]>,
+}
+
+/// Begins a recording.
+pub(crate) fn submit(shelf: &Shelf, recorded: &Recorded, label: &str, queue: usize) -> Result<Pending, Error> {
+    let done = shelf.device.semaphore(0);
+    let mut how = Submit::new().signal(&done, 1).label(label);
+    if let Some(watch) = &shelf.watch {
+        how = how.profile(&watch.profile);
+    }
+    shelf.device.queue(queue)?.submit(&recorded.commands, how)?;
+    Ok(Pending { done, names: recorded.names.clone() })
+}
+
+/// Waits for a recording's end.
+pub(crate) fn wait(shelf: &mut Shelf, pending: Pending) -> Result<(), Error> {
+    pending.done.wait(1, Deadline::default())?;
+    if let Some(watch) = &mut shelf.watch {
+        watch.collect(&pending.names);
+    }
+    Ok(())
+}
+
+/// Reads a tensor back.
+pub(crate) fn download(device: &Device, range: &BufferRange, fact: &Fact) -> Result<Tensor, Refusal> {
+    let shape = fact.shape()?;
+    let count = roci_graph::shape::count(shape)?;
+    if count == 0 {
+        return Ok(Tensor::zeros(fact.dtype, shape)?);
+    }
+    let exact = range.range(0, count as u64 * 4).map_err(|error| Refusal::Failed(error.into()))?;
+    let bytes = device.read(exact).map_err(|error| Refusal::Failed(error.into()))?;
+    let mut words = vec![0u32; count];
+    bytemuck::cast_slice_mut(&mut words).copy_from_slice(&bytes);
+    Ok(decode(fact.dtype, shape, &words)?)
+}
