@@ -92,6 +92,13 @@ impl Segment {
         Slot(self.slots.len() - 1)
     }
 
+    /// Some bytes of a tensor in memory that is there; `None` for another, and where they do not lie in it.
+    pub(crate) fn part_of(&mut self, slot: Slot, offset: u64, length: u64) -> Option<Slot> {
+        let Place::Given(range) = &self.slots[slot.0] else { return None };
+        let part = range.range(offset, length).ok()?;
+        Some(self.given(part))
+    }
+
     /// A new tensor of so many words.
     pub(crate) fn allocate(&mut self, words: usize) -> Slot {
         // A buffer of nothing cannot be bound.

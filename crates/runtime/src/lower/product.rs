@@ -18,6 +18,8 @@ const BYTE: usize = 255;
 const EXACT: usize = 1 << 24;
 /// Products of so many bytes add up to a sum that is exact.
 pub(super) const EXACT_TERMS: usize = EXACT / (BYTE * BYTE) - 1;
+/// Bytes of one buffer that a kernel reaches on every device: the least that Vulkan promises.
+const REACH: usize = 128 << 20;
 /// Elements of the products of integers that may be written out before they are summed.
 const MOST_PRODUCTS: usize = 1 << 26;
 
@@ -118,10 +120,26 @@ fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Result<Option
     if n == 0 || k == 0 || a.count() != k {
         return Ok(None);
     }
-    let target = context.new_tensor(a.dtype, [n]);
-    let params = Matvec { m: word(n)?, k: word(k)?, lda: word(k)? };
-    context.segment().run(kernel, &params, &[weights.slot, a.slot], target.slot);
-    Ok(Some(target))
+    let pitch = k * if kernel == "matvec_f16" { 2 } else { 4 };
+    // Rows that a kernel reaches of one buffer on every device; by 64, so that parts are aligned.
+    let most = (REACH / pitch / 64 * 64).max(1);
+    let mut parts = Vec::new();
+    for first in (0..n).step_by(most) {
+        let rows = most.min(n - first);
+        let slot = match rows == n {
+            true => Some(weights.slot),
+            false => context.segment().part_of(weights.slot, (first * pitch) as u64, (rows * pitch) as u64),
+        };
+        let Some(slot) = slot else { return Ok(None) };
+        let part = context.new_tensor(a.dtype, [rows]);
+        let params = Matvec { m: word(rows)?, k: word(k)?, lda: word(k)? };
+        context.segment().run(kernel, &params, &[slot, a.slot], part.slot);
+        parts.push(part);
+    }
+    match &parts[..] {
+        [all] => Ok(Some(all.clone())),
+        several => context.joined(&several.iter().collect::<Vec<_>>(), 0).map(Some),
+    }
 }
 
 /// The product of two operands that are matrices, or batches of them, or vectors.

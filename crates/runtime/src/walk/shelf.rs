@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roci_graph::{DType, Fact, Tensor, ValueId};
 use roci_hal::{BufferDesc, BufferRange, Deadline, Device, DeviceInfo, Semaphore, Submit};
@@ -106,9 +107,13 @@ pub(crate) fn submit(shelf: &Shelf, recorded: &Recorded, label: &str, queue: usi
     Ok(Pending { done, names: recorded.names.clone() })
 }
 
+/// Longer than any recording takes. One may take as long as its commands go on: the watchdog of the HAL ends a device
+/// that stands still.
+const NO_LIMIT: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// Waits for a recording's end.
 pub(crate) fn wait(shelf: &mut Shelf, pending: Pending) -> Result<(), Error> {
-    pending.done.wait(1, Deadline::default())?;
+    pending.done.wait(1, Deadline::after(NO_LIMIT))?;
     if let Some(watch) = &mut shelf.watch {
         watch.collect(&pending.names);
     }
