@@ -18,6 +18,7 @@ mod fuse;
 mod host;
 mod kernels;
 mod lower;
+mod native;
 mod segment;
 mod session;
 mod split;

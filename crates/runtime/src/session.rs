@@ -7,6 +7,7 @@ use roci_hal::{CodeFormat, Device};
 
 use crate::Error;
 use crate::kernels::Kernels;
+use crate::native::Packed;
 use crate::split;
 use crate::storage::encode;
 use crate::timing::{Timing, Watch};
@@ -65,6 +66,7 @@ impl Session {
             device,
             kernels: Kernels::default(),
             constants: HashMap::new(),
+            packed: Packed::default(),
             is_host,
             watch: None,
             memory: Memory::default(),

@@ -11,6 +11,7 @@ use crate::error::Refusal;
 use crate::host::runs_on_host;
 use crate::kernels::Kernels;
 use crate::lower::{self, Context, Operand};
+use crate::native::Packed;
 use crate::segment::{Recorded, Segment, Slot};
 use crate::storage::{decode, encode};
 use crate::timing::Watch;
@@ -47,6 +48,8 @@ pub(crate) struct Shelf {
     pub(crate) kernels: Kernels,
     /// Constants of the graph on the device.
     pub(crate) constants: HashMap<ValueId, BufferRange>,
+    /// Those in an order that suits the host's kernels.
+    pub(crate) packed: Packed,
     /// Whether the device is the host, so that evaluating there is no change of place.
     pub(crate) is_host: bool,
     /// The run that is being measured.
@@ -299,7 +302,7 @@ impl Walk<'_> {
             let slot = match home {
                 Home::Slot(slot) => slot,
                 Home::Range(range) => {
-                    let slot = self.segment.given(range);
+                    let slot = self.given(range, id);
                     // Later uses in this segment share the slot; a flush makes it a range again.
                     if let Some(device) = &mut self.held[id.index()].device {
                         device.home = Home::Slot(slot);
@@ -331,10 +334,19 @@ impl Walk<'_> {
             }
             range
         };
-        let slot = self.segment.given(range);
+        let slot = self.given(range, id);
         self.held[id.index()].device =
             Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
         Ok(operand(slot))
+    }
+
+    /// A slot for memory that is there.
+    fn given(&mut self, range: BufferRange, id: ValueId) -> Slot {
+        if self.shelf.constants.contains_key(&id) {
+            self.segment.constant(range, id)
+        } else {
+            self.segment.given(range)
+        }
     }
 
     /// Words in memory of their own, for this walk and what replays it.
@@ -377,7 +389,14 @@ impl Walk<'_> {
             }
         }
         let (empty, label) = (segment.is_empty(), self.graph.name.clone());
-        let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels, &mut self.shelf.memory)?;
+        let shelf = &mut *self.shelf;
+        let packed = shelf.is_host.then_some(&mut shelf.packed);
+        let recorded = segment.record(&shelf.device, &mut shelf.kernels, &mut shelf.memory, packed)?;
+        for id in &recorded.unread {
+            if let Some(range) = shelf.constants.remove(id) {
+                shelf.memory.constants = shelf.memory.constants.saturating_sub(range.length());
+            }
+        }
         if !empty {
             let pending = submit(self.shelf, &recorded, &label, self.queue)?;
             wait(self.shelf, pending)?;

@@ -28,6 +28,8 @@ struct Report {
     first_seconds: f64,
     /// The best of the others; null where there was one alone.
     best_seconds: Option<f64>,
+    /// Of each of the others, in order.
+    seconds: Vec<f64>,
     runs: u32,
     /// Bytes on the device: weights and tables.
     constant_bytes: u64,
@@ -65,16 +67,14 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     let mut values = session.run(&given).map_err(ModelError::from)?;
     let first_seconds = started.elapsed().as_secs_f64();
     let bar = printer.progress(arguments.repeat as usize - 1);
-    let (mut best, mut runs) = (None, 1);
+    let mut seconds = Vec::new();
     for _ in 1..arguments.repeat {
         if interrupt::asked() {
             break;
         }
         let started = Instant::now();
         values = session.run(&given).map_err(ModelError::from)?;
-        let seconds = started.elapsed().as_secs_f64();
-        best = Some(best.map_or(seconds, |best: f64| best.min(seconds)));
-        runs += 1;
+        seconds.push(started.elapsed().as_secs_f64());
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -97,8 +97,9 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         version: 1,
         device: name,
         first_seconds,
-        best_seconds: best,
-        runs,
+        best_seconds: seconds.iter().copied().reduce(f64::min),
+        runs: 1 + seconds.len() as u32,
+        seconds,
         constant_bytes: memory.constants,
         arena_bytes: memory.arena,
         notes,
