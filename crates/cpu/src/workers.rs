@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use roci_hal::driver::{BatchFault, Completion};
 use roci_hal::profile::Span;
@@ -15,11 +15,18 @@ use crate::run::Run;
 
 /// Waiting batches that are looked at for one that may start; those behind wait for these.
 const WINDOW: usize = 64;
+/// How long a worker looks for more while a batch is running, before it sleeps: the next segment is near, and waking up
+/// takes longer than many a kernel.
+const LINGER: Duration = Duration::from_micros(100);
+/// Looks between two at the clock.
+const LOOKS: usize = 32;
 
 pub(crate) struct Workers {
     state: Mutex<State>,
     wake: Condvar,
     stopped: AtomicBool,
+    /// Counts what was put up for workers to take.
+    posted: AtomicUsize,
     count: usize,
 }
 
@@ -43,8 +50,13 @@ enum Task {
 
 impl Workers {
     pub(crate) fn start(count: usize) -> std::io::Result<Arc<Self>> {
-        let workers =
-            Arc::new(Self { state: Mutex::default(), wake: Condvar::new(), stopped: AtomicBool::new(false), count });
+        let workers = Arc::new(Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            stopped: AtomicBool::new(false),
+            posted: AtomicUsize::new(0),
+            count,
+        });
         for index in 0..count {
             let own = Arc::clone(&workers);
             let spawned = std::thread::Builder::new().name(format!("roci-cpu-{index}")).spawn(move || own.work(index));
@@ -67,6 +79,7 @@ impl Workers {
                 Some(completion)
             } else {
                 state.queue.push_back(Waiting { run, completion });
+                self.posted.fetch_add(1, Ordering::Relaxed);
                 self.rouse(&state, 1);
                 None
             }
@@ -102,6 +115,7 @@ impl Workers {
 
     fn next_task(&self) -> Option<Task> {
         let mut state = self.lock();
+        let mut lingered = false;
         loop {
             if self.stopped.load(Ordering::Relaxed) {
                 return None;
@@ -112,9 +126,31 @@ impl Workers {
             if let Some(waiting) = state.take_ready() {
                 return Some(Task::Lead(waiting));
             }
+            if !lingered && !state.running.is_empty() {
+                let seen = self.posted.load(Ordering::Relaxed);
+                drop(state);
+                self.linger(seen);
+                lingered = true;
+                state = self.lock();
+                continue;
+            }
             state.asleep += 1;
             state = wait(&self.wake, state);
             state.asleep -= 1;
+            lingered = false;
+        }
+    }
+
+    /// Looks for a while whether more was put up than was seen.
+    fn linger(&self, seen: usize) {
+        let began = Instant::now();
+        while began.elapsed() < LINGER {
+            for _ in 0..LOOKS {
+                if self.posted.load(Ordering::Relaxed) != seen || self.stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
         }
     }
 
@@ -167,6 +203,7 @@ impl Workers {
         {
             let mut state = self.lock();
             state.jobs.push(Arc::clone(&job));
+            self.posted.fetch_add(1, Ordering::Relaxed);
             self.rouse(&state, self.count - 1);
         }
         job.work(index, Some(completion));

@@ -53,6 +53,20 @@ impl KernelSpec {
     }
 }
 
+/// What to load of a kernel that only devices of native code have; `None` for one that is not known.
+pub fn host_executable(name: &str) -> Option<ExecutableSource> {
+    let (kernel, constants) = native::find_host(name, native::Level::best())?;
+    let entry_point = EntryPoint {
+        name: name.into(),
+        workgroup_size: [1; 3],
+        bindings: kernel.accesses().to_vec(),
+        constants,
+        in_place: false,
+    };
+    let code = Code::Native(vec![NativeEntry { name: name.into(), kernel }]);
+    Some(ExecutableSource { label: name.into(), entry_points: vec![entry_point], code })
+}
+
 impl Compiled {
     /// What to load of a kernel that is not in the table; `None` on a device that takes prebuilt or native code alone.
     pub fn executable(&self, entry_point: EntryPoint, info: &DeviceInfo) -> Result<Option<ExecutableSource>, Error> {

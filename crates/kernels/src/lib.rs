@@ -22,7 +22,7 @@ mod table;
 mod uniform;
 
 pub use error::Error;
-pub use executable::takes_native;
+pub use executable::{host_executable, takes_native};
 pub use matmul::{MatmulElement, MatmulForm};
 pub use roci_natives::{self as native, params};
 pub use source::{Compiled, Source};

@@ -29,19 +29,31 @@
 //! | `conv_join` | x, bias, y |
 //! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
 //!
+//! Some are the CPU's alone, since they are about its caches and vectors; the runtime puts them in the place of others:
+//!
+//! | name | bindings |
+//! |---|---|
+//! | `matmul_packed` | x, packed weights and bias, y |
+//! | `attention` | q, k, v, mask, y |
+//! | `conv_blocked` | x, packed weights and bias, y |
+//! | `pool_blocked_max`, `pool_blocked_average` | x, y |
+//! | `reorder` | x, y |
+//!
 //! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `chain`,
 //! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
 //! refused. Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU
 //! either, save the rarer functions of `chain`, which are the C library's.
 //!
-//! Start reading at `elementwise` for the simple kernels and at `matmul` for the hard one. `unsafe` is about
+//! Start reading at `elementwise` for the simple kernels, at `matmul` for the hard one, and at `blocked` for pictures. `unsafe` is about
 //! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
 
 #![expect(unsafe_code, reason = "native kernels work on raw memory and with vector instructions")]
 
 mod arg_reduce;
 mod arrange;
+mod attention;
 mod binary;
+mod blocked;
 mod chain;
 mod check;
 mod conv;
@@ -66,6 +78,7 @@ mod resample;
 mod scan;
 mod scatter;
 mod simd;
+mod single;
 mod softmax;
 mod take;
 mod top_k;
@@ -81,11 +94,15 @@ use half::f16;
 use roci_hal::native::NativeKernel;
 
 use arg_reduce::ArgReduce;
+use attention::Attention;
 use binary::Binary;
+pub use blocked::pack_blocked;
+use blocked::{Average, ConvBlocked, Max as BlockedMax, PoolBlocked, Reorder};
 use conv::{Conv, Transposed};
 use each::EachKernel;
 use lines::LinesKernel;
-use matmul::Matmul;
+pub use matmul::pack_columns;
+use matmul::{Matmul, MatmulPacked};
 use matvec::Matvec;
 use pool::Pool;
 use reduce::{Max, Min, Prod, Reduce, Sum};
@@ -180,6 +197,18 @@ static KERNELS: &[(&str, Make)] = &[
     ("pool_lp", |_| Arc::new(EachKernel::<Pool<pool::Lp>>::new())),
 ];
 
+/// Those that only the CPU has, with the size of their constants: their order of elements and their packed weights suit its
+/// vectors.
+#[rustfmt::skip]
+static HOST: &[(&str, usize, Make)] = &[
+    ("matmul_packed", size_of::<params::MatmulPacked>(), |level| Arc::new(MatmulPacked(level))),
+    ("attention", size_of::<params::AttentionPacked>(), |level| Arc::new(Attention(level))),
+    ("conv_blocked", size_of::<params::ConvBlocked>(), |level| Arc::new(ConvBlocked(level))),
+    ("pool_blocked_max", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<BlockedMax>::new(level))),
+    ("pool_blocked_average", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<Average>::new(level))),
+    ("reorder", size_of::<params::Reorder>(), |_| Arc::new(Reorder)),
+];
+
 /// The kernel of this name, at the best that this CPU can do.
 pub fn find(name: &str) -> Option<Arc<dyn NativeKernel>> {
     find_for(name, Level::best())
@@ -190,7 +219,12 @@ pub fn find_for(name: &str, level: Level) -> Option<Arc<dyn NativeKernel>> {
     KERNELS.iter().find(|(known, _)| *known == name).map(|(_, make)| make(level))
 }
 
-/// The names of all kernels.
+/// The kernel of this name among those that only the CPU has, held to one instruction set; and the size of its constants.
+pub fn find_host(name: &str, level: Level) -> Option<(Arc<dyn NativeKernel>, usize)> {
+    HOST.iter().find(|(known, ..)| *known == name).map(|(_, constants, make)| (make(level), *constants))
+}
+
+/// The names of all kernels that GPUs have too.
 pub fn names() -> impl Iterator<Item = &'static str> {
     KERNELS.iter().map(|(name, _)| *name)
 }

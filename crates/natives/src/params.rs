@@ -4,6 +4,7 @@
 //! are 32 bits wide, so `repr(C)` has no padding and both sides agree byte for byte. Element counts and offsets count
 //! elements of the kernel's own type, not bytes.
 
+mod blocked;
 mod chain;
 mod indexing;
 mod random;
@@ -12,6 +13,7 @@ mod window;
 
 use bytemuck::{Pod, Zeroable};
 
+pub use blocked::{AttentionPacked, ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
 pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
 pub use random::{Random, RandomForm};

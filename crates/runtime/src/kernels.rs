@@ -18,8 +18,11 @@ impl Kernels {
         if let Some(kernel) = self.loaded.get(name) {
             return Ok(kernel.clone());
         }
-        let spec = roci_kernels::find(name)?;
-        let kernel = device.load(&spec.executable(device.info())?)?.kernel(name)?;
+        let source = match roci_kernels::host_executable(name) {
+            Some(source) => source,
+            None => roci_kernels::find(name)?.executable(device.info())?,
+        };
+        let kernel = device.load(&source)?.kernel(name)?;
         self.loaded.insert(name, kernel.clone());
         Ok(kernel)
     }

@@ -19,6 +19,7 @@ mod half;
 mod host;
 mod kernels;
 mod lower;
+mod native;
 mod plan;
 mod segment;
 mod session;

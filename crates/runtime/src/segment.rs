@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use roci_graph::ValueId;
 use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
 use roci_kernels::params::Params;
 
 use crate::arena::{self, Span};
 use crate::fuse::fuse;
 use crate::kernels::Kernels;
+use crate::native::{self, Packed};
 use crate::{Error, Memory};
 
 /// A tensor of a segment.
@@ -47,6 +49,8 @@ pub(crate) struct Segment {
     pub(crate) steps: Vec<Step>,
     /// Tensors that came to lie in the place of others.
     aliases: Vec<(Slot, Slot)>,
+    /// Tensors that never change.
+    constants: HashMap<Slot, ValueId>,
     /// The name for dispatches from here on.
     label: String,
 }
@@ -66,6 +70,8 @@ pub(crate) struct Recorded {
     places: HashMap<Slot, BufferRange>,
     /// By command: the nodes that it computes.
     pub(crate) names: Arc<[String]>,
+    /// Constants that were packed anew, so that nobody reads them as they were.
+    pub(crate) unread: Vec<ValueId>,
 }
 
 impl Recorded {
@@ -97,6 +103,30 @@ impl Segment {
         let Place::Given(range) = &self.slots[slot.0] else { return None };
         let part = range.range(offset, length).ok()?;
         Some(self.given(part))
+    }
+
+    /// A constant of the graph in memory that is there.
+    pub(crate) fn constant(&mut self, range: BufferRange, id: ValueId) -> Slot {
+        let slot = self.given(range);
+        self.constants.insert(slot, id);
+        slot
+    }
+
+    /// Which constant a tensor is, and where it lies.
+    pub(crate) fn known(&self, slot: Slot) -> Option<(ValueId, &BufferRange)> {
+        match (self.constants.get(&slot), &self.slots[slot.0]) {
+            (Some(id), Place::Given(range)) => Some((*id, range)),
+            _ => None,
+        }
+    }
+
+    /// Constants that no kernel reads any more.
+    fn unread(&self) -> Vec<ValueId> {
+        let read = |slot: &Slot| self.steps.iter().any(|step| step.bindings.contains(&(*slot, false)));
+        let mut unread: Vec<ValueId> =
+            self.constants.iter().filter(|(slot, _)| !read(slot)).map(|(_, id)| *id).collect();
+        unread.retain(|id| !self.constants.iter().any(|(slot, other)| other == id && read(slot)));
+        unread
     }
 
     /// A new tensor of so many words.
@@ -154,9 +184,20 @@ impl Segment {
         self.steps.push(Step { kernel, label, grid, constants: constants.to_vec(), bindings });
     }
 
+    /// Tensors that outlive the segment.
+    pub(crate) fn kept(&self) -> Vec<Slot> {
+        let kept = |place: &Place| matches!(place, Place::Arena { kept: true, .. });
+        (0..self.slots.len()).filter(|&index| kept(&self.slots[index])).map(Slot).collect()
+    }
+
     /// Joins kernels, and gives each tensor of the arena a place.
     pub(crate) fn plan(&mut self, alignment: u64) -> Layout {
         fuse(self);
+        self.layout(alignment)
+    }
+
+    /// Gives each tensor of the arena a place.
+    fn layout(&self, alignment: u64) -> Layout {
         let last = self.steps.len();
         let mut spans: HashMap<Slot, Span> = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -181,8 +222,15 @@ impl Segment {
         device: &Device,
         kernels: &mut Kernels,
         held: &mut Memory,
+        packed: Option<&mut Packed>,
     ) -> Result<Recorded, Error> {
-        let Layout { tensors, bytes } = self.plan(device.info().binding_alignment.max(4));
+        fuse(&mut self);
+        let mut unread = Vec::new();
+        if let Some(packed) = packed {
+            native::suit(&mut self, device, packed, held)?;
+            unread = self.unread();
+        }
+        let Layout { tensors, bytes } = self.layout(device.info().binding_alignment.max(4));
         let mut places = HashMap::new();
         if bytes > 0 {
             fits(device, held.constants.saturating_add(held.arena).saturating_add(bytes))?;
@@ -194,7 +242,10 @@ impl Segment {
             }
         }
         for (index, memory) in self.slots.iter().enumerate() {
-            if let Place::Given(range) = memory {
+            let gone = self.constants.get(&Slot(index)).is_some_and(|id| unread.contains(id));
+            if let Place::Given(range) = memory
+                && !gone
+            {
                 places.insert(Slot(index), range.clone());
             }
         }
@@ -225,7 +276,7 @@ impl Segment {
             names.push(step.label.clone());
             since.extend(touched);
         }
-        Ok(Recorded { commands: recorder.finish()?, places, names: names.into() })
+        Ok(Recorded { commands: recorder.finish()?, places, names: names.into(), unread })
     }
 }
 

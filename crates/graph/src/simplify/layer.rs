@@ -1,14 +1,13 @@
 //! Layer norms that a model spells in small operations: `(x - mean) / sqrt(mean((x - mean)^2) + epsilon)`, `* scale
 //! + bias`.
 
-use std::collections::HashMap;
-
 use crate::ops::elementwise::{Binary, Unary};
 use crate::ops::reduction::Fold;
 use crate::ops::{Elementwise, Norm, Reduction};
-use crate::{DType, Graph, Node, Op, ValueId};
+use crate::{DType, Graph, Op, ValueId};
 
-use super::{constant, makers, uses};
+use super::constant;
+use super::view::View;
 
 /// Makes one node of each.
 pub(super) fn norms(graph: &mut Graph) {
@@ -31,38 +30,12 @@ struct Found {
     last: usize,
 }
 
-struct View<'a> {
-    graph: &'a Graph,
-    makers: HashMap<ValueId, usize>,
-    uses: HashMap<ValueId, usize>,
-}
-
-impl View<'_> {
-    fn maker(&self, id: ValueId) -> Option<&Node> {
-        self.makers.get(&id).map(|&index| &self.graph.nodes[index])
-    }
-
-    fn operand(&self, node: &Node, index: usize) -> Option<ValueId> {
-        node.inputs.get(index).copied().flatten()
-    }
-
-    /// The operand of a mean over the last axis that keeps it.
-    fn mean(&self, id: ValueId) -> Option<ValueId> {
-        let node = self.maker(id)?;
-        let Op::Reduction(Reduction::Reduce { fold: Fold::Mean, keep: true, .. }) = &node.op else { return None };
-        let axes = constant(self.graph, node, 1)?.integers().ok()?;
-        (axes == [-1]).then(|| self.operand(node, 0))?
-    }
-
-    fn binary(&self, id: ValueId, kind: Binary) -> Option<(ValueId, ValueId)> {
-        let node = self.maker(id)?;
-        matches!(&node.op, Op::Elementwise(Elementwise::Binary(own)) if *own == kind).then_some(())?;
-        Some((self.operand(node, 0)?, self.operand(node, 1)?))
-    }
-
-    fn scalar(&self, id: ValueId) -> Option<f64> {
-        self.graph.constants.get(&id).filter(|tensor| tensor.len() == 1)?.floats().ok()?.first().copied()
-    }
+/// The operand of a mean over the last axis that keeps it.
+fn mean(view: &View<'_>, id: ValueId) -> Option<ValueId> {
+    let node = view.maker(id)?;
+    let Op::Reduction(Reduction::Reduce { fold: Fold::Mean, keep: true, .. }) = &node.op else { return None };
+    let axes = constant(view.graph, node, 1)?.integers().ok()?;
+    (axes == [-1]).then(|| view.operand(node, 0))?
 }
 
 /// The layer norm whose division is at `index`.
@@ -71,7 +44,7 @@ fn find(graph: &Graph, index: usize) -> Option<Found> {
     if !matches!(&node.op, Op::Elementwise(Elementwise::Binary(Binary::Div))) {
         return None;
     }
-    let view = View { graph, makers: makers(graph), uses: uses(graph) };
+    let view = View::new(graph);
     let (centred, deviation) = (view.operand(node, 0)?, view.operand(node, 1)?);
     let root = view.maker(deviation)?;
     matches!(&root.op, Op::Elementwise(Elementwise::Unary(Unary::Sqrt))).then_some(())?;
@@ -81,13 +54,13 @@ fn find(graph: &Graph, index: usize) -> Option<Found> {
         (Some(epsilon), None) => (b, epsilon),
         _ => return None,
     };
-    let squares = view.mean(variance)?;
+    let squares = mean(&view, variance)?;
     let same = match view.binary(squares, Binary::Pow) {
         Some((base, power)) => base == centred && view.scalar(power) == Some(2.0),
         None => view.binary(squares, Binary::Mul)? == (centred, centred),
     };
-    let (x, mean) = view.binary(centred, Binary::Sub)?;
-    if !same || view.mean(mean)? != x {
+    let (x, centre) = view.binary(centred, Binary::Sub)?;
+    if !same || mean(&view, centre)? != x {
         return None;
     }
     let made = node.outputs.first().copied().flatten()?;
@@ -98,14 +71,7 @@ fn find(graph: &Graph, index: usize) -> Option<Found> {
 /// The scale and bias, constants of one row, that follow a value that nobody else uses.
 fn affine(view: &View<'_>, made: ValueId) -> Option<(ValueId, ValueId, usize)> {
     let next = |id: ValueId, kind: Binary| -> Option<(usize, ValueId)> {
-        if view.uses.get(&id) != Some(&1) {
-            return None;
-        }
-        let reads = |node: &Node| node.inputs.contains(&Some(id));
-        let at = view.graph.nodes.iter().position(reads)?;
-        let node = &view.graph.nodes[at];
-        matches!(&node.op, Op::Elementwise(Elementwise::Binary(own)) if *own == kind).then_some(())?;
-        let other = node.inputs.iter().flatten().copied().find(|&other| other != id)?;
+        let (at, other) = view.reader_with(id, kind)?;
         let row = view.graph.constants.get(&other)?;
         (row.rank() == 1 && row.len() > 1).then_some((at, other))
     };

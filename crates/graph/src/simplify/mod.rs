@@ -3,11 +3,13 @@
 //! become the operation that they spell.
 
 mod dead;
+mod gelu;
 mod layer;
 mod order;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::collections::HashMap;
 
@@ -20,6 +22,7 @@ const FOLDED: usize = 1 << 22;
 pub fn simplify(graph: &mut Graph) {
     constants(graph);
     layer::norms(graph);
+    gelu::join(graph);
     scale::into_convolutions(graph);
     order::transposes(graph);
     dead::remove(graph);

@@ -94,3 +94,32 @@ fn constants_are_computed_and_what_is_dead_goes() -> Result<(), OpError> {
     check(graph, numbers(&[2, 3], 2)?, 2);
     Ok(())
 }
+
+#[test]
+fn gelu_is_recognised_in_any_order() -> Result<(), OpError> {
+    let mul = || Elementwise::Binary(Binary::Mul);
+    for order in 0..3 {
+        let mut graph = Graph::default();
+        let x = graph.value("x");
+        graph.inputs.push(x);
+        let mut scalar = |number: f32| graph.constant(format!("{number}"), Tensor::scalar(number));
+        let [root, inverse, one, half] =
+            [std::f32::consts::SQRT_2, std::f32::consts::FRAC_1_SQRT_2, 1.0, 0.5].map(&mut scalar);
+        let scaled = match order {
+            0 => graph.node("scaled", Elementwise::Binary(Binary::Div), &[x, root]),
+            _ => graph.node("scaled", mul(), &[inverse, x]),
+        };
+        let erf = graph.node("erf", Elementwise::Unary(Unary::Erf), &[scaled]);
+        let sum = graph.node("sum", Elementwise::Binary(Binary::Add), &[erf, one]);
+        let (first, second) = match order {
+            0 => ([x, sum], half),
+            1 => ([sum, half], x),
+            _ => ([x, half], sum),
+        };
+        let product = graph.node("product", mul(), &first);
+        let y = graph.node("y", mul(), &[product, second]);
+        graph.outputs.push(y);
+        check(graph, numbers(&[3, 7], 5)?, 1);
+    }
+    Ok(())
+}

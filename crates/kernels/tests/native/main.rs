@@ -2,6 +2,7 @@
 
 mod arrays;
 mod chain;
+mod host;
 mod indexing;
 mod launch;
 mod linear;

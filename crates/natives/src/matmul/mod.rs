@@ -1,6 +1,7 @@
 //! `matmul_*`: blocks of the result for the threads, tiles in registers within a block.
 
 mod block;
+pub(super) mod packed;
 mod plan;
 pub(super) mod tile;
 
@@ -9,6 +10,8 @@ use std::marker::PhantomData;
 use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use self::block::{Accumulate, Block, Multiply};
+pub(super) use self::packed::MatmulPacked;
+pub use self::packed::pack_columns;
 use self::plan::Plan;
 use super::check;
 use super::simd::Level;

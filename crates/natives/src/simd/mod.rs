@@ -49,6 +49,19 @@ impl Level {
         levels[levels.len() - 1]
     }
 
+    /// Elements of a vector.
+    pub fn lanes(self) -> usize {
+        struct Lanes;
+        impl Task for Lanes {
+            type Output = usize;
+
+            fn run<S: Simd>(self, _: S) -> usize {
+                S::LANES
+            }
+        }
+        self.run(Lanes)
+    }
+
     /// Runs `task` compiled for this level.
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
@@ -103,6 +116,12 @@ pub(crate) trait Simd: Copy + 'static {
 
     /// `a * b + c`, in one rounding where the instructions allow it.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// The greater of both; `b` where one is NaN.
+    fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// The lesser of both; `b` where one is NaN.
+    fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// Every second element, from the first on, of `a` and then of `b`.
     fn evens(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;

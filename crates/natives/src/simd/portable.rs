@@ -30,6 +30,16 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn max(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] })
+    }
+
+    #[inline(always)]
+    fn min(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| if a[i] < b[i] { a[i] } else { b[i] })
+    }
+
+    #[inline(always)]
     fn evens(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
         [a[0], a[2], b[0], b[2]]
     }

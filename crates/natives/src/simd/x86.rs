@@ -85,6 +85,18 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn max(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves AVX.
+        unsafe { _mm256_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn min(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves AVX.
+        unsafe { _mm256_min_ps(a, b) }
+    }
+
+    #[inline(always)]
     fn evens(self, a: __m256, b: __m256) -> __m256 {
         // SAFETY: the token proves AVX.
         let mixed = unsafe { _mm256_shuffle_ps::<0b10_00_10_00>(a, b) };
@@ -177,6 +189,18 @@ impl Simd for Avx512 {
     fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
         // SAFETY: the token proves AVX-512.
         unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn max(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn min(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_min_ps(a, b) }
     }
 
     #[inline(always)]

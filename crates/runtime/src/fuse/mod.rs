@@ -5,7 +5,7 @@
 //! did. A step may go where its result has one reader, nobody asks for it later, and nothing that it reads is written in
 //! between.
 
-mod program;
+pub(crate) mod program;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -23,23 +23,23 @@ pub(crate) fn fuse(segment: &mut Segment) {
 }
 
 /// Marks a step as done by another.
-fn remove(step: &mut Step) {
+pub(crate) fn remove(step: &mut Step) {
     step.bindings.clear();
 }
 
 /// The steps that read a slot behind a place.
-fn readers(segment: &Segment, slot: Slot, from: usize) -> Vec<usize> {
+pub(crate) fn readers(segment: &Segment, slot: Slot, from: usize) -> Vec<usize> {
     let reads = |step: &Step| step.reads().contains(&slot);
     (from..segment.steps.len()).filter(|&index| reads(&segment.steps[index])).collect()
 }
 
 /// Whether a step between two places writes a slot.
-fn written_between(segment: &Segment, slot: Slot, from: usize, to: usize) -> bool {
+pub(crate) fn written_between(segment: &Segment, slot: Slot, from: usize, to: usize) -> bool {
     segment.steps[from + 1..to].iter().any(|step| step.bindings.contains(&(slot, true)))
 }
 
 /// The one step that reads what a step makes, if nobody else wants it.
-fn only_reader(segment: &Segment, index: usize) -> Option<usize> {
+pub(crate) fn only_reader(segment: &Segment, index: usize) -> Option<usize> {
     let made = segment.steps[index].bindings.last()?.0;
     if !segment.is_temporary(made) || written_between(segment, made, index, segment.steps.len()) {
         return None;
@@ -100,6 +100,6 @@ fn tails(segment: &mut Segment) {
 }
 
 /// The constants of an element-wise step that is still there.
-fn chain_of(step: &Step) -> Option<Chain> {
+pub(crate) fn chain_of(step: &Step) -> Option<Chain> {
     (step.kernel == "chain" && !step.bindings.is_empty()).then(|| bytemuck::pod_read_unaligned(&step.constants))
 }

@@ -12,7 +12,7 @@ const SELECTED: u8 = 3;
 
 /// What an instruction works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
+pub(crate) enum Operand {
     /// None, or a temporary to save to, or a dimension: the bits as they are.
     Field(u8),
     /// By place in [`Program::inputs`].
@@ -23,30 +23,30 @@ pub(super) enum Operand {
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instruction {
-    pub(super) op: ChainOp,
-    pub(super) operand: Operand,
+pub(crate) struct Instruction {
+    pub(crate) op: ChainOp,
+    pub(crate) operand: Operand,
 }
 
 /// An input: where it lies, and its strides in the dimensions of the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Input {
-    pub(super) slot: Slot,
-    pub(super) strides: Vec<u32>,
+pub(crate) struct Input {
+    pub(crate) slot: Slot,
+    pub(crate) strides: Vec<u32>,
 }
 
 /// A program with the walk that it takes.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// Sizes of the walk, outermost first.
-    pub(super) sizes: Vec<u32>,
-    pub(super) inputs: Vec<Input>,
-    pub(super) code: Vec<Instruction>,
+    pub(crate) sizes: Vec<u32>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) code: Vec<Instruction>,
 }
 
 impl Program {
     /// The program of an element-wise step.
-    pub(super) fn of(step: &Step) -> Option<Self> {
+    pub(crate) fn of(step: &Step) -> Option<Self> {
         let chain = chain_of(step)?;
         let inner: u32 = chain.shape.iter().product();
         let mut sizes = vec![chain.count.checked_div(inner)?];
@@ -79,12 +79,12 @@ impl Program {
     }
 
     /// The slots that it reads.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = Slot> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = Slot> {
         self.inputs.iter().map(|input| input.slot)
     }
 
     /// Whether an input is read in the order in which it lies.
-    pub(super) fn is_dense(&self, input: &Input) -> bool {
+    pub(crate) fn is_dense(&self, input: &Input) -> bool {
         let mut stride = 1u32;
         self.sizes.iter().zip(&input.strides).rev().all(|(&size, &own)| {
             let fits = size == 1 || own == stride;
@@ -94,7 +94,7 @@ impl Program {
     }
 
     /// This program, then another that reads what it made.
-    pub(super) fn followed_by(&self, second: &Self, made: Slot) -> Option<Self> {
+    pub(crate) fn followed_by(&self, second: &Self, made: Slot) -> Option<Self> {
         let place = second.inputs.iter().position(|input| input.slot == made)?;
         let several = second.inputs.iter().filter(|input| input.slot == made).count() > 1;
         if several || !second.is_dense(&second.inputs[place]) || self.has_coordinates() || second.has_coordinates() {
@@ -118,7 +118,7 @@ impl Program {
         Some(joined)
     }
 
-    fn has_coordinates(&self) -> bool {
+    pub(crate) fn has_coordinates(&self) -> bool {
         self.code.iter().any(|one| one.op == ChainOp::Coordinate)
     }
 
@@ -156,7 +156,7 @@ impl Program {
     }
 
     /// The step that does it; `None` if it does not fit one.
-    pub(super) fn step(&self, label: String, output: Slot) -> Option<Step> {
+    pub(crate) fn step(&self, label: String, output: Slot) -> Option<Step> {
         // An input that no instruction names any more goes.
         let named: Vec<usize> = (0..self.inputs.len())
             .filter(|&at| self.code.iter().any(|one| one.operand == Operand::Input(at)))

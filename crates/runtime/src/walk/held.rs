@@ -82,7 +82,7 @@ impl Walk<'_> {
             let slot = match home {
                 Home::Slot(slot) => slot,
                 Home::Range(range) => {
-                    let slot = self.segment.given(range);
+                    let slot = self.given(range, id);
                     // Later uses in this segment share the slot; a flush makes it a range again.
                     if let Some(device) = &mut self.held[id.index()].device {
                         device.home = Home::Slot(slot);
@@ -117,10 +117,19 @@ impl Walk<'_> {
             }
             range
         };
-        let slot = self.segment.given(range);
+        let slot = self.given(range, id);
         self.held[id.index()].device =
             Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
         Ok(operand(slot))
+    }
+
+    /// A slot for memory that is there.
+    fn given(&mut self, range: BufferRange, id: ValueId) -> Slot {
+        if self.shelf.constants.contains_key(&id) {
+            self.segment.constant(range, id)
+        } else {
+            self.segment.given(range)
+        }
     }
 
     /// A constant of the graph as 16-bit floats, two a word; `None` where kernels take it as it is.
@@ -177,7 +186,14 @@ impl Walk<'_> {
     pub(super) fn record(&mut self) -> Result<Option<Recorded>, Error> {
         let segment = self.collected();
         let (empty, label) = (segment.is_empty(), self.graph.name.clone());
-        let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels, &mut self.shelf.memory)?;
+        let shelf = &mut *self.shelf;
+        let packed = shelf.is_host.then_some(&mut shelf.packed);
+        let recorded = segment.record(&shelf.device, &mut shelf.kernels, &mut shelf.memory, packed)?;
+        for id in &recorded.unread {
+            if let Some(range) = shelf.constants.remove(id) {
+                shelf.memory.constants = shelf.memory.constants.saturating_sub(range.length());
+            }
+        }
         if !empty {
             let pending = submit(self.shelf, &recorded, &label, self.queue)?;
             wait(self.shelf, pending)?;

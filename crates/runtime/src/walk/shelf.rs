@@ -9,6 +9,7 @@ use roci_hal::{BufferDesc, BufferRange, Deadline, Device, DeviceInfo, Semaphore,
 
 use crate::error::Refusal;
 use crate::kernels::Kernels;
+use crate::native::Packed;
 use crate::plan::Dry;
 use crate::segment::Recorded;
 use crate::storage::{decode, encode};
@@ -21,6 +22,8 @@ pub(crate) struct Shelf {
     pub(crate) kernels: Kernels,
     /// Constants of the graph on the device.
     pub(crate) constants: HashMap<ValueId, BufferRange>,
+    /// Those in an order that suits the host's kernels.
+    pub(crate) packed: Packed,
     /// Constants as 16-bit floats.
     pub(crate) halves: HashMap<ValueId, BufferRange>,
     /// What products are computed in.
@@ -41,6 +44,7 @@ impl Shelf {
             device,
             kernels: Kernels::default(),
             constants: HashMap::new(),
+            packed: Packed::default(),
             halves: HashMap::new(),
             precision: Precision::F32,
             is_host,

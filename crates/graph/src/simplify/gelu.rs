@@ -1,0 +1,53 @@
+//! The function `gelu` where a model spells it: `x * (erf(x / sqrt(2)) + 1) * 0.5`, the factors in any order.
+
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+use crate::ops::Elementwise;
+use crate::ops::elementwise::{Binary, Unary};
+use crate::{Graph, Op, ValueId};
+
+use super::view::View;
+
+/// Makes one node of each.
+pub(super) fn join(graph: &mut Graph) {
+    for index in 0..graph.nodes.len() {
+        if let Some((x, last)) = find(graph, index) {
+            // It stands where the last of them stood.
+            let node = &mut graph.nodes[last];
+            node.op = Elementwise::Unary(Unary::Gelu { tanh: false }).into();
+            node.inputs = vec![Some(x)];
+        }
+    }
+}
+
+/// Whether a constant is this number, as single precision holds it.
+fn is(view: &View<'_>, id: ValueId, number: f64) -> bool {
+    view.scalar(id).is_some_and(|own| (own - number).abs() <= 1e-7 * number)
+}
+
+/// The operand of the `gelu` whose `erf` is at `index`, and the node that makes the result.
+fn find(graph: &Graph, index: usize) -> Option<(ValueId, usize)> {
+    let node = &graph.nodes[index];
+    matches!(&node.op, Op::Elementwise(Elementwise::Unary(Unary::Erf))).then_some(())?;
+    let view = View::new(graph);
+    let scaled = view.operand(node, 0)?;
+    let x = match view.binary(scaled, Binary::Div) {
+        Some((x, by)) => is(&view, by, SQRT_2).then_some(x)?,
+        None => match view.binary(scaled, Binary::Mul)? {
+            (x, by) if is(&view, by, FRAC_1_SQRT_2) => x,
+            (by, x) if is(&view, by, FRAC_1_SQRT_2) => x,
+            _ => return None,
+        },
+    };
+    let first = |index: usize| graph.nodes[index].outputs.first().copied().flatten();
+    let (sum, one) = view.reader_with(first(index)?, Binary::Add)?;
+    is(&view, one, 1.0).then_some(())?;
+    let (product, other) = view.reader_with(first(sum)?, Binary::Mul)?;
+    let halved = |(a, b): (ValueId, ValueId)| a == x && is(&view, b, 0.5) || b == x && is(&view, a, 0.5);
+    if view.binary(other, Binary::Mul).is_some_and(halved) {
+        return Some((x, product));
+    }
+    let (last, rest) = view.reader_with(first(product)?, Binary::Mul)?;
+    let both = other == x && is(&view, rest, 0.5) || rest == x && is(&view, other, 0.5);
+    both.then_some((x, last))
+}

@@ -1,0 +1,215 @@
+//! `conv_blocked`.
+
+use roci_hal::native::{NativeKernel, NativeLaunch};
+
+use super::super::check::{self, Access, Extent};
+use super::super::simd::{Level, Simd, Task};
+use super::depthwise::Depthwise;
+use super::plan::{Area, Plan};
+use super::tile::{Tile, VECTORS};
+use super::{clear_border, extent};
+use crate::params::{self, Conv};
+
+/// Rows of weights that a pass takes: they stay in the first-level cache while the pixels pass by.
+const DEPTH: usize = 144;
+
+/// The convolution between blocked pictures.
+pub(in super::super) struct ConvBlocked(pub(in super::super) Level);
+
+/// Holds a launch against its bindings and the limits of the loops.
+fn check(p: &params::ConvBlocked, lanes: usize, launch: &NativeLaunch<'_>) -> Result<(), String> {
+    let [x, w, y] = check::bindings::<3>(launch)?;
+    let depthwise = p.flags & params::ConvBlocked::DEPTHWISE != 0;
+    let (xs, ys) = (extent(&p.x, p.batch)?, extent(&p.y, p.batch)?);
+    let blocked = p.x.block as usize == lanes;
+    if p.y.block as usize != lanes || !(blocked || p.x.block == 1) || depthwise && !blocked {
+        return Err(format!("blocks of {} and {} channels where vectors have {lanes}", p.x.block, p.y.block));
+    }
+    if depthwise && p.x.channels != p.y.channels {
+        return Err(format!("{} and {} channels, each by itself", p.x.channels, p.y.channels));
+    }
+    if p.stride.contains(&0) || depthwise && p.stride[1] > 2 {
+        return Err(format!("steps of {:?}", p.stride));
+    }
+    for d in 0..2 {
+        if p.kernel[d] == 0 || p.dilation[d] == 0 || p.kernel[d] > 1 << 12 || p.dilation[d] > 1 << 12 {
+            return Err(format!("a window of {:?} with dilations of {:?}", p.kernel, p.dilation));
+        }
+        let reach = u64::from(p.y.size[d].saturating_sub(1)) * u64::from(p.stride[d])
+            + u64::from(p.kernel[d] - 1) * u64::from(p.dilation[d]);
+        if p.pad[d] > p.x.border || reach >= u64::from(p.x.size[d] + p.x.border + p.pad[d]) {
+            return Err(format!("a window that leaves the border of {} pixels", p.x.border));
+        }
+    }
+    let ins = if depthwise { 1 } else { p.x.channels as usize };
+    let weights = p.y.blocks() * lanes * (1 + ins * p.taps());
+    let x = Access::read::<f32>("x", x, xs)?;
+    let w = Access::read::<f32>("w", w, Extent::words(weights as u128))?;
+    let y = Access::write::<f32>("y", y, ys)?;
+    y.apart_from(&x)?;
+    y.apart_from(&w)
+}
+
+fn plan(p: &params::ConvBlocked, workers: usize) -> Plan {
+    let depthwise = p.flags & params::ConvBlocked::DEPTHWISE != 0;
+    let groups = p.y.blocks().div_ceil(if depthwise { 1 } else { VECTORS });
+    let ins = if depthwise { 1 } else { p.x.channels };
+    let work = [p.batch, ins, p.y.channels].into_iter().chain(p.y.size).chain(p.kernel);
+    let work = work.fold(1u64, |all, size| all.saturating_mul(size.into()));
+    Plan::new([p.batch as usize, groups, p.y.size[0] as usize], 2, work, workers)
+}
+
+// SAFETY: `prepare` holds the pictures and the weights against their bindings, and rejects windows that leave the border;
+// the areas of a plan tile the result, each with its part of the border, and each belongs to one part.
+unsafe impl NativeKernel for ConvBlocked {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(3)
+    }
+
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        let p: params::ConvBlocked = check::constants(launch)?;
+        check(&p, self.0.lanes(), launch)?;
+        Ok(plan(&p, launch.workers).parts())
+    }
+
+    unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, _: usize) {
+        let Ok(p) = check::constants::<params::ConvBlocked>(launch) else { return };
+        let [x, w, y] = [0, 1, 2].map(|i| launch.bindings[i].pointer.cast::<f32>());
+        let area = plan(&p, launch.workers).area(part);
+        let x = x.cast_const().wrapping_add(area.batch * p.x.elements());
+        let y = y.wrapping_add(area.batch * p.y.elements());
+        if p.flags & params::ConvBlocked::DEPTHWISE != 0 {
+            // SAFETY: `prepare` accepted the launch, and the area is this part's alone.
+            self.0.run(unsafe { Depthwise::new(&p, x, w, y, area) });
+        } else {
+            self.0.run(Dense { p: &p, x, w, y, area });
+        }
+    }
+}
+
+/// An area of a convolution in which output channels see all inputs.
+struct Dense<'a> {
+    p: &'a params::ConvBlocked,
+    x: *const f32,
+    w: *const f32,
+    y: *mut f32,
+    area: Area,
+}
+
+impl Task for Dense<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        if self.p.x.block as usize == S::LANES && self.p.stride[1] == 1 {
+            self.passes::<S, true>(simd);
+        } else {
+            self.passes::<S, false>(simd);
+        }
+    }
+}
+
+/// Offsets of the elements of a window.
+pub(super) fn taps(p: &params::ConvBlocked) -> Vec<usize> {
+    let [height, width] = p.kernel.map(|size| size as usize);
+    let [down, across] = p.dilation.map(|size| size as usize);
+    let place = |tap: usize| tap / width * down * p.x.row() + tap % width * across * p.x.block as usize;
+    (0..height * width).map(place).collect()
+}
+
+/// Where the window of a place of the output starts.
+pub(super) fn origin(p: &params::ConvBlocked, row: usize, column: usize) -> usize {
+    let at = |d: usize, place: usize| (place * p.stride[d] as usize) as isize - p.pad[d] as isize;
+    // Not negative: the border holds the pads.
+    p.x.at(at(0, row), at(1, column)) as usize
+}
+
+impl Dense<'_> {
+    #[inline(always)]
+    fn passes<S: Simd, const NEXT: bool>(&self, simd: S) {
+        let p = self.p;
+        let taps = taps(p);
+        let block = p.x.block as usize;
+        let channels = p.x.channels as usize;
+        let blocks = (DEPTH / (taps.len() * block)).max(1);
+        let passes = p.x.blocks().div_ceil(blocks);
+        let depth = channels * taps.len();
+        let bias = p.y.blocks() * S::LANES;
+        for pass in 0..passes {
+            let first = pass * blocks * block;
+            let count = (blocks * block).min(channels - first);
+            for group in self.area.groups.clone() {
+                let vectors = VECTORS.min(p.y.blocks() - group * VECTORS);
+                let start = group * VECTORS * S::LANES;
+                let y = self.y.wrapping_add(group * VECTORS * p.y.plane());
+                let clamp = (p.flags & Conv::CLAMP != 0 && pass + 1 == passes).then_some((p.low, p.high));
+                let tile = Tile {
+                    x: self.x.wrapping_add(pass * blocks * p.x.plane()),
+                    taps: &taps,
+                    x_step: p.stride[1] as usize * block,
+                    x_row: p.stride[0] as usize * p.x.row(),
+                    x_block: p.x.plane(),
+                    channels: count,
+                    block,
+                    w: self.w.wrapping_add(bias + start * depth + first * taps.len() * vectors * S::LANES),
+                    bias: (pass == 0).then(|| self.w.wrapping_add(start)),
+                    y,
+                    y_row: p.y.row(),
+                    y_block: p.y.plane(),
+                    add: pass > 0 || p.flags & Conv::ADD != 0,
+                    clamp,
+                };
+                match vectors {
+                    1 => self.pixels::<S, 1, NEXT>(simd, &tile),
+                    _ => self.pixels::<S, VECTORS, NEXT>(simd, &tile),
+                }
+                if pass + 1 == passes {
+                    for vector in 0..vectors {
+                        let plane = y.wrapping_add(vector * p.y.plane());
+                        // SAFETY: rows of a plane that are this part's alone.
+                        unsafe { clear_border(&p.y, plane, self.area.rows.clone()) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// All pixels of the area, by tiles like one that stands for the first of the picture.
+    #[inline(always)]
+    fn pixels<S: Simd, const V: usize, const NEXT: bool>(&self, simd: S, first: &Tile<'_>) {
+        let p = self.p;
+        let width = p.y.size[1] as usize;
+        let mut row = self.area.rows.start;
+        while row < self.area.rows.end {
+            let at = |column: usize| Tile {
+                x: first.x.wrapping_add(origin(p, row, column)),
+                y: first.y.wrapping_add(p.y.at(row as isize, column as isize) as usize),
+                ..*first
+            };
+            /// Computes a tile of some columns, and tells how many.
+            macro_rules! tile {
+                ($rows:literal x $columns:literal at $column:expr) => {{
+                    // SAFETY: `prepare` held the pictures against the bindings, and so many pixels are left.
+                    unsafe { at($column).compute::<S, $rows, $columns, V, NEXT>(simd) };
+                    $columns
+                }};
+            }
+            if NEXT && S::LANES == 16 && width == 7 && row + 1 < self.area.rows.end {
+                tile!(2 x 7 at 0);
+                row += 2;
+                continue;
+            }
+            let mut column = 0;
+            while column < width {
+                column += match width - column {
+                    14.. if NEXT && S::LANES == 16 => tile!(1 x 14 at column),
+                    7.. if S::LANES == 16 => tile!(1 x 7 at column),
+                    6.. if S::LANES < 16 => tile!(1 x 6 at column),
+                    3.. if NEXT && S::LANES == 16 => tile!(1 x 3 at column),
+                    _ => tile!(1 x 1 at column),
+                };
+            }
+            row += 1;
+        }
+    }
+}
