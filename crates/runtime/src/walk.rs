@@ -342,11 +342,12 @@ impl Walk<'_> {
 
     /// A slot for memory that is there.
     fn given(&mut self, range: BufferRange, id: ValueId) -> Slot {
-        if self.shelf.constants.contains_key(&id) {
-            self.segment.constant(range, id)
-        } else {
-            self.segment.given(range)
+        if !self.shelf.constants.contains_key(&id) {
+            return self.segment.given(range);
         }
+        let one = self.graph.constants.get(&id).filter(|tensor| tensor.len() == 1);
+        let word = one.and_then(|tensor| encode(tensor).ok()?.first().copied());
+        self.segment.constant(range, id, word)
     }
 
     /// Words in memory of their own, for this walk and what replays it.
