@@ -122,9 +122,12 @@ impl Head<'_> {
             for column in 0..columns {
                 let key = self.k.wrapping_add((first + column) * p.k[2] as usize);
                 for d in 0..size {
-                    // SAFETY: an element of a key; behind the last key nothing is read.
-                    target[d * columns + column] =
-                        if first + column < keys { unsafe { *key.wrapping_add(d) } } else { 0.0 };
+                    target[d * columns + column] = if first + column < keys {
+                        // SAFETY: an element of a key; behind the last key nothing is read.
+                        unsafe { *key.wrapping_add(d) }
+                    } else {
+                        0.0
+                    };
                 }
             }
         }
