@@ -11,9 +11,11 @@
 
 #![deny(unsafe_code)]
 
+pub mod build;
 pub mod dtype;
 pub mod error;
 pub mod fact;
+pub mod gradient;
 pub mod graph;
 pub mod interpreter;
 pub mod ops;
@@ -22,9 +24,11 @@ pub mod simplify;
 pub mod tensor;
 pub mod value;
 
+pub use build::Builder;
 pub use dtype::DType;
 pub use error::OpError;
 pub use fact::Fact;
+pub use gradient::gradients;
 pub use graph::{Graph, Node, ValueId};
 pub use interpreter::{Scope, run, run_within};
 pub use ops::{Inputs, Op, Operation};
