@@ -22,6 +22,7 @@ pub mod ops;
 pub mod shape;
 pub mod simplify;
 pub mod tensor;
+pub mod train;
 pub mod value;
 
 pub use build::Builder;
