@@ -379,7 +379,7 @@ impl Walk<'_> {
         let (empty, label) = (segment.is_empty(), self.graph.name.clone());
         let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels, &mut self.shelf.memory)?;
         if !empty {
-            let pending = submit(self.shelf, &recorded, &label, self.queue)?;
+            let pending = submit(self.shelf, &recorded, &label, self.queue, None)?;
             wait(self.shelf, pending)?;
         }
         for held in &mut self.held {
@@ -450,10 +450,19 @@ pub(crate) struct Pending {
     names: Arc<[String]>,
 }
 
-/// Begins a recording.
-pub(crate) fn submit(shelf: &Shelf, recorded: &Recorded, label: &str, queue: usize) -> Result<Pending, Error> {
+/// Begins a recording, once a semaphore says so.
+pub(crate) fn submit(
+    shelf: &Shelf,
+    recorded: &Recorded,
+    label: &str,
+    queue: usize,
+    after: Option<&Semaphore>,
+) -> Result<Pending, Error> {
     let done = shelf.device.semaphore(0);
     let mut how = Submit::new().signal(&done, 1).label(label);
+    if let Some(after) = after {
+        how = how.wait(after, 1);
+    }
     if let Some(watch) = &shelf.watch {
         how = how.profile(&watch.profile);
     }
