@@ -9,4 +9,4 @@ mod trace;
 
 pub(crate) use error::ModelError;
 pub(crate) use inspect::run as inspect;
-pub(crate) use run::run;
+pub(crate) use run::{note, run};
