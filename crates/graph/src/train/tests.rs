@@ -4,6 +4,8 @@ use super::{Optimizer, Step, example};
 use crate::{DType, OpError, Tensor, Value, run};
 
 type Test = Result<(), Box<dyn std::error::Error>>;
+/// Losses, the step, and what is carried in the end.
+type Trained = (Vec<f64>, Step, Vec<Value>);
 
 /// What `oracle/oracle.py` printed: the optimizer, what it is, and figures.
 const ORACLE: &str = include_str!("oracle/oracle.txt");
@@ -31,11 +33,7 @@ fn expected(optimizer: &str, what: &str) -> Result<Vec<f64>, Box<dyn std::error:
     Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
-fn trained(
-    optimizer: &Optimizer,
-    rate: f64,
-    steps: usize,
-) -> Result<(Vec<f64>, Step, Vec<Value>), Box<dyn std::error::Error>> {
+fn trained(optimizer: &Optimizer, rate: f64, steps: usize) -> Result<Trained, Box<dyn std::error::Error>> {
     let (model, loss) = example(DType::F64, BATCH, true, 1)?;
     let step = model.step(loss, optimizer)?;
     let mut parameters = 0;

@@ -108,12 +108,14 @@ fn products_of_matrices() -> Test {
     Ok(())
 }
 
+/// A pool: sizes, kernel, stride, dilation, padding, whether windows at the end count that are not whole.
+type Pooling<'a> = (&'a [usize], &'a [usize], usize, usize, (usize, usize), bool);
+
 #[test]
 fn pools() -> Test {
     let max = PoolKind::Max { column_major: false };
     let [without, with] = [false, true].map(|with_padding| PoolKind::Average { with_padding });
-    // Sizes, kernel, stride, dilation, padding, whether windows at the end count that are not whole.
-    let forms: [(&[usize], &[usize], usize, usize, (usize, usize), bool); 7] = [
+    let forms: [Pooling<'_>; 7] = [
         (&[9], &[3], 2, 1, (1, 0), false),
         (&[6, 6], &[2, 2], 2, 1, (0, 0), false),
         (&[7, 6], &[3, 2], 1, 1, (1, 1), false),
