@@ -11,9 +11,11 @@
 
 #![deny(unsafe_code)]
 
+pub mod build;
 pub mod dtype;
 pub mod error;
 pub mod fact;
+pub mod gradient;
 pub mod graph;
 pub mod interpreter;
 pub mod known;
@@ -22,12 +24,15 @@ pub mod shape;
 pub mod simplify;
 pub mod symbols;
 pub mod tensor;
+pub mod train;
 pub mod value;
 pub mod work;
 
+pub use build::Builder;
 pub use dtype::DType;
 pub use error::OpError;
 pub use fact::Fact;
+pub use gradient::gradients;
 pub use graph::{Graph, Node, ValueId};
 pub use interpreter::{Scope, run, run_within};
 pub use ops::{Inputs, Op, Operation};

@@ -105,7 +105,8 @@ impl Head<'_> {
         let p = self.p;
         let lanes = level.lanes();
         let [rows, keys, size, width] = [p.rows, p.keys, p.size, p.width].map(|size| size as usize);
-        let (wide_keys, wide) = (keys.next_multiple_of(lanes), width.next_multiple_of(lanes));
+        // Whole lines of scores, whatever the level: what fills them up weighs nothing.
+        let (wide_keys, wide) = (keys.next_multiple_of(Line::WORDS), width.next_multiple_of(lanes));
         let mut scratch = SCRATCH.take();
         let room = (wide_keys * size + wide * keys + ROWS * wide_keys).div_ceil(Line::WORDS);
         if scratch.len() < room {
@@ -121,9 +122,12 @@ impl Head<'_> {
             for column in 0..columns {
                 let key = self.k.wrapping_add((first + column) * p.k[2] as usize);
                 for d in 0..size {
-                    // SAFETY: an element of a key; behind the last key nothing is read.
-                    target[d * columns + column] =
-                        if first + column < keys { unsafe { *key.wrapping_add(d) } } else { 0.0 };
+                    target[d * columns + column] = if first + column < keys {
+                        // SAFETY: an element of a key; behind the last key nothing is read.
+                        unsafe { *key.wrapping_add(d) }
+                    } else {
+                        0.0
+                    };
                 }
             }
         }
@@ -157,7 +161,7 @@ impl Head<'_> {
             }
             for (index, scores) in scores.chunks_exact_mut(wide_keys).take(count).enumerate() {
                 let mask = self.mask.map(|mask| mask.wrapping_add((row + index) * p.mask[2] as usize));
-                level.run(Weights { p, scores: &mut scores[..keys], mask });
+                level.run(Weights { p, scores, mask });
             }
             for first in (0..wide).step_by(panel) {
                 let tile = Tile {
@@ -189,8 +193,9 @@ fn words(lines: &mut [Line]) -> &mut [u32] {
 /// Scores of one row made weights.
 struct Weights<'a> {
     p: &'a Params,
+    /// Whole lines, of which as many count as there are keys.
     scores: &'a mut [f32],
-    /// An element for each score, `p.mask[3]` apart.
+    /// An element for each key, `p.mask[3]` apart.
     mask: Option<*const f32>,
 }
 
@@ -204,7 +209,9 @@ impl Task for Weights<'_> {
 }
 
 #[inline(always)]
-fn weigh(p: &Params, scores: &mut [f32], mask: Option<*const f32>) {
+fn weigh(p: &Params, all: &mut [f32], mask: Option<*const f32>) {
+    let (scores, spare) = all.split_at_mut(p.keys as usize);
+    spare.fill(f32::NEG_INFINITY);
     match mask {
         Some(mask) if p.mask[3] == 1 => {
             // SAFETY: the row has an element for each score, which `prepare` held against the binding.
@@ -219,35 +226,29 @@ fn weigh(p: &Params, scores: &mut [f32], mask: Option<*const f32>) {
         }
         None => scores.iter_mut().for_each(|score| *score *= p.scale),
     }
-    let most = largest(scores);
+    let lines = all.as_chunks_mut::<{ Line::WORDS }>().0;
+    let most = largest(lines);
     if most == f32::NEG_INFINITY && p.flags & Params::STRICT == 0 {
-        return scores.fill(0.0);
+        return all.fill(0.0);
     }
     let mut sums = [0.0f32; Line::WORDS];
-    let (chunks, rest) = scores.as_chunks_mut::<{ Line::WORDS }>();
-    for chunk in chunks {
-        for (score, sum) in chunk.iter_mut().zip(&mut sums) {
+    for line in lines {
+        for (score, sum) in line.iter_mut().zip(&mut sums) {
             *score = single::exp(*score - most);
             *sum += *score;
         }
     }
-    for (score, sum) in rest.iter_mut().zip(&mut sums) {
-        *score = single::exp(*score - most);
-        *sum += *score;
-    }
     let share = 1.0 / sums.iter().sum::<f32>();
-    scores.iter_mut().for_each(|score| *score *= share);
+    all.iter_mut().for_each(|score| *score *= share);
 }
 
 /// The greatest of some numbers; NaN where one is.
 #[inline(always)]
-fn largest(scores: &[f32]) -> f32 {
+fn largest(lines: &[[f32; Line::WORDS]]) -> f32 {
     let greater = |a: f32, b: f32| if b > a || b.is_nan() { b } else { a };
     let mut most = [f32::NEG_INFINITY; Line::WORDS];
-    let (chunks, rest) = scores.as_chunks::<{ Line::WORDS }>();
-    for chunk in chunks {
-        most.iter_mut().zip(chunk).for_each(|(most, &score)| *most = greater(*most, score));
+    for line in lines {
+        most.iter_mut().zip(line).for_each(|(most, &score)| *most = greater(*most, score));
     }
-    most.iter_mut().zip(rest).for_each(|(most, &score)| *most = greater(*most, score));
     most.into_iter().fold(f32::NEG_INFINITY, greater)
 }

@@ -74,6 +74,20 @@ fn assert_shape(name: &str, values: &[Value]) {
 }
 
 #[test]
+fn devices_learn_the_same() {
+    let few = ["train-demo", "--json", "--steps", "4", "--batch", "10", "--device", "cpu", "--device"];
+    let same = answer(&[&few[..], &["emu://gfx1010"]].concat(), 0);
+    assert_eq!(same["results"][1]["losses"].as_array().map(Vec::len), Some(4));
+    let apart = same["results"][1]["apart"].as_f64().expect("a number");
+    assert!(apart < 1e-3, "{apart}");
+    let adam = answer(&[&few[..], &["null", "--optimizer", "adam"]].concat(), 1);
+    assert_eq!((&adam["results"][0]["status"], &adam["results"][1]["status"]), (&json!("ok"), &json!("no-progress")));
+    let gone = answer(&[&few[..], &["cpu:7"]].concat(), 3);
+    assert_eq!(gone["results"][1]["status"], "failed");
+    assert_shape("train_demo", &[same, adam, gone]);
+}
+
+#[test]
 fn devices() {
     let value = answer(&["devices", "--all", "--json"], 0);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.devices"), &json!(1)));

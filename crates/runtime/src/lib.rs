@@ -2,7 +2,7 @@
 //!
 //! A [`Session`] holds a graph and a device. The first run of given input shapes walks the graph node by node: what is
 //! known is computed on the host, every other operation is lowered to kernels (`lower/`), which collect in a
-//! [`segment`]; its memory is planned in one arena, and it is recorded once. Later runs of the same shapes replay the
+//! `segment`; its memory is planned in one arena, and it is recorded once. Later runs of the same shapes replay the
 //! recording. Operations whose results decide how to go on (a shape that depends on data, graphs inside of nodes, text)
 //! end a segment and run on the host; which those are is fixed (`host.rs`), and an operation that a device cannot do is
 //! an error, never silently another device's work.
@@ -24,6 +24,7 @@ mod plan;
 mod segment;
 mod session;
 mod split;
+mod stateful;
 mod storage;
 mod timing;
 mod walk;
@@ -32,4 +33,5 @@ pub use error::Error;
 pub use half::Precision;
 pub use plan::{Placement, Plan, plan};
 pub use session::{Memory, Note, Session};
+pub use stateful::Stateful;
 pub use timing::Timing;

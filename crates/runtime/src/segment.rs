@@ -49,8 +49,9 @@ pub(crate) struct Segment {
     pub(crate) steps: Vec<Step>,
     /// Tensors that came to lie in the place of others.
     aliases: Vec<(Slot, Slot)>,
-    /// Tensors that never change.
+    /// Tensors that never change, and the words of those that have one.
     constants: HashMap<Slot, ValueId>,
+    scalars: HashMap<Slot, u32>,
     /// The name for dispatches from here on.
     label: String,
 }
@@ -105,11 +106,17 @@ impl Segment {
         Some(self.given(part))
     }
 
-    /// A constant of the graph in memory that is there.
-    pub(crate) fn constant(&mut self, range: BufferRange, id: ValueId) -> Slot {
+    /// A constant of the graph in memory that is there, with its word if it has but one.
+    pub(crate) fn constant(&mut self, range: BufferRange, id: ValueId, word: Option<u32>) -> Slot {
         let slot = self.given(range);
         self.constants.insert(slot, id);
+        self.scalars.extend(word.map(|word| (slot, word)));
         slot
+    }
+
+    /// The word of a constant that has but one.
+    pub(crate) fn scalar(&self, slot: Slot) -> Option<u32> {
+        self.scalars.get(&slot).copied()
     }
 
     /// Which constant a tensor is, and where it lies.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use roci_graph::{Graph, Tensor, Value, simplify};
-use roci_hal::{CodeFormat, Device};
+use roci_graph::{Graph, Value, simplify};
+use roci_hal::{BufferRange, CodeFormat, Device};
 
 use crate::segment::fits;
 use crate::split;
@@ -53,11 +53,13 @@ pub struct Memory {
 /// A graph on a device, ready to run any number of times.
 pub struct Session {
     graph: Graph,
-    shelf: Shelf,
-    /// By the queue that runs them and the shapes of the inputs.
-    programs: HashMap<(usize, Vec<Vec<usize>>), Program>,
+    pub(crate) shelf: Shelf,
+    programs: HashMap<Key, Program>,
     notes: Vec<Note>,
 }
+
+/// What a recording is for: the queue that runs it, and the shapes of the inputs.
+pub(crate) type Key = (usize, Vec<Vec<usize>>);
 
 impl Session {
     /// A session; nothing is sent to the device before the first run.
@@ -117,11 +119,19 @@ impl Session {
         made.map(|values| (values, watch.into_timings()))
     }
 
+    /// What a recording for these inputs on one device would be found by.
+    pub(crate) fn key(&self, inputs: &[Value]) -> Option<Key> {
+        key(inputs, split::queues(self.shelf.device.info())[0])
+    }
+
+    /// A recording.
+    pub(crate) fn program(&self, key: &Key) -> Option<&Program> {
+        self.programs.get(key)
+    }
+
     /// Begins a run on one queue; the first of its shapes is over when this returns.
     fn run_part(&mut self, inputs: &[Value], queue: usize) -> Result<Running, Error> {
-        let shapes: Option<Vec<Vec<usize>>> =
-            inputs.iter().map(|value| value.tensor().ok().map(|tensor| tensor.shape().to_vec())).collect();
-        let key = shapes.map(|shapes| (queue, shapes));
+        let key = key(inputs, queue);
         if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key))
             && program.fixed.iter().all(|(index, tensor)| inputs[*index].tensor().is_ok_and(|given| given == tensor))
         {
@@ -140,6 +150,11 @@ impl Session {
     }
 }
 
+fn key(inputs: &[Value], queue: usize) -> Option<Key> {
+    let shape = |value: &Value| value.tensor().ok().map(|tensor| tensor.shape().to_vec());
+    inputs.iter().map(shape).collect::<Option<_>>().map(|shapes| (queue, shapes))
+}
+
 /// A run that may not be over yet.
 struct Running {
     outputs: Vec<Output>,
@@ -151,30 +166,39 @@ impl Running {
         if let Some(pending) = self.pending {
             walk::wait(shelf, pending)?;
         }
-        let output = |output: Output| match output {
-            Output::Host(value) => Ok(value),
-            Output::Device(range, fact) => walk::download(&shelf.device, &range, &fact)
-                .map(Value::from)
-                .map_err(|refusal| Error::Input(format!("{refusal:?}"))),
-        };
-        self.outputs.into_iter().map(output).collect()
+        self.outputs.iter().map(|output| fetch(shelf, output)).collect()
     }
+}
+
+/// A result, brought to the host.
+pub(crate) fn fetch(shelf: &Shelf, output: &Output) -> Result<Value, Error> {
+    match output {
+        Output::Host(value) => Ok(value.clone()),
+        Output::Device(range, fact) => walk::download(&shelf.device, range, fact)
+            .map(Value::from)
+            .map_err(|refusal| Error::Input(format!("{refusal:?}"))),
+    }
+}
+
+/// Puts the words of an input where a recording reads them.
+pub(crate) fn write(shelf: &Shelf, range: &BufferRange, value: &Value) -> Result<(), Error> {
+    let bad = |error: roci_graph::OpError| Error::Input(error.to_string());
+    let words = encode(value.tensor().map_err(bad)?).map_err(bad)?;
+    if !words.is_empty() {
+        shelf.device.write(range.clone(), bytemuck::cast_slice(&words))?;
+    }
+    Ok(())
 }
 
 /// Begins what was recorded on other inputs of the same shapes.
 fn begin(shelf: &mut Shelf, program: &Program, inputs: &[Value], label: &str, queue: usize) -> Result<Running, Error> {
-    let bad = |error: roci_graph::OpError| Error::Input(error.to_string());
     for (range, value) in program.inputs.iter().zip(inputs) {
         if let Some(range) = range {
-            let tensor: &Tensor = value.tensor().map_err(bad)?;
-            let words = encode(tensor).map_err(bad)?;
-            if !words.is_empty() {
-                shelf.device.write(range.clone(), bytemuck::cast_slice(&words))?;
-            }
+            write(shelf, range, value)?;
         }
     }
     let pending = match &program.recorded {
-        Some(recorded) => Some(walk::submit(shelf, recorded, label, queue)?),
+        Some(recorded) => Some(walk::submit(shelf, recorded, label, queue, None)?),
         None => None,
     };
     Ok(Running { outputs: program.outputs.clone(), pending })

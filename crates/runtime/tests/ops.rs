@@ -13,9 +13,10 @@ use roci_graph::ops::window::{Padding, Window};
 use roci_graph::ops::{
     Attend, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Random, Recurrent, Reduction, Signal,
 };
+use roci_graph::train::{self, Optimizer};
 use roci_graph::{DType, Fact, Graph, Node, Op, Tensor, Value};
 use roci_hal::{CodeFormat, Device, Registry};
-use roci_runtime::{Error, Note, Placement, Session};
+use roci_runtime::{Error, Note, Placement, Session, Stateful};
 
 type Test = Result<(), Box<dyn std::error::Error>>;
 
@@ -529,5 +530,45 @@ fn what_is_larger_than_the_device_is_refused_with_figures() -> Test {
     let refused = Session::new(graph, null).run(&[Tensor::vector(vec![1f32]).into()]);
     let Err(Error::Memory { needed, available, .. }) = refused else { return Err(format!("{refused:?}").into()) };
     assert!(needed >= 1 << 30 && available == 1 << 30, "{needed} of {available}");
+    Ok(())
+}
+
+#[test]
+fn a_network_is_trained_and_its_parameters_stay_on_the_device() -> Test {
+    let device = cpu()?;
+    for optimizer in [Optimizer::SGD, Optimizer::ADAM] {
+        let (model, loss) = train::example(DType::F32, 4, true, 3)?;
+        let step = model.step(loss, &optimizer)?;
+        let carried = step.carried.iter().map(|one| (one.input, one.output)).collect();
+        let initial: Vec<Tensor> = step.carried.iter().map(|one| one.initial.clone()).collect();
+        let mut expected: Vec<Value> = initial.iter().cloned().map(Value::from).collect();
+        let mut session = Stateful::new(Session::new(step.graph.clone(), device.clone()), carried, initial)?;
+        for at in 0..3i64 {
+            let pictures = floats(&[4, 1, train::SIDE, train::SIDE])?.ok_or("no pictures")?;
+            let classes = Tensor::vector((0..4).map(|index| (index + at) % train::CLASSES as i64).collect());
+            let data: Vec<Value> = vec![pictures.into(), classes.into(), Tensor::scalar(0.01f32).into()];
+            let made = session.run(&data)?;
+            assert!(session.is_resident() && session.notes().is_empty(), "{:?}", session.notes());
+            let mut expected_now = roci_graph::run(&step.graph, [data, expected].concat())?;
+            expected = expected_now.split_off(1);
+            close(made[0].tensor()?, expected_now[0].tensor()?)?;
+        }
+        for ((made, expected), carried) in session.state()?.iter().zip(&expected).zip(&step.carried) {
+            // Adam divides by roots: where a gradient is nothing but rounding, so is the change of its parameter.
+            for (made, expected) in made.tensor()?.floats()?.iter().zip(expected.tensor()?.floats()?) {
+                assert!((made - expected).abs() < 2e-3, "{}: {made} for {expected}", carried.name);
+            }
+        }
+        // Another size is another recording, to which the tensors go by way of the host.
+        let data = |batch: usize| -> Result<Vec<Value>, Box<dyn std::error::Error>> {
+            let pictures = floats(&[batch, 1, train::SIDE, train::SIDE])?.ok_or("no pictures")?;
+            let classes = Tensor::zeros(DType::I64, [batch])?;
+            Ok(vec![pictures.into(), classes.into(), Tensor::scalar(0.0f32).into()])
+        };
+        assert!(session.run(&data(4)?[..2]).is_err());
+        let before = session.run(&data(4)?)?;
+        assert!(session.run(&data(5)?).is_err(), "a step is for one size");
+        close(session.run(&data(4)?)?[0].tensor()?, before[0].tensor()?)?;
+    }
     Ok(())
 }

@@ -25,6 +25,7 @@ pub fn simplify(graph: &mut Graph) {
     gelu::join(graph);
     scale::into_convolutions(graph);
     order::transposes(graph);
+    order::products(graph);
     dead::remove(graph);
 }
 

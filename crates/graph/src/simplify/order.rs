@@ -1,9 +1,27 @@
-//! Changes of order that follow each other.
+//! Changes of order that follow each other, or that products make of constants.
 
-use crate::ops::Movement;
-use crate::{Graph, Node, Op};
+use crate::ops::{Movement, Product};
+use crate::{Graph, Inputs, Node, Op, Operation, Value};
 
 use super::makers;
+
+/// Turns constant matrices once where a product would in every run.
+pub(super) fn products(graph: &mut Graph) {
+    for index in 0..graph.nodes.len() {
+        let Op::Product(Product::MatMul { transpose_b: true, .. }) = &graph.nodes[index].op else { continue };
+        let Some(id) = graph.nodes[index].inputs.get(1).copied().flatten() else { continue };
+        let Some(matrix) = graph.constants.get(&id).filter(|matrix| matrix.rank() == 2).cloned() else { continue };
+        let turn = Movement::Transpose { perm: Some(vec![1, 0]) };
+        let Ok(made) = turn.eval(&Inputs::new(&[Some(&Value::from(matrix))], 1)) else { continue };
+        let Some(Value::Tensor(turned)) = made.into_iter().next() else { continue };
+        let turned = graph.constant(format!("{}.turned", graph.name(id)), turned);
+        let node = &mut graph.nodes[index];
+        node.inputs[1] = Some(turned);
+        if let Op::Product(Product::MatMul { transpose_b, .. }) = &mut node.op {
+            *transpose_b = false;
+        }
+    }
+}
 
 /// Makes one transposition of two.
 pub(super) fn transposes(graph: &mut Graph) {

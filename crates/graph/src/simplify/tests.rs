@@ -123,3 +123,20 @@ fn gelu_is_recognised_in_any_order() -> Result<(), OpError> {
     }
     Ok(())
 }
+
+#[test]
+fn constant_matrices_are_turned_once() -> Result<(), OpError> {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let w = graph.constant("w", numbers(&[4, 3], 1)?);
+    let product = Product::MatMul { transpose_a: false, transpose_b: true, alpha: 1.0, beta: 1.0 };
+    let y = graph.node("y", product, &[x, w]);
+    graph.outputs.push(y);
+    let mut simple = graph.clone();
+    simplify(&mut simple);
+    assert!(matches!(simple.nodes[0].op, Op::Product(Product::MatMul { transpose_b: false, .. })));
+    assert_eq!(simple.constants.len(), 1);
+    check(graph, numbers(&[2, 3], 2)?, 1);
+    Ok(())
+}

@@ -9,6 +9,7 @@ mod emu;
 mod matrix;
 mod model;
 mod objects;
+mod train;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,6 +28,8 @@ use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
 pub(crate) use model::{ImageArgs, ImageFit, ImageOrder, InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
+use train::TRAIN_DEMO_EXAMPLES;
+pub(crate) use train::{OptimizerName, TrainDemoArgs};
 
 /// Compute on the AMD GPU you actually own.
 ///
@@ -165,6 +168,14 @@ pub(crate) enum Command {
     /// that the device cannot do is an error that names it, never silently the work of another device.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Train a small network on devices and compare how they learn
+    ///
+    /// A convolutional network learns to tell pictures apart that are made here: stripes of three directions, disks and
+    /// crosses. Forward, backward and optimizer run on the device, where the parameters stay. The table shows the loss
+    /// of the first and the last batch, how many new pictures are told right, and how far the losses are from those of
+    /// the first device. Exit code 1: the loss does not fall, or devices learn something else.
+    #[command(after_help = TRAIN_DEMO_EXAMPLES)]
+    TrainDemo(TrainDemoArgs),
     /// Check one device in this process, for a process that looks after it
     ///
     /// `roci doctor --verify` runs it for each device, so that one that hangs or crashes harms no other.
@@ -200,6 +211,7 @@ impl Command {
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
             Self::Run(arguments) => arguments.format.json,
+            Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,
             Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => false,
         }

@@ -12,6 +12,7 @@ mod man;
 pub(crate) mod matrix;
 pub(crate) mod model;
 mod objects;
+mod train;
 pub(crate) mod verify;
 
 use crate::cli::{Command, DriverArgs};
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Inspect(arguments) => model::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
         Command::Run(arguments) => model::run(&arguments, drivers, printer),
+        Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),
         Command::Man { folder } => man::run(folder.as_deref(), printer),

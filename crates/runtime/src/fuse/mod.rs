@@ -8,15 +8,16 @@
 pub(crate) mod program;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use roci_kernels::params::Chain;
 
 use crate::segment::{Segment, Slot, Step};
-use program::Program;
+use program::{Operand, Program};
 
 /// Joins what can be joined.
 pub(crate) fn fuse(segment: &mut Segment) {
+    immediates(segment);
     chains(segment);
     tails(segment);
     segment.steps.retain(|step| !step.bindings.is_empty());
@@ -47,6 +48,29 @@ pub(crate) fn only_reader(segment: &Segment, index: usize) -> Option<usize> {
     match readers(segment, made, index + 1)[..] {
         [reader] => Some(reader),
         _ => None,
+    }
+}
+
+/// Puts constants of one word into the programs that read them.
+fn immediates(segment: &mut Segment) {
+    for index in 0..segment.steps.len() {
+        let Some(mut program) = Program::of(&segment.steps[index]).filter(|program| !program.has_coordinates()) else {
+            continue;
+        };
+        let mut changed = false;
+        for one in &mut program.code {
+            if let Operand::Input(at) = one.operand
+                && let Some(word) = segment.scalar(program.inputs[at].slot)
+            {
+                one.operand = Operand::Word(word);
+                changed = true;
+            }
+        }
+        let Some(&(output, _)) = segment.steps[index].bindings.last().filter(|_| changed) else { continue };
+        // One that has no room for them stays as it is.
+        if let Some(step) = program.step(segment.steps[index].label.clone(), output) {
+            segment.steps[index] = step;
+        }
     }
 }
 

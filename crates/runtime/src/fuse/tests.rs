@@ -9,9 +9,9 @@ use roci_hal::Registry;
 
 use crate::Session;
 
-type Test = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
-fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
+pub(crate) fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
     let count = shape.iter().product::<usize>() as u32;
     let number = |at: u32| {
         let mixed = at.wrapping_mul(747_796_405).wrapping_add(seed.wrapping_mul(2_891_336_453));
@@ -21,7 +21,7 @@ fn numbers(shape: &[usize], seed: u32) -> Result<Tensor, roci_graph::OpError> {
 }
 
 /// Runs a graph twice on the CPU, and compares with its definition; the names of the kernels that ran.
-fn check(graph: Graph, inputs: &[Tensor]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+pub(crate) fn check(graph: Graph, inputs: &[Tensor]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let inputs: Vec<Value> = inputs.iter().cloned().map(Value::from).collect();
     let expected = roci_graph::run(&graph, inputs.clone())?;
     let device = Registry::new().with(CpuDriver::new()).open(&"cpu".parse()?, None)?;
@@ -38,7 +38,7 @@ fn check(graph: Graph, inputs: &[Tensor]) -> Result<Vec<String>, Box<dyn std::er
     Ok(timings.into_iter().map(|timing| timing.kernel).collect())
 }
 
-fn conv(
+pub(crate) fn conv(
     graph: &mut Graph,
     name: &str,
     x: ValueId,
@@ -73,7 +73,8 @@ fn a_residual_block_is_its_convolutions() -> Test {
         let made = graph.node("relu2", Elementwise::Unary(Unary::Relu), &[sum]);
         let last = conv(&mut graph, "last", made, [8, 16, 1, 1], 7)?;
         graph.outputs.push(last);
-        let kernels = check(graph, &[numbers(&[2, 16, 9, 7], 8)?])?;
+        let mut kernels = check(graph, &[numbers(&[2, 16, 9, 7], 8)?])?;
+        kernels.retain(|kernel| kernel != "reorder");
         assert!(kernels.iter().all(|kernel| kernel.starts_with("conv")), "{kernels:?}");
         assert_eq!(kernels.len(), if downsample { 5 } else { 4 });
     }

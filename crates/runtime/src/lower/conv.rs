@@ -123,7 +123,7 @@ fn parts(params: &Conv, device: &DeviceInfo) -> u32 {
     }
     let units = device.physical.iter().map(|one| one.compute_units).min().unwrap_or(1);
     let tiles = params.tiles().iter().fold(1u32, |all, &tiles| all.saturating_mul(tiles));
-    ((4 * units / tiles.max(1)).div_ceil(2)).min(params.depth() / LEAST_DEPTH).min(MOST).max(1)
+    ((4 * units / tiles.max(1)).div_ceil(2)).min(params.depth() / LEAST_DEPTH).clamp(1, MOST)
 }
 
 pub(super) fn conv(context: &mut Context<'_, '_>, window: &Window, groups: usize) -> Result<Operand, Refusal> {

@@ -310,8 +310,13 @@ impl Walk<'_, '_> {
         let two = |sizes: [u32; 3]| [sizes[1], sizes[2]];
         let there =
             self.orders.get(&x).and_then(|(orders, _)| orders.iter().find(|order| order.picture.block == self.lanes));
+        // All of a plane may be told as one long row.
+        let whole = p.output == [1; 3] && p.kernel == p.input && p.pad == [0; 3];
+        let pixels = |size: [u32; 2]| u64::from(size[0]) * u64::from(size[1]);
         let fits = there.copied().filter(|order| {
-            order.picture.size == two(p.input) && order.batch.checked_mul(order.picture.channels) == Some(p.planes)
+            let size = order.picture.size;
+            (size == two(p.input) || whole && pixels(size) == pixels(two(p.input)))
+                && order.batch.checked_mul(order.picture.channels) == Some(p.planes)
         });
         let Some(from) = fits else {
             self.plain(x, &step.label);
@@ -323,7 +328,7 @@ impl Walk<'_, '_> {
             batch: from.batch,
             x: from.picture,
             y: to.picture,
-            kernel: two(p.kernel),
+            kernel: if whole { from.picture.size } else { two(p.kernel) },
             stride: two(p.stride),
             dilation: two(p.dilation),
             pad: [p.pad[1] as u32, p.pad[2] as u32],

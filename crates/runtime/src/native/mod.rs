@@ -7,6 +7,8 @@
 mod attention;
 mod blocked;
 mod product;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 

@@ -9,6 +9,7 @@ use crate::error::Refusal;
 use crate::half;
 use crate::lower::Operand;
 use crate::segment::{Recorded, Segment, Slot};
+use crate::storage::encode;
 use crate::{Error, Note, Precision};
 
 /// Where a tensor lies on the device.
@@ -125,11 +126,12 @@ impl Walk<'_> {
 
     /// A slot for memory that is there.
     fn given(&mut self, range: BufferRange, id: ValueId) -> Slot {
-        if self.shelf.constants.contains_key(&id) {
-            self.segment.constant(range, id)
-        } else {
-            self.segment.given(range)
+        if !self.shelf.constants.contains_key(&id) {
+            return self.segment.given(range);
         }
+        let one = self.graph.constants.get(&id).filter(|tensor| tensor.len() == 1);
+        let word = one.and_then(|tensor| encode(tensor).ok()?.first().copied());
+        self.segment.constant(range, id, word)
     }
 
     /// A constant of the graph as 16-bit floats, two a word; `None` where kernels take it as it is.
@@ -195,7 +197,7 @@ impl Walk<'_> {
             }
         }
         if !empty {
-            let pending = submit(self.shelf, &recorded, &label, self.queue)?;
+            let pending = submit(self.shelf, &recorded, &label, self.queue, None)?;
             wait(self.shelf, pending)?;
         }
         for held in &mut self.held {

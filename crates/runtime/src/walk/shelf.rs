@@ -100,10 +100,19 @@ pub(crate) struct Pending {
     names: Arc<[String]>,
 }
 
-/// Begins a recording.
-pub(crate) fn submit(shelf: &Shelf, recorded: &Recorded, label: &str, queue: usize) -> Result<Pending, Error> {
+/// Begins a recording, once a semaphore says so.
+pub(crate) fn submit(
+    shelf: &Shelf,
+    recorded: &Recorded,
+    label: &str,
+    queue: usize,
+    after: Option<&Semaphore>,
+) -> Result<Pending, Error> {
     let done = shelf.device.semaphore(0);
     let mut how = Submit::new().signal(&done, 1).label(label);
+    if let Some(after) = after {
+        how = how.wait(after, 1);
+    }
     if let Some(watch) = &shelf.watch {
         how = how.profile(&watch.profile);
     }

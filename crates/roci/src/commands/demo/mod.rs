@@ -160,7 +160,7 @@ fn named_by(variable: Option<&'static env::Variable>, source: Error) -> CliError
 
 /// Every device of this machine, not those that compute nothing or are the processor in another guise; and, where there is
 /// no GPU, an emulated one.
-fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
+pub(super) fn present(registry: &Registry, printer: &Printer) -> Result<Vec<DeviceUri>, CliError> {
     let (mut uris, mut has_gpu, mut emulated) = (Vec::new(), false, None);
     for found in registry.enumerate() {
         match &found.devices {

@@ -9,7 +9,7 @@ mod trace;
 
 pub(crate) use error::ModelError;
 pub(crate) use inspect::run as inspect;
-pub(crate) use run::run;
+pub(crate) use run::{note, run};
 
 /// Reads a model, and files that it refers to.
 fn open(path: &std::path::Path) -> Result<roci_onnx::Model, ModelError> {

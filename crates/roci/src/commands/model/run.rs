@@ -159,7 +159,8 @@ fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {
     Ok(printer.table(&columns, report.outputs.iter().map(row).collect())?)
 }
 
-fn note(note: &Note) -> String {
+/// A note for people.
+pub(crate) fn note(note: &Note) -> String {
     match note {
         Note::Narrowed(name) => format!("`{name}` is f64 and is computed in f32"),
         Note::Reference { node, op, reason } => {

@@ -5,6 +5,7 @@
 //! the reference computes each element by its definition.
 
 mod attention;
+mod backward;
 mod casts;
 mod convolution;
 mod elementwise;
@@ -61,6 +62,8 @@ pub(crate) enum Group {
     Signal,
     /// Random numbers, dropout
     Random,
+    /// Gradients, and steps of training
+    Backward,
     /// Small models as a whole
     Models,
     /// Silent corruption: copies, reuse of memory, packed dot products, repeatability
@@ -155,7 +158,7 @@ type Family = (Group, fn(&mut List));
 /// All probes, in the order of the table.
 pub(crate) fn all() -> Vec<Probe> {
     let mut list = List { group: Group::Elementwise, probes: Vec::new() };
-    let families: [Family; 17] = [
+    let families: [Family; 18] = [
         (Group::Elementwise, elementwise::arithmetic),
         (Group::Activations, elementwise::activations),
         (Group::Casts, casts::add),
@@ -172,6 +175,7 @@ pub(crate) fn all() -> Vec<Probe> {
         (Group::Quantised, quantised::add),
         (Group::Signal, signal::add),
         (Group::Random, signal::random),
+        (Group::Backward, backward::add),
         (Group::Models, models::add),
     ];
     for (group, family) in families {

@@ -1,7 +1,10 @@
 //! Graphs for probes, in few words: inputs and weights come from a seeded generator, so that they are the same everywhere.
 
+use roci_graph::graph::{Declared, Dim};
+use roci_graph::interpreter::RunError;
+use roci_graph::ops::reduction::Fold;
 use roci_graph::ops::window::{Padding, Window};
-use roci_graph::{DType, Graph, Node, Op, OpError, Tensor, Value, ValueId};
+use roci_graph::{Builder, DType, Graph, Node, Op, OpError, Tensor, Value, ValueId, gradients};
 
 use crate::commands::matrix::compare::Tolerance;
 
@@ -53,6 +56,8 @@ impl Sketch {
     /// An input that is this tensor.
     pub(super) fn feed(&mut self, tensor: Tensor) -> ValueId {
         let id = self.graph.value(format!("x{}", self.inputs.len()));
+        let dims = Some(tensor.shape().iter().map(|&size| Dim::Known(size)).collect());
+        self.graph.values[id.index()].declared = Some(Declared::Tensor { dtype: tensor.dtype(), dims });
         self.graph.inputs.push(id);
         self.inputs.push(tensor.into());
         id
@@ -104,6 +109,43 @@ impl Sketch {
         let outputs = made.iter().copied().map(Some).collect();
         self.graph.nodes.push(Node { name, op: op.into(), inputs: operands.to_vec(), outputs });
         made
+    }
+
+    /// The gradients by some values of a sum of all elements of another, each with a factor of its own.
+    pub(super) fn backward(&mut self, made: ValueId, by: &[ValueId]) -> Vec<ValueId> {
+        let graph = std::mem::take(&mut self.graph);
+        let written = self.differentiated(graph, made, by);
+        let (graph, ids) = self.made(written).unwrap_or_default();
+        self.graph = graph;
+        ids
+    }
+
+    fn differentiated(
+        &mut self,
+        graph: Graph,
+        made: ValueId,
+        by: &[ValueId],
+    ) -> Result<(Graph, Vec<ValueId>), RunError> {
+        let mut builder = Builder::of(graph)?;
+        let shape = builder.fact(made).and_then(|fact| fact.shape.clone()).unwrap_or_default();
+        let factors = self.numbers(self.dtype, &shape, 0.5, 1.5);
+        builder.named("loss");
+        let factors = builder.constant(factors);
+        let product = builder.mul(made, factors)?;
+        let loss = builder.fold(product, Fold::Sum, &(0..shape.len()).collect::<Vec<_>>())?;
+        let ids = gradients(&mut builder, loss, by)?;
+        Ok((builder.finish(), ids))
+    }
+
+    /// Another graph in the place of what was written, for the inputs that were fed; its outputs.
+    pub(super) fn take(&mut self, graph: Graph) -> Vec<ValueId> {
+        self.graph = graph;
+        self.graph.outputs.clone()
+    }
+
+    /// What was made; what cannot be made is told at the end.
+    pub(super) fn made<T>(&mut self, made: Result<T, RunError>) -> Option<T> {
+        made.map_err(|error| self.wrong = Some(error.into())).ok()
     }
 
     /// The whole, with these outputs.

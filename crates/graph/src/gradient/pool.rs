@@ -1,0 +1,84 @@
+//! Gradients of pools.
+
+use super::Back;
+use super::product::spread;
+use crate::interpreter::RunError;
+use crate::ops::elementwise::Binary;
+use crate::ops::indexing::Scatter;
+use crate::ops::pool::PoolKind;
+use crate::ops::window::Axis;
+use crate::ops::{Elementwise, Indexing, Pool};
+use crate::{DType, OpError, Tensor, shape};
+
+pub(super) fn back(op: &Pool, back: &mut Back<'_>) -> Result<(), RunError> {
+    match op {
+        Pool::Slide { kind: PoolKind::Max { column_major: false }, .. }
+        | Pool::Global { kind: PoolKind::Max { column_major: false } } => max(back),
+        Pool::Slide { kind: PoolKind::Average { with_padding }, window, ceil } => {
+            let x = back.shape(back.input(0)?)?;
+            let axes = window.axes(&x[2..], &window.kernel, *ceil).map_err(|error| back.error(error))?;
+            average(back, &axes, *with_padding)
+        }
+        Pool::Global { kind: PoolKind::Average { .. } } => {
+            let g = back.got()?;
+            let x = back.shape(back.input(0)?)?;
+            let part = back.builder.scale(g, 1.0 / x[2..].iter().product::<usize>() as f64)?;
+            let made = back.builder.expand(part, &x)?;
+            back.give(0, made)
+        }
+        _ => Err(back.without()),
+    }
+}
+
+/// The largest of a window, the first of several, gets what its window got.
+fn max(back: &mut Back<'_>) -> Result<(), RunError> {
+    let g = back.got()?;
+    let x = back.shape(back.input(0)?)?;
+    let places = back.builder.output_of(back.index, 1)?;
+    let windows = back.shape(places)?[2..].iter().product::<usize>();
+    let (planes, size) = (x[0] * x[1], x[2..].iter().product::<usize>());
+    let starts: Option<Vec<i32>> = (0..planes).map(|plane| i32::try_from(plane * size).ok()).collect();
+    let starts = starts.ok_or_else(|| back.error(OpError::TooLarge(x.clone())))?;
+    let starts = Tensor::new([planes, 1], starts).map_err(|error| back.error(error))?;
+    // Places count in the whole input. Within a plane, each plane is a walk of its own.
+    let b = &mut *back.builder;
+    let places = b.op(Elementwise::Cast { to: DType::I32 }, &[places])?;
+    let places = b.reshape(places, &[planes, windows])?;
+    let starts = b.constant(starts);
+    let places = b.op(Binary::Sub, &[places, starts])?;
+    let g = b.reshape(g, &[planes, windows])?;
+    let zero = b.number_like(g, 0.0)?;
+    let zeros = b.expand(zero, &[planes, size])?;
+    let made = b.op(Indexing::ScatterElements { axis: 1, reduction: Scatter::Add }, &[zeros, places, g])?;
+    let made = b.reshape(made, &x)?;
+    back.give(0, made)
+}
+
+/// Every element of a window gets its share: the transposed convolution with ones, each plane by itself.
+fn average(back: &mut Back<'_>, axes: &[Axis], with_padding: bool) -> Result<(), RunError> {
+    let g = back.got()?;
+    let (x, to) = (back.shape(back.input(0)?)?, back.shape(g)?);
+    let dtype = back.builder.dtype(g).map_err(|error| back.error(error))?;
+    let wrong = |error| RunError { node: back.node.name.clone(), op: "AveragePool", error };
+    let shares: Vec<f64> = (0..shape::count(&to[2..]).map_err(wrong)?)
+        .map(|place| {
+            let digits = shape::strides(&to[2..]);
+            let taps = axes.iter().enumerate().map(|(at, axis)| {
+                let output = place / digits[at] % to[2 + at];
+                if with_padding { axis.taps_with_padding(output) } else { axis.taps(output).len() }
+            });
+            1.0 / taps.product::<usize>() as f64
+        })
+        .collect();
+    let kernel: Vec<usize> = axes.iter().map(|axis| axis.kernel).collect();
+    let ones = vec![1.0; kernel.iter().product()];
+    let shares = Tensor::from_floats(dtype, &to[2..], &shares).map_err(wrong)?;
+    let ones = Tensor::from_floats(dtype, [&[1, 1], &kernel[..]].concat(), &ones).map_err(wrong)?;
+    let b = &mut *back.builder;
+    let (shares, ones) = (b.constant(shares), b.constant(ones));
+    let part = b.mul(g, shares)?;
+    let part = b.reshape(part, &[&[to[0] * to[1], 1], &to[2..]].concat())?;
+    let made = spread(b, part, ones, axes, 1)?;
+    let made = b.reshape(made, &x)?;
+    back.give(0, made)
+}
