@@ -108,8 +108,9 @@ fn reasons(report: &Report, printer: &Printer) -> Result<(), CliError> {
     for (device, _) in DEVICES {
         for row in &report.graph {
             let Some(Runs { r#where: place, reason: Some(reason), .. }) = row.runs.get(device) else { continue };
-            let (devices, count, _) =
-                found.entry((row.operation, place, reason)).or_insert_with(|| (Vec::new(), 0, &row.name));
+            let (devices, count, _) = found
+                .entry((row.operation, *place, reason.as_str()))
+                .or_insert_with(|| (Vec::new(), 0, row.name.as_str()));
             if devices.last() != Some(&device) {
                 devices.push(device);
                 *count = 0;
