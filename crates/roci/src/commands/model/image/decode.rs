@@ -123,10 +123,13 @@ pub(super) mod tests {
         bytes
     }
 
+    /// Two pixels.
+    type Pair = [[u8; 3]; 2];
+
     #[test]
     fn all_kinds_of_png_become_three_bytes_a_pixel() {
         use png::{BitDepth, ColorType};
-        let cases: [(ColorType, BitDepth, &[u8], [[u8; 3]; 2]); 8] = [
+        let cases: [(ColorType, BitDepth, &[u8], Pair); 8] = [
             (ColorType::Grayscale, BitDepth::Eight, &[7, 200], [[7; 3], [200; 3]]),
             (ColorType::Grayscale, BitDepth::One, &[0x40], [[0; 3], [255; 3]]),
             (ColorType::Grayscale, BitDepth::Sixteen, &[0x80, 0x80, 0xff, 0x7e], [[128; 3], [254; 3]]),
@@ -149,7 +152,7 @@ pub(super) mod tests {
     /// Files of Pillow's, 16 x 16 pixels: the left half red or black, the right half blue or white.
     #[test]
     fn all_kinds_of_jpeg_become_three_bytes_a_pixel() {
-        let files: [(&str, &[u8], [[u8; 3]; 2]); 4] = [
+        let files: [(&str, &[u8], Pair); 4] = [
             ("baseline", include_bytes!("../../../../tests/pictures/baseline.jpg"), [[254, 0, 0], [0, 0, 254]]),
             ("progressive", include_bytes!("../../../../tests/pictures/progressive.jpg"), [[254, 0, 0], [0, 0, 254]]),
             ("grey", include_bytes!("../../../../tests/pictures/grey.jpg"), [[0; 3], [255; 3]]),

@@ -101,10 +101,14 @@ fn figures(report: &Report, printer: &Printer) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Operation, place and reason.
+type Why<'a> = (&'a str, &'a str, &'a str);
+/// Devices, how many nodes, and the first of them.
+type Who<'a> = (Vec<&'a str>, usize, &'a str);
+
 /// Why nodes do not run as kernels.
 fn reasons(report: &Report, printer: &Printer) -> Result<(), CliError> {
-    // By operation, place and reason: the devices, nodes, and the first of them.
-    let mut found: BTreeMap<(&str, &str, &str), (Vec<&str>, usize, &str)> = BTreeMap::new();
+    let mut found: BTreeMap<Why, Who> = BTreeMap::new();
     for (device, _) in DEVICES {
         for row in &report.graph {
             let Some(Runs { r#where: place, reason: Some(reason), .. }) = row.runs.get(device) else { continue };
@@ -130,10 +134,9 @@ fn reasons(report: &Report, printer: &Printer) -> Result<(), CliError> {
         Column::Text("FIRST"),
         Column::Text("REASON"),
     ];
-    let row =
-        |((operation, place, reason), (devices, count, first)): ((&str, &str, &str), (Vec<&str>, usize, &str))| {
-            let devices = if devices.len() == DEVICES.len() { "all".to_owned() } else { devices.join(",") };
-            vec![operation.to_owned(), place.to_owned(), devices, count.to_string(), plain(first), plain(reason)]
-        };
+    let row = |((operation, place, reason), (devices, count, first)): (Why, Who)| {
+        let devices = if devices.len() == DEVICES.len() { "all".to_owned() } else { devices.join(",") };
+        vec![operation.to_owned(), place.to_owned(), devices, count.to_string(), plain(first), plain(reason)]
+    };
     Ok(printer.table(&columns, found.into_iter().map(row).collect())?)
 }
