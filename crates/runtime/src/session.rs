@@ -7,7 +7,7 @@ use roci_hal::{BufferRange, CodeFormat, Device};
 
 use crate::segment::fits;
 use crate::split;
-use crate::storage::encode;
+use crate::storage::words;
 use crate::timing::{Timing, Watch};
 use crate::walk::{self, Output, Program, Shelf};
 use crate::{Error, Precision};
@@ -183,7 +183,7 @@ pub(crate) fn fetch(shelf: &Shelf, output: &Output) -> Result<Value, Error> {
 /// Puts the words of an input where a recording reads them.
 pub(crate) fn write(shelf: &Shelf, range: &BufferRange, value: &Value) -> Result<(), Error> {
     let bad = |error: roci_graph::OpError| Error::Input(error.to_string());
-    let words = encode(value.tensor().map_err(bad)?).map_err(bad)?;
+    let words = words(value.tensor().map_err(bad)?).map_err(bad)?;
     if !words.is_empty() {
         shelf.device.write(range.clone(), bytemuck::cast_slice(&words))?;
     }

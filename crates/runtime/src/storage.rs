@@ -1,5 +1,7 @@
 //! How elements lie in a device's memory: one 32-bit word each.
 
+use std::borrow::Cow;
+
 use half::{bf16, f16};
 use roci_graph::{DType, Data, OpError, Tensor};
 
@@ -23,6 +25,15 @@ impl Word {
             DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 => Self::Unsigned,
             DType::String => return None,
         })
+    }
+}
+
+/// The words of a tensor, as they lie there where that is possible.
+pub(crate) fn words(tensor: &Tensor) -> Result<Cow<'_, [u32]>, OpError> {
+    match tensor.data() {
+        Data::F32(all) => Ok(Cow::Borrowed(bytemuck::cast_slice(all))),
+        Data::U32(all) => Ok(Cow::Borrowed(all)),
+        _ => encode(tensor).map(Cow::Owned),
     }
 }
 

@@ -73,6 +73,7 @@ fn blocked_convolutions_are_convolutions() {
             flags: Conv::BIAS | Conv::ADD | Conv::CLAMP,
             low: -0.5,
             high: 2.0,
+            parts: 1,
         };
         let taps = kernel * kernel;
         let sizes = [

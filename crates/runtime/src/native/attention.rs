@@ -54,6 +54,7 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
     // Backwards to the product of queries and keys.
     let mut scores = Scores { product: input, scale: 1.0, mask: None };
     let mut maker = made_for(segment, input, index)?;
+    let masker = maker;
     if steps[maker].kernel == "chain" {
         scores = masked(&Program::of(&steps[maker])?)?;
         gone.push(maker);
@@ -74,9 +75,12 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
     }
     gone.push(second_at);
     let mut last = second_at;
+    // What is read, and by which step so far: nothing may write it from there on.
+    let mut read: Vec<(Slot, usize)> = Vec::new();
     let mut source = |slot: Slot, reader: usize, count: u32| {
         let (slot, walk, step) = arranged(segment, slot, reader).unwrap_or((slot, vec![(count, 1)], None));
         gone.extend(step);
+        read.push((slot, step.unwrap_or(reader)));
         (slot, walk)
     };
     let (q, queries) = source(steps[maker].bindings[0].0, maker, units.checked_mul(rows)?.checked_mul(size)?);
@@ -113,9 +117,8 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
         gone.push(reader);
         last = reader;
     }
-    let begin = gone.iter().copied().min()?;
-    let read = [q, k, v].into_iter().chain(mask.map(|(slot, _)| slot));
-    if read.clone().any(|slot| slot == result || written_between(segment, slot, begin, last)) {
+    read.extend(mask.map(|(slot, _)| (slot, masker)));
+    if read.iter().any(|&(slot, at)| slot == result || written_between(segment, slot, at, last)) {
         return None;
     }
     let params = AttentionPacked {

@@ -12,7 +12,7 @@ use crate::kernels::Kernels;
 use crate::native::Packed;
 use crate::plan::Dry;
 use crate::segment::Recorded;
-use crate::storage::{decode, encode};
+use crate::storage::{decode, words};
 use crate::timing::Watch;
 use crate::{Error, Memory, Precision};
 
@@ -65,7 +65,7 @@ impl Shelf {
         if self.dry.is_some() && !matches!(tensor.dtype(), DType::I64 | DType::U64 | DType::F64 | DType::String) {
             return self.reserve(tensor.len(), name);
         }
-        let words = encode(tensor).map_err(|error| {
+        let words = words(tensor).map_err(|error| {
             let text = error.to_string();
             if tensor.dtype().is_integer() { Refusal::integers(text) } else { Refusal::unsupported(text) }
         })?;

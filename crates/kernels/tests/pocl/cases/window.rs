@@ -3,7 +3,7 @@
 use roci_kernels::params::{Conv, Params as _, Pool};
 use roci_testkit::Tolerance;
 
-use super::{Case, Element, Random, case, untouched, words};
+use super::{Case, Element, Random, case, halves, untouched, words};
 
 /// A window over an input: sizes, and what the output then measures.
 #[derive(Clone, Copy)]
