@@ -17,6 +17,7 @@ typedef struct {
     uint flags;
     float low;
     float high;
+    uint parts;
 } Params;
 
 ROCI_FN uint roci_div_u32(uint a, uint b) {
@@ -26,9 +27,17 @@ ROCI_FN uint roci_mod_u32(uint a, uint b) {
     return b == 0 ? (uint)0 : (uint)(a % b);
 }
 
+ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
+    bool local_ = false;
+    const uint _e28 = (*params).stride.e[d];
+    const uint _e33 = (*params).dilation.e[d];
+    const int _e40 = (*params).pad.e[d];
+    return (uint)((int)((uint)((int)((o * _e28) + (k * _e33))) - (uint)_e40));
+}
+
 ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *params, global const float *bias, global float *y) {
     float v = 0.0f;
-    bool local_ = false;
+    bool local_1 = false;
     v = sum_1;
     const uint _e6 = (*params).flags;
     if ((_e6 & 1u) != 0u) {
@@ -45,11 +54,11 @@ ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *pa
     const uint _e30 = (*params).flags;
     if ((_e30 & 4u) != 0u) {
         const float _e37 = v;
-        local_ = (as_uint(_e37) & 2147483647u) <= 2139095040u;
+        local_1 = (as_uint(_e37) & 2147483647u) <= 2139095040u;
     } else {
-        local_ = false;
+        local_1 = false;
     }
-    const bool _e44 = local_;
+    const bool _e44 = local_1;
     if (_e44) {
         const float _e45 = v;
         const float _e48 = (*params).low;
@@ -58,14 +67,6 @@ ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *pa
     }
     const float _e56 = v;
     y[at] = _e56;
-}
-
-ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
-    bool local_1 = false;
-    const uint _e28 = (*params).stride.e[d];
-    const uint _e33 = (*params).dilation.e[d];
-    const int _e40 = (*params).pad.e[d];
-    return (uint)((int)((uint)((int)((o * _e28) + (k * _e33))) - (uint)_e40));
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -202,34 +203,34 @@ void conv(global const float *x, global const float *w, global const float *bias
                                             const uint _e226 = at_w;
                                             const float _e228 = w[_e226];
                                             sum = _e220 + (_e224 * _e228);
-                                            const uint _e231 = at_x;
-                                            at_x = _e231 + plane;
-                                            const uint _e233 = at_w;
-                                            at_w = _e233 + step_w;
+                                            const uint _e232 = at_x;
+                                            at_x = _e232 + plane;
+                                            const uint _e234 = at_w;
+                                            at_w = _e234 + step_w;
                                         }
-                                        const uint _e235 = c;
-                                        c = _e235 + 1u;
+                                        const uint _e236 = c;
+                                        c = _e236 + 1u;
                                     }
                                 }
                             next_2:;
-                                const uint _e238 = k2_;
-                                k2_ = _e238 + 1u;
+                                const uint _e239 = k2_;
+                                k2_ = _e239 + 1u;
                             }
                         }
                     next_1:;
-                        const uint _e241 = k1_;
-                        k1_ = _e241 + 1u;
+                        const uint _e242 = k1_;
+                        k1_ = _e242 + 1u;
                     }
                 }
             next:;
-                const uint _e244 = k0_;
-                k0_ = _e244 + 1u;
+                const uint _e245 = k0_;
+                k0_ = _e245 + 1u;
             }
-            const uint _e247 = i;
-            const float _e248 = sum;
-            finish(_e247, m, _e248, &params, bias, y);
+            const uint _e248 = i;
+            const float _e249 = sum;
+            finish(_e248, m, _e249, &params, bias, y);
         }
-        const uint _e249 = i;
-        i = _e249 + (groups.x * 256u);
+        const uint _e250 = i;
+        i = _e250 + (groups.x * 256u);
     }
 }

@@ -17,6 +17,7 @@ typedef struct {
     uint flags;
     float low;
     float high;
+    uint parts;
 } Params;
 typedef struct { float4 e[272]; } array272_float4_;
 typedef struct { float4 e[256]; } array256_float4_;
@@ -70,31 +71,31 @@ ROCI_FN void finish(uint at, uint channel, float sum, private const Params *para
     y[at] = _e56;
 }
 
-ROCI_FN float4 load_a(uint start, uint row, uint rows, uint column, uint depth, global const float *w) {
+ROCI_FN float4 load_a(uint start, uint row, uint rows, uint column, uint depth, uint end, global const float *w) {
     float4 v_1 = (float4)(0.0f);
     const uint at_1 = (start + (row * depth)) + column;
-    if (column >= depth) {
-        const float4 _e11 = v_1;
-        return _e11;
+    if (column >= end) {
+        const float4 _e12 = v_1;
+        return _e12;
     }
     if (row < rows) {
-        const float _e16 = w[at_1];
-        v_1.x = _e16;
+        const float _e17 = w[at_1];
+        v_1.x = _e17;
     }
     if ((row + 1u) < rows) {
-        const float _e24 = w[at_1 + depth];
-        v_1.y = _e24;
+        const float _e26 = w[at_1 + depth];
+        v_1.y = _e26;
     }
     if ((row + 2u) < rows) {
-        const float _e34 = w[at_1 + (2u * depth)];
-        v_1.z = _e34;
+        const float _e37 = w[at_1 + (2u * depth)];
+        v_1.z = _e37;
     }
     if ((row + 3u) < rows) {
-        const float _e44 = w[at_1 + (3u * depth)];
-        v_1.w = _e44;
+        const float _e48 = w[at_1 + (3u * depth)];
+        v_1.w = _e48;
     }
-    const float4 _e45 = v_1;
-    return _e45;
+    const float4 _e50 = v_1;
+    return _e50;
 }
 
 ROCI_FN float load_x(uint plane, uint row_1, uint column_1, private const Params *params, global const float *x) {
@@ -115,8 +116,8 @@ ROCI_FN float load_x(uint plane, uint row_1, uint column_1, private const Params
     return 0.0f;
 }
 
-ROCI_FN float4 load_b(uint4 starts, uint4 rows_1, uint4 columns, uint k_1, uint depth_1, private const Params *params, global const float *x) {
-    if (k_1 >= depth_1) {
+ROCI_FN float4 load_b(uint4 starts, uint4 rows_1, uint4 columns, uint k_1, uint end_1, private const Params *params, global const float *x) {
+    if (k_1 >= end_1) {
         return (float4)(0.0f);
     }
     const uint across = (*params).kernel_.e[2];
@@ -187,102 +188,113 @@ void conv_tiled(global const float *x, global const float *w, global const float
     const uint rows_3 = roci_div_u32(_e15, _e18);
     const uint _e23 = params.kernel_.e[1];
     const uint _e28 = params.kernel_.e[2];
-    const uint depth_2 = (in_group * _e23) * _e28;
+    const uint depth_1 = (in_group * _e23) * _e28;
     const uint row_4 = (group.y * 64u) + (slow * 4u);
-    const uint start_w = (group.z * rows_3) * depth_2;
-    const uint _e42 = params.output.e[1];
-    const uint _e46 = params.output.e[2];
-    const uint area = _e42 * _e46;
-    const uint _e50 = params.batch;
-    const uint pixels_1 = _e50 * area;
+    const uint _e40 = params.parts;
+    const uint part = false ? roci_mod_u32(group.z, _e40) : 0u;
+    const uint _e48 = params.parts;
+    const uint of_channels = false ? roci_div_u32(group.z, _e48) : group.z;
+    const uint start_w = (of_channels * rows_3) * depth_1;
+    const uint _e56 = params.parts;
+    const uint _e64 = params.parts;
+    const uint span = false ? (roci_div_u32((depth_1 + (_e56 * 16u)) - 1u, _e64 * 16u) * 16u) : depth_1;
+    const uint begin = part * span;
+    const uint end_2 = min(depth_1, begin + span);
+    const uint _e78 = params.output.e[1];
+    const uint _e82 = params.output.e[2];
+    const uint area = _e78 * _e82;
+    const uint _e86 = params.batch;
+    const uint pixels_1 = _e86 * area;
     const uint pixel_1 = (group.x * 64u) + (fast * 4u);
     const uint4 all_ = ((uint4)(pixel_1)) + ((uint4)(0u, 1u, 2u, 3u));
     const uint4 batch = roci_div_u32x4(all_, (uint4)(area));
     const uint4 within = roci_mod_u32x4(all_, (uint4)(area));
-    const uint _e71 = params.in_channels;
-    const uint _e80 = params.input.e[1];
-    const uint _e84 = params.input.e[2];
-    const uint4 starts_1 = ((batch * ((uint4)(_e71))) + ((uint4)((group.z * in_group)))) * ((uint4)((_e80 * _e84)));
-    const uint _e90 = params.output.e[2];
-    const uint4 across_1 = (uint4)(_e90);
-    const uint _e96 = params.stride.e[1];
-    const int _e101 = params.pad.e[1];
-    const uint4 top = (roci_div_u32x4(within, across_1) * ((uint4)(_e96))) - ((uint4)(as_uint(_e101)));
+    const uint _e107 = params.in_channels;
+    const uint _e115 = params.input.e[1];
+    const uint _e119 = params.input.e[2];
+    const uint4 starts_1 = ((batch * ((uint4)(_e107))) + ((uint4)((of_channels * in_group)))) * ((uint4)((_e115 * _e119)));
+    const uint _e125 = params.output.e[2];
+    const uint4 across_1 = (uint4)(_e125);
+    const uint _e131 = params.stride.e[1];
+    const int _e136 = params.pad.e[1];
+    const uint4 top = (roci_div_u32x4(within, across_1) * ((uint4)(_e131))) - ((uint4)(as_uint(_e136)));
     const uint4 tops = (all_ < ((uint4)(pixels_1))) ? top : ((uint4)(2147483648u));
-    const uint _e114 = params.stride.e[2];
-    const int _e119 = params.pad.e[2];
-    const uint4 lefts = (roci_mod_u32x4(within, across_1) * ((uint4)(_e114))) - ((uint4)(as_uint(_e119)));
-    const float4 _e123 = load_a(start_w, row_4, rows_3, fast, depth_2, w);
-    next_a = _e123;
-    const float4 _e125 = load_b(starts_1, tops, lefts, slow, depth_2, &params, x);
-    next_b = _e125;
+    const uint _e149 = params.stride.e[2];
+    const int _e154 = params.pad.e[2];
+    const uint4 lefts = (roci_mod_u32x4(within, across_1) * ((uint4)(_e149))) - ((uint4)(as_uint(_e154)));
+    const float4 _e159 = load_a(start_w, row_4, rows_3, begin + fast, depth_1, end_2, w);
+    next_a = _e159;
+    const float4 _e162 = load_b(starts_1, tops, lefts, begin + slow, end_2, &params, x);
+    next_b = _e162;
+    k = begin;
     while (true) {
-        const uint _e137 = k;
-        if (!(_e137 < depth_2)) {
+        const uint _e173 = k;
+        if (!(_e173 < end_2)) {
             break;
         }
         {
-            const float4 _e144 = next_a;
-            a_tile.e[(fast * 17u) + slow] = _e144;
-            const float4 _e150 = next_b;
-            b_tile.e[(slow * 16u) + fast] = _e150;
+            const float4 _e180 = next_a;
+            a_tile.e[(fast * 17u) + slow] = _e180;
+            const float4 _e186 = next_b;
+            b_tile.e[(slow * 16u) + fast] = _e186;
             roci_barrier_workgroup();
-            const uint _e151 = k;
-            const float4 _e155 = load_a(start_w, row_4, rows_3, (_e151 + 16u) + fast, depth_2, w);
-            next_a = _e155;
-            const uint _e156 = k;
-            const float4 _e160 = load_b(starts_1, tops, lefts, (_e156 + 16u) + slow, depth_2, &params, x);
-            next_b = _e160;
+            const uint _e187 = k;
+            const float4 _e191 = load_a(start_w, row_4, rows_3, (_e187 + 16u) + fast, depth_1, end_2, w);
+            next_a = _e191;
+            const uint _e192 = k;
+            const float4 _e196 = load_b(starts_1, tops, lefts, (_e192 + 16u) + slow, end_2, &params, x);
+            next_b = _e196;
             i = 0u;
             while (true) {
-                const uint _e163 = i;
-                if (!(_e163 < 16u)) {
+                const uint _e199 = i;
+                if (!(_e199 < 16u)) {
                     break;
                 }
                 {
                     j = 0u;
                     while (true) {
-                        const uint _e168 = j;
-                        if (!(_e168 < 4u)) {
+                        const uint _e204 = j;
+                        if (!(_e204 < 4u)) {
                             break;
                         }
                         {
-                            const uint _e172 = i;
-                            const uint _e173 = j;
-                            const float4 av = a_tile.e[((_e172 + _e173) * 17u) + slow];
-                            const uint _e181 = i;
-                            const uint _e182 = j;
-                            const float4 bv = b_tile.e[((_e181 + _e182) * 16u) + fast];
-                            const float4 _e189 = sum0_;
-                            sum0_ = _e189 + (av.x * bv);
-                            const float4 _e193 = sum1_;
-                            sum1_ = _e193 + (av.y * bv);
-                            const float4 _e197 = sum2_;
-                            sum2_ = _e197 + (av.z * bv);
-                            const float4 _e201 = sum3_;
-                            sum3_ = _e201 + (av.w * bv);
+                            const uint _e208 = i;
+                            const uint _e209 = j;
+                            const float4 av = a_tile.e[((_e208 + _e209) * 17u) + slow];
+                            const uint _e217 = i;
+                            const uint _e218 = j;
+                            const float4 bv = b_tile.e[((_e217 + _e218) * 16u) + fast];
+                            const float4 _e225 = sum0_;
+                            sum0_ = _e225 + (av.x * bv);
+                            const float4 _e229 = sum1_;
+                            sum1_ = _e229 + (av.y * bv);
+                            const float4 _e233 = sum2_;
+                            sum2_ = _e233 + (av.z * bv);
+                            const float4 _e237 = sum3_;
+                            sum3_ = _e237 + (av.w * bv);
                         }
-                        const uint _e205 = j;
-                        j = _e205 + 1u;
+                        const uint _e241 = j;
+                        j = _e241 + 1u;
                     }
                 }
-                const uint _e208 = i;
-                i = _e208 + 4u;
+                const uint _e244 = i;
+                i = _e244 + 4u;
             }
             roci_barrier_workgroup();
         }
-        const uint _e211 = k;
-        k = _e211 + 16u;
+        const uint _e247 = k;
+        k = _e247 + 16u;
     }
-    const uint first_1 = group.z * rows_3;
-    const uint _e218 = params.out_channels;
-    const uint4 targets_1 = (batch * ((uint4)((_e218 * area)))) + within;
-    const float4 _e222 = sum0_;
-    store(targets_1, pixel_1, pixels_1, row_4, rows_3, first_1, _e222, &params, bias, y);
-    const float4 _e225 = sum1_;
-    store(targets_1, pixel_1, pixels_1, row_4 + 1u, rows_3, first_1, _e225, &params, bias, y);
-    const float4 _e228 = sum2_;
-    store(targets_1, pixel_1, pixels_1, row_4 + 2u, rows_3, first_1, _e228, &params, bias, y);
-    const float4 _e231 = sum3_;
-    store(targets_1, pixel_1, pixels_1, row_4 + 3u, rows_3, first_1, _e231, &params, bias, y);
+    const uint first_1 = of_channels * rows_3;
+    const uint _e253 = params.batch;
+    const uint _e259 = params.out_channels;
+    const uint4 targets_1 = ((((uint4)((part * _e253))) + batch) * ((uint4)((_e259 * area)))) + within;
+    const float4 _e263 = sum0_;
+    store(targets_1, pixel_1, pixels_1, row_4, rows_3, first_1, _e263, &params, bias, y);
+    const float4 _e266 = sum1_;
+    store(targets_1, pixel_1, pixels_1, row_4 + 1u, rows_3, first_1, _e266, &params, bias, y);
+    const float4 _e269 = sum2_;
+    store(targets_1, pixel_1, pixels_1, row_4 + 2u, rows_3, first_1, _e269, &params, bias, y);
+    const float4 _e272 = sum3_;
+    store(targets_1, pixel_1, pixels_1, row_4 + 3u, rows_3, first_1, _e272, &params, bias, y);
 }

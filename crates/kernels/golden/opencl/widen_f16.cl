@@ -1,0 +1,29 @@
+// Written from WGSL; do not edit.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
+typedef struct {
+    uint count;
+} Params;
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void widen_f16(global const half *x, global float *y, Params params) {
+    const uint3 id = (uint3)((uint)get_global_id(0), (uint)get_global_id(1), (uint)get_global_id(2));
+    const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
+    uint i = 0u;
+    i = id.x;
+    while (true) {
+        const uint _e4 = i;
+        const uint _e7 = params.count;
+        if (!(_e4 < _e7)) {
+            break;
+        }
+        {
+            const uint _e10 = i;
+            const uint _e13 = i;
+            const half _e15 = x[_e13];
+            y[_e10] = (float)_e15;
+        }
+        const uint _e17 = i;
+        i = _e17 + (groups.x * 256u);
+    }
+}
