@@ -89,6 +89,8 @@ pub struct Graph {
     pub inputs: Vec<ValueId>,
     /// Values that it gives back.
     pub outputs: Vec<ValueId>,
+    /// Names of the outputs, where they are not those of the values: one value may be given back under several.
+    pub output_names: Vec<String>,
 }
 
 impl Graph {
@@ -115,6 +117,14 @@ impl Graph {
             outputs: vec![Some(output)],
         });
         output
+    }
+
+    /// The name of an output, by its place.
+    pub fn output_name(&self, index: usize) -> &str {
+        match self.output_names.get(index) {
+            Some(name) => name,
+            None => self.outputs.get(index).map_or("", |id| self.name(*id)),
+        }
     }
 
     /// The name of a value.

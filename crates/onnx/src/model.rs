@@ -30,8 +30,14 @@ impl Model {
 
     /// Reads a model; `folder` is where files lie that it may refer to.
     pub fn from_bytes(bytes: &[u8], folder: Option<&Path>) -> Result<Self, Error> {
+        Self::with_given(bytes, folder, &[])
+    }
+
+    /// The same; inputs of these names are inputs even where the model has a constant for them, which stands for them
+    /// otherwise.
+    pub fn with_given(bytes: &[u8], folder: Option<&Path>, given: &[&str]) -> Result<Self, Error> {
         let proto = ModelProto::decode(bytes).map_err(|error| Error::Protobuf(error.to_string()))?;
-        let graph = import::import(&proto, folder)?;
+        let graph = import::import(&proto, folder, given)?;
         let opset = proto.opset_import.iter().find(|one| one.domain.is_empty() || one.domain == "ai.onnx");
         let producer = format!("{} {}", proto.producer_name, proto.producer_version).trim().to_owned();
         let metadata = proto.metadata_props.into_iter().map(|one| (one.key, one.value)).collect();

@@ -56,6 +56,36 @@ fn name(number: i32) -> String {
     names.iter().find(|row| row.0 == number).map_or_else(|| number.to_string(), |row| row.1.to_owned())
 }
 
+/// Whether elements take 4 bits each.
+pub(crate) fn is_packed(number: i32) -> bool {
+    matches!(number, 21 | 22)
+}
+
+/// A constant of a graph: as [`tensor`], and integers of 4 bits as those of 8.
+pub(crate) fn initializer(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, Error> {
+    if !is_packed(proto.data_type) {
+        return tensor(proto, folder);
+    }
+    let shape = dims(&proto.dims)?;
+    let count = roci_graph::shape::count(&shape)?;
+    let bytes = match &proto.raw_data {
+        _ if proto.data_location == EXTERNAL => external(proto, folder)?,
+        Some(bytes) => bytes.clone(),
+        None => proto.int32_data.iter().map(|&word| word as u8).collect(),
+    };
+    if bytes.len() != count.div_ceil(2) {
+        let reason = format!("{count} elements of 4 bits in {} bytes", bytes.len());
+        return Err(Error::invalid(format!("tensor `{}`: {reason}", proto.name)));
+    }
+    // The lower half of a byte comes first.
+    let halves = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]).take(count);
+    let data = match proto.data_type {
+        21 => Data::U8(halves.collect()),
+        _ => Data::I8(halves.map(|half| (half << 4) as i8 >> 4).collect()),
+    };
+    Ok(Tensor::from_data(shape, data)?)
+}
+
 /// A tensor; `folder` is where files lie that it may refer to.
 pub fn tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, Error> {
     let context = |error: String| Error::invalid(format!("tensor `{}`: {error}", proto.name));

@@ -1,6 +1,6 @@
 //! Arrays in NumPy's file format: what kernels read and write.
 //!
-//! Versions 1 to 3, little-endian numbers in C order. Whatever else a file says is an error, never a guess.
+//! Versions 1 to 3, little-endian numbers, in C or Fortran order. Whatever else a file says is an error, never a guess.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,8 +81,6 @@ pub(crate) enum NpyError {
     Header(String),
     #[error("elements of type `{0}` are not supported")]
     Type(String),
-    #[error("the array is in Fortran order")]
-    Fortran,
     #[error("the header promises {promised} bytes, the file has {found}")]
     Size { promised: u128, found: usize },
 }
@@ -118,13 +116,14 @@ impl Array {
         }
         let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
         let header = std::str::from_utf8(header).map_err(|_| NpyError::Header("is no text".into()))?;
-        let (dtype, shape) = Parser(header).header()?;
+        let (dtype, shape, fortran) = Parser(header).header()?;
         let promised = shape.iter().try_fold(dtype.size() as u128, |size, &count| size.checked_mul(u128::from(count)));
         let promised = promised.unwrap_or(u128::MAX);
         if promised != data.len() as u128 {
             return Err(NpyError::Size { promised, found: data.len() });
         }
-        Ok(Self { dtype, shape, data: data.to_vec() })
+        let data = if fortran { to_c_order(data, &shape, dtype.size()) } else { data.to_vec() };
+        Ok(Self { dtype, shape, data })
     }
 
     /// The bytes of a file.
@@ -148,11 +147,36 @@ impl Array {
     }
 }
 
+/// Elements whose first index runs fastest, with the last one fastest; `shape` is what `data` has.
+fn to_c_order(data: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
+    let shape: Vec<usize> = shape.iter().map(|&count| count as usize).collect();
+    let mut strides = vec![size; shape.len()];
+    for axis in 1..shape.len() {
+        strides[axis] = strides[axis - 1] * shape[axis - 1];
+    }
+    let mut ordered = Vec::with_capacity(data.len());
+    let (mut index, mut at) = (vec![0; shape.len()], 0);
+    while ordered.len() < data.len() {
+        ordered.extend_from_slice(&data[at..at + size]);
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            at += strides[axis];
+            if index[axis] < shape[axis] {
+                break;
+            }
+            at -= strides[axis] * shape[axis];
+            index[axis] = 0;
+        }
+    }
+    ordered
+}
+
 /// Reads the Python dictionary of a header.
 struct Parser<'a>(&'a str);
 
 impl<'a> Parser<'a> {
-    fn header(&mut self) -> Result<(Dtype, Vec<u64>), NpyError> {
+    /// The type, the shape, and whether the first index runs fastest.
+    fn header(&mut self) -> Result<(Dtype, Vec<u64>, bool), NpyError> {
         let (mut dtype, mut shape, mut order) = (None, None, false);
         self.expect('{')?;
         while !self.take('}') {
@@ -171,10 +195,8 @@ impl<'a> Parser<'a> {
         }
         let missing = |what: &str| NpyError::Header(format!("has no `{what}`"));
         let (dtype, shape) = (dtype.ok_or_else(|| missing("descr"))?, shape.ok_or_else(|| missing("shape"))?);
-        if order && shape.len() > 1 {
-            return Err(NpyError::Fortran);
-        }
-        Ok((dtype, shape))
+        let fortran = order && shape.len() > 1;
+        Ok((dtype, shape, fortran))
     }
 
     fn blank(&mut self) {
@@ -287,10 +309,19 @@ mod tests {
         let header = |text: &str| Array::read(&file(1, text, &[0; 8])).expect_err("not supported").to_string();
         assert!(header("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}").contains(">f4"));
         assert!(header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}").contains("record"));
-        assert!(header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1)}").contains("Fortran"));
         assert!(header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}").contains("promises 12 bytes"));
         assert!(header("{'descr': '<f4', 'shape': (18446744073709551615, 18446744073709551615)}").contains("promises"));
         assert_eq!(Array::read(b"PK"), Err(NpyError::Magic));
+    }
+
+    #[test]
+    fn fortran_order_is_turned() {
+        // numpy.asfortranarray(numpy.arange(24, dtype="u1").reshape(2, 3, 4)), as it lies in its file.
+        let data: Vec<u8> = (0..24).map(|at| at % 2 * 12 + at / 2 % 3 * 4 + at / 6).collect();
+        let array = Array::read(&file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", &data));
+        assert_eq!(array.map(|array| array.data), Ok((0..24).collect()));
+        let empty = Array::read(&file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 0)}", &[]));
+        assert_eq!(empty.map(|array| array.shape), Ok(vec![2, 0]));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod fuse;
 mod half;
 mod host;
 mod kernels;
+mod limits;
 mod lower;
 mod native;
 mod plan;

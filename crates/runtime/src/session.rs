@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use roci_graph::{Graph, Value, simplify};
 use roci_hal::{BufferRange, CodeFormat, Device};
 
+use crate::limits::{Limit, check, limits};
 use crate::segment::fits;
 use crate::split;
 use crate::storage::words;
@@ -56,6 +57,7 @@ pub struct Session {
     pub(crate) shelf: Shelf,
     programs: HashMap<Key, Program>,
     notes: Vec<Note>,
+    limits: Vec<Limit>,
 }
 
 /// What a recording is for: the queue that runs it, and the shapes of the inputs.
@@ -67,7 +69,8 @@ impl Session {
         simplify(&mut graph);
         let is_host = device.info().formats.first() == Some(&CodeFormat::Native);
         let shelf = Shelf::new(device, is_host);
-        Self { graph, shelf, programs: HashMap::new(), notes: Vec::new() }
+        let limits = limits(&graph);
+        Self { graph, shelf, programs: HashMap::new(), notes: Vec::new(), limits }
     }
 
     /// The same session with products of another precision; for one that has not run yet.
@@ -97,6 +100,7 @@ impl Session {
             let (given, has) = (inputs.len(), self.graph.inputs.len());
             return Err(Error::Input(format!("{given} inputs are given, and the model has {has}")));
         }
+        check(&self.limits, &self.graph, inputs)?;
         let queues = split::queues(self.shelf.device.info());
         let Some(parts) = split::parts(&self.graph, inputs, queues.len())? else {
             return self.run_part(inputs, queues[0])?.wait(&mut self.shelf);

@@ -6,7 +6,7 @@ use super::super::check::{self, Access, Extent};
 use super::super::simd::{Level, Simd, Task};
 use super::depthwise::Depthwise;
 use super::plan::{Area, Plan};
-use super::tile::{Tile, VECTORS};
+use super::tile::{Tile, VECTORS, step};
 use super::{clear_border, extent};
 use crate::params::{self, Conv};
 
@@ -101,10 +101,11 @@ impl Task for Dense<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        if self.p.x.block as usize == S::LANES && self.p.stride[1] == 1 {
-            self.passes::<S, true>(simd);
-        } else {
-            self.passes::<S, false>(simd);
+        match (self.p.x.block as usize == S::LANES, self.p.stride[1]) {
+            (true, 1) => self.passes::<S, { step::NEXT }>(simd),
+            (true, 2) => self.passes::<S, { step::SECOND }>(simd),
+            (false, 2) => self.passes::<S, { step::SECOND_PLAIN }>(simd),
+            _ => self.passes::<S, { step::ANY }>(simd),
         }
     }
 }
@@ -126,7 +127,7 @@ pub(super) fn origin(p: &params::ConvBlocked, row: usize, column: usize) -> usiz
 
 impl Dense<'_> {
     #[inline(always)]
-    fn passes<S: Simd, const NEXT: bool>(&self, simd: S) {
+    fn passes<S: Simd, const STEP: usize>(&self, simd: S) {
         let p = self.p;
         let taps = taps(p);
         let block = p.x.block as usize;
@@ -160,8 +161,8 @@ impl Dense<'_> {
                     clamp,
                 };
                 match vectors {
-                    1 => self.pixels::<S, 1, NEXT>(simd, &tile),
-                    _ => self.pixels::<S, VECTORS, NEXT>(simd, &tile),
+                    1 => self.pixels::<S, 1, STEP>(simd, &tile),
+                    _ => self.pixels::<S, VECTORS, STEP>(simd, &tile),
                 }
                 if pass + 1 == passes {
                     for vector in 0..vectors {
@@ -176,8 +177,9 @@ impl Dense<'_> {
 
     /// All pixels of the area, by tiles like one that stands for the first of the picture.
     #[inline(always)]
-    fn pixels<S: Simd, const V: usize, const NEXT: bool>(&self, simd: S, first: &Tile<'_>) {
+    fn pixels<S: Simd, const V: usize, const STEP: usize>(&self, simd: S, first: &Tile<'_>) {
         let p = self.p;
+        let known = STEP != step::ANY;
         let width = p.y.size[1] as usize;
         let mut row = self.area.rows.start;
         while row < self.area.rows.end {
@@ -190,11 +192,11 @@ impl Dense<'_> {
             macro_rules! tile {
                 ($rows:literal x $columns:literal at $column:expr) => {{
                     // SAFETY: `prepare` held the pictures against the bindings, and so many pixels are left.
-                    unsafe { at($column).compute::<S, $rows, $columns, V, NEXT>(simd) };
+                    unsafe { at($column).compute::<S, $rows, $columns, V, STEP>(simd) };
                     $columns
                 }};
             }
-            if NEXT && S::LANES == 16 && width == 7 && row + 1 < self.area.rows.end {
+            if known && S::LANES == 16 && width == 7 && row + 1 < self.area.rows.end {
                 tile!(2 x 7 at 0);
                 row += 2;
                 continue;
@@ -202,10 +204,10 @@ impl Dense<'_> {
             let mut column = 0;
             while column < width {
                 column += match width - column {
-                    14.. if NEXT && S::LANES == 16 => tile!(1 x 14 at column),
+                    14.. if known && S::LANES == 16 => tile!(1 x 14 at column),
                     7.. if S::LANES == 16 => tile!(1 x 7 at column),
                     6.. if S::LANES < 16 => tile!(1 x 6 at column),
-                    3.. if NEXT && S::LANES == 16 => tile!(1 x 3 at column),
+                    3.. if known && S::LANES == 16 => tile!(1 x 3 at column),
                     _ => tile!(1 x 1 at column),
                 };
             }

@@ -5,6 +5,18 @@ use super::super::simd::Simd;
 /// Vectors of output channels of a tile.
 pub(super) const VECTORS: usize = 2;
 
+/// How far neighbours of the input of a tile lie apart, told ahead: what is known needs no registers.
+pub(super) mod step {
+    /// Not told.
+    pub(in super::super) const ANY: usize = 0;
+    /// A block: steps of one.
+    pub(in super::super) const NEXT: usize = 1;
+    /// Two blocks: steps of two.
+    pub(in super::super) const SECOND: usize = 2;
+    /// Two elements: steps of two where channels do not lie in blocks.
+    pub(in super::super) const SECOND_PLAIN: usize = 3;
+}
+
 /// Where a tile of the result lies and what it is made of.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
@@ -33,20 +45,25 @@ pub(super) struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// `R` rows of `C` pixels by `V` vectors. Neighbours of `x` are a vector apart if `NEXT`: distances that are known
-    /// need no registers.
+    /// `R` rows of `C` pixels by `V` vectors, with neighbours of `x` as far apart as `STEP` tells.
     ///
     /// The loops are plain and short on purpose: only if the compiler unrolls them whole do the sums stay in registers.
     ///
     /// # Safety
     /// All that the fields and these numbers span is readable, and of `y` writable.
     #[inline(always)]
-    pub(super) unsafe fn compute<S: Simd, const R: usize, const C: usize, const V: usize, const NEXT: bool>(
+    pub(super) unsafe fn compute<S: Simd, const R: usize, const C: usize, const V: usize, const STEP: usize>(
         &self,
         simd: S,
     ) {
-        debug_assert!(R <= 3 && (NEXT || R == 1 && C <= 9), "{R} rows of {C} pixels");
-        let step = if NEXT { S::LANES } else { self.x_step };
+        let known = STEP != step::ANY;
+        debug_assert!(R <= 3 && (known || R == 1 && C <= 9), "{R} rows of {C} pixels");
+        let step = match STEP {
+            step::NEXT => S::LANES,
+            step::SECOND => 2 * S::LANES,
+            step::SECOND_PLAIN => 2,
+            _ => self.x_step,
+        };
         let place =
             |r: usize, c: usize, v: usize| self.y.wrapping_add(r * self.y_row + c * S::LANES + v * self.y_block);
         let mut sums = [[[simd.splat(0.0); V]; C]; R];
@@ -80,7 +97,7 @@ impl Tile<'_> {
                 let first = block.wrapping_add(tap);
                 // Few pointers, so that they stay in registers: one a row where distances are known, else one for three
                 // pixels.
-                let mut starts = if NEXT {
+                let mut starts = if known {
                     [0, 1, 2].map(|row| first.wrapping_add(row * self.x_row))
                 } else {
                     [0, 3, 6].map(|pixel| first.wrapping_add(pixel * step))
@@ -93,7 +110,7 @@ impl Tile<'_> {
                     }
                     for (r, row) in sums.iter_mut().enumerate() {
                         for (c, sum) in row.iter_mut().enumerate() {
-                            let x = if NEXT {
+                            let x = if known {
                                 starts[r.min(2)].wrapping_add(c * step)
                             } else {
                                 starts[(c / 3).min(2)].wrapping_add(c % 3 * step)

@@ -22,7 +22,7 @@ mod signal;
 mod source;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use roci_graph::{Graph, ValueId};
@@ -31,7 +31,7 @@ use crate::Error;
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
 };
-use crate::tensor::{declared, dense, tensor};
+use crate::tensor::{declared, dense, initializer, is_packed};
 
 pub(crate) use node::NodeContext;
 
@@ -43,6 +43,8 @@ const MAX_NODES: usize = if cfg!(test) { 10_000 } else { 4_000_000 };
 /// What all graphs of a model share.
 pub(crate) struct Shared<'a> {
     folder: Option<&'a Path>,
+    /// Inputs that whoever runs the model gives although the model has a constant for them.
+    given: &'a [&'a str],
     functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
     nodes: std::cell::Cell<usize>,
 }
@@ -71,11 +73,11 @@ const FAMILIES: [Family; 17] = [
     classic::import,
 ];
 
-/// The graph of a model.
-pub(crate) fn import(model: &ModelProto, folder: Option<&Path>) -> Result<Graph, Error> {
+/// The graph of a model. Inputs among `given` are inputs even where the model has a constant for them.
+pub(crate) fn import(model: &ModelProto, folder: Option<&Path>, given: &[&str]) -> Result<Graph, Error> {
     let graph = model.graph.as_ref().ok_or_else(|| Error::Protobuf("it has no graph".to_owned()))?;
     let functions = model.functions.iter().map(|one| ((plain(&one.domain), one.name.as_str()), one)).collect();
-    let shared = Shared { folder, functions, nodes: Default::default() };
+    let shared = Shared { folder, given, functions, nodes: Default::default() };
     let mut builder = Builder::new(&shared, opsets(&model.opset_import), 0)?;
     builder.body(graph)?;
     Ok(builder.graph)
@@ -98,6 +100,8 @@ pub(crate) struct Builder<'a> {
     graph: Graph,
     /// Values by name. A function's body has names of its own, so that the last of these counts alone.
     scopes: Vec<HashMap<String, ValueId>>,
+    /// Constants of 4 bits, which are held in 8: what asks for the type of such an operand must not see them.
+    packed: HashSet<String>,
     depth: usize,
 }
 
@@ -106,7 +110,14 @@ impl<'a> Builder<'a> {
         if depth > MAX_DEPTH {
             return Err(Error::invalid(format!("graphs or functions are nested deeper than {MAX_DEPTH}")));
         }
-        Ok(Self { shared, opsets, graph: Graph::default(), scopes: vec![HashMap::new()], depth })
+        Ok(Self {
+            shared,
+            opsets,
+            graph: Graph::default(),
+            scopes: vec![HashMap::new()],
+            packed: HashSet::new(),
+            depth,
+        })
     }
 
     fn names(&mut self) -> &mut HashMap<String, ValueId> {
@@ -137,7 +148,13 @@ impl<'a> Builder<'a> {
     fn body(&mut self, proto: &GraphProto) -> Result<(), Error> {
         self.graph.name.clone_from(&proto.name);
         for one in &proto.initializer {
-            let id = self.graph.constant(&one.name, tensor(one, self.shared.folder)?);
+            if self.depth == 0 && self.is_given(proto, &one.name) {
+                continue;
+            }
+            if is_packed(one.data_type) {
+                self.packed.insert(one.name.clone());
+            }
+            let id = self.graph.constant(&one.name, initializer(one, self.shared.folder)?);
             self.bind(&one.name, id)?;
         }
         for one in &proto.sparse_initializer {
@@ -159,13 +176,21 @@ impl<'a> Builder<'a> {
         }
         for one in &proto.output {
             let id = self.find(&one.name)?.ok_or_else(|| Error::invalid("an output without a name"))?;
+            if self.packed.contains(&one.name) {
+                return Err(Error::invalid(format!("the output `{}` has elements of 4 bits", one.name)));
+            }
             if let (Some(kind), Some(info)) = (&one.r#type, self.graph.values.get_mut(id.index())) {
                 info.declared = info.declared.take().or(declared(kind)?);
-                info.name.clone_from(&one.name);
             }
             self.graph.outputs.push(id);
+            self.graph.output_names.push(one.name.clone());
         }
         Ok(())
+    }
+
+    /// Whether an input with a default is given nevertheless.
+    fn is_given(&self, proto: &GraphProto, name: &str) -> bool {
+        self.shared.given.contains(&name) && proto.input.iter().any(|input| input.name == name)
     }
 
     fn declare(&mut self, info: &ValueInfoProto) -> Result<ValueId, Error> {
@@ -195,6 +220,11 @@ impl<'a> Builder<'a> {
             inner @ Error::Node { .. } => inner,
             other => place(other.to_string()),
         };
+        if let Some(name) = proto.input.iter().find(|name| self.packed.contains(*name))
+            && proto.op_type != "DequantizeLinear"
+        {
+            return Err(place(format!("`{name}` has elements of 4 bits, which DequantizeLinear alone takes")));
+        }
         if count > MAX_NODES {
             return Err(place(format!("the model has more than {MAX_NODES} nodes")));
         }
@@ -274,6 +304,9 @@ impl<'a> Builder<'a> {
             } else {
                 outside.push(id);
                 inside.push(copy);
+            }
+            if self.packed.contains(&name) {
+                inner.packed.insert(name.clone());
             }
             inner.bind(&name, copy)?;
         }

@@ -2,6 +2,7 @@
 
 mod functions;
 mod hostile;
+mod interface;
 
 use prost::Message;
 use roci_graph::{Tensor, Value};

@@ -36,7 +36,8 @@ pub(crate) fn readers(segment: &Segment, slot: Slot, from: usize) -> Vec<usize> 
 
 /// Whether a step between two places writes a slot.
 pub(crate) fn written_between(segment: &Segment, slot: Slot, from: usize, to: usize) -> bool {
-    segment.steps[from + 1..to].iter().any(|step| step.bindings.contains(&(slot, true)))
+    // Nothing stands between neighbours, nor between a step and itself.
+    segment.steps.get(from + 1..to).is_some_and(|steps| steps.iter().any(|step| step.bindings.contains(&(slot, true))))
 }
 
 /// The one step that reads what a step makes, if nobody else wants it.

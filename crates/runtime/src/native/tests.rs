@@ -46,6 +46,22 @@ fn pictures_stay_in_blocks() -> Test {
     Ok(())
 }
 
+#[test]
+fn attention_may_stand_alone() -> Test {
+    // Nothing stands before the first product, nor behind the last.
+    let mut graph = Graph::default();
+    let [q, k, v] = ["q", "k", "v"].map(|name| graph.value(name));
+    graph.inputs.extend([q, k, v]);
+    let product = || Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
+    let scores = graph.node("scores", product(), &[q, k]);
+    let softmax = Reduction::Softmax { kind: SoftmaxKind::Softmax, axis: -1, to_end: false };
+    let weights = graph.node("weights", softmax, &[scores]);
+    let made = graph.node("made", product(), &[weights, v]);
+    graph.outputs.push(made);
+    check(graph, &[numbers(&[2, 3, 5], 1)?, numbers(&[2, 5, 4], 2)?, numbers(&[2, 4, 6], 3)?])?;
+    Ok(())
+}
+
 fn dense(
     graph: &mut Graph,
     name: &str,

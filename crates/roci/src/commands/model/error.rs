@@ -33,6 +33,12 @@ pub(crate) enum ModelError {
         /// What it should look like.
         form: &'static str,
     },
+    /// A name that is given twice.
+    #[error("`{name}` is given twice")]
+    Twice {
+        /// Which.
+        name: String,
+    },
     /// A dimension that the model has not.
     #[error("the model leaves no dimension open that is called `{name}`")]
     Dimension {
@@ -68,6 +74,7 @@ impl Hint for ModelError {
             Self::Runtime(error) => error.hint(),
             Self::Input { hint, .. } => Some(hint.clone()),
             Self::Argument { .. } => Some("`roci run --help` shows examples".into()),
+            Self::Twice { .. } => Some("name each once".into()),
             Self::Dimension { names, .. } if names.is_empty() => Some("it leaves none open".into()),
             Self::Dimension { names, .. } => Some(format!("it leaves open: {names}")),
             Self::Output { .. } => Some("name a folder that you may write to".into()),

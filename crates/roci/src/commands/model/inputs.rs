@@ -17,7 +17,19 @@ fn pairs(arguments: &[String], form: &'static str) -> Result<BTreeMap<String, St
         let wrong = || ModelError::Argument { argument: argument.clone(), form };
         argument.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(wrong)
     };
-    arguments.iter().map(pair).collect()
+    let mut found = BTreeMap::new();
+    for argument in arguments {
+        let (name, value) = pair(argument)?;
+        if found.insert(name.clone(), value).is_some() {
+            return Err(ModelError::Twice { name });
+        }
+    }
+    Ok(found)
+}
+
+/// The inputs that are given, by name.
+pub(super) fn named(arguments: &RunArgs) -> Result<BTreeMap<String, String>, ModelError> {
+    pairs(&arguments.inputs, "NAME=FILE")
 }
 
 /// Sizes of dimensions that the model leaves open.
@@ -35,9 +47,12 @@ pub(super) fn sizes(graph: &Graph, arguments: &[String]) -> Result<BTreeMap<Stri
     Ok(sizes)
 }
 
-/// All inputs of a graph, in its order.
-pub(super) fn gather(graph: &Graph, arguments: &RunArgs) -> Result<Vec<Value>, ModelError> {
-    let inputs = pairs(&arguments.inputs, "NAME=FILE")?;
+/// All inputs of a graph, in its order; `inputs` are those that are given.
+pub(super) fn gather(
+    graph: &Graph,
+    inputs: &BTreeMap<String, String>,
+    arguments: &RunArgs,
+) -> Result<Vec<Value>, ModelError> {
     let sizes = sizes(graph, &arguments.dims)?;
     let names: Vec<&str> = graph.inputs.iter().map(|id| graph.name(*id)).collect();
     if let Some(unknown) = inputs.keys().find(|name| !names.contains(&name.as_str())) {
@@ -47,7 +62,7 @@ pub(super) fn gather(graph: &Graph, arguments: &RunArgs) -> Result<Vec<Value>, M
             hint: format!("its inputs are: {}", names.join(", ")),
         });
     }
-    graph.inputs.iter().map(|id| one(graph, *id, &inputs, &sizes, &arguments.image)).collect()
+    graph.inputs.iter().map(|id| one(graph, *id, inputs, &sizes, &arguments.image)).collect()
 }
 
 fn one(

@@ -1,5 +1,6 @@
 //! `roci run`: a model on a device.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,6 +19,9 @@ use crate::interrupt;
 use crate::printer::{Column, Printer};
 use crate::registry::registry;
 use crate::units;
+
+/// The newest version of ONNX's operations that was read.
+const NEWEST_OPSET: i64 = 26;
 
 #[derive(Serialize)]
 struct Report {
@@ -55,8 +59,15 @@ struct OutputRow {
 
 /// Runs a model and tells what came out.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let model = super::open(&arguments.model)?;
-    let given = inputs::gather(&model.graph, arguments)?;
+    let named = inputs::named(arguments)?;
+    let model = super::open(&arguments.model, &named.keys().map(String::as_str).collect::<Vec<_>>())?;
+    if model.opset > NEWEST_OPSET {
+        printer.note(&format!(
+            "the model is of opset {}; what is newer than {NEWEST_OPSET} is not known here",
+            model.opset
+        ));
+    }
+    let given = inputs::gather(&model.graph, &named, arguments)?;
     let registry = registry(drivers);
     let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
@@ -93,10 +104,10 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     }
     let memory = session.memory();
     let graph = session.graph();
-    let names: Vec<String> = graph.outputs.iter().map(|id| graph.name(*id).to_owned()).collect();
+    let mut files = arguments.output.as_deref().map(Files::new);
     let mut outputs = Vec::new();
-    for (name, value) in names.iter().zip(&values) {
-        outputs.push(row(name, value, arguments.output.as_deref())?);
+    for (index, value) in values.iter().enumerate() {
+        outputs.push(row(graph.output_name(index), value, files.as_mut())?);
     }
     let notes = session.notes().iter().map(note).collect();
     let report = Report {
@@ -174,7 +185,7 @@ pub(crate) fn note(note: &Note) -> String {
 }
 
 /// What came out, written where that is asked for.
-fn row(name: &str, value: &Value, folder: Option<&Path>) -> Result<OutputRow, CliError> {
+fn row(name: &str, value: &Value, files: Option<&mut Files<'_>>) -> Result<OutputRow, CliError> {
     let Value::Tensor(tensor) = value else {
         let kind = value.kind().to_owned();
         let shape = Vec::new();
@@ -188,8 +199,8 @@ fn row(name: &str, value: &Value, folder: Option<&Path>) -> Result<OutputRow, Cl
             file: None,
         });
     };
-    let file = match folder {
-        Some(folder) => write(name, tensor, folder)?,
+    let file = match files {
+        Some(files) => files.write(name, tensor)?,
         None => None,
     };
     let numbers = tensor.floats().unwrap_or_default();
@@ -206,13 +217,50 @@ fn row(name: &str, value: &Value, folder: Option<&Path>) -> Result<OutputRow, Cl
     })
 }
 
-/// Writes an output; the file's name, without what a path could be made of.
-fn write(name: &str, tensor: &Tensor, folder: &Path) -> Result<Option<String>, CliError> {
-    let Some(array) = inputs::array(tensor) else { return Ok(None) };
-    let plain: String = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
-    let path = folder.join(format!("{}.npy", plain.trim_start_matches('.')));
-    let failed = |source| CliError::from(ModelError::Output { path: path.clone(), source });
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    std::fs::write(&path, array.write()).map_err(failed)?;
-    Ok(Some(path.display().to_string()))
+/// The folder that outputs are written to, and the names that are taken there.
+struct Files<'a> {
+    folder: &'a Path,
+    taken: HashSet<String>,
+}
+
+impl<'a> Files<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self { folder, taken: HashSet::new() }
+    }
+
+    /// Writes an output; the file's name, without what a path could be made of.
+    fn write(&mut self, name: &str, tensor: &Tensor) -> Result<Option<String>, CliError> {
+        let Some(array) = inputs::array(tensor) else { return Ok(None) };
+        let path = self.folder.join(self.name(name));
+        let failed = |source| CliError::from(ModelError::Output { path: path.clone(), source });
+        std::fs::create_dir_all(self.folder).map_err(failed)?;
+        std::fs::write(&path, array.write()).map_err(failed)?;
+        Ok(Some(path.display().to_string()))
+    }
+
+    /// A file's name that no other output has: some systems tell `Y` from `y` in names of files and some do not.
+    fn name(&mut self, name: &str) -> String {
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let plain: String = name.chars().map(plain).collect();
+        let plain = plain.trim_start_matches('.');
+        let mut free = plain.to_owned();
+        let mut count = 1;
+        while !self.taken.insert(free.to_lowercase()) {
+            count += 1;
+            free = format!("{plain}-{count}");
+        }
+        format!("{free}.npy")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_never_share_a_file() {
+        let mut files = Files::new(Path::new("."));
+        let names = ["a/b", "a_b", "A_b", "a:b", "..", ""].map(|name| files.name(name));
+        assert_eq!(names, ["a_b.npy", "a_b-2.npy", "A_b-3.npy", "a_b-4.npy", ".npy", "-2.npy"]);
+    }
 }

@@ -16,7 +16,7 @@ const FEW: usize = 24;
 
 /// Reads a model and prints what is in it.
 pub(crate) fn run(arguments: &InspectArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let model = super::open(&arguments.model)?;
+    let model = super::open(&arguments.model, &[])?;
     let sizes = inputs::sizes(&model.graph, &arguments.dims)?;
     let report = report::Report::of(&model, &sizes)?;
     if arguments.format.json {

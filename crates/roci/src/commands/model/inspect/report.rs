@@ -170,7 +170,9 @@ impl Report {
             constants: graph.constants.len(),
             constant_bytes: graph.constants.values().map(bytes).sum(),
             inputs: graph.inputs.iter().map(interface).collect(),
-            outputs: graph.outputs.iter().map(interface).collect(),
+            outputs: (graph.outputs.iter().enumerate())
+                .map(|(index, id)| Named { name: plain(graph.output_name(index)), ..interface(id) })
+                .collect(),
             dims: dims.collect(),
             multiply_adds: rows.iter().filter_map(|row| row.multiply_adds).fold(0, u64::saturating_add),
             largest: made

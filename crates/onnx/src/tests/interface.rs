@@ -1,0 +1,51 @@
+//! What a model gives back and takes: names of outputs, inputs with defaults, constants of 4 bits.
+
+use super::*;
+
+#[test]
+fn one_value_may_have_several_names() {
+    let nodes = vec![
+        node("Identity", &["x"], &["y"], vec![]),
+        node("Neg", &["x"], &["z"], vec![]),
+        node("Identity", &["z"], &["w"], vec![]),
+    ];
+    let model = read(&model(graph(nodes, &["x"], &["y", "z", "w"], vec![]))).expect("a model");
+    assert_eq!([0, 1, 2].map(|index| model.graph.output_name(index)), ["y", "z", "w"]);
+    assert_eq!(model.graph.name(model.graph.inputs[0]), "x");
+}
+
+#[test]
+fn a_default_gives_way_to_what_is_given() {
+    let sum =
+        graph(vec![node("Add", &["x", "b"], &["y"], vec![])], &["x", "b"], &["y"], vec![floats("b", &[1], &[5.0])]);
+    let bytes = model(sum).encode_to_vec();
+    let inputs = |given: &[&str]| Model::with_given(&bytes, None, given).map(|model| model.graph.inputs.len()).ok();
+    assert_eq!((inputs(&[]), inputs(&["b"]), inputs(&["nonsense"])), (Some(1), Some(2), Some(1)));
+}
+
+fn packed(name: &str, kind: i32, dims: &[i64], raw: &[u8]) -> TensorProto {
+    let raw_data = Some(raw.to_vec());
+    TensorProto { name: name.to_owned(), dims: dims.to_vec(), data_type: kind, raw_data, ..Default::default() }
+}
+
+#[test]
+fn integers_of_4_bits_are_dequantised() {
+    let back = |kind: i32, raw: &[u8]| {
+        let nodes = vec![node("DequantizeLinear", &["w", "scale"], &["y"], vec![])];
+        let constants = vec![packed("w", kind, &[3], raw), floats("scale", &[], &[0.5])];
+        run(&model(graph(nodes, &[], &["y"], constants)), vec![]).map(|made| first(&made))
+    };
+    assert_eq!(back(21, &[0xf1, 0x07]), Ok(vec![0.5, 7.5, 3.5]));
+    assert_eq!(back(22, &[0xf1, 0x08]), Ok(vec![0.5, -0.5, -4.0]));
+    assert!(back(22, &[0xf1]).expect_err("too short").contains("3 elements of 4 bits in 1 bytes"));
+}
+
+#[test]
+fn nothing_else_takes_integers_of_4_bits() {
+    let quantise = node("QuantizeLinear", &["x", "scale", "zero"], &["y"], vec![]);
+    let constants = vec![packed("zero", 22, &[1], &[0]), floats("scale", &[], &[0.5])];
+    let error = read(&model(graph(vec![quantise], &["x"], &["y"], constants))).expect_err("4 bits").to_string();
+    assert!(error.contains("`zero`") && error.contains("DequantizeLinear alone"), "{error}");
+    let error = read(&model(graph(vec![], &[], &["w"], vec![packed("w", 21, &[1], &[0])]))).expect_err("4 bits");
+    assert!(error.to_string().contains("the output `w`"), "{error}");
+}
