@@ -11,13 +11,14 @@ use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 use crate::job::{Job, count, run_part};
+use crate::places::{places, stay};
 use crate::run::Run;
 
 /// Waiting batches that are looked at for one that may start; those behind wait for these.
 const WINDOW: usize = 64;
 /// How long a worker looks for more while a batch is running, before it sleeps: the next segment is near, and waking up
 /// takes longer than many a kernel.
-const LINGER: Duration = Duration::from_micros(100);
+const LINGER: Duration = Duration::from_micros(1000);
 /// Looks between two at the clock.
 const LOOKS: usize = 32;
 
@@ -57,9 +58,14 @@ impl Workers {
             posted: AtomicUsize::new(0),
             count,
         });
+        let places = places(count);
         for index in 0..count {
-            let own = Arc::clone(&workers);
-            let spawned = std::thread::Builder::new().name(format!("roci-cpu-{index}")).spawn(move || own.work(index));
+            let (own, place) = (Arc::clone(&workers), places.get(index).copied());
+            let work = move || {
+                place.into_iter().for_each(stay);
+                own.work(index);
+            };
+            let spawned = std::thread::Builder::new().name(format!("roci-cpu-{index}")).spawn(work);
             if let Err(error) = spawned {
                 workers.stop();
                 return Err(error);

@@ -136,11 +136,20 @@ impl Dense<'_> {
         let passes = p.x.blocks().div_ceil(blocks);
         let depth = channels * taps.len();
         let bias = p.y.blocks() * S::LANES;
+        let vectors = |group: usize| VECTORS.min(p.y.blocks() - group * VECTORS);
+        let weights = |pass: usize, group: usize| {
+            let rows = pass * blocks * block * taps.len();
+            self.w.wrapping_add(bias + (group * VECTORS * depth + rows * vectors(group)) * S::LANES)
+        };
         for pass in 0..passes {
             let first = pass * blocks * block;
             let count = (blocks * block).min(channels - first);
             for group in self.area.groups.clone() {
-                let vectors = VECTORS.min(p.y.blocks() - group * VECTORS);
+                let next = match group + 1 < self.area.groups.end {
+                    true => weights(pass, group + 1),
+                    false => weights((pass + 1).min(passes - 1), self.area.groups.start),
+                };
+                let vectors = vectors(group);
                 let start = group * VECTORS * S::LANES;
                 let y = self.y.wrapping_add(group * VECTORS * p.y.plane());
                 let clamp = (p.flags & Conv::CLAMP != 0 && pass + 1 == passes).then_some((p.low, p.high));
@@ -152,13 +161,15 @@ impl Dense<'_> {
                     x_block: p.x.plane(),
                     channels: count,
                     block,
-                    w: self.w.wrapping_add(bias + start * depth + first * taps.len() * vectors * S::LANES),
+                    w: weights(pass, group),
                     bias: (pass == 0).then(|| self.w.wrapping_add(start)),
                     y,
                     y_row: p.y.row(),
                     y_block: p.y.plane(),
                     add: pass > 0 || p.flags & Conv::ADD != 0,
                     clamp,
+                    ahead: next,
+                    ahead_step: (VECTORS * S::LANES).div_ceil(self.tiles::<S>()),
                 };
                 match vectors {
                     1 => self.pixels::<S, 1, STEP>(simd, &tile),
@@ -175,18 +186,31 @@ impl Dense<'_> {
         }
     }
 
+    /// About how many tiles the pixels of the area make.
+    fn tiles<S: Simd>(&self) -> usize {
+        (self.area.rows.len() * self.p.y.size[1] as usize).div_ceil(if S::LANES == 16 { 14 } else { 6 }).max(1)
+    }
+
     /// All pixels of the area, by tiles like one that stands for the first of the picture.
     #[inline(always)]
     fn pixels<S: Simd, const V: usize, const STEP: usize>(&self, simd: S, first: &Tile<'_>) {
         let p = self.p;
         let known = STEP != step::ANY;
         let width = p.y.size[1] as usize;
+        // Each tile fetches its share of what comes next.
+        let share = first.ahead_step * first.channels * first.taps.len();
+        let mut ahead = first.ahead;
         let mut row = self.area.rows.start;
         while row < self.area.rows.end {
-            let at = |column: usize| Tile {
-                x: first.x.wrapping_add(origin(p, row, column)),
-                y: first.y.wrapping_add(p.y.at(row as isize, column as isize) as usize),
-                ..*first
+            let mut at = |column: usize| {
+                let now = ahead;
+                ahead = ahead.wrapping_add(share);
+                Tile {
+                    ahead: now,
+                    x: first.x.wrapping_add(origin(p, row, column)),
+                    y: first.y.wrapping_add(p.y.at(row as isize, column as isize) as usize),
+                    ..*first
+                }
             };
             /// Computes a tile of some columns, and tells how many.
             macro_rules! tile {

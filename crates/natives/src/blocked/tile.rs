@@ -42,6 +42,10 @@ pub(super) struct Tile<'a> {
     pub(super) add: bool,
     /// Limits of the results.
     pub(super) clamp: Option<(f32, f32)>,
+    /// What is fetched into the cache meanwhile, an address for each row of weights, so many elements apart: the weights
+    /// of the next tiles, which would be waited for otherwise.
+    pub(super) ahead: *const f32,
+    pub(super) ahead_step: usize,
 }
 
 impl Tile<'_> {
@@ -88,6 +92,7 @@ impl Tile<'_> {
                 }
             }
         }
+        let mut ahead = self.ahead;
         let mut w = self.w;
         let mut left = self.channels;
         let mut block = self.x;
@@ -123,6 +128,8 @@ impl Tile<'_> {
                         }
                     }
                     w = w.wrapping_add(V * S::LANES);
+                    simd.prefetch(ahead.cast());
+                    ahead = ahead.wrapping_add(self.ahead_step);
                     starts.iter_mut().for_each(|start| *start = start.wrapping_add(1));
                 }
             }
