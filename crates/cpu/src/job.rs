@@ -13,6 +13,7 @@ use roci_hal::panics;
 use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 
+use crate::lanes::Lanes;
 use crate::run::Run;
 use crate::times::Times;
 
@@ -24,8 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Job {
     run: Arc<Run>,
     items: Vec<Item>,
-    total: usize,
-    next: AtomicUsize,
+    lanes: Lanes,
     left: AtomicUsize,
     /// By worker: the command it is in, plus one.
     current: Vec<AtomicUsize>,
@@ -57,8 +57,7 @@ impl Job {
         Self {
             run: Arc::clone(run),
             items,
-            total,
-            next: AtomicUsize::new(0),
+            lanes: Lanes::new(total, program.workers()),
             left: AtomicUsize::new(total),
             current: (0..program.workers()).map(|_| AtomicUsize::new(0)).collect(),
             times: timed.then(|| Times::new(counts.len())),
@@ -69,16 +68,12 @@ impl Job {
     }
 
     pub(crate) fn has_parts(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.total
+        self.lanes.any()
     }
 
     /// Runs parts until there are none left to take. The leader reports what it is in.
     pub(crate) fn work(&self, worker: usize, leader: Option<&Completion>) {
-        loop {
-            let part = self.next.fetch_add(1, Ordering::Relaxed);
-            if part >= self.total {
-                break;
-            }
+        while let Some(part) = self.lanes.take(worker) {
             let index = self.items.partition_point(|item| item.first <= part) - 1;
             let item = &self.items[index];
             let command = self.run.program.steps[item.step].command;

@@ -16,6 +16,7 @@
 mod device;
 mod driver;
 mod job;
+mod lanes;
 mod places;
 mod program;
 mod run;
