@@ -70,6 +70,7 @@ pub(crate) enum Group {
     Corruption,
     /// Faults on purpose, for tests
     #[value(skip)]
+    #[cfg(debug_assertions)]
     Faults,
 }
 
