@@ -24,8 +24,13 @@ pub enum OpError {
     #[error("{0} is not supported")]
     Unsupported(String),
     /// More memory than there can be.
-    #[error("a tensor of shape {0:?} is too large")]
+    #[error("a tensor of shape {0:?} is too large ({} elements)", elements(.0))]
     TooLarge(Vec<usize>),
+}
+
+/// How many elements a shape has, however many these are.
+fn elements(shape: &[usize]) -> u128 {
+    shape.iter().fold(1, |product: u128, &size| product.saturating_mul(size as u128))
 }
 
 impl OpError {

@@ -92,7 +92,7 @@ impl<'a> Scope<'a> {
 
 /// An error where what a node makes is known to be larger than `limit` bytes: a failed allocation would end the
 /// process.
-fn check_size(node: &Node, operands: &[Option<&Value>], limit: usize) -> Result<(), OpError> {
+pub fn check_size(node: &Node, operands: &[Option<&Value>], limit: usize) -> Result<(), OpError> {
     // Nodes of graphs inside are checked themselves.
     if matches!(node.op, Op::Control(_)) {
         return Ok(());

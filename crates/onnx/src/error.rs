@@ -55,6 +55,9 @@ impl Hint for Error {
             Self::File { .. } => "check the path and its permissions".to_owned(),
             Self::Protobuf(_) => "export or download the model again; `onnx.checker` tells more".to_owned(),
             Self::Invalid(_) => "check the model with Python's `onnx.checker.check_model`".to_owned(),
+            Self::Node { reason, .. } if !reason.ends_with("not supported") => {
+                "check the model with Python's `onnx.checker.check_model`".to_owned()
+            }
             Self::Node { .. } => "export the model with operations of ONNX's own, of opset 6 to 24; docs/models.md says what is not there".to_owned(),
         })
     }

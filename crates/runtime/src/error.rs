@@ -51,7 +51,8 @@ impl Hint for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Hal(error) => error.hint(),
-            Self::Kernel(_) | Self::Run(_) | Self::Untold(_) => None,
+            Self::Run(_) => Some("`roci inspect MODEL --nodes` shows the types and shapes of all operands".to_owned()),
+            Self::Kernel(_) | Self::Untold(_) => None,
             Self::Unsupported { .. } => Some("`--device cpu` runs every supported operation".to_owned()),
             Self::Input(_) => Some("`roci inspect MODEL` shows the inputs".to_owned()),
             Self::Memory { .. } => Some("take a smaller batch or another device".to_owned()),

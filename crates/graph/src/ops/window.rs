@@ -85,6 +85,20 @@ impl Axis {
     }
 }
 
+impl std::fmt::Display for Window {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lists = [("strides", &self.strides), ("dilations", &self.dilations)];
+        for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            write!(f, "{name} {list:?}, ")?;
+        }
+        match &self.padding {
+            Padding::Explicit(pads) if pads.is_empty() => f.write_str("no padding"),
+            Padding::Explicit(pads) => write!(f, "padding {pads:?}"),
+            Padding::SameUpper | Padding::SameLower => f.write_str("padding for the same size"),
+        }
+    }
+}
+
 impl Window {
     /// Figures for an input of these spatial sizes and a kernel of those. `ceil` counts a window that is not wholly on
     /// the padded input, if it begins before the padding behind.
@@ -96,14 +110,21 @@ impl Window {
             _ => true,
         };
         if kernel.len() != rank || !fits(&self.kernel) || !fits(&self.strides) || !fits(&self.dilations) || !padded {
-            return Err(OpError::invalid(format!("{self:?} for the spatial sizes {spatial:?} and kernel {kernel:?}")));
+            return Err(OpError::invalid(format!(
+                "a window with {self} for the sizes {spatial:?} and kernel {kernel:?}"
+            )));
+        }
+        for (what, list) in [("kernel", kernel), ("stride", &self.strides), ("dilation", &self.dilations)] {
+            if list.contains(&0) {
+                return Err(OpError::invalid(format!("a {what} of 0")));
+            }
         }
         if !self.kernel.is_empty() && self.kernel != kernel {
             return Err(OpError::invalid(format!("kernel_shape {:?} for weights of {kernel:?}", self.kernel)));
         }
         let one = |axis: usize| {
             self.axis(axis, spatial[axis], kernel[axis], ceil).ok_or_else(|| {
-                let text = format!("a kernel of {kernel:?} does not fit on {spatial:?} with {self:?}");
+                let text = format!("a kernel of {kernel:?} does not fit on {spatial:?} with {self}");
                 OpError::invalid(text)
             })
         };

@@ -13,6 +13,7 @@ mod node;
 mod norm;
 mod pool;
 mod product;
+mod qlinear;
 mod quantize;
 mod random;
 mod recurrent;
@@ -53,7 +54,7 @@ pub(crate) struct Shared<'a> {
 type Family = fn(&mut NodeContext<'_, '_>) -> Result<bool, Error>;
 
 /// All families; the first that knows a node has it.
-const FAMILIES: [Family; 17] = [
+const FAMILIES: [Family; 18] = [
     elementwise::import,
     movement::import,
     indexing::import,
@@ -66,6 +67,7 @@ const FAMILIES: [Family; 17] = [
     attend::import,
     signal::import,
     quantize::import,
+    qlinear::import,
     random::import,
     control::import,
     sequence::import,
@@ -233,7 +235,9 @@ impl<'a> Builder<'a> {
             return self.function(proto, &attributes, function).map_err(here);
         }
         let Some(version) = version else {
-            return Err(place(format!("the model names no version of the domain `{domain}`")));
+            let domain =
+                if domain.is_empty() { "ONNX's own operations".to_owned() } else { format!("the domain `{domain}`") };
+            return Err(place(format!("the model names no version of {domain}")));
         };
         let mut context = NodeContext::new(self, proto, &attributes, domain, version).map_err(here)?;
         for family in FAMILIES {

@@ -36,12 +36,18 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
 }
 
 fn slide(node: &mut NodeContext<'_, '_>, kind: PoolKind) -> Result<bool, Error> {
+    let op = sliding(node, kind)?;
+    node.emit(op)
+}
+
+/// A pool by the attributes that all of them have.
+pub(super) fn sliding(node: &NodeContext<'_, '_>, kind: PoolKind) -> Result<Pool, Error> {
     let window = window(node)?;
     if window.kernel.is_empty() {
         return Err(Error::invalid("attribute `kernel_shape` is missing"));
     }
     let ceil = node.flag("ceil_mode", false)?;
-    node.emit(Pool::Slide { kind, window, ceil })
+    Ok(Pool::Slide { kind, window, ceil })
 }
 
 fn order(node: &NodeContext<'_, '_>) -> Result<f32, Error> {

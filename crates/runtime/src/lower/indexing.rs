@@ -1,7 +1,7 @@
 //! Elements chosen by indices that are data.
 
 use roci_graph::ops::Indexing;
-use roci_graph::{DType, shape};
+use roci_graph::{DType, OpError, shape};
 use roci_kernels::params::{Params, Take, TakeElements, TakeNd, TopK};
 
 use super::scatter::{Lines, joined};
@@ -14,6 +14,11 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
         Indexing::Gather { axis } => {
             let index = context.operand(1)?;
             let (outer, size, inner) = shape::around(&x.shape, shape::axis(*axis, x.shape.len())?);
+            if let Some(known) = context.fact(1).and_then(|fact| fact.value.as_ref())
+                && let Some(index) = known.integers()?.iter().find(|index| !within(**index, size))
+            {
+                return Err(OpError::invalid(format!("index {index} on an axis of {size}")).into());
+            }
             let params =
                 Take { outer: word(outer)?, axis: word(size)?, inner: word(inner)?, count: word(index.count())? };
             let target = context.new_output(0)?;
@@ -96,6 +101,12 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
         other => return Err(Refusal::unsupported(format!("{other:?}"))),
     };
     Ok(vec![made])
+}
+
+/// Whether an index points at one of so many elements, perhaps from their end.
+fn within(index: i64, size: usize) -> bool {
+    let size = size as i64;
+    (-size..size).contains(&index)
 }
 
 /// The first in order along an axis, and their indices.

@@ -1,7 +1,7 @@
 //! Samples of images at points that are data.
 
-use roci_graph::DType;
 use roci_graph::ops::movement::{GridMode, GridPadding};
+use roci_graph::{DType, OpError};
 use roci_kernels::params::ChainOp as Op;
 
 use super::build::{A, B, C, Step, Step::Do, Step::Save, Step::With, float, temporary};
@@ -68,6 +68,9 @@ impl Context<'_, '_> {
         sampling: Sampling,
     ) -> Result<Operand, Refusal> {
         let (batch, channels, points) = (images.shape[0], images.shape[1], places[0].shape[1]);
+        if sizes.contains(&0) && points > 0 {
+            return Err(OpError::invalid(format!("samples of images of {sizes:?} pixels")).into());
+        }
         let mut taps = Vec::new();
         for (place, &size) in places.iter().zip(sizes) {
             taps.push(self.taps(place, size, sampling)?);

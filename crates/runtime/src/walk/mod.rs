@@ -6,6 +6,7 @@ mod shelf;
 
 use std::collections::HashMap;
 
+use roci_graph::interpreter::{check_size, quarter_of_memory};
 use roci_graph::ops::Facts;
 use roci_graph::{DType, Fact, Graph, Inputs, Node, OpError, Operation, Tensor, Value, ValueId};
 use roci_hal::{BufferRange, DeviceInfo};
@@ -238,6 +239,7 @@ impl<'a> Walk<'a> {
         }
         let operands: Vec<Option<&Value>> =
             node.inputs.iter().map(|id| id.and_then(|id| self.held[id.index()].host.as_ref())).collect();
+        check_size(node, &operands, quarter_of_memory()).map_err(|error| wrong(node, error))?;
         let made = node.op.eval(&Inputs::new(&operands, node.outputs.len())).map_err(|error| wrong(node, error))?;
         if node.op.is_random() {
             self.read_back = true;

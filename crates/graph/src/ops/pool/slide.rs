@@ -19,7 +19,10 @@ impl Pool {
             // As other runtimes want it; windows on nothing but padding have no value.
             let extent = Axis::extent(axis.kernel, axis.dilation).unwrap_or(0);
             if axis.before >= extent || axis.after >= extent || !justified(axis.kernel, axis.input) {
-                return Err(OpError::invalid(format!("{window:?} for an input of shape {x:?}")));
+                return Err(OpError::invalid(format!(
+                    "a window of {:?} with {window} for an input of shape {x:?}",
+                    window.kernel
+                )));
             }
         }
         Ok(axes)

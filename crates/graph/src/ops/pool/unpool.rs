@@ -12,7 +12,10 @@ pub fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
     };
     let fits = |length: usize| length == 0 || length == spatial.len();
     if window.kernel.len() != spatial.len() || !fits(window.strides.len()) || !fits(pads.len()) {
-        return Err(OpError::invalid(format!("{window:?} for an input of shape {x:?}")));
+        return Err(OpError::invalid(format!(
+            "a window of {:?} with {window} for an input of shape {x:?}",
+            window.kernel
+        )));
     }
     let mut to = x[..2].to_vec();
     for (axis, &size) in spatial.iter().enumerate() {
@@ -23,7 +26,9 @@ pub fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
             let full = size.saturating_sub(1).checked_mul(stride)?.checked_add(extent)?;
             full.checked_sub(before)?.checked_sub(after)
         });
-        to.push(full.ok_or_else(|| OpError::invalid(format!("{window:?} for an input of shape {x:?}")))?);
+        to.push(full.ok_or_else(|| {
+            OpError::invalid(format!("a window of {:?} with {window} for an input of shape {x:?}", window.kernel))
+        })?);
     }
     shape::count(&to)?;
     Ok(to)

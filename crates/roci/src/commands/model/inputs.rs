@@ -53,7 +53,7 @@ pub(super) fn gather(
     inputs: &BTreeMap<String, String>,
     arguments: &RunArgs,
 ) -> Result<Vec<Value>, ModelError> {
-    let sizes = sizes(graph, &arguments.dims)?;
+    let asked = sizes(graph, &arguments.dims)?;
     let names: Vec<&str> = graph.inputs.iter().map(|id| graph.name(*id)).collect();
     if let Some(unknown) = inputs.keys().find(|name| !names.contains(&name.as_str())) {
         return Err(ModelError::Input {
@@ -62,14 +62,42 @@ pub(super) fn gather(
             hint: format!("its inputs are: {}", names.join(", ")),
         });
     }
-    graph.inputs.iter().map(|id| one(graph, *id, inputs, &sizes, &arguments.image)).collect()
+    // Files first: they decide about dimensions that they share with inputs that are not given.
+    let mut sizes = asked.clone();
+    let mut values: Vec<Option<Value>> = vec![None; graph.inputs.len()];
+    for from_file in [true, false] {
+        for (id, value) in graph.inputs.iter().zip(&mut values) {
+            let source = Source::of(inputs.get(graph.name(*id)));
+            if matches!(source, Source::File(_)) == from_file {
+                *value = Some(one(graph, *id, source, (&asked, &mut sizes), &arguments.image)?);
+            }
+        }
+    }
+    Ok(values.into_iter().flatten().collect())
 }
 
+/// Where an input comes from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    File(&'a str),
+    Random,
+}
+
+impl<'a> Source<'a> {
+    fn of(argument: Option<&'a String>) -> Self {
+        match argument.map(String::as_str) {
+            None | Some("random") => Self::Random,
+            Some(path) => Self::File(path),
+        }
+    }
+}
+
+/// One input. The sizes that a file has are those of the model's open dimensions from there on.
 fn one(
     graph: &Graph,
     id: ValueId,
-    inputs: &BTreeMap<String, String>,
-    sizes: &BTreeMap<String, usize>,
+    source: Source<'_>,
+    (asked, sizes): (&BTreeMap<String, usize>, &mut BTreeMap<String, usize>),
     options: &ImageArgs,
 ) -> Result<Value, ModelError> {
     let name = graph.name(id);
@@ -81,19 +109,19 @@ fn one(
             "such inputs cannot be given yet",
         ));
     };
-    match inputs.get(name).map(String::as_str) {
-        None | Some("random") => {
+    let tensor = match source {
+        Source::Random => {
             let size = |dim: &Dim| match dim {
                 Dim::Known(size) => *size,
                 Dim::Symbol(symbol) => sizes.get(symbol).copied().unwrap_or(1),
                 Dim::Unknown => 1,
             };
             let shape: Vec<usize> = dims.iter().flatten().map(size).collect();
-            random(*dtype, &shape, id.0)
+            return random(*dtype, &shape, id.0)
                 .map(Value::from)
-                .map_err(|error| wrong(error.to_string(), "give it a file: --input NAME=FILE.npy"))
+                .map_err(|error| wrong(error.to_string(), "take smaller sizes (--dim), or give it a file"));
         }
-        Some(path) => {
+        Source::File(path) => {
             let bytes = read(Path::new(path))
                 .map_err(|error| wrong(format!("cannot read `{path}`: {error}"), "check the path"))?;
             if image::is_image(&bytes) {
@@ -102,26 +130,37 @@ fn one(
                     .map(Value::from)
                     .map_err(|reason| wrong(format!("`{path}`: {reason}"), "`roci inspect MODEL` shows the inputs"));
             }
-            let array =
-                Array::read(&bytes).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
-            let tensor =
-                tensor(&array).map_err(|error| wrong(format!("`{path}`: {error}"), "save it with numpy.save"))?;
-            if tensor.dtype() != *dtype {
-                let reason = format!("`{path}` holds {} and the model wants {dtype}", tensor.dtype());
-                return Err(wrong(reason, "convert it with numpy's astype"));
-            }
-            let fits = dims.as_ref().is_none_or(|dims| {
-                let same = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Known(known) if known != size);
-                dims.len() == tensor.rank() && dims.iter().zip(tensor.shape()).all(same)
-            });
-            if !fits {
-                let wanted = super::inspect::shape(dims.as_deref());
-                let reason = format!("`{path}` has shape {:?} and the model wants {wanted}", tensor.shape());
-                return Err(wrong(reason, "reshape it, or export the model for that shape"));
-            }
-            Ok(tensor.into())
+            let failed = |error: String| {
+                wrong(
+                    format!("`{path}`: {error}"),
+                    "save it with numpy.save, as little-endian numbers (`astype('<f4')`)",
+                )
+            };
+            let array = Array::read(&bytes).map_err(|error| failed(error.to_string()))?;
+            tensor(&array).map_err(|error| failed(error.to_string()))?
         }
+    };
+    if tensor.dtype() != *dtype {
+        let reason = format!("it holds {} and the model wants {dtype}", tensor.dtype());
+        return Err(wrong(reason, "convert it with numpy's astype"));
     }
+    let Some(dims) = dims else { return Ok(tensor.into()) };
+    let same = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Known(known) if known != size);
+    if dims.len() != tensor.rank() || !dims.iter().zip(tensor.shape()).all(same) {
+        let wanted = super::inspect::shape(Some(dims));
+        let reason = format!("it has shape {:?} and the model wants {wanted}", tensor.shape());
+        return Err(wrong(reason, "reshape it, or export the model for that shape"));
+    }
+    for (dim, &size) in dims.iter().zip(tensor.shape()) {
+        let Dim::Symbol(symbol) = dim else { continue };
+        // Files may differ where the model broadcasts one to the other; what was asked for may not.
+        if let Some(asked) = asked.get(symbol).filter(|asked| **asked != size) {
+            let reason = format!("its shape {:?} has {size} for `{symbol}`, and --dim says {asked}", tensor.shape());
+            return Err(wrong(reason, "leave --dim out: the file decides"));
+        }
+        sizes.entry(symbol.clone()).or_insert(size);
+    }
+    Ok(tensor.into())
 }
 
 /// The types that both sides know.

@@ -1,6 +1,7 @@
 //! `roci run`: a model on a device.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Instant;
 
@@ -20,8 +21,8 @@ use crate::printer::{Column, Printer};
 use crate::registry::registry;
 use crate::units;
 
-/// The newest version of ONNX's operations that was read.
-const NEWEST_OPSET: i64 = 26;
+/// The versions of ONNX's operations whose own test cases were run.
+const OPSETS: RangeInclusive<i64> = 6..=26;
 
 #[derive(Serialize)]
 struct Report {
@@ -61,11 +62,16 @@ struct OutputRow {
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let named = inputs::named(arguments)?;
     let model = super::open(&arguments.model, &named.keys().map(String::as_str).collect::<Vec<_>>())?;
-    if model.opset > NEWEST_OPSET {
+    if !OPSETS.contains(&model.opset) {
+        let (opset, oldest, newest) = (model.opset, OPSETS.start(), OPSETS.end());
         printer.note(&format!(
-            "the model is of opset {}; what is newer than {NEWEST_OPSET} is not known here",
-            model.opset
+            "the model is of opset {opset}, and only {oldest} to {newest} are known: it is read as the nearest"
         ));
+    }
+    // What would be lost behind a long run is told before it.
+    if let Some(folder) = &arguments.output {
+        let failed = |source| ModelError::Output { path: folder.clone(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let given = inputs::gather(&model.graph, &named, arguments)?;
     let registry = registry(drivers);
@@ -233,7 +239,6 @@ impl<'a> Files<'a> {
         let Some(array) = inputs::array(tensor) else { return Ok(None) };
         let path = self.folder.join(self.name(name));
         let failed = |source| CliError::from(ModelError::Output { path: path.clone(), source });
-        std::fs::create_dir_all(self.folder).map_err(failed)?;
         std::fs::write(&path, array.write()).map_err(failed)?;
         Ok(Some(path.display().to_string()))
     }
@@ -241,7 +246,8 @@ impl<'a> Files<'a> {
     /// A file's name that no other output has: some systems tell `Y` from `y` in names of files and some do not.
     fn name(&mut self, name: &str) -> String {
         let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let plain: String = name.chars().map(plain).collect();
+        // No system takes names of more than 255 bytes.
+        let plain: String = name.chars().map(plain).take(60).collect();
         let plain = plain.trim_start_matches('.');
         let mut free = plain.to_owned();
         let mut count = 1;
