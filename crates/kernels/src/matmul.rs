@@ -42,6 +42,15 @@ impl MatmulForm {
 
     /// The kernel; an error for a form that there is not for this element.
     pub fn kernel(self, element: MatmulElement) -> Result<&'static KernelSpec, Error> {
+        self.named("matmul", element)
+    }
+
+    /// The kernel of a layer of this form, `linear_*`, whose weights are so wide; an error for a form that there is not.
+    pub fn layer(self, weights: MatmulElement) -> Result<&'static KernelSpec, Error> {
+        self.named("linear", weights)
+    }
+
+    fn named(self, kind: &str, element: MatmulElement) -> Result<&'static KernelSpec, Error> {
         let form = match self {
             Self::General => "",
             Self::Large => "_large",
@@ -51,7 +60,7 @@ impl MatmulForm {
             MatmulElement::F32 => "f32",
             MatmulElement::F16 => "f16",
         };
-        table::find(&format!("matmul{form}_{element}"))
+        table::find(&format!("{kind}{form}_{element}"))
     }
 
     /// Rows and columns of the result that one workgroup computes.
@@ -109,6 +118,9 @@ mod tests {
             assert_eq!(kernel.needs_matrix(), form == MatmulForm::Matrix);
         }
         assert!(MatmulForm::Matrix.kernel(MatmulElement::F32).is_err());
+        for form in [MatmulForm::General, MatmulForm::Large] {
+            assert!(form.layer(MatmulElement::F16).is_ok_and(|kernel| kernel.name().starts_with("linear")));
+        }
     }
 
     #[test]

@@ -90,6 +90,7 @@ macro_rules! variants {
 }
 
 mod indexing;
+mod products;
 mod rows;
 
 /// Functions of numbers that several files use.
@@ -109,38 +110,6 @@ const BINARY: Family = Family {
     variants: &[],
     bindings: &[read("a"), read("b"), write("y")],
     constants: constants!(Binary: count shape a_strides b_strides),
-    workgroup: LINEAR,
-    in_place: false,
-    matrix: false,
-};
-
-/// What the products of all element types share.
-const MATMUL: Family = Family {
-    file: "matmul.wgsl",
-    text: include_str!("../wgsl/matmul.wgsl"),
-    entry: "matmul",
-    aliases: "",
-    variants: &[],
-    bindings: &[read("a"), read("b"), write("c")],
-    constants: constants!(Matmul: m n k lda ldb ldc batches batch_a batch_b batch_c),
-    workgroup: LINEAR,
-    in_place: false,
-    matrix: false,
-};
-
-/// What the products of large matrices share.
-const MATMUL_LARGE: Family =
-    Family { file: "matmul_large.wgsl", text: include_str!("../wgsl/matmul_large.wgsl"), ..MATMUL };
-
-/// What the products with a vector share.
-const MATVEC: Family = Family {
-    file: "matvec.wgsl",
-    text: include_str!("../wgsl/matvec.wgsl"),
-    entry: "matvec",
-    aliases: "",
-    variants: &[],
-    bindings: &[read("a"), read("x"), write("y")],
-    constants: constants!(Matvec: m k lda),
     workgroup: LINEAR,
     in_place: false,
     matrix: false,
@@ -175,10 +144,7 @@ const CONV: Family = Family {
     text: include_str!("../wgsl/conv.wgsl"),
     entry: "conv",
     aliases: WITH_F32,
-    variants: variants! {
-        "conv": TRANSPOSED = 0;
-        "conv_transpose": TRANSPOSED = 1;
-    },
+    variants: &[plain("conv")],
     bindings: &[read("x"), read("w"), read("bias"), write("y")],
     constants: constants!(
         Conv: batch in_channels out_channels groups input output kernel stride dilation pad flags low high parts
@@ -303,20 +269,15 @@ static FAMILIES: &[Family] = &[
         in_place: false,
         matrix: false,
     },
-    Family { aliases: "alias Element = f32;", variants: &[plain("matmul_f32")], ..MATMUL },
-    Family { aliases: "alias Element = f16;", variants: &[plain("matmul_f16")], ..MATMUL },
-    Family { aliases: "alias Element4 = vec4<f32>;", variants: &[plain("matmul_large_f32")], ..MATMUL_LARGE },
-    Family { aliases: "alias Element4 = vec4<f16>;", variants: &[plain("matmul_large_f16")], ..MATMUL_LARGE },
-    Family {
-        file: "matmul_matrix.wgsl",
-        text: include_str!("../wgsl/matmul_matrix.wgsl"),
-        variants: &[plain("matmul_matrix_f16")],
-        matrix: true,
-        ..MATMUL
-    },
-    Family { aliases: "alias Element = f32;", variants: &[plain("matvec_f32")], ..MATVEC },
-    Family { aliases: "alias Element = f16;", variants: &[plain("matvec_f16")], ..MATVEC },
     CONV,
+    Family {
+        file: "conv_transpose.wgsl",
+        text: include_str!("../wgsl/conv_transpose.wgsl"),
+        entry: "conv_transpose",
+        aliases: conv_finish!(),
+        variants: &[plain("conv_transpose")],
+        ..CONV
+    },
     Family {
         entry: "conv_tiled",
         variants: variants! {
@@ -367,7 +328,7 @@ static FAMILIES: &[Family] = &[
 /// All kernels, in the order of the table.
 pub fn kernels() -> &'static [KernelSpec] {
     static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
-        [FAMILIES, indexing::FAMILIES, rows::FAMILIES]
+        [FAMILIES, products::FAMILIES, indexing::FAMILIES, rows::FAMILIES]
             .into_iter()
             .flatten()
             .flat_map(|family| family.variants.iter().map(move |&variant| KernelSpec { variant, family }))

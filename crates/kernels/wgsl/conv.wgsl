@@ -1,15 +1,13 @@
 // `Weight` is what the weights are, f32 or f16; sums are f32.
 //
-// y[n, m, o] = sum over c, k of x[n, c, o * stride - pad + k * dilation] * w[m, c, k], in up to three dimensions; or
-// transposed: the sum over those i and k with o = i * stride - pad + k * dilation of x[n, c, i] * w[c, m, k].
+// y[n, m, o] = sum over c, k of x[n, c, o * stride - pad + k * dilation] * w[m, c, k], in up to three dimensions.
 //
-// `conv` has one invocation an output element: for few channels a group, where a tile would stand empty, and for odd
-// shapes. `conv_tiled` is a matrix product, for two dimensions; `conv_partial` cuts its sums into parts, which are
+// `conv` has one invocation four neighbours of a row of y: for few channels a group, where a tile would stand empty, and for
+// odd shapes. `conv_tiled` is a matrix product, for two dimensions; `conv_partial` cuts its sums into parts, which are
 // workgroups of their own: for few pixels of many channels, whose tiles alone would leave most of a GPU idle.
 
 enable f16;
 
-override TRANSPOSED: bool = false;
 // Of the tiled form: a part of the terms alone, for `conv_join` to add up.
 override PARTIAL: bool = false;
 
@@ -19,15 +17,10 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read> bias: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
-// Where element k of the window at o lies in a dimension of x; beyond the end for what is outside of it.
+const STRIP = 4u;
+
+// Where element k of the window at o lies in a dimension of x; beyond the end for what is outside of it, as below zero is.
 fn position(d: u32, o: u32, k: u32) -> u32 {
-    let outside = params.input[d];
-    if TRANSPOSED {
-        let at = i32(o) + params.pad[d] - i32(k * params.dilation[d]);
-        let step = i32(params.stride[d]);
-        return select(outside, u32(at / step), at >= 0 && at % step == 0);
-    }
-    // Below zero is far above the end.
     return u32(i32(o * params.stride[d] + k * params.dilation[d]) - params.pad[d]);
 }
 
@@ -37,22 +30,21 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let out_group = params.out_channels / params.groups;
     let taps = params.kernel[0] * params.kernel[1] * params.kernel[2];
     let plane = params.input[0] * params.input[1] * params.input[2];
-    let count = params.batch * params.out_channels * params.output[0] * params.output[1] * params.output[2];
+    let width = params.output[2];
+    let strips = (width + STRIP - 1u) / STRIP;
+    let count = params.batch * params.out_channels * params.output[0] * params.output[1] * strips;
     for (var i = id.x; i < count; i += groups.x * 256u) {
-        let o2 = i % params.output[2];
-        var rest = i / params.output[2];
-        let o1 = rest % params.output[1];
-        rest = rest / params.output[1];
+        let row = i / strips;
+        let o2 = i % strips * STRIP;
+        let o1 = row % params.output[1];
+        var rest = row / params.output[1];
         let o0 = rest % params.output[0];
         rest = rest / params.output[0];
         let m = rest % params.out_channels;
         let batch = rest / params.out_channels;
-        let first = m / out_group * in_group;
-        let start_x = (batch * params.in_channels + first) * plane;
-        // Transposed, the weights are by input channels, and a channel of y is one of its group's.
-        let start_w = select(m * in_group, first * out_group + m % out_group, TRANSPOSED) * taps;
-        let step_w = select(taps, out_group * taps, TRANSPOSED);
-        var sum = 0.0;
+        let start_x = (batch * params.in_channels + m / out_group * in_group) * plane;
+        let start_w = m * in_group * taps;
+        var sums = vec4<f32>();
         for (var k0 = 0u; k0 < params.kernel[0]; k0 += 1u) {
             let i0 = position(0u, o0, k0);
             if i0 >= params.input[0] {
@@ -64,21 +56,36 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
                     continue;
                 }
                 for (var k2 = 0u; k2 < params.kernel[2]; k2 += 1u) {
-                    let i2 = position(2u, o2, k2);
-                    if i2 >= params.input[2] {
+                    let step = params.stride[2];
+                    let places = vec4<u32>(position(2u, o2, k2)) + vec4<u32>(0u, step, 2u * step, 3u * step);
+                    let inside = places < vec4<u32>(params.input[2]);
+                    if !any(inside) {
                         continue;
                     }
-                    var at_x = start_x + (i0 * params.input[1] + i1) * params.input[2] + i2;
+                    // What is outside reads the last element, and counts for nothing.
+                    let held = min(places, vec4<u32>(params.input[2] - 1u));
+                    var at_x = start_x + (i0 * params.input[1] + i1) * params.input[2];
                     var at_w = start_w + (k0 * params.kernel[1] + k1) * params.kernel[2] + k2;
                     for (var c = 0u; c < in_group; c += 1u) {
-                        sum += x[at_x] * f32(w[at_w]);
+                        let values = vec4<f32>(x[at_x + held.x], x[at_x + held.y], x[at_x + held.z], x[at_x + held.w]);
+                        sums += f32(w[at_w]) * select(vec4<f32>(), values, inside);
                         at_x += plane;
-                        at_w += step_w;
+                        at_w += taps;
                     }
                 }
             }
         }
-        finish(i, m, sum);
+        let at = row * width + o2;
+        finish(at, m, sums.x);
+        if o2 + 1u < width {
+            finish(at + 1u, m, sums.y);
+        }
+        if o2 + 2u < width {
+            finish(at + 2u, m, sums.z);
+        }
+        if o2 + 3u < width {
+            finish(at + 3u, m, sums.w);
+        }
     }
 }
 

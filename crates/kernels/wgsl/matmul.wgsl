@@ -1,4 +1,5 @@
-// C[b] = A[b] * B[b], row-major. `Element` is what the buffers hold (f32 or f16); sums are f32.
+// C[b] = A[b] * B[b], row-major. `Element` is what A holds and `Weight` what B holds (f32 or f16); sums are f32. What is done
+// with a sum, and the constants, are those of matmul_end.wgsl or of linear_end.wgsl.
 //
 // A workgroup of 256 computes a tile of 64 x 64, each invocation a block of 4 x 4 in registers. Tiles of A and B pass
 // through workgroup memory as f32 in steps of 16 along k; the next step's elements are fetched into registers while this
@@ -7,23 +8,9 @@
 
 enable f16;
 
-struct Params {
-    m: u32,
-    n: u32,
-    k: u32,
-    lda: u32,
-    ldb: u32,
-    ldc: u32,
-    batches: u32,
-    batch_a: u32,
-    batch_b: u32,
-    batch_c: u32,
-}
-
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<Element>;
-@group(0) @binding(1) var<storage, read> b: array<Element>;
-@group(0) @binding(2) var<storage, read_write> c: array<Element>;
+@group(0) @binding(1) var<storage, read> b: array<Weight>;
 
 const TILE = 64u;
 const DEPTH = 16u;
@@ -90,16 +77,16 @@ fn store_c(start: u32, row: u32, column: u32, v: vec4<f32>) {
     }
     let at = start + row * params.ldc + column;
     if column < params.n {
-        c[at] = Element(v.x);
+        finish(at, column, v.x);
     }
     if column + 1u < params.n {
-        c[at + 1u] = Element(v.y);
+        finish(at + 1u, column + 1u, v.y);
     }
     if column + 2u < params.n {
-        c[at + 2u] = Element(v.z);
+        finish(at + 2u, column + 2u, v.z);
     }
     if column + 3u < params.n {
-        c[at + 3u] = Element(v.w);
+        finish(at + 3u, column + 3u, v.w);
     }
 }
 
@@ -144,4 +131,13 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     store_c(start_c, row + 1u, column, sum1);
     store_c(start_c, row + 2u, column, sum2);
     store_c(start_c, row + 3u, column, sum3);
+    if has_function() {
+        for (var i = 0u; i < 16u; i += 1u) {
+            let of_row = row + i / 4u;
+            let of_column = column + i % 4u;
+            if of_row < params.m && of_column < params.n {
+                apply_function(start_c + of_row * params.ldc + of_column);
+            }
+        }
+    }
 }

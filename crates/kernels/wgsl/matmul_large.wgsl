@@ -1,5 +1,6 @@
 // C[b] = A[b] * B[b], row-major, for large matrices whose n, leading dimensions and batch strides are multiples of four and
-// whose k is a multiple of eight. `Element4` is what the buffers hold (four f32 or four f16); sums are f32.
+// whose k is a multiple of eight. `Element` is what A holds and `Weight` what B holds (four f32 or four f16); sums are f32. What
+// is done with sums, and the constants, are those of matmul_end.wgsl or of linear_end.wgsl.
 //
 // A workgroup of 256 computes a tile of 128 x 128 in steps of 8 along k; the next step's elements are fetched into registers
 // while this one is multiplied. Each 32 invocations take 32 x 64 of the tile, each invocation four blocks of 4 x 4 that lie
@@ -7,23 +8,9 @@
 
 enable f16;
 
-struct Params {
-    m: u32,
-    n: u32,
-    k: u32,
-    lda: u32,
-    ldb: u32,
-    ldc: u32,
-    batches: u32,
-    batch_a: u32,
-    batch_b: u32,
-    batch_c: u32,
-}
-
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> a: array<Element4>;
-@group(0) @binding(1) var<storage, read> b: array<Element4>;
-@group(0) @binding(2) var<storage, read_write> c: array<Element4>;
+@group(0) @binding(0) var<storage, read> a: array<Element>;
+@group(0) @binding(1) var<storage, read> b: array<Weight>;
 
 const TILE = 128u;
 const DEPTH = 8u;
@@ -39,7 +26,7 @@ var<workgroup> b_tile: array<vec4<f32>, 256>;
 // Four columns of one row of C; nothing outside. `four` counts columns in fours.
 fn store_c(start: u32, row: u32, four: u32, v: vec4<f32>) {
     if row < params.m && four * 4u < params.n {
-        c[start + row * (params.ldc / 4u) + four] = Element4(v);
+        finish(start + row * (params.ldc / 4u) + four, four, v);
     }
 }
 
@@ -134,4 +121,13 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     store_c(start_c, row + 18u, four + 8u, sums[13]);
     store_c(start_c, row + 19u, four, sums[14]);
     store_c(start_c, row + 19u, four + 8u, sums[15]);
+    if has_function() {
+        for (var i = 0u; i < 16u; i += 1u) {
+            let of_row = row + i / 8u * 16u + i / 2u % 4u;
+            let of_four = four + i % 2u * 8u;
+            if of_row < params.m && of_four * 4u < params.n {
+                apply_function(start_c + of_row * (params.ldc / 4u) + of_four);
+            }
+        }
+    }
 }

@@ -1,20 +1,14 @@
-// y = A * x, row-major. `Element` is what A holds (f32 or f16); x, y and the sums are f32.
+// y = A * x, row-major. `Element` is what A holds (f32 or f16); x, y and the sums are f32. What is done with a sum, and the
+// constants, are those of matvec_end.wgsl or of linear_end.wgsl.
 //
 // A workgroup of 256 computes four rows at once, so that each x is read once for four of A, and strides over the rows.
 // Invocations take four neighbouring columns a step.
 
 enable f16;
 
-struct Params {
-    m: u32,
-    k: u32,
-    lda: u32,
-}
-
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<Element>;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
 const ROWS = 4u;
 const STEP = 1024u;
@@ -67,7 +61,10 @@ fn matvec(
             for (var i = 0u; i < subgroups; i += 1u) {
                 sum += partials[i][lane];
             }
-            y[row + lane] = sum;
+            finish(row + lane, row + lane, sum);
+            if has_function() {
+                apply_function(row + lane);
+            }
         }
         workgroupBarrier();
     }

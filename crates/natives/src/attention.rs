@@ -1,4 +1,4 @@
-//! `attention`, which only the CPU has: a head at a time, so that its scores never leave the caches.
+//! `attention`: a head at a time, so that its scores never leave the caches.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::matmul::packed::Tile;
 use super::matmul::tile::PANEL;
 use super::simd::{Level, Line, Simd, Task};
 use super::{parts, single};
-use crate::params::AttentionPacked as Params;
+use crate::params::Attention as Params;
 
 /// Rows of scores at a time.
 const ROWS: usize = 8;
@@ -30,9 +30,9 @@ fn units(p: &Params) -> usize {
     p.batch as usize * p.heads as usize
 }
 
-/// How far an operand with these strides reaches.
-fn extent(p: &Params, [batch, head, row]: [u32; 3], rows: u32, width: u32) -> Extent {
-    Extent::of(&[(p.batch, batch), (p.heads, head), (rows, row), (width, 1)])
+/// How far an operand with these strides reaches, of so many heads.
+fn extent(p: &Params, heads: u32, [batch, head, row]: [u32; 3], rows: u32, width: u32) -> Extent {
+    Extent::of(&[(p.batch, batch), (heads, head), (rows, row), (width, 1)])
 }
 
 // SAFETY: `prepare` holds all operands against their bindings, refuses results that overlap one of them, and rows of the
@@ -57,13 +57,18 @@ unsafe impl NativeKernel for Attention {
                 fits
             })
         };
-        if !apart([(p.batch, p.y[0]), (p.heads, p.y[1]), (p.rows, row)]) {
+        let is_empty = [p.batch, p.heads, p.rows, p.width].contains(&0);
+        if !is_empty && !apart([(p.batch, p.y[0]), (p.heads, p.y[1]), (p.rows, row)]) {
             return Err(format!("rows of `y` overlap with strides of {:?}", p.y));
         }
-        let y = Access::write::<f32>("y", y, extent(&p, p.y, p.rows, p.width))?;
-        y.apart_from(&Access::read::<f32>("q", q, extent(&p, p.q, p.rows, p.size))?)?;
-        y.apart_from(&Access::read::<f32>("k", k, extent(&p, p.k, p.keys, p.size))?)?;
-        y.apart_from(&Access::read::<f32>("v", v, extent(&p, p.v, p.keys, p.width))?)?;
+        if p.shared_by == 0 {
+            return Err("heads share their keys by none".to_owned());
+        }
+        let groups = p.heads.div_ceil(p.shared_by);
+        let y = Access::write::<f32>("y", y, extent(&p, p.heads, p.y, p.rows, p.width))?;
+        y.apart_from(&Access::read::<f32>("q", q, extent(&p, p.heads, p.q, p.rows, p.size))?)?;
+        y.apart_from(&Access::read::<f32>("k", k, extent(&p, groups, p.k, p.keys, p.size))?)?;
+        y.apart_from(&Access::read::<f32>("v", v, extent(&p, groups, p.v, p.keys, p.width))?)?;
         if p.flags & Params::MASK != 0 {
             let [batch, head, row, key] = p.mask;
             let dimensions = [(p.batch, batch), (p.heads, head), (p.rows, row), (p.keys, key)];
@@ -80,12 +85,13 @@ unsafe impl NativeKernel for Attention {
         let [q, k, v, mask, y] = [0, 1, 2, 3, 4].map(|i| launch.bindings[i].pointer.cast::<f32>());
         for unit in parts::share(units(&p), 1, part, parts) {
             let (batch, head) = (unit / p.heads as usize, unit % p.heads as usize);
-            let at = |start: *mut f32, strides: &[u32]| {
+            let at = |start: *mut f32, strides: &[u32], head: usize| {
                 start.wrapping_add(batch * strides[0] as usize + head * strides[1] as usize)
             };
-            let mask = (p.flags & Params::MASK != 0).then(|| at(mask, &p.mask).cast_const());
-            let [q, k, v] = [at(q, &p.q), at(k, &p.k), at(v, &p.v)].map(<*mut f32>::cast_const);
-            Head { p: &p, q, k, v, mask, y: at(y, &p.y) }.compute(self.0);
+            let group = head / p.shared_by as usize;
+            let mask = (p.flags & Params::MASK != 0).then(|| at(mask, &p.mask, head).cast_const());
+            let [q, k, v] = [at(q, &p.q, head), at(k, &p.k, group), at(v, &p.v, group)].map(<*mut f32>::cast_const);
+            Head { p: &p, q, k, v, mask, y: at(y, &p.y, head) }.compute(self.0);
         }
     }
 }
@@ -161,7 +167,11 @@ impl Head<'_> {
             }
             for (index, scores) in scores.chunks_exact_mut(wide_keys).take(count).enumerate() {
                 let mask = self.mask.map(|mask| mask.wrapping_add((row + index) * p.mask[2] as usize));
-                level.run(Weights { p, scores, mask });
+                let seen = match p.flags & Params::CAUSAL {
+                    0 => keys,
+                    _ => keys.min((row + index + 1).saturating_add(p.past as usize)),
+                };
+                level.run(Weights { p, scores, mask, seen });
             }
             for first in (0..wide).step_by(panel) {
                 let tile = Tile {
@@ -197,6 +207,8 @@ struct Weights<'a> {
     scores: &'a mut [f32],
     /// An element for each key, `p.mask[3]` apart.
     mask: Option<*const f32>,
+    /// How many keys the row sees, from the first on.
+    seen: usize,
 }
 
 impl Task for Weights<'_> {
@@ -204,13 +216,13 @@ impl Task for Weights<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        weigh(self.p, self.scores, self.mask);
+        weigh(self.p, self.scores, self.mask, self.seen);
     }
 }
 
 #[inline(always)]
-fn weigh(p: &Params, all: &mut [f32], mask: Option<*const f32>) {
-    let (scores, spare) = all.split_at_mut(p.keys as usize);
+fn weigh(p: &Params, all: &mut [f32], mask: Option<*const f32>, seen: usize) {
+    let (scores, spare) = all.split_at_mut(seen);
     spare.fill(f32::NEG_INFINITY);
     match mask {
         Some(mask) if p.mask[3] == 1 => {

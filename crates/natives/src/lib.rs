@@ -24,6 +24,9 @@
 //! | `top_k` | x, values, indices |
 //! | `matmul_f32`, `matmul_f16`, and their `_large` and `_matrix` forms | a, b, c |
 //! | `matvec_f32`, `matvec_f16` | a, x, y |
+//! | `linear_f32`, `linear_f16`, whose b is 16-bit floats, and their `_large` forms | a, b, bias, y |
+//! | `linear_row_f32`, `linear_row_f16`, whose a is 16-bit floats | a, x, bias, y |
+//! | `attention` | q, k, v, mask, y |
 //! | `conv`, `conv_tiled`, `conv_partial`, `conv_transpose` | x, w, bias, y |
 //! | `conv_tiled_f16`, `conv_partial_f16`, whose w is 16-bit floats | x, w, bias, y |
 //! | `conv_join` | x, bias, y |
@@ -34,7 +37,6 @@
 //! | name | bindings |
 //! |---|---|
 //! | `matmul_packed` | x, packed weights and bias, y |
-//! | `attention` | q, k, v, mask, y |
 //! | `conv_blocked` | x, packed weights and bias, y |
 //! | `pool_blocked_max`, `pool_blocked_average` | x, y |
 //! | `reorder` | x, y |
@@ -60,6 +62,7 @@ mod conv;
 mod convert;
 mod each;
 mod elementwise;
+mod linear;
 mod lines;
 mod math;
 mod matmul;
@@ -184,6 +187,13 @@ static KERNELS: &[(&str, Make)] = &[
     ("matmul_matrix_f16", |level| Arc::new(Matmul::<f16>::new(level))),
     ("matvec_f32", |level| Arc::new(Matvec::<f32>::new(level))),
     ("matvec_f16", |level| Arc::new(Matvec::<f16>::new(level))),
+    ("linear_f32", |_| Arc::new(EachKernel::<linear::Linear<false>>::new())),
+    ("linear_f16", |_| Arc::new(EachKernel::<linear::Linear<true>>::new())),
+    ("linear_large_f32", |_| Arc::new(EachKernel::<linear::Linear<false>>::new())),
+    ("linear_large_f16", |_| Arc::new(EachKernel::<linear::Linear<true>>::new())),
+    ("linear_row_f32", |_| Arc::new(EachKernel::<linear::Row<false>>::new())),
+    ("linear_row_f16", |_| Arc::new(EachKernel::<linear::Row<true>>::new())),
+    ("attention", |level| Arc::new(Attention(level))),
     ("conv", |level| Arc::new(Conv::new(level))),
     ("conv_tiled", |level| Arc::new(Conv::flat(level))),
     ("conv_partial", |_| Arc::new(EachKernel::<conv::Plain<true, false>>::new())),
@@ -202,7 +212,6 @@ static KERNELS: &[(&str, Make)] = &[
 #[rustfmt::skip]
 static HOST: &[(&str, usize, Make)] = &[
     ("matmul_packed", size_of::<params::MatmulPacked>(), |level| Arc::new(MatmulPacked(level))),
-    ("attention", size_of::<params::AttentionPacked>(), |level| Arc::new(Attention(level))),
     ("conv_blocked", size_of::<params::ConvBlocked>(), |level| Arc::new(ConvBlocked(level))),
     ("pool_blocked_max", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<BlockedMax>::new(level))),
     ("pool_blocked_average", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<Average>::new(level))),

@@ -7,15 +7,17 @@
 mod blocked;
 mod chain;
 mod indexing;
+mod layers;
 mod random;
 mod rows;
 mod window;
 
 use bytemuck::{Pod, Zeroable};
 
-pub use blocked::{AttentionPacked, ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
+pub use blocked::{ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
 pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
+pub use layers::{Attention, Linear};
 pub use random::{Random, RandomForm};
 pub use rows::{ArgReduce, Normalize, Scan, TopK};
 pub use window::{Conv, Pool};

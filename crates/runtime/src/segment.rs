@@ -198,8 +198,8 @@ impl Segment {
     }
 
     /// Joins kernels, and gives each tensor of the arena a place.
-    pub(crate) fn plan(&mut self, alignment: u64) -> Layout {
-        fuse(self);
+    pub(crate) fn plan(&mut self, alignment: u64, is_native: bool) -> Layout {
+        fuse(self, is_native);
         self.layout(alignment)
     }
 
@@ -231,7 +231,7 @@ impl Segment {
         held: &mut Memory,
         packed: Option<&mut Packed>,
     ) -> Result<Recorded, Error> {
-        fuse(&mut self);
+        fuse(&mut self, packed.is_some());
         let mut unread = Vec::new();
         if let Some(packed) = packed {
             native::suit(&mut self, device, packed, held)?;

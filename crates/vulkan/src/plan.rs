@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use roci_hal::command::{Command, Dispatch, Operand, Recording};
 use roci_hal::driver::{BoundRange, BufferBackend};
-use roci_hal::{BufferDesc, Error, MemoryType};
+use roci_hal::{BufferDesc, DeviceKind, Error, MemoryType};
 
 use crate::encode::{descriptor_length, write_host};
 use crate::executable::{Kernel, Kernels};
@@ -25,6 +25,8 @@ const BUDGET: Duration = Duration::from_millis(250);
 const SLOW: Duration = Duration::from_millis(500);
 /// Invocations of a piece at first: a large matrix product has as many, and takes a slow GPU a tenth of a second.
 pub(crate) const FIRST_WEIGHT: u64 = 1 << 20;
+/// Invocations of a GPU that one of a processor which stands in for a GPU takes as long as, or longer.
+const SOFTWARE: u64 = 32;
 /// Invocations of the smallest piece.
 const LEAST_WEIGHT: u64 = 1 << 10;
 /// By how much finer.
@@ -253,6 +255,7 @@ impl Cutter<'_> {
         }
         let set = (!dispatch.bindings.is_empty()).then(|| self.set(kernel, &dispatch.bindings));
         let invocations: u64 = entry.workgroup_size.iter().map(|size| u64::from(*size)).product();
+        let invocations = invocations * weight_on(self.shared.card.info.kind);
         for (base, groups) in parts(dispatch.grid, invocations, self.plan.weight, kernel.can_split) {
             let weight = invocations * count(groups);
             let can_split = kernel.can_split && count(groups) > 1;
@@ -341,6 +344,11 @@ fn count(groups: [u32; 3]) -> u64 {
     groups.iter().map(|count| u64::from(*count)).product()
 }
 
+/// What an invocation counts for on a device.
+fn weight_on(kind: DeviceKind) -> u64 {
+    if kind == DeviceKind::Software { SOFTWARE } else { 1 }
+}
+
 /// A grid in parts of about so many invocations: where each starts, and its size.
 fn parts(grid: [u32; 3], invocations: u64, weight: u64, can_split: bool) -> Vec<([u32; 3], [u32; 3])> {
     // The longest axis: cutting along one alone keeps it simple.
@@ -392,6 +400,13 @@ mod tests {
         }
         assert_eq!(parts([1000, 1, 1], 64, 1, false), [([0; 3], [1000, 1, 1])]);
         assert_eq!(parts([1000, 1, 1], 64, 1 << 20, true).len(), 1);
+    }
+
+    #[test]
+    fn a_processor_gets_smaller_parts_at_first() {
+        let parts_on = |kind| parts([8192, 1, 1], 256 * weight_on(kind), FIRST_WEIGHT, true).len() as u64;
+        assert_eq!(parts_on(DeviceKind::DiscreteGpu), 2);
+        assert_eq!(parts_on(DeviceKind::Software), 2 * SOFTWARE);
     }
 
     fn plan(pieces: usize) -> Plan {

@@ -26,7 +26,7 @@ ROCI_FN void roci_barrier_workgroup(void) {
 ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *params, global const half *a) {
     float4 v = (float4)(0.0f);
     const uint _e5 = (*params).lda;
-    const uint at = (start + (row * _e5)) + column;
+    const uint at_1 = (start + (row * _e5)) + column;
     const uint _e13 = (*params).k;
     if (column >= _e13) {
         const float4 _e15 = v;
@@ -34,30 +34,30 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
     }
     const uint _e20 = (*params).m;
     if ((row + 3u) < _e20) {
-        const half _e24 = a[at];
+        const half _e24 = a[at_1];
         const uint _e29 = (*params).lda;
-        const half _e32 = a[at + _e29];
+        const half _e32 = a[at_1 + _e29];
         const uint _e38 = (*params).lda;
-        const half _e42 = a[at + (2u * _e38)];
+        const half _e42 = a[at_1 + (2u * _e38)];
         const uint _e48 = (*params).lda;
-        const half _e52 = a[at + (3u * _e48)];
+        const half _e52 = a[at_1 + (3u * _e48)];
         return (float4)((float)_e24, (float)_e32, (float)_e42, (float)_e52);
     }
     const uint _e57 = (*params).m;
     if (row < _e57) {
-        const half _e62 = a[at];
+        const half _e62 = a[at_1];
         v.x = (float)_e62;
     }
     const uint _e68 = (*params).m;
     if ((row + 1u) < _e68) {
         const uint _e74 = (*params).lda;
-        const half _e77 = a[at + _e74];
+        const half _e77 = a[at_1 + _e74];
         v.y = (float)_e77;
     }
     const uint _e83 = (*params).m;
     if ((row + 2u) < _e83) {
         const uint _e90 = (*params).lda;
-        const half _e94 = a[at + (2u * _e90)];
+        const half _e94 = a[at_1 + (2u * _e90)];
         v.z = (float)_e94;
     }
     const float4 _e96 = v;
@@ -67,7 +67,7 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
 ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Params *params, global const half *b) {
     float4 v_1 = (float4)(0.0f);
     const uint _e5 = (*params).ldb;
-    const uint at_1 = (start_1 + (row_1 * _e5)) + column_1;
+    const uint at_2 = (start_1 + (row_1 * _e5)) + column_1;
     const uint _e13 = (*params).k;
     if (row_1 >= _e13) {
         const float4 _e15 = v_1;
@@ -75,53 +75,57 @@ ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Par
     }
     const uint _e20 = (*params).n;
     if ((column_1 + 3u) < _e20) {
-        const half _e24 = b[at_1];
-        const half _e30 = b[at_1 + 1u];
-        const half _e36 = b[at_1 + 2u];
-        const half _e42 = b[at_1 + 3u];
+        const half _e24 = b[at_2];
+        const half _e30 = b[at_2 + 1u];
+        const half _e36 = b[at_2 + 2u];
+        const half _e42 = b[at_2 + 3u];
         return (float4)((float)_e24, (float)_e30, (float)_e36, (float)_e42);
     }
     const uint _e47 = (*params).n;
     if (column_1 < _e47) {
-        const half _e52 = b[at_1];
+        const half _e52 = b[at_2];
         v_1.x = (float)_e52;
     }
     const uint _e58 = (*params).n;
     if ((column_1 + 1u) < _e58) {
-        const half _e65 = b[at_1 + 1u];
+        const half _e65 = b[at_2 + 1u];
         v_1.y = (float)_e65;
     }
     const uint _e71 = (*params).n;
     if ((column_1 + 2u) < _e71) {
-        const half _e78 = b[at_1 + 2u];
+        const half _e78 = b[at_2 + 2u];
         v_1.z = (float)_e78;
     }
     const float4 _e80 = v_1;
     return _e80;
 }
 
-ROCI_FN void store_c(uint start_2, uint row_2, uint column_2, float4 v_2, private const Params *params, global half *c) {
+ROCI_FN void finish(uint at, uint column_2, float sum, global half *c) {
+    c[at] = (half)sum;
+}
+
+ROCI_FN void store_c(uint start_2, uint row_2, uint column_3, float4 v_2, private const Params *params, global half *c) {
     const uint _e6 = (*params).m;
     if (row_2 >= _e6) {
         return;
     }
     const uint _e10 = (*params).ldc;
-    const uint at_2 = (start_2 + (row_2 * _e10)) + column_2;
+    const uint at_3 = (start_2 + (row_2 * _e10)) + column_3;
     const uint _e16 = (*params).n;
-    if (column_2 < _e16) {
-        c[at_2] = (half)v_2.x;
+    if (column_3 < _e16) {
+        finish(at_3, column_3, v_2.x, c);
     }
-    const uint _e26 = (*params).n;
-    if ((column_2 + 1u) < _e26) {
-        c[at_2 + 1u] = (half)v_2.y;
+    const uint _e23 = (*params).n;
+    if ((column_3 + 1u) < _e23) {
+        finish(at_3 + 1u, column_3 + 1u, v_2.y, c);
     }
-    const uint _e38 = (*params).n;
-    if ((column_2 + 2u) < _e38) {
-        c[at_2 + 2u] = (half)v_2.z;
+    const uint _e34 = (*params).n;
+    if ((column_3 + 2u) < _e34) {
+        finish(at_3 + 2u, column_3 + 2u, v_2.z, c);
     }
-    const uint _e50 = (*params).n;
-    if ((column_2 + 3u) < _e50) {
-        c[at_2 + 3u] = (half)v_2.w;
+    const uint _e45 = (*params).n;
+    if ((column_3 + 3u) < _e45) {
+        finish(at_3 + 3u, column_3 + 3u, v_2.w, c);
         return;
     } else {
         return;
@@ -150,10 +154,10 @@ void matmul_f16(global const half *a, global const half *b, global half *c, Para
     const uint _e14 = params.batch_b;
     const uint start_b = group.z * _e14;
     const uint row_3 = (group.y * 64u) + (slow * 4u);
-    const uint column_3 = (group.x * 64u) + (fast * 4u);
+    const uint column_4 = (group.x * 64u) + (fast * 4u);
     const float4 _e28 = load_a(start_a, row_3, fast, &params, a);
     next_a = _e28;
-    const float4 _e30 = load_b(start_b, slow, column_3, &params, b);
+    const float4 _e30 = load_b(start_b, slow, column_4, &params, b);
     next_b = _e30;
     while (true) {
         const uint _e42 = k;
@@ -171,7 +175,7 @@ void matmul_f16(global const half *a, global const half *b, global half *c, Para
             const float4 _e63 = load_a(start_a, row_3, (_e59 + 16u) + fast, &params, a);
             next_a = _e63;
             const uint _e64 = k;
-            const float4 _e68 = load_b(start_b, (_e64 + 16u) + slow, column_3, &params, b);
+            const float4 _e68 = load_b(start_b, (_e64 + 16u) + slow, column_4, &params, b);
             next_b = _e68;
             i = 0u;
             while (true) {
@@ -217,11 +221,11 @@ void matmul_f16(global const half *a, global const half *b, global half *c, Para
     const uint _e125 = params.batch_c;
     const uint start_c = group.z * _e125;
     const float4 _e127 = sum0_;
-    store_c(start_c, row_3, column_3, _e127, &params, c);
+    store_c(start_c, row_3, column_4, _e127, &params, c);
     const float4 _e130 = sum1_;
-    store_c(start_c, row_3 + 1u, column_3, _e130, &params, c);
+    store_c(start_c, row_3 + 1u, column_4, _e130, &params, c);
     const float4 _e133 = sum2_;
-    store_c(start_c, row_3 + 2u, column_3, _e133, &params, c);
+    store_c(start_c, row_3 + 2u, column_4, _e133, &params, c);
     const float4 _e136 = sum3_;
-    store_c(start_c, row_3 + 3u, column_3, _e136, &params, c);
+    store_c(start_c, row_3 + 3u, column_4, _e136, &params, c);
 }

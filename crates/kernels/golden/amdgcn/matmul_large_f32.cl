@@ -23,6 +23,10 @@ ROCI_FN void roci_barrier_workgroup(void) {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
 
+ROCI_FN void finish(uint at, uint column, float4 sum, global float4 *c) {
+    c[at] = sum;
+}
+
 ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Params *params, global float4 *c) {
     bool local_ = false;
     const uint _e6 = (*params).m;
@@ -34,8 +38,8 @@ ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Pa
     }
     const bool _e17 = local_;
     if (_e17) {
-        const uint _e21 = (*params).ldc;
-        c[(start + (row * (_e21 / 4u))) + four] = v;
+        const uint _e20 = (*params).ldc;
+        finish((start + (row * (_e20 / 4u))) + four, four, v, c);
         return;
     } else {
         return;

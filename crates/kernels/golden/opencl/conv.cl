@@ -27,18 +27,21 @@ ROCI_FN uint roci_mod_u32(uint a, uint b) {
     return b == 0 ? (uint)0 : (uint)(a % b);
 }
 
-ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
-    bool local_ = false;
-    const uint _e28 = (*params).stride.e[d];
-    const uint _e33 = (*params).dilation.e[d];
-    const int _e40 = (*params).pad.e[d];
-    return (uint)((int)((uint)((int)((o * _e28) + (k * _e33))) - (uint)_e40));
+ROCI_FN bool roci_any4(int4 v) {
+    return (v.x | v.y | v.z | v.w) != 0;
 }
 
-ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
+    const uint _e6 = (*params).stride.e[d];
+    const uint _e11 = (*params).dilation.e[d];
+    const int _e18 = (*params).pad.e[d];
+    return (uint)((int)((uint)((int)((o * _e6) + (k * _e11))) - (uint)_e18));
+}
+
+ROCI_FN void finish(uint at, uint channel, float sum, private const Params *params, global const float *bias, global float *y) {
     float v = 0.0f;
-    bool local_1 = false;
-    v = sum_1;
+    bool local_ = false;
+    v = sum;
     const uint _e6 = (*params).flags;
     if ((_e6 & 1u) != 0u) {
         const float _e11 = v;
@@ -54,11 +57,11 @@ ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *pa
     const uint _e30 = (*params).flags;
     if ((_e30 & 4u) != 0u) {
         const float _e37 = v;
-        local_1 = (as_uint(_e37) & 2147483647u) <= 2139095040u;
+        local_ = (as_uint(_e37) & 2147483647u) <= 2139095040u;
     } else {
-        local_1 = false;
+        local_ = false;
     }
-    const bool _e44 = local_1;
+    const bool _e44 = local_;
     if (_e44) {
         const float _e45 = v;
         const float _e48 = (*params).low;
@@ -75,7 +78,7 @@ void conv(global const float *x, global const float *w, global const float *bias
     const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
     uint i = 0u;
     uint rest = 0u;
-    float sum = 0.0f;
+    float4 sums = (float4)(0.0f);
     uint k0_ = 0u;
     uint k1_ = 0u;
     uint k2_ = 0u;
@@ -96,141 +99,160 @@ void conv(global const float *x, global const float *w, global const float *bias
     const uint _e37 = params.input.e[1];
     const uint _e42 = params.input.e[2];
     const uint plane = (_e33 * _e37) * _e42;
-    const uint _e46 = params.batch;
-    const uint _e49 = params.out_channels;
-    const uint _e54 = params.output.e[0];
-    const uint _e59 = params.output.e[1];
-    const uint _e64 = params.output.e[2];
-    const uint count = (((_e46 * _e49) * _e54) * _e59) * _e64;
+    const uint width = params.output.e[2];
+    const uint strips = ((width + 4u) - 1u) / 4u;
+    const uint _e56 = params.batch;
+    const uint _e59 = params.out_channels;
+    const uint _e64 = params.output.e[0];
+    const uint _e69 = params.output.e[1];
+    const uint count = (((_e56 * _e59) * _e64) * _e69) * strips;
     i = id.x;
     while (true) {
-        const uint _e68 = i;
-        if (!(_e68 < count)) {
+        const uint _e74 = i;
+        if (!(_e74 < count)) {
             break;
         }
         {
-            const uint _e70 = i;
-            const uint _e74 = params.output.e[2];
-            const uint o2_ = roci_mod_u32(_e70, _e74);
             const uint _e76 = i;
-            const uint _e80 = params.output.e[2];
-            rest = roci_div_u32(_e76, _e80);
-            const uint _e83 = rest;
-            const uint _e87 = params.output.e[1];
-            const uint o1_ = roci_mod_u32(_e83, _e87);
-            const uint _e89 = rest;
-            const uint _e93 = params.output.e[1];
-            rest = roci_div_u32(_e89, _e93);
-            const uint _e95 = rest;
-            const uint _e99 = params.output.e[0];
-            const uint o0_ = roci_mod_u32(_e95, _e99);
-            const uint _e101 = rest;
-            const uint _e105 = params.output.e[0];
-            rest = roci_div_u32(_e101, _e105);
-            const uint _e107 = rest;
-            const uint _e110 = params.out_channels;
-            const uint m = roci_mod_u32(_e107, _e110);
-            const uint _e112 = rest;
-            const uint _e115 = params.out_channels;
-            const uint batch = roci_div_u32(_e112, _e115);
-            const uint first = roci_div_u32(m, out_group) * in_group;
-            const uint _e121 = params.in_channels;
-            const uint start_x = ((batch * _e121) + first) * plane;
-            const uint start_w = (false ? ((first * out_group) + roci_mod_u32(m, out_group)) : (m * in_group)) * taps;
-            const uint step_w = false ? (out_group * taps) : taps;
-            sum = 0.0f;
+            const uint row = roci_div_u32(_e76, strips);
+            const uint _e78 = i;
+            const uint o2_ = roci_mod_u32(_e78, strips) * 4u;
+            const uint _e85 = params.output.e[1];
+            const uint o1_ = roci_mod_u32(row, _e85);
+            const uint _e90 = params.output.e[1];
+            rest = roci_div_u32(row, _e90);
+            const uint _e93 = rest;
+            const uint _e97 = params.output.e[0];
+            const uint o0_ = roci_mod_u32(_e93, _e97);
+            const uint _e99 = rest;
+            const uint _e103 = params.output.e[0];
+            rest = roci_div_u32(_e99, _e103);
+            const uint _e105 = rest;
+            const uint _e108 = params.out_channels;
+            const uint m = roci_mod_u32(_e105, _e108);
+            const uint _e110 = rest;
+            const uint _e113 = params.out_channels;
+            const uint batch = roci_div_u32(_e110, _e113);
+            const uint _e117 = params.in_channels;
+            const uint start_x = ((batch * _e117) + (roci_div_u32(m, out_group) * in_group)) * plane;
+            const uint start_w = (m * in_group) * taps;
+            sums = (float4)(0.0f);
             k0_ = 0u;
             while (true) {
-                const uint _e139 = k0_;
-                const uint _e143 = params.kernel_.e[0];
-                if (!(_e139 < _e143)) {
+                const uint _e129 = k0_;
+                const uint _e133 = params.kernel_.e[0];
+                if (!(_e129 < _e133)) {
                     break;
                 }
                 {
-                    const uint _e146 = k0_;
-                    const uint i0_ = position(0u, o0_, _e146, &params);
-                    const uint _e151 = params.input.e[0];
-                    if (i0_ >= _e151) {
+                    const uint _e136 = k0_;
+                    const uint i0_ = position(0u, o0_, _e136, &params);
+                    const uint _e141 = params.input.e[0];
+                    if (i0_ >= _e141) {
                         goto next;
                     }
                     k1_ = 0u;
                     while (true) {
-                        const uint _e155 = k1_;
-                        const uint _e159 = params.kernel_.e[1];
-                        if (!(_e155 < _e159)) {
+                        const uint _e145 = k1_;
+                        const uint _e149 = params.kernel_.e[1];
+                        if (!(_e145 < _e149)) {
                             break;
                         }
                         {
-                            const uint _e162 = k1_;
-                            const uint i1_ = position(1u, o1_, _e162, &params);
-                            const uint _e167 = params.input.e[1];
-                            if (i1_ >= _e167) {
+                            const uint _e152 = k1_;
+                            const uint i1_ = position(1u, o1_, _e152, &params);
+                            const uint _e157 = params.input.e[1];
+                            if (i1_ >= _e157) {
                                 goto next_1;
                             }
                             k2_ = 0u;
                             while (true) {
-                                const uint _e171 = k2_;
-                                const uint _e175 = params.kernel_.e[2];
-                                if (!(_e171 < _e175)) {
+                                const uint _e161 = k2_;
+                                const uint _e165 = params.kernel_.e[2];
+                                if (!(_e161 < _e165)) {
                                     break;
                                 }
                                 {
-                                    const uint _e178 = k2_;
-                                    const uint i2_ = position(2u, o2_, _e178, &params);
-                                    const uint _e183 = params.input.e[2];
-                                    if (i2_ >= _e183) {
+                                    const uint step_ = params.stride.e[2];
+                                    const uint _e172 = k2_;
+                                    const uint _e173 = position(2u, o2_, _e172, &params);
+                                    const uint4 places = ((uint4)(_e173)) + ((uint4)(0u, step_, 2u * step_, 3u * step_));
+                                    const uint _e185 = params.input.e[2];
+                                    const int4 inside = places < ((uint4)(_e185));
+                                    if (!roci_any4(inside)) {
                                         goto next_2;
                                     }
-                                    const uint _e188 = params.input.e[1];
-                                    const uint _e194 = params.input.e[2];
-                                    at_x = (start_x + (((i0_ * _e188) + i1_) * _e194)) + i2_;
-                                    const uint _e199 = k0_;
-                                    const uint _e203 = params.kernel_.e[1];
-                                    const uint _e205 = k1_;
-                                    const uint _e210 = params.kernel_.e[2];
-                                    const uint _e213 = k2_;
-                                    at_w = (start_w + (((_e199 * _e203) + _e205) * _e210)) + _e213;
+                                    const uint _e193 = params.input.e[2];
+                                    const uint4 held = min(places, (uint4)((_e193 - 1u)));
+                                    const uint _e201 = params.input.e[1];
+                                    const uint _e207 = params.input.e[2];
+                                    at_x = start_x + (((i0_ * _e201) + i1_) * _e207);
+                                    const uint _e211 = k0_;
+                                    const uint _e215 = params.kernel_.e[1];
+                                    const uint _e217 = k1_;
+                                    const uint _e222 = params.kernel_.e[2];
+                                    const uint _e225 = k2_;
+                                    at_w = (start_w + (((_e211 * _e215) + _e217) * _e222)) + _e225;
                                     c = 0u;
                                     while (true) {
-                                        const uint _e218 = c;
-                                        if (!(_e218 < in_group)) {
+                                        const uint _e230 = c;
+                                        if (!(_e230 < in_group)) {
                                             break;
                                         }
                                         {
-                                            const float _e220 = sum;
-                                            const uint _e222 = at_x;
-                                            const float _e224 = x[_e222];
-                                            const uint _e226 = at_w;
-                                            const float _e228 = w[_e226];
-                                            sum = _e220 + (_e224 * _e228);
-                                            const uint _e232 = at_x;
-                                            at_x = _e232 + plane;
-                                            const uint _e234 = at_w;
-                                            at_w = _e234 + step_w;
+                                            const uint _e233 = at_x;
+                                            const float _e237 = x[_e233 + held.x];
+                                            const uint _e239 = at_x;
+                                            const float _e243 = x[_e239 + held.y];
+                                            const uint _e245 = at_x;
+                                            const float _e249 = x[_e245 + held.z];
+                                            const uint _e251 = at_x;
+                                            const float _e255 = x[_e251 + held.w];
+                                            const float4 values = (float4)(_e237, _e243, _e249, _e255);
+                                            const float4 _e257 = sums;
+                                            const uint _e259 = at_w;
+                                            const float _e261 = w[_e259];
+                                            sums = _e257 + (_e261 * (inside ? values : (float4)(0.0f)));
+                                            const uint _e267 = at_x;
+                                            at_x = _e267 + plane;
+                                            const uint _e269 = at_w;
+                                            at_w = _e269 + taps;
                                         }
-                                        const uint _e236 = c;
-                                        c = _e236 + 1u;
+                                        const uint _e271 = c;
+                                        c = _e271 + 1u;
                                     }
                                 }
                             next_2:;
-                                const uint _e239 = k2_;
-                                k2_ = _e239 + 1u;
+                                const uint _e274 = k2_;
+                                k2_ = _e274 + 1u;
                             }
                         }
                     next_1:;
-                        const uint _e242 = k1_;
-                        k1_ = _e242 + 1u;
+                        const uint _e277 = k1_;
+                        k1_ = _e277 + 1u;
                     }
                 }
             next:;
-                const uint _e245 = k0_;
-                k0_ = _e245 + 1u;
+                const uint _e280 = k0_;
+                k0_ = _e280 + 1u;
             }
-            const uint _e248 = i;
-            const float _e249 = sum;
-            finish(_e248, m, _e249, &params, bias, y);
+            const uint at_1 = (row * width) + o2_;
+            const float _e286 = sums.x;
+            finish(at_1, m, _e286, &params, bias, y);
+            if ((o2_ + 1u) < width) {
+                const float _e293 = sums.y;
+                finish(at_1 + 1u, m, _e293, &params, bias, y);
+            }
+            if ((o2_ + 2u) < width) {
+                const float _e300 = sums.z;
+                finish(at_1 + 2u, m, _e300, &params, bias, y);
+            }
+            if ((o2_ + 3u) < width) {
+                const float _e307 = sums.w;
+                finish(at_1 + 3u, m, _e307, &params, bias, y);
+            }
         }
-        const uint _e250 = i;
-        i = _e250 + (groups.x * 256u);
+        const uint _e308 = i;
+        i = _e308 + (groups.x * 256u);
     }
 }

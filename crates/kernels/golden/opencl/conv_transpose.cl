@@ -36,19 +36,19 @@ ROCI_FN uint roci_mod_u32(uint a, uint b) {
 
 ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
     bool local_ = false;
-    const uint outside = (*params).input.e[d];
-    const int _e11 = (*params).pad.e[d];
-    const uint _e16 = (*params).dilation.e[d];
-    const int at_1 = (int)((uint)((int)((uint)((int)o) + (uint)_e11)) - (uint)((int)(k * _e16)));
-    const uint _e23 = (*params).stride.e[d];
-    const int step_ = (int)_e23;
+    const int _e7 = (*params).pad.e[d];
+    const uint _e12 = (*params).dilation.e[d];
+    const int at_1 = (int)((uint)((int)((uint)((int)o) + (uint)_e7)) - (uint)((int)(k * _e12)));
+    const uint _e19 = (*params).stride.e[d];
+    const int step_ = (int)_e19;
+    const uint _e24 = (*params).input.e[d];
     if (at_1 >= 0) {
         local_ = roci_mod_i32(at_1, step_) == 0;
     } else {
         local_ = false;
     }
     const bool _e35 = local_;
-    return _e35 ? ((uint)roci_div_i32(at_1, step_)) : outside;
+    return _e35 ? ((uint)roci_div_i32(at_1, step_)) : _e24;
 }
 
 ROCI_FN void finish(uint at, uint channel, float sum_1, private const Params *params, global const float *bias, global float *y) {
@@ -152,101 +152,101 @@ void conv_transpose(global const float *x, global const float *w, global const f
             const uint first = roci_div_u32(m, out_group) * in_group;
             const uint _e121 = params.in_channels;
             const uint start_x = ((batch * _e121) + first) * plane;
-            const uint start_w = (true ? ((first * out_group) + roci_mod_u32(m, out_group)) : (m * in_group)) * taps;
-            const uint step_w = true ? (out_group * taps) : taps;
+            const uint start_w = ((first * out_group) + roci_mod_u32(m, out_group)) * taps;
+            const uint step_w = out_group * taps;
             sum = 0.0f;
             k0_ = 0u;
             while (true) {
-                const uint _e139 = k0_;
-                const uint _e143 = params.kernel_.e[0];
-                if (!(_e139 < _e143)) {
+                const uint _e134 = k0_;
+                const uint _e138 = params.kernel_.e[0];
+                if (!(_e134 < _e138)) {
                     break;
                 }
                 {
-                    const uint _e146 = k0_;
-                    const uint i0_ = position(0u, o0_, _e146, &params);
-                    const uint _e151 = params.input.e[0];
-                    if (i0_ >= _e151) {
+                    const uint _e141 = k0_;
+                    const uint i0_ = position(0u, o0_, _e141, &params);
+                    const uint _e146 = params.input.e[0];
+                    if (i0_ >= _e146) {
                         goto next;
                     }
                     k1_ = 0u;
                     while (true) {
-                        const uint _e155 = k1_;
-                        const uint _e159 = params.kernel_.e[1];
-                        if (!(_e155 < _e159)) {
+                        const uint _e150 = k1_;
+                        const uint _e154 = params.kernel_.e[1];
+                        if (!(_e150 < _e154)) {
                             break;
                         }
                         {
-                            const uint _e162 = k1_;
-                            const uint i1_ = position(1u, o1_, _e162, &params);
-                            const uint _e167 = params.input.e[1];
-                            if (i1_ >= _e167) {
+                            const uint _e157 = k1_;
+                            const uint i1_ = position(1u, o1_, _e157, &params);
+                            const uint _e162 = params.input.e[1];
+                            if (i1_ >= _e162) {
                                 goto next_1;
                             }
                             k2_ = 0u;
                             while (true) {
-                                const uint _e171 = k2_;
-                                const uint _e175 = params.kernel_.e[2];
-                                if (!(_e171 < _e175)) {
+                                const uint _e166 = k2_;
+                                const uint _e170 = params.kernel_.e[2];
+                                if (!(_e166 < _e170)) {
                                     break;
                                 }
                                 {
-                                    const uint _e178 = k2_;
-                                    const uint i2_ = position(2u, o2_, _e178, &params);
-                                    const uint _e183 = params.input.e[2];
-                                    if (i2_ >= _e183) {
+                                    const uint _e173 = k2_;
+                                    const uint i2_ = position(2u, o2_, _e173, &params);
+                                    const uint _e178 = params.input.e[2];
+                                    if (i2_ >= _e178) {
                                         goto next_2;
                                     }
-                                    const uint _e188 = params.input.e[1];
-                                    const uint _e194 = params.input.e[2];
-                                    at_x = (start_x + (((i0_ * _e188) + i1_) * _e194)) + i2_;
-                                    const uint _e199 = k0_;
-                                    const uint _e203 = params.kernel_.e[1];
-                                    const uint _e205 = k1_;
-                                    const uint _e210 = params.kernel_.e[2];
-                                    const uint _e213 = k2_;
-                                    at_w = (start_w + (((_e199 * _e203) + _e205) * _e210)) + _e213;
+                                    const uint _e183 = params.input.e[1];
+                                    const uint _e189 = params.input.e[2];
+                                    at_x = (start_x + (((i0_ * _e183) + i1_) * _e189)) + i2_;
+                                    const uint _e194 = k0_;
+                                    const uint _e198 = params.kernel_.e[1];
+                                    const uint _e200 = k1_;
+                                    const uint _e205 = params.kernel_.e[2];
+                                    const uint _e208 = k2_;
+                                    at_w = (start_w + (((_e194 * _e198) + _e200) * _e205)) + _e208;
                                     c = 0u;
                                     while (true) {
-                                        const uint _e218 = c;
-                                        if (!(_e218 < in_group)) {
+                                        const uint _e213 = c;
+                                        if (!(_e213 < in_group)) {
                                             break;
                                         }
                                         {
-                                            const float _e220 = sum;
-                                            const uint _e222 = at_x;
-                                            const float _e224 = x[_e222];
-                                            const uint _e226 = at_w;
-                                            const float _e228 = w[_e226];
-                                            sum = _e220 + (_e224 * _e228);
-                                            const uint _e232 = at_x;
-                                            at_x = _e232 + plane;
-                                            const uint _e234 = at_w;
-                                            at_w = _e234 + step_w;
+                                            const float _e215 = sum;
+                                            const uint _e217 = at_x;
+                                            const float _e219 = x[_e217];
+                                            const uint _e221 = at_w;
+                                            const float _e223 = w[_e221];
+                                            sum = _e215 + (_e219 * _e223);
+                                            const uint _e226 = at_x;
+                                            at_x = _e226 + plane;
+                                            const uint _e228 = at_w;
+                                            at_w = _e228 + step_w;
                                         }
-                                        const uint _e236 = c;
-                                        c = _e236 + 1u;
+                                        const uint _e230 = c;
+                                        c = _e230 + 1u;
                                     }
                                 }
                             next_2:;
-                                const uint _e239 = k2_;
-                                k2_ = _e239 + 1u;
+                                const uint _e233 = k2_;
+                                k2_ = _e233 + 1u;
                             }
                         }
                     next_1:;
-                        const uint _e242 = k1_;
-                        k1_ = _e242 + 1u;
+                        const uint _e236 = k1_;
+                        k1_ = _e236 + 1u;
                     }
                 }
             next:;
-                const uint _e245 = k0_;
-                k0_ = _e245 + 1u;
+                const uint _e239 = k0_;
+                k0_ = _e239 + 1u;
             }
-            const uint _e248 = i;
-            const float _e249 = sum;
-            finish(_e248, m, _e249, &params, bias, y);
+            const uint _e242 = i;
+            const float _e243 = sum;
+            finish(_e242, m, _e243, &params, bias, y);
         }
-        const uint _e250 = i;
-        i = _e250 + (groups.x * 256u);
+        const uint _e244 = i;
+        i = _e244 + (groups.x * 256u);
     }
 }

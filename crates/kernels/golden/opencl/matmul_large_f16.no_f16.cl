@@ -40,6 +40,10 @@ ROCI_FN float4 roci_widen_f16x4(ushort4 a) {
     return (float4)(roci_widen_f16(a.x), roci_widen_f16(a.y), roci_widen_f16(a.z), roci_widen_f16(a.w));
 }
 
+ROCI_FN void finish(uint at, uint column, float4 sum, global ushort4 *c) {
+    c[at] = roci_narrow_f16x4(roci_quantize_f16x4(sum));
+}
+
 ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Params *params, global ushort4 *c) {
     bool local_ = false;
     const uint _e6 = (*params).m;
@@ -51,8 +55,8 @@ ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Pa
     }
     const bool _e17 = local_;
     if (_e17) {
-        const uint _e21 = (*params).ldc;
-        c[(start + (row * (_e21 / 4u))) + four] = roci_narrow_f16x4(roci_quantize_f16x4(v));
+        const uint _e20 = (*params).ldc;
+        finish((start + (row * (_e20 / 4u))) + four, four, v, c);
         return;
     } else {
         return;

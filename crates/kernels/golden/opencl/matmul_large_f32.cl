@@ -19,6 +19,10 @@ typedef struct { float4 e[16]; } array16_float4_;
 
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
+ROCI_FN void finish(uint at, uint column, float4 sum, global float4 *c) {
+    c[at] = sum;
+}
+
 ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Params *params, global float4 *c) {
     bool local_ = false;
     const uint _e6 = (*params).m;
@@ -30,8 +34,8 @@ ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Pa
     }
     const bool _e17 = local_;
     if (_e17) {
-        const uint _e21 = (*params).ldc;
-        c[(start + (row * (_e21 / 4u))) + four] = v;
+        const uint _e20 = (*params).ldc;
+        finish((start + (row * (_e20 / 4u))) + four, four, v, c);
         return;
     } else {
         return;

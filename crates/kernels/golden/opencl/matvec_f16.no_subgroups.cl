@@ -62,6 +62,10 @@ ROCI_FN float4 load_a(uint at, global const half *a) {
     return (float4)((float)_e3, (float)_e9, (float)_e15, (float)_e21);
 }
 
+ROCI_FN void finish(uint at_1, uint row_1, float sum_1, global float *y) {
+    y[at_1] = sum_1;
+}
+
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matvec_f16(global const half *a, global const float *x, global float *y, Params params) {
     local array256_float4_ partials;
@@ -177,9 +181,10 @@ void matvec_f16(global const half *a, global const float *x, global float *y, Pa
                     const uint _e179 = i;
                     i = _e179 + 1u;
                 }
-                const uint _e183 = row;
+                const uint _e182 = row;
+                const uint _e184 = row;
                 const float _e186 = sum;
-                y[_e183 + lane] = _e186;
+                finish(_e182 + lane, _e184 + lane, _e186, y);
             }
             roci_barrier_workgroup();
         }

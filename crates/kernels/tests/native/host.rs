@@ -2,7 +2,7 @@
 
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_kernels::native::{self, Level, pack_blocked, pack_columns};
-use roci_kernels::params::{AttentionPacked, Conv, ConvBlocked, MatmulPacked, Picture, Pool, PoolBlocked, Reorder};
+use roci_kernels::params::{Conv, ConvBlocked, MatmulPacked, Picture, Pool, PoolBlocked, Reorder};
 
 use crate::launch::{bytes, launch_at, values};
 
@@ -202,53 +202,5 @@ fn packed_products_are_products() {
                 close(&made, &wanted, &format!("{m} x {n} x {k} at {level}"));
             }
         }
-    }
-}
-
-#[test]
-fn attention_is_softmax_between_products() {
-    let [batch, heads, rows, keys, size, width] = [2usize, 3, 11, 50, 20, 33];
-    let [mut q, mut k] = [rows, keys].map(|count| values(batch * count * heads * size, 1.0, count as u32));
-    let mut v = values(batch * keys * heads * width, 1.0, 7);
-    let mut mask = values(batch * keys, 2.0, 8);
-    mask[3] = f32::NEG_INFINITY;
-    let scale = 0.3;
-    let mut wanted = Vec::new();
-    for (b, row, head) in
-        (0..batch).flat_map(|b| (0..rows).flat_map(move |row| (0..heads).map(move |head| (b, row, head))))
-    {
-        let score = |key: usize| {
-            let at = |x: &[f32], place: usize, d: usize| f64::from(x[(place * heads + head) * size + d]);
-            let product: f64 = (0..size).map(|d| at(&q, b * rows + row, d) * at(&k, b * keys + key, d)).sum();
-            (product * f64::from(scale) + f64::from(mask[b * keys + key])).exp()
-        };
-        let scores: Vec<f64> = (0..keys).map(score).collect();
-        let sum: f64 = scores.iter().sum();
-        let value = |key: usize, d: usize| f64::from(v[((b * keys + key) * heads + head) * width + d]);
-        wanted.extend(
-            (0..width).map(|d| (scores.iter().enumerate().map(|(key, s)| s * value(key, d)).sum::<f64>() / sum) as f32),
-        );
-    }
-    let strides =
-        |count: usize, width: usize| [count * heads * width, width, heads * width].map(|stride| stride as u32);
-    let p = AttentionPacked {
-        batch: batch as u32,
-        heads: heads as u32,
-        rows: rows as u32,
-        keys: keys as u32,
-        size: size as u32,
-        width: width as u32,
-        q: strides(rows, size),
-        k: strides(keys, size),
-        v: strides(keys, width),
-        y: strides(rows, width),
-        mask: [keys as u32, 0, 0, 1],
-        scale,
-        flags: AttentionPacked::MASK,
-    };
-    for &level in Level::available() {
-        let mut made = vec![f32::NAN; wanted.len()];
-        launch(level, "attention", &mut [&mut q, &mut k, &mut v, &mut mask, &mut made], &p, 3);
-        close(&made, &wanted, &format!("at {level}"));
     }
 }

@@ -5,6 +5,8 @@
 mod chain;
 #[path = "cases/indexing.rs"]
 mod indexing;
+#[path = "cases/layers.rs"]
+mod layers;
 #[path = "cases/rows.rs"]
 mod rows;
 #[path = "cases/window.rs"]
@@ -113,10 +115,13 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
         "moments" => rows::normalize(&mut random, true),
         "top_k" => rows::top_k(&mut random),
         "conv" => window::conv("", &mut random),
+        "attention" => layers::attention(&mut random),
+        "linear_row_f32" | "linear_row_f16" => layers::row(&mut random, kernel),
         "matvec_f32" => matvec(&mut random, Element::F32),
         "matvec_f16" => matvec(&mut random, Element::F16),
         _ => match kernel.split_once('_') {
             Some(("matmul", _)) => matmul(&mut random, kernel),
+            Some(("linear", _)) => layers::linear(&mut random, kernel),
             Some(("unary", op)) => unary(op, &mut random),
             Some(("binary", op)) => match op.strip_suffix("_broadcast") {
                 Some(op) => broadcast(op, &mut random),

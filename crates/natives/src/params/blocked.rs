@@ -144,46 +144,6 @@ impl MatmulPacked {
     pub const ADD: u32 = 8;
 }
 
-/// `attention`: for each batch and head, `softmax(q * k^T * scale + mask) * v`. Strides are by batch, head and row; neighbours
-/// of a row lie side by side.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct AttentionPacked {
-    /// Batches.
-    pub batch: u32,
-    /// Heads.
-    pub heads: u32,
-    /// Rows of `q` and `y`.
-    pub rows: u32,
-    /// Rows of `k` and `v`.
-    pub keys: u32,
-    /// Elements of a row of `q` and `k`.
-    pub size: u32,
-    /// Elements of a row of `v` and `y`.
-    pub width: u32,
-    /// Strides of the queries.
-    pub q: [u32; 3],
-    /// Strides of the keys.
-    pub k: [u32; 3],
-    /// Strides of the values.
-    pub v: [u32; 3],
-    /// Strides of the result.
-    pub y: [u32; 3],
-    /// Strides of the mask, with that between keys; all 0 and [`AttentionPacked::MASK`] not set where there is none.
-    pub mask: [u32; 4],
-    /// What products are multiplied with.
-    pub scale: f32,
-    /// Sum of [`AttentionPacked::MASK`] and [`AttentionPacked::STRICT`].
-    pub flags: u32,
-}
-
-impl AttentionPacked {
-    /// There is a mask.
-    pub const MASK: u32 = 1;
-    /// A query that sees no key gives NaN, and not zeros.
-    pub const STRICT: u32 = 2;
-}
-
 /// Grids mean nothing to what only the CPU runs.
 macro_rules! one_group {
     ($($name:ident)*) => {
@@ -195,4 +155,4 @@ macro_rules! one_group {
     };
 }
 
-one_group!(ConvBlocked PoolBlocked Reorder MatmulPacked AttentionPacked);
+one_group!(ConvBlocked PoolBlocked Reorder MatmulPacked);

@@ -6,6 +6,8 @@ use super::{MATMUL_TILE, Params, linear};
 
 /// Terms that the tiled kernels add in one step.
 const CONV_STEP: u32 = 16;
+/// Results of a row that one invocation of `conv` computes.
+const CONV_STRIP: u32 = 4;
 
 /// `conv`, `conv_tiled` and `conv_transpose`: convolutions over batches of channels of up to three dimensions;
 /// `conv_partial` and `conv_join`: one in two steps.
@@ -73,6 +75,13 @@ impl Conv {
         [pixels.div_ceil(MATMUL_TILE), channels.div_ceil(MATMUL_TILE), self.groups]
     }
 
+    /// Workgroup counts of `conv`: an invocation computes some neighbours of a row.
+    pub fn strips(&self) -> [u32; 3] {
+        let rows = [self.batch, self.out_channels, self.output[0], self.output[1]];
+        let strips = self.output[2].div_ceil(CONV_STRIP);
+        linear(rows.iter().fold(strips, |product, &size| product.saturating_mul(size)))
+    }
+
     /// Workgroup counts of `conv_partial`: as [`Conv::tiles`], for each part.
     pub fn part_tiles(&self) -> [u32; 3] {
         let [across, down, groups] = self.tiles();
@@ -91,7 +100,8 @@ impl Conv {
 }
 
 impl Params for Conv {
-    /// That of `conv`, `conv_transpose` and `conv_join`; the others have [`Conv::tiles`] and [`Conv::part_tiles`].
+    /// That of `conv_transpose` and `conv_join`, which does for `conv`; the others have [`Conv::strips`], [`Conv::tiles`] and
+    /// [`Conv::part_tiles`].
     fn grid(&self) -> [u32; 3] {
         let count = self.batch.saturating_mul(self.out_channels);
         linear(self.output.iter().fold(count, |product, &size| product.saturating_mul(size)))

@@ -1,10 +1,12 @@
-//! Steps of a segment that one kernel can do at once: element-wise programs that follow each other, and what follows a
-//! convolution.
+//! Steps of a segment that one kernel can do at once: element-wise programs that follow each other, what follows a
+//! convolution (`tail`) or a product (`linear`), and attention.
 //!
 //! This looks at kernels rather than at operations, so that it finds what several operations became as well as what one
 //! did. A step may go where its result has one reader, nobody asks for it later, and nothing that it reads is written in
 //! between.
 
+mod attention;
+pub(crate) mod linear;
 pub(crate) mod program;
 mod tail;
 #[cfg(test)]
@@ -15,11 +17,23 @@ use roci_kernels::params::Chain;
 use crate::segment::{Segment, Slot, Step};
 use program::{Operand, Program};
 
-/// Joins what can be joined.
-pub(crate) fn fuse(segment: &mut Segment) {
+/// Joins what can be joined, for native code or for groups of invocations. Native code has products of its own, which take
+/// along what follows them.
+pub(crate) fn fuse(segment: &mut Segment, is_native: bool) {
     immediates(segment);
-    chains(segment);
+    // What was joined may have left something with one reader that had two.
+    while chains(segment) {}
+    sweep(segment);
+    attention::join(segment, is_native);
     tails(segment);
+    if !is_native {
+        linear::join(segment);
+    }
+    sweep(segment);
+}
+
+/// Drops steps that others do.
+fn sweep(segment: &mut Segment) {
     segment.steps.retain(|step| !step.bindings.is_empty());
 }
 
@@ -75,15 +89,18 @@ fn immediates(segment: &mut Segment) {
     }
 }
 
-/// Joins element-wise programs, first to last: a joined one may be joined again.
-fn chains(segment: &mut Segment) {
+/// Joins element-wise programs, first to last: a joined one may be joined again. Tells whether any were.
+fn chains(segment: &mut Segment) -> bool {
+    let mut any = false;
     for index in 0..segment.steps.len() {
         let joined = chained(segment, index);
         if let Some((reader, step)) = joined {
             segment.steps[reader] = step;
             remove(&mut segment.steps[index]);
+            any = true;
         }
     }
+    any
 }
 
 fn chained(segment: &Segment, index: usize) -> Option<(usize, Step)> {

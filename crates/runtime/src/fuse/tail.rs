@@ -37,7 +37,7 @@ pub(super) fn find(segment: &Segment, index: usize) -> Option<Tail> {
     // The last of the two that make the terms: the other one is there by then.
     let conv = program.inputs().filter_map(|slot| maker(segment, slot, index)).max()?;
     let step = &segment.steps[conv];
-    if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_join" | "conv_transpose") {
+    if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_tiled_f16" | "conv_join" | "conv_transpose") {
         return None;
     }
     let mut params: Conv = bytemuck::pod_read_unaligned(&step.constants);
@@ -75,7 +75,7 @@ fn maker(segment: &Segment, slot: Slot, before: usize) -> Option<usize> {
 }
 
 /// The limits that a program keeps its number between, if it does nothing else.
-fn clamp(code: &[Instruction]) -> Option<(f32, f32)> {
+pub(super) fn clamp(code: &[Instruction]) -> Option<(f32, f32)> {
     let (mut low, mut high) = (f32::NEG_INFINITY, f32::INFINITY);
     for one in code {
         match (one.op, one.operand) {

@@ -5,7 +5,7 @@ use roci_graph::ops::product::transposed_axes;
 use roci_graph::ops::window::{Axis, Window};
 use roci_graph::{DType, shape};
 use roci_hal::DeviceInfo;
-use roci_kernels::params::{ChainOp as Op, Conv, Params};
+use roci_kernels::params::{ChainOp as Op, Conv};
 
 use super::build::{A, B, Step::With};
 use super::product::{EXACT_TERMS, less_zero};
@@ -88,7 +88,7 @@ impl Context<'_, '_> {
         let (kernel, grid) = match (dense, is_half) {
             (true, false) => ("conv_tiled", params.tiles()),
             (true, true) => ("conv_tiled_f16", params.tiles()),
-            _ => ("conv", params.grid()),
+            _ => ("conv", params.strips()),
         };
         self.segment().run_with(kernel, grid, bytemuck::bytes_of(&params), &inputs, &[target.slot]);
         Ok(target)

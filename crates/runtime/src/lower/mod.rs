@@ -1,11 +1,13 @@
 //! From operations to kernels, a file a family.
 
 mod attend;
+mod attention;
 mod build;
 mod conv;
 mod einsum;
 mod elementwise;
 mod indexing;
+mod linear;
 mod loss;
 mod masks;
 mod movement;

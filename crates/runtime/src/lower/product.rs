@@ -1,15 +1,13 @@
 //! Products of matrices.
 
 use roci_graph::ops::Product;
-use roci_graph::{DType, Data, Tensor, shape};
-use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Convert, Matmul, Matvec};
+use roci_graph::{DType, shape};
+use roci_kernels::params::{ChainCode, ChainOp, ChainOperand, Matmul};
 use roci_kernels::{MatmulElement, MatmulForm};
 
 use super::build::{A, B, C, Step::Do, Step::With, along, float, integer};
-use super::{Context, Operand, conv, einsum, word};
-use crate::Precision;
+use super::{Context, Operand, conv, einsum, linear, word};
 use crate::error::Refusal;
-use crate::half;
 use crate::storage::encode;
 
 /// Largest magnitude of a byte less a zero point.
@@ -18,8 +16,6 @@ const BYTE: usize = 255;
 const EXACT: usize = 1 << 24;
 /// Products of so many bytes add up to a sum that is exact.
 pub(super) const EXACT_TERMS: usize = EXACT / (BYTE * BYTE) - 1;
-/// Bytes of one buffer that a kernel reaches on every device: the least that Vulkan promises.
-const REACH: usize = 128 << 20;
 /// Elements of the products of integers that may be written out before they are summed.
 const MOST_PRODUCTS: usize = 1 << 26;
 
@@ -55,7 +51,7 @@ fn matmul(context: &mut Context<'_, '_>, ta: bool, tb: bool, alpha: f32, beta: f
         a = turned(context, &a)?;
     }
     let rows: usize = a.shape[..a.shape.len().max(1) - 1].iter().product();
-    let made = if is_float && rows == 1 { vector(context, &a, tb)? } else { None };
+    let made = if is_float && rows == 1 { linear::vector(context, &a, tb)? } else { None };
     let result = match made {
         Some(made) => {
             let target = context.output(0)?;
@@ -77,77 +73,12 @@ fn turned(context: &mut Context<'_, '_>, x: &Operand) -> Result<Operand, Refusal
     context.transposed(x, &perm)
 }
 
-/// A constant matrix with rows and columns exchanged; `None` where it is no such thing.
-fn turned_constant(context: &Context<'_, '_>, index: usize) -> Option<Tensor> {
-    let matrix = context.value(index).ok()?;
-    let (&[rows, columns], Data::F32(numbers)) = (matrix.shape(), matrix.data()) else { return None };
-    let mut turned = Vec::with_capacity(numbers.len());
-    for column in 0..columns {
-        turned.extend((0..rows).map(|row| numbers[row * columns + column]));
-    }
-    Tensor::new([columns, rows], turned).ok()
-}
-
-/// One row times a matrix, by a kernel that reads the matrix row by row of the other side; `None` where that does not
-/// fit.
-fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Result<Option<Operand>, Refusal> {
-    // The CPU's product is as fast either way.
-    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::takes_native(context.info())) {
-        return Ok(None);
-    }
-    let mut kernel = "matvec_f32";
-    let weights = if tb {
-        match context.halves(1)? {
-            Some(halves) => {
-                kernel = "matvec_f16";
-                halves
-            }
-            None => context.operand(1)?,
-        }
-    } else {
-        let Some(turned) = turned_constant(context, 1) else { return Ok(None) };
-        let shape = turned.shape().to_vec();
-        let table = match half::pairs(&turned, context.precision()) {
-            Some(pairs) => {
-                kernel = "matvec_f16";
-                context.table(&pairs)?
-            }
-            None => context.table(&encode(&turned)?)?,
-        };
-        Operand { dtype: DType::F32, shape, ..table }
-    };
-    let (n, k) = (weights.shape[0], weights.shape[1]);
-    if n == 0 || k == 0 || a.count() != k {
-        return Ok(None);
-    }
-    let pitch = k * if kernel == "matvec_f16" { 2 } else { 4 };
-    // Rows that a kernel reaches of one buffer on every device; by 64, so that parts are aligned.
-    let most = (REACH / pitch / 64 * 64).max(1);
-    let mut parts = Vec::new();
-    for first in (0..n).step_by(most) {
-        let rows = most.min(n - first);
-        let slot = match rows == n {
-            true => Some(weights.slot),
-            false => context.segment().part_of(weights.slot, (first * pitch) as u64, (rows * pitch) as u64),
-        };
-        let Some(slot) = slot else { return Ok(None) };
-        let part = context.new_tensor(a.dtype, [rows]);
-        let params = Matvec { m: word(rows)?, k: word(k)?, lda: word(k)? };
-        context.segment().run(kernel, &params, &[slot, a.slot], part.slot);
-        parts.push(part);
-    }
-    match &parts[..] {
-        [all] => Ok(Some(all.clone())),
-        several => context.joined(&several.iter().collect::<Vec<_>>(), 0).map(Some),
-    }
-}
-
 /// The product of two operands that are matrices, or batches of them, or vectors.
 fn matrices(context: &mut Context<'_, '_>, mut a: Operand, tb: bool) -> Result<Operand, Refusal> {
-    if !tb && let Some(made) = on_matrix_units(context, &a)? {
+    if let Some(made) = linear::halves(context, &a, tb)? {
         return Ok(made);
     }
-    let constant = if tb { turned_constant(context, 1) } else { None };
+    let constant = if tb { linear::turned_constant(context, 1) } else { None };
     let mut b = match constant {
         Some(b) => Operand { dtype: DType::F32, shape: b.shape().to_vec(), ..context.table(&encode(&b)?)? },
         None if tb => {
@@ -168,30 +99,6 @@ fn matrices(context: &mut Context<'_, '_>, mut a: Operand, tb: bool) -> Result<O
     let is_float = a.dtype.is_float();
     let product = if is_float { context.product(&a, &b, [m, n, k])? } else { context.exact_product(&a, &b)? };
     Ok(Operand { dtype: target.dtype, shape: target.shape, slot: product.slot })
-}
-
-/// The product with a constant matrix in 16-bit floats, where a device has units for that and the session allows it.
-fn on_matrix_units(context: &mut Context<'_, '_>, a: &Operand) -> Result<Option<Operand>, Refusal> {
-    let (b, rank) = (context.shape_of(1)?, a.shape.len());
-    if context.precision() != Precision::F16 || b.len() != 2 || rank < 2 || !a.dtype.is_float() {
-        return Ok(None);
-    }
-    let (m, k, n) = (a.shape[..rank - 1].iter().product::<usize>(), b[0], b[1]);
-    let params = Matmul::dense(word(m)?, word(n)?, word(k)?);
-    let form = MatmulForm::best(&params, MatmulElement::F16, context.info());
-    if form != MatmulForm::Matrix || m * k % 2 != 0 || m * n % 2 != 0 {
-        return Ok(None);
-    }
-    let Some(b) = context.halves(1)? else { return Ok(None) };
-    let target = context.new_output(0)?;
-    let [left, made] = [m * k, m * n].map(|count| context.segment().allocate(count / 2));
-    let [narrow, widen] = [word(m * k)?, word(m * n)?].map(|count| Convert { count });
-    context.segment().run("narrow_f16", &narrow, &[a.slot], left);
-    let grid = form.grid(&params);
-    let inputs = [left, b.slot];
-    context.segment().run_with("matmul_matrix_f16", grid, bytemuck::bytes_of(&params), &inputs, &[made]);
-    context.segment().run("widen_f16", &widen, &[made], target.slot);
-    Ok(Some(target))
 }
 
 /// The rest of a product: its factor, and another term with its own.

@@ -1,10 +1,9 @@
 //! Kernels that only the CPU has, in the place of those that all devices have: products with weights that are packed once
-//! (`product`), attention without changes of order (`attention`), and convolutions between pictures whose channels lie in blocks (`blocked`).
+//! (`product`), and convolutions between pictures whose channels lie in blocks (`blocked`).
 //!
 //! This looks at the steps of a segment when they are joined already. Weights that no kernel reads as they were any more
 //! are given back.
 
-mod attention;
 mod blocked;
 mod product;
 #[cfg(test)]
@@ -39,7 +38,6 @@ pub(crate) fn suit(
     held: &mut Memory,
 ) -> Result<(), Error> {
     let mut packer = Packer { device, packed, held };
-    attention::join(segment);
     product::pack(segment, &mut packer)?;
     blocked::block(segment, &mut packer)
 }

@@ -78,7 +78,7 @@ impl Walk<'_> {
     pub(super) fn imagine(&mut self) {
         let mut segment = self.collected();
         let alignment = self.info().binding_alignment.max(4);
-        let layout = segment.plan(alignment);
+        let layout = segment.plan(alignment, self.shelf.is_host);
         self.shelf.memory.arena = self.shelf.memory.arena.saturating_add(layout.bytes);
         let Some(dry) = &mut self.shelf.dry else { return };
         dry.dispatches += segment.steps.len();

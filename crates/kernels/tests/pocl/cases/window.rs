@@ -168,6 +168,7 @@ fn conv_case(mut problem: Conv, form: &str, random: &mut Random) -> Case {
     let grid = match form {
         "tiled" => problem.tiles(),
         "partial" => problem.part_tiles(),
+        "" => problem.strips(),
         _ => problem.grid(),
     };
     Case { grid, ..case(problem, buffers, Element::F32, Tolerance::Approximate, label) }

@@ -5,6 +5,7 @@
 mod lines;
 mod moves;
 mod numbers;
+mod products;
 mod windows;
 
 use std::fmt::Debug;
@@ -118,6 +119,8 @@ pub(super) fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Box<dyn Layer>> 
         "Scan" => vec![lines::scan(&picker)],
         "Normalize" => vec![lines::normalize(&picker)],
         "TopK" => vec![lines::top_k(&picker)],
+        "Linear" => vec![products::linear(&picker)],
+        "Attention" => vec![products::attention(&picker)],
         "Conv" => windows::conv(&picker),
         "Pool" => vec![windows::pool(&picker)],
         _ => Vec::new(),

@@ -1,20 +1,20 @@
 //! Attention that is spelt in kernels: a product, a scale, a mask, softmax and another product, with the changes of order
 //! around them, as one kernel that reads and writes everything where it lies.
 
-use roci_kernels::params::{Arrange, AttentionPacked, ChainOp, Matmul, Params as _, Softmax};
+use roci_kernels::params::{Arrange, Attention, ChainOp, Matmul, Params as _, Softmax};
 
-use crate::fuse::program::{Instruction, Operand, Program};
-use crate::fuse::{only_reader, remove, written_between};
+use super::program::{Instruction, Operand, Program};
+use super::{only_reader, remove, written_between};
 use crate::segment::{Segment, Slot, Step};
 
 /// A walk: sizes and strides, the innermost first.
 type Walk = Vec<(u32, u32)>;
 
-/// Replaces all that is found.
-pub(super) fn join(segment: &mut Segment) {
+/// Replaces all that is found; where it is for groups of invocations, what they take.
+pub(super) fn join(segment: &mut Segment, is_native: bool) {
     for index in 0..segment.steps.len() {
         if segment.steps[index].kernel == "softmax"
-            && let Some(found) = find(segment, index)
+            && let Some(found) = find(segment, index).filter(|found| is_native || found.params.fits_groups())
         {
             let label = segment.steps[index].label.clone();
             found.gone.iter().for_each(|&step| remove(&mut segment.steps[step]));
@@ -31,7 +31,7 @@ pub(super) fn join(segment: &mut Segment) {
 }
 
 struct Found {
-    params: AttentionPacked,
+    params: Attention,
     bindings: Vec<(Slot, bool)>,
     /// Steps that it does the work of, and the last of them, in whose place it stands.
     gone: Vec<usize>,
@@ -121,20 +121,22 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
     if read.iter().any(|&(slot, at)| slot == result || written_between(segment, slot, at, last)) {
         return None;
     }
-    let params = AttentionPacked {
+    let params = Attention {
         batch,
         heads,
+        shared_by: 1,
         rows,
         keys,
         size,
         width,
+        past: 0,
         q: [queries[3], queries[2], queries[1]],
         k: [turned[3], turned[2], turned[0]],
         v: [values[3], values[2], values[1]],
         y: to,
         mask: mask.map_or([0; 4], |(_, strides)| strides),
         scale: scores.scale,
-        flags: AttentionPacked::STRICT | if mask.is_some() { AttentionPacked::MASK } else { 0 },
+        flags: Attention::STRICT | if mask.is_some() { Attention::MASK } else { 0 },
     };
     let mut bindings: Vec<(Slot, bool)> = [q, k, v].map(|slot| (slot, false)).to_vec();
     bindings.extend([(mask.map_or(q, |(slot, _)| slot), false), (result, true)]);
