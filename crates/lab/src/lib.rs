@@ -8,11 +8,20 @@
 
 #![deny(unsafe_code)]
 
+pub mod cli;
+pub mod engine;
 pub mod error;
 pub mod executor;
 pub mod experiment;
+pub mod keep;
+pub mod kernel_log;
+pub mod live;
 pub mod outcome;
+pub mod phases;
+pub mod requirements;
 pub mod store;
+pub mod verdict;
+pub mod watch;
 
 pub use error::LabError;
 pub use experiment::Experiment;

@@ -1,12 +1,15 @@
 //! Where runs happen: one trait, one file or folder an executor.
 
+pub mod local;
+mod tool;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use roci_hal::Hint;
 
-use crate::experiment::{ExecutorOptions, Limits};
+use crate::experiment::{ExecutorKind, ExecutorOptions, Limits};
 use crate::outcome::{Stack, Survivor};
 
 /// Starts runs somewhere, and finds again what a killed roci left there.
@@ -27,6 +30,17 @@ pub trait Executor {
     /// # Errors
     /// Why the place cannot be asked.
     fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError>;
+}
+
+/// The executor that these options name, for a process that has no other children.
+///
+/// # Errors
+/// Why it cannot be used here.
+pub fn open(options: &ExecutorOptions) -> Result<Box<dyn Executor>, StartError> {
+    match options.kind {
+        ExecutorKind::Local => Ok(Box::new(local::Local::alone(options.local))),
+        kind => Err(StartError::new(format!("there is no executor `{}` here", kind.name()), "use `local`")),
+    }
 }
 
 /// A run that was started. Dropping it must leave nothing behind: it is killed if it still runs.
@@ -141,6 +155,8 @@ pub struct Usage {
     pub memory: u64,
     /// Processes that are alive.
     pub processes: u32,
+    /// Whether one of them wants to run: on a loaded machine it may have to wait for its turn.
+    pub runnable: bool,
 }
 
 /// What came of ending a run.

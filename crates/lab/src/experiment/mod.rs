@@ -1,4 +1,14 @@
 //! What an experiment is: the types that a TOML file becomes.
+//!
+//! `document.rs` has the file's own form, `build.rs` makes an [`Experiment`] of it, `matrix.rs` expands axes, `needs.rs` and
+//! `values.rs` read what is written in strings, `ready.rs` has the files that come along.
+
+mod build;
+mod document;
+mod matrix;
+mod needs;
+pub mod ready;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -150,6 +160,8 @@ pub struct Strategy {
     pub needs: Vec<Need>,
     /// What must have come of others.
     pub after: Vec<After>,
+    /// Why it is not to be run now.
+    pub skip: Option<String>,
     /// How many times.
     pub repeats: u32,
     /// How long and how large.
@@ -227,6 +239,11 @@ pub enum Need {
         /// Its value; any if not given.
         value: Option<String>,
     },
+    /// Something that a person has to do, and to say so by taking this line away.
+    Manual {
+        /// What.
+        change: String,
+    },
     /// A fact of the doctor, by its name: `gpu.target`.
     Fact {
         /// Its name.
@@ -287,6 +304,8 @@ pub enum Reached {
 pub struct ExecutorOptions {
     /// Which one.
     pub kind: ExecutorKind,
+    /// For processes on this machine.
+    pub local: LocalOptions,
     /// For containers.
     pub container: ContainerOptions,
     /// For Slurm.
@@ -320,6 +339,27 @@ impl ExecutorKind {
             Self::Kubernetes => "kubernetes",
         }
     }
+}
+
+/// What processes on this machine are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LocalOptions {
+    /// How far the stacks of programs that hang are looked into.
+    pub stacks: Stacks,
+    /// Leaves control groups alone.
+    pub no_cgroup: bool,
+}
+
+/// How far the stacks of programs that hang are looked into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stacks {
+    /// By `eu-stack` or `gdb`, where one is installed and may look; else as the kernel tells.
+    #[default]
+    User,
+    /// Only as the kernel tells: no debugger touches the program.
+    Kernel,
 }
 
 /// What a container is told.

@@ -91,6 +91,26 @@ impl Store {
         self.wrap(self.connection.execute(sql, [run])).map(|rows| rows == 1)
     }
 
+    /// Forgets results of these kinds, by their words in lower case, so that the runs are done again; how many.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn reopen(&mut self, experiment: i64, outcomes: &[&str]) -> Result<usize, LabError> {
+        self.transact(|connection| {
+            let list = serde_json::to_string(outcomes).unwrap_or_else(|_| "[]".into());
+            let which = "SELECT id FROM runs WHERE experiment = ?1 AND state = 'done'
+                AND json_extract(outcome, '$.outcome') IN (SELECT value FROM json_each(?2))";
+            for table in ["events", "metrics", "output", "kernel_lines"] {
+                connection
+                    .execute(&format!("DELETE FROM {table} WHERE run IN ({which})"), params![experiment, list])?;
+            }
+            let sql = format!(
+                "UPDATE runs SET state = 'planned', outcome = NULL, started = NULL, ended = NULL WHERE id IN ({which})"
+            );
+            connection.execute(&sql, params![experiment, list])
+        })
+    }
+
     /// Makes a result final, with all that belongs to it; `false` if the run was not running: it has a result already, or
     /// was put back.
     ///
