@@ -86,8 +86,10 @@ pub struct RunArgs {
     /// A file, or the name of an experiment that comes along
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: String,
+    /// Its variables.
     #[command(flatten)]
     pub variables: VariableArgs,
+    /// Where it runs.
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -123,6 +125,7 @@ pub struct ResumeArgs {
     /// Take it away from a process that may still be at it
     #[arg(long)]
     pub steal: bool,
+    /// Where it runs.
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -144,6 +147,7 @@ pub struct CheckArgs {
     /// A file, or the name of an experiment that comes along
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: String,
+    /// Its variables.
     #[command(flatten)]
     pub variables: VariableArgs,
 }

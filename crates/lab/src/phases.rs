@@ -138,9 +138,13 @@ impl<'a> Listener<'a> {
                         self.value(metric, value);
                     }
                 }
-                Meaning::Wrong => drop(self.seen.wrong.get_or_insert_with(|| shown.clone())),
+                Meaning::Wrong => {
+                    self.seen.wrong.get_or_insert_with(|| shown.clone());
+                }
                 Meaning::Right(at_right) => self.seen.right[at_right] = true,
-                Meaning::Fault => drop(self.seen.fault.get_or_insert_with(|| shown.clone())),
+                Meaning::Fault => {
+                    self.seen.fault.get_or_insert_with(|| shown.clone());
+                }
             }
         }
         self.seen.last_line = shown;

@@ -69,7 +69,9 @@ impl Executor for Local {
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        spec.unset.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in &spec.unset {
+            command.env_remove(name);
+        }
         command.envs(&spec.env).env(MARK, &spec.mark);
         if let Some(folder) = &spec.directory {
             command.current_dir(folder);
