@@ -154,3 +154,143 @@ fn shortfall(
     let reached = if higher { value / base } else { base / value.max(f64::MIN_POSITIVE) };
     (reached < ratio).then(|| format!("{name} is {value}{unit}: {reached:.2} of the baseline, {ratio} is wanted"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::executor::{Chunk, Stream};
+    use crate::phases::Listener;
+
+    const EXPERIMENT: &str = r"
+name = 'x'
+command = ['a']
+[[phase]]
+name = 'upload'
+pattern = '^upload'
+[[phase]]
+name = 'graph'
+pattern = '^graph'
+[[phase]]
+name = 'done'
+pattern = '^done'
+[[metric]]
+name = 'speed'
+pattern = 'speed ([\d.,]+)'
+[[metric]]
+name = 'latency'
+pattern = 'latency (?P<value>[\d.]+)'
+better = 'lower'
+take = 'best'
+[baseline]
+values = { speed = 100, latency = 10 }
+[success]
+phase = 'done'
+partial = 'upload'
+exit = [0, 7]
+metric = [{ name = 'speed', ratio = 0.9, min = 5 }]
+wrong = ['NaN']
+right = ['sum ok']
+fault = ['ERROR_\w+']
+";
+
+    fn judge(toml: &str, output: &str, end: End) -> Outcome {
+        let experiment = Experiment::parse("x", toml, &BTreeMap::new()).expect("it is right");
+        let mut listener = Listener::new(&experiment).expect("its patterns are small");
+        for piece in output.as_bytes().chunks(3) {
+            let at = Duration::from_millis(5);
+            listener.hear(&Chunk { stream: Stream::Out, at, bytes: piece.to_vec() });
+        }
+        listener.finish(Duration::from_millis(9));
+        let baseline = experiment.baseline.as_ref().map(|baseline| &baseline.values);
+        let evidence = Evidence { end, survivors: vec![], seen: listener.seen(), kernel_fault: None, baseline };
+        verdict(&experiment, &evidence)
+    }
+
+    fn exited(code: i32) -> End {
+        End::Exited(Exit { code: Some(code), ..Exit::default() })
+    }
+
+    fn hung() -> End {
+        End::Ended { alarm: Alarm::Stall(Duration::from_secs(60)), stack: vec![] }
+    }
+
+    const GOOD: &str = "upload\ngraph\nspeed 1,095.5\nsum ok\ndone\n";
+
+    #[test]
+    fn all_that_is_wanted_is_a_pass() {
+        assert_eq!(judge(EXPERIMENT, GOOD, exited(0)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, GOOD, exited(7)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, &GOOD.replace('\n', "\r\n"), exited(0)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, &GOOD.replace("upload", "\u{1b}[31mupload\u{1b}[0m"), exited(0)), Outcome::Pass);
+    }
+
+    #[test]
+    fn a_hang_names_its_phase_and_past_the_mark_it_is_partial() {
+        let before = judge(EXPERIMENT, "upload\n", hung());
+        assert_eq!(before.to_string(), "HANG - hung at upload: no output and no CPU for 60 s");
+        let past = judge(EXPERIMENT, "upload\ngraph", hung());
+        assert_eq!(past.to_string(), "PARTIAL - past upload, hung at graph");
+        let Outcome::Partial { end: Some(end), .. } = past else { panic!("{past}") };
+        assert!(matches!(*end, Outcome::Hang { .. }));
+        assert_eq!(judge(EXPERIMENT, "", hung()).to_string(), "HANG - hung: no output and no CPU for 60 s");
+        assert_eq!(
+            judge(EXPERIMENT, "upload\ngraph\n", exited(3)).to_string(),
+            "PARTIAL - past upload, crashed at graph (exit code 3)"
+        );
+    }
+
+    #[test]
+    fn failures_have_their_reason() {
+        let signal = End::Exited(Exit { signal: Some(11), ..Exit::default() });
+        assert_eq!(judge(EXPERIMENT, "upload\n", signal).to_string(), "CRASH - SIGSEGV at upload: upload");
+        let fault = judge(EXPERIMENT, "x ERROR_APERTURE y\nupload\nlast", exited(0));
+        assert_eq!(fault.to_string(), "CRASH - exit code 0 at upload: x ERROR_APERTURE y");
+        let memory = End::Exited(Exit { signal: Some(9), out_of_memory: true, ..Exit::default() });
+        assert_eq!(judge(EXPERIMENT, "", memory).to_string(), "CRASH - SIGKILL: ended for want of memory");
+        let large = End::Ended { alarm: Alarm::Memory(2 << 30, 1 << 30), stack: vec![] };
+        assert_eq!(
+            judge(EXPERIMENT, "", large).to_string(),
+            "CRASH - SIGKILL: took 2.0 GiB of memory, 1.0 GiB are allowed"
+        );
+        let gone = judge(EXPERIMENT, "upload\n", End::Gone("the node is down".into()));
+        assert_eq!(gone.to_string(), "CRASH - it went away at upload: the node is down");
+    }
+
+    #[test]
+    fn wrong_results_are_wrong_even_if_fast() {
+        assert_eq!(
+            judge(EXPERIMENT, &GOOD.replace("graph", "NaN in row 3"), exited(0)).to_string(),
+            "WRONG - NaN in row 3"
+        );
+        assert_eq!(
+            judge(EXPERIMENT, &GOOD.replace("sum ok", ""), exited(0)).to_string(),
+            "WRONG - no line matches `sum ok`"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_makes_it_partial() {
+        let says = |output: &str| judge(EXPERIMENT, output, exited(0)).to_string();
+        assert_eq!(says(&GOOD.replace("done", "")), "PARTIAL - ended without reaching done");
+        assert_eq!(says(&GOOD.replace("speed", "pace")), "PARTIAL - ended without a figure for speed");
+        assert_eq!(says(&GOOD.replace("1,095.5", "80")), "PARTIAL - speed is 80: 0.80 of the baseline, 0.9 is wanted");
+        assert_eq!(says(&GOOD.replace("1,095.5", "4")), "PARTIAL - speed is 4, at least 5 is wanted");
+        let lower =
+            EXPERIMENT.replace("name = 'speed', ratio = 0.9, min = 5", "name = 'latency', ratio = 0.9, max = 30");
+        let slow =
+            |latency: &str| judge(&lower, &format!("{GOOD}latency 50\nlatency {latency}\n"), exited(0)).to_string();
+        assert_eq!(slow("20"), "PARTIAL - latency is 20: 0.50 of the baseline, 0.9 is wanted");
+        assert_eq!(slow("11"), "PASS");
+        assert_eq!(slow("40"), "PARTIAL - latency is 40, at most 30 is wanted");
+        let without = EXPERIMENT.replace("values = { speed = 100, latency = 10 }", "values = { latency = 10 }");
+        assert!(judge(&without, GOOD, exited(0)).to_string().contains("cannot be compared"));
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_not_kept() {
+        let long = format!("upload\n{}\ngraph\nspeed 100\nsum ok\ndone", "x".repeat(1_000_000));
+        assert_eq!(judge(EXPERIMENT, &long, exited(0)), Outcome::Pass);
+    }
+}

@@ -152,7 +152,7 @@ const SIGNALS: [(&str, i32); 8] =
 #[test]
 fn every_habit_is_told_apart_and_nothing_is_left() {
     let folder = tempfile::tempdir().expect("there is room");
-    let token = format!("9{}", std::process::id());
+    let token = common::token();
     let mut toml = HABITS.replace("TOKEN", &token).replace("FOLDER", &folder.path().to_string_lossy());
     for (name, _) in SIGNALS {
         let shell = format!("ulimit -c 0; echo loading; kill -{name} $$");
@@ -245,7 +245,7 @@ fn every_habit_is_told_apart_and_nothing_is_left() {
 #[test]
 fn without_control_groups_nothing_is_left_either() {
     let folder = tempfile::tempdir().expect("there is room");
-    let token = format!("8{}", std::process::id());
+    let token = common::token();
     let toml = r#"
 name = "plain"
 command = ["/bin/sh"]

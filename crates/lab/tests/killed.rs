@@ -28,7 +28,7 @@ fn moments(count: usize) -> impl Iterator<Item = Duration> {
 #[test]
 fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     let folder = tempfile::tempdir().expect("there is room");
-    let token = format!("7{}", std::process::id());
+    let token = common::token();
     let mut toml = String::from(
         "name = 'killed'\n[limits]\ngrace = '1s'\n[[metric]]\nname = 'own'\npattern = '^own (\\d+)'\n[success]\nmetric = [{ name = 'own' }]\n",
     );
@@ -92,7 +92,7 @@ fn check(db: &std::path::Path, finals: &mut BTreeMap<i64, (Outcome, Option<i64>)
 #[test]
 fn asked_to_stop_it_ends_the_present_run_and_goes_on_later() {
     let folder = tempfile::tempdir().expect("there is room");
-    let (flag, token) = (folder.path().join("flag"), format!("6{}", std::process::id()));
+    let (flag, token) = (folder.path().join("flag"), common::token());
     let toml = format!(
         "name = 'asked'
 command = ['/bin/sh']
@@ -137,7 +137,7 @@ shell = 'echo three'
 #[test]
 fn two_processes_do_not_do_the_same_work() {
     let folder = tempfile::tempdir().expect("there is room");
-    let token = format!("5{}", std::process::id());
+    let token = common::token();
     let toml = format!("name = 'two'\nshell = 'sleep 100000.{token}'\n[limits]\nstall = 'never'\ndeadline = '10h'\n");
     let (db, file) = (folder.path().join("lab.db"), common::write(folder.path(), &toml));
     let mut child = common::spawn(&db, Some(&file));

@@ -13,7 +13,7 @@ fn count(folder: &str) -> usize {
 #[test]
 fn two_hundred_runs_leave_nothing() {
     let folder = tempfile::tempdir().expect("there is room");
-    let token = format!("4{}", std::process::id());
+    let token = common::token();
     let toml = format!(
         "name = 'many'
 repeats = 50

@@ -1,13 +1,17 @@
 //! What an experiment is: the types that a TOML file becomes.
 //!
-//! `document.rs` has the file's own form, `build.rs` makes an [`Experiment`] of it, `matrix.rs` expands axes, `needs.rs` and
-//! `values.rs` read what is written in strings, `ready.rs` has the files that come along.
+//! `document.rs` has the file's own form, `build.rs` and `strategies.rs` make an [`Experiment`] of it, `matrix.rs` expands
+//! axes, `needs.rs` and `values.rs` read what is written in strings, `ready.rs` has the files that come along.
 
 mod build;
 mod document;
+mod fault;
 mod matrix;
 mod needs;
 pub mod ready;
+mod strategies;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -16,6 +20,9 @@ use std::time::Duration;
 
 use regex::Regex;
 use serde::Deserialize;
+
+/// Names are shown in tables.
+const LONGEST_NAME: usize = 120;
 
 /// An experiment, checked: every name that it refers to is there.
 #[derive(Clone, Debug)]

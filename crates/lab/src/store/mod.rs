@@ -7,7 +7,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use roci_hal::env;
 use rusqlite::{Connection, ErrorCode};
@@ -266,8 +266,7 @@ impl Store {
         let failed = |reason: String| LabError::Store { path: path.clone(), reason };
         let ready = || -> rusqlite::Result<()> {
             connection.busy_timeout(PATIENCE)?;
-            // Whoever writes and whoever reads do not wait for each other, and a killed process leaves a whole file.
-            connection.pragma_update(None, "journal_mode", "WAL")?;
+            use_wal(&connection)?;
             // A result must outlive a power loss too.
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", true)
@@ -287,6 +286,20 @@ impl Store {
     }
 }
 
+/// Whoever writes and whoever reads do not wait for each other, and a killed process leaves a whole file. Two processes that
+/// make the file at the same time are told at once that it is locked, however long they would wait.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
+    }
+}
+
 /// SQLite's errors in words of ours, where ours say more.
 fn why(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
@@ -297,3 +310,6 @@ fn why(error: &rusqlite::Error) -> String {
         _ => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

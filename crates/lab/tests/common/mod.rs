@@ -15,10 +15,10 @@ use roci_lab::store::{RunRow, Store};
 const DB: &str = "ROCI_LAB_TEST_DB";
 const RUN: &str = "ROCI_LAB_TEST_RUN";
 /// How long anything may take on a machine that is slowed down.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `roci lab run FILE`, or `roci lab resume` without one.
-pub fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
+pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
     let command = match run {
         Some(file) => LabCommand::Run(RunArgs {
             experiment: file.into(),
@@ -36,7 +36,7 @@ pub fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
 }
 
 /// Runs a command in this process; how it ended and what it printed.
-pub fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
+pub(crate) fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
     let ended = roci_lab::cli::main(arguments, &mut io).map_err(|error| error.to_string());
@@ -46,7 +46,7 @@ pub fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// In the process that [`spawn`] starts: does what `roci lab` does, and ends. Elsewhere: nothing.
-pub fn become_lab() {
+pub(crate) fn become_lab() {
     #[expect(clippy::disallowed_methods, reason = "these are the tests' own")]
     let (Ok(db), Ok(run)) = (std::env::var(DB), std::env::var(RUN)) else { return };
     ctrlc::set_handler(|| ASKED.store(true, Ordering::Relaxed)).expect("it is the first");
@@ -69,7 +69,7 @@ pub fn become_lab() {
 }
 
 /// Starts `roci lab` as a process: this test binary once more, at the test that calls [`become_lab`].
-pub fn spawn(db: &Path, run: Option<&Path>) -> Child {
+pub(crate) fn spawn(db: &Path, run: Option<&Path>) -> Child {
     let this = std::env::current_exe().expect("a test has a file");
     Command::new(this)
         .args(["--exact", "the_process_under_test", "--nocapture", "--test-threads=1"])
@@ -81,8 +81,16 @@ pub fn spawn(db: &Path, run: Option<&Path>) -> Child {
         .expect("it starts")
 }
 
+/// Digits that stand nowhere else: `sleep 1000.DIGITS` can be found by them.
+pub(crate) fn token() -> String {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(100);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{count}{:010}{:07}", nanos % 10_000_000_000, std::process::id())
+}
+
 /// Waits for something, for as long as a slow machine may need.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -94,12 +102,12 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits for a process to end; its exit code.
-pub fn ended(child: &mut Child) -> Option<i32> {
+pub(crate) fn ended(child: &mut Child) -> Option<i32> {
     wait_for("the end of a process", || child.try_wait().expect("it is ours")).code()
 }
 
 /// Processes whose command line or environment holds a text.
-pub fn processes_with(text: &str) -> Vec<u32> {
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
     let has = |id: u32| {
         let file = |name: &str| fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
         let holds = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).contains(text);
@@ -111,14 +119,14 @@ pub fn processes_with(text: &str) -> Vec<u32> {
 }
 
 /// The runs of the newest experiment.
-pub fn runs(db: &Path) -> Vec<RunRow> {
+pub(crate) fn runs(db: &Path) -> Vec<RunRow> {
     let store = Store::open(db).expect("it is there");
     let row = store.experiment("latest").expect("there is one");
     store.runs(row.id).expect("they are there")
 }
 
 /// Writes an experiment into a folder; its file.
-pub fn write(folder: &Path, toml: &str) -> std::path::PathBuf {
+pub(crate) fn write(folder: &Path, toml: &str) -> std::path::PathBuf {
     let file = folder.join("experiment.toml");
     fs::write(&file, toml).expect("the folder is ours");
     file
