@@ -21,7 +21,7 @@ fn moments(count: usize) -> impl Iterator<Item = Duration> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     (0..count).map(move |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Duration::from_micros((state >> 33) % 250_000)
+        Duration::from_micros((state >> 33) % 120_000)
     })
 }
 
@@ -40,7 +40,7 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
             _ => "setsid sleep 100000.TOKEN & sleep 0.02; ",
         };
         let shell = format!("{work}echo own {number}").replace("TOKEN", &token);
-        toml.push_str(&format!("[[strategy]]\nname = 's{number}'\nshell = '{shell}'\nrepeats = 2\n"));
+        toml.push_str(&format!("[[strategy]]\nname = 's{number}'\nshell = '{shell}'\nrepeats = 4\n"));
     }
     let (db, file) = (folder.path().join("lab.db"), common::write(folder.path(), &toml));
     // The plan is made whole or not at all; the killing begins when it is there.
@@ -50,8 +50,16 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     common::ended(&mut first);
     let mut finals: BTreeMap<i64, (Outcome, Option<i64>)> = BTreeMap::new();
     let mut grew = 0;
-    for moment in moments(100) {
+    for (number, moment) in moments(100).enumerate() {
         let mut child = common::spawn(&db, None);
+        // Every other one is let come to work first; the others may be killed while they still clear away.
+        let starts = || common::runs(&db).iter().map(|run| run.attempts).sum::<u32>();
+        let before = starts();
+        if number % 2 == 0 {
+            common::wait_for("work", || {
+                (starts() > before || child.try_wait().expect("it is ours").is_some()).then_some(())
+            });
+        }
         std::thread::sleep(moment);
         child.kill().expect("it is ours");
         common::ended(&mut child);
@@ -62,9 +70,9 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     let mut last = common::spawn(&db, None);
     assert_eq!(common::ended(&mut last), Some(0), "everything passes in the end");
     check(&db, &mut finals);
-    assert_eq!(finals.len(), 120);
+    assert_eq!(finals.len(), 240);
     let attempts: u32 = common::runs(&db).iter().map(|run| run.attempts).sum();
-    println!("{grew} of 100 processes got a result before they were killed; {attempts} starts for 120 results");
+    println!("{grew} of 100 processes got a result before they were killed; {attempts} starts for 240 results");
     assert_eq!(common::processes_with(&token), [0; 0], "something is left running");
 }
 
@@ -75,7 +83,7 @@ fn check(db: &std::path::Path, finals: &mut BTreeMap<i64, (Outcome, Option<i64>)
     assert_eq!(row.id, 1, "resuming makes no new experiment");
     let metrics = store.metrics_of_experiment(row.id).expect("they are there");
     let runs = store.runs(row.id).expect("they are there");
-    assert_eq!(runs.len(), 120);
+    assert_eq!(runs.len(), 240);
     for run in &runs {
         match finals.get(&run.id) {
             Some((outcome, ended)) => assert_eq!((run.outcome.as_ref(), run.ended), (Some(outcome), *ended)),

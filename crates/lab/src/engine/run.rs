@@ -174,7 +174,10 @@ impl Watch<'_, '_> {
         let baseline = self.context.baseline;
         let evidence = Evidence { end, survivors: ended.survivors, seen, kernel_fault, baseline };
         let outcome = verdict(self.context.experiment, &evidence);
+        // Of what came at the same time by two streams, nobody knows the order; the experiment's is the likeliest.
+        let place = |event: &Event| self.context.experiment.phase_index(&event.text);
         let mut events = seen.phases.clone();
+        events.sort_by_key(|event| (event.at, place(event)));
         events.append(&mut self.events);
         events.sort_by_key(|event| event.at);
         let metrics = seen.metrics(self.context.experiment);

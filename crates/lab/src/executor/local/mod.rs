@@ -96,6 +96,7 @@ impl Executor for Local {
             exit: None,
             looked: Instant::now(),
             hidden: Vec::new(),
+            cleared: false,
         };
         Ok(Box::new(job))
     }
@@ -151,6 +152,8 @@ struct Job {
     looked: Instant,
     /// Processes that only the thorough search found.
     hidden: Vec<u32>,
+    /// Whether everything was ended.
+    cleared: bool,
 }
 
 impl Job {
@@ -241,13 +244,16 @@ impl RunningJob for Job {
         };
         let ended = tree.kill(grace, &mut reap);
         reap();
+        self.cleared = true;
         ended
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        self.kill(Duration::ZERO);
+        if !self.cleared {
+            self.kill(Duration::ZERO);
+        }
     }
 }
 

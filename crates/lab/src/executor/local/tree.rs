@@ -100,6 +100,7 @@ impl Tree {
         let forced = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
+            // Looked for once more even if nobody was there: one search can miss who forks and ends meanwhile.
             left = self.alive(true);
             ended.extend(left.iter().map(|process| (process.id, process.started)));
             if left.is_empty() || forced.elapsed() > DEATH {
