@@ -28,10 +28,13 @@ pub enum Left {
     Interrupted,
 }
 
+/// Opens the executor that options name.
+pub type Opener = dyn Fn(&ExecutorOptions) -> Result<Box<dyn Executor>, StartError>;
+
 /// What an engine is told beside the experiment.
 pub struct Surroundings<'a> {
     /// Opens executors.
-    pub open: &'a dyn Fn(&ExecutorOptions) -> Result<Box<dyn Executor>, StartError>,
+    pub open: &'a Opener,
     /// The kernel's log.
     pub log: Box<dyn KernelLog>,
     /// Whether somebody asked to stop.
