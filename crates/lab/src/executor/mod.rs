@@ -1,6 +1,10 @@
 //! Where runs happen: one trait, one file or folder an executor.
 
+mod command;
+mod follow;
 pub mod local;
+mod observer;
+pub mod slurm;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -99,6 +103,8 @@ pub enum JobState {
     Running,
     /// It has ended.
     Exited(Exit),
+    /// It was never started and never will be; the run is BLOCKED. The text says why.
+    Refused(String),
     /// It is not there any more and nobody knows how it ended; the text says what is known.
     Gone(String),
 }
@@ -114,6 +120,16 @@ pub struct Exit {
     pub out_of_memory: bool,
     /// What the place says beside: Slurm's state, the reason of a pod.
     pub note: Option<String>,
+}
+
+impl Exit {
+    /// From a code as shells and container engines give it: 128 and the signal's number for a program that a signal ended.
+    pub fn of_shell(code: i32) -> Self {
+        match code {
+            129..=192 => Self { signal: Some(code - 128), ..Self::default() },
+            _ => Self { code: Some(code), ..Self::default() },
+        }
+    }
 }
 
 /// A part of the output.
