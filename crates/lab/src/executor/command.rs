@@ -44,6 +44,28 @@ pub(super) fn without_unset(spec: &RunSpec) -> Vec<String> {
     command
 }
 
+/// `HOST:CONTAINER[:ro]` as its parts, the last of them whether it is read-only.
+///
+/// # Errors
+/// If it is not of that form.
+pub(super) fn mount(text: &str) -> Result<(&str, &str, bool), StartError> {
+    let parts: Vec<_> = text.split(':').collect();
+    let whole = |path: &str| path.starts_with('/');
+    match parts.as_slice() {
+        [host, inside] if whole(host) && whole(inside) => Ok((host, inside, false)),
+        [host, inside, "ro"] if whole(host) && whole(inside) => Ok((host, inside, true)),
+        _ => Err(StartError::new(
+            format!("`{}` is no mount", text.escape_debug()),
+            "write it as `/on/the/host:/in/the/container`, with `:ro` behind it for read-only",
+        )),
+    }
+}
+
+/// Why a run without an image cannot go into a container.
+pub(super) fn no_image() -> StartError {
+    StartError::new("the strategy names no image", "give `image = \"…\"`, or choose the executor `local`")
+}
+
 /// A word as POSIX shells read it, whatever is in it.
 pub(super) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
@@ -102,6 +124,15 @@ pub(super) mod tests {
         assert_eq!(without_unset(&spec), ["env", "-u", "HSA_OVERRIDE_GFX_VERSION", "llama-bench", "-ngl", "99"]);
         spec.unset.clear();
         assert_eq!(without_unset(&spec), ["llama-bench", "-ngl", "99"]);
+    }
+
+    #[test]
+    fn mounts_are_whole_paths() {
+        assert_eq!(mount("/a:/b").ok(), Some(("/a", "/b", false)));
+        assert_eq!(mount("/a:/b:ro").ok(), Some(("/a", "/b", true)));
+        for bad in ["", "/a", "a:/b", "/a:b", "/a:/b:rw:x", "/a:/b:z", "::"] {
+            assert!(mount(bad).is_err(), "{bad}");
+        }
     }
 
     proptest::proptest! {

@@ -1,7 +1,9 @@
 //! Where runs happen: one trait, one file or folder an executor.
 
 mod command;
+pub mod container;
 mod follow;
+pub mod kubernetes;
 pub mod local;
 mod observer;
 pub mod slurm;
