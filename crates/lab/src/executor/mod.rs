@@ -45,7 +45,9 @@ pub trait Executor {
 pub fn open(options: &ExecutorOptions) -> Result<Box<dyn Executor>, StartError> {
     match options.kind {
         ExecutorKind::Local => Ok(Box::new(local::Local::alone(options.local))),
-        kind => Err(StartError::new(format!("there is no executor `{}` here", kind.name()), "use `local`")),
+        ExecutorKind::Container => Ok(Box::new(container::Container::alone(options.container.clone()))),
+        ExecutorKind::Slurm => Ok(Box::new(slurm::Slurm::new(options.slurm.clone()))),
+        ExecutorKind::Kubernetes => Ok(Box::new(kubernetes::Kubernetes::connect(options.kubernetes.clone())?)),
     }
 }
 

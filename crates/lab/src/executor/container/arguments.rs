@@ -29,12 +29,18 @@ impl Host {
     /// This machine with this engine.
     pub(super) fn look(engine: &str) -> Self {
         let devices: Vec<_> = GPU.into_iter().filter(|path| Path::new(path).exists()).map(str::to_owned).collect();
-        let groups = devices.iter().flat_map(|device| nodes(Path::new(device))).filter_map(|node| group(&node)).collect();
+        let groups =
+            devices.iter().flat_map(|device| nodes(Path::new(device))).filter_map(|node| group(&node)).collect();
         let docker = Path::new(engine).file_name().is_some_and(|name| name == "docker");
         let inits: &[&str] = if docker {
             &["/usr/bin/docker-init", "/usr/libexec/docker/docker-init", "/usr/local/bin/docker-init"]
         } else {
-            &["/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit", "/usr/bin/catatonit", "/usr/local/bin/catatonit"]
+            &[
+                "/usr/libexec/podman/catatonit",
+                "/usr/lib/podman/catatonit",
+                "/usr/bin/catatonit",
+                "/usr/local/bin/catatonit",
+            ]
         };
         Self {
             devices,
@@ -152,7 +158,8 @@ mod tests {
 
     #[test]
     fn podman_without_root_keeps_groups() {
-        let words = create(&spec(&["true"]), &Host { keeps_groups: true, has_init: true, ..host() }).expect("a container");
+        let words =
+            create(&spec(&["true"]), &Host { keeps_groups: true, has_init: true, ..host() }).expect("a container");
         assert!(words.iter().any(|word| word == "--group-add=keep-groups"));
         assert!(!words.iter().any(|word| word == "--group-add=44"), "Podman refuses both together");
         assert!(words.iter().any(|word| word == "--init"));

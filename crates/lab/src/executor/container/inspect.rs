@@ -3,8 +3,7 @@
 use crate::executor::Exit;
 
 /// The words that ask for it. Podman and Docker have these fields alike.
-pub(super) const FORMAT: &str =
-    "--format={{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Pid}} {{.State.StartedAt}}";
+pub(super) const FORMAT: &str = "--format={{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Pid}} {{.State.StartedAt}}";
 
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,23 +28,39 @@ const WORDS: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Container {
     options: ContainerOptions,
+    /// Where the engine's own program runs.
+    local: Local,
 }
 
 impl Container {
-    /// With the options of an experiment.
+    /// With the options of an experiment, for a process that may have other children.
     pub fn new(options: ContainerOptions) -> Self {
-        Self { options }
+        Self { options, local: Local::new(CLIENT) }
+    }
+
+    /// For a process whose only children are runs, as [`Local::alone`].
+    pub fn alone(options: ContainerOptions) -> Self {
+        Self { options, local: Local::alone(CLIENT) }
+    }
+
+    /// An engine by its program.
+    fn engine_at(&self, program: String) -> Engine {
+        let tool = Tool { program, env: vec![], remedy: "install Podman or Docker (Debian: apt install podman)" };
+        Engine { tool, local: self.local }
     }
 
     /// The engine that is asked for, or the first that is installed.
     fn engine(&self) -> Result<Engine, StartError> {
         let installed = || ENGINES.into_iter().find(|name| is_installed(name)).map(str::to_owned);
         let name = self.options.engine.clone().or_else(installed);
-        name.map(Engine::new).ok_or_else(|| {
+        name.map(|name| self.engine_at(name)).ok_or_else(|| {
             StartError::new("there is neither Podman nor Docker", "install one (Debian: apt install podman)")
         })
     }
 }
+
+/// The engine's own program is in no control group: it makes those of containers itself.
+const CLIENT: LocalOptions = LocalOptions { stacks: Stacks::Kernel, no_cgroup: true };
 
 /// Whether a program is in the search path.
 fn is_installed(name: &str) -> bool {
@@ -87,30 +103,18 @@ impl Executor for Container {
     }
 
     fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError> {
-        let noted = (!handle.is_empty()).then(|| Engine::new(handle.to_owned()));
-        let engines = match noted {
-            Some(engine) => vec![engine],
-            None => vec![self.engine()?],
-        };
-        let mut ended = Ended::default();
-        for engine in engines {
-            let filter = format!("--filter=label={LABEL}={mark}");
-            let answer = engine.call(&["ps", "--all", "--quiet", &filter])?;
-            let left = answer.well("cannot list containers", "look whether the engine works: `podman ps`")?;
-            for id in left.lines().map(str::trim).filter(|id| !id.is_empty()) {
-                engine.remove(id);
-                ended.ended += 1;
-            }
-        }
-        // The program that waited for it, or that fetched its image.
-        let client = local().recover(&client_mark(mark), "")?;
-        Ok(Ended { ended: ended.ended + client.ended, survivors: client.survivors })
+        let engine = if handle.is_empty() { self.engine()? } else { self.engine_at(handle.to_owned()) };
+        let filter = format!("--filter=label={LABEL}={mark}");
+        let answer = engine.call(&["ps", "--all", "--quiet", &filter])?;
+        let left = answer.well("cannot list containers", "look whether the engine works: `podman ps`")?;
+        let containers: Vec<_> = left.lines().map(str::trim).filter(|id| !id.is_empty()).collect();
+        containers.iter().for_each(|id| engine.remove(id));
+        // What the engine could not end, and its program that waited for the container or fetched its image.
+        let inside = Tree::new(mark, None, None, false).kill(Duration::ZERO, || ());
+        let client = self.local.recover(&client_mark(mark), "")?;
+        let ended = u32::try_from(containers.len()).unwrap_or(u32::MAX).saturating_add(inside.ended + client.ended);
+        Ok(Ended { ended, survivors: inside.survivors })
     }
-}
-
-/// Where the engine's own program runs. In no control group: it makes those of containers itself.
-fn local() -> Local {
-    Local::new(LocalOptions { stacks: Stacks::Kernel, no_cgroup: true })
 }
 
 /// The mark of the engine's own program, which is not the run.
@@ -122,13 +126,10 @@ fn client_mark(mark: &str) -> String {
 #[derive(Clone, Debug)]
 struct Engine {
     tool: Tool,
+    local: Local,
 }
 
 impl Engine {
-    fn new(program: String) -> Self {
-        Self { tool: Tool { program, env: vec![], remedy: "install Podman or Docker (Debian: apt install podman)" } }
-    }
-
     fn call(&self, words: &[&str]) -> Result<super::tool::Answer, StartError> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         self.tool.call(&words, PATIENCE)
@@ -137,14 +138,15 @@ impl Engine {
     /// Makes the container.
     fn create(&self, words: &[String]) -> Result<(), StartError> {
         let program = Path::new(&self.tool.program).file_name().unwrap_or_default().to_string_lossy();
-        let hint = format!("look at the image, the devices and `container.arguments`; the words were: {}", words.join(" "));
+        let hint =
+            format!("look at the image, the devices and `container.arguments`; the words were: {}", words.join(" "));
         self.tool.call(words, PATIENCE)?.well(&format!("{program} cannot make the container"), &hint).map(drop)
     }
 
     /// Starts the engine's program with output attached.
     fn client(&self, mark: &str, words: &[&str]) -> Result<Box<dyn RunningJob>, StartError> {
         let words = [self.tool.program.as_str()].into_iter().chain(words.iter().copied());
-        local().start(&RunSpec {
+        self.local.start(&RunSpec {
             mark: client_mark(mark),
             command: words.map(str::to_owned).collect(),
             env: [].into(),
@@ -295,9 +297,11 @@ impl RunningJob for ContainerJob {
     }
 
     fn kill(&mut self, grace: Duration) -> Ended {
-        self.killed = true;
-        if self.stage != Stage::Runs {
-            return self.client.kill(Duration::ZERO);
+        match self.stage {
+            // Nothing outlives the first process of a container.
+            Stage::Over(_) => return Ended::default(),
+            Stage::Pulls => return self.client.kill(Duration::ZERO),
+            Stage::Runs => self.killed = true,
         }
         // Asked before the end: afterwards nobody knows which they were.
         self.tree();

@@ -113,7 +113,11 @@ fn volumes(options: &KubernetesOptions) -> Result<(Vec<Value>, Vec<Value>), Star
         let (host, inside, read_only) = mount?;
         let name = format!("host-{number}");
         volumes.push(json!({ "name": name, "hostPath": { "path": host } }));
-        mounts.push(json!({ "name": name, "mountPath": inside, "readOnly": read_only }));
+        let mut mount = json!({ "name": name, "mountPath": inside });
+        if read_only {
+            mount["readOnly"] = json!(true);
+        }
+        mounts.push(mount);
     }
     Ok((volumes, mounts))
 }

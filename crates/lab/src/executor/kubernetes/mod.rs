@@ -139,7 +139,7 @@ impl Executor for Kubernetes {
         let place = self.place(&spec.mark);
         // Where it is there already, or where only others may make it, the Job tells whether all is well.
         let namespace = manifest::namespace_manifest(&self.options);
-        self.cluster.call(Verb::Post, "/api/v1/namespaces", Some(&namespace))?;
+        let _ = self.cluster.call(Verb::Post, "/api/v1/namespaces", Some(&namespace))?;
         let path = format!("/apis/batch/v1/namespaces/{}/jobs", place.namespace);
         self.cluster.call(Verb::Post, &path, Some(&job))?.well("the cluster refuses the job")?;
         Ok(Box::new(KubernetesJob::watch(place)))
@@ -304,6 +304,9 @@ impl RunningJob for KubernetesJob {
     }
 
     fn kill(&mut self, grace: Duration) -> Ended {
+        if is_over(&self.observer.latest()) {
+            return Ended::default();
+        }
         match self.place.end(grace) {
             Ok(ended) => {
                 self.removed = ended.survivors.is_empty();

@@ -266,6 +266,9 @@ impl RunningJob for SlurmJob {
     }
 
     fn kill(&mut self, grace: Duration) -> Ended {
+        if self.ended {
+            return Ended::default();
+        }
         match self.slurm.end(&self.mark, grace) {
             Ok(ended) => {
                 self.ended = ended.survivors.is_empty();
