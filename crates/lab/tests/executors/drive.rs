@@ -7,10 +7,10 @@ use roci_lab::executor::{Chunk, JobState, RunSpec, RunningJob, Stream};
 use roci_lab::experiment::{ExecutorOptions, Limits};
 
 /// Longer than anything takes that works; a runner's own limit may come first.
-pub const PATIENCE: Duration = Duration::from_secs(420);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(420);
 
 /// A run with a mark that nobody else has.
-pub fn spec(options: ExecutorOptions, command: &[&str]) -> RunSpec {
+pub(crate) fn spec(options: ExecutorOptions, command: &[&str]) -> RunSpec {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_micros();
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -27,19 +27,19 @@ pub fn spec(options: ExecutorOptions, command: &[&str]) -> RunSpec {
 }
 
 /// A job and what it has written.
-pub struct Driven {
-    pub job: Box<dyn RunningJob>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Driven {
+    pub(crate) job: Box<dyn RunningJob>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Driven {
-    pub fn new(job: Box<dyn RunningJob>) -> Self {
+    pub(crate) fn new(job: Box<dyn RunningJob>) -> Self {
         Self { job, out: String::new(), err: String::new() }
     }
 
     /// Waits until `done` says so of the state, and takes in all that was written until then.
-    pub fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self, &JobState) -> bool) -> JobState {
+    pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self, &JobState) -> bool) -> JobState {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let state = self.job.poll();
@@ -54,12 +54,12 @@ impl Driven {
     }
 
     /// Waits for its end.
-    pub fn end(&mut self) -> JobState {
+    pub(crate) fn end(&mut self) -> JobState {
         self.until("over", |_, state| !matches!(state, JobState::Queued(_) | JobState::Running))
     }
 
     /// Waits until it has written something on standard output.
-    pub fn until_written(&mut self, text: &str) {
+    pub(crate) fn until_written(&mut self, text: &str) {
         self.until("written", |job, _| job.out.contains(text));
     }
 
@@ -77,7 +77,7 @@ impl Driven {
 }
 
 /// Waits until a condition holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "never: {what}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// How the run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Story {
+pub(crate) enum Story {
     /// It writes, and ends with code 3.
     Ends,
     /// It writes, and goes on until it is removed.
@@ -20,7 +20,7 @@ pub enum Story {
 }
 
 /// The server's memory.
-pub struct FakeApi {
+pub(crate) struct FakeApi {
     story: Story,
     state: Mutex<State>,
 }
@@ -42,11 +42,11 @@ const LOG: [&str; 4] = [
 ];
 
 /// The log as programs wrote it.
-pub const WRITTEN: &str =
+pub(crate) const WRITTEN: &str =
     "load_all_data: using async uploads\ngraph_reserve: reserving a graph\ntg128: 63.2 t/s\ndone\n";
 
 /// A part of a log, as it comes.
-pub enum Part {
+pub(crate) enum Part {
     /// Bytes.
     Bytes(&'static [u8]),
     /// Nothing for a while.
@@ -56,7 +56,7 @@ pub enum Part {
 }
 
 impl FakeApi {
-    pub fn new(story: Story) -> Self {
+    pub(crate) fn new(story: Story) -> Self {
         Self { story, state: Mutex::default() }
     }
 
@@ -65,17 +65,17 @@ impl FakeApi {
     }
 
     /// What was asked for, as `VERB /path`.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.state().asked.clone()
     }
 
     /// The job that there is.
-    pub fn job(&self) -> Option<Value> {
+    pub(crate) fn job(&self) -> Option<Value> {
         self.state().job.clone()
     }
 
     /// Answers anything but a log.
-    pub fn answer(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn answer(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut state = self.state();
         state.asked.push(format!("{verb} {path}"));
         let status = |code: u16, reason: &str, message: &str| {
@@ -117,9 +117,8 @@ impl FakeApi {
 
     /// The job's pod, further at every look.
     fn pod(&self, job: &Value, state: &State) -> Option<Value> {
-        let container = |state: Value| {
-            json!({ "phase": "Pending", "containerStatuses": [{ "name": "run", "state": state }] })
-        };
+        let container =
+            |state: Value| json!({ "phase": "Pending", "containerStatuses": [{ "name": "run", "state": state }] });
         let status = match (state.looks, self.story) {
             (1, _) => return None,
             (2, _) => json!({ "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False",
@@ -136,7 +135,7 @@ impl FakeApi {
     }
 
     /// The next part of a log; nothing at its end. `sent` says how many came before on this connection.
-    pub fn log(&self, path: &str, sent: usize) -> Option<Part> {
+    pub(crate) fn log(&self, path: &str, sent: usize) -> Option<Part> {
         let mut state = self.state();
         if sent == 0 {
             state.reads += 1;

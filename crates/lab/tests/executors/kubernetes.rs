@@ -13,7 +13,7 @@ use crate::drive::{Driven, eventually, spec};
 use crate::fake_api::{FakeApi, Part, Story, WRITTEN};
 
 /// Plays a story to a cluster that is connected to somehow.
-pub type Connect = dyn Fn(Arc<FakeApi>) -> Arc<dyn Cluster>;
+pub(crate) type Connect = dyn Fn(Arc<FakeApi>) -> Arc<dyn Cluster>;
 
 fn executor(story: Story, connect: &Connect) -> (Arc<FakeApi>, Kubernetes) {
     let api = Arc::new(FakeApi::new(story));
@@ -28,7 +28,7 @@ fn run() -> RunSpec {
 }
 
 /// It waits, runs, writes and ends; its log is whole though the connection was lost; nothing is left.
-pub fn a_run_goes_its_way(connect: &Connect) {
+pub(crate) fn a_run_goes_its_way(connect: &Connect) {
     let (api, executor) = executor(Story::Ends, connect);
     let spec = run();
     let mut job = Driven::new(executor.start(&spec).expect("it starts"));
@@ -49,7 +49,7 @@ pub fn a_run_goes_its_way(connect: &Connect) {
 }
 
 /// One that hangs is removed with its pod.
-pub fn a_run_that_hangs_is_removed(connect: &Connect) {
+pub(crate) fn a_run_that_hangs_is_removed(connect: &Connect) {
     let (api, executor) = executor(Story::Hangs, connect);
     let mut job = Driven::new(executor.start(&run()).expect("it starts"));
     job.until_written("graph_reserve");
@@ -61,7 +61,7 @@ pub fn a_run_that_hangs_is_removed(connect: &Connect) {
 }
 
 /// One whose roci was killed is found by its mark; one that nobody wants any more goes.
-pub fn what_is_left_is_found(connect: &Connect) {
+pub(crate) fn what_is_left_is_found(connect: &Connect) {
     let (api, executor) = executor(Story::Hangs, connect);
     let spec = run();
     let mut job = Driven::new(executor.start(&spec).expect("it starts"));
@@ -79,7 +79,7 @@ pub fn what_is_left_is_found(connect: &Connect) {
 }
 
 /// What the cluster does not do is told, with a remedy.
-pub fn refusals_are_told(connect: &Connect) {
+pub(crate) fn refusals_are_told(connect: &Connect) {
     let (_, executor) = executor(Story::Forbidden, connect);
     let error = executor.start(&run()).err().expect("it is forbidden");
     assert!(error.reason.contains("cannot create resource \"jobs\""), "{error:?}");

@@ -60,7 +60,10 @@ fn serve(api: &FakeApi, stream: TcpStream) -> std::io::Result<()> {
 
 /// A log comes in chunks, and may break off.
 fn serve_log(api: &FakeApi, path: &str, mut stream: TcpStream) -> std::io::Result<()> {
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    )?;
     let mut sent = 0;
     while let Some(part) = api.log(path, sent) {
         match part {

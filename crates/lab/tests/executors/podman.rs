@@ -144,7 +144,8 @@ fn containers_of_a_real_podman_end_as_they_should_and_leave_nothing() {
     let start = |spec: &RunSpec| Driven::new(executor.start(spec).expect("it starts"));
 
     // Streams, variables, groups, a device, mounts, the folder and the code arrive.
-    let mut whole = podman.spec(&["sh", "-c", "echo \"$HSA_ENABLE_SDMA\" ${PATH-gone}; pwd; id; ls /data; echo err >&2; exit 7"]);
+    let mut whole =
+        podman.spec(&["sh", "-c", "echo \"$HSA_ENABLE_SDMA\" ${PATH-gone}; pwd; id; ls /data; echo err >&2; exit 7"]);
     let data = podman.path("data");
     fs::create_dir(&data).expect("writable");
     fs::write(data.join("model.gguf"), "weights").expect("writable");

@@ -86,10 +86,16 @@ fn jobs_of_a_real_slurm_end_as_they_should_and_leave_nothing() {
 
 #[test]
 fn without_slurm_there_is_one_line_and_a_remedy() {
-    let nowhere = SlurmOptions { configuration: Some("/nonexistent/slurm.conf".into()), ..SlurmOptions::default() };
+    // A configuration that names no cluster: for one that is absent Slurm's programs wait a minute.
+    let configuration = tempfile::NamedTempFile::new().expect("a file");
     let folder = tempfile::tempdir().expect("a folder");
-    let nowhere = SlurmOptions { folder: Some(folder.path().to_owned()), ..nowhere };
-    let error = Slurm::new(nowhere.clone()).start(&spec(all(nowhere), &["true"])).err().expect("there is no such cluster");
+    let nowhere = SlurmOptions {
+        configuration: Some(configuration.path().to_owned()),
+        folder: Some(folder.path().to_owned()),
+        ..SlurmOptions::default()
+    };
+    let error =
+        Slurm::new(nowhere.clone()).start(&spec(all(nowhere), &["true"])).err().expect("there is no such cluster");
     assert!(error.hint.is_some() && !error.reason.contains('\n'), "{error:?}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0, "its folder is left");
 }

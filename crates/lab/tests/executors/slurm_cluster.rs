@@ -18,7 +18,7 @@ const START: Duration = Duration::from_secs(120);
 /// How often another port and another setting are tried.
 const TRIES: u32 = 3;
 
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// The first that is dropped: the daemons write below it until they end.
     daemons: Vec<Child>,
     folder: TempDir,
@@ -26,7 +26,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts one; why not, if it cannot be.
-    pub fn start() -> Result<Self, String> {
+    pub(crate) fn start() -> Result<Self, String> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sstat"] {
             find(program).ok_or(format!("there is no program `{program}` (Debian: slurm-wlm, munge)"))?;
         }
@@ -87,17 +87,17 @@ impl Cluster {
     }
 
     /// Its configuration.
-    pub fn configuration(&self) -> PathBuf {
+    pub(crate) fn configuration(&self) -> PathBuf {
         self.path("slurm.conf")
     }
 
     /// A folder for runs.
-    pub fn runs(&self) -> PathBuf {
+    pub(crate) fn runs(&self) -> PathBuf {
         self.path("runs")
     }
 
     /// What one of Slurm's programs says about the cluster.
-    pub fn ask(&self, program: &str, arguments: &[&str]) -> String {
+    pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> String {
         said(&self.command(program, arguments))
     }
 

@@ -11,7 +11,7 @@ use self::arguments::{Host, LABEL};
 use self::inspect::Inspected;
 use super::local::{Local, Tree, stacks};
 use super::tool::{PATIENCE, Tool};
-use super::{Chunk, Ended, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Usage, command};
+use super::{Chunk, Ended, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Usage};
 use crate::experiment::{ContainerOptions, LocalOptions, Stacks};
 use crate::outcome::Stack;
 
@@ -110,7 +110,7 @@ impl Executor for Container {
         let containers: Vec<_> = left.lines().map(str::trim).filter(|id| !id.is_empty()).collect();
         containers.iter().for_each(|id| engine.remove(id));
         // What the engine could not end, and its program that waited for the container or fetched its image.
-        let inside = Tree::new(mark, None, None, false).kill(Duration::ZERO, || ());
+        let inside = Tree::elsewhere(mark, None).kill(Duration::ZERO, || ());
         let client = self.local.recover(&client_mark(mark), "")?;
         let ended = u32::try_from(containers.len()).unwrap_or(u32::MAX).saturating_add(inside.ended + client.ended);
         Ok(Ended { ended, survivors: inside.survivors })
@@ -246,7 +246,7 @@ impl ContainerJob {
     fn tree(&mut self) -> Option<&mut Tree> {
         if self.tree.is_none() && self.stage == Stage::Runs {
             let first = self.engine.inspect(&self.mark)?.process?;
-            self.tree = Some(Tree::new(&self.mark, Some(first), None, false));
+            self.tree = Some(Tree::elsewhere(&self.mark, Some(first)));
         }
         self.tree.as_mut()
     }

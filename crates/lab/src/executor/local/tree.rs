@@ -28,8 +28,13 @@ pub(in crate::executor) struct Tree {
 }
 
 impl Tree {
-    pub(in crate::executor) fn new(mark: &str, leader: Option<u32>, cgroup: Option<Cgroup>, adopts: bool) -> Self {
+    pub(super) fn new(mark: &str, leader: Option<u32>, cgroup: Option<Cgroup>, adopts: bool) -> Self {
         Self { mark: mark.to_owned(), leader, cgroup, adopts, cpu: BTreeMap::new() }
+    }
+
+    /// The processes of a run that another program started, below a `leader` where one is known.
+    pub(in crate::executor) fn elsewhere(mark: &str, leader: Option<u32>) -> Self {
+        Self::new(mark, leader, None, false)
     }
 
     /// Those that are alive. `thorough` also looks into the environment of every process of the machine.
