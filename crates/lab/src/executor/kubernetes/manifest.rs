@@ -53,7 +53,7 @@ pub fn job_manifest(spec: &RunSpec) -> Result<Value, StartError> {
         "containers": [{
             "name": CONTAINER,
             "image": image,
-            "command": command::without_unset(spec),
+            "command": command::without_unset(spec).iter().map(|word| literal(word)).collect::<Vec<_>>(),
             "env": command::variables(spec).map(|(name, value)| json!({ "name": name, "value": literal(value) })).collect::<Vec<_>>(),
             "resources": { "limits": resources(spec) },
             "volumeMounts": mounts,
@@ -99,9 +99,9 @@ fn resources(spec: &RunSpec) -> Map<String, Value> {
     limits
 }
 
-/// Kubernetes replaces `$(NAME)` in values of variables; `$$` keeps it.
+/// Kubernetes replaces `$(NAME)` in commands and in values of variables, and makes one dollar of two.
 fn literal(value: &str) -> String {
-    value.replace("$(", "$$(")
+    value.replace('$', "$$")
 }
 
 /// Devices and folders of the node, as volumes and as mounts.
@@ -174,8 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_not_expanded_by_the_cluster() {
-        assert_eq!(literal("a$(B) $C $$"), "a$$(B) $C $$");
+    fn nothing_is_expanded_by_the_cluster() {
+        assert_eq!(literal("a$(B) $C $$"), "a$$(B) $$C $$$$");
+        let mut spec = spec(&["sh", "-c", "echo $(date)"]);
+        spec.env.insert("A".into(), "$(HOME)".into());
+        spec.unset.clear();
+        let job = job_manifest(&spec).expect("a job");
+        let container = &job["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container["command"][2], "echo $$(date)");
+        assert_eq!(container["env"][0]["value"], "$$(HOME)");
     }
 
     #[test]
