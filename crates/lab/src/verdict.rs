@@ -23,6 +23,8 @@ pub enum End {
     },
     /// Nobody knows.
     Gone(String),
+    /// It was never started.
+    Refused(String),
 }
 
 /// What is known when a run has ended.
@@ -42,6 +44,9 @@ pub struct Evidence<'a> {
 
 /// What came of it.
 pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
+    if let End::Refused(why) = &evidence.end {
+        return Outcome::Blocked { why: why.clone() };
+    }
     let phase = evidence.seen.phase(experiment);
     let failure = failure(experiment, evidence, phase.clone());
     if let Some(failure) = failure {
@@ -77,6 +82,8 @@ fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<Strin
         End::Ended { alarm, stack } => {
             Some(Outcome::Hang { phase, why: alarm.describe(), stack: stack.clone(), survivors })
         }
+        // No program ran: `verdict` has answered.
+        End::Refused(_) => None,
         End::Gone(why) => Some(Outcome::Crash { phase, signal: None, code: None, fault: Some(why.clone()) }),
         End::Exited(exit) => {
             let well = exit.signal.is_none()

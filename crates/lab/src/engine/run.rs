@@ -84,6 +84,7 @@ impl Watch<'_, '_> {
             match &state {
                 JobState::Exited(exit) => return Some(End::Exited(exit.clone())),
                 JobState::Gone(why) => return Some(End::Gone(why.clone())),
+                JobState::Refused(why) => return Some(End::Refused(why.clone())),
                 JobState::Queued(_) | JobState::Running => {}
             }
             if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {

@@ -1,6 +1,12 @@
 //! Where runs happen: one trait, one file or folder an executor.
 
+mod command;
+pub mod container;
+mod follow;
+pub mod kubernetes;
 pub mod local;
+mod observer;
+pub mod slurm;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -39,7 +45,9 @@ pub trait Executor {
 pub fn open(options: &ExecutorOptions) -> Result<Box<dyn Executor>, StartError> {
     match options.kind {
         ExecutorKind::Local => Ok(Box::new(local::Local::alone(options.local))),
-        kind => Err(StartError::new(format!("there is no executor `{}` here", kind.name()), "use `local`")),
+        ExecutorKind::Container => Ok(Box::new(container::Container::alone(options.container.clone()))),
+        ExecutorKind::Slurm => Ok(Box::new(slurm::Slurm::new(options.slurm.clone()))),
+        ExecutorKind::Kubernetes => Ok(Box::new(kubernetes::Kubernetes::connect(options.kubernetes.clone())?)),
     }
 }
 
@@ -99,6 +107,8 @@ pub enum JobState {
     Running,
     /// It has ended.
     Exited(Exit),
+    /// It was never started and never will be; the run is BLOCKED. The text says why.
+    Refused(String),
     /// It is not there any more and nobody knows how it ended; the text says what is known.
     Gone(String),
 }
@@ -114,6 +124,16 @@ pub struct Exit {
     pub out_of_memory: bool,
     /// What the place says beside: Slurm's state, the reason of a pod.
     pub note: Option<String>,
+}
+
+impl Exit {
+    /// From a code as shells and container engines give it: 128 and the signal's number for a program that a signal ended.
+    pub fn of_shell(code: i32) -> Self {
+        match code {
+            129..=192 => Self { signal: Some(code - 128), ..Self::default() },
+            _ => Self { code: Some(code), ..Self::default() },
+        }
+    }
 }
 
 /// A part of the output.

@@ -403,6 +403,8 @@ pub struct SlurmOptions {
     pub cpus: Option<u32>,
     /// A folder that both this machine and the nodes see, for scripts and output; the present one if not given.
     pub folder: Option<PathBuf>,
+    /// Slurm's configuration (`SLURM_CONF`), where there are several; that of the environment if not given.
+    pub configuration: Option<PathBuf>,
     /// More options for `sbatch`.
     pub arguments: Vec<String>,
 }

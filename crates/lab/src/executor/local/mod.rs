@@ -2,7 +2,7 @@
 
 mod cgroup;
 mod process;
-mod stacks;
+pub(super) mod stacks;
 mod tree;
 
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use crate::outcome::Stack;
 
 use cgroup::Cgroup;
 use process::Process;
-use tree::Tree;
+pub(super) use tree::Tree;
 
 /// Bytes of each stream that one call takes.
 const PORTION: usize = 1 << 20;
@@ -221,12 +221,7 @@ impl RunningJob for Job {
 
     fn usage(&mut self) -> Option<Usage> {
         let alive = self.alive();
-        Some(Usage {
-            cpu: self.tree.cpu(&alive),
-            memory: alive.iter().map(|process| process.memory).sum(),
-            processes: alive.len() as u32,
-            runnable: alive.iter().any(|process| process.state == 'R'),
-        })
+        Some(self.tree.usage(&alive))
     }
 
     fn stacks(&mut self) -> Vec<Stack> {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// A process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(in crate::executor) struct Process {
     /// Its number.
     pub(super) id: u32,
     /// Its name, as the kernel cuts it.

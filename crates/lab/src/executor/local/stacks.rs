@@ -16,7 +16,7 @@ const MOST_FRAMES: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The stacks of these processes.
-pub(super) fn of(processes: &[Process], how: Stacks) -> Vec<Stack> {
+pub(in crate::executor) fn of(processes: &[Process], how: Stacks) -> Vec<Stack> {
     let mut stacks = Vec::new();
     for process in processes.iter().take(MOST_PROCESSES) {
         let mut threads = threads(process);

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::cgroup::Cgroup;
 use super::process::Process;
-use crate::executor::{Ended, MARK};
+use crate::executor::{Ended, MARK, Usage};
 use crate::outcome::Survivor;
 
 /// How long a process may take to die after SIGKILL. One that waits inside the kernel's driver may never; a machine under
@@ -16,7 +16,7 @@ const DEATH: Duration = Duration::from_secs(10);
 
 /// The processes of one run.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(in crate::executor) struct Tree {
     mark: String,
     /// The process that was started, which leads the group; none where only the mark is known.
     leader: Option<u32>,
@@ -32,8 +32,13 @@ impl Tree {
         Self { mark: mark.to_owned(), leader, cgroup, adopts, cpu: BTreeMap::new() }
     }
 
+    /// The processes of a run that another program started, below a `leader` where one is known.
+    pub(in crate::executor) fn elsewhere(mark: &str, leader: Option<u32>) -> Self {
+        Self::new(mark, leader, None, false)
+    }
+
     /// Those that are alive. `thorough` also looks into the environment of every process of the machine.
-    pub(super) fn alive(&self, thorough: bool) -> Vec<Process> {
+    pub(in crate::executor) fn alive(&self, thorough: bool) -> Vec<Process> {
         let mut found = self.members(thorough);
         found.retain(|process| !process.is_over());
         found
@@ -67,8 +72,18 @@ impl Tree {
         }
     }
 
+    /// What those that are `alive` and those before them have used.
+    pub(in crate::executor) fn usage(&mut self, alive: &[Process]) -> Usage {
+        Usage {
+            cpu: self.cpu(alive),
+            memory: alive.iter().map(|process| process.memory).sum(),
+            processes: alive.len() as u32,
+            runnable: alive.iter().any(|process| process.state == 'R'),
+        }
+    }
+
     /// CPU time of all processes that were seen, those that are over included.
-    pub(super) fn cpu(&mut self, alive: &[Process]) -> Duration {
+    fn cpu(&mut self, alive: &[Process]) -> Duration {
         if let Some(cpu) = self.cgroup.as_ref().and_then(Cgroup::cpu) {
             return cpu;
         }
@@ -80,7 +95,7 @@ impl Tree {
     }
 
     /// Ends all of them, politely first. `reap` is called while waiting: ended processes stay until somebody asks for them.
-    pub(super) fn kill(&self, grace: Duration, mut reap: impl FnMut()) -> Ended {
+    pub(in crate::executor) fn kill(&self, grace: Duration, mut reap: impl FnMut()) -> Ended {
         let begun = Instant::now();
         let first = self.alive(true);
         let mut ended: BTreeSet<(u32, u64)> = BTreeSet::new();
