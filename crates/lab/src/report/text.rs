@@ -8,8 +8,12 @@ use std::fmt::Write;
 /// One line without anything that a terminal or a browser obeys: controls become spaces where they are space, else
 /// visible escapes.
 pub fn line(text: &str) -> String {
+    visible(text.trim())
+}
+
+fn visible(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
-    for letter in text.trim().chars() {
+    for letter in text.chars() {
         match letter {
             '\n' | '\r' | '\t' => made.push(' '),
             _ => push_visible(&mut made, letter),
@@ -71,13 +75,17 @@ pub fn html(text: &str) -> String {
 /// A sentence in Markdown: nothing in it is markup.
 pub fn prose(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
-    for letter in line(text).chars() {
-        // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them, and a dash or a
-        // number at its start is not within a line.
+    for letter in visible(text).chars() {
+        // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them.
         if matches!(letter, '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '!' | '$') {
             made.push('\\');
         }
         made.push(letter);
+    }
+    // A list begins with a dash, a plus, or a number and a full stop.
+    let digits = made.bytes().take_while(u8::is_ascii_digit).count();
+    if made.starts_with(['-', '+', '=']) || (digits > 0 && made[digits..].starts_with(['.', ')'])) {
+        made.insert(digits, '\\');
     }
     // GitHub links what looks like an address or a mention; a joiner of no width keeps the letters and breaks the link.
     made.replace("://", ":\u{2060}//").replace("www.", "www\u{2060}.").replace('@', "@\u{2060}")
