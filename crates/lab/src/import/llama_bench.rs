@@ -33,8 +33,23 @@ pub struct Read {
 
 /// Fields that are results or follow from the model; all others are settings.
 const RESULTS: &[&str] = &[
-    "avg_ns", "avg_ts", "build_number", "model_n_params", "model_size", "n_depth", "n_gen", "n_prompt", "params", "samples_ns",
-    "samples_ts", "size", "stddev_ns", "stddev_ts", "t/s", "test", "test_time",
+    "avg_ns",
+    "avg_ts",
+    "build_number",
+    "model_n_params",
+    "model_size",
+    "n_depth",
+    "n_gen",
+    "n_prompt",
+    "params",
+    "samples_ns",
+    "samples_ts",
+    "size",
+    "stddev_ns",
+    "stddev_ts",
+    "t/s",
+    "test",
+    "test_time",
 ];
 /// More than this of a setting is no setting.
 const LONGEST_SETTING: usize = 300;
@@ -116,7 +131,10 @@ fn test(entry: &Map<String, Value>) -> Result<Test, String> {
     let name = if count("n_depth") > 0 { format!("{name} @ d{}", count("n_depth")) } else { name };
     let numbers = |key: &str, scale: f64| -> Vec<f64> {
         let list = entry.get(key).and_then(Value::as_array).into_iter().flatten().take(MOST_SAMPLES);
-        list.filter_map(Value::as_f64).map(|value| value * scale).filter(|value| value.is_finite() && *value > 0.0).collect()
+        list.filter_map(Value::as_f64)
+            .map(|value| value * scale)
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .collect()
     };
     let mut samples = numbers("samples_ts", 1.0);
     if samples.is_empty() {
@@ -167,7 +185,9 @@ fn table(text: &str, read: &mut Read) {
         read.tests.push(Test { name, samples: vec![speed], seconds, settings, time: None });
     }
     if !read.tests.is_empty() {
-        read.notes.push("a table has averages alone, so the noise is not known: `llama-bench -o jsonl` has every sample".into());
+        read.notes.push(
+            "a table has averages alone, so the noise is not known: `llama-bench -o jsonl` has every sample".into(),
+        );
     }
 }
 
@@ -185,18 +205,27 @@ mod tests {
     const ENTRY: &str = r#"{"build_commit": "0a1b2c3", "backends": "Vulkan", "model_filename": "m.gguf", "model_size": 5,
         "n_gpu_layers": 99, "flash_attn": true, "tensor_split": "0.00", "n_prompt": 512, "n_gen": 0, "n_depth": 0,
         "test_time": "2026-11-17T09:30:00Z", "avg_ns": 2, "avg_ts": 720.5, "stddev_ts": 1.5,
-        "samples_ns": [710000000, 711000000], "samples_ts": [721.0, 720.0]}"#;
+        "samples_ns": [500000000, 250000000], "samples_ts": [721.0, 720.0]}"#;
 
     #[test]
     fn an_entry_has_its_samples_and_its_settings() {
         let read = read(&format!("ggml_vulkan: Found 1 Vulkan devices:\n[1] a log\n[\n {ENTRY}\n]\n"));
         assert_eq!(read.notes, [""; 0]);
         let test = &read.tests[0];
-        assert_eq!((test.name.as_str(), &test.samples[..], &test.seconds[..]), ("pp512", &[721.0, 720.0][..], &[0.71, 0.711][..]));
+        assert_eq!(
+            (test.name.as_str(), &test.samples[..], &test.seconds[..]),
+            ("pp512", &[721.0, 720.0][..], &[0.5, 0.25][..])
+        );
         assert_eq!(test.time.as_deref(), Some("2026-11-17T09:30:00Z"));
         let keys: Vec<_> = test.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let wanted =
-            ["backends=Vulkan", "build_commit=0a1b2c3", "flash_attn=1", "model_filename=m.gguf", "n_gpu_layers=99", "tensor_split=0.00"];
+        let wanted = [
+            "backends=Vulkan",
+            "build_commit=0a1b2c3",
+            "flash_attn=1",
+            "model_filename=m.gguf",
+            "n_gpu_layers=99",
+            "tensor_split=0.00",
+        ];
         assert_eq!(keys, wanted);
     }
 
@@ -224,7 +253,9 @@ mod tests {
 
     #[test]
     fn other_files_have_no_tests() {
-        for text in ["", "[]", "[1, 2]", "{\"a\": 1}", "hello\n| a | b |\n", "[{}]", "\u{feff}", "| test | t/s |\n|||\n"] {
+        for text in
+            ["", "[]", "[1, 2]", "{\"a\": 1}", "hello\n| a | b |\n", "[{}]", "\u{feff}", "| test | t/s |\n|||\n"]
+        {
             assert_eq!(read(text).tests, [], "{text}");
         }
         let negative = ENTRY.replace("721.0, 720.0", "-1, \"x\", null").replace("720.5", "1e999");

@@ -82,7 +82,8 @@ fn ran(strategy: &StrategyReport) -> bool {
 }
 
 fn settings(strategy: &StrategyReport) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<_, _> = strategy.env.iter().map(|(name, value)| (format!("env {name}"), value.clone())).collect();
+    let mut all: BTreeMap<_, _> =
+        strategy.env.iter().map(|(name, value)| (format!("env {name}"), value.clone())).collect();
     all.extend(strategy.unset.iter().map(|name| (format!("unset {name}"), String::new())));
     all.extend(strategy.image.iter().map(|image| ("image".to_owned(), image.clone())));
     all.insert("command".to_owned(), strategy.command.join(&BETWEEN.to_string()));
@@ -108,7 +109,9 @@ fn arguments(before: &str, after: &str) -> String {
     let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
     // A changed value says little without the option before it.
     let option = start.checked_sub(1).map(|at| after.split(BETWEEN).nth(at).unwrap_or_default());
-    let option = option.filter(|option| option.starts_with('-') && !old.is_empty() && !new.first().is_some_and(|word| word.starts_with('-')));
+    let option = option.filter(|option| {
+        option.starts_with('-') && !old.is_empty() && !new.first().is_some_and(|word| word.starts_with('-'))
+    });
     let words: Vec<_> = option.into_iter().chain(new.iter().copied()).collect();
     if new.is_empty() { format!("without {}", old.join(" ")) } else { words.join(" ") }
 }
@@ -133,17 +136,22 @@ fn stuck(strategies: &[StrategyReport]) -> Vec<Sentence> {
         let end = alike[0].result.as_ref().map(ending).unwrap_or_default();
         let names: Vec<_> = alike.iter().map(|strategy| strategy.name.as_str()).collect();
         let count = if alike.len() == all { format!("All {all}") } else { format!("{} of {all}", alike.len()) };
-        Sentence::of(&format!("{count} strategies that ran ended alike, {{}}: "), &[Said(&end)]).then(Sentence::list(&names))
+        Sentence::of(&format!("{count} strategies that ran ended alike, {{}}: "), &[Said(&end)])
+            .then(Sentence::list(&names))
     };
     ways.iter().take(MOST).map(sentence).collect()
 }
 
 /// How far a strategy got: phases, then a result that is wrong, then one that is right.
-fn progress(phases: &[String], strategy: &StrategyReport) -> usize {
+pub(super) fn progress(phases: &[String], strategy: &StrategyReport) -> usize {
     match &strategy.result {
         Some(Outcome::Pass) => phases.len() + 2,
         Some(Outcome::Wrong { .. } | Outcome::Partial { end: None, .. }) => phases.len() + 1,
-        _ => strategy.furthest.as_ref().and_then(|furthest| phases.iter().position(|phase| phase == furthest)).map_or(0, |at| at + 1),
+        _ => strategy
+            .furthest
+            .as_ref()
+            .and_then(|furthest| phases.iter().position(|phase| phase == furthest))
+            .map_or(0, |at| at + 1),
     }
 }
 

@@ -9,8 +9,8 @@ use crate::store::{Event, EventKind, ExperimentRow, KernelLine, MetricValue, Run
 
 use super::series::Series;
 use super::{
-    BaselineReport, Heading, KernelReport, MetricReport, Reached, Report, RULE, SCHEMA, Status, StrategyReport, VERSION,
-    changes, findings, next, recommend, text,
+    BaselineReport, Heading, KernelReport, MetricReport, RULE, Reached, Report, SCHEMA, Status, StrategyReport,
+    VERSION, changes, findings, next, recommend, text,
 };
 
 /// Outputs of more strategies than this are not looked at: nobody reads so many.
@@ -171,7 +171,8 @@ fn fill(
         made.result = run.outcome.clone();
         made.run = Some(run.id);
         made.track = tracks.remove(&run.id).unwrap_or_default();
-        made.seconds = run.started.zip(run.ended).map(|(started, ended)| ended.saturating_sub(started).max(0) as f64 / 1e3);
+        made.seconds =
+            run.started.zip(run.ended).map(|(started, ended)| ended.saturating_sub(started).max(0) as f64 / 1e3);
     }
 }
 
@@ -245,7 +246,9 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     let at = |phase: &Option<String>| phase.as_ref().map(|phase| format!(" at {phase}")).unwrap_or_default();
     match outcome {
         Outcome::Partial { end: Some(end), .. } => ending(end),
-        Outcome::Hang { phase, .. } => format!("hung{}", if phase.is_some() { at(phase) } else { " before any phase".into() }),
+        Outcome::Hang { phase, .. } => {
+            format!("hung{}", if phase.is_some() { at(phase) } else { " before any phase".into() })
+        }
         Outcome::Crash { phase, signal, code, .. } => {
             let how = match (signal, code) {
                 (Some(signal), _) => signal_name(*signal),
@@ -262,12 +265,15 @@ pub(super) fn ending(outcome: &Outcome) -> String {
 
 /// The last lines of what failing runs wrote.
 fn tails(store: &Store, strategies: &mut [StrategyReport]) -> Result<(), LabError> {
-    let failed = |strategy: &&mut StrategyReport| strategy.result.as_ref().is_some_and(|result| result.ran() && *result != Outcome::Pass);
+    let failed = |strategy: &&mut StrategyReport| {
+        strategy.result.as_ref().is_some_and(|result| result.ran() && *result != Outcome::Pass)
+    };
     for strategy in strategies.iter_mut().filter(failed).take(MOST_TAILS) {
         let Some(run) = strategy.run else { continue };
         let bytes = store.output_tail(run)?;
         let all = text::block(&String::from_utf8_lossy(&bytes));
-        let mut lines: Vec<_> = all.lines().rev().take(TAIL_LINES).map(|line| text::shortened(line, TAIL_WIDTH)).collect();
+        let mut lines: Vec<_> =
+            all.lines().rev().take(TAIL_LINES).map(|line| text::shortened(line, TAIL_WIDTH)).collect();
         lines.reverse();
         strategy.tail = lines.join("\n");
     }
@@ -281,7 +287,8 @@ fn baseline(experiment: &Experiment, strategies: &[StrategyReport]) -> Option<Ba
     let given = baseline.values.iter().filter_map(|(name, &value)| Some((name.clone(), exact(value)?)));
     let mut metrics: BTreeMap<_, _> = given.collect();
     if let Some(name) = &baseline.strategy {
-        let measured = strategies.iter().find(|strategy| strategy.name == *name).map(|strategy| strategy.metrics.clone());
+        let measured =
+            strategies.iter().find(|strategy| strategy.name == *name).map(|strategy| strategy.metrics.clone());
         metrics.extend(measured.unwrap_or_default());
     }
     Some(BaselineReport { label: baseline.label.clone(), strategy: baseline.strategy.clone(), metrics })
@@ -290,7 +297,9 @@ fn baseline(experiment: &Experiment, strategies: &[StrategyReport]) -> Option<Ba
 fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open: usize) -> Status {
     let is_baseline = |strategy: &&StrategyReport| baseline.and_then(|b| b.strategy.as_ref()) == Some(&strategy.name);
     let tried: Vec<_> = strategies.iter().filter(|strategy| !is_baseline(strategy)).collect();
-    let with = |wanted: fn(&Outcome) -> bool| tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(wanted)).count();
+    let with = |wanted: fn(&Outcome) -> bool| {
+        tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(wanted)).count()
+    };
     let (passed, ran, all) = (with(|outcome| *outcome == Outcome::Pass), with(Outcome::ran), tried.len());
     let pending = with(|outcome| matches!(outcome, Outcome::Pending { .. }));
     let (word, why) = match (passed, ran, pending) {
@@ -300,7 +309,8 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
         (0, 0, 0) if open > 0 => ("UNFINISHED", "no strategy has run yet".to_owned()),
         (0, 0, 0) => ("BLOCKED", "nothing could be run".to_owned()),
     };
-    let waiting = if pending > 0 && ran > 0 { format!("; {pending} wait for a change of the machine") } else { String::new() };
+    let waiting =
+        if pending > 0 && ran > 0 { format!("; {pending} wait for a change of the machine") } else { String::new() };
     let left = if open > 0 { format!("; {open} runs are still to be done") } else { String::new() };
     Status { word, why: format!("{why}{waiting}{left}") }
 }
@@ -315,7 +325,8 @@ mod tests {
 
     #[test]
     fn lines_that_differ_in_numbers_are_one() {
-        let line = |line: &str, finding: Option<&str>| KernelLine { line: line.into(), finding: finding.map(str::to_owned) };
+        let line =
+            |line: &str, finding: Option<&str>| KernelLine { line: line.into(), finding: finding.map(str::to_owned) };
         let kinds = alike(vec![
             line("[ 12.5] something else", None),
             line("[ 13.0] amdgpu 0000:03:00.0: ring gfx_0.0.0 timeout, signaled seq=1", Some("a hang")),

@@ -23,12 +23,14 @@ mod yaml;
 
 #[cfg(test)]
 mod example;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stack};
 
 pub use changes::Change;
 pub use next::Step;
@@ -229,5 +231,24 @@ impl StrategyReport {
                 detail => format!("{}{share} - {detail}", result.word()),
             },
         }
+    }
+
+    /// What its threads waited for when it hung, one line a thread.
+    pub fn waits(&self) -> Vec<String> {
+        const MOST: usize = 4;
+        const FRAMES: usize = 4;
+        let stack = match &self.result {
+            Some(Outcome::Hang { stack, .. }) => stack.as_slice(),
+            Some(Outcome::Partial { end: Some(end), .. }) => match end.as_ref() {
+                Outcome::Hang { stack, .. } => stack.as_slice(),
+                _ => &[],
+            },
+            _ => &[],
+        };
+        let wait = |thread: &Stack| {
+            let frames: Vec<_> = thread.frames.iter().take(FRAMES).map(String::as_str).collect();
+            format!("{} ({}): {}", thread.name, thread.state, frames.join(" < "))
+        };
+        stack.iter().filter(|thread| !thread.frames.is_empty()).take(MOST).map(wait).collect()
     }
 }

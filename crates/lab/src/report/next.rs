@@ -31,7 +31,9 @@ pub(super) fn steps(heading: &Heading, strategies: &[StrategyReport], metrics: &
     steps.extend(pending(heading, strategies));
     steps.extend(blocked(strategies));
     steps.extend(noise(heading, strategies, metrics));
-    steps.extend(heading.notes.iter().map(|note| Step { what: Sentence::of("{}", &[Said(note)]), commands: Vec::new() }));
+    steps.extend(
+        heading.notes.iter().map(|note| Step { what: Sentence::of("{}", &[Said(note)]), commands: Vec::new() }),
+    );
     steps
 }
 

@@ -69,7 +69,10 @@ pub fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
         let _ = write!(svg, "<g><title>{}</title>", html(&tip));
         name(&mut svg, row.name, middle);
         let (y, tall, wide) = (top + 4.0, ROW - 8.0, at(series.median) - LEFT);
-        let _ = write!(svg, "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{wide:.1}\" height=\"{tall}\" rx=\"2\"/>");
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{wide:.1}\" height=\"{tall}\" rx=\"2\"/>"
+        );
         if series.count > 1 {
             let (from, to) = (at(series.least), at(series.most));
             let (up, down) = (middle - 4.0, middle + 4.0);
@@ -163,7 +166,12 @@ fn name(svg: &mut String, name: &str, middle: f64) {
 }
 
 fn figure(text: &str, middle: f64, class: &str) -> String {
-    format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", RIGHT + 8.0, middle + 4.0, html(&shortened(text, 24)))
+    format!(
+        "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
+        RIGHT + 8.0,
+        middle + 4.0,
+        html(&shortened(text, 24))
+    )
 }
 
 fn piece(svg: &mut String, class: &str, called: &str, (start, end): (f64, f64), (from, to): (f64, f64), top: f64) {

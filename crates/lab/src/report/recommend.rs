@@ -35,7 +35,8 @@ pub(super) fn choose(
     let passed: Vec<_> = strategies.iter().filter(|strategy| strategy.passed()).collect();
     let wanted = experiment.success.metrics.first().map(|wanted| &wanted.metric);
     let metric = wanted.and_then(|name| metrics.iter().find(|metric| metric.name == *name)).or(metrics.first());
-    let measured = |strategy: &&&StrategyReport| metric.is_some_and(|metric| strategy.metrics.contains_key(&metric.name));
+    let measured =
+        |strategy: &&&StrategyReport| metric.is_some_and(|metric| strategy.metrics.contains_key(&metric.name));
     let fastest = metric.and_then(|metric| {
         let worth = |strategy: &&&StrategyReport| {
             let median = strategy.metrics[&metric.name].median;
@@ -48,7 +49,10 @@ pub(super) fn choose(
         (Some(fastest), Some(metric)) => {
             let best = &fastest.metrics[&metric.name];
             let as_good = passed.iter().filter(measured).filter(|strategy| {
-                matches!(strategy.metrics[&metric.name].against(best, metric.higher_is_better), Verdict::Same | Verdict::Better)
+                matches!(
+                    strategy.metrics[&metric.name].against(best, metric.higher_is_better),
+                    Verdict::Same | Verdict::Better
+                )
             });
             as_good.min_by_key(|strategy| settings(strategy))?
         }
@@ -77,15 +81,21 @@ fn reason(
     metric: Option<&MetricReport>,
     baseline: Option<&BaselineReport>,
 ) -> Sentence {
-    let runs = if best.done() == 1 { "its one run passed".to_owned() } else { format!("all {} runs passed", best.done()) };
+    let runs =
+        if best.done() == 1 { "its one run passed".to_owned() } else { format!("all {} runs passed", best.done()) };
     let start = Sentence::of(&format!("{{}}: {runs}"), &[Name(&best.name)]);
     let (Some(fastest), Some(metric)) = (fastest, metric) else { return start.then(Sentence::of(".", &[])) };
     let series = &best.metrics[&metric.name];
-    let figure = Sentence::of(&format!(", {{}} {} {{}}", text::number(series.median)), &[Said(&metric.name), Said(&metric.unit)]);
+    let figure = Sentence::of(
+        &format!(", {{}} {} {{}}", text::number(series.median)),
+        &[Said(&metric.name), Said(&metric.unit)],
+    );
     let before = baseline.filter(|baseline| baseline.strategy.as_ref() != Some(&best.name));
     let before = before.and_then(|baseline| Some((baseline, baseline.metrics.get(&metric.name)?)));
     let against = match before.and_then(|(baseline, before)| Some((baseline, series.change(before)?))) {
-        Some((baseline, change)) => Sentence::of(&format!(" ({} against {{}})", text::percent(change)), &[Said(&baseline.label)]),
+        Some((baseline, change)) => {
+            Sentence::of(&format!(" ({} against {{}})", text::percent(change)), &[Said(&baseline.label)])
+        }
         None => Sentence::of("", &[]),
     };
     let rest = if fastest.name == best.name {

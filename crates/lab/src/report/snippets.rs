@@ -78,15 +78,16 @@ fn container(made: &mut String, strategy: &Strategy, image: &str) {
     for (name, value) in &strategy.env {
         option("--env", &format!("{name}={value}"));
     }
-    let more = options.arguments.iter().chain([&image.to_owned()]).chain(&strategy.command);
-    let words: Vec<_> = more.map(|word| text::shell(word)).collect();
+    let (before, after) = (options.arguments.iter().map(String::as_str), strategy.command.iter().map(String::as_str));
+    let words: Vec<_> = before.chain([image]).chain(after).map(text::shell).collect();
     let _ = writeln!(made, " \\\n  {} \"$@\"", words.join(" "));
 }
 
 /// A Job, as `kubectl apply` takes it.
 pub(super) fn kubernetes(strategy: &Strategy, name: &str) -> String {
     let options = &strategy.executor.kubernetes;
-    let env: Vec<_> = strategy.env.iter().map(|(name, value)| json!({"name": name, "value": dollars(value, "$(")})).collect();
+    let env: Vec<_> =
+        strategy.env.iter().map(|(name, value)| json!({"name": name, "value": dollars(value, "$(")})).collect();
     let command: Vec<_> = command(strategy).iter().map(|word| dollars(word, "$(")).collect();
     let (mut mounts, mut volumes) = (Vec::new(), Vec::new());
     let mut add = |host: &str, inside: &str, read_only: bool| {
@@ -121,7 +122,11 @@ pub(super) fn kubernetes(strategy: &Strategy, name: &str) -> String {
             made.insert(key.to_owned(), value);
         }
     };
-    set("workingDir", json!(strategy.directory.as_ref().map(|path| path.to_string_lossy())), strategy.directory.is_some());
+    set(
+        "workingDir",
+        json!(strategy.directory.as_ref().map(|path| path.to_string_lossy())),
+        strategy.directory.is_some(),
+    );
     set("env", json!(env), !env.is_empty());
     set("resources", json!({"limits": resources}), !resources.is_empty());
     set("volumeMounts", json!(mounts), !mounts.is_empty());

@@ -77,7 +77,10 @@ pub fn prose(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for letter in visible(text).chars() {
         // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them.
-        if matches!(letter, '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '!' | '$') {
+        if matches!(
+            letter,
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '!' | '$'
+        ) {
             made.push('\\');
         }
         made.push(letter);

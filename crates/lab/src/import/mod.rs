@@ -1,0 +1,3 @@
+//! Results of others, taken into the store.
+
+pub mod llama_bench;
