@@ -74,7 +74,8 @@ pub fn files(store: &mut Store, paths: &[PathBuf], name: Option<&str>) -> Result
     }
     let stem = paths.first().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy().into_owned());
     let name = experiment_name(name.or(stem.as_deref()).unwrap_or_default());
-    let source = format!("import {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "));
+    let source =
+        format!("import {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "));
     store_tests(store, &name, &source, tests, notes)
 }
 
@@ -97,8 +98,10 @@ fn store_tests(
             let metrics = group.samples.iter().filter_map(|(name, samples)| {
                 Some(MetricValue { name: name.clone(), value: *samples.get(index)?, unit: UNIT.to_owned() })
             });
-            let events = group.time.iter().map(|time| Event { at: 0, kind: EventKind::Note, text: format!("measured {time}") });
-            let finished = Finished { metrics: metrics.collect(), events: events.collect(), ..Finished::bare(Outcome::Pass) };
+            let events =
+                group.time.iter().map(|time| Event { at: 0, kind: EventKind::Note, text: format!("measured {time}") });
+            let finished =
+                Finished { metrics: metrics.collect(), events: events.collect(), ..Finished::bare(Outcome::Pass) };
             let repeat = u32::try_from(index + 1).unwrap_or(u32::MAX);
             let executor = ExecutorKind::Local.name().to_owned();
             results.push((PlannedRun { strategy: group.name.clone(), repeat, executor }, finished));
@@ -167,9 +170,14 @@ fn strategy_name(settings: &BTreeMap<String, String>, varying: &[String]) -> Str
         (!redundant).then_some(said)
     };
     let parts: Vec<_> = varying.iter().filter_map(part).collect();
-    let name = if parts.is_empty() { settings.get("backends").or(settings.get("backend")).cloned().unwrap_or_default() } else { parts.join(" ") };
+    let name = if parts.is_empty() {
+        settings.get("backends").or(settings.get("backend")).cloned().unwrap_or_default()
+    } else {
+        parts.join(" ")
+    };
     let name: String = name.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let end = name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= LONGEST_NAME).last();
+    let end =
+        name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= LONGEST_NAME).last();
     match name[..end.unwrap_or(0)].trim() {
         "" => "llama-bench".to_owned(),
         name => name.to_owned(),
@@ -188,9 +196,17 @@ fn unique(name: String, names: &mut BTreeSet<String>) -> String {
 
 /// A name as experiments have them.
 fn experiment_name(text: &str) -> String {
-    let made: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).take(LONGEST_NAME).collect();
+    let made: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .take(LONGEST_NAME)
+        .collect();
     let made = made.trim_matches('-');
-    if made.is_empty() || made == "latest" || made.parse::<i64>().is_ok() { format!("llama-bench-{made}").trim_matches('-').to_owned() } else { made.to_owned() }
+    if made.is_empty() || made == "latest" || made.parse::<i64>().is_ok() {
+        format!("llama-bench-{made}").trim_matches('-').to_owned()
+    } else {
+        made.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -224,9 +240,15 @@ mod tests {
         let names: Vec<_> = report.strategies.iter().map(|strategy| strategy.name.as_str()).collect();
         assert_eq!(names, ["flash_attn=0", "flash_attn=1"]);
         assert_eq!(report.strategies[0].metrics["tg128"].count, 3);
-        assert_eq!(report.strategies[0].command, ["llama-bench", "-m", "/m/{{x}} \u{7f}\".gguf", "-fa", "0", "-ngl", "99"]);
+        assert_eq!(
+            report.strategies[0].command,
+            ["llama-bench", "-m", "/m/{{x}} \u{7f}\".gguf", "-fa", "0", "-ngl", "99"]
+        );
         assert_eq!(report.changes.len(), 1);
-        assert_eq!(report.findings[0].to_string(), "`flash_attn=1` is better than flash_attn=0 in pp512: 800 against 700 t/s (+14 %).");
+        assert_eq!(
+            report.findings[0].to_string(),
+            "`flash_attn=1` is better than flash_attn=0 in pp512: 800 against 700 t/s (+14 %)."
+        );
         assert_eq!(report.recommendation.expect("both pass").strategy, "flash_attn=1");
         // The pattern reads the table that llama-bench prints.
         let row = store.experiment("run-7").expect("it is there");
@@ -264,11 +286,15 @@ mod tests {
 
     #[test]
     fn names_are_such_as_tables_and_commands_take() {
-        let named = |value: &str| strategy_name(&BTreeMap::from([("backends".into(), value.into())]), &["backends".into()]);
+        let named =
+            |value: &str| strategy_name(&BTreeMap::from([("backends".into(), value.into())]), &["backends".into()]);
         assert_eq!(named(" a\nb "), "a b");
         assert_eq!(named(""), "llama-bench");
         assert!(named(&"ü".repeat(99)).len() <= LONGEST_NAME);
-        assert_eq!([experiment_name("7"), experiment_name("a b/ü"), experiment_name("")], ["llama-bench-7", "a-b", "llama-bench"]);
+        assert_eq!(
+            [experiment_name("7"), experiment_name("a b/ü"), experiment_name("")],
+            ["llama-bench-7", "a-b", "llama-bench"]
+        );
         let mut names = BTreeSet::new();
         assert_eq!([unique("a".into(), &mut names), unique("a".into(), &mut names)], ["a", "a (2)"]);
     }

@@ -30,7 +30,8 @@ const OPTIONS: &[(&str, &str)] = &[
 /// The whole text: the first group is the baseline of the others.
 pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, String>, groups: &[Group]) -> String {
     let mut made = format!("name = {}\ntitle = {}\n", quoted(name), quoted(&format!("llama-bench: {name}")));
-    let notes: Vec<_> = common.iter().filter(|(key, _)| *key != "file").map(|(key, value)| format!("{key}: {value}")).collect();
+    let notes: Vec<_> =
+        common.iter().filter(|(key, _)| *key != "file").map(|(key, value)| format!("{key}: {value}")).collect();
     let goal = format!("Results of llama-bench ({source}). {}", notes.join(", "));
     let _ = writeln!(made, "goal = {}", quoted(goal.trim_end()));
     if let [first, _, ..] = groups {
@@ -43,11 +44,18 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
         if !metrics.contains(&metric.as_str()) {
             metrics.push(metric);
             let pattern = format!(r"\|\s*{}\s*\|\s*([\d.]+)", regex::escape(metric));
-            let _ = writeln!(made, "\n[[metric]]\nname = {}\npattern = {}\nunit = {}", quoted(metric), quoted(&pattern), quoted(UNIT));
+            let _ = writeln!(
+                made,
+                "\n[[metric]]\nname = {}\npattern = {}\nunit = {}",
+                quoted(metric),
+                quoted(&pattern),
+                quoted(UNIT)
+            );
         }
     }
     for group in groups {
-        let command: Vec<_> = command(&group.settings).iter().map(|word| quoted(&word.replace("{{", "{{open}}"))).collect();
+        let command: Vec<_> =
+            command(&group.settings).iter().map(|word| quoted(&word.replace("{{", "{{open}}"))).collect();
         let changes = group.settings.iter().filter(|(key, value)| common.get(*key) != Some(value));
         let changes: Vec<_> = changes.map(|(key, value)| format!("{key}={value}")).collect();
         let _ = writeln!(

@@ -31,6 +31,7 @@ pub(super) fn strategy(name: &str, image: &str, env: &[(&str, &str)], command: &
         image: Some(image.into()),
         needs: Vec::new(),
         after: Vec::new(),
+        skip: None,
         repeats: 1,
         limits: Limits::default(),
         executor: ExecutorOptions { kind: ExecutorKind::Container, ..ExecutorOptions::default() },

@@ -23,6 +23,17 @@ const TAIL_WIDTH: usize = 300;
 const KERNEL_LINES: usize = 12;
 
 impl Report {
+    /// What came of an experiment so far, by its number or name; see [`Store::experiment`].
+    ///
+    /// # Errors
+    /// There is none, its text is a newer roci's, and those of the store.
+    pub fn load(store: &Store, which: &str) -> Result<Self, LabError> {
+        let row = store.experiment(which)?;
+        let place = format!("the stored text of experiment {}", row.id);
+        let experiment = Experiment::parse(&place, &row.toml, &row.variables)?;
+        Self::read(store, &row, &experiment)
+    }
+
     /// What came of an experiment so far.
     ///
     /// # Errors

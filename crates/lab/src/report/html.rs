@@ -57,6 +57,10 @@ fn heading(report: &Report, page: &mut String) {
     if let Some(goal) = &experiment.goal {
         let _ = writeln!(page, "<p>{}</p>", html(goal.trim()));
     }
+    if !experiment.notes.is_empty() {
+        let items: String = experiment.notes.iter().map(|note| format!("<li>{}</li>\n", html(note.trim()))).collect();
+        let _ = writeln!(page, "<ul>\n{items}</ul>");
+    }
     if let Some(baseline) = &report.baseline {
         let known = report.metrics.iter().filter_map(|metric| Some((metric, baseline.metrics.get(&metric.name)?)));
         let known: String = known

@@ -42,6 +42,12 @@ fn heading(report: &Report, made: &mut String) {
     if let Some(goal) = &experiment.goal {
         let _ = writeln!(made, "\n## Goal\n\n{}", prose(goal.trim()));
     }
+    if !experiment.notes.is_empty() {
+        made.push_str("\n## Notes\n\n");
+        for note in &experiment.notes {
+            let _ = writeln!(made, "- {}", prose(note.trim()));
+        }
+    }
     if let Some(baseline) = &report.baseline {
         let _ = write!(made, "\n## Baseline\n\n{}", prose(baseline.label.trim()));
         if let Some(name) = &baseline.strategy {

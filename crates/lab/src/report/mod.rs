@@ -192,6 +192,11 @@ pub struct KernelReport {
     pub count: usize,
 }
 
+/// One line of text from outside without anything that a terminal obeys.
+pub fn one_line(said: &str) -> String {
+    text::line(said)
+}
+
 impl Report {
     /// As JSON, with `schema` and `version`.
     pub fn json(&self) -> String {

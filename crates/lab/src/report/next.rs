@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 
 use super::sentence::Sentence;
 use super::sentence::Word::{Name, Said};
-use super::{Heading, MetricReport, StrategyReport, text};
+use super::{Heading, MetricReport, StrategyReport};
 
 /// Something to do.
 #[derive(Clone, Debug, Serialize)]
@@ -30,10 +30,7 @@ pub(super) fn steps(heading: &Heading, strategies: &[StrategyReport], metrics: &
     }
     steps.extend(pending(heading, strategies));
     steps.extend(blocked(strategies));
-    steps.extend(noise(heading, strategies, metrics));
-    steps.extend(
-        heading.notes.iter().map(|note| Step { what: Sentence::of("{}", &[Said(note)]), commands: Vec::new() }),
-    );
+    steps.extend(noise(strategies, metrics));
     steps
 }
 
@@ -49,13 +46,12 @@ fn pending(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
             }
         }
     }
-    let again = |names: &[&str]| {
-        let only: String = names.iter().map(|name| format!(" --only {}", text::shell(name))).collect();
-        format!("roci lab run {}{only}", text::shell(&heading.name))
-    };
     let step = |(change, names): &(&str, Vec<&str>)| {
         let start = Sentence::of("For ", &[]).then(Sentence::list(names));
-        Step { what: start.then(Sentence::of(": {}", &[Said(change)])), commands: vec![again(names)] }
+        Step {
+            what: start.then(Sentence::of(": {}", &[Said(change)])),
+            commands: vec![format!("roci lab resume {}", heading.id)],
+        }
     };
     changes.iter().take(MOST).map(step).collect()
 }
@@ -72,7 +68,7 @@ fn blocked(strategies: &[StrategyReport]) -> Vec<Step> {
 }
 
 /// Figures of fewer runs than have a noise cannot be compared.
-fn noise(heading: &Heading, strategies: &[StrategyReport], metrics: &[MetricReport]) -> Option<Step> {
+fn noise(strategies: &[StrategyReport], metrics: &[MetricReport]) -> Option<Step> {
     let few = |strategy: &&StrategyReport| {
         let mut series = metrics.iter().filter_map(|metric| strategy.metrics.get(&metric.name));
         strategy.passed() && series.any(|series| series.noise.is_none())
@@ -82,9 +78,9 @@ fn noise(heading: &Heading, strategies: &[StrategyReport], metrics: &[MetricRepo
         return None;
     }
     let start = Sentence::of("Too few runs to tell a change from noise: ", &[]).then(Sentence::list(&names));
-    let commands = match heading.source.as_str() {
-        "run" => vec![format!("roci lab run {} --repeats 5", text::shell(&heading.name))],
-        _ => Vec::new(),
-    };
-    Some(Step { what: start.then(Sentence::of(". Five give a noise that can be trusted.", &[])), commands })
+    Some(Step {
+        what: start
+            .then(Sentence::of(". With {} in the experiment there is a noise to trust.", &[Name("repeats = 5")])),
+        commands: Vec::new(),
+    })
 }

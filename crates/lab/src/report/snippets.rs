@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::experiment::{Comparison, ExecutorKind, Need, Range, Strategy};
+use crate::experiment::{ExecutorKind, Need, Strategy};
+use crate::requirements::describe;
 
 use super::{text, yaml};
 
@@ -245,25 +246,14 @@ fn need_in_words(need: &Need) -> String {
     };
     match need {
         Need::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
-        Need::Kernel { range } => format!("kernel {}", range_in_words(range)),
+        Need::Kernel { range } => format!("kernel {}", describe(range)),
         Need::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
-        Need::Package { name, range } => format!("package {name} {}", range_in_words(range)).trim_end().to_owned(),
+        Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
         Need::File { path } => format!("file {}", path.display()),
         Need::Environment { name, value } => format!("variable {}", valued(name, value)),
+        Need::Manual { change } => change.clone(),
         Need::Fact { name, value } => format!("fact {}", valued(name, value)),
     }
-}
-
-fn range_in_words(range: &Range) -> String {
-    let sign = |comparison: &Comparison| match comparison {
-        Comparison::Below => "<",
-        Comparison::AtMost => "<=",
-        Comparison::Is => "=",
-        Comparison::IsNot => "!=",
-        Comparison::AtLeast => ">=",
-        Comparison::Above => ">",
-    };
-    range.0.iter().map(|(comparison, version)| format!("{}{version}", sign(comparison))).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
