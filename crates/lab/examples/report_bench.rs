@@ -55,7 +55,8 @@ fn fill(store: &mut Store, name: &str, strategies: usize, repeats: usize) -> Res
     let mut results = Vec::with_capacity(strategies * repeats);
     for (index, strategy) in experiment.strategies.iter().enumerate() {
         for repeat in 0..repeats {
-            let planned = PlannedRun { strategy: strategy.name.clone(), repeat: repeat as u32 + 1, executor: "local".into() };
+            let planned =
+                PlannedRun { strategy: strategy.name.clone(), repeat: repeat as u32 + 1, executor: "local".into() };
             results.push((planned, finished(index, repeat)));
         }
     }
@@ -73,8 +74,16 @@ fn finished(index: usize, repeat: usize) -> Finished {
     };
     let value = 60.0 + (index % 7) as f64 + ((index * 31 + repeat * 17) % 10) as f64 / 10.0;
     let phase = |at: i64, name: &str| Event { at, kind: EventKind::Phase, text: name.into() };
-    let line = |number: usize| KernelLine { line: format!("[{number}.5] amdgpu: ring gfx timeout, seq={number}"), finding: Some("a ring hangs".into()) };
-    let output = |at: i64| Output { stream: Stream::Out, at, bytes: b"a line of output that says where it is\n".repeat(20), omitted: 0 };
+    let line = |number: usize| KernelLine {
+        line: format!("[{number}.5] amdgpu: ring gfx timeout, seq={number}"),
+        finding: Some("a ring hangs".into()),
+    };
+    let output = |at: i64| Output {
+        stream: Stream::Out,
+        at,
+        bytes: b"a line of output that says where it is\n".repeat(20),
+        omitted: 0,
+    };
     Finished {
         started: Some(1_766_916_000_000),
         ended: 1_766_916_000_000 + 5000 + 100 * (index % 50) as i64,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use roci_testkit::tools::Tool;
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -283,6 +284,50 @@ fn snippets_are_yaml_that_means_the_strategy() {
     let job = yaml(&recommended.kubernetes);
     assert_eq!(job["spec"]["template"]["spec"]["containers"][0]["image"].as_str(), Some(HOSTILE));
     yaml(&recommended.compose);
+}
+
+/// What of a document is not in what kubectl made of it: fields that it does not know are lost when it reads a type of its own.
+fn lost(sent: &Yaml, read: &Value, place: &str) -> Vec<String> {
+    match sent {
+        Yaml::Hash(fields) => {
+            let named = fields.iter().map(|(name, value)| (name.as_str().expect("a name"), value));
+            named.flat_map(|(name, value)| lost(value, &read[name], &format!("{place}/{name}"))).collect()
+        }
+        Yaml::Array(items) => {
+            let numbered = items.iter().enumerate();
+            numbered.flat_map(|(number, value)| lost(value, &read[number], &format!("{place}/{number}"))).collect()
+        }
+        Yaml::String(text) if read == text => Vec::new(),
+        Yaml::Integer(number) if *read == *number => Vec::new(),
+        Yaml::Boolean(is) if *read == *is => Vec::new(),
+        _ => vec![place.to_owned()],
+    }
+}
+
+#[test]
+fn kubectl_reads_the_job_as_it_is_meant() {
+    let kubectl = match Tool::find(&["kubectl"]) {
+        Ok(kubectl) => kubectl,
+        Err(error) => return roci_testkit::absent(&format!("kubectl: {error}")),
+    };
+    let recommended = hostile().recommendation.expect("one passes");
+    let mut plain = full();
+    plain.executor.kubernetes = Default::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    for job in [snippets::kubernetes(&full(), "full"), snippets::kubernetes(&plain, "plain"), recommended.kubernetes] {
+        let file = folder.path().join("job.yaml");
+        std::fs::write(&file, &job).expect("written");
+        // Without a cluster, few of its commands read types of their own; this one adds a variable.
+        let mut command = std::process::Command::new(kubectl.path());
+        command.args(["set", "env", "--local", "--output=json", "ROCI_READ=1", "--filename"]).arg(&file);
+        command.env("KUBECONFIG", folder.path().join("none")).env("HOME", folder.path());
+        let done = command.stdin(std::process::Stdio::null()).output().expect("it can be started");
+        assert!(done.status.success(), "{}\n{job}", String::from_utf8_lossy(&done.stderr));
+        let read: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(lost(&yaml(&job), &read, ""), [""; 0], "{job}");
+    }
+    let odd = yaml("{kind: Job, spec: {police: Never, n: 1}}");
+    assert_eq!(lost(&odd, &serde_json::json!({"kind": "Job", "spec": {"n": 2}}), ""), ["/spec/police", "/spec/n"]);
 }
 
 /// A shell runs the script, and the program gets what the strategy says.
