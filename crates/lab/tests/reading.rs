@@ -16,7 +16,7 @@ struct Arguments {
 /// What a command says and how it ends; an error is its two lines.
 fn run(db: &Path, arguments: &[&str]) -> Result<(Ending, String), String> {
     let db = db.to_str().expect("a plain path");
-    let words = ["lab", "--db", db].iter().chain(arguments);
+    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied());
     let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };

@@ -6,7 +6,7 @@ use super::series::Series;
 use super::text::{duration, html, number, shortened};
 
 /// More rows than this are not drawn: nobody reads them, and the page would be slow.
-pub const MOST_ROWS: usize = 60;
+pub(super) const MOST_ROWS: usize = 60;
 
 const WIDTH: f64 = 760.0;
 /// Where the drawing starts, after the names.
@@ -21,31 +21,31 @@ const NAME: usize = 28;
 const COLOURS: usize = 8;
 
 /// One series of a metric.
-pub struct Bar<'a> {
+pub(super) struct Bar<'a> {
     /// Whose it is.
-    pub name: &'a str,
+    pub(super) name: &'a str,
     /// The figures.
-    pub series: &'a Series,
+    pub(super) series: &'a Series,
     /// Whether the others are compared with it.
-    pub is_baseline: bool,
+    pub(super) is_baseline: bool,
 }
 
 /// One run along time.
-pub struct Track<'a> {
+pub(super) struct Track<'a> {
     /// Whose it is.
-    pub name: &'a str,
+    pub(super) name: &'a str,
     /// When each phase began, in seconds since the start, in order; phases are numbers into the list of names.
-    pub phases: Vec<(f64, usize)>,
+    pub(super) phases: Vec<(f64, usize)>,
     /// When it ended.
-    pub end: f64,
+    pub(super) end: f64,
     /// How it ended, in a word.
-    pub outcome: &'a str,
+    pub(super) outcome: &'a str,
     /// Whether that was bad.
-    pub is_bad: bool,
+    pub(super) is_bad: bool,
 }
 
 /// A metric by strategy: medians as bars, least to most as whiskers, the baseline as a line.
-pub fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
+pub(super) fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     let rows = &rows[..rows.len().min(MOST_ROWS)];
     let most = rows.iter().map(|row| row.series.most).fold(0.0, f64::max);
     let most = nice(most);
@@ -93,7 +93,7 @@ pub fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
 }
 
 /// When runs were in which phase, and how they ended.
-pub fn time_line(title: &str, phases: &[&str], tracks: &[Track]) -> String {
+pub(super) fn time_line(title: &str, phases: &[&str], tracks: &[Track]) -> String {
     let tracks = &tracks[..tracks.len().min(MOST_ROWS)];
     let most = nice(tracks.iter().map(|track| track.end).fold(0.0, f64::max));
     let at = |value: f64| LEFT + (RIGHT - LEFT) * share(value, most);
@@ -122,7 +122,7 @@ pub fn time_line(title: &str, phases: &[&str], tracks: &[Track]) -> String {
 }
 
 /// The names of phases beside their colours.
-pub fn legend(phases: &[&str]) -> String {
+pub(super) fn legend(phases: &[&str]) -> String {
     let mut made = String::from("<ul class=\"legend\">");
     for (index, phase) in phases.iter().enumerate() {
         let _ = write!(

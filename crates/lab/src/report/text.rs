@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// One line without anything that a terminal or a browser obeys: controls become spaces where they are space, else
 /// visible escapes.
-pub fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     visible(text.trim())
 }
 
@@ -23,7 +23,7 @@ fn visible(text: &str) -> String {
 }
 
 /// Several lines, each as [`line`], with tabs and the spaces at their starts kept.
-pub fn block(text: &str) -> String {
+pub(super) fn block(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for letter in text.trim_end().chars() {
         match letter {
@@ -48,7 +48,7 @@ fn push_visible(made: &mut String, letter: char) {
 }
 
 /// At most `most` letters, with an ellipsis where there were more.
-pub fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -56,7 +56,7 @@ pub fn shortened(text: &str, most: usize) -> String {
 }
 
 /// For HTML and SVG, in attributes too.
-pub fn html(text: &str) -> String {
+pub(super) fn html(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -73,7 +73,7 @@ pub fn html(text: &str) -> String {
 }
 
 /// A sentence in Markdown: nothing in it is markup.
-pub fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for letter in visible(text).chars() {
         // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them.
@@ -95,7 +95,7 @@ pub fn prose(text: &str) -> String {
 }
 
 /// Code within a line of Markdown, in table cells too.
-pub fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = line(text);
     if text.is_empty() {
         return String::new();
@@ -119,7 +119,7 @@ pub fn code(text: &str) -> String {
 }
 
 /// A block of code in Markdown, in a fence that it cannot close.
-pub fn fenced(language: &str, text: &str) -> String {
+pub(super) fn fenced(language: &str, text: &str) -> String {
     let text = block(text);
     let fence = "`".repeat((longest_run(&text) + 1).max(3));
     format!("{fence}{language}\n{text}\n{fence}\n")
@@ -130,7 +130,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// One word of a POSIX shell.
-pub fn shell(text: &str) -> String {
+pub(super) fn shell(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=+@%".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
         return text.to_owned();
@@ -140,18 +140,18 @@ pub fn shell(text: &str) -> String {
 }
 
 /// A name that a shell takes for a variable.
-pub fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let starts = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// A number as people write it: at least three digits that mean something.
-pub fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     match size {
         _ if !value.is_finite() => "not a number".to_owned(),
         _ if value == 0.0 => "0".to_owned(),
-        _ if size >= 1e15 || size < 1e-3 => format!("{value:.2e}"),
+        _ if !(1e-3..1e15).contains(&size) => format!("{value:.2e}"),
         _ if size >= 100.0 => format!("{value:.0}"),
         _ if size >= 10.0 => format!("{value:.1}"),
         _ if size >= 1.0 => format!("{value:.2}"),
@@ -160,13 +160,13 @@ pub fn number(value: f64) -> String {
 }
 
 /// A change in parts, as a percentage with its sign.
-pub fn percent(change: f64) -> String {
+pub(super) fn percent(change: f64) -> String {
     let percent = change * 100.0;
     if percent.abs() < 10.0 { format!("{percent:+.1} %") } else { format!("{percent:+.0} %") }
 }
 
 /// A time that people can read.
-pub fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     let seconds = seconds.max(0.0);
     let whole = seconds.round() as u64;
     match whole {

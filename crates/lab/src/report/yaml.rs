@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// One document, ended by a line break.
-pub fn document(value: &Value) -> String {
+pub(super) fn document(value: &Value) -> String {
     let mut made = String::new();
     write(value, 0, &mut made);
     made
