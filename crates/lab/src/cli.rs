@@ -1,5 +1,6 @@
 //! `roci lab`: the command line as types, and what each verb does. The program only hands over its streams.
 
+pub mod reading;
 mod show;
 
 use std::collections::BTreeMap;
@@ -74,6 +75,14 @@ pub enum LabCommand {
     List,
     /// Show the runs of an experiment, or one run with its output, stacks and kernel log
     Show(ShowArgs),
+    /// Report on an experiment as notes would: strategies, findings, what to use, what to do next
+    Report(reading::ReportArgs),
+    /// Compare two experiments, strategy by strategy; only what is above the noise counts
+    ///
+    /// Exit code 0: nothing is worse; 1: something is.
+    Diff(reading::DiffArgs),
+    /// Take in results of llama-bench as an experiment
+    Import(reading::ImportArgs),
     /// Check an experiment's file and show what would be run
     Check(CheckArgs),
     /// Write an experiment's file to start from
@@ -209,6 +218,9 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             Some(run) => show::run(&store()?, run, arguments.json, io.out),
             None => show::experiment(&store()?, &wanted.experiment, arguments.json, io.out),
         },
+        LabCommand::Report(wanted) => reading::report(&store()?, wanted, arguments.json, io.out),
+        LabCommand::Diff(wanted) => reading::diff(&store, wanted, arguments.json, io.out),
+        LabCommand::Import(wanted) => reading::import(&mut store()?, wanted, arguments.json, io.out, io.err),
         LabCommand::Check(check) => {
             let (place, toml) = source(&check.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;

@@ -152,7 +152,8 @@ fn holds(range: &Range, version: &str) -> bool {
     })
 }
 
-fn describe(range: &Range) -> String {
+/// A range in words.
+pub(crate) fn describe(range: &Range) -> String {
     let part = |(comparison, version): &(Comparison, String)| {
         let sign = match comparison {
             Comparison::Below => "<",

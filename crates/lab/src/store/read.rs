@@ -122,6 +122,18 @@ impl Store {
         })
     }
 
+    /// The end of what a run wrote, both streams as they came: for reports, which show a few lines of many runs.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn output_tail(&self, run: i64) -> Result<Vec<u8>, LabError> {
+        const PARTS: i64 = 32;
+        // Parts may be large, and their ends are enough.
+        let sql = "SELECT substr(bytes, -8192) FROM output WHERE run = ?1 ORDER BY seq DESC LIMIT ?2";
+        let parts: Vec<Vec<u8>> = self.all(sql, [run, PARTS], |row| row.get(0))?;
+        Ok(parts.into_iter().rev().flatten().collect())
+    }
+
     /// What the kernel wrote during a run.
     ///
     /// # Errors
