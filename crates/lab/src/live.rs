@@ -59,6 +59,15 @@ pub struct Screen {
     pub height: usize,
 }
 
+impl Screen {
+    /// The terminal behind standard error; nothing where it is none.
+    pub fn of_standard_error() -> Option<Self> {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+        let (width, height) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        (width > 0 && height > 0).then_some(Self { width, height })
+    }
+}
+
 /// What is known of an experiment that goes on.
 #[derive(Clone, Debug, Default)]
 pub struct View {
