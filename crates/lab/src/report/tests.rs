@@ -306,10 +306,7 @@ fn lost(sent: &Yaml, read: &Value, place: &str) -> Vec<String> {
 
 #[test]
 fn kubectl_reads_the_job_as_it_is_meant() {
-    let kubectl = match Tool::find(&["kubectl"]) {
-        Ok(kubectl) => kubectl,
-        Err(error) => return roci_testkit::absent(&format!("kubectl: {error}")),
-    };
+    let Some(kubectl) = roci_testkit::require("kubectl", Tool::find(&["kubectl"])) else { return };
     let recommended = hostile().recommendation.expect("one passes");
     let mut plain = full();
     plain.executor.kubernetes = Default::default();
