@@ -263,6 +263,8 @@ fault = ['ERROR_\w+']
         );
         let gone = judge(EXPERIMENT, "upload\n", End::Gone("the node is down".into()));
         assert_eq!(gone.to_string(), "CRASH - it went away at upload: the node is down");
+        let refused = judge(EXPERIMENT, "", End::Refused("no such image".into()));
+        assert_eq!(refused.to_string(), "BLOCKED - no such image");
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use roci_lab::Outcome;
 use roci_lab::executor::slurm::Slurm;
 use roci_lab::executor::{Executor, Exit, JobState};
 use roci_lab::experiment::{ExecutorKind, ExecutorOptions, SlurmOptions};
 use roci_testkit::require;
 
+use crate::common;
 use crate::drive::{Driven, eventually, spec};
 use crate::slurm_cluster::Cluster;
 
@@ -82,6 +84,60 @@ fn jobs_of_a_real_slurm_end_as_they_should_and_leave_nothing() {
     drop((fails, faults, passes, hangs));
     let folders = std::fs::read_dir(cluster.runs()).expect("it is there").count();
     assert_eq!(folders, 0, "folders of runs are left");
+
+    a_whole_experiment(&cluster);
+}
+
+/// From the file to the stored outcomes.
+fn a_whole_experiment(cluster: &Cluster) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (runs, configuration) = (cluster.runs(), cluster.configuration());
+    let file = common::write(
+        folder.path(),
+        &format!(
+            r#"
+name = "on-slurm"
+title = "On Slurm"
+command = ["sh", "-c", "echo loading; echo speed: 42 t/s; echo done"]
+[limits]
+deadline = "1h"
+stall = "never"
+[executor]
+kind = "slurm"
+[executor.slurm]
+folder = '{}'
+configuration = '{}'
+gres = "gpu:1"
+[[phase]]
+name = "done"
+pattern = "^done"
+[[metric]]
+name = "speed"
+pattern = 'speed: ([\d.]+) t/s'
+unit = "t/s"
+[success]
+phase = "done"
+[[strategy]]
+name = "passes"
+[[strategy]]
+name = "hangs"
+command = ["sleep", "100000"]
+limits = {{ deadline = "2s" }}
+[[strategy]]
+name = "greedy"
+executor = {{ kind = "slurm", slurm = {{ folder = '{0}', configuration = '{1}', gres = "gpu:99" }} }}
+"#,
+            runs.display(),
+            configuration.display(),
+        ),
+    );
+    let db = folder.path().join("lab.db");
+    let (ended, said) = common::lab(&common::arguments(&db, file.to_str()));
+    assert!(ended.is_ok(), "{ended:?}: {said}");
+    let words: Vec<_> =
+        common::runs(&db).iter().map(|run| run.outcome.as_ref().map_or("none", Outcome::word)).collect();
+    assert_eq!(words, ["PASS", "HANG", "BLOCKED"], "{said}");
+    assert_eq!(std::fs::read_dir(runs).expect("it is there").count(), 0, "folders of runs are left");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn said(command: &[String]) -> String {
 
 /// Daemons are where the search path of users does not look.
 fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = roci_hal::env::PATH.get_raw().unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
