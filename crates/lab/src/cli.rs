@@ -192,11 +192,12 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
         LabCommand::Run(run) => {
             let (place, toml) = source(&run.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&run.variables)?)?;
-            let snapshot = run.place.snapshot()?;
+            let facts = run.place.snapshot()?;
             let mut store = store()?;
-            let machine = snapshot.clone().unwrap_or_else(engine::this_machine);
-            let id = engine::create(&mut store, &experiment, Some(&machine))?;
-            carry_on(&mut store, id, &run.place, Some(machine), false, arguments.json, io)
+            let machine = facts.is_none().then(engine::this_machine);
+            let id = engine::create(&mut store, &experiment, facts.as_ref().or(machine.as_ref()))?;
+            let how = How { facts, machine, assume_needs: run.place.assume_needs, steal: false, json: arguments.json };
+            carry_on(&mut store, id, how, io)
         }
         LabCommand::Resume(resume) => {
             let mut store = store()?;
@@ -209,9 +210,11 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
                     return Err(LabError::Usage { reason, hint: "write hang, crash, wrong, partial or pass".into() });
                 }
             }
-            let snapshot = resume.place.snapshot()?;
+            let facts = resume.place.snapshot()?;
             store.reopen(row.id, &again)?;
-            carry_on(&mut store, row.id, &resume.place, snapshot, resume.steal, arguments.json, io)
+            let (assume_needs, steal) = (resume.place.assume_needs, resume.steal);
+            let how = How { facts, machine: None, assume_needs, steal, json: arguments.json };
+            carry_on(&mut store, row.id, how, io)
         }
         LabCommand::List => show::list(&store()?, arguments.json, io.out),
         LabCommand::Show(wanted) => match wanted.run {
@@ -293,15 +296,17 @@ struct Summary {
     counts: BTreeMap<&'static str, usize>,
 }
 
-fn carry_on(
-    store: &mut Store,
-    id: i64,
-    place: &PlaceArgs,
-    snapshot: Option<Snapshot>,
+/// How an experiment is carried on.
+struct How {
+    facts: Option<Snapshot>,
+    machine: Option<Snapshot>,
+    assume_needs: bool,
     steal: bool,
     json: bool,
-    io: &mut Io<'_>,
-) -> Result<Ending, LabError> {
+}
+
+fn carry_on(store: &mut Store, id: i64, how: How, io: &mut Io<'_>) -> Result<Ending, LabError> {
+    let How { facts, machine, assume_needs, steal, json } = how;
     let mut live = Live::new(io.err, io.screen);
     let mut silent = Silent;
     let observer: &mut dyn Observer = if io.quiet { &mut silent } else { &mut live };
@@ -310,8 +315,9 @@ fn carry_on(
         log: kernel_log::of_machine(),
         stop: io.stop,
         observer,
-        snapshot,
-        assume_needs: place.assume_needs,
+        facts,
+        machine,
+        assume_needs,
         steal,
     };
     let left = engine::carry_on(store, id, around)?;

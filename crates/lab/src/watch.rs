@@ -118,7 +118,7 @@ mod tests {
 
     fn limits() -> Limits {
         let seconds = Duration::from_secs;
-        Limits { deadline: seconds(100), stall: Some(seconds(10)), memory: Some(1000), grace: seconds(1) }
+        Limits { deadline: seconds(100), stall: Some(seconds(10)), memory: Some(1000), ..Limits::default() }
     }
 
     fn used(cpu: u64) -> Option<Usage> {

@@ -41,8 +41,10 @@ pub struct Surroundings<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Hears how it goes.
     pub observer: &'a mut dyn Observer,
-    /// The machine that runs happen on; this one if not given.
-    pub snapshot: Option<Snapshot>,
+    /// The machine that runs happen on, if somebody said so.
+    pub facts: Option<Snapshot>,
+    /// This machine, if it was looked at already.
+    pub machine: Option<Snapshot>,
     /// Takes needs for granted.
     pub assume_needs: bool,
     /// Takes an experiment away from a process that may still be there.
@@ -210,7 +212,7 @@ impl Engine<'_, '_> {
         if strategy.needs.is_empty() || self.around.assume_needs {
             return Ok(None);
         }
-        if !here && self.around.snapshot.is_none() {
+        if !here && self.around.facts.is_none() {
             let changes = vec![format!(
                 "give the machine's snapshot with `--facts FILE` (`roci doctor --capture FILE` there), or `--assume-needs`: \
                  what {} nodes have cannot be seen from here",
@@ -218,8 +220,8 @@ impl Engine<'_, '_> {
             )];
             return Ok(Some(Outcome::Pending { changes }));
         }
-        let snapshot = &self.around.snapshot;
-        let facts = self.facts.get_or_insert_with(|| match snapshot {
+        let known = self.around.facts.as_ref().or(self.around.machine.as_ref());
+        let facts = self.facts.get_or_insert_with(|| match known {
             Some(snapshot) => snapshot.facts(),
             None => this_machine().facts(),
         });

@@ -11,7 +11,7 @@ use crate::live::Progress;
 use crate::phases::Listener;
 use crate::store::{Event, EventKind, Finished, now};
 use crate::verdict::{End, Evidence, verdict};
-use crate::watch::{Alarm, Watchdog};
+use crate::watch::{Alarm, Watchdog, time};
 
 /// How often what a run has used is looked at, and people are told.
 const LOOK: Duration = Duration::from_millis(250);
@@ -93,6 +93,10 @@ impl Watch<'_, '_> {
                 let queued = match &state {
                     JobState::Queued(what) => {
                         dog.queued();
+                        if elapsed >= self.context.limits.queue {
+                            let waited = time(self.context.limits.queue);
+                            return Some(End::Refused(format!("its turn did not come for {waited}: {what}")));
+                        }
                         Some(what.as_str())
                     }
                     _ => {

@@ -93,6 +93,7 @@ pub(super) struct LimitsDocument {
     pub(super) stall: Option<Spanned<Text>>,
     pub(super) memory: Option<Spanned<Text>>,
     pub(super) grace: Option<Spanned<Text>>,
+    pub(super) queue: Option<Spanned<Text>>,
 }
 
 /// A strategy, or what a value of an axis adds to one.

@@ -190,6 +190,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Between a polite request to end and the end.
     pub grace: Duration,
+    /// In a queue, before it begins.
+    pub queue: Duration,
 }
 
 impl Default for Limits {
@@ -199,6 +201,7 @@ impl Default for Limits {
             stall: Some(Duration::from_secs(60)),
             memory: None,
             grace: Duration::from_secs(2),
+            queue: Duration::from_secs(24 * 3600),
         }
     }
 }

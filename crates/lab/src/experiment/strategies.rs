@@ -175,6 +175,9 @@ fn limits(base: Limits, document: &LimitsDocument) -> Result<Limits, Fault> {
     if let Some(text) = &document.grace {
         limits.grace = time(text)?;
     }
+    if let Some(text) = &document.queue {
+        limits.queue = time(text)?;
+    }
     if let Some(text) = &document.memory {
         limits.memory = Some(bytes(&text.get_ref().0).map_err(|why| Fault::new(why).at(text.span()))?);
     }

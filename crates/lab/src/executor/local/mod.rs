@@ -158,9 +158,13 @@ struct Job {
 
 impl Job {
     fn alive(&mut self) -> Vec<Process> {
-        if self.tree.cgroup.is_none() && self.looked.elapsed() > THOROUGH {
+        if self.looked.elapsed() > THOROUGH {
             self.looked = Instant::now();
-            self.hidden = self.tree.alive(true).iter().map(|process| process.id).collect();
+            // Whoever leaves many orphans behind would fill the system with what is over.
+            self.tree.reap_adopted();
+            if self.tree.cgroup.is_none() {
+                self.hidden = self.tree.alive(true).iter().map(|process| process.id).collect();
+            }
         }
         let mut alive = self.tree.alive(false);
         let known = |id: &&u32| alive.iter().all(|process| process.id != **id);
