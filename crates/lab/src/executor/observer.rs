@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn a_dropped_observer_asks_no_more() {
-        let alive = Arc::new(());
+        let alive = Arc::new(1);
         let mine = Arc::clone(&alive);
-        let observer = Observer::start((), SOON, |()| false, move || Some(*mine));
+        let observer = Observer::start(0, SOON, |_| false, move || Some(*mine));
         drop(observer);
         let deadline = in_a_minute();
         while Arc::strong_count(&alive) > 1 && Instant::now() < deadline {

@@ -101,8 +101,8 @@ impl Answer {
     /// The line that tells why it failed: tools warn first and end with the error.
     pub(super) fn why(&self) -> String {
         let lines = || self.err.lines().chain(self.out.lines()).map(str::trim).filter(|line| !line.is_empty());
-        let error = lines().filter(|line| line.to_lowercase().contains("error")).last();
-        match (error.or_else(|| lines().last()), self.code) {
+        let error = lines().rfind(|line| line.to_lowercase().contains("error"));
+        match (error.or_else(|| lines().next_back()), self.code) {
             (Some(line), _) => line.to_owned(),
             (None, Some(code)) => format!("exit code {code}"),
             (None, None) => "it was killed".to_owned(),

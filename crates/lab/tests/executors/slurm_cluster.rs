@@ -130,7 +130,7 @@ impl Cluster {
             if ended(&mut self.daemons) || Instant::now() >= deadline {
                 let said = fs::read_to_string(self.path(&format!("{name}.said"))).unwrap_or_default();
                 let log = fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
-                let last = said.lines().chain(log.lines()).filter(|line| line.contains("rror")).last();
+                let last = said.lines().chain(log.lines()).rfind(|line| line.contains("rror"));
                 return Err(format!("{name} does not come up: {}", last.unwrap_or("it does not say why")));
             }
             std::thread::sleep(Duration::from_millis(100));
