@@ -60,7 +60,7 @@ pub(crate) fn become_lab() {
         Ok(Ending::Problems) => 1,
         Ok(Ending::Interrupted) => 130,
         Err(error) => {
-            eprintln!("{error}");
+            roci_testkit::note(&error.to_string());
             2
         }
     };

@@ -18,9 +18,6 @@ use crate::outcome::Stack;
 /// Engines in the order in which they are looked for.
 const ENGINES: [&str; 2] = ["podman", "docker"];
 
-/// How long an image may take to come. ROCm's are of many gigabytes.
-const PULL: Duration = Duration::from_secs(4 * 3600);
-
 /// How much of the engine's own words is kept to tell why it failed.
 const WORDS: usize = 4096;
 
@@ -95,7 +92,6 @@ impl Executor for Container {
             stacks: spec.options.local.stacks,
             client,
             stage,
-            begun: Instant::now(),
             words: String::new(),
             tree: None,
             killed: false,
@@ -193,7 +189,6 @@ struct ContainerJob {
     stacks: Stacks,
     client: Box<dyn RunningJob>,
     stage: Stage,
-    begun: Instant,
     /// The last that came on standard error: the engine's own errors are there.
     words: String,
     /// Its processes, once the engine has said which is the first.
@@ -212,7 +207,7 @@ impl ContainerJob {
         let client = started.and_then(|()| self.engine.client(&self.mark, &["start", "--attach", &self.mark]));
         match client {
             Ok(client) => {
-                (self.client, self.stage, self.begun) = (client, Stage::Runs, Instant::now());
+                (self.client, self.stage) = (client, Stage::Runs);
                 self.words.clear();
                 JobState::Running
             }
@@ -260,7 +255,7 @@ impl RunningJob for ContainerJob {
     fn poll(&mut self) -> JobState {
         let state = match (&self.stage, self.client.poll()) {
             (Stage::Over(state), _) => return state.clone(),
-            (Stage::Pulls, JobState::Running) if self.begun.elapsed() < PULL => {
+            (Stage::Pulls, JobState::Running) => {
                 return JobState::Queued(format!("fetching the image `{}`", self.image));
             }
             (Stage::Pulls, JobState::Exited(exit)) => self.pulled(&exit),

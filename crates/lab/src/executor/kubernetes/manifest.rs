@@ -17,10 +17,6 @@ pub const CONTAINER: &str = "run";
 /// How long a cluster keeps an ended job that nobody removed, in seconds.
 const KEPT: u64 = 3600;
 
-/// How long a job may wait for a node and for its image beside its own deadline, in seconds. Kubernetes counts both in
-/// one; without a limit, a job whose roci is gone would run for ever.
-const WAITING: u64 = 6 * 3600;
-
 /// The namespace of an experiment.
 pub fn namespace(options: &KubernetesOptions) -> &str {
     options.namespace.as_deref().unwrap_or(NAMESPACE)
@@ -46,6 +42,8 @@ pub fn job_manifest(spec: &RunSpec) -> Result<Value, StartError> {
     let labels = json!({ LABEL: spec.mark, "app.kubernetes.io/managed-by": "roci" });
     let (volumes, mounts) = volumes(options)?;
     let limits = spec.limits;
+    // Kubernetes counts from when the job was made. Without a limit, one whose roci is gone would run for ever.
+    let seconds = (limits.queue.saturating_add(limits.deadline).saturating_add(limits.grace)).as_secs();
     let mut pod = json!({
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": limits.grace.as_secs(),
@@ -82,7 +80,7 @@ pub fn job_manifest(spec: &RunSpec) -> Result<Value, StartError> {
             "backoffLimit": 0,
             "completions": 1,
             "parallelism": 1,
-            "activeDeadlineSeconds": limits.deadline.as_secs() + limits.grace.as_secs() + WAITING,
+            "activeDeadlineSeconds": seconds.min(i64::MAX.cast_unsigned()),
             "ttlSecondsAfterFinished": KEPT,
             "template": { "metadata": { "labels": labels }, "spec": pod },
         },
@@ -133,6 +131,7 @@ mod tests {
     fn a_run_becomes_a_job_that_is_tried_once() {
         let mut spec = spec(&["llama-bench", "-ngl", "99"]);
         spec.limits.deadline = Duration::from_secs(300);
+        spec.limits.queue = Duration::from_secs(3600);
         spec.limits.memory = Some(1 << 30);
         spec.options.kubernetes.resources = [("amd.com/gpu".to_owned(), "1".to_owned())].into();
         spec.options.kubernetes.node_selector = [("gpu".to_owned(), "gfx1151".to_owned())].into();
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(job["metadata"]["name"], "roci-lab-0123456789abcdef");
         assert_eq!(job["metadata"]["namespace"], "roci-lab");
         assert_eq!(job["spec"]["backoffLimit"], 0);
-        assert_eq!(job["spec"]["activeDeadlineSeconds"], 300 + 2 + WAITING);
+        assert_eq!(job["spec"]["activeDeadlineSeconds"], 3600 + 300 + 2);
         let pod = &job["spec"]["template"]["spec"];
         assert_eq!(pod["restartPolicy"], "Never");
         assert_eq!(pod["nodeSelector"]["gpu"], "gfx1151");

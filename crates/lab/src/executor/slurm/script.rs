@@ -68,7 +68,7 @@ pub(super) fn arguments(spec: &RunSpec, files: &Files) -> Vec<String> {
     // Slurm knows `%j` and its like in these names.
     let pattern = |path: PathBuf| path.display().to_string().replace('%', "%%");
     // The watchdog counts from the start of the program and is to be first; Slurm ends what outlives roci.
-    let minutes = (spec.limits.deadline + spec.limits.grace).as_secs().div_ceil(60) + 2;
+    let minutes = spec.limits.deadline.saturating_add(spec.limits.grace).as_secs().div_ceil(60) + 2;
     let mut arguments = vec![
         "--parsable".to_owned(),
         format!("--job-name={}", spec.mark),
