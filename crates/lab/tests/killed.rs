@@ -72,7 +72,9 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     check(&db, &mut finals);
     assert_eq!(finals.len(), 240);
     let attempts: u32 = common::runs(&db).iter().map(|run| run.attempts).sum();
-    println!("{grew} of 100 processes got a result before they were killed; {attempts} starts for 240 results");
+    let told =
+        format!("{grew} of 100 processes got a result before they were killed; {attempts} starts for 240 results");
+    roci_testkit::note(&told);
     assert_eq!(common::processes_with(&token), [0; 0], "something is left running");
 }
 
@@ -89,7 +91,7 @@ fn check(db: &std::path::Path, finals: &mut BTreeMap<i64, (Outcome, Option<i64>)
             Some((outcome, ended)) => assert_eq!((run.outcome.as_ref(), run.ended), (Some(outcome), *ended)),
             None if run.state == RunState::Done => {
                 let own = metrics[&run.id].iter().map(|metric| format!("s{}", metric.value)).collect::<Vec<_>>();
-                assert_eq!(own, [run.strategy.clone()], "a result that is another's");
+                assert_eq!(own, std::slice::from_ref(&run.strategy), "a result that is another's");
                 finals.insert(run.id, (run.outcome.clone().expect("it is done"), run.ended));
             }
             None => assert!(!metrics.contains_key(&run.id), "half a result"),
