@@ -127,8 +127,9 @@ fn figures(metrics: &[MetricValue]) -> String {
 
 /// A figure with four digits or so.
 fn round(value: f64) -> String {
-    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6);
-    let text = format!("{value:.*}", digits as usize);
+    // Of zero there is no logarithm.
+    let size = if value.is_normal() { value.abs().log10().floor() } else { 0.0 };
+    let text = format!("{value:.*}", (3.0 - size).clamp(0.0, 6.0) as usize);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
@@ -307,6 +308,7 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
+        assert_eq!((round(0.0), round(1e300).len() > 9, round(f64::MIN_POSITIVE)), ("0".into(), true, "0".into()));
         assert_eq!(
             (round(721.034), round(63.0), round(0.00123), round(12345.6)),
             ("721".into(), "63".into(), "0.00123".into(), "12346".into())

@@ -61,6 +61,10 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
             });
         }
         std::thread::sleep(moment);
+        // It cannot have ended by itself, unless all is done.
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            assert!(status.success(), "{status}");
+        }
         child.kill().expect("it is ours");
         common::ended(&mut child);
         let before = finals.len();
