@@ -20,6 +20,8 @@ pub(in crate::executor) struct Tree {
     mark: String,
     /// The process that was started, which leads the group; none where only the mark is known.
     leader: Option<u32>,
+    /// When that process began: its number may get a new owner.
+    born: u64,
     pub(super) cgroup: Option<Cgroup>,
     /// Whether every child of this process that it did not start itself belongs to the run.
     adopts: bool,
@@ -29,7 +31,8 @@ pub(in crate::executor) struct Tree {
 
 impl Tree {
     pub(super) fn new(mark: &str, leader: Option<u32>, cgroup: Option<Cgroup>, adopts: bool) -> Self {
-        Self { mark: mark.to_owned(), leader, cgroup, adopts, cpu: BTreeMap::new() }
+        let born = leader.and_then(Process::of).map_or(0, |process| process.started);
+        Self { mark: mark.to_owned(), leader, born, cgroup, adopts, cpu: BTreeMap::new() }
     }
 
     /// The processes of a run that another program started, below a `leader` where one is known.
@@ -52,8 +55,10 @@ impl Tree {
         let mut rest = Process::all();
         rest.retain(|process| process.id != own);
         let inside: Vec<u32> = self.cgroup.iter().flat_map(Cgroup::processes).map(|process| process.id).collect();
+        let is_stranger = |leader: &u32| rest.iter().any(|now| now.id == *leader && now.started != self.born);
+        let leader = self.leader.filter(|leader| !is_stranger(leader));
         let is_member = |process: &Process| {
-            let leads = self.leader.is_some_and(|leader| process.group == leader || process.id == leader);
+            let leads = leader.is_some_and(|leader| process.group == leader || process.id == leader);
             leads
                 || inside.contains(&process.id)
                 || (self.adopts && process.parent == own)
@@ -157,5 +162,21 @@ fn survivor(process: &Process) -> Survivor {
         name: process.name.clone(),
         state: process.state.to_string(),
         waits_for: process.waits_for(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_with_a_new_owner_is_not_the_leader() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("it starts");
+        let mut tree = Tree::elsewhere("nobody-has-this-mark", Some(child.id()));
+        assert_eq!(tree.alive(false).len(), 1);
+        tree.born += 1;
+        assert_eq!(tree.alive(false), []);
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
     }
 }
