@@ -8,7 +8,7 @@ pub(crate) fn equal(a: &str, b: &str) -> bool {
 }
 
 /// Compares versions, numbers and sizes; `None` if one of the two is none of these.
-pub(crate) fn compare(a: &str, b: &str) -> Option<Ordering> {
+pub fn compare(a: &str, b: &str) -> Option<Ordering> {
     let (a, b) = (numbers(a)?, numbers(b)?);
     let length = a.len().max(b.len());
     let padded = |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();

@@ -102,7 +102,15 @@ pub static XDG_CACHE_HOME: Variable = Variable {
 pub static XDG_DATA_HOME: Variable = Variable {
     name: "XDG_DATA_HOME",
     default: "~/.local/share",
-    help: "Folder in which the results of `roci matrix` are kept",
+    help: "Folder in which the results of `roci matrix` and `roci lab` are kept",
+    since: "0.1.0",
+};
+
+/// The file with the results of `roci lab`.
+pub static LAB_DB: Variable = Variable {
+    name: "ROCI_LAB_DB",
+    default: "roci/lab.db in XDG_DATA_HOME",
+    help: "File in which `roci lab` keeps its results; `--db` counts before it",
     since: "0.1.0",
 };
 
@@ -241,6 +249,7 @@ pub static VARIABLES: &[&Variable] = &[
     &OCL_ICD_VENDORS,
     &RUSTICL_ENABLE,
     &VULKAN_VALIDATE,
+    &LAB_DB,
     &PATH,
     &NO_COLOR,
     &FORCE_COLOR,

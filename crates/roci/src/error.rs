@@ -58,6 +58,9 @@ pub(crate) enum CliError {
     /// The doctor has no answer.
     #[error(transparent)]
     Doctor(#[from] crate::commands::doctor::DoctorError),
+    /// An experiment cannot be run, or its results cannot be had.
+    #[error(transparent)]
+    Lab(#[from] roci_lab::LabError),
     /// There is no matrix.
     #[error(transparent)]
     Matrix(#[from] crate::commands::matrix::MatrixError),
@@ -97,6 +100,7 @@ impl Hint for CliError {
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::Emu(error) => error.hint(),
             Self::Doctor(error) => error.hint(),
+            Self::Lab(error) => error.hint(),
             Self::Matrix(error) => error.hint(),
             Self::Model(error) => error.hint(),
             Self::UnknownDriver { known, .. } => Some(format!("drivers are: {}", known.join(", "))),

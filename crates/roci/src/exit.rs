@@ -31,13 +31,13 @@ impl ExitStatus {
         (Self::Success, "fine; also when the reader of a pipe goes away"),
         (
             Self::Problems,
-            "found problems: on this machine, in a kernel's results, in a file, in a library without kernels for a chip",
+            "found problems: on this machine, in a kernel's results, in an experiment, in a file, in a library without kernels for a chip",
         ),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),
         (Self::NotStarted, "the program of `roci emu exec` cannot be started; else its own code is passed on"),
-        (Self::Interrupted, "interrupted by Ctrl-C"),
+        (Self::Interrupted, "interrupted by Ctrl-C or SIGTERM"),
     ];
 
     /// The number that the shell sees.
@@ -70,7 +70,11 @@ impl From<&CliError> for ExitStatus {
     fn from(error: &CliError) -> Self {
         match error {
             // Whoever read our output has seen enough.
-            CliError::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::Success,
+            CliError::Output(error) | CliError::Lab(roci_lab::LabError::Output(error))
+                if error.kind() == std::io::ErrorKind::BrokenPipe =>
+            {
+                Self::Success
+            }
             CliError::Hal(error) | CliError::Variable { source: error, .. } => error.into(),
             CliError::Kernel(_) => Self::Problems,
             CliError::Emu(error) => error.status(),
@@ -80,6 +84,7 @@ impl From<&CliError> for ExitStatus {
             | CliError::UnknownDriver { .. }
             | CliError::UnknownKernel { .. }
             | CliError::Doctor(_)
+            | CliError::Lab(_)
             | CliError::Matrix(_)
             | CliError::Library(_)
             | CliError::Target { .. }

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks the command to stop and show what it has, the second one ends the process.
+//! Ctrl-C and SIGTERM: the first one asks the command to stop and show what it has, the second one ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -106,6 +106,21 @@ impl Printer {
         self.data(&layout(columns, rows))
     }
 
+    /// The streams of results and of how it goes, for a part that writes by itself.
+    pub(crate) fn streams(&self) -> (impl Write, impl Write) {
+        (AutoStream::new(io::stdout(), self.stdout), AutoStream::new(io::stderr(), self.stderr))
+    }
+
+    /// Whether something that changes may be drawn on standard error.
+    pub(crate) fn draws(&self) -> bool {
+        self.progress
+    }
+
+    /// Whether only results and errors are wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A remark for people; `--quiet` drops it.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {

@@ -6,6 +6,7 @@
 mod compute;
 mod doctor;
 mod emu;
+mod lab;
 mod matrix;
 mod model;
 mod objects;
@@ -22,6 +23,7 @@ use doctor::DOCTOR_EXAMPLES;
 pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
 use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
+use lab::LAB_EXAMPLES;
 use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
 pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
 use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
@@ -137,6 +139,12 @@ pub(crate) enum Command {
     /// List the environment variables that roci reads, with their values
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),
+    /// Try strategies under a watchdog, keep what comes of them, and report
+    ///
+    /// An experiment is a TOML file: a command, phases and figures in its output, and strategies to try. Runs that hang are
+    /// ended, with the phase and the stacks; results outlive a crash. Exit code 0: everything passed; 1: something did not.
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab(roci_lab::cli::LabArgs),
     /// Try every operation on every device: works, wrong, crashes, hangs or unsupported
     ///
     /// Small graphs, a few whole models and checks for silent corruption run on each device and are compared with a
@@ -207,6 +215,7 @@ impl Command {
             Self::Doctor(arguments) => arguments.json(),
             Self::Emu { command } => command.json(),
             Self::Env(arguments) => arguments.format.json,
+            Self::Lab(arguments) => arguments.json,
             Self::Matrix(arguments) => arguments.format.json,
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,

@@ -8,6 +8,7 @@ mod devices;
 pub(crate) mod doctor;
 pub(crate) mod emu;
 mod env;
+mod lab;
 mod man;
 pub(crate) mod matrix;
 pub(crate) mod model;
@@ -26,7 +27,12 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
     // `env` is where one goes to look.
     if !matches!(
         command,
-        Command::Env(_) | Command::Inspect(_) | Command::Objects(_) | Command::Completions { .. } | Command::Man { .. }
+        Command::Env(_)
+            | Command::Inspect(_)
+            | Command::Lab(_)
+            | Command::Objects(_)
+            | Command::Completions { .. }
+            | Command::Man { .. }
     ) {
         roci_hal::deadline::timeout_from_environment()?;
     }
@@ -37,6 +43,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Doctor(arguments) => doctor::run(&arguments, drivers, printer),
         Command::Emu { command } => emu::run(&command, printer),
         Command::Env(arguments) => env::run(&arguments, printer),
+        Command::Lab(arguments) => lab::run(&arguments, printer),
         Command::Matrix(arguments) => matrix::run(&arguments, drivers, printer),
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Inspect(arguments) => model::inspect(&arguments, printer),

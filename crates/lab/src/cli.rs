@@ -1,0 +1,385 @@
+//! `roci lab`: the command line as types, and what each verb does. The program only hands over its streams.
+
+pub mod reading;
+mod show;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use roci_doctor::Snapshot;
+use serde::Serialize;
+
+use crate::engine::{self, Left, Surroundings};
+use crate::error::LabError;
+use crate::executor;
+use crate::experiment::{Experiment, ready};
+use crate::kernel_log;
+use crate::live::{Live, Observer, Screen, Silent};
+use crate::outcome::Outcome;
+use crate::store::{self, Store};
+
+/// How a verb ended, for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Everything is fine.
+    Fine,
+    /// The command worked, and something did not pass.
+    Problems,
+    /// Somebody asked to stop; nothing is lost.
+    Interrupted,
+}
+
+/// What the program gives.
+pub struct Io<'a> {
+    /// For results.
+    pub out: &'a mut dyn Write,
+    /// For how it goes.
+    pub err: &'a mut dyn Write,
+    /// The terminal behind `err`, if it is one and may be drawn on.
+    pub screen: Option<Screen>,
+    /// Whether only results and errors are wanted.
+    pub quiet: bool,
+    /// Whether somebody asked to stop.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Arguments of `roci lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// File with the results; ROCI_LAB_DB or the user's own without it
+    #[arg(long, value_name = "FILE", global = true)]
+    pub db: Option<PathBuf>,
+    /// Print one JSON object with `schema` and `version`, instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Try every strategy of an experiment, each under a watchdog
+    ///
+    /// EXPERIMENT is a file, or one of those that come along (`roci lab new --list`). Exit code 0: everything passed; 1:
+    /// something did not.
+    Run(RunArgs),
+    /// Go on with an experiment that was interrupted, or whose machine was changed
+    ///
+    /// Runs that were not done are done; those that are PENDING, BLOCKED or SKIPPED are looked at again.
+    Resume(ResumeArgs),
+    /// List the experiments that were run
+    List,
+    /// Show the runs of an experiment, or one run with its output, stacks and kernel log
+    Show(ShowArgs),
+    /// Report on an experiment as notes would: strategies, findings, what to use, what to do next
+    Report(reading::ReportArgs),
+    /// Compare two experiments, strategy by strategy; only what is above the noise counts
+    ///
+    /// Exit code 0: nothing is worse; 1: something is.
+    Diff(reading::DiffArgs),
+    /// Take in results of llama-bench as an experiment
+    Import(reading::ImportArgs),
+    /// Check an experiment's file and show what would be run
+    Check(CheckArgs),
+    /// Write an experiment's file to start from
+    New(NewArgs),
+}
+
+/// Arguments of `roci lab run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A file, or the name of an experiment that comes along
+    #[arg(value_name = "EXPERIMENT")]
+    pub experiment: String,
+    /// Its variables.
+    #[command(flatten)]
+    pub variables: VariableArgs,
+    /// Where it runs.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Variables of an experiment.
+#[derive(Debug, Default, Args)]
+pub struct VariableArgs {
+    /// Give a variable of the experiment a value; repeat for several
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Where runs happen.
+#[derive(Debug, Default, Args)]
+pub struct PlaceArgs {
+    /// The doctor's snapshot of the machine that runs happen on, if it is another one
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
+    /// Take for granted what strategies need
+    #[arg(long)]
+    pub assume_needs: bool,
+}
+
+/// Arguments of `roci lab resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// An experiment's number or name
+    #[arg(value_name = "EXPERIMENT", default_value = "latest")]
+    pub experiment: String,
+    /// Results to forget and try again, beside pending, blocked and skipped: hang, crash, wrong, partial, pass
+    #[arg(long, value_name = "RESULTS", value_delimiter = ',')]
+    pub retry: Vec<String>,
+    /// Take it away from a process that may still be at it
+    #[arg(long)]
+    pub steal: bool,
+    /// Where it runs.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Arguments of `roci lab show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// An experiment's number or name
+    #[arg(value_name = "EXPERIMENT", default_value = "latest")]
+    pub experiment: String,
+    /// One run, by its number
+    #[arg(long, value_name = "NUMBER")]
+    pub run: Option<i64>,
+}
+
+/// Arguments of `roci lab check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// A file, or the name of an experiment that comes along
+    #[arg(value_name = "EXPERIMENT")]
+    pub experiment: String,
+    /// Its variables.
+    #[command(flatten)]
+    pub variables: VariableArgs,
+}
+
+/// Arguments of `roci lab new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// The file to write; standard output without it
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// An experiment that comes along, as the start
+    #[arg(long, value_name = "NAME", default_value = "template")]
+    pub from: String,
+    /// List those that come along
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// Does what is asked for.
+///
+/// # Errors
+/// Those of the verb.
+pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
+    let store = || -> Result<Store, LabError> {
+        let path = arguments.db.clone().or_else(store::of_user);
+        let nowhere = || LabError::Usage {
+            reason: "there is no folder for the results: HOME is not set".into(),
+            hint: "name a file with `--db`".into(),
+        };
+        Store::open(&path.ok_or_else(nowhere)?)
+    };
+    match &arguments.command {
+        LabCommand::Run(run) => {
+            let (place, toml) = source(&run.experiment)?;
+            let experiment = Experiment::parse(&place, &toml, &variables(&run.variables)?)?;
+            let facts = run.place.snapshot()?;
+            let mut store = store()?;
+            let machine = facts.is_none().then(engine::this_machine);
+            let id = engine::create(&mut store, &experiment, facts.as_ref().or(machine.as_ref()))?;
+            let how = How { facts, machine, assume_needs: run.place.assume_needs, steal: false, json: arguments.json };
+            carry_on(&mut store, id, how, io)
+        }
+        LabCommand::Resume(resume) => {
+            let mut store = store()?;
+            let row = store.experiment(&resume.experiment)?;
+            let mut again = vec!["pending", "blocked", "skipped"];
+            again.extend(resume.retry.iter().map(String::as_str));
+            for word in &resume.retry {
+                if !["hang", "crash", "wrong", "partial", "pass"].contains(&word.as_str()) {
+                    let reason = format!("there is no result `{word}`");
+                    return Err(LabError::Usage { reason, hint: "write hang, crash, wrong, partial or pass".into() });
+                }
+            }
+            let facts = resume.place.snapshot()?;
+            store.reopen(row.id, &again)?;
+            let (assume_needs, steal) = (resume.place.assume_needs, resume.steal);
+            let how = How { facts, machine: None, assume_needs, steal, json: arguments.json };
+            carry_on(&mut store, row.id, how, io)
+        }
+        LabCommand::List => show::list(&store()?, arguments.json, io.out),
+        LabCommand::Show(wanted) => match wanted.run {
+            Some(run) => show::run(&store()?, run, arguments.json, io.out),
+            None => show::experiment(&store()?, &wanted.experiment, arguments.json, io.out),
+        },
+        LabCommand::Report(wanted) => reading::report(&store()?, wanted, arguments.json, io.out),
+        LabCommand::Diff(wanted) => reading::diff(&store, wanted, arguments.json, io.out),
+        LabCommand::Import(wanted) => reading::import(&mut store()?, wanted, arguments.json, io.out, io.err),
+        LabCommand::Check(check) => {
+            let (place, toml) = source(&check.experiment)?;
+            let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;
+            show::plan(&experiment, arguments.json, io.out)
+        }
+        LabCommand::New(new) => write_new(new, arguments.json, io.out),
+    }
+}
+
+impl PlaceArgs {
+    fn snapshot(&self) -> Result<Option<Snapshot>, LabError> {
+        let Some(path) = &self.facts else { return Ok(None) };
+        let bytes = std::fs::read(path).map_err(|source| file("read", path, source))?;
+        let wrong = |reason: String| LabError::Usage {
+            reason: format!("`{}` is no snapshot: {reason}", path.display()),
+            hint: "make one there with `roci doctor --capture FILE`".into(),
+        };
+        Snapshot::parse(&bytes).map(Some).map_err(wrong)
+    }
+}
+
+fn file(verb: &'static str, path: &Path, source: std::io::Error) -> LabError {
+    LabError::File { verb, path: path.to_owned(), source }
+}
+
+/// The text of an experiment, and what to call it.
+fn source(name: &str) -> Result<(String, String), LabError> {
+    if let Some(ready) = ready::experiment(name) {
+        return Ok((name.to_owned(), ready.toml.to_owned()));
+    }
+    let path = Path::new(name);
+    // A name without a dot or a slash was meant for one that comes along.
+    if !path.exists() && !name.contains(['.', '/']) {
+        let known = ready::EXPERIMENTS.iter().map(|ready| ready.name.to_owned()).collect();
+        return Err(LabError::Unknown { what: "file or ready experiment", name: name.into(), known });
+    }
+    const LARGEST: u64 = 4 << 20;
+    let size = path.metadata().map_err(|source| file("read", path, source))?.len();
+    if size > LARGEST {
+        let reason = format!("`{name}` is too large for an experiment");
+        return Err(LabError::Usage { reason, hint: "name a TOML file".into() });
+    }
+    let bytes = std::fs::read(path).map_err(|source| file("read", path, source))?;
+    let wrong = |_| LabError::Experiment {
+        place: name.into(),
+        reason: "it is no text".into(),
+        hint: Some("name a TOML file".into()),
+    };
+    Ok((name.to_owned(), String::from_utf8(bytes).map_err(wrong)?))
+}
+
+fn variables(arguments: &VariableArgs) -> Result<BTreeMap<String, String>, LabError> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(LabError::Usage {
+            reason: format!("`--set {text}` has no name or no value"),
+            hint: "write `--set model=/models/a.gguf`".into(),
+        }),
+    };
+    arguments.set.iter().map(pair).collect()
+}
+
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    version: u32,
+    experiment: i64,
+    name: String,
+    complete: bool,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+/// How an experiment is carried on.
+struct How {
+    facts: Option<Snapshot>,
+    machine: Option<Snapshot>,
+    assume_needs: bool,
+    steal: bool,
+    json: bool,
+}
+
+fn carry_on(store: &mut Store, id: i64, how: How, io: &mut Io<'_>) -> Result<Ending, LabError> {
+    let How { facts, machine, assume_needs, steal, json } = how;
+    let mut live = Live::new(io.err, io.screen);
+    let mut silent = Silent;
+    let observer: &mut dyn Observer = if io.quiet { &mut silent } else { &mut live };
+    let around = Surroundings {
+        open: &executor::open,
+        log: kernel_log::of_machine(),
+        stop: io.stop,
+        observer,
+        facts,
+        machine,
+        assume_needs,
+        steal,
+    };
+    let left = engine::carry_on(store, id, around)?;
+    let row = store.experiment(&id.to_string())?;
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let runs = store.runs(id)?;
+    for outcome in runs.iter().filter_map(|run| run.outcome.as_ref()) {
+        *counts.entry(outcome.word()).or_default() += 1;
+    }
+    let complete = left == Left::Complete;
+    if json {
+        let (schema, version, name) = ("roci.lab.run", 1, row.name);
+        print_json(io.out, &Summary { schema, version, experiment: id, name, complete, counts })?;
+    } else {
+        let words: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        let next = if complete {
+            format!("`roci lab report {id}` has the whole story")
+        } else {
+            format!("interrupted, nothing is lost: `roci lab resume {id}` goes on")
+        };
+        writeln!(
+            io.out,
+            "experiment {id} ({}): {}\n{next}",
+            row.name,
+            if words.is_empty() { "no results".into() } else { words.join(", ") }
+        )?;
+    }
+    let passed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Pass | Outcome::Skipped { .. }));
+    Ok(match complete {
+        false => Ending::Interrupted,
+        true if runs.iter().all(|run| passed(&run.outcome)) => Ending::Fine,
+        true => Ending::Problems,
+    })
+}
+
+fn write_new(new: &NewArgs, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    if new.list {
+        return show::ready(json, out);
+    }
+    let text = match new.from.as_str() {
+        "template" => ready::TEMPLATE,
+        name => {
+            let known = || ready::EXPERIMENTS.iter().map(|ready| ready.name.to_owned()).collect();
+            let unknown = || LabError::Unknown { what: "ready experiment", name: name.into(), known: known() };
+            ready::experiment(name).ok_or_else(unknown)?.toml
+        }
+    };
+    match &new.file {
+        None => out.write_all(text.as_bytes())?,
+        Some(path) => {
+            // Somebody's file is not written over.
+            let mut created = std::fs::File::create_new(path).map_err(|source| file("write", path, source))?;
+            created.write_all(text.as_bytes()).map_err(|source| file("write", path, source))?;
+            writeln!(out, "{} is written; `roci lab check {0}` shows what it would do", path.display())?;
+        }
+    }
+    Ok(Ending::Fine)
+}
+
+/// One JSON object.
+pub(crate) fn print_json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
+    writeln!(out, "{text}")?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Reading what came of experiments: `report`, `diff`, `import`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::error::LabError;
+use crate::import;
+use crate::report::diff::Diff;
+use crate::report::{Report, html, markdown};
+use crate::store::Store;
+
+use super::{Ending, file, print_json};
+
+/// Arguments of `roci lab report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// An experiment's number or name
+    #[arg(value_name = "EXPERIMENT", default_value = "latest")]
+    pub experiment: String,
+    /// Write the report as Markdown to a file, instead of to standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the report as a page of its own, with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the recommended configuration alone
+    #[arg(long, value_name = "FORM")]
+    pub recommended: Option<Form>,
+}
+
+/// A form of the recommended configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A shell script.
+    Script,
+    /// A Job of Kubernetes.
+    Kubernetes,
+    /// A file for compose.
+    Compose,
+}
+
+/// Arguments of `roci lab diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The one before: an experiment's number or name, or FILE#EXPERIMENT for one of another file with results
+    #[arg(value_name = "BEFORE")]
+    pub before: String,
+    /// The one after
+    #[arg(value_name = "AFTER")]
+    pub after: String,
+}
+
+/// Arguments of `roci lab import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What `llama-bench -o jsonl` wrote; `-o json` and its table are read too
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// What to call the experiment; the first file's name without it
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// Reports on an experiment.
+pub(super) fn report(
+    store: &Store,
+    arguments: &ReportArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Ending, LabError> {
+    let report = Report::load(store, &arguments.experiment)?;
+    if let Some(form) = arguments.recommended {
+        let nothing = || LabError::Usage {
+            reason: "there is nothing to recommend: no strategy passed every run".into(),
+            hint: format!("`roci lab report {}` says what came of each", report.experiment.id),
+        };
+        let recommended = report.recommendation.as_ref().ok_or_else(nothing)?;
+        let text = match form {
+            Form::Script => &recommended.script,
+            Form::Kubernetes => &recommended.kubernetes,
+            Form::Compose => &recommended.compose,
+        };
+        out.write_all(text.as_bytes())?;
+        return Ok(Ending::Fine);
+    }
+    let files = [(&arguments.markdown, markdown::render as fn(&Report) -> String), (&arguments.html, html::render)];
+    for (path, render) in files {
+        let Some(path) = path else { continue };
+        std::fs::write(path, render(&report)).map_err(|source| file("write", path, source))?;
+        if !json {
+            writeln!(out, "{} is written", path.display())?;
+        }
+    }
+    if json {
+        writeln!(out, "{}", report.json())?;
+    } else if arguments.markdown.is_none() && arguments.html.is_none() {
+        out.write_all(markdown::render(&report).as_bytes())?;
+    }
+    Ok(Ending::Fine)
+}
+
+/// Compares two experiments; problems if the second is worse.
+pub(super) fn diff(
+    store: &dyn Fn() -> Result<Store, LabError>,
+    arguments: &DiffArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Ending, LabError> {
+    let side = |which: &str| match which.rsplit_once('#') {
+        Some((path, which)) => {
+            Report::load(&other_store(Path::new(path))?, if which.is_empty() { "latest" } else { which })
+        }
+        None => Report::load(&store()?, which),
+    };
+    let diff = Diff::of(&side(&arguments.before)?, &side(&arguments.after)?);
+    if json {
+        writeln!(out, "{}", diff.json())?;
+    } else {
+        out.write_all(diff.markdown().as_bytes())?;
+    }
+    Ok(if diff.is_worse() { Ending::Problems } else { Ending::Fine })
+}
+
+/// A file that must be there: a slip in its name must not make an empty one.
+fn other_store(path: &Path) -> Result<Store, LabError> {
+    path.metadata().map_err(|source| file("read", path, source))?;
+    Store::open(path)
+}
+
+#[derive(Serialize)]
+struct ImportSummary<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    imported: &'a import::Imported,
+}
+
+/// Takes in results of llama-bench.
+pub(super) fn import(
+    store: &mut Store,
+    arguments: &ImportArgs,
+    json: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Ending, LabError> {
+    let imported = import::files(store, &arguments.files, arguments.name.as_deref())?;
+    if json {
+        print_json(out, &ImportSummary { schema: "roci.lab.import", version: 1, imported: &imported })?;
+        return Ok(Ending::Fine);
+    }
+    for note in &imported.notes {
+        writeln!(err, "note: {}", crate::report::one_line(note))?;
+    }
+    let import::Imported { experiment, name, strategies, runs, .. } = &imported;
+    writeln!(
+        out,
+        "experiment {experiment} ({name}): {runs} runs of {strategies} strategies; `roci lab report {experiment}` shows them"
+    )?;
+    Ok(Ending::Fine)
+}

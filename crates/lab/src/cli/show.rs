@@ -1,0 +1,299 @@
+//! What was run, what came of it, and what would be run.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::engine;
+use crate::error::LabError;
+use crate::executor::Stream;
+use crate::experiment::{Experiment, ready};
+use crate::outcome::{Outcome, Stack};
+use crate::store::{Event, ExperimentRow, RunRow, RunState, Store};
+
+use super::{Ending, print_json};
+
+#[derive(Serialize)]
+struct Listed<T> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    content: T,
+}
+
+fn listed<T>(schema: &'static str, content: T) -> Listed<T> {
+    Listed { schema, version: 1, content }
+}
+
+#[derive(Serialize)]
+struct Experiments {
+    experiments: Vec<ExperimentEntry>,
+}
+
+#[derive(Serialize)]
+struct ExperimentEntry {
+    id: i64,
+    name: String,
+    created: i64,
+    source: String,
+    done: u64,
+    open: u64,
+}
+
+fn entry(row: &ExperimentRow) -> ExperimentEntry {
+    let ExperimentRow { id, name, created, source, done, open, .. } = row.clone();
+    ExperimentEntry { id, name, created, source, done, open }
+}
+
+/// All experiments.
+pub(super) fn list(store: &Store, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    let rows = store.experiments()?;
+    if json {
+        let experiments = rows.iter().map(entry).collect();
+        print_json(out, &listed("roci.lab.list", Experiments { experiments }))?;
+        return Ok(Ending::Fine);
+    }
+    if rows.is_empty() {
+        writeln!(out, "no experiments yet: `roci lab new --list` shows some to start from")?;
+    }
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    for row in rows {
+        let open = if row.open > 0 { format!(", {} to do", row.open) } else { String::new() };
+        writeln!(out, "{:>5}  {:<width$}  {} done{open}  ({})", row.id, row.name, row.done, row.source)?;
+    }
+    Ok(Ending::Fine)
+}
+
+#[derive(Serialize)]
+struct Runs {
+    experiment: ExperimentEntry,
+    runs: Vec<RunEntry>,
+}
+
+#[derive(Serialize)]
+struct RunEntry {
+    id: i64,
+    strategy: String,
+    repeat: u32,
+    state: &'static str,
+    #[serde(flatten)]
+    outcome: Option<Outcome>,
+    started: Option<i64>,
+    ended: Option<i64>,
+    executor: String,
+    attempts: u32,
+}
+
+fn run_entry(run: &RunRow) -> RunEntry {
+    let RunRow { id, strategy, repeat, outcome, started, ended, executor, attempts, .. } = run.clone();
+    RunEntry { id, strategy, repeat, state: state(run), outcome, started, ended, executor, attempts }
+}
+
+fn state(run: &RunRow) -> &'static str {
+    match run.state {
+        RunState::Planned => "planned",
+        RunState::Running => "running",
+        RunState::Done => "done",
+    }
+}
+
+/// The runs of an experiment.
+pub(super) fn experiment(store: &Store, which: &str, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    let row = store.experiment(which)?;
+    let runs = store.runs(row.id)?;
+    if json {
+        let content = Runs { experiment: entry(&row), runs: runs.iter().map(run_entry).collect() };
+        print_json(out, &listed("roci.lab.show", content))?;
+        return Ok(Ending::Fine);
+    }
+    writeln!(out, "experiment {} ({}): {} done, {} to do", row.id, row.name, row.done, row.open)?;
+    let width = runs.iter().map(|run| run.strategy.chars().count()).max().unwrap_or(0);
+    for run in &runs {
+        let (word, detail) = match &run.outcome {
+            Some(outcome) => (outcome.word(), outcome.detail()),
+            None => (state(run), String::new()),
+        };
+        let line = format!("{:>6}  {:<width$} {:>3}  {word:<8} {detail}", run.id, run.strategy, run.repeat);
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(Ending::Fine)
+}
+
+#[derive(Serialize)]
+struct Whole {
+    run: RunEntry,
+    events: Vec<EventEntry>,
+    metrics: Vec<Figure>,
+    output: Vec<Part>,
+    kernel_lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct EventEntry {
+    at_ms: i64,
+    kind: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Figure {
+    name: String,
+    value: f64,
+    unit: String,
+}
+
+#[derive(Serialize)]
+struct Part {
+    at_ms: i64,
+    stream: &'static str,
+    text: String,
+    omitted_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Line {
+    line: String,
+    finding: Option<String>,
+}
+
+/// All that is known of a run.
+pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    let row = store.run(id)?;
+    let (events, metrics) = (store.events(id)?, store.metrics(id)?);
+    let (output, kernel_lines) = (store.output(id)?, store.kernel_lines(id)?);
+    if json {
+        let event = |Event { at, kind, text }: Event| EventEntry { at_ms: at, kind: kind.name(), text };
+        let content = Whole {
+            run: run_entry(&row),
+            events: events.into_iter().map(event).collect(),
+            metrics: metrics
+                .into_iter()
+                .map(|one| Figure { name: one.name, value: one.value, unit: one.unit })
+                .collect(),
+            output: (output.into_iter())
+                .map(|part| Part {
+                    at_ms: part.at,
+                    stream: part.stream.name(),
+                    text: String::from_utf8_lossy(&part.bytes).into_owned(),
+                    omitted_bytes: part.omitted,
+                })
+                .collect(),
+            kernel_lines: kernel_lines.into_iter().map(|one| Line { line: one.line, finding: one.finding }).collect(),
+        };
+        print_json(out, &listed("roci.lab.show.run", content))?;
+        return Ok(Ending::Fine);
+    }
+    let what = row.outcome.as_ref().map_or_else(|| state(&row).to_owned(), ToString::to_string);
+    writeln!(out, "run {id}: {} #{} on {}: {what}", row.strategy, row.repeat, row.executor)?;
+    for metric in metrics {
+        writeln!(out, "  {} {} {}", metric.name, metric.value, metric.unit)?;
+    }
+    for event in events {
+        writeln!(out, "  {:>9.3} s  {:<8}  {}", event.at as f64 / 1000.0, event.kind.name(), event.text)?;
+    }
+    for stack in stacks(row.outcome.as_ref()) {
+        let Stack { process, thread, name, state, source, frames } = stack;
+        writeln!(out, "thread {thread} of process {process} ({name}, state {state}, by {source}):")?;
+        for frame in frames {
+            writeln!(out, "    {frame}")?;
+        }
+    }
+    if !kernel_lines.is_empty() {
+        writeln!(out, "the kernel's log meanwhile:")?;
+    }
+    for line in kernel_lines {
+        writeln!(out, "    {}", line.line)?;
+        if let Some(finding) = line.finding {
+            writeln!(out, "      -> {finding}")?;
+        }
+    }
+    if !output.is_empty() {
+        writeln!(out, "output:")?;
+    }
+    for part in output {
+        let mark = if part.stream == Stream::Err { '!' } else { ' ' };
+        for line in String::from_utf8_lossy(&part.bytes).lines() {
+            writeln!(out, "{:>9.3}{mark} {}", part.at as f64 / 1000.0, crate::phases::shown(line))?;
+        }
+        if part.omitted > 0 {
+            writeln!(out, "          … {} bytes left out …", part.omitted)?;
+        }
+    }
+    Ok(Ending::Fine)
+}
+
+fn stacks(outcome: Option<&Outcome>) -> &[Stack] {
+    match outcome {
+        Some(Outcome::Hang { stack, .. }) => stack,
+        Some(Outcome::Partial { end: Some(end), .. }) => stacks(Some(end)),
+        _ => &[],
+    }
+}
+
+#[derive(Serialize)]
+struct Plan {
+    name: String,
+    title: String,
+    runs: usize,
+    strategies: Vec<Planned>,
+}
+
+#[derive(Serialize)]
+struct Planned {
+    name: String,
+    changes: String,
+    command: Vec<String>,
+    executor: &'static str,
+    repeats: u32,
+}
+
+/// What an experiment would do.
+pub(super) fn plan(experiment: &Experiment, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    let runs = engine::plan(experiment).len();
+    let in_order = experiment.order().into_iter().map(|at| &experiment.strategies[at]);
+    if json {
+        let strategies = in_order.map(|strategy| Planned {
+            name: strategy.name.clone(),
+            changes: strategy.changes.clone(),
+            command: strategy.command.clone(),
+            executor: strategy.executor.kind.name(),
+            repeats: strategy.repeats,
+        });
+        let (name, title) = (experiment.name.clone(), experiment.title.clone());
+        let content = Plan { name, title, runs, strategies: strategies.collect() };
+        print_json(out, &listed("roci.lab.check", content))?;
+        return Ok(Ending::Fine);
+    }
+    writeln!(
+        out,
+        "{}: {} ({} strategies, {runs} runs)",
+        experiment.name,
+        experiment.title,
+        experiment.strategies.len()
+    )?;
+    for strategy in in_order {
+        let times = if strategy.repeats > 1 { format!(" x{}", strategy.repeats) } else { String::new() };
+        let line = format!("  {}{times}: {}", strategy.name, strategy.changes);
+        writeln!(out, "{}", line.trim_end().trim_end_matches(':'))?;
+    }
+    Ok(Ending::Fine)
+}
+
+#[derive(Serialize)]
+struct Ready {
+    experiments: Vec<&'static str>,
+    workloads: Vec<&'static str>,
+}
+
+/// What comes along.
+pub(super) fn ready(json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+    let names = |of: &[ready::Ready]| of.iter().map(|ready| ready.name).collect::<Vec<_>>();
+    let content = Ready { experiments: names(ready::EXPERIMENTS), workloads: names(ready::WORKLOADS) };
+    if json {
+        print_json(out, &listed("roci.lab.ready", content))?;
+        return Ok(Ending::Fine);
+    }
+    writeln!(out, "experiments: {}", content.experiments.join(", "))?;
+    writeln!(out, "workloads: {}", content.workloads.join(", "))?;
+    Ok(Ending::Fine)
+}

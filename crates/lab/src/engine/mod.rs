@@ -1,0 +1,348 @@
+//! Plans runs, has them done one after the other, records each, and goes on where a killed process stopped.
+
+mod owner;
+mod run;
+
+use std::collections::BTreeMap;
+
+use roci_doctor::{Facts, Root, Snapshot};
+
+use crate::error::LabError;
+use crate::executor::{Executor, RunSpec, StartError};
+use crate::experiment::{Baseline, ExecutorKind, ExecutorOptions, Experiment, Reached, Strategy};
+use crate::kernel_log::{Explainer, KernelLog};
+use crate::live::Observer;
+use crate::outcome::Outcome;
+use crate::requirements;
+use crate::store::{EventKind, Finished, NewExperiment, PlannedRun, RunRow, RunState, Store};
+
+use owner::Owner;
+use run::{Context, Watched};
+
+/// How an experiment was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Every run has a result.
+    Complete,
+    /// Somebody asked to stop; `resume` goes on.
+    Interrupted,
+}
+
+/// Opens the executor that options name.
+pub type Opener = dyn Fn(&ExecutorOptions) -> Result<Box<dyn Executor>, StartError>;
+
+/// What an engine is told beside the experiment.
+pub struct Surroundings<'a> {
+    /// Opens executors.
+    pub open: &'a Opener,
+    /// The kernel's log.
+    pub log: Box<dyn KernelLog>,
+    /// Whether somebody asked to stop.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Hears how it goes.
+    pub observer: &'a mut dyn Observer,
+    /// The machine that runs happen on, if somebody said so.
+    pub facts: Option<Snapshot>,
+    /// This machine, if it was looked at already.
+    pub machine: Option<Snapshot>,
+    /// Takes needs for granted.
+    pub assume_needs: bool,
+    /// Takes an experiment away from a process that may still be there.
+    pub steal: bool,
+}
+
+/// Does the runs of one experiment.
+pub struct Engine<'a, 's> {
+    store: &'s mut Store,
+    experiment: Experiment,
+    id: i64,
+    around: Surroundings<'a>,
+    runs: Vec<RunRow>,
+    explainer: Explainer,
+    facts: Option<Facts>,
+    /// The line that says that the GPU is gone.
+    lost: Option<String>,
+}
+
+/// The runs of an experiment, in the order in which they are to be done: nobody before what he waits for, the baseline as
+/// early as can be.
+pub fn plan(experiment: &Experiment) -> Vec<PlannedRun> {
+    let order = experiment.order();
+    let of = |strategy: &Strategy| {
+        let executor = strategy.executor.kind.name().to_owned();
+        let name = strategy.name.clone();
+        (1..=strategy.repeats).map(move |repeat| PlannedRun {
+            strategy: name.clone(),
+            repeat,
+            executor: executor.clone(),
+        })
+    };
+    order.into_iter().flat_map(|at| of(&experiment.strategies[at])).collect()
+}
+
+/// This machine, as the doctor sees it.
+pub fn this_machine() -> Snapshot {
+    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+    Snapshot::gather(&Root::system(), std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+}
+
+/// Begins an experiment: all its runs planned, the machine noted; its number.
+///
+/// # Errors
+/// Those of the store.
+pub fn create(store: &mut Store, experiment: &Experiment, snapshot: Option<&Snapshot>) -> Result<i64, LabError> {
+    let json = snapshot.and_then(|snapshot| serde_json::to_string(snapshot).ok());
+    let new = NewExperiment {
+        name: &experiment.name,
+        toml: &experiment.toml,
+        variables: &experiment.variables,
+        source: "run",
+        snapshot: json.as_deref(),
+    };
+    store.create(&new, &plan(experiment))
+}
+
+/// Does what is left to do of an experiment. What another process left half done is cleared away and done again.
+///
+/// # Errors
+/// Another process is at it, those of the store, or a place that cannot be asked about what was left there.
+pub fn carry_on(store: &mut Store, id: i64, around: Surroundings<'_>) -> Result<Left, LabError> {
+    let row = store.experiment(&id.to_string())?;
+    let experiment = Experiment::parse(&format!("experiment {id}"), &row.toml, &row.variables)?;
+    let own = Owner::own().text();
+    if let Some(owner) = row.owner.as_deref().filter(|owner| !around.steal && Owner::may_live(owner)) {
+        return Err(LabError::Busy { id, process: Owner::describe(owner) });
+    }
+    if !store.own(id, row.owner.as_deref(), Some(&own))? {
+        let row = store.experiment(&id.to_string())?;
+        return Err(LabError::Busy { id, process: Owner::describe(row.owner.as_deref().unwrap_or("another")) });
+    }
+    let runs = store.runs(id)?;
+    let (explainer, facts, lost) = Default::default();
+    let mut engine = Engine { store, experiment, id, around, runs, explainer, facts, lost };
+    let left = engine.clear_away().and_then(|()| engine.work());
+    // Also after an error: whoever comes next need not wait.
+    engine.store.own(id, Some(&own), None)?;
+    left
+}
+
+impl Engine<'_, '_> {
+    /// Ends what a killed process left running, and plans those runs again.
+    fn clear_away(&mut self) -> Result<(), LabError> {
+        for at in 0..self.runs.len() {
+            if self.runs[at].state != RunState::Running {
+                continue;
+            }
+            let run = self.runs[at].clone();
+            let options = self.experiment.strategy(&run.strategy).map(|strategy| strategy.executor.clone());
+            if !run.mark.is_empty() {
+                let executor = (self.around.open)(&options.unwrap_or_default())?;
+                let ended = executor.recover(&run.mark, &run.handle)?;
+                if ended.ended > 0 || !ended.survivors.is_empty() {
+                    let text = format!("{}: cleared away what a killed roci left running", run.strategy);
+                    self.around.observer.note(&text);
+                }
+            }
+            self.store.put_back(run.id)?;
+            self.runs[at].state = RunState::Planned;
+        }
+        Ok(())
+    }
+
+    fn work(&mut self) -> Result<Left, LabError> {
+        self.around.observer.begin(self.id, &self.experiment, &self.runs);
+        for at in 0..self.runs.len() {
+            if self.runs[at].state == RunState::Done {
+                continue;
+            }
+            if (self.around.stop)() || self.one(at)? == Left::Interrupted {
+                return Ok(Left::Interrupted);
+            }
+        }
+        Ok(Left::Complete)
+    }
+
+    /// Does one run.
+    fn one(&mut self, at: usize) -> Result<Left, LabError> {
+        let mark = new_mark();
+        let run = self.runs[at].clone();
+        if !self.store.begin(run.id, &mark)? {
+            // Somebody stole the experiment; the result is theirs to make.
+            return Err(LabError::Busy { id: self.id, process: "another".into() });
+        }
+        let strategy = self.experiment.strategy(&run.strategy).cloned();
+        let finished = match strategy {
+            None => Finished::bare(Outcome::Blocked { why: "the experiment has no such strategy any more".into() }),
+            Some(strategy) => match self.obstacle(&strategy)? {
+                Some(outcome) => Finished::bare(outcome),
+                None => match self.perform(&run, &strategy, &mark)? {
+                    Some(finished) => finished,
+                    None => {
+                        self.store.put_back(run.id)?;
+                        return Ok(Left::Interrupted);
+                    }
+                },
+            },
+        };
+        if !self.store.finish(run.id, &finished)? {
+            return Err(LabError::Busy { id: self.id, process: "another".into() });
+        }
+        let row = &mut self.runs[at];
+        (row.state, row.outcome) = (RunState::Done, Some(finished.outcome.clone()));
+        (row.started, row.ended) = (finished.started, Some(finished.ended));
+        self.around.observer.done(row, &finished.metrics);
+        Ok(Left::Complete)
+    }
+
+    /// What stands against a run before it is started.
+    fn obstacle(&mut self, strategy: &Strategy) -> Result<Option<Outcome>, LabError> {
+        if let Some(why) = &strategy.skip {
+            return Ok(Some(Outcome::Skipped { why: why.clone() }));
+        }
+        for after in &strategy.after {
+            if let Some(why) = self.not_reached(&after.strategy, &after.what)? {
+                return Ok(Some(Outcome::Skipped { why }));
+            }
+        }
+        let here = matches!(strategy.executor.kind, ExecutorKind::Local | ExecutorKind::Container);
+        if let (Some(line), true) = (&self.lost, here) {
+            let why = format!("the GPU is gone until a reboot: {line}");
+            return Ok(Some(Outcome::Blocked { why }));
+        }
+        if strategy.needs.is_empty() || self.around.assume_needs {
+            return Ok(None);
+        }
+        if !here && self.around.facts.is_none() {
+            let changes = vec![format!(
+                "give the machine's snapshot with `--facts FILE` (`roci doctor --capture FILE` there), or `--assume-needs`: \
+                 what {} nodes have cannot be seen from here",
+                strategy.executor.kind.name()
+            )];
+            return Ok(Some(Outcome::Pending { changes }));
+        }
+        let known = self.around.facts.as_ref().or(self.around.machine.as_ref());
+        let facts = self.facts.get_or_insert_with(|| match known {
+            Some(snapshot) => snapshot.facts(),
+            None => this_machine().facts(),
+        });
+        let environment = |name: &str| {
+            let own = || std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value);
+            strategy.env.get(name).cloned().or_else(|| own().map(|value| value.to_string_lossy().into_owned()))
+        };
+        let changes = requirements::changes(&strategy.needs, facts, &environment);
+        Ok((!changes.is_empty()).then_some(Outcome::Pending { changes }))
+    }
+
+    /// Why another strategy did not get as far as it must have; nothing if it did.
+    fn not_reached(&self, name: &str, what: &Reached) -> Result<Option<String>, LabError> {
+        let of: Vec<&RunRow> = self.runs.iter().filter(|run| run.strategy == name).collect();
+        let outcomes: Vec<&Outcome> = of.iter().filter_map(|run| run.outcome.as_ref()).collect();
+        let ran = outcomes.iter().any(|outcome| outcome.ran());
+        let word = outcomes.last().map_or("not done", |outcome| outcome.word());
+        if !ran {
+            return Ok(Some(format!("{name} is {word}")));
+        }
+        let passed = outcomes.iter().all(|outcome| **outcome == Outcome::Pass);
+        let phases = || -> Result<Vec<usize>, LabError> {
+            let mut reached = Vec::new();
+            for run in &of {
+                let events = self.store.events(run.id)?;
+                let names = events.iter().filter(|event| event.kind == EventKind::Phase);
+                reached.extend(names.filter_map(|event| self.experiment.phase_index(&event.text)));
+            }
+            Ok(reached)
+        };
+        Ok(match what {
+            Reached::Ended => None,
+            Reached::Passed => (!passed).then(|| format!("{name} is {word}, it had to pass")),
+            Reached::Failed => passed.then(|| format!("{name} passed")),
+            Reached::Phase(phase) => {
+                let wanted = self.experiment.phase_index(phase);
+                (!phases()?.into_iter().any(|at| Some(at) == wanted)).then(|| format!("{name} did not reach {phase}"))
+            }
+            Reached::Past(phase) => {
+                let wanted = self.experiment.phase_index(phase);
+                (!phases()?.into_iter().any(|at| Some(at) > wanted)).then(|| format!("{name} did not get past {phase}"))
+            }
+        })
+    }
+
+    /// Starts a run and watches it; nothing if somebody asked to stop.
+    fn perform(&mut self, run: &RunRow, strategy: &Strategy, mark: &str) -> Result<Option<Finished>, LabError> {
+        let spec = RunSpec {
+            mark: mark.to_owned(),
+            command: strategy.command.clone(),
+            env: strategy.env.clone(),
+            unset: strategy.unset.clone(),
+            directory: strategy.directory.clone(),
+            image: strategy.image.clone(),
+            limits: strategy.limits,
+            options: strategy.executor.clone(),
+        };
+        // Lines that were there before are nobody's.
+        self.around.log.new_lines();
+        let blocked = |error: StartError| {
+            let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Some(Finished::bare(Outcome::Blocked { why: format!("{}{hint}", error.reason) }))
+        };
+        let executor = match (self.around.open)(&strategy.executor) {
+            Ok(executor) => executor,
+            Err(error) => return Ok(blocked(error)),
+        };
+        let mut job = match executor.start(&spec) {
+            Ok(job) => job,
+            Err(error) => return Ok(blocked(error)),
+        };
+        self.store.set_handle(run.id, &job.handle())?;
+        let baseline = self.baseline()?;
+        let reference = self.experiment.baseline.as_ref().and_then(|baseline| baseline.strategy.as_ref());
+        let is_baseline = reference == Some(&strategy.name);
+        let (stop, observer) = (self.around.stop, &mut *self.around.observer);
+        observer.started(run);
+        let mut context = Context {
+            experiment: &self.experiment,
+            limits: strategy.limits,
+            baseline: (!is_baseline).then_some(&baseline),
+            log: &mut *self.around.log,
+            explainer: &mut self.explainer,
+            stop,
+        };
+        let watched = run::watch(&mut context, &mut *job, &mut |progress| observer.tick(run, progress));
+        let wrong = |reason: String| LabError::Experiment { place: self.experiment.name.clone(), reason, hint: None };
+        match watched.map_err(wrong)? {
+            Watched::Interrupted => Ok(None),
+            Watched::Over { finished, lost } => {
+                self.lost = self.lost.take().or(lost);
+                Ok(Some(*finished))
+            }
+        }
+    }
+
+    /// The figures to compare with: those of the baseline's own runs, or those that are known.
+    fn baseline(&self) -> Result<BTreeMap<String, f64>, LabError> {
+        let Some(Baseline { strategy, values, .. }) = &self.experiment.baseline else { return Ok(BTreeMap::new()) };
+        let mut figures = values.clone();
+        if let Some(name) = strategy {
+            let mut measured: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+            for run in self.runs.iter().filter(|run| run.strategy == *name && run.state == RunState::Done) {
+                for metric in self.store.metrics(run.id)? {
+                    measured.entry(metric.name).or_default().push(metric.value);
+                }
+            }
+            let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+            figures.extend(measured.into_iter().map(|(name, values)| (name, mean(values))));
+        }
+        Ok(figures)
+    }
+}
+
+/// A mark that no other run has.
+fn new_mark() -> String {
+    let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let mut digits: String = uuid.chars().filter(char::is_ascii_hexdigit).take(24).collect();
+    if digits.len() < 24 {
+        digits =
+            format!("{:024x}", (u128::from(std::process::id()) << 64) + crate::store::now().unsigned_abs() as u128);
+    }
+    format!("roci-lab-{digits}")
+}

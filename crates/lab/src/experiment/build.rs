@@ -1,0 +1,241 @@
+//! A file becomes an experiment: patterns compiled, defaults put in, every name looked up.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use toml::Spanned;
+
+use crate::error::LabError;
+
+use super::document::{Document, SuccessDocument};
+use super::fault::{Fault, unique, unknown};
+use super::strategies::{check_after, order, strategies};
+use super::values::near;
+use super::{Baseline, Experiment, LONGEST_NAME, Metric, Phase, Strategy, Success, Wanted, ready};
+
+impl Experiment {
+    /// Reads an experiment. `place` is what to call the text in errors; `variables` count before those in it.
+    ///
+    /// # Errors
+    /// What is wrong with it, in which line.
+    pub fn parse(place: &str, toml: &str, variables: &BTreeMap<String, String>) -> Result<Self, LabError> {
+        build(toml, variables).map_err(|fault| {
+            let line = fault.span.map(|span| toml[..span.start.min(toml.len())].matches('\n').count() + 1);
+            let place = line.map_or_else(|| place.to_owned(), |line| format!("{place}, line {line}"));
+            LabError::Experiment { place, reason: fault.reason, hint: fault.hint }
+        })
+    }
+}
+
+impl Experiment {
+    /// The strategies, by their places, in the order in which they are to be tried: none before what it waits for, the
+    /// baseline as early as can be.
+    pub fn order(&self) -> Vec<usize> {
+        let baseline = self.baseline.as_ref().and_then(|baseline| baseline.strategy.as_deref());
+        let first = baseline.and_then(|name| self.strategies.iter().position(|strategy| strategy.name == name));
+        // Circles were refused when it was read.
+        order(&self.strategies, first).unwrap_or_default()
+    }
+}
+
+fn build(toml: &str, given: &BTreeMap<String, String>) -> Result<Experiment, Fault> {
+    let mut document = read(toml)?;
+    if let Some(name) = document.workload.clone() {
+        inherit(&mut document, &name)?;
+    }
+    let variables = variables(&document, given)?;
+    let name =
+        document.name.clone().ok_or_else(|| Fault::new("it has no `name`").hint("write `name = \"my-test\"`"))?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {
+        let hint = "write letters, digits and dashes, such as `gfx1151-rocm`";
+        return Err(Fault::new(format!("`{name}` cannot be the name of an experiment")).hint(hint));
+    }
+    if name.parse::<i64>().is_ok() || name == "latest" {
+        let hint = "choose another: numbers and `latest` name experiments that were run";
+        return Err(Fault::new(format!("`{name}` cannot be the name of an experiment")).hint(hint));
+    }
+    let phases = phases(&document)?;
+    let metrics = metrics(&document)?;
+    let strategies = strategies(&document, &variables)?;
+    let baseline = baseline(&document, &metrics, &strategies)?;
+    let success = success(document.success.as_ref(), &phases, &metrics, baseline.is_some())?;
+    check_after(&strategies, &phases)?;
+    Ok(Experiment {
+        title: document.title.clone().unwrap_or_else(|| name.clone()),
+        name,
+        goal: document.goal.clone(),
+        notes: document.notes.clone(),
+        phases,
+        metrics,
+        success,
+        baseline,
+        strategies,
+        toml: toml.to_owned(),
+        variables: given.clone(),
+    })
+}
+
+/// The file as it stands. What is not known is named, with what was perhaps meant.
+fn read(toml: &str) -> Result<Document, Fault> {
+    toml::from_str(toml).map_err(|error| {
+        let message = error.message().lines().next().unwrap_or_default().to_owned();
+        let span = error.span();
+        let mut names = message.split('`').skip(1).step_by(2);
+        if let (Some(name), true) = (names.next(), message.starts_with("unknown ")) {
+            let known: Vec<&str> = names.collect();
+            let meant = near(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
+            let hint = meant.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+            let what = if message.starts_with("unknown field") { "key" } else { "word" };
+            return Fault { span, reason: format!("`{name}` is no known {what}"), hint: Some(hint) };
+        }
+        Fault { span, reason: message, hint: Some("docs/lab.md shows what an experiment looks like".into()) }
+    })
+}
+
+/// Takes over from a workload what the experiment does not say itself.
+fn inherit(document: &mut Document, name: &Spanned<String>) -> Result<(), Fault> {
+    let known = ready::WORKLOADS.iter().find(|ready| ready.name == name.get_ref());
+    let workload = known.ok_or_else(|| {
+        let names: Vec<_> = ready::WORKLOADS.iter().map(|ready| ready.name).collect();
+        unknown("workload", name, names.into_iter())
+    })?;
+    let base = read(workload.toml)?;
+    if document.command.is_none() && document.shell.is_none() {
+        (document.command, document.shell) = (base.command, base.shell);
+    }
+    let replace_all = document.phase.is_empty();
+    if replace_all {
+        document.phase = base.phase;
+    }
+    if document.metric.is_empty() {
+        document.metric = base.metric;
+    }
+    if document.success.is_none() {
+        document.success = base.success;
+        // Its phase may not be among the experiment's own.
+        if let (false, Some(success)) = (replace_all, &mut document.success) {
+            (success.phase, success.partial) = (None, None);
+        }
+    }
+    for (name, value) in base.variables {
+        document.variables.entry(name).or_insert(value);
+    }
+    for (name, value) in base.env {
+        document.env.entry(name).or_insert(value);
+    }
+    Ok(())
+}
+
+/// The variables: those given, those of the file, those of roci.
+fn variables(document: &Document, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Fault> {
+    let mut all: BTreeMap<String, String> =
+        document.variables.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
+    for (name, value) in given {
+        if !all.contains_key(name) {
+            let hint = match near(name, all.keys().map(String::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None if all.is_empty() => "it has none".to_owned(),
+                None => format!("it has: {}", all.keys().cloned().collect::<Vec<_>>().join(", ")),
+            };
+            return Err(Fault::new(format!("the experiment has no variable `{name}`")).hint(hint));
+        }
+        all.insert(name.clone(), value.clone());
+    }
+    all.entry("pytorch-script".into()).or_insert_with(|| ready::PYTORCH.to_owned());
+    Ok(all)
+}
+
+fn pattern(text: &Spanned<String>) -> Result<Regex, Fault> {
+    Regex::new(text.get_ref()).map_err(|error| {
+        let why = error.to_string();
+        let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let hint = "write it between single quotes, where backslashes need no doubling";
+        Fault::new(format!("the pattern `{}` is wrong: {last}", text.get_ref())).at(text.span()).hint(hint)
+    })
+}
+
+fn phases(document: &Document) -> Result<Vec<Phase>, Fault> {
+    let phase = |phase: &super::document::PhaseDocument| {
+        Ok(Phase { name: phase.name.clone(), pattern: pattern(&phase.pattern)? })
+    };
+    let phases = document.phase.iter().map(phase).collect::<Result<Vec<_>, Fault>>()?;
+    unique("phase", phases.iter().map(|phase| phase.name.as_str()))?;
+    Ok(phases)
+}
+
+fn metrics(document: &Document) -> Result<Vec<Metric>, Fault> {
+    let metric = |metric: &super::document::MetricDocument| {
+        let compiled = pattern(&metric.pattern)?;
+        if compiled.captures_len() < 2 {
+            let reason = format!("the pattern of the metric `{}` has no group for the figure", metric.name);
+            return Err(Fault::new(reason)
+                .at(metric.pattern.span())
+                .hint("put the figure in parentheses: `([\\d.]+) t/s`"));
+        }
+        let (name, unit) = (metric.name.clone(), metric.unit.clone());
+        Ok(Metric { name, pattern: compiled, unit, better: metric.better, take: metric.take })
+    };
+    let metrics = document.metric.iter().map(metric).collect::<Result<Vec<_>, Fault>>()?;
+    unique("metric", metrics.iter().map(|metric| metric.name.as_str()))?;
+    Ok(metrics)
+}
+
+fn success(
+    document: Option<&SuccessDocument>,
+    phases: &[Phase],
+    metrics: &[Metric],
+    has_baseline: bool,
+) -> Result<Success, Fault> {
+    let document = document.cloned().unwrap_or_default();
+    let phase = |name: &Option<Spanned<String>>| match name {
+        Some(name) if phases.iter().all(|phase| phase.name != *name.get_ref()) => {
+            Err(unknown("phase", name, phases.iter().map(|phase| phase.name.as_str())))
+        }
+        name => Ok(name.as_ref().map(|name| name.get_ref().clone())),
+    };
+    let patterns = |patterns: &[Spanned<String>]| patterns.iter().map(pattern).collect::<Result<Vec<_>, _>>();
+    let mut wanted = Vec::new();
+    for want in &document.metric {
+        let name = &want.name;
+        if metrics.iter().all(|metric| metric.name != *name.get_ref()) {
+            return Err(unknown("metric", name, metrics.iter().map(|metric| metric.name.as_str())));
+        }
+        if want.ratio.is_some() && !has_baseline {
+            let reason = format!("a ratio is wanted of `{}`, and there is no baseline", name.get_ref());
+            return Err(Fault::new(reason).at(name.span()).hint("add `[baseline]` with `strategy` or `values`"));
+        }
+        if want.ratio.is_some_and(|ratio| !(ratio.is_finite() && ratio > 0.0)) {
+            return Err(Fault::new("a ratio must be above zero").at(name.span()).hint("0.9 is nine tenths as good"));
+        }
+        let metric = name.get_ref().clone();
+        wanted.push(Wanted { metric, ratio: want.ratio, min: want.min, max: want.max });
+    }
+    Ok(Success {
+        exit: document.exit.unwrap_or_else(|| vec![0]),
+        phase: phase(&document.phase)?,
+        partial: phase(&document.partial)?,
+        metrics: wanted,
+        wrong: patterns(&document.wrong)?,
+        right: patterns(&document.right)?,
+        fault: patterns(&document.fault)?,
+    })
+}
+
+fn baseline(document: &Document, metrics: &[Metric], strategies: &[Strategy]) -> Result<Option<Baseline>, Fault> {
+    let Some(baseline) = &document.baseline else { return Ok(None) };
+    if let Some(name) = &baseline.strategy
+        && strategies.iter().all(|strategy| strategy.name != *name.get_ref())
+    {
+        return Err(unknown("strategy", name, strategies.iter().map(|strategy| strategy.name.as_str())));
+    }
+    for name in baseline.values.keys() {
+        if metrics.iter().all(|metric| metric.name != *name.get_ref()) {
+            return Err(unknown("metric", name, metrics.iter().map(|metric| metric.name.as_str())));
+        }
+    }
+    let strategy = baseline.strategy.as_ref().map(|name| name.get_ref().clone());
+    let label = baseline.label.clone().or_else(|| strategy.clone()).unwrap_or_else(|| "baseline".into());
+    let values = baseline.values.iter().map(|(name, value)| (name.get_ref().clone(), *value)).collect();
+    Ok(Some(Baseline { label, strategy, values }))
+}

@@ -1,0 +1,245 @@
+//! Strategies: parts that add to each other become whole ones, in an order in which they can be tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::Spanned;
+
+use super::document::{Document, LimitsDocument, StrategyDocument};
+use super::fault::{Fault, no_such, unique, unknown};
+use super::matrix::{MOST_STRATEGIES, expand};
+use super::values::{Text, bytes, duration, fill};
+use super::{After, LONGEST_NAME, Limits, Phase, Reached, Strategy, needs};
+
+/// No strategy is repeated more often.
+const MOST_REPEATS: u32 = 1000;
+
+pub(super) fn strategies(document: &Document, variables: &BTreeMap<String, String>) -> Result<Vec<Strategy>, Fault> {
+    let mut built: Vec<Strategy> = Vec::new();
+    let mut written: BTreeMap<&str, Vec<StrategyDocument>> = BTreeMap::new();
+    for entry in &document.strategy {
+        let strategy = entry.get_ref();
+        let at = |fault: Fault| fault.at(entry.span());
+        let mut parts = match &strategy.extends {
+            Some(base) => written
+                .get(base.get_ref().as_str())
+                .cloned()
+                .ok_or_else(|| unknown("earlier strategy", base, written.keys().copied()))?,
+            None => Vec::new(),
+        };
+        parts.push(strategy.clone());
+        let one = merge(document, &strategy.name, &parts, BTreeMap::new(), variables).map_err(at)?;
+        written.insert(&strategy.name, parts);
+        built.push(one);
+    }
+    for entry in &document.matrix {
+        let at = |fault: Fault| fault.at(entry.span());
+        for combination in expand(entry.get_ref()).map_err(|reason| at(Fault::from(reason)))? {
+            let mut variables = variables.clone();
+            variables.extend(combination.axes.clone());
+            let one = merge(document, &combination.name, &combination.parts, combination.axes, &variables);
+            built.push(one.map_err(at)?);
+        }
+    }
+    if built.is_empty() {
+        // Without any, the command is tried as it is.
+        built.push(merge(document, "as-is", &[StrategyDocument::default()], BTreeMap::new(), variables)?);
+    }
+    if built.len() > MOST_STRATEGIES {
+        return Err(Fault::new(format!("there are more than {MOST_STRATEGIES} strategies")));
+    }
+    unique("strategy", built.iter().map(|strategy| strategy.name.as_str()))?;
+    Ok(built)
+}
+
+/// Makes a strategy of parts that add to each other, on top of what the file says for all.
+fn merge(
+    document: &Document,
+    name: &str,
+    parts: &[StrategyDocument],
+    axes: BTreeMap<String, String>,
+    variables: &BTreeMap<String, String>,
+) -> Result<Strategy, Fault> {
+    let visible = name.chars().all(|c| !c.is_control()) && name.trim() == name;
+    if name.is_empty() || name.len() > LONGEST_NAME || !visible {
+        let reason = if name.is_empty() {
+            "a strategy has no name".to_owned()
+        } else {
+            format!("`{name}` is no name for a strategy")
+        };
+        return Err(Fault::new(reason).hint("write `name = \"sdma-off\"`"));
+    }
+    let put = |text: &str| fill(text, variables);
+    let all = |texts: &[String]| texts.iter().map(|text| put(text)).collect::<Result<Vec<_>, _>>();
+    let last = |of: fn(&StrategyDocument) -> &Option<String>| parts.iter().rev().find_map(|part| of(part).clone());
+    let own = parts.iter().rev().find(|part| part.command.is_some() || part.shell.is_some());
+    let (command, shell) = match own {
+        Some(part) => (&part.command, &part.shell),
+        None => (&document.command, &document.shell),
+    };
+    let mut command = match (command, shell) {
+        (Some(_), Some(_)) => {
+            return Err(Fault::new("there is both a `command` and a `shell`").hint("keep one of them"));
+        }
+        (Some(command), None) => all(command)?,
+        (None, Some(script)) => vec!["/bin/sh".into(), "-c".into(), put(script)?, "sh".into()],
+        (None, None) => {
+            let hint = "write `command = [\"llama-bench\", \"-m\", \"model.gguf\"]`, `shell` or `workload`";
+            return Err(Fault::new("there is no command").hint(hint));
+        }
+    };
+    if command.first().is_none_or(String::is_empty) {
+        return Err(Fault::new("the command is empty").hint("its first word is the program"));
+    }
+    command.extend(all(&document.arguments)?);
+    let mut own_arguments = Vec::new();
+    let mut env: BTreeMap<String, String> = BTreeMap::new();
+    let mut own_env: BTreeMap<String, String> = BTreeMap::new();
+    let variable = |(name, value): (&String, &Text)| -> Result<(String, String), Fault> {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Fault::new(format!("`{name}` is no environment variable")));
+        }
+        // An empty value is set, not missing.
+        Ok((name.clone(), if value.0.is_empty() { String::new() } else { put(&value.0)? }))
+    };
+    for pair in &document.env {
+        env.extend([variable(pair)?]);
+    }
+    let (mut unset, mut wants, mut after) = (document.unset.clone(), Vec::new(), Vec::new());
+    let mut limits = limits(Limits::default(), &document.limits)?;
+    for part in parts {
+        own_arguments.extend(all(&part.arguments)?);
+        for pair in &part.env {
+            own_env.extend([variable(pair)?]);
+        }
+        unset.extend(part.unset.iter().cloned());
+        for need in &part.needs {
+            wants.push(needs::need(need.get_ref(), &put).map_err(|reason| Fault::from(reason).at(need.span()))?);
+        }
+        for one in &part.after {
+            after.push(needs::after(one.get_ref()).map_err(|reason| Fault::from(reason).at(one.span()))?);
+        }
+        limits = self::limits(limits, &part.limits)?;
+    }
+    let own_image = last(|part| &part.image).map(|image| put(&image)).transpose()?;
+    let changes =
+        last(|part| &part.changes).unwrap_or_else(|| describe(&own_env, &unset, own_image.as_deref(), &own_arguments));
+    env.extend(own_env);
+    command.extend(own_arguments);
+    let repeats = parts.iter().rev().find_map(|part| part.repeats).or(document.repeats).unwrap_or(1);
+    if !(1..=MOST_REPEATS).contains(&repeats) {
+        return Err(Fault::new(format!("`repeats` must be from 1 to {MOST_REPEATS}")));
+    }
+    let base = document.image.as_deref().map(put).transpose()?;
+    let directory = last(|part| &part.directory).or_else(|| document.directory.clone());
+    let executor = parts.iter().rev().find_map(|part| part.executor.clone()).or_else(|| document.executor.clone());
+    let mut executor = executor.unwrap_or_default();
+    executor.container.mounts = all(&executor.container.mounts)?;
+    executor.kubernetes.mounts = all(&executor.kubernetes.mounts)?;
+    Ok(Strategy {
+        name: name.to_owned(),
+        hypothesis: last(|part| &part.hypothesis),
+        changes,
+        command,
+        env,
+        unset,
+        directory: directory.map(|path| put(&path)).transpose()?.map(Into::into),
+        image: own_image.or(base),
+        needs: wants,
+        after,
+        skip: last(|part| &part.skip),
+        repeats,
+        limits,
+        executor,
+        axes,
+    })
+}
+
+/// What is special about a strategy, for tables.
+fn describe(env: &BTreeMap<String, String>, unset: &[String], image: Option<&str>, arguments: &[String]) -> String {
+    let set = env.iter().map(|(name, value)| format!("{name}={value}"));
+    let taken = unset.iter().map(|name| format!("without {name}"));
+    let image = image.map(|image| format!("image {image}"));
+    let arguments = (!arguments.is_empty()).then(|| arguments.join(" "));
+    set.chain(taken).chain(image).chain(arguments).collect::<Vec<_>>().join(", ")
+}
+
+fn limits(base: Limits, document: &LimitsDocument) -> Result<Limits, Fault> {
+    let time = |text: &Spanned<Text>| duration(&text.get_ref().0).map_err(|why| Fault::new(why).at(text.span()));
+    let mut limits = base;
+    if let Some(text) = &document.deadline {
+        limits.deadline = time(text)?;
+    }
+    if let Some(text) = &document.stall {
+        limits.stall = if text.get_ref().0 == "never" { None } else { Some(time(text)?) };
+    }
+    if let Some(text) = &document.grace {
+        limits.grace = time(text)?;
+    }
+    if let Some(text) = &document.queue {
+        limits.queue = time(text)?;
+    }
+    if let Some(text) = &document.memory {
+        limits.memory = Some(bytes(&text.get_ref().0).map_err(|why| Fault::new(why).at(text.span()))?);
+    }
+    Ok(limits)
+}
+
+/// Every strategy that another one waits for is there, and none waits for itself.
+pub(super) fn check_after(strategies: &[Strategy], phases: &[Phase]) -> Result<(), Fault> {
+    let names = || strategies.iter().map(|strategy| strategy.name.as_str());
+    let known: BTreeSet<&str> = names().collect();
+    for strategy in strategies {
+        for After { strategy: wanted, what } in &strategy.after {
+            if !known.contains(wanted.as_str()) {
+                return Err(no_such("strategy", wanted, names()));
+            }
+            if let Reached::Phase(phase) | Reached::Past(phase) = what
+                && phases.iter().all(|known| known.name != *phase)
+            {
+                return Err(no_such("phase", phase, phases.iter().map(|phase| phase.name.as_str())));
+            }
+        }
+    }
+    match order(strategies, None) {
+        Ok(_) => Ok(()),
+        Err(circle) => {
+            Err(Fault::new(format!("these wait for each other: {}", circle.join(", "))).hint("take one `after` away"))
+        }
+    }
+}
+
+/// The strategies so that none comes before what it waits for, else the first one as early as can be and the others in the
+/// order of the file; or those that wait for each other.
+pub(super) fn order(strategies: &[Strategy], first: Option<usize>) -> Result<Vec<usize>, Vec<String>> {
+    let index: BTreeMap<&str, usize> =
+        strategies.iter().enumerate().map(|(at, strategy)| (strategy.name.as_str(), at)).collect();
+    let mut missing: Vec<usize> = Vec::with_capacity(strategies.len());
+    let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); strategies.len()];
+    for (at, strategy) in strategies.iter().enumerate() {
+        let before: BTreeSet<usize> =
+            strategy.after.iter().filter_map(|after| index.get(after.strategy.as_str()).copied()).collect();
+        missing.push(before.len());
+        before.into_iter().for_each(|before| waiting[before].push(at));
+    }
+    let rank = |at: usize| (Some(at) != first, at);
+    let mut ready: BTreeSet<(bool, usize)> = (0..strategies.len()).filter(|at| missing[*at] == 0).map(rank).collect();
+    let mut order = Vec::with_capacity(strategies.len());
+    while let Some((_, at)) = ready.pop_first() {
+        order.push(at);
+        for &next in &waiting[at] {
+            missing[next] -= 1;
+            if missing[next] == 0 {
+                ready.insert(rank(next));
+            }
+        }
+    }
+    if order.len() == strategies.len() {
+        return Ok(order);
+    }
+    Err(strategies
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| missing[*at] > 0)
+        .map(|(_, strategy)| strategy.name.clone())
+        .collect())
+}

@@ -1,0 +1,113 @@
+//! The text of an experiment whose results came from elsewhere.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Group, UNIT};
+
+/// Options of llama-bench by the field that tells of them.
+const OPTIONS: &[(&str, &str)] = &[
+    ("devices", "-dev"),
+    ("flash_attn", "-fa"),
+    ("main_gpu", "-mg"),
+    ("n_batch", "-b"),
+    ("n_cpu_moe", "-ncmoe"),
+    ("n_gpu_layers", "-ngl"),
+    ("n_threads", "-t"),
+    ("n_ubatch", "-ub"),
+    ("no_kv_offload", "-nkvo"),
+    ("split_mode", "-sm"),
+    ("tensor_split", "-ts"),
+    ("type_k", "-ctk"),
+    ("type_v", "-ctv"),
+    ("use_mmap", "-mmp"),
+    // As the columns of a table are called.
+    ("fa", "-fa"),
+    ("ngl", "-ngl"),
+    ("threads", "-t"),
+];
+
+/// The whole text: the first group is the baseline of the others.
+pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, String>, groups: &[Group]) -> String {
+    let mut made = format!("name = {}\ntitle = {}\n", quoted(name), quoted(&format!("llama-bench: {name}")));
+    let notes: Vec<_> =
+        common.iter().filter(|(key, _)| *key != "file").map(|(key, value)| format!("{key}: {value}")).collect();
+    let goal = format!("Results of llama-bench ({source}). {}", notes.join(", "));
+    let _ = writeln!(made, "goal = {}", quoted(goal.trim_end()));
+    if let [first, _, ..] = groups {
+        let _ = writeln!(made, "\n[baseline]\nstrategy = {}", quoted(&first.name));
+    }
+    // Words in double braces are variables of an experiment; here they are braces.
+    made.push_str("\n[variables]\nopen = \"{{\"\n");
+    let mut metrics: Vec<&str> = Vec::new();
+    for (metric, _) in groups.iter().flat_map(|group| &group.samples) {
+        if !metrics.contains(&metric.as_str()) {
+            metrics.push(metric);
+            let pattern = format!(r"\|\s*{}\s*\|\s*([\d.]+)", regex::escape(metric));
+            let _ = writeln!(
+                made,
+                "\n[[metric]]\nname = {}\npattern = {}\nunit = {}",
+                quoted(metric),
+                quoted(&pattern),
+                quoted(UNIT)
+            );
+        }
+    }
+    for group in groups {
+        let command: Vec<_> =
+            command(&group.settings).iter().map(|word| quoted(&word.replace("{{", "{{open}}"))).collect();
+        let changes = group.settings.iter().filter(|(key, value)| common.get(*key) != Some(value));
+        let changes: Vec<_> = changes.map(|(key, value)| format!("{key}={value}")).collect();
+        let _ = writeln!(
+            made,
+            "\n[[strategy]]\nname = {}\nchanges = {}\ncommand = [{}]",
+            quoted(&group.name),
+            quoted(&changes.join(", ")),
+            command.join(", ")
+        );
+    }
+    made
+}
+
+fn command(settings: &BTreeMap<String, String>) -> Vec<String> {
+    let mut words = vec!["llama-bench".to_owned()];
+    if let Some(model) = settings.get("model_filename") {
+        words.extend(["-m".to_owned(), model.clone()]);
+    }
+    for (field, option) in OPTIONS {
+        // What is split among no devices, and a list of none, are not options.
+        if let Some(value) = settings.get(*field).filter(|value| !["0.00", "auto", "none"].contains(&value.as_str())) {
+            words.extend([(*option).to_owned(), value.clone()]);
+        }
+    }
+    words
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut made = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => made.extend(['\\', letter]),
+            _ if letter.is_control() => {
+                let _ = write!(made, "\\u{:04x}", u32::from(letter));
+            }
+            _ => made.push(letter),
+        }
+    }
+    made.push('"');
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_any_letters_are_read_back() {
+        for text in ["", "a\"b\\", "\u{0}\u{7f}\u{85}\n\r\t", "'''\"\"\"", "ü\u{1f600}"] {
+            let read: toml::Table = toml::from_str(&format!("x = {}", quoted(text))).expect("TOML");
+            assert_eq!(read["x"].as_str(), Some(text));
+        }
+    }
+}

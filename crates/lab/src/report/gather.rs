@@ -1,0 +1,375 @@
+//! From the rows of the store to a report: a handful of queries, whatever the number of runs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::LabError;
+use crate::experiment::{Better, Experiment, Strategy};
+use crate::outcome::{Outcome, signal_name};
+use crate::store::{Event, EventKind, ExperimentRow, KernelLine, MetricValue, RunRow, Store};
+
+use super::series::Series;
+use super::{
+    BaselineReport, Heading, KernelReport, MetricReport, RULE, Reached, Report, SCHEMA, Status, StrategyReport,
+    VERSION, changes, findings, next, recommend, text,
+};
+
+/// Outputs of more strategies than this are not looked at: nobody reads so many.
+const MOST_TAILS: usize = 100;
+/// Lines of output that a report shows.
+const TAIL_LINES: usize = 15;
+/// Letters of each of them.
+const TAIL_WIDTH: usize = 300;
+/// Kinds of lines of the kernel's log that a report shows of a strategy.
+const KERNEL_LINES: usize = 12;
+
+impl Report {
+    /// What came of an experiment so far, by its number or name; see [`Store::experiment`].
+    ///
+    /// # Errors
+    /// There is none, its text is a newer roci's, and those of the store.
+    pub fn load(store: &Store, which: &str) -> Result<Self, LabError> {
+        let row = store.experiment(which)?;
+        let place = format!("the stored text of experiment {}", row.id);
+        let experiment = Experiment::parse(&place, &row.toml, &row.variables)?;
+        Self::read(store, &row, &experiment)
+    }
+
+    /// What came of an experiment so far.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn read(store: &Store, row: &ExperimentRow, experiment: &Experiment) -> Result<Self, LabError> {
+        let runs = store.runs(row.id)?;
+        let mut events = store.events_of_experiment(row.id)?;
+        let mut figures = store.metrics_of_experiment(row.id)?;
+        let mut kernel = store.kernel_lines_of_experiment(row.id)?;
+        let metrics = metrics(experiment, &figures);
+
+        let mut by_strategy: HashMap<&str, Vec<&RunRow>> = HashMap::new();
+        for run in &runs {
+            by_strategy.entry(&run.strategy).or_default().push(run);
+        }
+        let mut strategies = Vec::with_capacity(experiment.strategies.len());
+        for strategy in &experiment.strategies {
+            let mut made = settings(strategy);
+            let runs = by_strategy.remove(strategy.name.as_str()).unwrap_or_default();
+            fill(&mut made, experiment, &runs, &mut events, &mut figures, &mut kernel);
+            strategies.push(made);
+        }
+        mark_same(&mut strategies);
+        tails(store, &mut strategies)?;
+
+        let open = strategies.iter().map(|strategy| strategy.open).sum();
+        let experiment_heading = Heading {
+            id: row.id,
+            name: experiment.name.clone(),
+            title: experiment.title.clone(),
+            goal: experiment.goal.clone(),
+            notes: experiment.notes.clone(),
+            created: row.created,
+            source: row.source.clone(),
+            done: strategies.iter().map(StrategyReport::done).sum(),
+            open,
+        };
+        let baseline = baseline(experiment, &strategies);
+        let phases: Vec<_> = experiment.phases.iter().map(|phase| phase.name.clone()).collect();
+        let changes = changes::against(baseline.as_ref(), &metrics, &strategies);
+        let findings = findings::draw(&phases, baseline.as_ref(), &metrics, &strategies, &changes);
+        let recommendation = recommend::choose(experiment, baseline.as_ref(), &metrics, &strategies);
+        let next = next::steps(&experiment_heading, &strategies, &metrics);
+        let status = status(baseline.as_ref(), &strategies, open);
+        Ok(Self {
+            schema: SCHEMA,
+            version: VERSION,
+            experiment: experiment_heading,
+            status,
+            baseline,
+            metrics,
+            phases,
+            strategies,
+            findings,
+            changes,
+            rule: RULE,
+            recommendation,
+            next,
+        })
+    }
+}
+
+/// The experiment's figures, then those that runs have beside: of imports, or of an older file.
+fn metrics(experiment: &Experiment, figures: &BTreeMap<i64, Vec<MetricValue>>) -> Vec<MetricReport> {
+    let mut metrics: Vec<_> = experiment
+        .metrics
+        .iter()
+        .map(|metric| MetricReport {
+            name: metric.name.clone(),
+            unit: metric.unit.clone(),
+            higher_is_better: metric.better == Better::Higher,
+        })
+        .collect();
+    for value in figures.values().flatten() {
+        if !metrics.iter().any(|metric| metric.name == value.name) {
+            metrics.push(MetricReport { name: value.name.clone(), unit: value.unit.clone(), higher_is_better: true });
+        }
+    }
+    metrics
+}
+
+fn settings(strategy: &Strategy) -> StrategyReport {
+    StrategyReport {
+        name: strategy.name.clone(),
+        hypothesis: strategy.hypothesis.clone(),
+        image: strategy.image.clone(),
+        changes: strategy.changes.clone(),
+        env: strategy.env.clone(),
+        unset: strategy.unset.clone(),
+        command: strategy.command.clone(),
+        result: None,
+        same_as: None,
+        counts: BTreeMap::new(),
+        open: 0,
+        furthest: None,
+        metrics: BTreeMap::new(),
+        run: None,
+        track: Vec::new(),
+        seconds: None,
+        kernel: Vec::new(),
+        resets: 0,
+        tail: String::new(),
+    }
+}
+
+fn fill(
+    made: &mut StrategyReport,
+    experiment: &Experiment,
+    runs: &[&RunRow],
+    events: &mut BTreeMap<i64, Vec<Event>>,
+    figures: &mut BTreeMap<i64, Vec<MetricValue>>,
+    kernel: &mut BTreeMap<i64, Vec<KernelLine>>,
+) {
+    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut tracks: HashMap<i64, Vec<Reached>> = HashMap::new();
+    let mut lines = Vec::new();
+    let mut furthest = None;
+    for run in runs {
+        let Some(outcome) = &run.outcome else {
+            made.open += 1;
+            continue;
+        };
+        *made.counts.entry(outcome.word()).or_default() += 1;
+        lines.extend(kernel.remove(&run.id).unwrap_or_default());
+        let mut track = Vec::new();
+        for event in events.remove(&run.id).unwrap_or_default() {
+            match event.kind {
+                EventKind::Phase => track.push(Reached { at: event.at as f64 / 1e3, phase: event.text }),
+                EventKind::Reset => made.resets += 1,
+                _ => {}
+            }
+        }
+        let reached = track.iter().map(|reached| reached.phase.as_str()).chain(outcome.phase());
+        furthest = reached.filter_map(|phase| experiment.phase_index(phase)).max().max(furthest);
+        tracks.insert(run.id, track);
+        if counts_as_measured(outcome) {
+            for figure in figures.remove(&run.id).unwrap_or_default() {
+                values.entry(figure.name).or_default().push(figure.value);
+            }
+        }
+    }
+    made.furthest = furthest.map(|index| experiment.phases[index].name.clone());
+    made.metrics = values.into_iter().filter_map(|(name, values)| Some((name, Series::of(values)?))).collect();
+    made.kernel = alike(lines);
+    if let Some(run) = representative(runs, &made.counts) {
+        made.result = run.outcome.clone();
+        made.run = Some(run.id);
+        made.track = tracks.remove(&run.id).unwrap_or_default();
+        made.seconds =
+            run.started.zip(run.ended).map(|(started, ended)| ended.saturating_sub(started).max(0) as f64 / 1e3);
+    }
+}
+
+/// Figures of a run that was killed or crashed are not those of a run that did its work.
+fn counts_as_measured(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Pass | Outcome::Partial { end: None, .. })
+}
+
+/// The run that stands for all: the last one with the most frequent failure, or the last pass where nothing failed.
+fn representative<'a>(runs: &[&'a RunRow], counts: &BTreeMap<&'static str, usize>) -> Option<&'a RunRow> {
+    let failures = counts.iter().filter(|(word, _)| **word != Outcome::Pass.word());
+    let word = failures.max_by_key(|(_, count)| **count).map_or(Outcome::Pass.word(), |(word, _)| word);
+    runs.iter().rev().find(|run| run.outcome.as_ref().is_some_and(|outcome| outcome.word() == word)).copied()
+}
+
+/// Lines that differ in numbers alone, once each, those that the doctor explains first.
+fn alike(lines: Vec<KernelLine>) -> Vec<KernelReport> {
+    let mut kinds: Vec<KernelReport> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for KernelLine { line, finding } in lines {
+        let next = kinds.len();
+        match *places.entry(without_numbers(&line)).or_insert(next) {
+            place if place < next => kinds[place].count += 1,
+            _ => kinds.push(KernelReport { line, finding, count: 1 }),
+        }
+    }
+    kinds.sort_by_key(|kind| kind.finding.is_none());
+    kinds.truncate(KERNEL_LINES);
+    kinds
+}
+
+fn without_numbers(line: &str) -> String {
+    let mut made = String::with_capacity(line.len());
+    for word in line.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
+        let (word, end) = match word.char_indices().next_back() {
+            Some((at, last)) if !last.is_ascii_alphanumeric() => (&word[..at], &word[at..]),
+            _ => (word, ""),
+        };
+        made.push_str(if word.contains(|letter: char| letter.is_ascii_digit()) { "#" } else { word });
+        made.push_str(end);
+    }
+    made
+}
+
+/// Strategies that failed as an earlier one did say so.
+fn mark_same(strategies: &mut [StrategyReport]) {
+    let mut first: HashMap<String, String> = HashMap::new();
+    for strategy in strategies {
+        let Some(way) = strategy.result.as_ref().and_then(way_of_failing) else { continue };
+        match first.get(&way) {
+            Some(name) => strategy.same_as = Some(name.clone()),
+            None => drop(first.insert(way, strategy.name.clone())),
+        }
+    }
+}
+
+/// What two failures have in common if they are the same; nothing for what is no failure of a program.
+pub(super) fn way_of_failing(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Partial { end: Some(end), .. } => way_of_failing(end),
+        Outcome::Partial { phase, why, end: None } => Some(format!("partial {phase:?} {why}")),
+        Outcome::Hang { phase, .. } => Some(format!("hang {phase:?}")),
+        Outcome::Crash { phase, signal, code, .. } => Some(format!("crash {phase:?} {signal:?} {code:?}")),
+        Outcome::Wrong { phase, .. } => Some(format!("wrong {phase:?}")),
+        _ => None,
+    }
+}
+
+/// How a program ended, without how that was noticed: `hung at graph_reserve`.
+pub(super) fn ending(outcome: &Outcome) -> String {
+    let at = |phase: &Option<String>| phase.as_ref().map(|phase| format!(" at {phase}")).unwrap_or_default();
+    match outcome {
+        Outcome::Partial { end: Some(end), .. } => ending(end),
+        Outcome::Hang { phase, .. } => {
+            format!("hung{}", if phase.is_some() { at(phase) } else { " before any phase".into() })
+        }
+        Outcome::Crash { phase, signal, code, .. } => {
+            let how = match (signal, code) {
+                (Some(signal), _) => signal_name(*signal),
+                (None, Some(code)) => format!("exit code {code}"),
+                (None, None) => "it went away".to_owned(),
+            };
+            format!("crashed{} ({how})", at(phase))
+        }
+        Outcome::Wrong { .. } => "wrong result".to_owned(),
+        Outcome::Pass => "passed".to_owned(),
+        other => other.detail(),
+    }
+}
+
+/// The last lines of what failing runs wrote.
+fn tails(store: &Store, strategies: &mut [StrategyReport]) -> Result<(), LabError> {
+    let failed = |strategy: &&mut StrategyReport| {
+        strategy.result.as_ref().is_some_and(|result| result.ran() && *result != Outcome::Pass)
+    };
+    for strategy in strategies.iter_mut().filter(failed).take(MOST_TAILS) {
+        let Some(run) = strategy.run else { continue };
+        let bytes = store.output_tail(run)?;
+        let all = text::block(&String::from_utf8_lossy(&bytes));
+        let mut lines: Vec<_> =
+            all.lines().rev().take(TAIL_LINES).map(|line| text::shortened(line, TAIL_WIDTH)).collect();
+        lines.reverse();
+        strategy.tail = lines.join("\n");
+    }
+    Ok(())
+}
+
+fn baseline(experiment: &Experiment, strategies: &[StrategyReport]) -> Option<BaselineReport> {
+    let baseline = experiment.baseline.as_ref()?;
+    // A figure that the experiment gives is taken as exact: nobody knows how it was measured.
+    let exact = |value: f64| Some(Series { noise: Some(0.0), ..Series::of([value])? });
+    let given = baseline.values.iter().filter_map(|(name, &value)| Some((name.clone(), exact(value)?)));
+    let mut metrics: BTreeMap<_, _> = given.collect();
+    if let Some(name) = &baseline.strategy {
+        let measured =
+            strategies.iter().find(|strategy| strategy.name == *name).map(|strategy| strategy.metrics.clone());
+        metrics.extend(measured.unwrap_or_default());
+    }
+    Some(BaselineReport { label: baseline.label.clone(), strategy: baseline.strategy.clone(), metrics })
+}
+
+fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open: usize) -> Status {
+    let is_baseline = |strategy: &&StrategyReport| baseline.and_then(|b| b.strategy.as_ref()) == Some(&strategy.name);
+    let tried: Vec<_> = strategies.iter().filter(|strategy| !is_baseline(strategy)).collect();
+    let with = |wanted: fn(&Outcome) -> bool| {
+        tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(wanted)).count()
+    };
+    let (passed, ran, all) = (with(|outcome| *outcome == Outcome::Pass), with(Outcome::ran), tried.len());
+    let pending = with(|outcome| matches!(outcome, Outcome::Pending { .. }));
+    let (word, why) = match (passed, ran, pending) {
+        (1.., ..) => ("WORKS", format!("{passed} of {} pass", strategies_count(all))),
+        (0, 1.., _) => ("BLOCKED", format!("none of the {} that ran passes", strategies_count(ran))),
+        (0, 0, 1..) => ("PENDING", "the machine must be changed before anything can run".to_owned()),
+        (0, 0, 0) if open > 0 => ("UNFINISHED", "no strategy has run yet".to_owned()),
+        (0, 0, 0) => ("BLOCKED", "nothing could be run".to_owned()),
+    };
+    let waiting =
+        if pending > 0 && ran > 0 { format!("; {pending} wait for a change of the machine") } else { String::new() };
+    let left = if open > 0 { format!("; {open} runs are still to be done") } else { String::new() };
+    Status { word, why: format!("{why}{waiting}{left}") }
+}
+
+fn strategies_count(count: usize) -> String {
+    if count == 1 { "1 strategy".to_owned() } else { format!("{count} strategies") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_differ_in_numbers_are_one() {
+        let line =
+            |line: &str, finding: Option<&str>| KernelLine { line: line.into(), finding: finding.map(str::to_owned) };
+        let kinds = alike(vec![
+            line("[ 12.5] something else", None),
+            line("[ 13.0] amdgpu 0000:03:00.0: ring gfx_0.0.0 timeout, signaled seq=1", Some("a hang")),
+            line("[ 14.0] amdgpu 0000:03:00.0: ring gfx_0.0.0 timeout, signaled seq=7ab", Some("a hang")),
+        ]);
+        assert_eq!(kinds.len(), 2);
+        assert_eq!((kinds[0].count, kinds[0].finding.as_deref(), kinds[1].count), (2, Some("a hang"), 1));
+        assert_eq!(without_numbers("é1é x=0x7f ü"), "é#é x=# ü");
+    }
+
+    #[test]
+    fn one_failure_among_passes_shows() {
+        let run = |id: i64, outcome: Outcome| RunRow {
+            id,
+            experiment: 1,
+            strategy: "s".into(),
+            repeat: 1,
+            state: crate::store::RunState::Done,
+            outcome: Some(outcome),
+            started: None,
+            ended: None,
+            executor: "local".into(),
+            mark: String::new(),
+            handle: String::new(),
+            attempts: 1,
+        };
+        let hang = Outcome::Hang { phase: None, why: "x".into(), stack: vec![], survivors: vec![] };
+        let rows = [run(1, Outcome::Pass), run(2, hang), run(3, Outcome::Pass)];
+        let rows: Vec<_> = rows.iter().collect();
+        let counts = BTreeMap::from([("PASS", 2), ("HANG", 1)]);
+        assert_eq!(representative(&rows, &counts).expect("a run").id, 2);
+        assert_eq!(representative(&rows[2..], &BTreeMap::from([("PASS", 1)])).expect("a run").id, 3);
+        assert!(representative(&[], &BTreeMap::new()).is_none());
+    }
+}

@@ -1,0 +1,222 @@
+//! Text from outside, written so that it means itself: in HTML, in Markdown, in a shell, on a terminal.
+//!
+//! What programs print, names of files and lines of a kernel log are not trusted. They may hold markup, escapes that
+//! move a terminal's cursor, or characters that turn the direction of writing.
+
+use std::fmt::Write;
+
+/// One line without anything that a terminal or a browser obeys: controls become spaces where they are space, else
+/// visible escapes.
+pub(super) fn line(text: &str) -> String {
+    visible(text.trim())
+}
+
+fn visible(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => made.push(' '),
+            _ => push_visible(&mut made, letter),
+        }
+    }
+    made
+}
+
+/// Several lines, each as [`line`], with tabs and the spaces at their starts kept.
+pub(super) fn block(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for letter in text.trim_end().chars() {
+        match letter {
+            '\n' | '\t' => made.push(letter),
+            '\r' => {}
+            _ => push_visible(&mut made, letter),
+        }
+    }
+    made
+}
+
+fn push_visible(made: &mut String, letter: char) {
+    let hidden = letter.is_control()
+        || matches!(letter,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}');
+    if hidden {
+        let _ = write!(made, "\\u{{{:x}}}", u32::from(letter));
+    } else {
+        made.push(letter);
+    }
+}
+
+/// At most `most` letters, with an ellipsis where there were more.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// For HTML and SVG, in attributes too.
+pub(super) fn html(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => made.push_str("&amp;"),
+            '<' => made.push_str("&lt;"),
+            '>' => made.push_str("&gt;"),
+            '"' => made.push_str("&quot;"),
+            '\'' => made.push_str("&#39;"),
+            '\n' | '\t' => made.push(letter),
+            _ => push_visible(&mut made, letter),
+        }
+    }
+    made
+}
+
+/// A sentence in Markdown: nothing in it is markup.
+pub(super) fn prose(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for letter in visible(text).chars() {
+        // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them.
+        if matches!(
+            letter,
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '!' | '$'
+        ) {
+            made.push('\\');
+        }
+        made.push(letter);
+    }
+    // A list begins with a dash, a plus, or a number and a full stop.
+    let digits = made.bytes().take_while(u8::is_ascii_digit).count();
+    if made.starts_with(['-', '+', '=']) || (digits > 0 && made[digits..].starts_with(['.', ')'])) {
+        made.insert(digits, '\\');
+    }
+    // GitHub links what looks like an address or a mention; a joiner of no width keeps the letters and breaks the link.
+    made.replace("://", ":\u{2060}//").replace("www.", "www\u{2060}.").replace('@', "@\u{2060}")
+}
+
+/// Code within a line of Markdown, in table cells too.
+pub(super) fn code(text: &str) -> String {
+    let text = line(text);
+    if text.is_empty() {
+        return String::new();
+    }
+    // A bar ends a cell even within backticks, and parsers differ on bars after backslashes; entities are safe in all.
+    if text.contains('|') {
+        let mut made = String::from("<code>");
+        for letter in text.chars() {
+            if letter.is_alphanumeric() || letter == ' ' {
+                made.push(letter);
+            } else {
+                let _ = write!(made, "&#{};", u32::from(letter));
+            }
+        }
+        made.push_str("</code>");
+        return made;
+    }
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A block of code in Markdown, in a fence that it cannot close.
+pub(super) fn fenced(language: &str, text: &str) -> String {
+    let text = block(text);
+    let fence = "`".repeat((longest_run(&text) + 1).max(3));
+    format!("{fence}{language}\n{text}\n{fence}\n")
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// One word of a POSIX shell.
+pub(super) fn shell(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=+@%".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    // NUL cannot be passed to a program at all.
+    format!("'{}'", text.replace('\0', "").replace('\'', r"'\''"))
+}
+
+/// A name that a shell takes for a variable.
+pub(super) fn is_variable(name: &str) -> bool {
+    let starts = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A number as people write it: at least three digits that mean something.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if !value.is_finite() => "not a number".to_owned(),
+        _ if value == 0.0 => "0".to_owned(),
+        _ if !(1e-3..1e15).contains(&size) => format!("{value:.2e}"),
+        _ if size >= 100.0 => format!("{value:.0}"),
+        _ if size >= 10.0 => format!("{value:.1}"),
+        _ if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A change in parts, as a percentage with its sign.
+pub(super) fn percent(change: f64) -> String {
+    let percent = change * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:+.1} %") } else { format!("{percent:+.0} %") }
+}
+
+/// A time that people can read.
+pub(super) fn duration(seconds: f64) -> String {
+    let seconds = seconds.max(0.0);
+    let whole = seconds.round() as u64;
+    match whole {
+        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ if seconds < 60.0 => format!("{} s", number(seconds)),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_show_and_do_nothing() {
+        assert_eq!(line(" a\u{1b}[31mred\nb\u{202e}c\0 "), "a\\u{1b}[31mred b\\u{202e}c\\u{0}");
+        assert_eq!(block("a\r\n\tb\u{7}\n\n"), "a\n\tb\\u{7}");
+        assert_eq!(html("<b a='\"'>&\u{9b}"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{9b}");
+    }
+
+    #[test]
+    fn code_keeps_within_its_fence() {
+        assert_eq!(code("a"), "`a`");
+        assert_eq!(code("a``b"), "```a``b```");
+        assert_eq!(code("`a"), "`` `a ``");
+        assert_eq!(code("a\\|b"), "<code>a&#92;&#124;b</code>");
+        assert_eq!(code("\n"), "");
+        assert_eq!(fenced("sh", "a\n```\nb"), "````sh\na\n```\nb\n````\n");
+    }
+
+    #[test]
+    fn a_shell_gets_one_word() {
+        assert_eq!(shell("HSA_ENABLE_SDMA=0"), "HSA_ENABLE_SDMA=0");
+        assert_eq!(shell(""), "''");
+        assert_eq!(shell("it's $(rm)"), r"'it'\''s $(rm)'");
+        assert!(is_variable("A_1") && !is_variable("1A") && !is_variable("A;B") && !is_variable(""));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let all = [721.4, 63.25, 4.5, 0.0417, 0.0, 1e-9, 3e20, -2.5].map(number);
+        assert_eq!(all, ["721", "63.2", "4.50", "0.042", "0", "1.00e-9", "3.00e20", "-2.50"]);
+        assert_eq!([percent(0.041), percent(-0.5)], ["+4.1 %", "-50 %"]);
+        assert_eq!([0.25, 12.0, 61.0, 7260.0].map(duration), ["250 ms", "12.0 s", "1 min 1 s", "2 h 1 min"]);
+    }
+
+    #[test]
+    fn what_is_long_is_cut_between_letters() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äöü…");
+    }
+}

@@ -1,0 +1,55 @@
+//! The tables, and how older files become what this version reads.
+
+use rusqlite::Connection;
+
+/// One step a version: the file says in `user_version` how many were taken.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, json TEXT NOT NULL UNIQUE);
+    CREATE TABLE experiments (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, toml TEXT NOT NULL, variables TEXT NOT NULL, created INTEGER NOT NULL,
+        source TEXT NOT NULL, snapshot INTEGER REFERENCES snapshots(id), owner TEXT);
+    CREATE INDEX experiments_by_name ON experiments (name, id);
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL REFERENCES experiments(id), strategy TEXT NOT NULL,
+        repeat INTEGER NOT NULL, state TEXT NOT NULL CHECK (state IN ('planned', 'running', 'done')), outcome TEXT,
+        started INTEGER, ended INTEGER, executor TEXT NOT NULL, mark TEXT NOT NULL, handle TEXT NOT NULL,
+        attempts INTEGER NOT NULL, CHECK ((state = 'done') = (outcome IS NOT NULL)), UNIQUE (experiment, strategy, repeat));
+    CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL,
+        text TEXT NOT NULL, PRIMARY KEY (run, seq)) WITHOUT ROWID;
+    CREATE TABLE metrics (
+        run INTEGER NOT NULL REFERENCES runs(id), name TEXT NOT NULL, value REAL NOT NULL, unit TEXT NOT NULL,
+        PRIMARY KEY (run, name)) WITHOUT ROWID;
+    CREATE TABLE output (
+        run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, stream TEXT NOT NULL, at INTEGER NOT NULL,
+        bytes BLOB NOT NULL, omitted INTEGER NOT NULL, PRIMARY KEY (run, seq));
+    CREATE TABLE kernel_lines (
+        run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, line TEXT NOT NULL, finding TEXT,
+        PRIMARY KEY (run, seq)) WITHOUT ROWID;
+"];
+
+/// Brings a file to this version.
+///
+/// # Errors
+/// SQLite's, and a sentence for a file that is a newer roci's or another program's.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), String> {
+    let text = |error: rusqlite::Error| super::why(&error);
+    // The lock comes first: two processes that both find an empty file must not both fill it.
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(text)?;
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(text)?;
+    let known = MIGRATIONS.len();
+    let taken = usize::try_from(version).ok().filter(|taken| *taken <= known);
+    let Some(taken) = taken else { return Err("it is another program's, or a newer roci's".into()) };
+    if taken == 0 {
+        let tables: i64 =
+            transaction.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(text)?;
+        if tables > 0 {
+            return Err("it is another program's".into());
+        }
+    }
+    for step in &MIGRATIONS[taken..] {
+        transaction.execute_batch(step).map_err(text)?;
+    }
+    transaction.pragma_update(None, "user_version", known as i64).map_err(text)?;
+    transaction.commit().map_err(text)
+}

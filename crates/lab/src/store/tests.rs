@@ -1,0 +1,121 @@
+use super::*;
+
+fn new<'a>(name: &'a str, variables: &'a BTreeMap<String, String>) -> NewExperiment<'a> {
+    NewExperiment { name, toml: "name = 'x'", variables, source: "run", snapshot: Some("{}") }
+}
+
+fn planned(strategy: &str, repeat: u32) -> PlannedRun {
+    PlannedRun { strategy: strategy.into(), repeat, executor: "local".into() }
+}
+
+fn whole() -> Finished {
+    Finished {
+        outcome: Outcome::Hang { phase: Some("loading".into()), why: "idle".into(), stack: vec![], survivors: vec![] },
+        started: Some(1000),
+        ended: 2000,
+        events: vec![Event { at: 5, kind: EventKind::Phase, text: "loading".into() }],
+        metrics: vec![MetricValue { name: "speed".into(), value: 4.5, unit: "t/s".into() }],
+        output: vec![Output { stream: Stream::Err, at: 5, bytes: vec![0, 255, 10], omitted: 7 }],
+        kernel_lines: vec![KernelLine { line: "amdgpu: reset".into(), finding: Some("a reset".into()) }],
+    }
+}
+
+#[test]
+fn a_result_becomes_final_once_and_whole() {
+    let mut store = Store::in_memory().expect("there is memory");
+    let variables = BTreeMap::from([("model".to_owned(), "a.gguf".to_owned())]);
+    let id = store.create(&new("x", &variables), &[planned("a", 1), planned("a", 2)]).expect("it is new");
+    let run = store.runs(id).expect("there are two")[0].id;
+    assert!(!store.finish(run, &whole()).expect("the file is fine"), "it was not begun");
+    assert!(store.begin(run, "mark").expect("the file is fine"));
+    assert!(!store.begin(run, "other").expect("the file is fine"), "it was begun already");
+    store.set_handle(run, "12 34").expect("the file is fine");
+    assert!(store.finish(run, &whole()).expect("the file is fine"));
+    assert!(!store.finish(run, &Finished::bare(Outcome::Pass)).expect("the file is fine"), "it has a result");
+    assert!(!store.put_back(run).expect("the file is fine"), "it has a result");
+    let row = store.run(run).expect("it is there");
+    assert_eq!((row.state, row.outcome), (RunState::Done, Some(whole().outcome)));
+    assert_eq!((row.mark.as_str(), row.handle.as_str(), row.attempts), ("mark", "12 34", 1));
+    assert_eq!((row.started, row.ended), (Some(1000), Some(2000)));
+    assert_eq!(store.events(run).expect("it is there"), whole().events);
+    assert_eq!(store.metrics(run).expect("it is there"), whole().metrics);
+    assert_eq!(store.output(run).expect("it is there"), whole().output);
+    assert_eq!(store.kernel_lines(run).expect("it is there"), whole().kernel_lines);
+    assert_eq!(store.events_of_experiment(id).expect("it is there")[&run], whole().events);
+    assert_eq!(store.metrics_of_experiment(id).expect("it is there")[&run], whole().metrics);
+    assert_eq!(store.kernel_lines_of_experiment(id).expect("it is there")[&run], whole().kernel_lines);
+    let row = store.experiment("x").expect("it is there");
+    assert_eq!((row.open, row.done, row.variables), (1, 1, variables));
+    assert_eq!(store.snapshot(row.snapshot.expect("it has one")).expect("it is there").as_deref(), Some("{}"));
+}
+
+#[test]
+fn a_run_that_was_put_back_is_planned_again() {
+    let mut store = Store::in_memory().expect("there is memory");
+    let variables = BTreeMap::new();
+    let id = store.create(&new("x", &variables), &[planned("a", 1)]).expect("it is new");
+    let run = store.runs(id).expect("there is one")[0].id;
+    assert!(!store.put_back(run).expect("the file is fine"), "it was not begun");
+    for attempt in 1..4 {
+        assert!(store.begin(run, &format!("mark-{attempt}")).expect("the file is fine"));
+        assert!(store.put_back(run).expect("the file is fine"));
+        assert_eq!(store.run(run).expect("it is there").attempts, attempt);
+    }
+}
+
+#[test]
+fn results_of_a_kind_can_be_forgotten() {
+    let mut store = Store::in_memory().expect("there is memory");
+    let variables = BTreeMap::new();
+    let pending = Finished::bare(Outcome::Pending { changes: vec!["reboot".into()] });
+    let results =
+        [(planned("a", 1), whole()), (planned("b", 1), pending), (planned("c", 1), Finished::bare(Outcome::Pass))];
+    let id = store.import(&new("x", &variables), &results).expect("it is new");
+    assert_eq!(store.reopen(id, &["pending", "blocked"]).expect("the file is fine"), 1);
+    let states: Vec<_> = store.runs(id).expect("they are there").iter().map(|run| run.state).collect();
+    assert_eq!(states, [RunState::Done, RunState::Planned, RunState::Done]);
+    assert_eq!(store.reopen(id, &["hang"]).expect("the file is fine"), 1);
+    let run = store.runs(id).expect("they are there")[0].id;
+    assert!(store.events(run).expect("it is there").is_empty(), "nothing of it is left");
+}
+
+#[test]
+fn an_experiment_has_one_owner() {
+    let mut store = Store::in_memory().expect("there is memory");
+    let variables = BTreeMap::new();
+    let id = store.create(&new("x", &variables), &[]).expect("it is new");
+    assert!(store.own(id, None, Some("me")).expect("the file is fine"));
+    assert!(!store.own(id, None, Some("you")).expect("the file is fine"));
+    assert!(store.own(id, Some("me"), None).expect("the file is fine"));
+}
+
+#[test]
+fn experiments_are_found_by_number_name_and_age() {
+    let mut store = Store::in_memory().expect("there is memory");
+    let variables = BTreeMap::new();
+    let ids: Vec<i64> =
+        ["a", "b", "a"].map(|name| store.create(&new(name, &variables), &[]).expect("it is new")).into();
+    let found = |which: &str| store.experiment(which).map(|row| row.id);
+    assert_eq!(found("a").ok(), Some(ids[2]));
+    assert_eq!(found(&ids[0].to_string()).ok(), Some(ids[0]));
+    assert_eq!(found("latest").ok(), Some(ids[2]));
+    let error = found("c").expect_err("there is none");
+    assert!(matches!(&error, LabError::Unknown { known, .. } if known == &["a", "b"]), "{error:?}");
+    assert_eq!(store.experiments().expect("they are there").len(), 3);
+}
+
+#[test]
+fn what_is_no_store_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("lab.db");
+    let refusal = || Store::open(&path).err().map(|error| error.to_string()).unwrap_or_default();
+    std::fs::write(&path, "this is a letter and no database".repeat(99)).expect("it can be written");
+    assert!(refusal().ends_with("it is damaged, or no SQLite file"), "{}", refusal());
+    std::fs::remove_file(&path).expect("it is there");
+    let other = Connection::open(&path).expect("it opens");
+    other.execute_batch("CREATE TABLE own (a)").expect("it is new");
+    assert!(refusal().ends_with("it is another program's"), "{}", refusal());
+    other.execute_batch("PRAGMA user_version = 99").expect("it is open");
+    assert!(refusal().ends_with("it is another program's, or a newer roci's"), "{}", refusal());
+    assert!(Store::open(folder.path()).is_err());
+}

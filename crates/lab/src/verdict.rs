@@ -1,0 +1,305 @@
+//! What came of a run: a pure function of what was seen, how it ended and what was wanted.
+
+use std::collections::BTreeMap;
+
+use crate::executor::Exit;
+use crate::experiment::{Better, Experiment, Wanted};
+use crate::outcome::{Outcome, Stack, Survivor};
+use crate::phases::Seen;
+use crate::store::MetricValue;
+use crate::watch::Alarm;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// By itself.
+    Exited(Exit),
+    /// The watchdog ended it.
+    Ended {
+        /// Why.
+        alarm: Alarm,
+        /// What its threads waited for.
+        stack: Vec<Stack>,
+    },
+    /// Nobody knows.
+    Gone(String),
+    /// It was never started.
+    Refused(String),
+}
+
+/// What is known when a run has ended.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    /// How it ended.
+    pub end: End,
+    /// Processes that could not be ended.
+    pub survivors: Vec<Survivor>,
+    /// What its output told.
+    pub seen: &'a Seen,
+    /// A line of the kernel's log that tells of a fault of the GPU or of a process of this run.
+    pub kernel_fault: Option<String>,
+    /// Figures to compare with, by metric; nothing for a run of the baseline itself.
+    pub baseline: Option<&'a BTreeMap<String, f64>>,
+}
+
+/// What came of it.
+pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
+    if let End::Refused(why) = &evidence.end {
+        return Outcome::Blocked { why: why.clone() };
+    }
+    let phase = evidence.seen.phase(experiment);
+    let failure = failure(experiment, evidence, phase.clone());
+    if let Some(failure) = failure {
+        return match past_progress(experiment, evidence.seen) {
+            Some(mark) => {
+                let why = format!("past {mark}, {}", short(&failure));
+                Outcome::Partial { phase, why, end: Some(Box::new(failure)) }
+            }
+            None => failure,
+        };
+    }
+    if let Some(line) = &evidence.seen.wrong {
+        return Outcome::Wrong { phase, why: line.clone() };
+    }
+    let silent = experiment.success.right.iter().zip(&evidence.seen.right).find(|(_, seen)| !**seen);
+    if let Some((pattern, _)) = silent {
+        return Outcome::Wrong { phase, why: format!("no line matches `{}`", pattern.as_str()) };
+    }
+    match missing(experiment, evidence) {
+        Some(why) => Outcome::Partial { phase, why, end: None },
+        None => Outcome::Pass,
+    }
+}
+
+/// How it failed, if it did.
+fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<String>) -> Option<Outcome> {
+    let survivors = evidence.survivors.clone();
+    let fault = || evidence.seen.fault.clone().or_else(|| evidence.kernel_fault.clone());
+    match &evidence.end {
+        End::Ended { alarm: alarm @ Alarm::Memory(..), .. } => {
+            Some(Outcome::Crash { phase, signal: Some(9), code: None, fault: Some(alarm.describe()) })
+        }
+        End::Ended { alarm, stack } => {
+            Some(Outcome::Hang { phase, why: alarm.describe(), stack: stack.clone(), survivors })
+        }
+        // No program ran: `verdict` has answered.
+        End::Refused(_) => None,
+        End::Gone(why) => Some(Outcome::Crash { phase, signal: None, code: None, fault: Some(why.clone()) }),
+        End::Exited(exit) => {
+            let well = exit.signal.is_none()
+                && !exit.out_of_memory
+                && exit.code.is_some_and(|code| experiment.success.exit.contains(&code));
+            if well && evidence.seen.fault.is_none() {
+                return None;
+            }
+            let out_of_memory = exit.out_of_memory.then(|| "ended for want of memory".to_owned());
+            let last = || (!evidence.seen.last_line.is_empty()).then(|| evidence.seen.last_line.clone());
+            let fault = out_of_memory.or_else(fault).or_else(|| exit.note.clone()).or_else(last);
+            Some(Outcome::Crash { phase, signal: exit.signal, code: exit.code, fault })
+        }
+    }
+}
+
+/// The phase that counts as progress, if the run got past it.
+fn past_progress<'a>(experiment: &'a Experiment, seen: &Seen) -> Option<&'a str> {
+    let name = experiment.success.partial.as_deref()?;
+    let mark = experiment.phase_index(name)?;
+    (seen.furthest? > mark).then_some(name)
+}
+
+/// How it ended, in few words.
+fn short(failure: &Outcome) -> String {
+    let at = failure.phase().map(|phase| format!(" at {phase}")).unwrap_or_default();
+    match failure {
+        Outcome::Hang { .. } => format!("hung{at}"),
+        Outcome::Crash { signal, code, .. } => {
+            let how = match (signal, code) {
+                (Some(signal), _) => format!(" ({})", crate::outcome::signal_name(*signal)),
+                (None, Some(code)) => format!(" (exit code {code})"),
+                (None, None) => String::new(),
+            };
+            format!("crashed{at}{how}")
+        }
+        other => other.detail(),
+    }
+}
+
+/// What was wanted and did not come, of a run that ended well.
+fn missing(experiment: &Experiment, evidence: &Evidence<'_>) -> Option<String> {
+    if let Some(wanted) = &experiment.success.phase {
+        let reached = evidence.seen.phases.iter().any(|event| event.text == *wanted);
+        if !reached {
+            return Some(format!("ended without reaching {wanted}"));
+        }
+    }
+    let metrics = evidence.seen.metrics(experiment);
+    experiment.success.metrics.iter().find_map(|wanted| shortfall(experiment, wanted, &metrics, evidence.baseline))
+}
+
+fn shortfall(
+    experiment: &Experiment,
+    wanted: &Wanted,
+    metrics: &[MetricValue],
+    baseline: Option<&BTreeMap<String, f64>>,
+) -> Option<String> {
+    let name = &wanted.metric;
+    let Some(MetricValue { value, unit, .. }) = metrics.iter().find(|metric| metric.name == *name) else {
+        return Some(format!("ended without a figure for {name}"));
+    };
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    if let Some(min) = wanted.min.filter(|min| value < min) {
+        return Some(format!("{name} is {value}{unit}, at least {min} is wanted"));
+    }
+    if let Some(max) = wanted.max.filter(|max| value > max) {
+        return Some(format!("{name} is {value}{unit}, at most {max} is wanted"));
+    }
+    let (ratio, baseline) = wanted.ratio.zip(baseline)?;
+    let Some(base) = baseline.get(name).filter(|base| **base > 0.0) else {
+        return Some(format!("{name} cannot be compared: the baseline has no figure for it"));
+    };
+    let higher = experiment.metrics.iter().any(|metric| metric.name == *name && metric.better == Better::Higher);
+    let reached = if higher { value / base } else { base / value.max(f64::MIN_POSITIVE) };
+    (reached < ratio).then(|| format!("{name} is {value}{unit}: {reached:.2} of the baseline, {ratio} is wanted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::executor::{Chunk, Stream};
+    use crate::phases::Listener;
+
+    const EXPERIMENT: &str = r"
+name = 'x'
+command = ['a']
+[[phase]]
+name = 'upload'
+pattern = '^upload'
+[[phase]]
+name = 'graph'
+pattern = '^graph'
+[[phase]]
+name = 'done'
+pattern = '^done'
+[[metric]]
+name = 'speed'
+pattern = 'speed ([\d.,]+)'
+[[metric]]
+name = 'latency'
+pattern = 'latency (?P<value>[\d.]+)'
+better = 'lower'
+take = 'best'
+[baseline]
+values = { speed = 100, latency = 10 }
+[success]
+phase = 'done'
+partial = 'upload'
+exit = [0, 7]
+metric = [{ name = 'speed', ratio = 0.9, min = 5 }]
+wrong = ['NaN']
+right = ['sum ok']
+fault = ['ERROR_\w+']
+";
+
+    fn judge(toml: &str, output: &str, end: End) -> Outcome {
+        let experiment = Experiment::parse("x", toml, &BTreeMap::new()).expect("it is right");
+        let mut listener = Listener::new(&experiment).expect("its patterns are small");
+        for piece in output.as_bytes().chunks(3) {
+            let at = Duration::from_millis(5);
+            listener.hear(&Chunk { stream: Stream::Out, at, bytes: piece.to_vec() });
+        }
+        listener.finish(Duration::from_millis(9));
+        let baseline = experiment.baseline.as_ref().map(|baseline| &baseline.values);
+        let evidence = Evidence { end, survivors: vec![], seen: listener.seen(), kernel_fault: None, baseline };
+        verdict(&experiment, &evidence)
+    }
+
+    fn exited(code: i32) -> End {
+        End::Exited(Exit { code: Some(code), ..Exit::default() })
+    }
+
+    fn hung() -> End {
+        End::Ended { alarm: Alarm::Stall(Duration::from_secs(60)), stack: vec![] }
+    }
+
+    const GOOD: &str = "upload\ngraph\nspeed 1,095.5\nsum ok\ndone\n";
+
+    #[test]
+    fn all_that_is_wanted_is_a_pass() {
+        assert_eq!(judge(EXPERIMENT, GOOD, exited(0)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, GOOD, exited(7)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, &GOOD.replace('\n', "\r\n"), exited(0)), Outcome::Pass);
+        assert_eq!(judge(EXPERIMENT, &GOOD.replace("upload", "\u{1b}[31mupload\u{1b}[0m"), exited(0)), Outcome::Pass);
+    }
+
+    #[test]
+    fn a_hang_names_its_phase_and_past_the_mark_it_is_partial() {
+        let before = judge(EXPERIMENT, "upload\n", hung());
+        assert_eq!(before.to_string(), "HANG - hung at upload: no output and no CPU for 60 s");
+        let past = judge(EXPERIMENT, "upload\ngraph", hung());
+        assert_eq!(past.to_string(), "PARTIAL - past upload, hung at graph");
+        let Outcome::Partial { end: Some(end), .. } = past else { panic!("{past}") };
+        assert!(matches!(*end, Outcome::Hang { .. }));
+        assert_eq!(judge(EXPERIMENT, "", hung()).to_string(), "HANG - hung: no output and no CPU for 60 s");
+        assert_eq!(
+            judge(EXPERIMENT, "upload\ngraph\n", exited(3)).to_string(),
+            "PARTIAL - past upload, crashed at graph (exit code 3)"
+        );
+    }
+
+    #[test]
+    fn failures_have_their_reason() {
+        let signal = End::Exited(Exit { signal: Some(11), ..Exit::default() });
+        assert_eq!(judge(EXPERIMENT, "upload\n", signal).to_string(), "CRASH - SIGSEGV at upload: upload");
+        let fault = judge(EXPERIMENT, "x ERROR_APERTURE y\nupload\nlast", exited(0));
+        assert_eq!(fault.to_string(), "CRASH - exit code 0 at upload: x ERROR_APERTURE y");
+        let memory = End::Exited(Exit { signal: Some(9), out_of_memory: true, ..Exit::default() });
+        assert_eq!(judge(EXPERIMENT, "", memory).to_string(), "CRASH - SIGKILL: ended for want of memory");
+        let large = End::Ended { alarm: Alarm::Memory(2 << 30, 1 << 30), stack: vec![] };
+        assert_eq!(
+            judge(EXPERIMENT, "", large).to_string(),
+            "CRASH - SIGKILL: took 2.0 GiB of memory, 1.0 GiB are allowed"
+        );
+        let gone = judge(EXPERIMENT, "upload\n", End::Gone("the node is down".into()));
+        assert_eq!(gone.to_string(), "CRASH - it went away at upload: the node is down");
+        let refused = judge(EXPERIMENT, "", End::Refused("no such image".into()));
+        assert_eq!(refused.to_string(), "BLOCKED - no such image");
+    }
+
+    #[test]
+    fn wrong_results_are_wrong_even_if_fast() {
+        assert_eq!(
+            judge(EXPERIMENT, &GOOD.replace("graph", "NaN in row 3"), exited(0)).to_string(),
+            "WRONG - NaN in row 3"
+        );
+        assert_eq!(
+            judge(EXPERIMENT, &GOOD.replace("sum ok", ""), exited(0)).to_string(),
+            "WRONG - no line matches `sum ok`"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_makes_it_partial() {
+        let says = |output: &str| judge(EXPERIMENT, output, exited(0)).to_string();
+        assert_eq!(says(&GOOD.replace("done", "")), "PARTIAL - ended without reaching done");
+        assert_eq!(says(&GOOD.replace("speed", "pace")), "PARTIAL - ended without a figure for speed");
+        assert_eq!(says(&GOOD.replace("1,095.5", "80")), "PARTIAL - speed is 80: 0.80 of the baseline, 0.9 is wanted");
+        assert_eq!(says(&GOOD.replace("1,095.5", "4")), "PARTIAL - speed is 4, at least 5 is wanted");
+        let lower =
+            EXPERIMENT.replace("name = 'speed', ratio = 0.9, min = 5", "name = 'latency', ratio = 0.9, max = 30");
+        let slow =
+            |latency: &str| judge(&lower, &format!("{GOOD}latency 50\nlatency {latency}\n"), exited(0)).to_string();
+        assert_eq!(slow("20"), "PARTIAL - latency is 20: 0.50 of the baseline, 0.9 is wanted");
+        assert_eq!(slow("11"), "PASS");
+        assert_eq!(slow("40"), "PARTIAL - latency is 40, at most 30 is wanted");
+        let without = EXPERIMENT.replace("values = { speed = 100, latency = 10 }", "values = { latency = 10 }");
+        assert!(judge(&without, GOOD, exited(0)).to_string().contains("cannot be compared"));
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_not_kept() {
+        let long = format!("upload\n{}\ngraph\nspeed 100\nsum ok\ndone", "x".repeat(1_000_000));
+        assert_eq!(judge(EXPERIMENT, &long, exited(0)), Outcome::Pass);
+    }
+}

@@ -1,0 +1,133 @@
+//! What the tests share: `roci lab` as a process of its own, and a look at what is left running.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use roci_lab::cli::{Ending, Io, LabArgs, LabCommand, PlaceArgs, ResumeArgs, RunArgs, VariableArgs};
+use roci_lab::store::{RunRow, Store};
+
+/// The variables that make a test's process into `roci lab`.
+const DB: &str = "ROCI_LAB_TEST_DB";
+const RUN: &str = "ROCI_LAB_TEST_RUN";
+/// How long anything may take on a machine that is slowed down.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// `roci lab run FILE`, or `roci lab resume` without one.
+pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
+    let command = match run {
+        Some(file) => LabCommand::Run(RunArgs {
+            experiment: file.into(),
+            variables: VariableArgs::default(),
+            place: PlaceArgs::default(),
+        }),
+        None => LabCommand::Resume(ResumeArgs {
+            experiment: "latest".into(),
+            retry: vec![],
+            steal: false,
+            place: PlaceArgs::default(),
+        }),
+    };
+    LabArgs { db: Some(db.to_owned()), json: false, command }
+}
+
+/// Runs a command in this process; how it ended and what it printed.
+pub(crate) fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
+    let ended = roci_lab::cli::main(arguments, &mut io).map_err(|error| error.to_string());
+    (ended, String::from_utf8_lossy(&[out, err].concat()).into_owned())
+}
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// In the process that [`spawn`] starts: does what `roci lab` does, and ends. Elsewhere: nothing.
+pub(crate) fn become_lab() {
+    #[expect(clippy::disallowed_methods, reason = "these are the tests' own")]
+    let (Ok(db), Ok(run)) = (std::env::var(DB), std::env::var(RUN)) else { return };
+    ctrlc::set_handler(|| ASKED.store(true, Ordering::Relaxed)).expect("it is the first");
+    let arguments = arguments(Path::new(&db), (!run.is_empty()).then_some(&run));
+    let (mut out, mut err) = (std::io::sink(), std::io::stderr());
+    let mut io =
+        Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| ASKED.load(Ordering::Relaxed) };
+    let ended = roci_lab::cli::main(&arguments, &mut io);
+    let code = match ended {
+        Ok(Ending::Fine) => 0,
+        Ok(Ending::Problems) => 1,
+        Ok(Ending::Interrupted) => 130,
+        Err(error) => {
+            roci_testkit::note(&error.to_string());
+            2
+        }
+    };
+    #[expect(clippy::exit, reason = "this process is no test")]
+    std::process::exit(code);
+}
+
+/// Starts `roci lab` as a process: this test binary once more, at the test that calls [`become_lab`].
+pub(crate) fn spawn(db: &Path, run: Option<&Path>) -> Child {
+    let this = std::env::current_exe().expect("a test has a file");
+    Command::new(this)
+        .args(["--exact", "the_process_under_test", "--nocapture", "--test-threads=1"])
+        .env(DB, db)
+        .env(RUN, run.unwrap_or(Path::new("")))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts")
+}
+
+/// Digits that stand nowhere else: `sleep 1000.DIGITS` can be found by them.
+pub(crate) fn token() -> String {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(100);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{count}{:010}{:07}", nanos % 10_000_000_000, std::process::id())
+}
+
+/// Waits for something, for as long as a slow machine may need.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits for a process to end; its exit code.
+pub(crate) fn ended(child: &mut Child) -> Option<i32> {
+    wait_for("the end of a process", || child.try_wait().expect("it is ours")).code()
+}
+
+/// Processes whose command line or environment holds a text.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let has = |id: u32| {
+        let file = |name: &str| fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
+        let holds = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).contains(text);
+        holds(file("cmdline")) || holds(file("environ"))
+    };
+    let entries = fs::read_dir("/proc").expect("it is mounted").filter_map(Result::ok);
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter(|id| *id != std::process::id() && has(*id)).collect()
+}
+
+/// The runs of the newest experiment.
+pub(crate) fn runs(db: &Path) -> Vec<RunRow> {
+    let store = Store::open(db).expect("it is there");
+    let row = store.experiment("latest").expect("there is one");
+    store.runs(row.id).expect("they are there")
+}
+
+/// Writes an experiment into a folder; its file.
+pub(crate) fn write(folder: &Path, toml: &str) -> std::path::PathBuf {
+    let file = folder.join("experiment.toml");
+    fs::write(&file, toml).expect("the folder is ours");
+    file
+}

@@ -1,0 +1,98 @@
+//! `report`, `diff` and `import` as the command line has them.
+
+use std::path::Path;
+
+use clap::Parser;
+use roci_hal::Hint as _;
+use roci_lab::cli::{Ending, Io, LabArgs, main as lab};
+use serde_json::Value;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    lab: LabArgs,
+}
+
+/// What a command says and how it ends; an error is its two lines.
+fn run(db: &Path, arguments: &[&str]) -> Result<(Ending, String), String> {
+    let db = db.to_str().expect("a plain path");
+    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied());
+    let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
+    let ended = lab(&arguments.lab, &mut io);
+    let ended = ended.map_err(|error| format!("{error}\n{}", error.hint().unwrap_or_default()))?;
+    Ok((ended, String::from_utf8(out).expect("text")))
+}
+
+/// A file of llama-bench with two backends.
+fn bench(path: &Path, vulkan: [f64; 5]) {
+    let entry = |backend: &str, samples: [f64; 5]| {
+        format!(
+            r#"{{"backends": "{backend}", "n_gpu_layers": 99, "n_prompt": 512, "n_gen": 0, "samples_ts": {samples:?}}}"#
+        )
+    };
+    let text = [entry("Vulkan", vulkan), entry("ROCm", [300.0, 301.0, 299.0, 300.5, 299.5])].join("\n");
+    std::fs::write(path, text).expect("written");
+}
+
+#[test]
+fn results_are_imported_reported_and_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let (db, other) = (at("lab.db"), at("other.db"));
+    let [one, two] = ["one.jsonl", "two.jsonl"].map(at);
+    bench(&one, [700.0, 701.0, 699.0, 702.0, 698.0]);
+    bench(&two, [600.0, 601.0, 599.0, 602.0, 598.0]);
+    let [one, two] = [one, two].map(|path| path.to_str().expect("a plain path").to_owned());
+
+    let (_, said) = run(&db, &["import", &one]).expect("imported");
+    assert_eq!(said, "experiment 1 (one): 10 runs of 2 strategies; `roci lab report 1` shows them\n");
+    let (_, said) = run(&other, &["import", &two, "--name", "later", "--json"]).expect("imported");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(
+        (&said["schema"], &said["runs"], &said["name"]),
+        (&"roci.lab.import".into(), &10.into(), &"later".into())
+    );
+
+    let (ended, said) = run(&db, &["report", "one", "--json"]).expect("a report");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((ended, &said["recommendation"]["strategy"]), (Ending::Fine, &"Vulkan".into()));
+    assert_eq!(said["changes"][0]["verdict"], "worse");
+    let (_, said) = run(&db, &["report"]).expect("a report");
+    assert!(said.starts_with("# llama-bench: one\n") && said.contains("\n## Recommended configuration\n"), "{said}");
+    let (_, script) = run(&db, &["report", "--recommended", "script"]).expect("a script");
+    assert!(script.ends_with("exec llama-bench -ngl 99 \"$@\"\n"), "{script}");
+    let page = at("page.html");
+    let (_, said) = run(&db, &["report", "--html", page.to_str().expect("a plain path")]).expect("a page");
+    assert!(said.ends_with("page.html is written\n"));
+    assert!(std::fs::read_to_string(&page).expect("it is there").contains("<h2>pp512 by strategy</h2>"));
+
+    let later = format!("{}#later", other.display());
+    let (ended, said) = run(&db, &["diff", "one", &later]).expect("compared");
+    assert_eq!(ended, Ending::Problems);
+    assert!(said.contains("| `Vulkan` | pp512 (t/s) | 700 | 600 | -14 % | **worse** |"), "{said}");
+    assert!(said.contains("| `ROCm` | pp512 (t/s) | 300 | 300 | +0.0 % | within noise |"), "{said}");
+    let (ended, said) = run(&db, &["diff", &later, "1", "--json"]).expect("compared");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((ended, &said["schema"], &said["unchanged"]), (Ending::Fine, &"roci.lab.diff".into(), &2.into()));
+}
+
+#[test]
+fn what_is_not_there_is_said_with_a_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = folder.path().join("lab.db");
+    let missing = folder.path().join("none.db");
+    for (arguments, wanted) in [
+        (vec!["report", "x"], "there is no experiment `x`\nthere is none yet"),
+        (vec!["diff", "1", "2"], "there is no experiment `1`"),
+        (vec!["import", "/nowhere/a.json"], "cannot read `/nowhere/a.json`"),
+        (vec!["import"], "required"),
+    ] {
+        let error = run(&db, &arguments).expect_err("nothing is there");
+        assert!(error.contains(wanted), "{error}");
+    }
+    let which = format!("{}#1", missing.display());
+    assert!(run(&db, &["diff", &which, &which]).expect_err("no such file").starts_with("cannot read"));
+    assert!(!missing.exists());
+}

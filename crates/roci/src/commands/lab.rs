@@ -1,0 +1,27 @@
+//! `roci lab`: hands the streams to the lab, and its end to the shell.
+
+use roci_lab::cli::{Ending, Io, LabArgs};
+use roci_lab::live::Screen;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::interrupt;
+use crate::printer::Printer;
+
+/// Runs a verb of the lab.
+pub(super) fn run(arguments: &LabArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    interrupt::listen();
+    let (mut out, mut err) = printer.streams();
+    let mut io = Io {
+        out: &mut out,
+        err: &mut err,
+        screen: printer.draws().then(Screen::of_standard_error).flatten(),
+        quiet: printer.is_quiet(),
+        stop: &interrupt::asked,
+    };
+    Ok(match roci_lab::cli::main(arguments, &mut io)? {
+        Ending::Fine => ExitStatus::Success,
+        Ending::Problems => ExitStatus::Problems,
+        Ending::Interrupted => ExitStatus::Interrupted,
+    })
+}
