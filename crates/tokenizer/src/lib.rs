@@ -2,7 +2,7 @@
 //!
 //! Three kinds of tokenizers are known, each in a file of its own: `spm` (SentencePiece as Llama 2 and Gemma have it), `bpe`
 //! (byte pairs as GPT-2 has them, with a table of pre-tokenizers in `pre`) and `wpm` (word pieces, as BERT has them). The
-//! first two share [`merge`], which joins neighbours by rank. `special` finds out what a vocabulary's special tokens are,
+//! first two share `merge`, which joins neighbours by rank. `special` finds out what a vocabulary's special tokens are,
 //! `partition` cuts text where it spells one. Results are those of llama.cpp, to the token.
 //!
 //! ```

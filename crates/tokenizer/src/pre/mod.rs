@@ -41,24 +41,23 @@ impl Splitter {
 
     /// Cuts a text into words.
     pub(crate) fn split<'a>(&self, text: &'a str) -> Vec<&'a str> {
-        let mut pieces = vec![0..text.len()];
+        let mut pieces = vec![text];
         for (regex, step) in &self.steps {
             let mut cut = Vec::new();
             for piece in pieces {
-                let start = piece.start;
                 let add = |part: Range<usize>| {
                     if !part.is_empty() {
-                        cut.push(start + part.start..start + part.end);
+                        cut.push(&piece[part]);
                     }
                 };
                 match regex {
-                    Some(regex) => by_pattern(&text[piece], regex, step, add),
-                    None => thousands(&text[piece], add),
+                    Some(regex) => by_pattern(piece, regex, step, add),
+                    None => thousands(piece, add),
                 }
             }
             pieces = cut;
         }
-        pieces.into_iter().map(|piece| &text[piece]).collect()
+        pieces
     }
 }
 
@@ -89,7 +88,8 @@ fn leave_last(text: &str, found: Range<usize>, keep_lines: bool) -> usize {
     if alone || line || !space.chars().all(char::is_whitespace) { found.end } else { before }
 }
 
-/// Groups of three digits, the first of a run having what is left over.
+/// Groups of three digits, the first of a run having what is left over. Text before a run stays with its first group, for the
+/// next step to cut off: so it is in llama.cpp, and white space there sees that a digit follows.
 fn thousands(text: &str, mut add: impl FnMut(Range<usize>)) {
     let is_digit = |character: char| {
         use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -98,8 +98,6 @@ fn thousands(text: &str, mut add: impl FnMut(Range<usize>)) {
     let mut done = 0;
     while let Some(start) = text[done..].find(is_digit).map(|at| done + at) {
         let run = text[start..].find(|character| !is_digit(character)).map_or(text.len(), |length| start + length);
-        add(done..start);
-        done = start;
         let count = text[start..run].chars().count();
         for (seen, (at, _)) in text[start..run].char_indices().enumerate().skip(1) {
             if (count - seen).is_multiple_of(3) {
