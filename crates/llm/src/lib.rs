@@ -1,0 +1,14 @@
+//! Language models, as far as no device is needed.
+//!
+//! - [`sample`]: which token comes next, given the logits.
+//! - [`grammar`]: which tokens may come next, by a grammar or a JSON schema.
+//! - [`template`]: a conversation as the text that a model was trained on.
+//! - [`json`]: values whose keys keep their order, which schemas and templates both need.
+//!
+//! Everything that these read comes from outside, as part of a model's file or of a request: each is bounded in time and memory, and what
+//! is wrong with it is an error with a hint.
+#![deny(unsafe_code)]
+
+pub mod grammar;
+pub mod json;
+pub mod sample;
