@@ -12,3 +12,4 @@
 pub mod grammar;
 pub mod json;
 pub mod sample;
+pub mod template;
