@@ -125,7 +125,8 @@ impl ChatTemplate {
         let plain = Abilities { system: true, typed_content: false, tools: true };
         let shows = |conversation: &Conversation, abilities| {
             // A list that is printed as it is was not taken apart.
-            self.render_as(conversation, abilities).is_ok_and(|text| text.contains(NEEDLE) && !text.contains("'type': 'text'"))
+            self.render_as(conversation, abilities)
+                .is_ok_and(|text| text.contains(NEEDLE) && !text.contains("'type': 'text'"))
         };
         let user = Conversation::new(vec![message("user", NEEDLE)]);
         let typed = Abilities { typed_content: true, ..plain };
