@@ -102,21 +102,15 @@ pub fn architectures() -> Vec<Case> {
     ]
 }
 
-/// One model for each type of weights.
+/// Two models for each type of weights: one with embeddings of it, which are looked up, and one with all matrices of it.
 pub fn types() -> Vec<Case> {
     let whole = |kind: &Type| matches!(kind, Type::F64 | Type::I8 | Type::I16 | Type::I32 | Type::I64);
-    let case = |kind: Type| {
-        let recipe = Recipe {
-            kind,
-            layers: 1,
-            embedding: 256,
-            head: 64,
-            feed_forward: 256,
-            vocabulary: 32,
-            tied: false,
-            ..Recipe::default()
-        };
-        Case::new(&format!("type-{}", kind.name().to_lowercase()), recipe)
+    let cases = |embedding_kind: Type| {
+        let name = embedding_kind.name().to_lowercase();
+        let wide = Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 32, ..Recipe::default() };
+        let looked_up = Recipe { embedding_kind, layers: 1, tied: false, ..wide };
+        let multiplied = Recipe { kind: embedding_kind, ..looked_up.clone() };
+        [Case::new(&format!("rows-{name}"), looked_up), Case::new(&format!("type-{name}"), multiplied)]
     };
-    Type::all().filter(|kind| !whole(kind)).map(case).collect()
+    Type::all().filter(|kind| !whole(kind)).flat_map(cases).collect()
 }

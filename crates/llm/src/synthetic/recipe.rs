@@ -17,6 +17,7 @@ pub struct Recipe {
     pub feed_forward: usize,
     pub vocabulary: usize,
     pub kind: Type,
+    pub embedding_kind: Type,
     pub tied: bool,
     pub fused: bool,
     pub bias: bool,
@@ -52,6 +53,7 @@ impl Default for Recipe {
             feed_forward: 96,
             vocabulary: 64,
             kind: Type::F32,
+            embedding_kind: Type::F32,
             tied: true,
             fused: false,
             bias: false,
@@ -121,7 +123,8 @@ impl Recipe {
     /// All tensors, with what they are filled with.
     pub(super) fn tensors(&self) -> Result<Vec<(TensorInfo, Fill)>, Error> {
         let mut list = List { kind: self.kind, tensors: Vec::new() };
-        list.matrix("token_embd.weight", &[self.embedding, self.vocabulary])?;
+        let fill = Fill::Matrix { inputs: self.embedding };
+        list.add("token_embd.weight", &[self.embedding, self.vocabulary], self.embedding_kind, fill)?;
         if !self.tied {
             list.matrix("output.weight", &[self.embedding, self.vocabulary])?;
         }
