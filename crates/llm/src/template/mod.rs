@@ -160,6 +160,8 @@ fn environment(source: &str) -> Result<Environment<'static>, TemplateError> {
     environment.add_function("strftime_now", |format: &str| functions::strftime(format, std::time::UNIX_EPOCH));
     environment.add_filter("tojson", |value: &Value, options| functions::to_json(value, options));
     environment.add_filter("string", |value: &Value| functions::python_text(value));
+    // In Python nothing can be gone through that is none, and templates ask for that before they count.
+    environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
     environment.set_formatter(|output, _, value| output.write_str(&functions::python_text(value)).map_err(Into::into));
     environment.add_template_owned(NAME, without_generation(source)).map_err(|error| explain(&error, 0))?;
     Ok(environment)

@@ -81,6 +81,7 @@ fn what_templates_use_is_there() {
         "{{ value.b is sequence }}{{ value is mapping }}{{ 'x' is string }}{{ value.zz is defined }}",
         "TrueTrueTrueFalse",
     );
+    shows("{{ none is iterable }}{{ [] is iterable }}{{ 'x' is iterable }}{{ 1 is iterable }}", "FalseTrueTrueFalse");
 }
 
 #[test]
