@@ -1,5 +1,7 @@
 //! Schemas made of schemas: `$ref`, `allOf`, `anyOf`, `oneOf`.
 
+use std::collections::HashMap;
+
 use super::{Place, Writer, alternatives};
 use crate::grammar::error::GrammarError;
 use crate::json::Json;
@@ -141,7 +143,8 @@ fn merge(first: &Json, second: &Json) -> Json {
         *present = match (key.as_str(), &*present, value) {
             ("properties", Json::Object(have), Json::Object(more)) => Json::Object(merge_properties(have, more)),
             ("required" | "allOf", Json::Array(have), Json::Array(more)) => {
-                Json::Array(have.iter().chain(more.iter().filter(|name| !have.contains(name))).cloned().collect())
+                // What comes twice does no harm.
+                Json::Array(have.iter().chain(more).cloned().collect())
             }
             _ => value.clone(),
         };
@@ -152,10 +155,12 @@ fn merge(first: &Json, second: &Json) -> Json {
 /// The properties of both; one that both describe must satisfy both.
 fn merge_properties(have: &[(String, Json)], more: &[(String, Json)]) -> Vec<(String, Json)> {
     let mut merged = have.to_vec();
+    let places: HashMap<&str, usize> = have.iter().zip(0..).map(|((name, _), place)| (name.as_str(), place)).collect();
     for (name, value) in more {
-        match merged.iter_mut().find(|(other, _)| other == name) {
-            Some((_, present)) if present != value => {
-                *present = Json::Object(vec![("allOf".to_owned(), Json::Array(vec![present.clone(), value.clone()]))]);
+        match places.get(name.as_str()) {
+            Some(&place) if merged[place].1 != *value => {
+                let both = vec![merged[place].1.clone(), value.clone()];
+                merged[place].1 = Json::Object(vec![("allOf".to_owned(), Json::Array(both))]);
             }
             Some(_) => {}
             None => merged.push((name.clone(), value.clone())),

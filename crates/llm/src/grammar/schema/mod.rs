@@ -24,8 +24,12 @@ pub struct SchemaGrammar {
     pub unchecked: Vec<String>,
 }
 
-/// Limits for one schema.
+/// Limits for one schema. Parts that are referred to again and again may be written again each time, so that a small schema could otherwise cost
+/// any amount of work.
 const MOST_RULES: usize = 10_000;
+const MOST_BYTES: usize = 1 << 20;
+const MOST_WORK: usize = 1 << 22;
+const MOST_NOTES: usize = 100;
 const DEEPEST: usize = 64;
 
 /// Keywords that restrict values and that no grammar of ours expresses.
@@ -53,6 +57,8 @@ pub(super) fn write(schema: &Json) -> Result<SchemaGrammar, GrammarError> {
         names: HashMap::new(),
         references: HashMap::new(),
         unchecked: Vec::new(),
+        bytes: 0,
+        work: 0,
     };
     // Its name first, so that no property takes it.
     let root = writer.reserve("root");
@@ -92,6 +98,10 @@ struct Writer<'a> {
     /// The rule of each part of the document that a `$ref` names.
     references: HashMap<String, String>,
     unchecked: Vec<String>,
+    /// How long the rules are together.
+    bytes: usize,
+    /// How many values of the schema were looked at, again and again.
+    work: usize,
 }
 
 impl Writer<'_> {
@@ -110,6 +120,10 @@ impl Writer<'_> {
     fn define(&mut self, name: String, body: String) -> Result<(), GrammarError> {
         if self.rules.len() == MOST_RULES {
             return Err(GrammarError::TooLarge { what: "rules", limit: MOST_RULES });
+        }
+        self.bytes += body.len();
+        if self.bytes > MOST_BYTES {
+            return Err(GrammarError::TooLarge { what: "bytes", limit: MOST_BYTES });
         }
         self.rules.push((name, body));
         Ok(())
@@ -137,6 +151,10 @@ impl Writer<'_> {
     fn value(&mut self, schema: &Json, place: &Place) -> Result<String, GrammarError> {
         if place.depth > DEEPEST {
             return Err(place.wrong(format!("it is nested deeper than {DEEPEST}")));
+        }
+        self.work += size(schema);
+        if self.work > MOST_WORK {
+            return Err(GrammarError::TooLarge { what: "values in its schema", limit: MOST_WORK });
         }
         let entries = match schema {
             Json::Bool(true) => return self.primitive("value"),
@@ -218,9 +236,19 @@ impl Writer<'_> {
     /// Lists a keyword that the grammar does not hold a text to.
     fn note(&mut self, place: &Place, keyword: &str) {
         let note = format!("{}/{keyword}", place.path);
-        if !self.unchecked.contains(&note) {
+        if !self.unchecked.contains(&note) && self.unchecked.len() < MOST_NOTES {
             self.unchecked.push(note);
         }
+    }
+}
+
+/// How many values a schema has, long texts counted as several: what it costs to copy.
+fn size(schema: &Json) -> usize {
+    1 + match schema {
+        Json::String(text) => text.len() / 64,
+        Json::Array(items) => items.iter().map(size).sum(),
+        Json::Object(entries) => entries.iter().map(|(key, value)| key.len() / 64 + size(value)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
     }
 }
 

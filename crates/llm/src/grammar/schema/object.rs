@@ -1,6 +1,8 @@
 //! Objects: which properties come, in which order, with commas between those that do.
 
-use super::{Place, Writer, count, literal};
+use std::collections::HashSet;
+
+use super::{Place, Writer, literal};
 use crate::grammar::error::GrammarError;
 use crate::json::Json;
 
@@ -12,8 +14,9 @@ impl Writer<'_> {
         };
         let required = required(schema, place)?;
         // A property that is required and not described may have any value.
-        let undescribed: Vec<&str> =
-            required.iter().copied().filter(|name| !properties.iter().any(|(other, _)| other == name)).collect();
+        let described: HashSet<&str> = properties.iter().map(|(name, _)| name.as_str()).collect();
+        let undescribed: Vec<&str> = required.iter().copied().filter(|name| !described.contains(name)).collect();
+        let required: HashSet<&str> = required.into_iter().collect();
         let extra = match schema.get("additionalProperties") {
             Some(Json::Bool(false)) => None,
             // What is described at all is described whole, unless the schema asks for more.
@@ -32,10 +35,10 @@ impl Writer<'_> {
             let below = place.below(&format!("properties/{name}"));
             let pair = match value {
                 // A property that may not be: leave it out.
-                Json::Bool(false) if !required.contains(&name) => continue,
+                Json::Bool(false) if !required.contains(name) => continue,
                 value => self.pair(&literal(&Json::from(name).to_string()), value, &below)?,
             };
-            pairs.push((pair, required.contains(&name)));
+            pairs.push((pair, required.contains(name)));
         }
         let extra = match extra {
             None => None,
@@ -144,14 +147,13 @@ impl Writer<'_> {
 fn required<'a>(schema: &'a Json, place: &Place) -> Result<Vec<&'a str>, GrammarError> {
     let wrong = || place.wrong("`required` is not a list of names");
     let Some(required) = schema.get("required") else { return Ok(Vec::new()) };
+    let mut seen = HashSet::new();
     let mut names: Vec<&str> = Vec::new();
     for name in required.as_array().ok_or_else(wrong)? {
         let name = name.as_str().ok_or_else(wrong)?;
-        if !names.contains(&name) {
+        if seen.insert(name) {
             names.push(name);
         }
     }
-    // Counting them is all that `minProperties` could add.
-    count(schema, "minProperties", place)?;
     Ok(names)
 }

@@ -219,6 +219,22 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
+fn small_schemas_that_would_grow_without_end_are_refused() {
+    let too_large = |schema: String| {
+        let error = Grammar::of_schema(&json(&schema)).unwrap_err();
+        assert!(matches!(error, GrammarError::TooLarge { .. }), "{error}");
+    };
+    // Each part is written twice by the one before, and is never a rule that could be written once.
+    let twice = |n: usize| format!(r##"{{"title":"x","type":"string","$ref":"#/$defs/a{n}"}}"##);
+    let parts: Vec<String> = (0..40).map(|n| format!(r#""a{n}":{{"anyOf":[{0},{0}]}}"#, twice(n + 1))).collect();
+    too_large(format!(r##"{{"$ref":"#/$defs/a0","$defs":{{{},"a40":{{}}}}}}"##, parts.join(",")));
+    let properties: Vec<String> = (0..20_000).map(|n| format!(r#""p{n}":{{"type":"string"}}"#)).collect();
+    too_large(format!(r#"{{"properties":{{{}}}}}"#, properties.join(",")));
+    let values: Vec<String> = (0..200_000).map(|n| format!(r#""value {n}""#)).collect();
+    too_large(format!(r#"{{"enum":[{}]}}"#, values.join(",")));
+}
+
+#[test]
 fn names_that_look_alike_do_not_meet() {
     let names = ["a b", "a-b", "a_b", "ä", "", "root", "value", "json-value", "a--2"];
     let properties: Vec<String> =
