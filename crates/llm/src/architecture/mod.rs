@@ -1,7 +1,7 @@
 //! Models described as data.
 //!
 //! [`Model::new`] reads what a file says of its architecture and gives the parts to compute, in order, each with the names of its
-//! tensors. An engine needs no more; it never asks for the architecture's name. [`table`] has one row for each
+//! tensors. An engine needs no more; it never asks for the architecture's name. `table.rs` has one row for each
 //! architecture, [`blocks`] the parts that all of them share.
 //!
 //! A file may be hostile: every number is checked against limits and each other, and every tensor against the shape that the numbers give it.
