@@ -1,0 +1,317 @@
+//! Which token comes next.
+//!
+//! A [`Sampler`] belongs to one request. It looks at the logits, at the tokens so far, and at a [`Constraint`] such as a
+//! grammar. The same settings, seed and logits give the same tokens.
+
+mod candidates;
+mod penalties;
+mod random;
+mod settings;
+
+use candidates::Candidates;
+use penalties::Window;
+pub use random::Random;
+pub use settings::{Settings, SettingsError};
+
+/// What else decides which tokens may come, such as a grammar.
+pub trait Constraint {
+    /// Whether this token may come next.
+    fn allows(&mut self, token: u32) -> bool;
+
+    /// Which tokens may come next: sets those of `mask` that may, and clears all others.
+    ///
+    /// Asked only when [`allows`](Self::allows) refused what was chosen freely, since it costs more.
+    fn mask(&mut self, mask: &mut [bool]);
+
+    /// Tells which token was chosen.
+    fn accept(&mut self, token: u32);
+}
+
+/// Why no token can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// The logits are not numbers.
+    #[error("the model's output has no number for token {token}")]
+    NotANumber {
+        /// The first token without one.
+        token: usize,
+    },
+    /// There are more or fewer logits than the vocabulary has tokens.
+    #[error("there are {found} logits for a vocabulary of {wanted} tokens")]
+    Count {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        wanted: usize,
+    },
+    /// Every token is forbidden.
+    #[error("the grammar and the biases leave no token to choose")]
+    Nothing,
+}
+
+impl SampleError {
+    /// What to do, as one sentence.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotANumber { .. } => {
+                "the model's file may be damaged, or the device computes wrongly: `roci verify` tests the device"
+            }
+            Self::Count { .. } => "this is a fault of the program: please report it with the model's name",
+            Self::Nothing => "widen the grammar or the schema, or forbid fewer tokens",
+        }
+        .to_owned()
+    }
+}
+
+/// A token that was chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// Which.
+    pub token: u32,
+    /// The natural logarithm of the probability that the model alone gave it, before any setting.
+    pub log_probability: f32,
+}
+
+/// Chooses the tokens of one request.
+#[derive(Debug)]
+pub struct Sampler {
+    settings: Settings,
+    random: Random,
+    window: Window,
+    vocabulary: usize,
+    /// How many tokens were chosen: the position of the random numbers.
+    chosen: u64,
+    /// Logits with biases and penalties; kept from token to token as is the rest, so that nothing is allocated each time.
+    logits: Vec<f32>,
+    candidates: Candidates,
+    mask: Vec<bool>,
+}
+
+impl Sampler {
+    /// A sampler for a vocabulary of this many tokens.
+    pub fn new(settings: Settings, vocabulary: usize) -> Result<Self, SettingsError> {
+        settings.check(vocabulary)?;
+        Ok(Self {
+            random: Random::new(settings.seed),
+            window: Window::new(settings.penalty_window),
+            settings,
+            vocabulary,
+            chosen: 0,
+            logits: Vec::new(),
+            candidates: Candidates::default(),
+            mask: Vec::new(),
+        })
+    }
+
+    /// Tells of a token that was not chosen here, such as one of the prompt, so that penalties know it.
+    pub fn observe(&mut self, token: u32) {
+        self.window.push(token);
+    }
+
+    /// Chooses the next token, and remembers it.
+    pub fn sample(
+        &mut self,
+        logits: &[f32],
+        mut constraint: Option<&mut dyn Constraint>,
+    ) -> Result<Choice, SampleError> {
+        if logits.len() != self.vocabulary {
+            return Err(SampleError::Count { found: logits.len(), wanted: self.vocabulary });
+        }
+        // Plus infinity is no number to choose by either.
+        if let Some(token) = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY) {
+            return Err(SampleError::NotANumber { token });
+        }
+        self.logits.clear();
+        self.logits.extend_from_slice(logits);
+        for &(token, bias) in &self.settings.logit_bias {
+            self.logits[token as usize] += bias;
+        }
+        self.window.penalise(&self.settings, &mut self.logits);
+
+        let mut token = self.choose(0, |_, _| true);
+        if let Some(constraint) = &mut constraint
+            && !token.is_some_and(|token| constraint.allows(token))
+        {
+            let mut mask = std::mem::take(&mut self.mask);
+            mask.clear();
+            mask.resize(self.vocabulary, false);
+            constraint.mask(&mut mask);
+            self.mask = mask;
+            token = self.choose(1, |sampler, token| sampler[token as usize]);
+        }
+        let token = token.ok_or(SampleError::Nothing)?;
+        self.chosen += 1;
+        self.window.push(token);
+        if let Some(constraint) = constraint {
+            constraint.accept(token);
+        }
+        Ok(Choice { token, log_probability: log_probability(logits, token) })
+    }
+
+    /// Chooses among the tokens that `allowed` permits, given the mask; `attempt` tells apart the draws for one token.
+    fn choose(&mut self, attempt: u64, allowed: impl Fn(&[bool], u32) -> bool) -> Option<u32> {
+        let Settings { top_k, top_p, min_p, temperature, .. } = self.settings;
+        self.candidates.fill(&self.logits, |token| allowed(&self.mask, token));
+        if temperature == 0.0 {
+            return self.candidates.best().map(|best| best.token);
+        }
+        self.candidates.top_k(top_k);
+        self.candidates.top_p(top_p);
+        self.candidates.min_p(min_p);
+        self.candidates.draw(temperature, self.random, 2 * self.chosen + attempt).map(|drawn| drawn.token)
+    }
+}
+
+/// The natural logarithm of the probability of one token.
+pub fn log_probability(logits: &[f32], token: u32) -> f32 {
+    logits[token as usize] - log_sum(logits)
+}
+
+/// The `count` likeliest tokens with the natural logarithms of their probabilities, the likeliest first.
+pub fn likeliest(logits: &[f32], count: usize) -> Vec<Choice> {
+    let sum = log_sum(logits);
+    let mut all: Vec<u32> = (0u32..).take(logits.len()).collect();
+    let order = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
+    if count < all.len() && count > 0 {
+        all.select_nth_unstable_by(count - 1, order);
+    }
+    all.truncate(count);
+    all.sort_unstable_by(order);
+    all.into_iter().map(|token| Choice { token, log_probability: logits[token as usize] - sum }).collect()
+}
+
+/// The logarithm of the sum of the exponentials, by which logits become log-probabilities.
+fn log_sum(logits: &[f32]) -> f32 {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| f64::from(logit - most).exp()).sum();
+    most + sum.ln() as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampler(settings: Settings) -> Sampler {
+        Sampler::new(settings, 4).expect("the settings are good")
+    }
+
+    /// Allows these tokens alone, and counts how often the mask was asked for.
+    struct Only(&'static [u32], usize);
+
+    impl Constraint for Only {
+        fn allows(&mut self, token: u32) -> bool {
+            self.0.contains(&token)
+        }
+
+        fn mask(&mut self, mask: &mut [bool]) {
+            self.1 += 1;
+            mask.fill(false);
+            self.0.iter().for_each(|&token| mask[token as usize] = true);
+        }
+
+        fn accept(&mut self, token: u32) {
+            assert!(self.0.contains(&token));
+        }
+    }
+
+    #[test]
+    fn greedy_takes_the_likeliest() {
+        let choice = sampler(Settings::greedy()).sample(&[0.0, 1.0, 3.0, 2.0], None).expect("there is one");
+        assert_eq!(choice.token, 2);
+        let sum: f32 = [0.0f32, 1.0, 3.0, 2.0].iter().map(|logit| logit.exp()).sum();
+        assert!((choice.log_probability - (3.0f32.exp() / sum).ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_tokens_and_another_gives_others() {
+        let run = |seed| -> Vec<u32> {
+            let mut sampler = sampler(Settings { seed, temperature: 2.0, min_p: 0.0, ..Settings::default() });
+            (0..64).map(|_| sampler.sample(&[1.0, 1.1, 0.9, 1.0], None).expect("there is one").token).collect()
+        };
+        assert_eq!(run(5), run(5));
+        assert_ne!(run(5), run(6));
+    }
+
+    #[test]
+    fn penalties_turn_to_other_tokens() {
+        let settings = |change: fn(&mut Settings)| {
+            let mut settings = Settings::greedy();
+            change(&mut settings);
+            settings
+        };
+        let run = |settings: Settings| -> Vec<u32> {
+            let mut sampler = sampler(settings);
+            (0..4).map(|_| sampler.sample(&[1.0, 0.9, 0.8, -1.0], None).expect("there is one").token).collect()
+        };
+        assert_eq!(run(settings(|_| ())), [0, 0, 0, 0]);
+        assert_eq!(run(settings(|s| s.repeat_penalty = 2.0)), [0, 1, 2, 0]);
+        assert_eq!(run(settings(|s| s.presence_penalty = 5.0)), [0, 1, 2, 3]);
+        assert_eq!(run(settings(|s| s.frequency_penalty = 0.15)), [0, 1, 0, 2]);
+        // A window of one knows only the last token.
+        assert_eq!(
+            run(settings(|s| {
+                s.presence_penalty = 5.0;
+                s.penalty_window = 1
+            })),
+            [0, 1, 0, 1]
+        );
+        assert_eq!(
+            run(settings(|s| {
+                s.presence_penalty = 5.0;
+                s.penalty_window = 0
+            })),
+            [0, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn penalties_know_the_prompt() {
+        let mut sampler = sampler(Settings { presence_penalty: 5.0, ..Settings::greedy() });
+        sampler.observe(0);
+        assert_eq!(sampler.sample(&[1.0, 0.9, 0.8, 0.0], None).map(|choice| choice.token), Ok(1));
+    }
+
+    #[test]
+    fn biases_forbid_and_prefer() {
+        let biased = |bias| {
+            let mut sampler = sampler(Settings { logit_bias: vec![bias], ..Settings::greedy() });
+            sampler.sample(&[1.0, 0.9, 0.8, 0.0], None).map(|choice| choice.token)
+        };
+        assert_eq!(biased((0, f32::NEG_INFINITY)), Ok(1));
+        assert_eq!(biased((3, 100.0)), Ok(3));
+    }
+
+    #[test]
+    fn a_constraint_is_asked_for_its_mask_only_when_it_refuses() {
+        let logits = [1.0, 0.9, 0.8, 0.0];
+        let mut open = Only(&[0, 1], 0);
+        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut open)).map(|choice| choice.token), Ok(0));
+        assert_eq!(open.1, 0);
+        let mut narrow = Only(&[2, 3], 0);
+        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut narrow)).map(|choice| choice.token), Ok(2));
+        assert_eq!(narrow.1, 1);
+        // Settings that leave one candidate must leave an allowed one.
+        let one = Settings { top_k: 1, ..Settings::default() };
+        assert_eq!(sampler(one).sample(&logits, Some(&mut narrow)).map(|choice| choice.token), Ok(2));
+    }
+
+    #[test]
+    fn what_cannot_be_chosen_from_is_an_error() {
+        let mut sampler = sampler(Settings::default());
+        assert_eq!(sampler.sample(&[0.0; 3], None), Err(SampleError::Count { found: 3, wanted: 4 }));
+        assert_eq!(sampler.sample(&[0.0, f32::NAN, 0.0, 0.0], None), Err(SampleError::NotANumber { token: 1 }));
+        assert_eq!(sampler.sample(&[0.0, 0.0, f32::INFINITY, 0.0], None), Err(SampleError::NotANumber { token: 2 }));
+        assert_eq!(sampler.sample(&[f32::NEG_INFINITY; 4], None), Err(SampleError::Nothing));
+        assert_eq!(sampler.sample(&[0.0; 4], Some(&mut Only(&[], 0))), Err(SampleError::Nothing));
+        assert!(!SampleError::Nothing.hint().is_empty());
+    }
+
+    #[test]
+    fn the_likeliest_come_in_order() {
+        let tokens = |count| likeliest(&[0.5, 2.0, 2.0, 1.0], count).iter().map(|c| c.token).collect::<Vec<_>>();
+        assert_eq!(tokens(0), [0u32; 0]);
+        assert_eq!(tokens(3), [1, 2, 3]);
+        assert_eq!(tokens(9), [1, 2, 3, 0]);
+    }
+}

@@ -1,0 +1,233 @@
+//! Conversations as the text that a model was trained on.
+//!
+//! Files of models carry a template in Jinja, written for Python's Jinja 2 as Hugging Face's `transformers` sets it up: blocks take their
+//! line along, `break` and `continue` are there, lists and texts have Python's methods. [`ChatTemplate`] is that set-up on
+//! minijinja. A template is part of a file from outside: its steps and what it writes are bounded.
+
+mod conversation;
+mod error;
+mod functions;
+
+use std::error::Error as _;
+use std::io::{self, Write};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, ErrorKind, Value};
+
+pub use conversation::{Abilities, Conversation, message};
+pub use error::TemplateError;
+
+use crate::json::Json;
+
+/// The template that most models without one of their own are taken to follow.
+pub const CHATML: &str = "\
+{% for message in messages %}{{ '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' }}{% endfor %}\
+{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// The longest template, and the most that it may write.
+const LONGEST_TEMPLATE: usize = 1 << 20;
+const LONGEST_TEXT: usize = 1 << 24;
+/// Steps that any template may take, and more for each message and tool.
+const STEPS: u64 = 200_000;
+const STEPS_EACH: u64 = 20_000;
+
+const NAME: &str = "chat";
+
+/// A template, read and tried.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    bos: String,
+    eos: String,
+    abilities: Abilities,
+    note: Option<String>,
+}
+
+impl ChatTemplate {
+    /// Reads a template; `bos` and `eos` are the texts of the tokens that start and end a text, as it may write them.
+    pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
+        let all = Abilities { system: true, typed_content: false, tools: true };
+        let mut template = Self {
+            environment: environment(source)?,
+            bos: bos.to_owned(),
+            eos: eos.to_owned(),
+            abilities: all,
+            note: None,
+        };
+        template.abilities = template.try_out();
+        Ok(template)
+    }
+
+    /// The template of a model's file, or [`CHATML`] with a [`note`](Self::note) where it has none that can be read.
+    pub fn of_model(source: Option<&str>, bos: &str, eos: &str) -> Self {
+        let note = match source {
+            None => "the model has no chat template: `chatml` is taken".to_owned(),
+            Some(source) => match Self::new(source, bos, eos) {
+                Ok(template) => return template,
+                Err(error) => format!("{error}: `chatml` is taken"),
+            },
+        };
+        match Self::new(CHATML, bos, eos) {
+            Ok(template) => Self { note: Some(note), ..template },
+            Err(error) => unreachable!("the template is our own: {error}"),
+        }
+    }
+
+    /// Why another template than the model's is used.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// What the template can do.
+    pub fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Writes a conversation.
+    pub fn render(&self, conversation: &Conversation) -> Result<String, TemplateError> {
+        self.render_as(conversation, self.abilities)
+    }
+
+    fn render_as(&self, conversation: &Conversation, abilities: Abilities) -> Result<String, TemplateError> {
+        let Conversation { messages, tools, add_generation_prompt, variables, now } = conversation;
+        let messages = conversation::prepare(messages, abilities);
+        let mut environment = self.environment.clone();
+        let steps = STEPS + STEPS_EACH * (messages.len() + tools.len()) as u64;
+        environment.set_fuel(Some(steps));
+        let now = *now;
+        environment.add_function("strftime_now", move |format: &str| functions::strftime(format, now));
+        for (name, value) in variables {
+            environment.add_global(name.clone(), Value::from(Serde(value)));
+        }
+        // Templates ask whether these are there by `is defined` or by their truth; none serves both as `transformers` passes it.
+        let list = |items: &[Json]| if items.is_empty() { Value::from(()) } else { Value::from(Serde(items)) };
+        let context = Value::from_pairs([
+            ("messages", Value::from(Serde(&messages))),
+            ("tools", list(tools)),
+            ("documents", Value::from(())),
+            ("add_generation_prompt", Value::from(*add_generation_prompt)),
+            ("bos_token", Value::from(self.bos.as_str())),
+            ("eos_token", Value::from(self.eos.as_str())),
+        ]);
+        let mut output = Bounded { text: Vec::new(), full: false };
+        let template = environment.get_template(NAME).map_err(|error| explain(&error, steps))?;
+        match template.render_captured_to(context, &mut output) {
+            _ if output.full => Err(TemplateError::TooLong { limit: LONGEST_TEXT }),
+            Err(error) => Err(explain(&error, steps)),
+            Ok(_) => Ok(String::from_utf8_lossy(&output.text).into_owned()),
+        }
+    }
+
+    /// Finds out what the template does with what it may be given.
+    fn try_out(&self) -> Abilities {
+        const NEEDLE: &str = "roci-needle";
+        let plain = Abilities { system: true, typed_content: false, tools: true };
+        let shows = |conversation: &Conversation, abilities| {
+            // A list that is printed as it is was not taken apart.
+            self.render_as(conversation, abilities)
+                .is_ok_and(|text| text.contains(NEEDLE) && !text.contains("'type': 'text'"))
+        };
+        let user = Conversation::new(vec![message("user", NEEDLE)]);
+        let typed = Abilities { typed_content: true, ..plain };
+        let typed_content = !shows(&user, plain) && shows(&user, typed);
+        let found = Abilities { typed_content, ..plain };
+        let system = Conversation::new(vec![message("system", NEEDLE), message("user", "hello")]);
+        let mut tools = Conversation::new(vec![message("user", "hello")]);
+        tools.tools = Json::parse(
+            r#"[{"type":"function","function":{"name":"roci-needle","description":"","parameters":{"type":"object","properties":{}}}}]"#,
+        )
+        .ok()
+        .and_then(|tools| tools.as_array().map(<[Json]>::to_vec))
+        .unwrap_or_default();
+        Abilities { system: shows(&system, found), typed_content, tools: shows(&tools, found) }
+    }
+}
+
+/// Jinja as `transformers` sets it up.
+fn environment(source: &str) -> Result<Environment<'static>, TemplateError> {
+    if source.len() > LONGEST_TEMPLATE {
+        let reason = format!("it is longer than {LONGEST_TEMPLATE} bytes");
+        return Err(TemplateError::Syntax { line: None, reason });
+    }
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    let syntax = syntax.map_err(|error| TemplateError::Syntax { line: None, reason: error.to_string() })?;
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax);
+    environment.set_recursion_limit(100);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function("raise_exception", functions::raise_exception);
+    environment.add_function("strftime_now", |format: &str| functions::strftime(format, std::time::UNIX_EPOCH));
+    environment.add_filter("tojson", |value: &Value, options| functions::to_json(value, options));
+    environment.add_filter("string", |value: &Value| functions::python_text(value));
+    // In Python nothing can be gone through that is none, and templates ask for that before they count.
+    environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
+    environment.set_formatter(|output, _, value| output.write_str(&functions::python_text(value)).map_err(Into::into));
+    environment.add_template_owned(NAME, without_generation(source)).map_err(|error| explain(&error, 0))?;
+    Ok(environment)
+}
+
+/// Makes the statement that marks the model's own words, which only training needs, one that does nothing.
+fn without_generation(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find("{%") {
+        let Some(length) = rest[start..].find("%}") else { break };
+        let (before, tag) = (&rest[..start], &rest[start..start + length + 2]);
+        text.push_str(before);
+        let word = tag.trim_start_matches("{%").trim_end_matches("%}").trim_matches(['-', '+']).trim();
+        match word {
+            "generation" => text.push_str(&tag.replace("generation", "if true")),
+            "endgeneration" => text.push_str(&tag.replace("endgeneration", "endif")),
+            _ => text.push_str(tag),
+        }
+        rest = &rest[start + tag.len()..];
+    }
+    text + rest
+}
+
+/// An error of minijinja as one of ours.
+fn explain(error: &minijinja::Error, steps: u64) -> TemplateError {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(functions::Raised(reason)) = cause.downcast_ref() {
+            return TemplateError::Raised { reason: reason.lines().collect::<Vec<_>>().join(" ") };
+        }
+        source = cause.source();
+    }
+    let line = error.line();
+    let reason = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    let reason = reason.lines().collect::<Vec<_>>().join(" ");
+    match error.kind() {
+        ErrorKind::OutOfFuel => TemplateError::Endless { limit: steps },
+        ErrorKind::SyntaxError => TemplateError::Syntax { line, reason },
+        _ => TemplateError::Render { line, reason },
+    }
+}
+
+/// What a template wrote, up to the limit.
+struct Bounded {
+    text: Vec<u8>,
+    full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > LONGEST_TEXT {
+            self.full = true;
+            return Err(io::Error::other("the limit is reached"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
