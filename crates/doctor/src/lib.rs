@@ -36,5 +36,5 @@ pub use routes::{Route, Way, routes};
 pub use rules::{
     Book, Confidence, Evidence, Exclusion, Finding, Judgement, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth,
 };
-pub use value::compare;
 pub use snapshot::{Gpu, Probe, Probes, Seen, Snapshot, Target};
+pub use value::compare;
