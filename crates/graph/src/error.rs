@@ -24,7 +24,7 @@ pub enum OpError {
     #[error("{0} is not supported")]
     Unsupported(String),
     /// More memory than there can be.
-    #[error("a tensor of shape {0:?} is too large ({} elements)", elements(.0))]
+    #[error("a tensor of shape {0:?} is too large ({count} elements)", count = elements(.0))]
     TooLarge(Vec<usize>),
 }
 
