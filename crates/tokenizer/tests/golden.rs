@@ -45,6 +45,7 @@ fn every_kind_and_every_pre_tokenizer_gives_the_tokens_of_llama_cpp() {
         for name in names {
             let mut metadata = metadata(&data(&format!("{file}.gguf")));
             if let Some(name) = name {
+                metadata.insert("tokenizer.ggml.model", "gpt2");
                 metadata.insert("tokenizer.ggml.pre", name);
             }
             let tokenizer = tokenizer(&metadata);
