@@ -74,7 +74,9 @@ impl Tokenizer {
             }
             other => return Err(Error::Model(other.to_owned())),
         };
-        let special = special::find(metadata, &mut vocabulary, defaults)?;
+        let mut special = special::find(metadata, &mut vocabulary, defaults)?;
+        // Files of Gemma 4 say that they do not start with it, and do not work without.
+        special.add_bos |= matches!(&model, Model::Bpe(bpe) if bpe.is_raw());
         let partition = Partition::new(&vocabulary, strip(metadata)?)?;
         let mut tokenizer = Self { vocabulary, special, partition, model, pieces: Vec::new(), ends: Vec::new() };
         tokenizer.spell();

@@ -38,6 +38,8 @@ const QWEN2: Step =
 const NEWLINES: Step = Pattern(r"[^\n]+|\n+");
 /// Everything from U+0800 to the end of Hangul that is no white space, ideographs above all.
 const WIDE: Step = Pattern(r"[\u{800}-\u{9fa5}\u{ac00}-\u{d7ff}--\s]+");
+/// Common ideographs and kana.
+const JAPANESE: Step = Pattern(r"[\u{4e00}-\u{9fa5}\u{3040}-\u{30ff}]+");
 const FINNISH: Step = Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{ff0c}\u{3001}\u{964}\u{6d4}\u{60c})]+");
 /// The main pattern of DeepSeek's newer models.
 const DEEPSEEK3: Step = Lines(
@@ -197,7 +199,19 @@ pub(super) static TABLE: &[PreTokenizer] = &[
     },
     PreTokenizer {
         names: &["deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"],
-        steps: &[Pattern(r"\p{N}{1,3}"), Pattern(r"[\u{4e00}-\u{9fa5}\u{3040}-\u{30ff}]+"), DEEPSEEK3],
+        steps: &[Pattern(r"\p{N}{1,3}"), JAPANESE, DEEPSEEK3],
+        ..NONE
+    },
+    PreTokenizer {
+        names: &["spark2_5"],
+        steps: &[
+            Pattern(r"\p{N}{1,3}"),
+            JAPANESE,
+            Words(
+                r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n]|\s+"##,
+            ),
+            DIGIT,
+        ],
         ..NONE
     },
     PreTokenizer {
@@ -284,5 +298,4 @@ pub(super) static TABLE: &[PreTokenizer] = &[
         raw: true,
         ..NONE
     },
-    PreTokenizer { names: &["sarvam-moe"], steps: &[NEWLINES], raw: true, ..NONE },
 ];
