@@ -26,7 +26,7 @@ ROCI_FN void roci_barrier_workgroup(void) {
 ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *params, global const half *a) {
     float4 v = (float4)(0.0f);
     const uint _e5 = (*params).lda;
-    const uint at_1 = (start + (row * _e5)) + column;
+    const uint at_2 = (start + (row * _e5)) + column;
     const uint _e13 = (*params).k;
     if (column >= _e13) {
         const float4 _e15 = v;
@@ -34,30 +34,30 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
     }
     const uint _e20 = (*params).m;
     if ((row + 3u) < _e20) {
-        const half _e24 = a[at_1];
+        const half _e24 = a[at_2];
         const uint _e29 = (*params).lda;
-        const half _e32 = a[at_1 + _e29];
+        const half _e32 = a[at_2 + _e29];
         const uint _e38 = (*params).lda;
-        const half _e42 = a[at_1 + (2u * _e38)];
+        const half _e42 = a[at_2 + (2u * _e38)];
         const uint _e48 = (*params).lda;
-        const half _e52 = a[at_1 + (3u * _e48)];
+        const half _e52 = a[at_2 + (3u * _e48)];
         return (float4)((float)_e24, (float)_e32, (float)_e42, (float)_e52);
     }
     const uint _e57 = (*params).m;
     if (row < _e57) {
-        const half _e62 = a[at_1];
+        const half _e62 = a[at_2];
         v.x = (float)_e62;
     }
     const uint _e68 = (*params).m;
     if ((row + 1u) < _e68) {
         const uint _e74 = (*params).lda;
-        const half _e77 = a[at_1 + _e74];
+        const half _e77 = a[at_2 + _e74];
         v.y = (float)_e77;
     }
     const uint _e83 = (*params).m;
     if ((row + 2u) < _e83) {
         const uint _e90 = (*params).lda;
-        const half _e94 = a[at_1 + (2u * _e90)];
+        const half _e94 = a[at_2 + (2u * _e90)];
         v.z = (float)_e94;
     }
     const float4 _e96 = v;
@@ -67,7 +67,7 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
 ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Params *params, global const half *b) {
     float4 v_1 = (float4)(0.0f);
     const uint _e5 = (*params).ldb;
-    const uint at_2 = (start_1 + (row_1 * _e5)) + column_1;
+    const uint at_3 = (start_1 + (row_1 * _e5)) + column_1;
     const uint _e13 = (*params).k;
     if (row_1 >= _e13) {
         const float4 _e15 = v_1;
@@ -75,25 +75,25 @@ ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Par
     }
     const uint _e20 = (*params).n;
     if ((column_1 + 3u) < _e20) {
-        const half _e24 = b[at_2];
-        const half _e30 = b[at_2 + 1u];
-        const half _e36 = b[at_2 + 2u];
-        const half _e42 = b[at_2 + 3u];
+        const half _e24 = b[at_3];
+        const half _e30 = b[at_3 + 1u];
+        const half _e36 = b[at_3 + 2u];
+        const half _e42 = b[at_3 + 3u];
         return (float4)((float)_e24, (float)_e30, (float)_e36, (float)_e42);
     }
     const uint _e47 = (*params).n;
     if (column_1 < _e47) {
-        const half _e52 = b[at_2];
+        const half _e52 = b[at_3];
         v_1.x = (float)_e52;
     }
     const uint _e58 = (*params).n;
     if ((column_1 + 1u) < _e58) {
-        const half _e65 = b[at_2 + 1u];
+        const half _e65 = b[at_3 + 1u];
         v_1.y = (float)_e65;
     }
     const uint _e71 = (*params).n;
     if ((column_1 + 2u) < _e71) {
-        const half _e78 = b[at_2 + 2u];
+        const half _e78 = b[at_3 + 2u];
         v_1.z = (float)_e78;
     }
     const float4 _e80 = v_1;
@@ -110,26 +110,33 @@ ROCI_FN void store_c(uint start_2, uint row_2, uint column_3, float4 v_2, privat
         return;
     }
     const uint _e10 = (*params).ldc;
-    const uint at_3 = (start_2 + (row_2 * _e10)) + column_3;
+    const uint at_4 = (start_2 + (row_2 * _e10)) + column_3;
     const uint _e16 = (*params).n;
     if (column_3 < _e16) {
-        finish(at_3, column_3, v_2.x, c);
+        finish(at_4, column_3, v_2.x, c);
     }
     const uint _e23 = (*params).n;
     if ((column_3 + 1u) < _e23) {
-        finish(at_3 + 1u, column_3 + 1u, v_2.y, c);
+        finish(at_4 + 1u, column_3 + 1u, v_2.y, c);
     }
     const uint _e34 = (*params).n;
     if ((column_3 + 2u) < _e34) {
-        finish(at_3 + 2u, column_3 + 2u, v_2.z, c);
+        finish(at_4 + 2u, column_3 + 2u, v_2.z, c);
     }
     const uint _e45 = (*params).n;
     if ((column_3 + 3u) < _e45) {
-        finish(at_3 + 3u, column_3 + 3u, v_2.w, c);
+        finish(at_4 + 3u, column_3 + 3u, v_2.w, c);
         return;
     } else {
         return;
     }
+}
+
+ROCI_FN bool has_function(void) {
+    return false;
+}
+
+ROCI_FN void apply_function(uint at_1) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -147,6 +154,8 @@ void matmul_f16(global const half *a, global const half *b, global half *c, Para
     uint k = 0u;
     uint i = 0u;
     uint j = 0u;
+    uint i_1 = 0u;
+    bool local_ = false;
     const uint fast = lane % 16u;
     const uint slow = lane / 16u;
     const uint _e9 = params.batch_a;
@@ -228,4 +237,36 @@ void matmul_f16(global const half *a, global const half *b, global half *c, Para
     store_c(start_c, row_3 + 2u, column_4, _e133, &params, c);
     const float4 _e136 = sum3_;
     store_c(start_c, row_3 + 3u, column_4, _e136, &params, c);
+    const bool _e137 = has_function();
+    if (_e137) {
+        while (true) {
+            const uint _e140 = i_1;
+            if (!(_e140 < 16u)) {
+                break;
+            }
+            {
+                const uint _e143 = i_1;
+                const uint of_row = row_3 + (_e143 / 4u);
+                const uint _e147 = i_1;
+                const uint of_column = column_4 + (_e147 % 4u);
+                const uint _e153 = params.m;
+                if (of_row < _e153) {
+                    const uint _e159 = params.n;
+                    local_ = of_column < _e159;
+                } else {
+                    local_ = false;
+                }
+                const bool _e162 = local_;
+                if (_e162) {
+                    const uint _e165 = params.ldc;
+                    apply_function((start_c + (of_row * _e165)) + of_column);
+                }
+            }
+            const uint _e169 = i_1;
+            i_1 = _e169 + 1u;
+        }
+        return;
+    } else {
+        return;
+    }
 }

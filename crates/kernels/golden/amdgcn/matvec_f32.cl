@@ -85,6 +85,13 @@ ROCI_FN void finish(uint at_1, uint row_1, float sum_1, global float *y) {
     y[at_1] = sum_1;
 }
 
+ROCI_FN bool has_function(void) {
+    return false;
+}
+
+ROCI_FN void apply_function(uint at_2) {
+}
+
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matvec_f32(global const float *a, global const float *x, global float *y, Params params) {
     local array256_float4_ partials;
@@ -201,10 +208,15 @@ void matvec_f32(global const float *a, global const float *x, global float *y, P
                 const uint _e184 = row;
                 const float _e186 = sum;
                 finish(_e182 + lane, _e184 + lane, _e186, y);
+                const bool _e187 = has_function();
+                if (_e187) {
+                    const uint _e188 = row;
+                    apply_function(_e188 + lane);
+                }
             }
             roci_barrier_workgroup();
         }
-        const uint _e187 = row;
-        row = _e187 + (groups.x * 4u);
+        const uint _e190 = row;
+        row = _e190 + (groups.x * 4u);
     }
 }

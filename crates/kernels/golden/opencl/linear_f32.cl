@@ -29,7 +29,7 @@ ROCI_FN int roci_f32_to_i32(float a) {
 ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *params, global const float *a) {
     float4 v = (float4)(0.0f);
     const uint _e5 = (*params).lda;
-    const uint at_1 = (start + (row * _e5)) + column;
+    const uint at_2 = (start + (row * _e5)) + column;
     const uint _e13 = (*params).k;
     if (column >= _e13) {
         const float4 _e15 = v;
@@ -37,30 +37,30 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
     }
     const uint _e20 = (*params).m;
     if ((row + 3u) < _e20) {
-        const float _e24 = a[at_1];
+        const float _e24 = a[at_2];
         const uint _e29 = (*params).lda;
-        const float _e32 = a[at_1 + _e29];
+        const float _e32 = a[at_2 + _e29];
         const uint _e38 = (*params).lda;
-        const float _e42 = a[at_1 + (2u * _e38)];
+        const float _e42 = a[at_2 + (2u * _e38)];
         const uint _e48 = (*params).lda;
-        const float _e52 = a[at_1 + (3u * _e48)];
+        const float _e52 = a[at_2 + (3u * _e48)];
         return (float4)(_e24, _e32, _e42, _e52);
     }
     const uint _e57 = (*params).m;
     if (row < _e57) {
-        const float _e62 = a[at_1];
+        const float _e62 = a[at_2];
         v.x = _e62;
     }
     const uint _e68 = (*params).m;
     if ((row + 1u) < _e68) {
         const uint _e74 = (*params).lda;
-        const float _e77 = a[at_1 + _e74];
+        const float _e77 = a[at_2 + _e74];
         v.y = _e77;
     }
     const uint _e83 = (*params).m;
     if ((row + 2u) < _e83) {
         const uint _e90 = (*params).lda;
-        const float _e94 = a[at_1 + (2u * _e90)];
+        const float _e94 = a[at_2 + (2u * _e90)];
         v.z = _e94;
     }
     const float4 _e96 = v;
@@ -70,7 +70,7 @@ ROCI_FN float4 load_a(uint start, uint row, uint column, private const Params *p
 ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Params *params, global const float *b) {
     float4 v_1 = (float4)(0.0f);
     const uint _e5 = (*params).ldb;
-    const uint at_2 = (start_1 + (row_1 * _e5)) + column_1;
+    const uint at_3 = (start_1 + (row_1 * _e5)) + column_1;
     const uint _e13 = (*params).k;
     if (row_1 >= _e13) {
         const float4 _e15 = v_1;
@@ -78,52 +78,114 @@ ROCI_FN float4 load_b(uint start_1, uint row_1, uint column_1, private const Par
     }
     const uint _e20 = (*params).n;
     if ((column_1 + 3u) < _e20) {
-        const float _e24 = b[at_2];
-        const float _e30 = b[at_2 + 1u];
-        const float _e36 = b[at_2 + 2u];
-        const float _e42 = b[at_2 + 3u];
+        const float _e24 = b[at_3];
+        const float _e30 = b[at_3 + 1u];
+        const float _e36 = b[at_3 + 2u];
+        const float _e42 = b[at_3 + 3u];
         return (float4)(_e24, _e30, _e36, _e42);
     }
     const uint _e47 = (*params).n;
     if (column_1 < _e47) {
-        const float _e52 = b[at_2];
+        const float _e52 = b[at_3];
         v_1.x = _e52;
     }
     const uint _e58 = (*params).n;
     if ((column_1 + 1u) < _e58) {
-        const float _e65 = b[at_2 + 1u];
+        const float _e65 = b[at_3 + 1u];
         v_1.y = _e65;
     }
     const uint _e71 = (*params).n;
     if ((column_1 + 2u) < _e71) {
-        const float _e78 = b[at_2 + 2u];
+        const float _e78 = b[at_3 + 2u];
         v_1.z = _e78;
     }
     const float4 _e80 = v_1;
     return _e80;
 }
 
-ROCI_FN float scaled(float v_2, int n) {
+ROCI_FN void finish(uint at, uint column_2, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
+    v_2 = sum;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 1u) != 0u) {
+        const float _e11 = v_2;
+        const float _e14 = bias[column_2];
+        v_2 = _e11 + _e14;
+    }
+    const uint _e18 = (*params).flags;
+    if ((_e18 & 2u) != 0u) {
+        const float _e23 = v_2;
+        const float _e26 = y[at];
+        v_2 = _e23 + _e26;
+    }
+    const uint _e30 = (*params).flags;
+    if ((_e30 & 4u) != 0u) {
+        const float _e35 = v_2;
+        const bool is_number = (as_uint(_e35) & 2147483647u) <= 2139095040u;
+        const float _e41 = v_2;
+        const float _e42 = v_2;
+        const float _e45 = (*params).low;
+        const float _e50 = (*params).high;
+        v_2 = is_number ? fmin(fmax(_e42, _e45), _e50) : _e41;
+    }
+    const float _e56 = v_2;
+    y[at] = _e56;
+}
+
+ROCI_FN void store_c(uint start_2, uint row_2, uint column_3, float4 v_3, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).m;
+    if (row_2 >= _e6) {
+        return;
+    }
+    const uint _e10 = (*params).ldc;
+    const uint at_4 = (start_2 + (row_2 * _e10)) + column_3;
+    const uint _e16 = (*params).n;
+    if (column_3 < _e16) {
+        finish(at_4, column_3, v_3.x, params, bias, y);
+    }
+    const uint _e23 = (*params).n;
+    if ((column_3 + 1u) < _e23) {
+        finish(at_4 + 1u, column_3 + 1u, v_3.y, params, bias, y);
+    }
+    const uint _e34 = (*params).n;
+    if ((column_3 + 2u) < _e34) {
+        finish(at_4 + 2u, column_3 + 2u, v_3.z, params, bias, y);
+    }
+    const uint _e45 = (*params).n;
+    if ((column_3 + 3u) < _e45) {
+        finish(at_4 + 3u, column_3 + 3u, v_3.w, params, bias, y);
+        return;
+    } else {
+        return;
+    }
+}
+
+ROCI_FN bool has_function(private const Params *params) {
+    const uint _e2 = (*params).flags;
+    return (_e2 & 24u) != 0u;
+}
+
+ROCI_FN float scaled(float v_4, int n) {
     const int lower = n / 2;
-    return (v_2 * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
+    return (v_4 * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
 }
 
-ROCI_FN float exponential_rest(float v_3) {
-    return 0.5f + (v_3 * (0.16666669f + (v_3 * (0.041666668f + (v_3 * (0.008333019f + (v_3 * (0.0013888575f + (v_3 * (0.00020015593f + (v_3 * 2.4975792e-5f)))))))))));
+ROCI_FN float exponential_rest(float v_5) {
+    return 0.5f + (v_5 * (0.16666669f + (v_5 * (0.041666668f + (v_5 * (0.008333019f + (v_5 * (0.0013888575f + (v_5 * (0.00020015593f + (v_5 * 2.4975792e-5f)))))))))));
 }
 
-ROCI_FN bool is_nan(float v_4) {
-    return (as_uint(v_4) & 2147483647u) > 2139095040u;
+ROCI_FN bool is_nan(float v_6) {
+    return (as_uint(v_6) & 2147483647u) > 2139095040u;
 }
 
-ROCI_FN float exponential(float v_5) {
-    const float bounded = fmin(fmax(v_5, -104.0f), 89.0f);
+ROCI_FN float exponential(float v_7) {
+    const float bounded = fmin(fmax(v_7, -104.0f), 89.0f);
     const float n_1 = rint(bounded * 1.442695f);
     const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
     const float _e14 = exponential_rest(r);
     const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
-    const bool _e21 = is_nan(v_5);
-    return _e21 ? v_5 : value;
+    const bool _e21 = is_nan(v_7);
+    return _e21 ? v_7 : value;
 }
 
 ROCI_FN float erfc_positive(float z) {
@@ -152,91 +214,31 @@ ROCI_FN float erfc_positive(float z) {
     return t * _e48;
 }
 
-ROCI_FN float gelu(float v_6) {
-    const float bounded_1 = (v_6 < (-20.0f)) ? (-20.0f) : v_6;
+ROCI_FN float gelu(float v_8) {
+    const float bounded_1 = (v_8 < (-20.0f)) ? (-20.0f) : v_8;
     const float _e8 = erfc_positive(fabs(bounded_1) * 0.70710677f);
     const float tail = 0.5f * _e8;
-    return bounded_1 * ((v_6 < 0.0f) ? tail : (1.0f - tail));
+    return bounded_1 * ((v_8 < 0.0f) ? tail : (1.0f - tail));
 }
 
-ROCI_FN float function_of(float v_7, private const Params *params) {
-    bool local_ = false;
+ROCI_FN float function_of(float v_9, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 8u) != 0u) {
-        const float _e8 = gelu(v_7);
+        const float _e8 = gelu(v_9);
         return _e8;
     }
-    const uint _e11 = (*params).flags;
-    if ((_e11 & 16u) != 0u) {
-        return v_7 / (1.0f + exp(-v_7));
-    }
-    const uint _e23 = (*params).flags;
-    if ((_e23 & 4u) != 0u) {
-        const bool _e30 = is_nan(v_7);
-        local_ = !_e30;
-    } else {
-        local_ = false;
-    }
-    const bool _e33 = local_;
-    if (_e33) {
-        const float _e36 = (*params).low;
-        const float _e40 = (*params).high;
-        return fmin(fmax(v_7, _e36), _e40);
-    }
-    return v_7;
+    return v_9 / (1.0f + exp(-v_9));
 }
 
-ROCI_FN float each(float v_8, private const Params *params) {
-    const float _e1 = function_of(v_8, params);
+ROCI_FN float each(float v_10, private const Params *params) {
+    const float _e1 = function_of(v_10, params);
     return _e1;
 }
 
-ROCI_FN void finish(uint at, uint column_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_9 = 0.0f;
-    v_9 = sum;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 1u) != 0u) {
-        const float _e11 = v_9;
-        const float _e14 = bias[column_2];
-        v_9 = _e11 + _e14;
-    }
-    const uint _e18 = (*params).flags;
-    if ((_e18 & 2u) != 0u) {
-        const float _e23 = v_9;
-        const float _e26 = y[at];
-        v_9 = _e23 + _e26;
-    }
-    const float _e30 = v_9;
-    const float _e31 = each(_e30, params);
-    y[at] = _e31;
-}
-
-ROCI_FN void store_c(uint start_2, uint row_2, uint column_3, float4 v_10, private const Params *params, global const float *bias, global float *y) {
-    const uint _e6 = (*params).m;
-    if (row_2 >= _e6) {
-        return;
-    }
-    const uint _e10 = (*params).ldc;
-    const uint at_3 = (start_2 + (row_2 * _e10)) + column_3;
-    const uint _e16 = (*params).n;
-    if (column_3 < _e16) {
-        finish(at_3, column_3, v_10.x, params, bias, y);
-    }
-    const uint _e23 = (*params).n;
-    if ((column_3 + 1u) < _e23) {
-        finish(at_3 + 1u, column_3 + 1u, v_10.y, params, bias, y);
-    }
-    const uint _e34 = (*params).n;
-    if ((column_3 + 2u) < _e34) {
-        finish(at_3 + 2u, column_3 + 2u, v_10.z, params, bias, y);
-    }
-    const uint _e45 = (*params).n;
-    if ((column_3 + 3u) < _e45) {
-        finish(at_3 + 3u, column_3 + 3u, v_10.w, params, bias, y);
-        return;
-    } else {
-        return;
-    }
+ROCI_FN void apply_function(uint at_1, private const Params *params, global float *y) {
+    const float _e5 = y[at_1];
+    const float _e6 = each(_e5, params);
+    y[at_1] = _e6;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -254,6 +256,8 @@ void linear_f32(global const float *a, global const float *b, global const float
     uint k = 0u;
     uint i = 0u;
     uint j = 0u;
+    uint i_1 = 0u;
+    bool local_ = false;
     const uint fast = lane % 16u;
     const uint slow = lane / 16u;
     const uint _e9 = params.batch_a;
@@ -335,4 +339,36 @@ void linear_f32(global const float *a, global const float *b, global const float
     store_c(start_c, row_3 + 2u, column_4, _e133, &params, bias, y);
     const float4 _e136 = sum3_;
     store_c(start_c, row_3 + 3u, column_4, _e136, &params, bias, y);
+    const bool _e137 = has_function(&params);
+    if (_e137) {
+        while (true) {
+            const uint _e140 = i_1;
+            if (!(_e140 < 16u)) {
+                break;
+            }
+            {
+                const uint _e143 = i_1;
+                const uint of_row = row_3 + (_e143 / 4u);
+                const uint _e147 = i_1;
+                const uint of_column = column_4 + (_e147 % 4u);
+                const uint _e153 = params.m;
+                if (of_row < _e153) {
+                    const uint _e159 = params.n;
+                    local_ = of_column < _e159;
+                } else {
+                    local_ = false;
+                }
+                const bool _e162 = local_;
+                if (_e162) {
+                    const uint _e165 = params.ldc;
+                    apply_function((start_c + (of_row * _e165)) + of_column, &params, y);
+                }
+            }
+            const uint _e169 = i_1;
+            i_1 = _e169 + 1u;
+        }
+        return;
+    } else {
+        return;
+    }
 }

@@ -27,118 +27,36 @@ ROCI_FN int roci_f32_to_i32(float a) {
 }
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
-ROCI_FN float scaled(float v, int n) {
-    const int lower = n / 2;
-    return (v * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
-}
-
-ROCI_FN float exponential_rest(float v_1) {
-    return 0.5f + (v_1 * (0.16666669f + (v_1 * (0.041666668f + (v_1 * (0.008333019f + (v_1 * (0.0013888575f + (v_1 * (0.00020015593f + (v_1 * 2.4975792e-5f)))))))))));
-}
-
-ROCI_FN bool is_nan(float v_2) {
-    return (as_uint(v_2) & 2147483647u) > 2139095040u;
-}
-
-ROCI_FN float exponential(float v_3) {
-    const float bounded = fmin(fmax(v_3, -104.0f), 89.0f);
-    const float n_1 = rint(bounded * 1.442695f);
-    const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
-    const float _e14 = exponential_rest(r);
-    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
-    const bool _e21 = is_nan(v_3);
-    return _e21 ? v_3 : value;
-}
-
-ROCI_FN float erfc_positive(float z) {
-    float p = 0.14804605f;
-    const float t = 1.0f / (1.0f + (0.5f * z));
-    const float _e9 = p;
-    p = (_e9 * t) - 0.6975366f;
-    const float _e13 = p;
-    p = (_e13 * t) + 1.1953276f;
-    const float _e17 = p;
-    p = (_e17 * t) - 0.7464699f;
-    const float _e21 = p;
-    p = (_e21 * t) - 0.039866325f;
-    const float _e25 = p;
-    p = (_e25 * t) - 0.019507999f;
-    const float _e29 = p;
-    p = (_e29 * t) + 0.041395962f;
-    const float _e33 = p;
-    p = (_e33 * t) + 0.38528362f;
-    const float _e37 = p;
-    p = (_e37 * t) + 0.99878246f;
-    const float _e41 = p;
-    p = (_e41 * t) - 1.2654549f;
-    const float _e45 = p;
-    const float _e48 = exponential(_e45 - (z * z));
-    return t * _e48;
-}
-
-ROCI_FN float gelu(float v_4) {
-    const float bounded_1 = (v_4 < (-20.0f)) ? (-20.0f) : v_4;
-    const float _e8 = erfc_positive(fabs(bounded_1) * 0.70710677f);
-    const float tail = 0.5f * _e8;
-    return bounded_1 * ((v_4 < 0.0f) ? tail : (1.0f - tail));
-}
-
-ROCI_FN float function_of(float v_5, private const Params *params) {
-    bool local_ = false;
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 8u) != 0u) {
-        const float _e8 = gelu(v_5);
-        return _e8;
-    }
-    const uint _e11 = (*params).flags;
-    if ((_e11 & 16u) != 0u) {
-        return v_5 / (1.0f + exp(-v_5));
-    }
-    const uint _e23 = (*params).flags;
-    if ((_e23 & 4u) != 0u) {
-        const bool _e30 = is_nan(v_5);
-        local_ = !_e30;
-    } else {
-        local_ = false;
-    }
-    const bool _e33 = local_;
-    if (_e33) {
-        const float _e36 = (*params).low;
-        const float _e40 = (*params).high;
-        return fmin(fmax(v_5, _e36), _e40);
-    }
-    return v_5;
-}
-
-ROCI_FN float4 each(float4 v_6, private const Params *params) {
-    const float _e2 = function_of(v_6.x, params);
-    const float _e4 = function_of(v_6.y, params);
-    const float _e6 = function_of(v_6.z, params);
-    const float _e8 = function_of(v_6.w, params);
-    return (float4)(_e2, _e4, _e6, _e8);
-}
-
 ROCI_FN void finish(uint at, uint column, float4 sum, private const Params *params, global const float4 *bias, global float4 *y) {
-    float4 v_7 = (float4)(0.0f);
-    v_7 = sum;
+    float4 v = (float4)(0.0f);
+    v = sum;
     const uint _e6 = (*params).flags;
     if ((_e6 & 1u) != 0u) {
-        const float4 _e11 = v_7;
+        const float4 _e11 = v;
         const float4 _e14 = bias[column];
-        v_7 = _e11 + _e14;
+        v = _e11 + _e14;
     }
     const uint _e18 = (*params).flags;
     if ((_e18 & 2u) != 0u) {
-        const float4 _e23 = v_7;
+        const float4 _e23 = v;
         const float4 _e26 = y[at];
-        v_7 = _e23 + _e26;
+        v = _e23 + _e26;
     }
-    const float4 _e30 = v_7;
-    const float4 _e31 = each(_e30, params);
-    y[at] = _e31;
+    const uint _e30 = (*params).flags;
+    if ((_e30 & 4u) != 0u) {
+        const float4 _e35 = v;
+        const int4 is_number = (as_uint4(_e35) & ((uint4)(2147483647u))) <= ((uint4)(2139095040u));
+        const float4 _e43 = v;
+        const float4 _e44 = v;
+        const float _e47 = (*params).low;
+        const float _e52 = (*params).high;
+        v = is_number ? fmin(fmax(_e44, (float4)(_e47)), (float4)(_e52)) : _e43;
+    }
+    const float4 _e58 = v;
+    y[at] = _e58;
 }
 
-ROCI_FN void store_c(uint start, uint row, uint four, float4 v_8, private const Params *params, global const float4 *bias, global float4 *y) {
+ROCI_FN void store_c(uint start, uint row, uint four, float4 v_1, private const Params *params, global const float4 *bias, global float4 *y) {
     bool local_1 = false;
     const uint _e6 = (*params).m;
     if (row < _e6) {
@@ -150,7 +68,7 @@ ROCI_FN void store_c(uint start, uint row, uint four, float4 v_8, private const 
     const bool _e17 = local_1;
     if (_e17) {
         const uint _e20 = (*params).ldc;
-        finish((start + (row * (_e20 / 4u))) + four, four, v_8, params, bias, y);
+        finish((start + (row * (_e20 / 4u))) + four, four, v_1, params, bias, y);
         return;
     } else {
         return;
@@ -196,6 +114,90 @@ ROCI_FN void multiply(private array16_float4_ *sums_1, uint k_1, uint rows, uint
     (*sums_1).e[15] = _e108 + (a_high.w * b_high);
 }
 
+ROCI_FN bool has_function(private const Params *params) {
+    const uint _e2 = (*params).flags;
+    return (_e2 & 24u) != 0u;
+}
+
+ROCI_FN float scaled(float v_2, int n) {
+    const int lower = n / 2;
+    return (v_2 * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
+}
+
+ROCI_FN float exponential_rest(float v_3) {
+    return 0.5f + (v_3 * (0.16666669f + (v_3 * (0.041666668f + (v_3 * (0.008333019f + (v_3 * (0.0013888575f + (v_3 * (0.00020015593f + (v_3 * 2.4975792e-5f)))))))))));
+}
+
+ROCI_FN bool is_nan(float v_4) {
+    return (as_uint(v_4) & 2147483647u) > 2139095040u;
+}
+
+ROCI_FN float exponential(float v_5) {
+    const float bounded = fmin(fmax(v_5, -104.0f), 89.0f);
+    const float n_1 = rint(bounded * 1.442695f);
+    const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
+    const float _e14 = exponential_rest(r);
+    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
+    const bool _e21 = is_nan(v_5);
+    return _e21 ? v_5 : value;
+}
+
+ROCI_FN float erfc_positive(float z) {
+    float p = 0.14804605f;
+    const float t = 1.0f / (1.0f + (0.5f * z));
+    const float _e9 = p;
+    p = (_e9 * t) - 0.6975366f;
+    const float _e13 = p;
+    p = (_e13 * t) + 1.1953276f;
+    const float _e17 = p;
+    p = (_e17 * t) - 0.7464699f;
+    const float _e21 = p;
+    p = (_e21 * t) - 0.039866325f;
+    const float _e25 = p;
+    p = (_e25 * t) - 0.019507999f;
+    const float _e29 = p;
+    p = (_e29 * t) + 0.041395962f;
+    const float _e33 = p;
+    p = (_e33 * t) + 0.38528362f;
+    const float _e37 = p;
+    p = (_e37 * t) + 0.99878246f;
+    const float _e41 = p;
+    p = (_e41 * t) - 1.2654549f;
+    const float _e45 = p;
+    const float _e48 = exponential(_e45 - (z * z));
+    return t * _e48;
+}
+
+ROCI_FN float gelu(float v_6) {
+    const float bounded_1 = (v_6 < (-20.0f)) ? (-20.0f) : v_6;
+    const float _e8 = erfc_positive(fabs(bounded_1) * 0.70710677f);
+    const float tail = 0.5f * _e8;
+    return bounded_1 * ((v_6 < 0.0f) ? tail : (1.0f - tail));
+}
+
+ROCI_FN float function_of(float v_7, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 8u) != 0u) {
+        const float _e8 = gelu(v_7);
+        return _e8;
+    }
+    return v_7 / (1.0f + exp(-v_7));
+}
+
+ROCI_FN float4 each(float4 v_8, private const Params *params) {
+    const float _e2 = function_of(v_8.x, params);
+    const float _e4 = function_of(v_8.y, params);
+    const float _e6 = function_of(v_8.z, params);
+    const float _e8 = function_of(v_8.w, params);
+    return (float4)(_e2, _e4, _e6, _e8);
+}
+
+ROCI_FN void apply_function(uint at_1, private const Params *params, global float4 *y) {
+    const float4 _e5 = y[at_1];
+    const float4 _e6 = each(_e5, params);
+    y[at_1] = _e6;
+}
+
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void linear_large_f32(global const float4 *a, global const float4 *b, global const float4 *bias, global float4 *y, Params params) {
     local array264_float4_ a_tile;
@@ -208,6 +210,8 @@ void linear_large_f32(global const float4 *a, global const float4 *b, global con
     float4 next_b = (float4)(0.0f);
     array16_float4_ sums = (array16_float4_){0};
     uint k = 0u;
+    uint i = 0u;
+    bool local_ = false;
     const uint _e5 = params.batch_a;
     const uint start_a = group.z * (_e5 / 4u);
     const uint _e12 = params.batch_b;
@@ -313,4 +317,37 @@ void linear_large_f32(global const float4 *a, global const float4 *b, global con
     store_c(start_c, row_1 + 19u, four_1, _e262, &params, bias, y);
     const float4 _e268 = sums.e[15];
     store_c(start_c, row_1 + 19u, four_1 + 8u, _e268, &params, bias, y);
+    const bool _e269 = has_function(&params);
+    if (_e269) {
+        while (true) {
+            const uint _e272 = i;
+            if (!(_e272 < 16u)) {
+                break;
+            }
+            {
+                const uint _e275 = i;
+                const uint _e281 = i;
+                const uint of_row = (row_1 + ((_e275 / 8u) * 16u)) + ((_e281 / 2u) % 4u);
+                const uint _e287 = i;
+                const uint of_four = four_1 + ((_e287 % 2u) * 8u);
+                const uint _e295 = params.m;
+                if (of_row < _e295) {
+                    const uint _e303 = params.n;
+                    local_ = (of_four * 4u) < _e303;
+                } else {
+                    local_ = false;
+                }
+                const bool _e306 = local_;
+                if (_e306) {
+                    const uint _e309 = params.ldc;
+                    apply_function((start_c + (of_row * (_e309 / 4u))) + of_four, &params, y);
+                }
+            }
+            const uint _e315 = i;
+            i = _e315 + 1u;
+        }
+        return;
+    } else {
+        return;
+    }
 }

@@ -45,27 +45,61 @@ ROCI_FN float4 load_a(uint at, global const ushort *a) {
     return (float4)(_e3, _e9, _e15, _e21);
 }
 
-ROCI_FN float scaled(float v, int n) {
+ROCI_FN void finish(uint at_1, uint column_1, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v = 0.0f;
+    v = sum_1;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 1u) != 0u) {
+        const float _e11 = v;
+        const float _e14 = bias[column_1];
+        v = _e11 + _e14;
+    }
+    const uint _e18 = (*params).flags;
+    if ((_e18 & 2u) != 0u) {
+        const float _e23 = v;
+        const float _e26 = y[at_1];
+        v = _e23 + _e26;
+    }
+    const uint _e30 = (*params).flags;
+    if ((_e30 & 4u) != 0u) {
+        const float _e35 = v;
+        const bool is_number = (as_uint(_e35) & 2147483647u) <= 2139095040u;
+        const float _e41 = v;
+        const float _e42 = v;
+        const float _e45 = (*params).low;
+        const float _e50 = (*params).high;
+        v = is_number ? fmin(fmax(_e42, _e45), _e50) : _e41;
+    }
+    const float _e56 = v;
+    y[at_1] = _e56;
+}
+
+ROCI_FN bool has_function(private const Params *params) {
+    const uint _e2 = (*params).flags;
+    return (_e2 & 24u) != 0u;
+}
+
+ROCI_FN float scaled(float v_1, int n) {
     const int lower = n / 2;
-    return (v * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
+    return (v_1 * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
 }
 
-ROCI_FN float exponential_rest(float v_1) {
-    return 0.5f + (v_1 * (0.16666669f + (v_1 * (0.041666668f + (v_1 * (0.008333019f + (v_1 * (0.0013888575f + (v_1 * (0.00020015593f + (v_1 * 2.4975792e-5f)))))))))));
+ROCI_FN float exponential_rest(float v_2) {
+    return 0.5f + (v_2 * (0.16666669f + (v_2 * (0.041666668f + (v_2 * (0.008333019f + (v_2 * (0.0013888575f + (v_2 * (0.00020015593f + (v_2 * 2.4975792e-5f)))))))))));
 }
 
-ROCI_FN bool is_nan(float v_2) {
-    return (as_uint(v_2) & 2147483647u) > 2139095040u;
+ROCI_FN bool is_nan(float v_3) {
+    return (as_uint(v_3) & 2147483647u) > 2139095040u;
 }
 
-ROCI_FN float exponential(float v_3) {
-    const float bounded = fmin(fmax(v_3, -104.0f), 89.0f);
+ROCI_FN float exponential(float v_4) {
+    const float bounded = fmin(fmax(v_4, -104.0f), 89.0f);
     const float n_1 = rint(bounded * 1.442695f);
     const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
     const float _e14 = exponential_rest(r);
     const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
-    const bool _e21 = is_nan(v_3);
-    return _e21 ? v_3 : value;
+    const bool _e21 = is_nan(v_4);
+    return _e21 ? v_4 : value;
 }
 
 ROCI_FN float erfc_positive(float z) {
@@ -94,63 +128,31 @@ ROCI_FN float erfc_positive(float z) {
     return t * _e48;
 }
 
-ROCI_FN float gelu(float v_4) {
-    const float bounded_1 = (v_4 < (-20.0f)) ? (-20.0f) : v_4;
+ROCI_FN float gelu(float v_5) {
+    const float bounded_1 = (v_5 < (-20.0f)) ? (-20.0f) : v_5;
     const float _e8 = erfc_positive(fabs(bounded_1) * 0.70710677f);
     const float tail = 0.5f * _e8;
-    return bounded_1 * ((v_4 < 0.0f) ? tail : (1.0f - tail));
+    return bounded_1 * ((v_5 < 0.0f) ? tail : (1.0f - tail));
 }
 
-ROCI_FN float function_of(float v_5, private const Params *params) {
-    bool local_1 = false;
+ROCI_FN float function_of(float v_6, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 8u) != 0u) {
-        const float _e8 = gelu(v_5);
+        const float _e8 = gelu(v_6);
         return _e8;
     }
-    const uint _e11 = (*params).flags;
-    if ((_e11 & 16u) != 0u) {
-        return v_5 / (1.0f + exp(-v_5));
-    }
-    const uint _e23 = (*params).flags;
-    if ((_e23 & 4u) != 0u) {
-        const bool _e30 = is_nan(v_5);
-        local_1 = !_e30;
-    } else {
-        local_1 = false;
-    }
-    const bool _e33 = local_1;
-    if (_e33) {
-        const float _e36 = (*params).low;
-        const float _e40 = (*params).high;
-        return fmin(fmax(v_5, _e36), _e40);
-    }
-    return v_5;
+    return v_6 / (1.0f + exp(-v_6));
 }
 
-ROCI_FN float each(float v_6, private const Params *params) {
-    const float _e1 = function_of(v_6, params);
+ROCI_FN float each(float v_7, private const Params *params) {
+    const float _e1 = function_of(v_7, params);
     return _e1;
 }
 
-ROCI_FN void finish(uint at_1, uint column_1, float sum_1, private const Params *params, global const float *bias, global float *y) {
-    float v_7 = 0.0f;
-    v_7 = sum_1;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 1u) != 0u) {
-        const float _e11 = v_7;
-        const float _e14 = bias[column_1];
-        v_7 = _e11 + _e14;
-    }
-    const uint _e18 = (*params).flags;
-    if ((_e18 & 2u) != 0u) {
-        const float _e23 = v_7;
-        const float _e26 = y[at_1];
-        v_7 = _e23 + _e26;
-    }
-    const float _e30 = v_7;
-    const float _e31 = each(_e30, params);
-    y[at_1] = _e31;
+ROCI_FN void apply_function(uint at_2, private const Params *params, global float *y) {
+    const float _e5 = y[at_2];
+    const float _e6 = each(_e5, params);
+    y[at_2] = _e6;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -269,10 +271,15 @@ void linear_row_f16(global const ushort *a, global const float *x, global const 
                 const uint _e184 = row;
                 const float _e186 = sum;
                 finish(_e182 + lane, _e184 + lane, _e186, &params, bias, y);
+                const bool _e187 = has_function(&params);
+                if (_e187) {
+                    const uint _e188 = row;
+                    apply_function(_e188 + lane, &params, y);
+                }
             }
             roci_barrier_workgroup();
         }
-        const uint _e187 = row;
-        row = _e187 + (groups.x * 4u);
+        const uint _e190 = row;
+        row = _e190 + (groups.x * 4u);
     }
 }

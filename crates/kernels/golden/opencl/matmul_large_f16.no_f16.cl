@@ -45,15 +45,15 @@ ROCI_FN void finish(uint at, uint column, float4 sum, global ushort4 *c) {
 }
 
 ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Params *params, global ushort4 *c) {
-    bool local_ = false;
+    bool local_1 = false;
     const uint _e6 = (*params).m;
     if (row < _e6) {
         const uint _e14 = (*params).n;
-        local_ = (four * 4u) < _e14;
+        local_1 = (four * 4u) < _e14;
     } else {
-        local_ = false;
+        local_1 = false;
     }
-    const bool _e17 = local_;
+    const bool _e17 = local_1;
     if (_e17) {
         const uint _e20 = (*params).ldc;
         finish((start + (row * (_e20 / 4u))) + four, four, v, c);
@@ -102,6 +102,13 @@ ROCI_FN void multiply(private array16_float4_ *sums_1, uint k_1, uint rows, uint
     (*sums_1).e[15] = _e108 + (a_high.w * b_high);
 }
 
+ROCI_FN bool has_function(void) {
+    return false;
+}
+
+ROCI_FN void apply_function(uint at_1) {
+}
+
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global ushort4 *c, Params params) {
     local array264_float4_ a_tile;
@@ -114,6 +121,8 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
     float4 next_b = (float4)(0.0f);
     array16_float4_ sums = (array16_float4_){0};
     uint k = 0u;
+    uint i = 0u;
+    bool local_ = false;
     const uint _e5 = params.batch_a;
     const uint start_a = group.z * (_e5 / 4u);
     const uint _e12 = params.batch_b;
@@ -219,4 +228,37 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
     store_c(start_c, row_1 + 19u, four_1, _e262, &params, c);
     const float4 _e268 = sums.e[15];
     store_c(start_c, row_1 + 19u, four_1 + 8u, _e268, &params, c);
+    const bool _e269 = has_function();
+    if (_e269) {
+        while (true) {
+            const uint _e272 = i;
+            if (!(_e272 < 16u)) {
+                break;
+            }
+            {
+                const uint _e275 = i;
+                const uint _e281 = i;
+                const uint of_row = (row_1 + ((_e275 / 8u) * 16u)) + ((_e281 / 2u) % 4u);
+                const uint _e287 = i;
+                const uint of_four = four_1 + ((_e287 % 2u) * 8u);
+                const uint _e295 = params.m;
+                if (of_row < _e295) {
+                    const uint _e303 = params.n;
+                    local_ = (of_four * 4u) < _e303;
+                } else {
+                    local_ = false;
+                }
+                const bool _e306 = local_;
+                if (_e306) {
+                    const uint _e309 = params.ldc;
+                    apply_function((start_c + (of_row * (_e309 / 4u))) + of_four);
+                }
+            }
+            const uint _e315 = i;
+            i = _e315 + 1u;
+        }
+        return;
+    } else {
+        return;
+    }
 }
