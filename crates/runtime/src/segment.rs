@@ -1,6 +1,6 @@
 //! Kernels that run one after another without a word from the host: collected, given memory, recorded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use roci_graph::ValueId;
@@ -46,6 +46,8 @@ enum Place {
 #[derive(Default)]
 pub(crate) struct Segment {
     slots: Vec<Place>,
+    /// Constants that lie where other values do, too.
+    wanted: HashSet<Slot>,
     pub(crate) steps: Vec<Step>,
     /// Tensors that came to lie in the place of others.
     aliases: Vec<(Slot, Slot)>,
@@ -129,7 +131,9 @@ impl Segment {
 
     /// Constants that no kernel reads any more.
     fn unread(&self) -> Vec<ValueId> {
-        let read = |slot: &Slot| self.steps.iter().any(|step| step.bindings.contains(&(*slot, false)));
+        let read = |slot: &Slot| {
+            self.wanted.contains(slot) || self.steps.iter().any(|step| step.bindings.contains(&(*slot, false)))
+        };
         let mut unread: Vec<ValueId> =
             self.constants.iter().filter(|(slot, _)| !read(slot)).map(|(_, id)| *id).collect();
         unread.retain(|id| !self.constants.iter().any(|(slot, other)| other == id && read(slot)));
@@ -147,6 +151,14 @@ impl Segment {
     pub(crate) fn keep(&mut self, slot: Slot) {
         if let Place::Arena { kept, .. } = &mut self.slots[slot.0] {
             *kept = true;
+        }
+    }
+
+    /// The same for the place of a value; one that lies where a constant does wants that as it is.
+    pub(crate) fn keep_for(&mut self, slot: Slot, value: ValueId) {
+        self.keep(slot);
+        if self.constants.get(&slot).is_some_and(|id| *id != value) {
+            self.wanted.insert(slot);
         }
     }
 

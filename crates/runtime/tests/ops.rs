@@ -4,7 +4,9 @@ use roci_cpu::CpuDriver;
 use roci_graph::ops::attend::{Attention, Scores};
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::indexing::{RoiAlign, Scatter};
-use roci_graph::ops::movement::{AspectPolicy, Coordinates, GridMode, GridPadding, Nearest, Resize, ResizeMode};
+use roci_graph::ops::movement::{
+    AspectPolicy, Coordinates, GridMode, GridPadding, Nearest, PadMode, Resize, ResizeMode,
+};
 use roci_graph::ops::product::Subscript;
 use roci_graph::ops::random::Distribution;
 use roci_graph::ops::recurrent::{Activation, Direction, Kind};
@@ -570,5 +572,22 @@ fn a_network_is_trained_and_its_parameters_stay_on_the_device() -> Test {
         assert!(session.run(&data(5)?).is_err(), "a step is for one size");
         close(session.run(&data(4)?)?[0].tensor()?, before[0].tensor()?)?;
     }
+    Ok(())
+}
+
+#[test]
+fn a_constant_that_goes_through_unchanged_is_there_for_the_host() -> Test {
+    // The cast changes nothing, so that its result is the constant; the pad's fill is read on the host.
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let fill = graph.constant("fill", Tensor::scalar(-2.5_f32));
+    let pads = graph.constant("pads", Tensor::vector(vec![1_i64, 2]));
+    let like = graph.node("like", Elementwise::CastLike, &[fill, x]);
+    let padded = graph.node("padded", Movement::Pad { mode: PadMode::Constant }, &[x, pads, like]);
+    graph.outputs = vec![padded];
+    let device = cpu()?;
+    let made = Session::new(graph, device).run(&[Tensor::vector(vec![1.0_f32, 3.0]).into()])?;
+    assert_eq!(made[0].tensor()?.floats()?, [-2.5, 1.0, 3.0, -2.5, -2.5]);
     Ok(())
 }

@@ -176,9 +176,9 @@ impl Walk<'_> {
     /// What was collected, in which everything is kept that is still at hand.
     pub(super) fn collected(&mut self) -> Segment {
         let mut segment = std::mem::take(&mut self.segment);
-        for held in &self.held {
+        for (index, held) in self.held.iter().enumerate() {
             if let Some(OnDevice { home: Home::Slot(slot), .. }) = &held.device {
-                segment.keep(*slot);
+                segment.keep_for(*slot, ValueId(index as u32));
             }
         }
         segment
