@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -15,6 +15,9 @@ use roci_lab::store::{RunState, Store};
 fn the_process_under_test() {
     common::become_lab();
 }
+
+/// How long the killing may go on.
+const ENOUGH: Duration = Duration::from_secs(150);
 
 /// Not random, but without any pattern that the work could follow.
 fn moments(count: usize) -> impl Iterator<Item = Duration> {
@@ -40,7 +43,7 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
             _ => "setsid sleep 100000.TOKEN & sleep 0.02; ",
         };
         let shell = format!("{work}echo own {number}").replace("TOKEN", &token);
-        toml.push_str(&format!("[[strategy]]\nname = 's{number}'\nshell = '{shell}'\nrepeats = 4\n"));
+        toml.push_str(&format!("[[strategy]]\nname = 's{number}'\nshell = '{shell}'\nrepeats = 2\n"));
     }
     let (db, file) = (folder.path().join("lab.db"), common::write(folder.path(), &toml));
     // The plan is made whole or not at all; the killing begins when it is there.
@@ -50,7 +53,14 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     common::ended(&mut first);
     let mut finals: BTreeMap<i64, (Outcome, Option<i64>)> = BTreeMap::new();
     let mut grew = 0;
+    // A machine that is slowed down many times does with fewer of them, and says so.
+    let (begun, mut killed) = (Instant::now(), 0);
     for (number, moment) in moments(100).enumerate() {
+        if begun.elapsed() > ENOUGH {
+            roci_testkit::skipped("killed.rs", "the machine is too slow to kill roci 100 times");
+            break;
+        }
+        killed += 1;
         let mut child = common::spawn(&db, None);
         // Every other one is let come to work first; the others may be killed while they still clear away.
         let starts = || common::runs(&db).iter().map(|run| run.attempts).sum::<u32>();
@@ -74,10 +84,10 @@ fn killed_a_hundred_times_no_result_is_lost_or_doubled() {
     let mut last = common::spawn(&db, None);
     assert_eq!(common::ended(&mut last), Some(0), "everything passes in the end");
     check(&db, &mut finals);
-    assert_eq!(finals.len(), 240);
+    assert_eq!(finals.len(), 120);
     let attempts: u32 = common::runs(&db).iter().map(|run| run.attempts).sum();
     let told =
-        format!("{grew} of 100 processes got a result before they were killed; {attempts} starts for 240 results");
+        format!("{grew} of {killed} processes got a result before they were killed; {attempts} starts for 120 results");
     roci_testkit::note(&told);
     assert_eq!(common::processes_with(&token), [0; 0], "something is left running");
 }
@@ -89,7 +99,7 @@ fn check(db: &std::path::Path, finals: &mut BTreeMap<i64, (Outcome, Option<i64>)
     assert_eq!(row.id, 1, "resuming makes no new experiment");
     let metrics = store.metrics_of_experiment(row.id).expect("they are there");
     let runs = store.runs(row.id).expect("they are there");
-    assert_eq!(runs.len(), 240);
+    assert_eq!(runs.len(), 120);
     for run in &runs {
         match finals.get(&run.id) {
             Some((outcome, ended)) => assert_eq!((run.outcome.as_ref(), run.ended), (Some(outcome), *ended)),
