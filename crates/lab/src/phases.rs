@@ -22,6 +22,8 @@ pub struct Listener<'a> {
     meanings: Vec<Meaning>,
     /// The line of each stream that has no end yet.
     lines: [Vec<u8>; 2],
+    /// When something last came on each.
+    heard: [Duration; 2],
     seen: Seen,
 }
 
@@ -84,12 +86,13 @@ impl<'a> Listener<'a> {
             values: vec![None; experiment.metrics.len()],
             ..Seen::default()
         };
-        Ok(Self { experiment, patterns, meanings, lines: Default::default(), seen })
+        Ok(Self { experiment, patterns, meanings, lines: Default::default(), heard: Default::default(), seen })
     }
 
     /// Takes in a part of the output.
     pub fn hear(&mut self, chunk: &Chunk) {
         let which = usize::from(chunk.stream == Stream::Err);
+        self.heard[which] = chunk.at;
         // Programs that draw progress end lines with a carriage return.
         for part in chunk.bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             let (text, ends) = match part.split_last() {
@@ -105,9 +108,10 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// No more comes: what stands without an end of line counts too.
-    pub fn finish(&mut self, at: Duration) {
-        (0..self.lines.len()).for_each(|which| self.end_line(which, at));
+    /// No more comes: what stands without an end of line counts too, as of when it came. A program that hangs within a
+    /// phase has often not ended the line that tells of it.
+    pub fn finish(&mut self) {
+        (0..self.lines.len()).for_each(|which| self.end_line(which, self.heard[which]));
     }
 
     fn end_line(&mut self, which: usize, at: Duration) {

@@ -209,10 +209,23 @@ fault = ['ERROR_\w+']
             let at = Duration::from_millis(5);
             listener.hear(&Chunk { stream: Stream::Out, at, bytes: piece.to_vec() });
         }
-        listener.finish(Duration::from_millis(9));
+        listener.finish();
         let baseline = experiment.baseline.as_ref().map(|baseline| &baseline.values);
         let evidence = Evidence { end, survivors: vec![], seen: listener.seen(), kernel_fault: None, baseline };
         verdict(&experiment, &evidence)
+    }
+
+    #[test]
+    fn a_line_without_an_end_counts_as_of_when_it_came() {
+        let experiment = Experiment::parse("x", EXPERIMENT, &BTreeMap::new()).expect("it is right");
+        let mut listener = Listener::new(&experiment).expect("its patterns are small");
+        for (at, text) in [(5, "upload\ngr"), (7, "aph")] {
+            let at = Duration::from_millis(at);
+            listener.hear(&Chunk { stream: Stream::Err, at, bytes: text.into() });
+        }
+        listener.finish();
+        let phases: Vec<_> = listener.seen().phases.iter().map(|event| (event.at, event.text.as_str())).collect();
+        assert_eq!(phases, [(5, "upload"), (7, "graph")]);
     }
 
     fn exited(code: i32) -> End {

@@ -167,7 +167,7 @@ impl Watch<'_, '_> {
         let ended = self.job.kill(self.context.limits.grace);
         self.note_ended(&ended, by_itself);
         self.drain();
-        self.listener.finish(self.begun.elapsed());
+        self.listener.finish();
         let Told { lines, fault, reset, lost } = self.context.explainer.explain(self.context.log.new_lines());
         if reset {
             self.event(EventKind::Reset, "the GPU was reset meanwhile".into());

@@ -320,8 +320,11 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
         (0, 0, 0) if open > 0 => ("UNFINISHED", "no strategy has run yet".to_owned()),
         (0, 0, 0) => ("BLOCKED", "nothing could be run".to_owned()),
     };
-    let waiting =
-        if pending > 0 && ran > 0 { format!("; {pending} wait for a change of the machine") } else { String::new() };
+    let waiting = if pending > 0 && ran > 0 {
+        format!("; {pending} wait{} for a change of the machine", if pending == 1 { "s" } else { "" })
+    } else {
+        String::new()
+    };
     let left = if open > 0 { format!("; {open} runs are still to be done") } else { String::new() };
     Status { word, why: format!("{why}{waiting}{left}") }
 }

@@ -91,15 +91,18 @@ fn code(text: &str) -> String {
 }
 
 fn table(report: &Report, page: &mut String) {
-    page.push_str(
-        "<h2>Strategies</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>Strategy</th><th>Image</th><th>Key changes</th>\
-         <th>Result</th></tr></thead>\n<tbody>\n",
+    let images = report.has_images();
+    let head = if images { "<th>Image</th>" } else { "" };
+    let _ = writeln!(
+        page,
+        "<h2>Strategies</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>Strategy</th>{head}<th>Key changes</th>\
+         <th>Result</th></tr></thead>\n<tbody>"
     );
     for strategy in &report.strategies {
         let image = strategy.image.as_deref().map(short_image).unwrap_or_default();
-        let (name, image, changes) = (html(&strategy.name), code(image), code(&strategy.changes));
-        let _ =
-            writeln!(page, "<tr><th>{name}</th><td>{image}</td><td>{changes}</td><td>{}</td></tr>", result(strategy));
+        let image = if images { format!("<td>{}</td>", code(image)) } else { String::new() };
+        let (name, changes) = (html(&strategy.name), code(&strategy.changes));
+        let _ = writeln!(page, "<tr><th>{name}</th>{image}<td>{changes}</td><td>{}</td></tr>", result(strategy));
     }
     page.push_str("</tbody>\n</table></div>\n");
 }

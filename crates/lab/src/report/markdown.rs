@@ -65,17 +65,14 @@ fn heading(report: &Report, made: &mut String) {
 }
 
 fn table(report: &Report, made: &mut String) {
-    made.push_str("\n## Strategies\n\n| Strategy | Image | Key changes | Result |\n| --- | --- | --- | --- |\n");
+    let images = report.has_images();
+    let (head, rule) = if images { (" Image |", " --- |") } else { ("", "") };
+    let _ = writeln!(made, "\n## Strategies\n\n| Strategy |{head} Key changes | Result |\n| --- |{rule} --- | --- |");
     for strategy in &report.strategies {
         let image = strategy.image.as_deref().map(short_image).unwrap_or_default();
-        let _ = writeln!(
-            made,
-            "| {} | {} | {} | {} |",
-            code(&strategy.name),
-            code(image),
-            code(&strategy.changes),
-            prose(&strategy.result_text())
-        );
+        let image = if images { format!(" {} |", code(image)) } else { String::new() };
+        let (name, changes) = (code(&strategy.name), code(&strategy.changes));
+        let _ = writeln!(made, "| {name} |{image} {changes} | {} |", prose(&strategy.result_text()));
     }
 }
 

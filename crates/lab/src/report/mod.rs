@@ -204,6 +204,11 @@ impl Report {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// Whether any strategy has an image; without one, tables have no column for it.
+    pub(crate) fn has_images(&self) -> bool {
+        self.strategies.iter().any(|strategy| strategy.image.is_some())
+    }
+
     /// A strategy by its name.
     pub fn strategy(&self, name: &str) -> Option<&StrategyReport> {
         self.strategies.iter().find(|strategy| strategy.name == name)

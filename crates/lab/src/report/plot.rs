@@ -73,7 +73,7 @@ pub(super) fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
             svg,
             "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{wide:.1}\" height=\"{tall}\" rx=\"2\"/>"
         );
-        if series.count > 1 {
+        if series.most > series.least {
             let (from, to) = (at(series.least), at(series.most));
             let (up, down) = (middle - 4.0, middle + 4.0);
             let _ = write!(

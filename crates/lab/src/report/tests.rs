@@ -97,7 +97,7 @@ fn the_story_leads_to_the_findings_of_the_notes() {
     assert_eq!(findings, wanted);
     assert_eq!(
         (report.status.word, report.status.why.as_str()),
-        ("BLOCKED", "none of the 5 strategies that ran passes; 1 wait for a change of the machine")
+        ("BLOCKED", "none of the 5 strategies that ran passes; 1 waits for a change of the machine")
     );
     let steps: Vec<_> = report.next.iter().map(|step| (step.what.to_string(), step.commands.join("\n"))).collect();
     assert_eq!(steps[0].0, "For `cwsr-off`: add `amdgpu.cwsr_enable=0` to the kernel's command line and restart");

@@ -74,16 +74,18 @@ pub(super) fn html(text: &str) -> String {
 
 /// A sentence in Markdown: nothing in it is markup.
 pub(super) fn prose(text: &str) -> String {
+    let text = visible(text);
     let mut made = String::with_capacity(text.len());
-    for letter in visible(text).chars() {
-        // Backslashes work for ASCII punctuation; only what can begin markup within a line needs them.
-        if matches!(
-            letter,
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '!' | '$'
-        ) {
+    let (mut before, mut letters) = (' ', text.chars().peekable());
+    while let Some(letter) = letters.next() {
+        // Within a word an underscore means itself, and `graph_reserve` is to be read on a terminal too.
+        let within = before.is_alphanumeric() && letters.peek().is_some_and(|next| next.is_alphanumeric());
+        let special = if letter == '_' { !within } else { "\\`*{}[]<>|~#&!$".contains(letter) };
+        if special {
             made.push('\\');
         }
         made.push(letter);
+        before = letter;
     }
     // A list begins with a dash, a plus, or a number and a full stop.
     let digits = made.bytes().take_while(u8::is_ascii_digit).count();
@@ -196,6 +198,13 @@ mod tests {
         assert_eq!(code("a\\|b"), "<code>a&#92;&#124;b</code>");
         assert_eq!(code("\n"), "");
         assert_eq!(fenced("sh", "a\n```\nb"), "````sh\na\n```\nb\n````\n");
+    }
+
+    #[test]
+    fn prose_is_no_markup() {
+        assert_eq!(prose("hung at graph_reserve"), "hung at graph_reserve");
+        assert_eq!(prose("_a_ __b__ a_ *c*"), r"\_a\_ \_\_b\_\_ a\_ \*c\*");
+        assert_eq!([prose("1. a"), prose("- a"), prose("12 a.")], [r"1\. a", r"\- a", "12 a."]);
     }
 
     #[test]
