@@ -175,6 +175,13 @@ pub struct NewArgs {
     pub list: bool,
 }
 
+impl LabArgs {
+    /// Whether it runs for long, and ends what it is at when it is asked to stop. Other verbs just end.
+    pub fn is_long(&self) -> bool {
+        matches!(self.command, LabCommand::Run(_) | LabCommand::Resume(_))
+    }
+}
+
 /// Does what is asked for.
 ///
 /// # Errors
@@ -187,6 +194,17 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             hint: "name a file with `--db`".into(),
         };
         Store::open(&path.ok_or_else(nowhere)?)
+    };
+    // Whoever reads makes no file: a name that is misspelt would look like an empty history.
+    let known = || -> Result<Store, LabError> {
+        match &arguments.db {
+            Some(path) if !path.exists() => Err(LabError::Usage {
+                reason: format!("there is no file `{}` with results", path.display()),
+                hint: "`roci lab run` makes one; check the name behind `--db`".into(),
+            }),
+            None if store::of_user().is_some_and(|path| !path.exists()) => Store::in_memory(),
+            _ => store(),
+        }
     };
     match &arguments.command {
         LabCommand::Run(run) => {
@@ -216,13 +234,13 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             let how = How { facts, machine: None, assume_needs, steal, json: arguments.json };
             carry_on(&mut store, row.id, how, io)
         }
-        LabCommand::List => show::list(&store()?, arguments.json, io.out),
+        LabCommand::List => show::list(&known()?, arguments.json, io.out),
         LabCommand::Show(wanted) => match wanted.run {
-            Some(run) => show::run(&store()?, run, arguments.json, io.out),
-            None => show::experiment(&store()?, &wanted.experiment, arguments.json, io.out),
+            Some(run) => show::run(&known()?, run, arguments.json, io.out),
+            None => show::experiment(&known()?, &wanted.experiment, arguments.json, io.out),
         },
-        LabCommand::Report(wanted) => reading::report(&store()?, wanted, arguments.json, io.out),
-        LabCommand::Diff(wanted) => reading::diff(&store, wanted, arguments.json, io.out),
+        LabCommand::Report(wanted) => reading::report(&known()?, wanted, arguments.json, io.out),
+        LabCommand::Diff(wanted) => reading::diff(&known, wanted, arguments.json, io.out),
         LabCommand::Import(wanted) => reading::import(&mut store()?, wanted, arguments.json, io.out, io.err),
         LabCommand::Check(check) => {
             let (place, toml) = source(&check.experiment)?;
@@ -261,8 +279,12 @@ fn source(name: &str) -> Result<(String, String), LabError> {
         return Err(LabError::Unknown { what: "file or ready experiment", name: name.into(), known });
     }
     const LARGEST: u64 = 4 << 20;
-    let size = path.metadata().map_err(|source| file("read", path, source))?.len();
-    if size > LARGEST {
+    let about = path.metadata().map_err(|source| file("read", path, source))?;
+    // To open a pipe would wait for whoever writes.
+    if !about.is_file() {
+        return Err(LabError::Usage { reason: format!("`{name}` is no file"), hint: "name a TOML file".into() });
+    }
+    if about.len() > LARGEST {
         let reason = format!("`{name}` is too large for an experiment");
         return Err(LabError::Usage { reason, hint: "name a TOML file".into() });
     }

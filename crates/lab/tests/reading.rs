@@ -83,6 +83,13 @@ fn what_is_not_there_is_said_with_a_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = folder.path().join("lab.db");
     let missing = folder.path().join("none.db");
+    for verb in [vec!["list"], vec!["report"], vec!["show"], vec!["diff", "1", "2"]] {
+        let error = run(&missing, &verb).expect_err("nothing is there");
+        assert!(error.contains("there is no file") && error.contains("--db"), "{error}");
+    }
+    let error = run(&db, &["check", "/dev/null"]).expect_err("no file");
+    assert!(error.starts_with("`/dev/null` is no file"), "{error}");
+    drop(roci_lab::store::Store::open(&db).expect("a new file"));
     for (arguments, wanted) in [
         (vec!["report", "x"], "there is no experiment `x`\nthere is none yet"),
         (vec!["diff", "1", "2"], "there is no experiment `1`"),

@@ -10,7 +10,9 @@ use crate::printer::Printer;
 
 /// Runs a verb of the lab.
 pub(super) fn run(arguments: &LabArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    interrupt::listen();
+    if arguments.is_long() {
+        interrupt::listen();
+    }
     let (mut out, mut err) = printer.streams();
     let mut io = Io {
         out: &mut out,
