@@ -90,6 +90,7 @@ macro_rules! variants {
 }
 
 mod indexing;
+mod language;
 mod products;
 mod rows;
 
@@ -328,7 +329,7 @@ static FAMILIES: &[Family] = &[
 /// All kernels, in the order of the table.
 pub fn kernels() -> &'static [KernelSpec] {
     static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
-        [FAMILIES, products::FAMILIES, indexing::FAMILIES, rows::FAMILIES]
+        [FAMILIES, products::FAMILIES, indexing::FAMILIES, rows::FAMILIES, language::FAMILIES]
             .into_iter()
             .flatten()
             .flat_map(|family| family.variants.iter().map(move |&variant| KernelSpec { variant, family }))

@@ -94,6 +94,8 @@ fn every_wgsl_file_is_in_the_table() {
     const SHARED: &[&str] = &[
         "conv_finish.wgsl",
         "linear_end.wgsl",
+        "lm_end.wgsl",
+        "lm_weights.wgsl",
         "math.wgsl",
         "matmul_end.wgsl",
         "matvec_end.wgsl",

@@ -31,6 +31,14 @@
 //! | `conv_tiled_f16`, `conv_partial_f16`, whose w is 16-bit floats | x, w, bias, y |
 //! | `conv_join` | x, bias, y |
 //! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
+//! | `lm_matvec_*`, `lm_matvec4_*` | codes, scales, x, bias, experts, y |
+//! | `lm_matmul_*` | codes, scales, x, bias, y |
+//! | `lm_norm` | x, weight, inputs, y |
+//! | `lm_heads_*` | inputs, norms, rotations, qkv, keys, values |
+//! | `lm_attention_*` | inputs, q, keys, values, y |
+//! | `lm_join`, `lm_gate` | x, y |
+//! | `lm_route` | x, chosen, shares |
+//! | `lm_mix` | x, shares, y |
 //!
 //! Some are the CPU's alone, since they are about its caches and vectors; the runtime puts them in the place of others:
 //!
@@ -41,7 +49,7 @@
 //! | `pool_blocked_max`, `pool_blocked_average` | x, y |
 //! | `reorder` | x, y |
 //!
-//! The last binding is written, and of `moments` and `top_k` the last two. For `unary_*`, `binary_*`, `chain`,
+//! The last binding is written, of `moments`, `top_k` and `lm_route` the last two, and of `lm_heads_*` the last three. For `unary_*`, `binary_*`, `chain`,
 //! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
 //! refused. Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU
 //! either, save the rarer functions of `chain`, which are the C library's.
@@ -62,6 +70,7 @@ mod conv;
 mod convert;
 mod each;
 mod elementwise;
+mod language;
 mod linear;
 mod lines;
 mod math;
@@ -103,6 +112,7 @@ pub use blocked::pack_blocked;
 use blocked::{Average, ConvBlocked, Max as BlockedMax, PoolBlocked, Reorder};
 use conv::{Conv, Transposed};
 use each::EachKernel;
+use language::{Attention as PagedAttention, Gate, Heads, Join, Linear, Mix, Norm, Route, WorkKernel};
 use lines::LinesKernel;
 pub use matmul::pack_columns;
 use matmul::{Matmul, MatmulPacked};
@@ -205,6 +215,45 @@ static KERNELS: &[(&str, Make)] = &[
     ("pool_max_indices", |_| Arc::new(EachKernel::<Pool<pool::MaxIndex>>::new())),
     ("pool_average", |_| Arc::new(EachKernel::<Pool<pool::Average>>::new())),
     ("pool_lp", |_| Arc::new(EachKernel::<Pool<pool::Lp>>::new())),
+    ("lm_matvec_f32", |level| Arc::new(WorkKernel::<Linear<0, true>>::new(level))),
+    ("lm_matvec_f16", |level| Arc::new(WorkKernel::<Linear<1, true>>::new(level))),
+    ("lm_matvec_bf16", |level| Arc::new(WorkKernel::<Linear<2, true>>::new(level))),
+    ("lm_matvec_q4", |level| Arc::new(WorkKernel::<Linear<3, true>>::new(level))),
+    ("lm_matvec_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, true>>::new(level))),
+    ("lm_matvec_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, true>>::new(level))),
+    ("lm_matvec_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, true>>::new(level))),
+    ("lm_matvec_q4_float", |level| Arc::new(WorkKernel::<Linear<7, true>>::new(level))),
+    ("lm_matvec_q8", |level| Arc::new(WorkKernel::<Linear<8, true>>::new(level))),
+    ("lm_matvec_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, true>>::new(level))),
+    ("lm_matvec4_f32", |level| Arc::new(WorkKernel::<Linear<0, true>>::new(level))),
+    ("lm_matvec4_f16", |level| Arc::new(WorkKernel::<Linear<1, true>>::new(level))),
+    ("lm_matvec4_bf16", |level| Arc::new(WorkKernel::<Linear<2, true>>::new(level))),
+    ("lm_matvec4_q4", |level| Arc::new(WorkKernel::<Linear<3, true>>::new(level))),
+    ("lm_matvec4_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, true>>::new(level))),
+    ("lm_matvec4_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, true>>::new(level))),
+    ("lm_matvec4_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, true>>::new(level))),
+    ("lm_matvec4_q4_float", |level| Arc::new(WorkKernel::<Linear<7, true>>::new(level))),
+    ("lm_matvec4_q8", |level| Arc::new(WorkKernel::<Linear<8, true>>::new(level))),
+    ("lm_matvec4_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, true>>::new(level))),
+    ("lm_matmul_f32", |level| Arc::new(WorkKernel::<Linear<0, false>>::new(level))),
+    ("lm_matmul_f16", |level| Arc::new(WorkKernel::<Linear<1, false>>::new(level))),
+    ("lm_matmul_bf16", |level| Arc::new(WorkKernel::<Linear<2, false>>::new(level))),
+    ("lm_matmul_q4", |level| Arc::new(WorkKernel::<Linear<3, false>>::new(level))),
+    ("lm_matmul_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, false>>::new(level))),
+    ("lm_matmul_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, false>>::new(level))),
+    ("lm_matmul_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, false>>::new(level))),
+    ("lm_matmul_q4_float", |level| Arc::new(WorkKernel::<Linear<7, false>>::new(level))),
+    ("lm_matmul_q8", |level| Arc::new(WorkKernel::<Linear<8, false>>::new(level))),
+    ("lm_matmul_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, false>>::new(level))),
+    ("lm_norm", |level| Arc::new(WorkKernel::<Norm>::new(level))),
+    ("lm_heads_f16", |level| Arc::new(WorkKernel::<Heads<false>>::new(level))),
+    ("lm_heads_q8", |level| Arc::new(WorkKernel::<Heads<true>>::new(level))),
+    ("lm_attention_f16", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),
+    ("lm_attention_q8", |level| Arc::new(WorkKernel::<PagedAttention<true>>::new(level))),
+    ("lm_join", |level| Arc::new(WorkKernel::<Join>::new(level))),
+    ("lm_gate", |level| Arc::new(WorkKernel::<Gate>::new(level))),
+    ("lm_route", |level| Arc::new(WorkKernel::<Route>::new(level))),
+    ("lm_mix", |level| Arc::new(WorkKernel::<Mix>::new(level))),
 ];
 
 /// Those that only the CPU has, with the size of their constants: their order of elements and their packed weights suit its

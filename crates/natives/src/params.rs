@@ -7,6 +7,7 @@
 mod blocked;
 mod chain;
 mod indexing;
+mod language;
 mod layers;
 mod random;
 mod rows;
@@ -17,6 +18,7 @@ use bytemuck::{Pod, Zeroable};
 pub use blocked::{ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
 pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
+pub use language::{LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat};
 pub use layers::{Attention, Linear};
 pub use random::{Random, RandomForm};
 pub use rows::{ArgReduce, Normalize, Scan, TopK};

@@ -1,0 +1,158 @@
+//! Kernels of language models.
+
+use super::{Constants, Family, LINEAR, Variant, params, plain, read, write};
+use std::mem::{offset_of, size_of};
+
+/// What products of weights share: how weights lie in memory, and what is done with the sums.
+const SHARED: &str = concat!(include_str!("../../wgsl/lm_weights.wgsl"), include_str!("../../wgsl/lm_end.wgsl"));
+
+/// What products with a few tokens share.
+const MATVEC: Family = Family {
+    file: "lm_matvec.wgsl",
+    text: include_str!("../../wgsl/lm_matvec.wgsl"),
+    entry: "lm_matvec",
+    aliases: SHARED,
+    variants: &[],
+    bindings: &[read("codes"), read("scales"), read("x"), read("bias"), read("experts"), write("y")],
+    constants: constants!(
+        LmLinear: rows columns tokens x_stride y_stride y_offset flags experts sharing
+    ),
+    workgroup: [128, 1, 1],
+    in_place: false,
+    matrix: false,
+};
+
+/// What kernels share that look at single values.
+const SIMPLE: Family = Family {
+    file: "lm_gate.wgsl",
+    text: include_str!("../../wgsl/lm_gate.wgsl"),
+    entry: "lm_gate",
+    aliases: "",
+    variants: &[plain("lm_gate")],
+    bindings: &[read("x"), write("y")],
+    constants: constants!(LmGate: tokens width x_stride y_stride gelu),
+    workgroup: LINEAR,
+    in_place: false,
+    matrix: false,
+};
+
+pub(super) static FAMILIES: &[Family] = &[
+    Family {
+        variants: variants! {
+            "lm_matvec_f32": FORMAT = 0, TOGETHER = 1;
+            "lm_matvec_f16": FORMAT = 1, TOGETHER = 1;
+            "lm_matvec_bf16": FORMAT = 2, TOGETHER = 1;
+            "lm_matvec_q4": FORMAT = 3, TOGETHER = 1;
+            "lm_matvec_q4_pairs": FORMAT = 4, TOGETHER = 1;
+            "lm_matvec_q4_halves": FORMAT = 5, TOGETHER = 1;
+            "lm_matvec_q4_curve": FORMAT = 6, TOGETHER = 1;
+            "lm_matvec_q4_float": FORMAT = 7, TOGETHER = 1;
+            "lm_matvec_q8": FORMAT = 8, TOGETHER = 1;
+            "lm_matvec_q8_halves": FORMAT = 9, TOGETHER = 1;
+        },
+        ..MATVEC
+    },
+    Family {
+        variants: variants! {
+            "lm_matvec4_f32": FORMAT = 0, TOGETHER = 4;
+            "lm_matvec4_f16": FORMAT = 1, TOGETHER = 4;
+            "lm_matvec4_bf16": FORMAT = 2, TOGETHER = 4;
+            "lm_matvec4_q4": FORMAT = 3, TOGETHER = 4;
+            "lm_matvec4_q4_pairs": FORMAT = 4, TOGETHER = 4;
+            "lm_matvec4_q4_halves": FORMAT = 5, TOGETHER = 4;
+            "lm_matvec4_q4_curve": FORMAT = 6, TOGETHER = 4;
+            "lm_matvec4_q4_float": FORMAT = 7, TOGETHER = 4;
+            "lm_matvec4_q8": FORMAT = 8, TOGETHER = 4;
+            "lm_matvec4_q8_halves": FORMAT = 9, TOGETHER = 4;
+        },
+        ..MATVEC
+    },
+    Family {
+        file: "lm_matmul.wgsl",
+        text: include_str!("../../wgsl/lm_matmul.wgsl"),
+        entry: "lm_matmul",
+        variants: variants! {
+            "lm_matmul_f32": FORMAT = 0;
+            "lm_matmul_f16": FORMAT = 1;
+            "lm_matmul_bf16": FORMAT = 2;
+            "lm_matmul_q4": FORMAT = 3;
+            "lm_matmul_q4_pairs": FORMAT = 4;
+            "lm_matmul_q4_halves": FORMAT = 5;
+            "lm_matmul_q4_curve": FORMAT = 6;
+            "lm_matmul_q4_float": FORMAT = 7;
+            "lm_matmul_q8": FORMAT = 8;
+            "lm_matmul_q8_halves": FORMAT = 9;
+        },
+        bindings: &[read("codes"), read("scales"), read("x"), read("bias"), write("y")],
+        workgroup: LINEAR,
+        ..MATVEC
+    },
+    Family {
+        file: "lm_norm.wgsl",
+        text: include_str!("../../wgsl/lm_norm.wgsl"),
+        entry: "lm_norm",
+        variants: &[plain("lm_norm")],
+        bindings: &[read("x"), read("weight"), read("inputs"), write("y")],
+        constants: constants!(LmNorm: rows columns x_stride y_stride epsilon flags first),
+        ..SIMPLE
+    },
+    Family {
+        file: "lm_heads.wgsl",
+        text: include_str!("../../wgsl/lm_heads.wgsl"),
+        entry: "lm_heads",
+        variants: variants! {
+            "lm_heads_f16": CACHE = 0;
+            "lm_heads_q8": CACHE = 1;
+        },
+        bindings: &[read("inputs"), read("norms"), read("rotations"), write("qkv"), write("keys"), write("values")],
+        constants: constants!(
+            LmHeads: tokens heads kv_heads key_length value_length pairs flags stride page epsilon
+        ),
+        workgroup: [64, 1, 1],
+        ..SIMPLE
+    },
+    Family {
+        file: "lm_attention.wgsl",
+        text: include_str!("../../wgsl/lm_attention.wgsl"),
+        entry: "lm_attention",
+        variants: variants! {
+            "lm_attention_f16": CACHE = 0;
+            "lm_attention_q8": CACHE = 1;
+        },
+        bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
+        constants: constants!(
+            LmAttention: tokens blocks block heads kv_heads key_length value_length q_stride y_stride page splits scale soft_cap window
+        ),
+        workgroup: [128, 1, 1],
+        ..SIMPLE
+    },
+    Family {
+        file: "lm_join.wgsl",
+        text: include_str!("../../wgsl/lm_join.wgsl"),
+        entry: "lm_join",
+        variants: &[plain("lm_join")],
+        constants: constants!(LmJoin: tokens heads value_length splits y_stride),
+        workgroup: [64, 1, 1],
+        ..SIMPLE
+    },
+    SIMPLE,
+    Family {
+        file: "lm_route.wgsl",
+        text: include_str!("../../wgsl/lm_route.wgsl"),
+        entry: "lm_route",
+        variants: &[plain("lm_route")],
+        bindings: &[read("x"), write("chosen"), write("shares")],
+        constants: constants!(LmRoute: tokens experts used stride),
+        workgroup: [64, 1, 1],
+        ..SIMPLE
+    },
+    Family {
+        file: "lm_mix.wgsl",
+        text: include_str!("../../wgsl/lm_mix.wgsl"),
+        entry: "lm_mix",
+        variants: &[plain("lm_mix")],
+        bindings: &[read("x"), read("shares"), write("y")],
+        constants: constants!(LmMix: tokens columns used x_stride y_stride add),
+        ..SIMPLE
+    },
+];

@@ -1,0 +1,49 @@
+// The constants of products of language models, and what is done with their sums; goes behind the text of the kernels that use it.
+
+const ADD = 1u;
+const BIAS = 2u;
+const SILU = 4u;
+const GATE = 12u;
+
+struct Params {
+    rows: u32,
+    columns: u32,
+    tokens: u32,
+    x_stride: u32,
+    y_stride: u32,
+    y_offset: u32,
+    flags: u32,
+    experts: u32,
+    sharing: u32,
+}
+
+fn activation(v: f32) -> f32 {
+    if (params.flags & SILU) != 0u {
+        return v / (1.0 + exp(-v));
+    }
+    // The form with tanh, by one exponential: 1 + tanh(z) = 2 / (1 + exp(-2 z)).
+    let z = 1.5957691216 * (v + 0.044715 * v * v * v);
+    return v / (1.0 + exp(-z));
+}
+
+// Ends the sum of one row.
+fn finish(token: u32, row: u32, sum: f32) {
+    let at = token * params.y_stride + params.y_offset + row;
+    var v = sum;
+    if (params.flags & BIAS) != 0u {
+        v += bias[row];
+    }
+    if (params.flags & ADD) != 0u {
+        v += y[at];
+    }
+    y[at] = v;
+}
+
+// Ends the sums of two rows, of which the first, an even one, is given.
+fn finish_pair(token: u32, row: u32, sums: vec2<f32>) {
+    var v = sums;
+    if (params.flags & BIAS) != 0u {
+        v += vec2<f32>(bias[row], bias[row + 1u]);
+    }
+    y[token * params.y_stride + params.y_offset + row / 2u] = activation(v.x) * v.y;
+}

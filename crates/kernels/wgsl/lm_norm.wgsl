@@ -1,0 +1,60 @@
+// Rows by the root of their mean square, times a factor for each column; a workgroup a row, striding over the rows.
+
+struct Params {
+    rows: u32,
+    columns: u32,
+    x_stride: u32,
+    y_stride: u32,
+    epsilon: f32,
+    flags: u32,
+    first: u32,
+}
+
+const ADD = 1u;
+const CHOSEN = 2u;
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> weight: array<f32>;
+@group(0) @binding(2) var<storage, read> inputs: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+var<workgroup> sums: array<f32, 256>;
+
+@compute @workgroup_size(256)
+fn lm_norm(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    for (var row = group.x; row < params.rows; row += groups.x) {
+        var source = row;
+        if (params.flags & CHOSEN) != 0u {
+            source = inputs[params.first + row];
+        }
+        let base = source * params.x_stride;
+        var mine = 0.0;
+        for (var c = lane; c < params.columns; c += 256u) {
+            let v = x[base + c];
+            mine += v * v;
+        }
+        sums[lane] = mine;
+        workgroupBarrier();
+        for (var step = 128u; step > 0u; step = step / 2u) {
+            if lane < step {
+                sums[lane] += sums[lane + step];
+            }
+            workgroupBarrier();
+        }
+        let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
+        let to = row * params.y_stride;
+        for (var c = lane; c < params.columns; c += 256u) {
+            var v = x[base + c] * scale * weight[c];
+            if (params.flags & ADD) != 0u {
+                v += y[to + c];
+            }
+            y[to + c] = v;
+        }
+        workgroupBarrier();
+    }
+}

@@ -1,0 +1,70 @@
+// Weights of language models in the formats of `params::WeightFormat`; goes behind the text of the kernels that use it.
+
+override FORMAT: u32;
+
+const F32 = 0u;
+const F16 = 1u;
+const BF16 = 2u;
+const Q4 = 3u;
+const Q4_PAIRS = 4u;
+const Q4_HALVES = 5u;
+const Q4_CURVE = 6u;
+const Q4_FLOAT = 7u;
+const Q8 = 8u;
+const Q8_HALVES = 9u;
+
+// The values of a table of sixteen signed bytes, four to a word, at four indices.
+fn look_up(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
+    let i = unpack4xU8(indices);
+    let low = select(vec4<u32>(w0), vec4<u32>(w1), (i & vec4<u32>(4u)) != vec4<u32>());
+    let high = select(vec4<u32>(w2), vec4<u32>(w3), (i & vec4<u32>(4u)) != vec4<u32>());
+    let word = select(low, high, (i & vec4<u32>(8u)) != vec4<u32>());
+    // The byte to the top, and down again with its sign.
+    let top = word << (vec4<u32>(24u) - ((i & vec4<u32>(3u)) << vec4<u32>(3u)));
+    return vec4<f32>(bitcast<vec4<i32>>(top) >> vec4<u32>(24u));
+}
+
+// Four neighbouring codes, `chunk` of the eight of a group; `word` is what holds them, and `next` the word behind it for formats that need
+// two, `rest` the two behind those for formats that need four.
+fn codes_of(chunk: u32, word: u32, next: u32, rest: vec2<u32>) -> vec4<f32> {
+    if FORMAT == F32 {
+        return bitcast<vec4<f32>>(vec4<u32>(word, next, rest.x, rest.y));
+    }
+    if FORMAT == F16 {
+        return vec4<f32>(unpack2x16float(word), unpack2x16float(next));
+    }
+    if FORMAT == BF16 {
+        let mask = 0xffff0000u;
+        return bitcast<vec4<f32>>(vec4<u32>(word << 16u, word & mask, next << 16u, next & mask));
+    }
+    if FORMAT == Q8 || FORMAT == Q8_HALVES {
+        return vec4<f32>(unpack4xI8(word));
+    }
+    let nibbles = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
+    if FORMAT == Q4_CURVE {
+        return look_up(nibbles, 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
+    }
+    if FORMAT == Q4_FLOAT {
+        return look_up(nibbles, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
+    }
+    return vec4<f32>(unpack4xU8(nibbles));
+}
+
+// Scale and offset of half a group; `group` counts groups of the whole matrix.
+fn scale_of(group: u32, half: u32) -> vec2<f32> {
+    if FORMAT == Q4 || FORMAT == Q8 {
+        let pair = unpack2x16float(scales[group / 2u]);
+        let scale = select(pair.x, pair.y, group % 2u == 1u);
+        return vec2<f32>(scale, select(0.0, -8.0 * scale, FORMAT == Q4));
+    }
+    if FORMAT == Q4_PAIRS {
+        return unpack2x16float(scales[group]);
+    }
+    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
+        return unpack2x16float(scales[group * 2u + half]);
+    }
+    if FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
+        return vec2<f32>(bitcast<f32>(scales[group]), 0.0);
+    }
+    return vec2<f32>(1.0, 0.0);
+}

@@ -1,0 +1,98 @@
+//! `lm_heads_*`: heads normed, turned and written to their pages.
+
+use std::ops::Range;
+
+use half::f16;
+
+use super::rows::scale;
+use super::{Cells, Plan, Work, floats, word};
+use crate::params::LmHeads as Params;
+use crate::simd::Level;
+
+/// `BYTES` for a cache of bytes with scales, 16-bit floats otherwise.
+pub(crate) struct Heads<const BYTES: bool>;
+
+impl<const BYTES: bool> Work for Heads<BYTES> {
+    type Params = Params;
+    const INPUTS: usize = 3;
+    const OUTPUTS: usize = 3;
+
+    fn plan(p: &Params) -> Result<Plan, String> {
+        let step = if BYTES { 32 } else { 2 };
+        if [p.key_length, p.value_length].iter().any(|length| *length > Params::LONGEST || length % step != 0) {
+            return Err(format!("heads of {} and {} numbers cannot be kept", p.key_length, p.value_length));
+        }
+        if p.page == 0 || p.pairs * 2 > p.key_length {
+            return Err(format!("{} pairs of {} numbers, {} tokens to a page", p.pairs, p.key_length, p.page));
+        }
+        let heads = u64::from(p.heads) + 2 * u64::from(p.kv_heads);
+        Ok(Plan { units: p.tokens.into(), cost: 16 * heads * u64::from(p.key_length.max(p.value_length)) })
+    }
+
+    fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
+        let [heads, kv_heads] = [p.heads, p.kv_heads].map(|count| count as usize);
+        let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
+        let mut head = vec![0.0; keys.max(values)];
+        for token in units {
+            let position = word(inputs[0], token);
+            let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
+            let line = (page * p.page as usize + position % p.page as usize) * kv_heads;
+            let start = token * p.stride as usize;
+            for index in 0..heads + kv_heads {
+                let head = &mut head[..keys];
+                let from = start + index * keys;
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = outputs[0].get(from + i));
+                if p.flags & Params::NORMS != 0 {
+                    let factors = floats(inputs[1], if index < heads { 0 } else { keys }, keys);
+                    let scale = scale(level, head, p.epsilon);
+                    head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= scale * factor);
+                }
+                turn(p, floats(inputs[2], position * p.pairs as usize * 2, p.pairs as usize * 2), head);
+                if index < heads {
+                    head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value));
+                } else {
+                    store::<BYTES>(&outputs[1], line + index - heads, head);
+                }
+            }
+            let from = start + (heads + kv_heads) * keys;
+            for index in 0..kv_heads {
+                let head = &mut head[..values];
+                let from = from + index * values;
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = outputs[0].get(from + i));
+                store::<BYTES>(&outputs[2], line + index, head);
+            }
+        }
+    }
+}
+
+fn turn(p: &Params, rotations: &[f32], head: &mut [f32]) {
+    for (i, turn) in rotations.as_chunks::<2>().0.iter().enumerate() {
+        let neighbours = p.flags & Params::NEIGHBOURS != 0;
+        let (one, other) = if neighbours { (2 * i, 2 * i + 1) } else { (i, i + p.pairs as usize) };
+        let (a, b) = (head[one], head[other]);
+        head[one] = a * turn[0] - b * turn[1];
+        head[other] = a * turn[1] + b * turn[0];
+    }
+}
+
+/// Writes a head to its line of a cache.
+fn store<const BYTES: bool>(cache: &Cells<'_>, line: usize, head: &[f32]) {
+    if !BYTES {
+        for (i, pair) in head.as_chunks::<2>().0.iter().enumerate() {
+            let [low, high] = pair.map(|value| u32::from(f16::from_f32(value).to_bits()));
+            cache.set_word(line * (head.len() / 2) + i, low | high << 16);
+        }
+        return;
+    }
+    let start = line * (head.len() / 4 + head.len() / 32);
+    for (block, values) in head.as_chunks::<32>().0.iter().enumerate() {
+        let most = values.iter().fold(0f32, |most, value| most.max(value.abs()));
+        let scale = most / 127.0;
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        for (i, four) in values.as_chunks::<4>().0.iter().enumerate() {
+            let bytes = four.map(|value| (value * inverse).round_ties_even() as i8 as u8);
+            cache.set_word(start + block * 8 + i, u32::from_le_bytes(bytes));
+        }
+        cache.set(start + head.len() / 4 + block, scale);
+    }
+}

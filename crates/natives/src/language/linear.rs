@@ -1,0 +1,173 @@
+//! `lm_matvec_*`, `lm_matvec4_*`, `lm_matmul_*`: products with the weights of a matrix in a [`WeightFormat`].
+
+use std::ops::Range;
+
+use half::f16;
+
+use super::{Cells, Plan, Work, floats, word};
+use crate::params::{LmLinear as Params, WeightFormat};
+use crate::simd::{Level, Simd, Task};
+
+/// `FORMAT` is a [`WeightFormat`]; `EXPERTS` whether there is a binding for them.
+pub(crate) struct Linear<const FORMAT: u32, const EXPERTS: bool>;
+
+/// Columns of a group.
+const GROUP: usize = 32;
+/// Rows of a unit of work.
+const ROWS: usize = 16;
+
+impl<const FORMAT: u32, const EXPERTS: bool> Work for Linear<FORMAT, EXPERTS> {
+    type Params = Params;
+    const INPUTS: usize = if EXPERTS { 5 } else { 4 };
+    const OUTPUTS: usize = 1;
+
+    fn plan(p: &Params) -> Result<Plan, String> {
+        if !p.columns.is_multiple_of(GROUP as u32) || !p.x_stride.is_multiple_of(4) {
+            return Err(format!("{} columns {} apart are no whole groups", p.columns, p.x_stride));
+        }
+        if p.flags & Params::GATE != 0 && !p.rows.is_multiple_of(2) {
+            return Err(format!("{} rows are no pairs", p.rows));
+        }
+        let cost = ROWS as u64 * u64::from(p.columns) * u64::from(p.tokens);
+        Ok(Plan { units: u64::from(p.rows).div_ceil(ROWS as u64), cost })
+    }
+
+    fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
+        let Some(format) = WeightFormat::ALL.get(FORMAT as usize).copied() else { return };
+        level.run(Rows { format, p, inputs, experts: if EXPERTS { inputs[4] } else { &[] }, y: outputs[0], units });
+    }
+}
+
+struct Rows<'a> {
+    format: WeightFormat,
+    p: &'a Params,
+    inputs: &'a [&'a [u32]],
+    experts: &'a [u32],
+    y: Cells<'a>,
+    units: Range<usize>,
+}
+
+impl Task for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Self { p, .. } = self;
+        let (columns, rows) = (p.columns as usize, p.rows as usize);
+        let mut weights = vec![0.0; 2 * columns];
+        let step = if p.flags & Params::GATE == 0 { 1 } else { 2 };
+        for first in (self.units.start * ROWS..(self.units.end * ROWS).min(rows)).step_by(step) {
+            if p.experts == 0 {
+                self.decode(first, step, &mut weights);
+            }
+            for token in 0..p.tokens as usize {
+                if p.experts != 0 {
+                    let expert = word(self.experts, token).min(p.experts as usize - 1);
+                    self.decode(expert * rows + first, step, &mut weights);
+                }
+                let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
+                let x = floats(self.inputs[2], from, columns);
+                let mut sums = [0.0; 2];
+                for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
+                    *sum = dot(weights, x);
+                }
+                self.finish(token, first, sums);
+            }
+        }
+    }
+}
+
+impl Rows<'_> {
+    #[inline(always)]
+    fn decode(&self, row: usize, rows: usize, weights: &mut [f32]) {
+        let columns = self.p.columns as usize;
+        for (row, weights) in (row..row + rows).zip(weights.chunks_exact_mut(columns)) {
+            for (group, weights) in weights.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
+                decode(self.format, self.inputs[0], self.inputs[1], row * (columns / GROUP) + group, weights);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&self, token: usize, row: usize, sums: [f32; 2]) {
+        let p = self.p;
+        let bias = |row: usize| {
+            if p.flags & Params::BIAS == 0 {
+                0.0
+            } else {
+                self.inputs[3].get(row).map_or(0.0, |word| f32::from_bits(*word))
+            }
+        };
+        let start = token * p.y_stride as usize + p.y_offset as usize;
+        if p.flags & Params::GATE != 0 {
+            let value = activation(p.flags & Params::GELU != 0, sums[0] + bias(row)) * (sums[1] + bias(row + 1));
+            self.y.set(start + row / 2, value);
+        } else {
+            let before = if p.flags & Params::ADD == 0 { 0.0 } else { self.y.get(start + row) };
+            self.y.set(start + row, sums[0] + bias(row) + before);
+        }
+    }
+}
+
+/// Silu, or gelu in its form with tanh.
+#[inline(always)]
+pub(super) fn activation(gelu: bool, x: f32) -> f32 {
+    let z = if gelu { 1.595_769_1 * (x + 0.044_715 * x * x * x) } else { x };
+    x / (1.0 + (-z).exp())
+}
+
+/// The sum of products, in 16 lanes.
+#[inline(always)]
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0f32; 16];
+    let (a, a_rest) = a.as_chunks::<16>();
+    let (b, b_rest) = b.as_chunks::<16>();
+    for (a, b) in a.iter().zip(b) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+const CURVE: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+const FLOAT: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
+/// The weights of a group.
+#[inline(always)]
+fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
+    let words = format.code_bytes() / 4;
+    let Some(codes) = codes.get(group * words..(group + 1) * words) else { return weights.fill(0.0) };
+    let half = |word: u32| f16::from_bits(word as u16).to_f32();
+    let scale_at = |at: usize| scales.get(at).copied().unwrap_or(0);
+    let pair = |word: u32| (half(word), half(word >> 16));
+    let (first, second) = match format {
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => ((1.0, 0.0), (1.0, 0.0)),
+        WeightFormat::Q4 | WeightFormat::Q8 => {
+            let scale = half(scale_at(group / 2) >> (group % 2 * 16));
+            let both = (scale, if format == WeightFormat::Q4 { -8.0 * scale } else { 0.0 });
+            (both, both)
+        }
+        WeightFormat::Q4Pairs => (pair(scale_at(group)), pair(scale_at(group))),
+        WeightFormat::Q4Halves | WeightFormat::Q8Halves => (pair(scale_at(group * 2)), pair(scale_at(group * 2 + 1))),
+        WeightFormat::Q4Curve | WeightFormat::Q4Float => {
+            let both = (f32::from_bits(scale_at(group)), 0.0);
+            (both, both)
+        }
+    };
+    for (at, weight) in weights.iter_mut().enumerate() {
+        let nibble = || codes[at % 16 / 4] >> (at % 4 * 8 + at / 16 * 4) & 0xf;
+        let code = match format {
+            WeightFormat::F32 => f32::from_bits(codes[at]),
+            WeightFormat::F16 => half(codes[at / 2] >> (at % 2 * 16)),
+            WeightFormat::Bf16 => f32::from_bits(codes[at / 2] >> (at % 2 * 16) << 16),
+            WeightFormat::Q8 | WeightFormat::Q8Halves => f32::from((codes[at / 4] >> (at % 4 * 8)) as i8),
+            WeightFormat::Q4Curve => f32::from(CURVE[nibble() as usize]),
+            WeightFormat::Q4Float => f32::from(FLOAT[nibble() as usize]),
+            WeightFormat::Q4 | WeightFormat::Q4Pairs | WeightFormat::Q4Halves => nibble() as f32,
+        };
+        let (scale, offset) = if at < 16 { first } else { second };
+        *weight = scale * code + offset;
+    }
+}
