@@ -48,14 +48,18 @@
 //! | `conv_blocked` | x, packed weights and bias, y |
 //! | `pool_blocked_max`, `pool_blocked_average` | x, y |
 //! | `reorder` | x, y |
+//! | `lm_quantize` | x, y |
+//! | `lm_product` | packed weights, x, y |
+//! | `lm_rows` | packed weights, index, y |
 //!
 //! The last binding is written, of `moments`, `top_k` and `lm_route` the last two, and of `lm_heads_*` the last three. For `unary_*`, `binary_*`, `chain`,
 //! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
 //! refused. Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU
 //! either, save the rarer functions of `chain`, which are the C library's.
 //!
-//! Start reading at `elementwise` for the simple kernels, at `matmul` for the hard one, and at `blocked` for pictures. `unsafe` is about
-//! two things only: memory behind bindings (`memory`, `matmul`) and vector instructions (`simd`).
+//! Start reading at `elementwise` for the simple kernels, at `matmul` for the hard one, at `blocked` for pictures, and at
+//! `lm` for language models. `unsafe` is about two things only: memory behind bindings (`memory`, `matmul`, `lm`) and vector
+//! instructions (`simd`).
 
 #![expect(unsafe_code, reason = "native kernels work on raw memory and with vector instructions")]
 
@@ -73,6 +77,7 @@ mod elementwise;
 mod language;
 mod linear;
 mod lines;
+pub mod lm;
 mod math;
 mod matmul;
 mod matvec;
@@ -265,6 +270,9 @@ static HOST: &[(&str, usize, Make)] = &[
     ("pool_blocked_max", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<BlockedMax>::new(level))),
     ("pool_blocked_average", size_of::<params::PoolBlocked>(), |level| Arc::new(PoolBlocked::<Average>::new(level))),
     ("reorder", size_of::<params::Reorder>(), |_| Arc::new(Reorder)),
+    ("lm_quantize", size_of::<params::LmQuantize>(), |level| Arc::new(lm::Quantize(level))),
+    ("lm_product", size_of::<params::LmProduct>(), |level| Arc::new(lm::Product(level))),
+    ("lm_rows", size_of::<params::LmRows>(), |_| Arc::new(lm::Rows)),
 ];
 
 /// The kernel of this name, at the best that this CPU can do.

@@ -4,11 +4,24 @@
 //! are 32 bits wide, so `repr(C)` has no padding and both sides agree byte for byte. Element counts and offsets count
 //! elements of the kernel's own type, not bytes.
 
+/// Grids mean nothing to what only the CPU runs.
+macro_rules! one_group {
+    ($($name:ident)*) => {
+        $(impl Params for $name {
+            fn grid(&self) -> [u32; 3] {
+                [1; 3]
+            }
+        })*
+    };
+}
+use one_group;
+
 mod blocked;
 mod chain;
 mod indexing;
 mod language;
 mod layers;
+mod lm;
 mod random;
 mod rows;
 mod window;
@@ -20,6 +33,7 @@ pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, Ch
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
 pub use language::{LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat};
 pub use layers::{Attention, Linear};
+pub use lm::{LmProduct, LmQuantize, LmRows};
 pub use random::{Random, RandomForm};
 pub use rows::{ArgReduce, Normalize, Scan, TopK};
 pub use window::{Conv, Pool};

@@ -144,15 +144,4 @@ impl MatmulPacked {
     pub const ADD: u32 = 8;
 }
 
-/// Grids mean nothing to what only the CPU runs.
-macro_rules! one_group {
-    ($($name:ident)*) => {
-        $(impl Params for $name {
-            fn grid(&self) -> [u32; 3] {
-                [1; 3]
-            }
-        })*
-    };
-}
-
-one_group!(ConvBlocked PoolBlocked Reorder MatmulPacked);
+super::one_group!(ConvBlocked PoolBlocked Reorder MatmulPacked);

@@ -5,9 +5,12 @@
 //! on, so whatever is inlined into the task is compiled for them. Plain loops in a task vectorise by themselves; the
 //! trait's methods are for the few places where the compiler cannot be left to choose.
 
+pub(crate) mod codes;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_codes;
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -39,6 +39,11 @@ impl Avx2 {
 }
 
 impl Avx512 {
+    /// The token of what every such CPU has too.
+    pub(super) fn less(self) -> Avx2 {
+        Avx2(())
+    }
+
     /// The token, if this CPU and operating system serve it.
     pub(super) fn detect() -> Option<Avx512> {
         let found = Avx2::detect().is_some()
@@ -271,7 +276,7 @@ fn fence() {
 }
 
 #[inline(always)]
-fn prefetch(address: *const u8) {
+pub(super) fn prefetch(address: *const u8) {
     // SAFETY: a prefetch never faults, whatever the address; every x86-64 CPU has SSE.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 }

@@ -1,0 +1,136 @@
+//! GGUF matrices into packed ones.
+
+use std::ops::Range;
+
+use roci_gguf::Type;
+
+use super::blocks::{self, Group};
+use super::format::{Codes, Format, GROUP, PackError, SCALES, group_bytes};
+use super::{super::simd::codes::LINE, ROWS};
+
+/// Packs some rows of a matrix: those of `groups`, sixteen each. `source` are all its rows as a GGUF file has them, and `target`
+/// is what the packed matrix has from `groups.start * group_bytes` on. Several threads may pack one matrix.
+///
+/// # Errors
+/// If the type cannot be packed or a slice has another length.
+pub fn pack_rows(
+    kind: Type,
+    source: &[u8],
+    columns: usize,
+    groups: Range<usize>,
+    target: &mut [u8],
+) -> Result<(), PackError> {
+    let format = Format::of(kind).ok_or(PackError::Type(kind))?;
+    let bytes = group_bytes(kind, columns)?;
+    let too_large = || PackError::Size { rows: groups.len().saturating_mul(ROWS), columns };
+    let wanted = groups.len().checked_mul(bytes).ok_or_else(too_large)?;
+    if target.len() != wanted {
+        return Err(PackError::Length { what: "the packed matrix", got: target.len(), wanted });
+    }
+    let row = columns / kind.block_size() * kind.block_bytes();
+    if row == 0 {
+        return Ok(());
+    }
+    if !source.len().is_multiple_of(row) || source.len() / row < groups.end.saturating_sub(1).saturating_mul(ROWS) {
+        let wanted = groups.end.saturating_mul(ROWS).saturating_mul(row);
+        return Err(PackError::Length { what: "the matrix", got: source.len(), wanted });
+    }
+    for (group, target) in groups.zip(target.chunks_exact_mut(bytes)) {
+        let end = ((group + 1) * ROWS * row).min(source.len());
+        let rows = &source[(group * ROWS * row).min(end)..end];
+        if rows.len() < ROWS * row {
+            target.fill(0);
+        }
+        let piece = Rows { format, rows, row, columns, target };
+        match kind {
+            Type::Q4_0 | Type::IQ4_NL => piece.pack(blocks::q4_0),
+            Type::Q4_1 => piece.pack(blocks::q4_1),
+            Type::Q5_0 => piece.pack(blocks::q5_0),
+            Type::Q5_1 => piece.pack(blocks::q5_1),
+            Type::Q8_0 => piece.pack(blocks::q8_0),
+            Type::MXFP4 => piece.pack(blocks::mxfp4),
+            Type::Q2_K => piece.pack(blocks::q2_k),
+            Type::Q3_K => piece.pack(blocks::q3_k),
+            Type::Q4_K => piece.pack(blocks::q4_k),
+            Type::Q5_K => piece.pack(blocks::q5_k),
+            Type::Q6_K => piece.pack(blocks::q6_k),
+            Type::IQ4_XS => piece.pack(blocks::iq4_xs),
+            Type::F32 => piece.interleave::<4>(),
+            _ => piece.interleave::<2>(),
+        }
+    }
+    Ok(())
+}
+
+/// At most sixteen rows, and where they go.
+struct Rows<'a> {
+    format: Format,
+    rows: &'a [u8],
+    /// Bytes of a row.
+    row: usize,
+    columns: usize,
+    target: &'a mut [u8],
+}
+
+impl Rows<'_> {
+    /// Blocks of `BYTES`, of which each has some groups of 32 columns.
+    #[inline(always)]
+    fn pack<const BYTES: usize>(self, read: impl Fn(&[u8; BYTES], usize) -> Group + Copy) {
+        match (self.format.codes, self.format.finer, self.format.least) {
+            (Codes::Halves(_), false, false) => self.write::<BYTES, 4, 1, 0>(read),
+            (Codes::Halves(_), false, true) => self.write::<BYTES, 4, 1, 1>(read),
+            (Codes::Halves(_), true, false) => self.write::<BYTES, 4, 2, 0>(read),
+            (Codes::Halves(_), true, true) => self.write::<BYTES, 4, 2, 2>(read),
+            (_, false, false) => self.write::<BYTES, 8, 1, 0>(read),
+            (_, false, true) => self.write::<BYTES, 8, 1, 1>(read),
+            (_, true, _) => self.write::<BYTES, 8, 2, 0>(read),
+        }
+    }
+
+    /// So many words of codes, scales and numbers to add a group.
+    #[inline(always)]
+    fn write<const BYTES: usize, const WORDS: usize, const SCALED: usize, const LEAST: usize>(
+        self,
+        read: impl Fn(&[u8; BYTES], usize) -> Group + Copy,
+    ) {
+        let blocks = self.row / BYTES;
+        let groups = self.columns / GROUP / blocks.max(1);
+        let piece = self.format.piece(self.columns as u64);
+        let (codes, rest) = self.target.split_at_mut(piece.scales().start);
+        let (scales, rest) = rest.split_at_mut(piece.scales().len());
+        let least = &mut rest[..piece.least().len()];
+        let count = self.rows.len() / self.row;
+        for block in 0..blocks {
+            for group in 0..groups {
+                let at = block * groups + group;
+                let codes = &mut codes[at * WORDS * LINE..][..WORDS * LINE];
+                let scales = &mut scales[at * SCALED * SCALES..][..SCALED * SCALES];
+                let least = &mut least[at * LEAST * SCALES..][..LEAST * SCALES];
+                for r in 0..count {
+                    let start = r * self.row + block * BYTES;
+                    let Some(bytes) = self.rows[start..].first_chunk() else { continue };
+                    let read = read(bytes, group);
+                    for (line, word) in codes.as_chunks_mut::<LINE>().0.iter_mut().zip(read.words) {
+                        line[4 * r..4 * r + 4].copy_from_slice(&word.to_le_bytes());
+                    }
+                    for (scales, scale) in scales.as_chunks_mut::<SCALES>().0.iter_mut().zip(read.scales) {
+                        scales[2 * r..2 * r + 2].copy_from_slice(&scale.to_le_bytes());
+                    }
+                    for (least, value) in least.as_chunks_mut::<SCALES>().0.iter_mut().zip(read.least) {
+                        least[2 * r..2 * r + 2].copy_from_slice(&value.to_le_bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Floats of `BYTES`, column by column.
+    fn interleave<const BYTES: usize>(self) {
+        let target = self.target.as_chunks_mut::<BYTES>().0;
+        for (r, row) in self.rows.chunks_exact(self.row).enumerate() {
+            for (column, value) in row.as_chunks::<BYTES>().0.iter().enumerate() {
+                target[column * ROWS + r] = *value;
+            }
+        }
+    }
+}

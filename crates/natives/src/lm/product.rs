@@ -1,0 +1,188 @@
+//! `lm_product`: how a product is cut up.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use roci_hal::native::{NativeKernel, NativeLaunch};
+
+use super::super::check::{self, Access, Extent};
+use super::super::parts;
+use super::super::simd::{Level, Line};
+use super::ROWS;
+use super::activations::{BYTES, Place, TILE};
+use super::float::{self, Kind};
+use super::format::{Codes, Format, GROUP, Sixteen};
+use super::tile::{Area, Tokens, Weights, Widen};
+use crate::params;
+
+/// Bytes of activations that are read again and again, for one sixteen rows after the other: half of what a core's second-level
+/// cache has to be at least.
+const BLOCK: usize = 512 << 10;
+/// Multiplications of bytes that are worth as much as reading one byte of weights.
+const FREE: u64 = 16;
+
+thread_local! {
+    /// Sixteen rows whose half bytes have become bytes.
+    static WIDE: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The kernel.
+pub(in super::super) struct Product(pub(in super::super) Level);
+
+// SAFETY: `prepare` holds the three arrays against their bindings and rejects results that overlap an input or each other; parts
+// are disjoint ranges of rows.
+unsafe impl NativeKernel for Product {
+    fn accesses(&self) -> &[roci_hal::Access] {
+        check::last_written(3)
+    }
+
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        let p: params::LmProduct = check::constants(launch)?;
+        let [w, x, y] = check::bindings(launch)?;
+        let format = Format::of_id(p.format)?;
+        if !format.is_float() && !p.columns.is_multiple_of(GROUP as u32) {
+            return Err(format!("{} columns are no groups of {GROUP}", p.columns));
+        }
+        if p.tokens > 1 && p.y_stride < p.rows {
+            return Err(format!("{} rows a token lie {} elements apart", p.rows, p.y_stride));
+        }
+        if p.rows == 0 || p.tokens == 0 {
+            return Ok(0);
+        }
+        let groups = p.rows.div_ceil(ROWS as u32);
+        let bytes = u128::from(groups) * u128::from(format.piece(p.columns.into()).bytes());
+        let w = Access::read::<u32>("w", w, Extent::words(bytes / 4))?;
+        let x = if format.is_float() {
+            let extent = Extent::of(&[(p.tokens, p.x_stride), (p.columns, 1)]).after(p.x_offset);
+            Access::read::<f32>("x", x, extent)?
+        } else {
+            let words = u128::from(p.tokens) * u128::from(p.columns) / GROUP as u128 * (BYTES / 4) as u128;
+            Access::read::<u32>("x", x, Extent::words(words))?
+        };
+        let y = Access::write::<f32>("y", y, Extent::of(&[(p.tokens, p.y_stride), (p.rows, 1)]).after(p.y_offset))?;
+        let y = y.skip::<f32>(p.y_offset);
+        y.apart_from(&w)?;
+        y.apart_from(&x)?;
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Ok(parts::count(bytes.saturating_mul(1 + u64::from(p.tokens) / FREE), groups as usize, launch.workers))
+    }
+
+    unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, parts: usize) {
+        let Ok(p) = check::constants::<params::LmProduct>(launch) else { return };
+        let Ok(format) = Format::of_id(p.format) else { return };
+        let [w, x, y] = [0, 1, 2].map(|i| launch.bindings[i].pointer);
+        let groups = parts::share((p.rows as usize).div_ceil(ROWS), 1, part, parts);
+        let own = Own { level: self.0, p: &p, format, w, x, y: y.cast::<f32>().wrapping_add(p.y_offset as usize) };
+        if let Codes::Floats(size) = format.codes { own.floats(groups, size) } else { own.bytes(groups) }
+    }
+}
+
+/// What a part works on.
+struct Own<'a> {
+    level: Level,
+    p: &'a params::LmProduct,
+    format: Format,
+    w: *const u8,
+    x: *const u8,
+    /// The first row of the first token.
+    y: *mut f32,
+}
+
+impl Own<'_> {
+    /// Where the first of sixteen rows goes, and how many there are.
+    fn target(&self, group: usize) -> (*mut f32, usize) {
+        let first = group * ROWS;
+        (self.y.wrapping_add(first), ROWS.min(self.p.rows as usize - first))
+    }
+
+    fn add(&self) -> bool {
+        self.p.flags & params::LmProduct::ADD != 0
+    }
+
+    /// Sixteen rows after the other for a block of tokens, then the same for the next.
+    fn bytes(&self, groups: Range<usize>) {
+        let (columns, tokens) = (self.p.columns as usize, self.p.tokens as usize);
+        let token = columns / GROUP * BYTES;
+        let block = (BLOCK / token.max(1)).next_multiple_of(TILE);
+        for start in (0..tokens).step_by(block) {
+            let block = start..(start + block).min(tokens);
+            for group in groups.clone() {
+                let mut weights = self.weights(group);
+                let several = block.len() > TILE;
+                WIDE.with_borrow_mut(|wide| {
+                    if let Some(table) = weights.table.filter(|_| several) {
+                        let lines = columns * ROWS / size_of::<Line>();
+                        if wide.len() < lines {
+                            wide.resize(lines, Line::ZERO);
+                        }
+                        let (source, target) = (weights.codes, wide.as_mut_ptr().cast());
+                        // `prepare` held the matrix against its binding; the target was just made large enough.
+                        self.level.run_codes(Widen { source, target, table, groups: weights.groups });
+                        (weights.codes, weights.table) = (target.cast_const(), None);
+                    }
+                    for first in block.clone().step_by(TILE) {
+                        let width = TILE.min(tokens - first);
+                        let (y, rows) = self.target(group);
+                        // `prepare` held all three against their bindings; these rows are this part's alone.
+                        self.level.run_codes(Tokens(Area {
+                            weights,
+                            x: self.x.wrapping_add(first * token),
+                            place: Place { width },
+                            y: y.wrapping_add(first * self.p.y_stride as usize),
+                            y_stride: self.p.y_stride as usize,
+                            rows,
+                            add: self.add(),
+                        }));
+                    }
+                });
+            }
+        }
+    }
+
+    /// Sixteen rows of a matrix that is not of floats.
+    fn weights(&self, group: usize) -> Weights {
+        let columns = self.p.columns;
+        let piece = self.format.piece(columns.into());
+        let codes = self.w.wrapping_add(group * piece.bytes() as usize);
+        Weights {
+            codes,
+            table: if let Codes::Halves(table) = self.format.codes { Some(table) } else { None },
+            scales: codes.wrapping_add(piece.scales().start).cast(),
+            least: self.format.least.then(|| codes.wrapping_add(piece.least().start).cast()),
+            bf16: self.format.sixteen == Sixteen::BF16,
+            finer: self.format.finer,
+            groups: columns as usize / GROUP,
+        }
+    }
+
+    fn floats(&self, groups: Range<usize>, size: usize) {
+        let (columns, tokens) = (self.p.columns as usize, self.p.tokens as usize);
+        let (x_stride, y_stride) = (self.p.x_stride as usize, self.p.y_stride as usize);
+        let kind = match (size, self.format.sixteen) {
+            (4, _) => Kind::F32,
+            (_, Sixteen::F16) => Kind::F16,
+            (_, Sixteen::BF16) => Kind::BF16,
+        };
+        let piece = self.format.piece(self.p.columns.into()).bytes() as usize;
+        let x = self.x.cast::<f32>().wrapping_add(self.p.x_offset as usize);
+        let block = (BLOCK / (columns * size_of::<f32>()).max(1)).next_multiple_of(TILE);
+        for first in (0..tokens).step_by(block) {
+            for group in groups.clone() {
+                let (y, rows) = self.target(group);
+                // `prepare` held all three against their bindings; these rows are this part's alone.
+                self.level.run_codes(float::Tokens {
+                    kind,
+                    weights: self.w.wrapping_add(group * piece),
+                    columns,
+                    x: x.wrapping_add(first * x_stride),
+                    x_stride,
+                    y: y.wrapping_add(first * y_stride),
+                    y_stride,
+                    tokens: block.min(tokens - first),
+                    rows,
+                    add: self.add(),
+                });
+            }
+        }
+    }
+}

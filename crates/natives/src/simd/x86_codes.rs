@@ -1,0 +1,314 @@
+//! Small whole numbers by AVX2, and by AVX-512 with VNNI.
+
+use std::arch::is_x86_feature_detected;
+use std::arch::x86_64::*;
+
+use super::codes::{Codes, CodesTask, LINE, ROWS};
+use super::x86::{Avx2, Avx512};
+use super::{Kind, Level};
+
+/// Token of a CPU with AVX-512 and its products of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vnni(());
+
+/// What a CPU has for products of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Dots {
+    Avx2(Avx2),
+    Vnni(Vnni),
+}
+
+impl Dots {
+    /// That of a level; `None` for the portable one.
+    #[inline]
+    pub(super) fn of(level: Level) -> Option<Dots> {
+        match level.0 {
+            Kind::Portable(_) => None,
+            Kind::Avx2(token) => Some(Dots::Avx2(token)),
+            Kind::Avx512(token) => Some(Vnni::of(token).map_or(Dots::Avx2(token.less()), Dots::Vnni)),
+        }
+    }
+
+    /// Runs `task` compiled for it.
+    #[inline]
+    pub(super) fn run<T: CodesTask>(self, task: T) -> T::Output {
+        match self {
+            Dots::Avx2(token) => {
+                #[target_feature(enable = "avx2,fma,f16c")]
+                fn inside<T: CodesTask>(token: Avx2, task: T) -> T::Output {
+                    task.run(token)
+                }
+                // SAFETY: the token exists only where these features were found.
+                unsafe { inside(token, task) }
+            }
+            Dots::Vnni(token) => {
+                #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+                fn inside<T: CodesTask>(token: Vnni, task: T) -> T::Output {
+                    task.run(token)
+                }
+                // SAFETY: the token exists only where these features were found.
+                unsafe { inside(token, task) }
+            }
+        }
+    }
+}
+
+impl Vnni {
+    /// The token, if this CPU has it besides.
+    fn of(_: Avx512) -> Option<Vnni> {
+        is_x86_feature_detected!("avx512vnni").then_some(Vnni(()))
+    }
+}
+
+impl Codes for Avx2 {
+    type Line = [__m256i; 2];
+    type Sums = [__m256i; 2];
+    type Floats = [__m256; 2];
+    type Table = __m256i;
+    const TOKENS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(self, source: *const u8) -> [__m256i; 2] {
+        // SAFETY: the caller vouches for a line, the token for AVX; loads need not be aligned.
+        [0, LINE / 2].map(|at| unsafe { _mm256_loadu_si256(source.wrapping_add(at).cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8, line: [__m256i; 2]) {
+        for (half, at) in line.into_iter().zip([0, LINE / 2]) {
+            // SAFETY: the caller vouches for a line, the token for AVX; stores need not be aligned.
+            unsafe { _mm256_storeu_si256(target.wrapping_add(at).cast(), half) };
+        }
+    }
+
+    #[inline(always)]
+    fn table(self, codes: &[u8; 16]) -> __m256i {
+        // SAFETY: sixteen bytes are there; the load need not be aligned.
+        let table = unsafe { _mm_loadu_si128(codes.as_ptr().cast()) };
+        // SAFETY: the token proves AVX2.
+        unsafe { _mm256_broadcastsi128_si256(table) }
+    }
+
+    #[inline(always)]
+    fn nibbles(self, line: [__m256i; 2], table: __m256i) -> [[__m256i; 2]; 2] {
+        // SAFETY: the token proves AVX2.
+        let mask = unsafe { _mm256_set1_epi8(0xf) };
+        // SAFETY: as above.
+        let low = line.map(|half| unsafe { _mm256_and_si256(half, mask) });
+        // SAFETY: as above.
+        let high = line.map(|half| unsafe { _mm256_srli_epi16::<4>(half) });
+        // SAFETY: as above.
+        let high = high.map(|half| unsafe { _mm256_and_si256(half, mask) });
+        // SAFETY: as above.
+        [low, high].map(|line| line.map(|half| unsafe { _mm256_shuffle_epi8(table, half) }))
+    }
+
+    #[inline(always)]
+    fn start(self, _: i32) -> [__m256i; 2] {
+        // SAFETY: the token proves AVX.
+        [unsafe { _mm256_setzero_si256() }; 2]
+    }
+
+    /// The instruction multiplies unsigned bytes with signed ones into 16 bits that hold their limits: so the weight goes
+    /// without its sign, at most 128, which then is the activation's.
+    #[inline(always)]
+    fn dot(self, sums: [__m256i; 2], line: [__m256i; 2], x: i32) -> [__m256i; 2] {
+        // SAFETY: the token proves AVX2.
+        let x = unsafe { _mm256_set1_epi32(x) };
+        // SAFETY: as above.
+        let bias = unsafe { _mm256_set1_epi8(-128) };
+        // SAFETY: as above.
+        let ones = unsafe { _mm256_set1_epi16(1) };
+        // SAFETY: as above.
+        let signed = line.map(|half| unsafe { _mm256_xor_si256(half, bias) });
+        // SAFETY: as above.
+        let size = signed.map(|half| unsafe { _mm256_abs_epi8(half) });
+        // SAFETY: as above.
+        let x = signed.map(|half| unsafe { _mm256_sign_epi8(x, half) });
+        // SAFETY: as above.
+        let pair = |i: usize| unsafe { _mm256_maddubs_epi16(size[i], x[i]) };
+        // SAFETY: as above.
+        let four = [0, 1].map(|i| unsafe { _mm256_madd_epi16(pair(i), ones) });
+        // SAFETY: as above.
+        [0, 1].map(|i| unsafe { _mm256_add_epi32(sums[i], four[i]) })
+    }
+
+    #[inline(always)]
+    fn floats(self, sums: [__m256i; 2]) -> [__m256; 2] {
+        // SAFETY: the token proves AVX.
+        sums.map(|half| unsafe { _mm256_cvtepi32_ps(half) })
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> [__m256; 2] {
+        // SAFETY: the token proves AVX.
+        [unsafe { _mm256_set1_ps(value) }; 2]
+    }
+
+    #[inline(always)]
+    fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: the token proves AVX.
+        [0, 1].map(|i| unsafe { _mm256_mul_ps(a[i], b[i]) })
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: the token proves FMA.
+        [0, 1].map(|i| unsafe { _mm256_fmadd_ps(a[i], b[i], c[i]) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(self, source: *const f32) -> [__m256; 2] {
+        // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
+        [0, ROWS / 2].map(|at| unsafe { _mm256_loadu_ps(source.wrapping_add(at)) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16(self, source: *const u16) -> [__m256; 2] {
+        // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
+        let bits = [0, ROWS / 2].map(|at| unsafe { _mm_loadu_si128(source.wrapping_add(at).cast()) });
+        // SAFETY: the token proves F16C.
+        bits.map(|bits| unsafe { _mm256_cvtph_ps(bits) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_bf16(self, source: *const u16) -> [__m256; 2] {
+        // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
+        let bits = [0, ROWS / 2].map(|at| unsafe { _mm_loadu_si128(source.wrapping_add(at).cast()) });
+        // SAFETY: the token proves AVX2.
+        let wide = bits.map(|bits| unsafe { _mm256_cvtepu16_epi32(bits) });
+        // SAFETY: as above.
+        let high = wide.map(|wide| unsafe { _mm256_slli_epi32::<16>(wide) });
+        // SAFETY: as above.
+        high.map(|high| unsafe { _mm256_castsi256_ps(high) })
+    }
+
+    #[inline(always)]
+    fn values(self, floats: [__m256; 2]) -> [f32; ROWS] {
+        // SAFETY: both are 64 bytes of plain data.
+        unsafe { std::mem::transmute(floats) }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, address: *const u8) {
+        super::x86::prefetch(address);
+    }
+}
+
+impl Codes for Vnni {
+    type Line = __m512i;
+    type Sums = __m512i;
+    type Floats = __m512;
+    type Table = __m512i;
+    const TOKENS: usize = 16;
+
+    #[inline(always)]
+    unsafe fn load(self, source: *const u8) -> __m512i {
+        // SAFETY: the caller vouches for a line, the token for AVX-512; the load need not be aligned.
+        unsafe { _mm512_loadu_si512(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8, line: __m512i) {
+        // SAFETY: the caller vouches for a line, the token for AVX-512; the store need not be aligned.
+        unsafe { _mm512_storeu_si512(target.cast(), line) }
+    }
+
+    #[inline(always)]
+    fn table(self, codes: &[u8; 16]) -> __m512i {
+        // SAFETY: sixteen bytes are there; the load need not be aligned.
+        let table = unsafe { _mm_loadu_si128(codes.as_ptr().cast()) };
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_broadcast_i32x4(table) }
+    }
+
+    #[inline(always)]
+    fn nibbles(self, line: __m512i, table: __m512i) -> [__m512i; 2] {
+        // SAFETY: the token proves AVX-512.
+        let mask = unsafe { _mm512_set1_epi8(0xf) };
+        // SAFETY: as above.
+        let low = unsafe { _mm512_and_si512(line, mask) };
+        // SAFETY: as above.
+        let high = unsafe { _mm512_srli_epi16::<4>(line) };
+        // SAFETY: as above.
+        let high = unsafe { _mm512_and_si512(high, mask) };
+        // SAFETY: as above.
+        [low, high].map(|line| unsafe { _mm512_shuffle_epi8(table, line) })
+    }
+
+    #[inline(always)]
+    fn start(self, offset: i32) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_set1_epi32(offset) }
+    }
+
+    /// Codes are unsigned here, with their 128; what that brings too much is in [`Codes::start`].
+    #[inline(always)]
+    fn dot(self, sums: __m512i, line: __m512i, x: i32) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        let x = unsafe { _mm512_set1_epi32(x) };
+        // SAFETY: the token proves VNNI.
+        unsafe { _mm512_dpbusd_epi32(sums, line, x) }
+    }
+
+    #[inline(always)]
+    fn floats(self, sums: __m512i) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_cvtepi32_ps(sums) }
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(self, source: *const f32) -> __m512 {
+        // SAFETY: the caller vouches for sixteen elements; the load need not be aligned.
+        unsafe { _mm512_loadu_ps(source) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16(self, source: *const u16) -> __m512 {
+        // SAFETY: the caller vouches for sixteen elements; the load need not be aligned.
+        let bits = unsafe { _mm256_loadu_si256(source.cast()) };
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_cvtph_ps(bits) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_bf16(self, source: *const u16) -> __m512 {
+        // SAFETY: the caller vouches for sixteen elements; the load need not be aligned.
+        let bits = unsafe { _mm256_loadu_si256(source.cast()) };
+        // SAFETY: the token proves AVX-512.
+        let wide = unsafe { _mm512_cvtepu16_epi32(bits) };
+        // SAFETY: as above.
+        let high = unsafe { _mm512_slli_epi32::<16>(wide) };
+        // SAFETY: as above.
+        unsafe { _mm512_castsi512_ps(high) }
+    }
+
+    #[inline(always)]
+    fn values(self, floats: __m512) -> [f32; ROWS] {
+        // SAFETY: both are 64 bytes of plain data.
+        unsafe { std::mem::transmute(floats) }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, address: *const u8) {
+        super::x86::prefetch(address);
+    }
+}
