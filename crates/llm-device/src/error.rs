@@ -1,0 +1,66 @@
+//! Why a model cannot be brought to a device.
+
+use roci_engine::ForwardError;
+use roci_hal::Hint;
+
+/// Why a model cannot be brought to a device.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Something of the device.
+    #[error(transparent)]
+    Device(#[from] roci_hal::Error),
+    /// A kernel that cannot be had.
+    #[error("{0}")]
+    Kernel(String),
+    /// The file.
+    #[error("{message}")]
+    File {
+        /// What is wrong with it.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// It does not fit.
+    #[error("{message}")]
+    Memory {
+        /// How much it needs, and what there is.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(message: impl Into<String>) -> Self {
+        Self::File { message: message.into(), hint: None }
+    }
+}
+
+impl From<roci_kernels::Error> for Error {
+    fn from(error: roci_kernels::Error) -> Self {
+        Self::Kernel(error.to_string())
+    }
+}
+
+impl From<roci_gguf::Error> for Error {
+    fn from(error: roci_gguf::Error) -> Self {
+        Self::File { hint: error.hint(), message: error.to_string() }
+    }
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Device(error) => error.hint(),
+            Self::Kernel(_) => Some("`roci verify` tries the device's kernels".to_owned()),
+            Self::File { hint, .. } => hint.clone(),
+            Self::Memory { hint, .. } => Some(hint.clone()),
+        }
+    }
+}
+
+/// As an engine tells it; `lost` says whether the device is of no more use.
+pub(crate) fn forward(error: &Error, lost: bool) -> ForwardError {
+    ForwardError { message: error.to_string(), hint: error.hint(), lost }
+}

@@ -1,0 +1,278 @@
+//! A model on its devices.
+
+use std::sync::Arc;
+
+use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
+use roci_gguf::Gguf;
+use roci_hal::{Device, DeviceInfo, DeviceKind};
+use roci_kernels::params::LmAttention;
+use roci_llm::architecture::Model;
+
+use crate::memory::{Estimate, estimate};
+use crate::record::{Shape, block_tokens};
+use crate::scratch::Sizes;
+use crate::stage::{Plan, Stage};
+use crate::weights::Progress;
+use crate::{Error, FEW_TOKENS, Options};
+
+/// Tokens of one call on devices that compute fast, and on those that a CPU plays.
+const BATCH: usize = 512;
+const SLOW_BATCH: usize = 64;
+/// Rows of which logits are computed at once.
+const ROWS: usize = 32;
+/// The most parts into which attention is split.
+const SPLITS: usize = 16;
+
+/// A model on its devices: what an engine drives.
+pub struct DeviceModel {
+    file: Arc<Gguf>,
+    model: Model,
+    limits: Limits,
+    stages: Vec<Stage>,
+    block: usize,
+    estimate: Estimate,
+}
+
+/// Tokens of one call.
+fn batch(options: &Options, info: &DeviceInfo) -> usize {
+    let slow = info.physical.iter().any(|one| matches!(one.kind, DeviceKind::Emulated | DeviceKind::Software));
+    options.batch.unwrap_or(if slow { SLOW_BATCH } else { BATCH }).max(1)
+}
+
+/// The most words of inputs of a call.
+fn words(model: &Model, options: &Options, tokens: usize) -> usize {
+    let pages = (model.context as usize).div_ceil(options.page);
+    // The power of two that a shape may round up to.
+    (4 * tokens + ROWS + options.chunks.min(tokens) * pages).next_power_of_two()
+}
+
+/// How large the scratch of a device is.
+pub(crate) fn sizes(model: &Model, options: &Options, info: &DeviceInfo, _devices: usize) -> Sizes {
+    let tokens = batch(options, info);
+    let units = info.physical.iter().map(|one| one.compute_units as usize).min().unwrap_or(1).max(1);
+    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
+    let splits = (2 * units).div_ceil(kv_heads).clamp(1, SPLITS);
+    let host = roci_kernels::takes_native(info);
+    Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits, host)
+}
+
+impl DeviceModel {
+    /// Brings a model to devices: the first takes as many layers as fit, the next the rest. `tell` hears how many bytes of how many are there.
+    ///
+    /// # Errors
+    /// If it does not fit, if something in the file cannot be computed, or if a device fails.
+    pub fn load(
+        file: Arc<Gguf>,
+        model: Model,
+        devices: &[Device],
+        options: &Options,
+        tell: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Self, Error> {
+        let infos: Vec<&DeviceInfo> = devices.iter().map(Device::info).collect();
+        let estimate = estimate(&file, &model, &infos, options)?;
+        let used: Vec<(&Device, _)> =
+            devices.iter().zip(&estimate.shares).filter(|(_, share)| !share.layers.is_empty()).collect();
+        let tokens = used.iter().map(|(device, _)| batch(options, device.info())).min().unwrap_or(1);
+        let options = Options { batch: Some(tokens), ..options.clone() };
+        let pages = options.kept.unwrap_or(model.context as usize).div_ceil(options.page).max(1);
+        let names = model.tensors();
+        let total = names.iter().filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
+        let progress = Progress::new(total, tell);
+        let mut stages = Vec::new();
+        for (device, share) in used {
+            let plan = Plan {
+                file: &file,
+                model: &model,
+                layers: share.layers.clone(),
+                options: &options,
+                pages,
+                sizes: sizes(&model, &options, device.info(), devices.len()),
+            };
+            stages.push(Stage::new(device, &plan, &progress)?);
+        }
+        let limits = Limits {
+            context: model.context as usize,
+            page: options.page,
+            pages,
+            batch: tokens,
+            chunks: options.chunks.min(tokens),
+            vocabulary: model.config.vocabulary,
+            embedding: model.config.embedding,
+        };
+        let shared = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
+        let block = block_tokens(shared.max().unwrap_or(1)).min(LmAttention::ROWS as usize);
+        Ok(Self { file, model, limits, stages, block, estimate })
+    }
+
+    /// Which device holds what.
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+
+    /// What it computes.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The embeddings of tokens, a row each.
+    fn embed(&self, tokens: &[u32], stride: usize) -> Result<Vec<f32>, Error> {
+        let matrix = &self.model.embedding;
+        let tensor = self.file.expect_tensor(&matrix.tensor)?;
+        let kind = tensor.info().kind();
+        let pitch = kind.bytes(matrix.columns as u64).unwrap_or(0) as usize;
+        let mut state = vec![0.0; tokens.len() * stride];
+        for (row, token) in state.chunks_exact_mut(stride).zip(tokens) {
+            let at = (matrix.rows.start + *token as usize) * pitch;
+            let bytes = tensor.bytes().get(at..at + pitch).filter(|_| (*token as usize) < matrix.outputs());
+            let bytes = bytes.ok_or_else(|| Error::file(format!("the model has no token {token}")))?;
+            let row = &mut row[..matrix.columns];
+            kind.dequantize(bytes, row)?;
+            row.iter_mut().for_each(|value| *value *= self.model.embedding_scale);
+        }
+        Ok(state)
+    }
+
+    fn step(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
+        let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        if tokens.is_empty() || tokens.len() > self.limits.batch {
+            return Err(Error::file(format!("{} tokens at once; 1 to {} are taken", tokens.len(), self.limits.batch)));
+        }
+        let step = Step::new(chunks, self.block);
+        let logits = chunks.iter().any(|chunk| matches!(chunk.wanted, Wanted::Last | Wanted::Each));
+        let hidden = chunks.iter().any(|chunk| chunk.wanted == Wanted::Hidden);
+        let most = ROWS.min(self.limits.batch);
+        let first: Vec<u32> = step.rows.iter().take(most).copied().collect();
+        let shape = Shape { tokens: tokens.len(), blocks: step.blocks.len(), rows: first.len(), logits, words: 0 };
+        let (shape, inputs) = step.inputs(shape, &first);
+        let mut answers = Answers::default();
+        let mut state = self.embed(&tokens, self.stages.first().map_or(1, Stage::state_stride))?;
+        let last = self.stages.len() - 1;
+        for stage in &mut self.stages[..last] {
+            let shape = Shape { rows: 0, logits: false, ..shape };
+            state = stage.run(shape, &inputs, &state, &self.limits)?;
+        }
+        let stage = &mut self.stages[last];
+        let rows = stage.run(shape, &inputs, &state, &self.limits)?;
+        answers.add(logits, &rows, stage.answer_stride(logits), first.len());
+        // What did not fit into one go, and hidden states beside logits: the state is still there.
+        let mut more: Vec<(bool, &[u32])> = Vec::new();
+        for rest in step.rows.get(most..).unwrap_or(&[]).chunks(most) {
+            more.push((logits, rest));
+        }
+        if hidden && logits {
+            more.extend(step.rows.chunks(most).map(|rows| (false, rows)));
+        }
+        for (logits, rows) in more {
+            let shape = Shape { tokens: 0, blocks: 0, rows: rows.len(), logits, words: rows.len() };
+            let answer = stage.run(shape, rows, &[], &self.limits)?;
+            answers.add(logits, &answer, stage.answer_stride(logits), rows.len());
+        }
+        Ok(self.outputs(chunks, &answers))
+    }
+
+    fn outputs(&self, chunks: &[Chunk<'_>], answers: &Answers) -> Vec<Output> {
+        let mut next = 0;
+        chunks
+            .iter()
+            .map(|chunk| {
+                let (count, from, length) = match chunk.wanted {
+                    Wanted::Nothing => (0, &answers.logits, 0),
+                    Wanted::Last => (1, &answers.logits, self.limits.vocabulary),
+                    Wanted::Each => (chunk.tokens.len(), &answers.logits, self.limits.vocabulary),
+                    Wanted::Hidden => (chunk.tokens.len(), &answers.hidden, self.limits.embedding),
+                };
+                let rows = from.get(next..next + count).unwrap_or(&[]);
+                next += count;
+                let cap = self.model.logit_cap.filter(|_| chunk.wanted != Wanted::Hidden);
+                let row = |row: &Vec<f32>| {
+                    let values = row[..length].iter();
+                    match cap {
+                        Some(cap) => values.map(|value| cap * (value / cap).tanh()).collect(),
+                        None => values.copied().collect(),
+                    }
+                };
+                Output { rows: rows.iter().map(row).collect() }
+            })
+            .collect()
+    }
+}
+
+/// Rows that came back.
+#[derive(Default)]
+struct Answers {
+    logits: Vec<Vec<f32>>,
+    hidden: Vec<Vec<f32>>,
+}
+
+impl Answers {
+    fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: usize) {
+        let to = if logits { &mut self.logits } else { &mut self.hidden };
+        to.extend(values.chunks_exact(stride).take(rows).map(<[f32]>::to_vec));
+    }
+}
+
+/// What a step needs to know of its tokens.
+struct Step<'a> {
+    chunks: &'a [Chunk<'a>],
+    /// First token and count.
+    blocks: Vec<(usize, usize)>,
+    /// The rows of which something is wanted, in the order of the chunks.
+    rows: Vec<u32>,
+}
+
+impl<'a> Step<'a> {
+    fn new(chunks: &'a [Chunk<'a>], block: usize) -> Self {
+        let mut step = Self { chunks, blocks: Vec::new(), rows: Vec::new() };
+        let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
+        // Texts that are being written have a block for each token, so that one recording serves all of them.
+        let block = if tokens <= FEW_TOKENS { 1 } else { block };
+        let mut first = 0;
+        for chunk in chunks {
+            let count = chunk.tokens.len();
+            step.blocks.extend((0..count).step_by(block).map(|at| (first + at, block.min(count - at))));
+            match chunk.wanted {
+                Wanted::Nothing => {}
+                Wanted::Last => step.rows.push((first + count - 1) as u32),
+                Wanted::Each | Wanted::Hidden => step.rows.extend((first..first + count).map(|row| row as u32)),
+            }
+            first += count;
+        }
+        step
+    }
+
+    /// The words that the kernels read, and the shape with their number.
+    fn inputs(&self, shape: Shape, rows: &[u32]) -> (Shape, Vec<u32>) {
+        let mut words = vec![0; shape.pages_at()];
+        let mut token = 0;
+        for chunk in self.chunks {
+            let table = words.len() as u32;
+            for at in 0..chunk.tokens.len() {
+                words[token] = (chunk.start + at) as u32;
+                words[shape.tokens + token] = table;
+                token += 1;
+            }
+            words.extend_from_slice(chunk.pages);
+        }
+        for (index, (first, count)) in self.blocks.iter().enumerate() {
+            words[shape.blocks_at() + 2 * index] = *first as u32;
+            words[shape.blocks_at() + 2 * index + 1] = *count as u32;
+        }
+        words[shape.rows_at()..][..rows.len()].copy_from_slice(rows);
+        // Rounded up, so that a text that grows does not need a recording for each page.
+        words.resize(words.len().next_power_of_two().max(64), 0);
+        (Shape { words: words.len(), ..shape }, words)
+    }
+}
+
+impl Forward for DeviceModel {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
+        self.step(chunks).map_err(|error| {
+            let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
+            crate::error::forward(&error, lost)
+        })
+    }
+}

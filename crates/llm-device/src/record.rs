@@ -1,0 +1,486 @@
+//! A step of a model, written down once to be replayed.
+
+use std::collections::HashMap;
+
+use roci_engine::Limits;
+use roci_gguf::Type;
+use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Kernel, Recorder};
+use roci_kernels::params::{
+    self, LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params, WeightFormat,
+};
+
+use crate::Error;
+use crate::layer::{AttentionPart, FeedKind, FeedPart, GateUp, LayerPart, NormPart, Product};
+use crate::options::CacheType;
+use crate::scratch::{Rows, Scratch};
+use crate::weights::{Held, Weights};
+
+/// Tokens up to which products read their weights for each four tokens anew, rather than in tiles of many tokens.
+const FEW: usize = crate::FEW_TOKENS;
+
+/// What sets a recording apart; all else is data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    /// Tokens; none where only the last part is wanted.
+    pub(crate) tokens: usize,
+    /// Blocks of attention.
+    pub(crate) blocks: usize,
+    /// Rows that are wanted of the last state, on the device that has the output.
+    pub(crate) rows: usize,
+    /// Whether their logits are wanted.
+    pub(crate) logits: bool,
+    /// Words of inputs.
+    pub(crate) words: usize,
+}
+
+impl Shape {
+    /// The word at which blocks begin.
+    pub(crate) fn blocks_at(&self) -> usize {
+        2 * self.tokens
+    }
+
+    /// The word at which wanted rows are named.
+    pub(crate) fn rows_at(&self) -> usize {
+        2 * self.tokens + 2 * self.blocks
+    }
+
+    /// The word at which pages begin.
+    pub(crate) fn pages_at(&self) -> usize {
+        self.rows_at() + self.rows
+    }
+}
+
+/// Kernels by name, loaded when they are first needed.
+#[derive(Default)]
+pub(crate) struct Kernels(HashMap<String, Kernel>);
+
+impl Kernels {
+    fn get(&mut self, device: &Device, name: &str) -> Result<Kernel, Error> {
+        if let Some(kernel) = self.0.get(name) {
+            return Ok(kernel.clone());
+        }
+        let source = match roci_kernels::host_executable(name) {
+            Some(source) => source,
+            None => roci_kernels::find(name)?.executable(device.info())?,
+        };
+        let kernel = device.load(&source)?.kernel(name)?;
+        self.0.insert(name.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// The output of a model.
+#[derive(Clone)]
+pub(crate) struct Head {
+    pub(crate) norm: NormPart,
+    pub(crate) output: Product,
+}
+
+/// Writes one recording.
+pub(crate) struct Writer<'a> {
+    pub(crate) device: &'a Device,
+    pub(crate) kernels: &'a mut Kernels,
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) recorder: Recorder,
+    pub(crate) shape: Shape,
+    pub(crate) cache: CacheType,
+    /// Whether the device runs the CPU's own kernels.
+    pub(crate) host: bool,
+    /// Whether `lm_quantize` was applied to the input of the products at hand, which share it.
+    pub(crate) quantised: bool,
+}
+
+impl Writer<'_> {
+    fn dispatch<P: Params>(
+        &mut self,
+        name: &str,
+        grid: [u32; 3],
+        bindings: &[&BufferRange],
+        constants: &P,
+    ) -> Result<(), Error> {
+        let kernel = self.kernels.get(self.device, name)?;
+        let bindings: Vec<Binding> = bindings.iter().map(|range| Binding::from((*range).clone())).collect();
+        self.recorder.dispatch(&kernel, grid, &bindings, bytemuck::bytes_of(constants))?;
+        Ok(())
+    }
+
+    fn barrier(&mut self) {
+        self.recorder.barrier();
+    }
+
+    /// The whole step: from the embeddings to the state, and to what is wanted of it.
+    pub(crate) fn step(
+        mut self,
+        layers: &[LayerPart],
+        head: Option<&Head>,
+        staging: &Buffer,
+        answer: &Buffer,
+        limits: &Limits,
+    ) -> Result<CommandBuffer, Error> {
+        let shape = self.shape;
+        let words = 4 * shape.words as u64;
+        self.recorder.copy(staging.range(0, words)?, self.scratch.inputs.range(0, words)?)?;
+        let state = self.scratch.state.clone();
+        if shape.tokens > 0 {
+            let bytes = state.bytes(shape.tokens);
+            self.recorder.copy(staging.range(self.scratch.state_at, bytes)?, state.range.range(0, bytes)?)?;
+        }
+        self.barrier();
+        for layer in layers {
+            self.attention(&layer.attention)?;
+            self.feed(&layer.feed)?;
+        }
+        match head {
+            None => {
+                let bytes = state.bytes(shape.tokens);
+                self.recorder.copy(state.range.range(0, bytes)?, answer.range(0, bytes)?)?;
+            }
+            Some(head) if shape.rows > 0 => self.head(head, answer, limits)?,
+            Some(_) => {}
+        }
+        Ok(self.recorder.finish()?)
+    }
+
+    fn head(&mut self, head: &Head, answer: &Buffer, limits: &Limits) -> Result<(), Error> {
+        let Shape { rows, logits, .. } = self.shape;
+        let (state, last) = (self.scratch.state.clone(), self.scratch.last.clone());
+        let norm = LmNorm {
+            rows: rows as u32,
+            columns: limits.embedding as u32,
+            x_stride: state.stride as u32,
+            y_stride: last.stride as u32,
+            epsilon: head.norm.epsilon,
+            flags: LmNorm::CHOSEN,
+            first: self.shape.rows_at() as u32,
+        };
+        let inputs = self.scratch.inputs.clone();
+        self.dispatch("lm_norm", norm.grid(), &[&state.range, &head.norm.weight, &inputs, &last.range], &norm)?;
+        self.quantised = false;
+        self.barrier();
+        let from = if logits {
+            let logits = self.scratch.logits.clone();
+            self.product(&head.output, &last, rows, &logits, 0)?;
+            self.barrier();
+            logits
+        } else {
+            last
+        };
+        let bytes = from.bytes(rows);
+        self.recorder.copy(from.range.range(0, bytes)?, answer.range(0, bytes)?)?;
+        Ok(())
+    }
+
+    fn norm(&mut self, norm: &NormPart, x: &Rows, y: &Rows, columns: usize, flags: u32) -> Result<(), Error> {
+        let constants = LmNorm {
+            rows: self.shape.tokens as u32,
+            columns: columns as u32,
+            x_stride: x.stride as u32,
+            y_stride: y.stride as u32,
+            epsilon: norm.epsilon,
+            flags,
+            first: 0,
+        };
+        let inputs = self.scratch.inputs.clone();
+        self.dispatch("lm_norm", constants.grid(), &[&x.range, &norm.weight, &inputs, &y.range], &constants)?;
+        self.quantised = false;
+        self.barrier();
+        Ok(())
+    }
+
+    /// Adds what a part gives to the state, perhaps normed first.
+    fn add(&mut self, product: &Product, x: &Rows, post_norm: Option<&NormPart>) -> Result<(), Error> {
+        let tokens = self.shape.tokens;
+        let state = self.scratch.state.clone();
+        match post_norm {
+            None => self.product(product, x, tokens, &state, LmLinear::ADD)?,
+            Some(norm) => {
+                let given = self.scratch.normed.clone();
+                self.product(product, x, tokens, &given, 0)?;
+                self.barrier();
+                self.norm(norm, &given, &state, product.weights.rows, LmNorm::ADD)?;
+            }
+        }
+        self.barrier();
+        Ok(())
+    }
+
+    fn attention(&mut self, part: &AttentionPart) -> Result<(), Error> {
+        let Shape { tokens, blocks, .. } = self.shape;
+        let Scratch { state, normed, qkv, attended, partials, inputs, nothing, .. } = self.scratch.clone();
+        self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
+        for product in &part.products {
+            self.product(product, &normed, tokens, &qkv, 0)?;
+        }
+        self.barrier();
+        let kind = match self.cache {
+            CacheType::F16 => "f16",
+            CacheType::Q8 => "q8",
+        };
+        let heads = LmHeads { tokens: tokens as u32, stride: qkv.stride as u32, ..part.heads };
+        let norms = part.head_norms.as_ref().unwrap_or(&nothing);
+        self.dispatch(
+            &format!("lm_heads_{kind}"),
+            heads.grid(),
+            &[&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values],
+            &heads,
+        )?;
+        self.barrier();
+        let shared = part.attention.heads / part.attention.kv_heads;
+        let few = tokens <= FEW;
+        let attention = LmAttention {
+            tokens: tokens as u32,
+            blocks: blocks as u32,
+            block: block_tokens(shared as usize) as u32,
+            q_stride: qkv.stride as u32,
+            y_stride: attended.stride as u32,
+            splits: if few && !self.host { self.scratch.splits as u32 } else { 1 },
+            ..part.attention
+        };
+        let target = if attention.splits > 1 { &partials } else { &attended.range };
+        self.dispatch(
+            &format!("lm_attention_{kind}"),
+            attention.grid(),
+            &[&inputs, &qkv.range, &part.keys, &part.values, target],
+            &attention,
+        )?;
+        self.barrier();
+        if attention.splits > 1 {
+            let join = LmJoin {
+                tokens: tokens as u32,
+                heads: attention.heads,
+                value_length: attention.value_length,
+                splits: attention.splits,
+                y_stride: attended.stride as u32,
+            };
+            self.dispatch("lm_join", join.grid(), &[&partials, &attended.range], &join)?;
+            self.barrier();
+        }
+        self.quantised = false;
+        self.add(&part.output, &attended, part.post_norm.as_ref())
+    }
+
+    fn feed(&mut self, part: &FeedPart) -> Result<(), Error> {
+        let tokens = self.shape.tokens;
+        let Scratch { state, normed, inner, both, .. } = self.scratch.clone();
+        self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
+        match &part.kind {
+            FeedKind::Dense { gate_up: GateUp::InTurn(product), down } => {
+                self.product(product, &normed, tokens, &inner, part.activation)?;
+                self.barrier();
+                self.quantised = false;
+                self.add(down, &inner, part.post_norm.as_ref())
+            }
+            FeedKind::Dense { gate_up: GateUp::Beside(products), down } => {
+                for product in products {
+                    self.product(product, &normed, tokens, &both, 0)?;
+                }
+                self.barrier();
+                let gate = LmGate {
+                    tokens: tokens as u32,
+                    width: part.width as u32,
+                    x_stride: both.stride as u32,
+                    y_stride: inner.stride as u32,
+                    gelu: u32::from(part.activation == LmLinear::GELU),
+                };
+                self.dispatch("lm_gate", gate.grid(), &[&both.range, &inner.range], &gate)?;
+                self.barrier();
+                self.quantised = false;
+                self.add(down, &inner, part.post_norm.as_ref())
+            }
+            FeedKind::Experts { router, gate_up, down, count, used } => {
+                self.experts(part, router, gate_up, down, *count, *used)
+            }
+        }
+    }
+
+    fn experts(
+        &mut self,
+        part: &FeedPart,
+        router: &Product,
+        gate_up: &GateUp,
+        down: &Product,
+        count: usize,
+        used: usize,
+    ) -> Result<(), Error> {
+        let tokens = self.shape.tokens;
+        let Scratch { state, normed, inner, both, given, chosen, shares, .. } = self.scratch.clone();
+        self.product(router, &normed, tokens, &both, 0)?;
+        self.barrier();
+        let route =
+            LmRoute { tokens: tokens as u32, experts: count as u32, used: used as u32, stride: both.stride as u32 };
+        self.dispatch("lm_route", route.grid(), &[&both.range, &chosen, &shares], &route)?;
+        self.barrier();
+        let GateUp::InTurn(gate_up) = gate_up else { return Err(Error::file("experts' matrices lie apart")) };
+        let pairs = tokens * used;
+        self.expert(&gate_up.weights, &normed, pairs, &inner, part.activation, (count, used))?;
+        self.barrier();
+        self.expert(&down.weights, &inner, pairs, &given, 0, (count, 1))?;
+        self.barrier();
+        let columns = self.scratch.embedding;
+        let (target, add) = if part.post_norm.is_some() { (&normed, 0) } else { (&state, 1) };
+        let mix = LmMix {
+            tokens: tokens as u32,
+            columns: columns as u32,
+            used: used as u32,
+            x_stride: given.stride as u32,
+            y_stride: target.stride as u32,
+            add,
+        };
+        self.dispatch("lm_mix", mix.grid(), &[&given.range, &shares, &target.range], &mix)?;
+        self.barrier();
+        if let Some(norm) = &part.post_norm {
+            self.norm(norm, &normed, &state, columns, LmNorm::ADD)?;
+        }
+        Ok(())
+    }
+
+    /// A product with the matrices of experts, for each pair of a token and one of its experts.
+    fn expert(
+        &mut self,
+        weights: &Weights,
+        x: &Rows,
+        pairs: usize,
+        y: &Rows,
+        flags: u32,
+        (count, sharing): (usize, usize),
+    ) -> Result<(), Error> {
+        let [part] = &weights.parts[..] else {
+            return Err(Error::file("the experts of a layer are more than one binding of this device reaches"));
+        };
+        let Held::Apart { codes, scales, format } = &part.held else {
+            return Err(Error::file("experts' matrices are packed"));
+        };
+        let constants = LmLinear {
+            rows: (weights.rows / count) as u32,
+            columns: weights.columns as u32,
+            tokens: pairs as u32,
+            x_stride: x.stride as u32,
+            y_stride: y.stride as u32,
+            y_offset: 0,
+            flags,
+            experts: count as u32,
+            sharing: sharing as u32,
+        };
+        let Scratch { chosen, nothing, .. } = self.scratch.clone();
+        let name = format!("lm_matvec_{}", format.name());
+        let bindings = [codes, scales, &x.range, &nothing, &chosen, &y.range];
+        self.dispatch(&name, constants.vector_grid(1), &bindings, &constants)
+    }
+
+    /// A product with a matrix that all tokens share.
+    fn product(&mut self, product: &Product, x: &Rows, tokens: usize, y: &Rows, flags: u32) -> Result<(), Error> {
+        for part in &product.weights.parts {
+            match &part.held {
+                Held::Apart { codes, scales, format } => {
+                    let gated = flags & LmLinear::GATE != 0;
+                    let offset = product.offset + if gated { part.first / 2 } else { part.first };
+                    let constants = LmLinear {
+                        rows: part.rows as u32,
+                        columns: product.weights.columns as u32,
+                        tokens: tokens as u32,
+                        x_stride: x.stride as u32,
+                        y_stride: y.stride as u32,
+                        y_offset: offset as u32,
+                        flags: flags | if product.bias.is_some() { LmLinear::BIAS } else { 0 },
+                        experts: 0,
+                        sharing: 1,
+                    };
+                    let bias = match &product.bias {
+                        Some(bias) => bias.range(4 * part.first as u64, bias.length() - 4 * part.first as u64)?,
+                        None => self.scratch.nothing.clone(),
+                    };
+                    self.apart(*format, (codes, scales), x, &bias, y, &constants)?;
+                }
+                Held::Packed { bytes, kind } => {
+                    let rows = part.rows;
+                    self.packed(*kind, bytes, (rows, x, y), tokens, product, flags)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apart(
+        &mut self,
+        format: WeightFormat,
+        (codes, scales): (&BufferRange, &BufferRange),
+        x: &Rows,
+        bias: &BufferRange,
+        y: &Rows,
+        constants: &LmLinear,
+    ) -> Result<(), Error> {
+        let nothing = self.scratch.nothing.clone();
+        let tokens = constants.tokens as usize;
+        let (kind, grid) = match tokens {
+            1 => ("matvec", constants.vector_grid(1)),
+            2..=FEW => ("matvec4", constants.vector_grid(4)),
+            _ => ("matmul", constants.tile_grid()),
+        };
+        let name = format!("lm_{kind}_{}", format.name());
+        if tokens > FEW {
+            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &y.range], constants)
+        } else {
+            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &nothing, &y.range], constants)
+        }
+    }
+
+    fn packed(
+        &mut self,
+        kind: Type,
+        bytes: &BufferRange,
+        (rows, x, y): (usize, &Rows, &Rows),
+        tokens: usize,
+        product: &Product,
+        flags: u32,
+    ) -> Result<(), Error> {
+        let columns = product.weights.columns;
+        let quantised = self.scratch.quantised.clone();
+        let plain = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
+        if !plain && !self.quantised {
+            let constants = params::LmQuantize {
+                tokens: tokens as u32,
+                columns: columns as u32,
+                x_stride: x.stride as u32,
+                x_offset: 0,
+            };
+            self.dispatch("lm_quantize", [1, 1, 1], &[&x.range, &quantised], &constants)?;
+            self.barrier();
+            self.quantised = true;
+        }
+        let constants = params::LmProduct {
+            rows: rows as u32,
+            columns: columns as u32,
+            tokens: tokens as u32,
+            format: kind.id(),
+            x_stride: x.stride as u32,
+            x_offset: 0,
+            y_stride: y.stride as u32,
+            y_offset: product.offset as u32,
+            flags: if flags & LmLinear::ADD != 0 { params::LmProduct::ADD } else { 0 },
+        };
+        let source = if plain { &x.range } else { &quantised };
+        self.dispatch("lm_product", [1, 1, 1], &[bytes, source, &y.range], &constants)?;
+        if let Some(bias) = &product.bias {
+            self.barrier();
+            self.bias(bias, rows, tokens, y, product.offset)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a bias to each row: a mean of one expert with a share of one.
+    fn bias(&mut self, bias: &BufferRange, rows: usize, tokens: usize, y: &Rows, offset: usize) -> Result<(), Error> {
+        let shares = self.scratch.ones.clone();
+        for token in 0..tokens {
+            let start = 4 * (token * y.stride + offset) as u64;
+            let target = y.range.range(start, 4 * rows as u64)?;
+            let mix = LmMix { tokens: 1, columns: rows as u32, used: 1, x_stride: 0, y_stride: 0, add: 1 };
+            self.dispatch("lm_mix", mix.grid(), &[bias, &shares, &target], &mix)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tokens of a block of attention, of heads of which so many share keys.
+pub(crate) fn block_tokens(shared: usize) -> usize {
+    (LmAttention::ROWS as usize / shared.max(1)).max(1)
+}

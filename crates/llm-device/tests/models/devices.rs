@@ -1,0 +1,86 @@
+//! The devices that models are tried on.
+
+use std::sync::Arc;
+
+use libtest_mimic::Failed;
+use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin, Settings};
+use roci_cpu::CpuDriver;
+use roci_device_library::DeviceLibrary;
+use roci_emu::Chip;
+use roci_hal::cache::Cache;
+use roci_hal::{Device, Error, Registry};
+use roci_hsa::{Runtime, Source};
+use roci_opencl::OpenClDriver;
+use roci_vulkan::VulkanDriver;
+
+/// A way to open a device, or why there is none.
+pub type Open = fn() -> Result<Device, String>;
+
+/// Each with the name of its trials.
+pub fn all() -> Vec<(&'static str, Open)> {
+    vec![
+        ("cpu", || open("cpu")),
+        ("vulkan", || open("vulkan:0")),
+        ("pocl", || opencl("pocl")),
+        ("rusticl", || opencl("rusticl")),
+        ("emu-gfx1010", || open("emu://gfx1010")),
+        ("emu-gfx1151", || open("emu://gfx1151")),
+    ]
+}
+
+/// Passes where nothing requires the driver, and says so.
+pub fn missing(name: &str, reason: &str) -> Result<(), Failed> {
+    let driver = name.split('-').next().unwrap_or(name);
+    if roci_testkit::is_required(driver) {
+        return Err(format!("ROCI_REQUIRE names {driver}, but: {reason}").into());
+    }
+    roci_testkit::skipped(name, reason);
+    Ok(())
+}
+
+fn registry() -> Registry {
+    Registry::new()
+        .with(CpuDriver::new())
+        .with(VulkanDriver::new(roci_vulkan::Options { cache: Cache::of_user("vulkan"), validate: None }))
+        .with(OpenClDriver::new())
+        .with(emulated())
+}
+
+fn open(uri: &str) -> Result<Device, String> {
+    let registry = registry();
+    let uri = registry.parse(uri).map_err(|error| error.to_string())?;
+    registry.open(&uri, None).map_err(|error| error.to_string())
+}
+
+/// A device of an OpenCL platform, by a word that its description has.
+fn opencl(word: &str) -> Result<Device, String> {
+    let registry = registry();
+    for enumeration in registry.enumerate().into_iter().filter(|enumeration| enumeration.driver.scheme() == "opencl") {
+        let devices = enumeration.devices.as_ref().map_err(|error| error.to_string())?;
+        for (uri, device) in enumeration.uris().zip(devices) {
+            if device.runtime.as_deref().unwrap_or("").to_lowercase().contains(word) {
+                return registry.open(&uri, None).map_err(|error| error.to_string());
+            }
+        }
+    }
+    Err(format!("no OpenCL platform has the name {word}"))
+}
+
+fn emulated() -> AmdgpuDriver {
+    let unavailable =
+        |reason: String| Error::Unavailable { what: "the emulated GPU".into(), reason, hint: String::new() };
+    let library: CodeLibrary = Arc::new(move |target: &str| {
+        let library = DeviceLibrary::embedded().map_err(|error| unavailable(error.to_string()))?;
+        let target = target.parse().map_err(|error: roci_codeobj::TargetError| unavailable(error.to_string()))?;
+        Ok(library.find(&target).map_err(|error| unavailable(error.to_string()))?.bytes.to_vec())
+    });
+    let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
+    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
+    let open = move |chips: &[String]| {
+        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
+        let config = roci_emu_hsa::Config::for_process(chips).map_err(|error| unavailable(error.to_string()))?;
+        roci_emu_hsa::provide(config);
+        Runtime::open(Source::Table(roci_emu_hsa::table())).map_err(|error| unavailable(error.to_string()))
+    };
+    AmdgpuDriver::new(origin, Box::new(open), library, Settings::from_environment())
+}

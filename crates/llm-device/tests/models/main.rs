@@ -1,0 +1,110 @@
+//! Made-up models of every architecture and type of weights on every driver, held to the reference.
+//!
+//! Tokens go in as an engine sends them: a prompt in chunks, then one by one, beside another text whose pages lie between.
+
+mod devices;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
+use roci_engine::{Chunk, Forward as _, Wanted};
+use roci_gguf::Type;
+use roci_hal::Device;
+use roci_llm::architecture::Model;
+use roci_llm::reference::{Reference, Text};
+use roci_llm::synthetic::{Case, architectures, types};
+use roci_llm_device::{CacheType, DeviceModel, Options};
+
+/// Tokens of each text.
+const TOKENS: usize = 40;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for (name, open) in devices::all() {
+        for case in architectures().into_iter().chain(types()) {
+            let trial = format!("{name}/{}", case.name);
+            trials.push(Trial::test(trial, move || match open() {
+                Ok(device) => check(&device, &case, CacheType::F16).map_err(Into::into),
+                Err(reason) => devices::missing(name, &reason),
+            }));
+        }
+        let case = Case {
+            recipe: roci_llm::synthetic::Recipe { head: 32, ..Default::default() },
+            ..architectures().remove(0)
+        };
+        trials.push(Trial::test(format!("{name}/cache-of-bytes"), move || match open() {
+            Ok(device) => check(&device, &case, CacheType::Q8).map_err(Into::into),
+            Err(reason) => devices::missing(name, &reason),
+        }));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// How far logits may be off: the length of the difference by the length of what is wanted.
+fn tolerance(case: &Case, cache: CacheType, device: &Device) -> f64 {
+    let host = roci_kernels::takes_native(device.info());
+    match case.recipe.kind {
+        // Keys and values are rounded to 16 bits in any case.
+        _ if cache == CacheType::Q8 => 2e-2,
+        Type::F32 | Type::F16 | Type::BF16 => 2e-3,
+        // The CPU rounds activations to 8 bits, as llama.cpp does.
+        _ if host => 5e-2,
+        _ => 3e-3,
+    }
+}
+
+fn check(device: &Device, case: &Case, cache: CacheType) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let file = Arc::new(case.open().map_err(|error| text(&error))?);
+    let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    let reference = Reference::new(&file, model.clone()).map_err(|error| text(&error))?;
+    let options = Options { cache, kept: Some(512), page: 16, ..Options::default() };
+    let mut found = DeviceModel::load(Arc::clone(&file), model, std::slice::from_ref(device), &options, &|_, _| ())
+        .map_err(|error| text(&error))?;
+    let tokens = case.tokens(2 * TOKENS);
+    let (one, other) = tokens.split_at(TOKENS);
+    let expected = [one, other].map(|tokens| {
+        let mut text = Text::default();
+        tokens.iter().map(|token| reference.logits(&mut text, *token).expect("it is known")).collect::<Vec<_>>()
+    });
+    // Pages in no order, and those of the two texts between each other.
+    let pages = [[5, 2, 9, 11], [4, 8, 1, 3]];
+    let mut rows: [Vec<Vec<f32>>; 2] = Default::default();
+    // First 19 of one text; then the rest of its prompt beside the other's; then a token of each at a time.
+    for (first, second) in
+        [(0..19, 0..0), (19..25, 0..31)].into_iter().chain((25..34).map(|at| (at..at + 1, at + 6..at + 7)))
+    {
+        let ranges = [first, second];
+        let chunks: Vec<(usize, Chunk<'_>)> = [one, other]
+            .iter()
+            .enumerate()
+            .filter(|(text, _)| !ranges[*text].is_empty())
+            .map(|(text, tokens)| {
+                let range = ranges[text].clone();
+                let start = range.start;
+                (text, Chunk { tokens: &tokens[range], start, pages: &pages[text], wanted: Wanted::Each })
+            })
+            .collect();
+        let given: Vec<Chunk<'_>> = chunks.iter().map(|(_, chunk)| *chunk).collect();
+        let outputs = found.evaluate(&given).map_err(|error| text(&error))?;
+        for ((text, _), output) in chunks.iter().zip(outputs) {
+            rows[*text].extend(output.rows);
+        }
+    }
+    let most = tolerance(case, cache, device);
+    for (text, (rows, expected)) in rows.iter().zip(&expected).enumerate() {
+        for (at, (row, expected)) in rows.iter().zip(expected).enumerate() {
+            let squares =
+                |values: &mut dyn Iterator<Item = f32>| values.map(|value| f64::from(value).powi(2)).sum::<f64>();
+            let length = squares(&mut expected.iter().copied());
+            let way = squares(&mut row.iter().zip(expected).map(|(row, expected)| row - expected));
+            let distance = (way / length).sqrt();
+            if row.len() != expected.len() || distance.is_nan() || distance > most {
+                return Err(format!("token {at} of text {text} is off by {distance:.1e}; {most:.0e} is allowed"));
+            }
+        }
+    }
+    Ok(())
+}
