@@ -29,7 +29,7 @@ fn weights(row: u32, four: u32) -> vec4<f32> {
     } else if FORMAT == F16 || FORMAT == BF16 {
         let at = group * 16u + chunk * 2u;
         v = codes_of(chunk, codes[at], codes[at + 1u], vec2<u32>());
-    } else if FORMAT == Q8 || FORMAT == Q8_HALVES {
+    } else if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         v = codes_of(chunk, codes[group * 8u + chunk], 0u, vec2<u32>());
     } else {
         v = codes_of(chunk, codes[group * 4u + chunk % 4u], 0u, vec2<u32>());

@@ -31,7 +31,7 @@ fn load_block(group: u32) -> Block {
         for (var i = 0u; i < 4u; i += 1u) {
             block.v[i] = codes[group * 4u + i];
         }
-    } else if FORMAT == Q8 || FORMAT == Q8_HALVES {
+    } else if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         block.v[0] = codes[group * 2u];
         block.v[1] = codes[group * 2u + 1u];
     } else {
@@ -51,7 +51,7 @@ fn chunk_of(block: Block, chunk: u32) -> vec4<f32> {
         let two = select(four.xy, four.zw, chunk % 2u == 1u);
         return codes_of(chunk, two.x, two.y, two);
     }
-    if FORMAT == Q8 || FORMAT == Q8_HALVES {
+    if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         let word = block.v[chunk / 4u][chunk % 4u];
         return codes_of(chunk, word, word, vec2<u32>());
     }

@@ -12,6 +12,8 @@ const Q4_CURVE = 6u;
 const Q4_FLOAT = 7u;
 const Q8 = 8u;
 const Q8_HALVES = 9u;
+const Q4_SUPER = 10u;
+const Q8_WIDE = 11u;
 
 // The values of a table of sixteen signed bytes, four to a word, at four indices.
 fn look_up(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
@@ -37,7 +39,7 @@ fn codes_of(chunk: u32, word: u32, next: u32, rest: vec2<u32>) -> vec4<f32> {
         let mask = 0xffff0000u;
         return bitcast<vec4<f32>>(vec4<u32>(word << 16u, word & mask, next << 16u, next & mask));
     }
-    if FORMAT == Q8 || FORMAT == Q8_HALVES {
+    if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         return vec4<f32>(unpack4xI8(word));
     }
     let nibbles = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
@@ -62,6 +64,15 @@ fn scale_of(group: u32, half: u32) -> vec2<f32> {
     }
     if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
         return unpack2x16float(scales[group * 2u + half]);
+    }
+    if FORMAT == Q4_SUPER {
+        let start = group / 8u * 5u;
+        let both = unpack2x16float(scales[start]);
+        let own = scales[start + 1u + group % 8u / 2u] >> (group % 2u * 16u);
+        return vec2<f32>(both.x * f32(own & 0xffu), -both.y * f32((own >> 8u) & 0xffu));
+    }
+    if FORMAT == Q8_WIDE {
+        return vec2<f32>(bitcast<f32>(scales[group * 2u]), bitcast<f32>(scales[group * 2u + 1u]));
     }
     if FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
         return vec2<f32>(bitcast<f32>(scales[group]), 0.0);

@@ -2,7 +2,8 @@
 //!
 //! A block mixes scales with codes, and few blocks are a whole number of words. Taken apart, a group of 32 columns is one to eight loads of 16 bytes,
 //! and its scale one load more. Most types keep their size; those of five and six bits become bytes, those of two and three bits become four,
-//! which costs memory and is told by [`WeightFormat`].
+//! which costs memory and is told by [`WeightFormat`]. Only
+//! scales of Q2_K, Q3_K and Q6_K are rounded on the way, to 16 bits.
 
 use half::f16;
 use roci_gguf::Type;
@@ -18,12 +19,14 @@ pub(crate) fn format_of(kind: Type) -> Option<WeightFormat> {
         Type::F16 => WeightFormat::F16,
         Type::BF16 => WeightFormat::Bf16,
         Type::Q4_0 => WeightFormat::Q4,
-        Type::Q4_1 | Type::Q4_K => WeightFormat::Q4Pairs,
+        Type::Q4_1 => WeightFormat::Q4Pairs,
+        Type::Q4_K => WeightFormat::Q4Super,
         Type::Q2_K | Type::Q3_K => WeightFormat::Q4Halves,
         Type::IQ4_NL | Type::IQ4_XS => WeightFormat::Q4Curve,
         Type::MXFP4 => WeightFormat::Q4Float,
         Type::Q8_0 | Type::Q5_0 => WeightFormat::Q8,
-        Type::Q5_1 | Type::Q5_K | Type::Q6_K => WeightFormat::Q8Halves,
+        Type::Q5_1 | Type::Q6_K => WeightFormat::Q8Halves,
+        Type::Q5_K => WeightFormat::Q8Wide,
         _ => return None,
     })
 }
@@ -111,9 +114,8 @@ fn nibbles(numbers: impl Iterator<Item = u8>, codes: &mut [u8], high: bool) {
 fn large(kind: Type, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
     let Some(format) = format_of(kind) else { return };
     let groups = 256 / GROUP;
-    let targets = codes
-        .chunks_exact_mut(groups * format.code_bytes())
-        .zip(scales.chunks_exact_mut(groups * format.scale_bytes()));
+    let targets =
+        codes.chunks_exact_mut(groups * format.code_bytes()).zip(scales.chunks_exact_mut(format.scale_bytes(groups)));
     for (block, (codes, scales)) in row.chunks_exact(kind.block_bytes()).zip(targets) {
         match kind {
             Type::Q4_K => q4_k(block, codes, scales),
@@ -127,15 +129,13 @@ fn large(kind: Type, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
 }
 
 /// The scale and the least value of a group of Q4_K and Q5_K, six bits each, from twelve bytes.
-fn scale_and_least(block: &[u8], group: usize) -> (f32, f32) {
+fn scale_and_least(block: &[u8], group: usize) -> (u8, u8) {
     let scales = &block[4..16];
-    let (scale, least) = if group < 4 {
-        (scales[group] & 63, scales[group + 4] & 63)
-    } else {
-        let both = scales[group + 4];
-        (both & 0xf | (scales[group - 4] >> 6) << 4, both >> 4 | (scales[group] >> 6) << 4)
-    };
-    (half_at(block, 0) * f32::from(scale), -half_at(block, 2) * f32::from(least))
+    if group < 4 {
+        return (scales[group] & 63, scales[group + 4] & 63);
+    }
+    let both = scales[group + 4];
+    (both & 0xf | (scales[group - 4] >> 6) << 4, both >> 4 | (scales[group] >> 6) << 4)
 }
 
 fn q4_k(block: &[u8], codes: &mut [u8], scales: &mut [u8]) {
@@ -145,9 +145,11 @@ fn q4_k(block: &[u8], codes: &mut [u8], scales: &mut [u8]) {
         codes.fill(0);
         nibbles(numbers.clone().take(16), codes, false);
         nibbles(numbers.skip(16), codes, true);
-        let (scale, offset) = scale_and_least(block, group);
-        scales[group * 4..][..4].copy_from_slice(&pair(scale, offset));
+        let (scale, least) = scale_and_least(block, group);
+        scales[4 + 2 * group] = scale;
+        scales[5 + 2 * group] = least;
     }
+    scales[..4].copy_from_slice(&block[..4]);
 }
 
 fn q5_k(block: &[u8], codes: &mut [u8], scales: &mut [u8]) {
@@ -157,10 +159,10 @@ fn q5_k(block: &[u8], codes: &mut [u8], scales: &mut [u8]) {
             let nibble = low[group / 2 * 32 + at] >> (group % 2 * 4) & 0xf;
             *code = nibble | (high[at] >> group & 1) << 4;
         }
-        let (scale, offset) = scale_and_least(block, group);
-        let both = pair(scale, offset);
-        scales[group * 8..][..4].copy_from_slice(&both);
-        scales[group * 8 + 4..][..4].copy_from_slice(&both);
+        let (scale, least) = scale_and_least(block, group);
+        let (scale, offset) = (half_at(block, 0) * f32::from(scale), -half_at(block, 2) * f32::from(least));
+        scales[group * 8..][..4].copy_from_slice(&scale.to_le_bytes());
+        scales[group * 8 + 4..][..4].copy_from_slice(&offset.to_le_bytes());
     }
 }
 

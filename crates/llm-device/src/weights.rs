@@ -114,8 +114,8 @@ pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, host: bool) -> O
         return lm::packed_bytes(kind, rows, columns).ok().map(|bytes| bytes as u64);
     }
     let format = format_of(kind)?;
-    let groups = columns.div_ceil(GROUP) as u64;
-    (rows as u64 * groups).checked_mul((format.code_bytes() + format.scale_bytes()) as u64)
+    let groups = columns.div_ceil(GROUP);
+    (rows as u64).checked_mul((groups * format.code_bytes() + format.scale_bytes(groups)) as u64)
 }
 
 impl Loader<'_> {
@@ -167,7 +167,7 @@ impl Loader<'_> {
         let format =
             format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not computed with")))?;
         let groups = columns / GROUP;
-        let (code_row, scale_row) = (groups * format.code_bytes(), groups * format.scale_bytes());
+        let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
         // Scales of 16 bits are read two at a time: a part begins at an even group.
         let most = ((self.reach() / code_row.max(1) as u64) as usize & !1).max(2);
         let mut parts = Vec::new();

@@ -49,6 +49,8 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_matvec_q4_float": FORMAT = 7, TOGETHER = 1;
             "lm_matvec_q8": FORMAT = 8, TOGETHER = 1;
             "lm_matvec_q8_halves": FORMAT = 9, TOGETHER = 1;
+            "lm_matvec_q4_super": FORMAT = 10, TOGETHER = 1;
+            "lm_matvec_q8_wide": FORMAT = 11, TOGETHER = 1;
         },
         ..MATVEC
     },
@@ -64,6 +66,8 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_matvec4_q4_float": FORMAT = 7, TOGETHER = 4;
             "lm_matvec4_q8": FORMAT = 8, TOGETHER = 4;
             "lm_matvec4_q8_halves": FORMAT = 9, TOGETHER = 4;
+            "lm_matvec4_q4_super": FORMAT = 10, TOGETHER = 4;
+            "lm_matvec4_q8_wide": FORMAT = 11, TOGETHER = 4;
         },
         ..MATVEC
     },
@@ -82,6 +86,8 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_matmul_q4_float": FORMAT = 7;
             "lm_matmul_q8": FORMAT = 8;
             "lm_matmul_q8_halves": FORMAT = 9;
+            "lm_matmul_q4_super": FORMAT = 10;
+            "lm_matmul_q8_wide": FORMAT = 11;
         },
         bindings: &[read("codes"), read("scales"), read("x"), read("bias"), write("y")],
         workgroup: LINEAR,

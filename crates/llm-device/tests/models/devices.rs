@@ -14,10 +14,10 @@ use roci_opencl::OpenClDriver;
 use roci_vulkan::VulkanDriver;
 
 /// A way to open a device, or why there is none.
-pub type Open = fn() -> Result<Device, String>;
+pub(crate) type Open = fn() -> Result<Device, String>;
 
 /// Each with the name of its trials.
-pub fn all() -> Vec<(&'static str, Open)> {
+pub(crate) fn all() -> Vec<(&'static str, Open)> {
     vec![
         ("cpu", || open("cpu")),
         ("vulkan", || open("vulkan:0")),
@@ -29,7 +29,7 @@ pub fn all() -> Vec<(&'static str, Open)> {
 }
 
 /// Passes where nothing requires the driver, and says so.
-pub fn missing(name: &str, reason: &str) -> Result<(), Failed> {
+pub(crate) fn missing(name: &str, reason: &str) -> Result<(), Failed> {
     let driver = name.split('-').next().unwrap_or(name);
     if roci_testkit::is_required(driver) {
         return Err(format!("ROCI_REQUIRE names {driver}, but: {reason}").into());

@@ -51,6 +51,8 @@ fn tolerance(case: &Case, cache: CacheType, device: &Device) -> f64 {
         Type::F32 | Type::F16 | Type::BF16 => 2e-3,
         // The CPU rounds activations to 8 bits, as llama.cpp does.
         _ if host => 5e-2,
+        // Of two bits, scales and offsets are rounded to 16 bits.
+        Type::Q2_K => 1e-2,
         _ => 3e-3,
     }
 }

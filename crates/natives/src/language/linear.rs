@@ -151,6 +151,17 @@ fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, wei
         }
         WeightFormat::Q4Pairs => (pair(scale_at(group)), pair(scale_at(group))),
         WeightFormat::Q4Halves | WeightFormat::Q8Halves => (pair(scale_at(group * 2)), pair(scale_at(group * 2 + 1))),
+        WeightFormat::Q4Super => {
+            let start = group / 8 * 5;
+            let (scale, least) = pair(scale_at(start));
+            let own = scale_at(start + 1 + group % 8 / 2) >> (group % 2 * 16);
+            let both = (scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32);
+            (both, both)
+        }
+        WeightFormat::Q8Wide => {
+            let both = (f32::from_bits(scale_at(group * 2)), f32::from_bits(scale_at(group * 2 + 1)));
+            (both, both)
+        }
         WeightFormat::Q4Curve | WeightFormat::Q4Float => {
             let both = (f32::from_bits(scale_at(group)), 0.0);
             (both, both)
@@ -162,10 +173,14 @@ fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, wei
             WeightFormat::F32 => f32::from_bits(codes[at]),
             WeightFormat::F16 => half(codes[at / 2] >> (at % 2 * 16)),
             WeightFormat::Bf16 => f32::from_bits(codes[at / 2] >> (at % 2 * 16) << 16),
-            WeightFormat::Q8 | WeightFormat::Q8Halves => f32::from((codes[at / 4] >> (at % 4 * 8)) as i8),
+            WeightFormat::Q8 | WeightFormat::Q8Halves | WeightFormat::Q8Wide => {
+                f32::from((codes[at / 4] >> (at % 4 * 8)) as i8)
+            }
             WeightFormat::Q4Curve => f32::from(CURVE[nibble() as usize]),
             WeightFormat::Q4Float => f32::from(FLOAT[nibble() as usize]),
-            WeightFormat::Q4 | WeightFormat::Q4Pairs | WeightFormat::Q4Halves => nibble() as f32,
+            WeightFormat::Q4 | WeightFormat::Q4Pairs | WeightFormat::Q4Halves | WeightFormat::Q4Super => {
+                nibble() as f32
+            }
         };
         let (scale, offset) = if at < 16 { first } else { second };
         *weight = scale * code + offset;

@@ -36,11 +36,16 @@ pub enum WeightFormat {
     Q8 = 8,
     /// Signed bytes, a word for each half of a group: scale and offset as 16-bit floats.
     Q8Halves = 9,
+    /// Four bits; for each eight groups five words: scale and least value as 16-bit floats, then for each group a byte by which the scale is
+    /// multiplied, and one for the least value, which is taken off.
+    Q4Super = 10,
+    /// Signed bytes, two words for each group: scale and offset as 32-bit floats.
+    Q8Wide = 11,
 }
 
 impl WeightFormat {
     /// All formats.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::F32,
         Self::F16,
         Self::Bf16,
@@ -51,6 +56,8 @@ impl WeightFormat {
         Self::Q4Float,
         Self::Q8,
         Self::Q8Halves,
+        Self::Q4Super,
+        Self::Q8Wide,
     ];
 
     /// As it stands in the names of kernels.
@@ -66,6 +73,8 @@ impl WeightFormat {
             Self::Q4Float => "q4_float",
             Self::Q8 => "q8",
             Self::Q8Halves => "q8_halves",
+            Self::Q4Super => "q4_super",
+            Self::Q8Wide => "q8_wide",
         }
     }
 
@@ -74,19 +83,21 @@ impl WeightFormat {
         match self {
             Self::F32 => 128,
             Self::F16 | Self::Bf16 => 64,
-            Self::Q8 | Self::Q8Halves => 32,
+            Self::Q8 | Self::Q8Halves | Self::Q8Wide => 32,
             _ => 16,
         }
     }
 
-    /// Bytes of the scales of a group.
-    pub fn scale_bytes(self) -> usize {
-        match self {
+    /// Bytes of the scales of so many groups.
+    pub fn scale_bytes(self, groups: usize) -> usize {
+        let each = match self {
+            Self::Q4Super => return groups.div_ceil(8) * 20,
             Self::F32 | Self::F16 | Self::Bf16 => 0,
             Self::Q4 | Self::Q8 => 2,
             Self::Q4Pairs | Self::Q4Curve | Self::Q4Float => 4,
-            Self::Q4Halves | Self::Q8Halves => 8,
-        }
+            Self::Q4Halves | Self::Q8Halves | Self::Q8Wide => 8,
+        };
+        each * groups
     }
 }
 
