@@ -3,6 +3,8 @@
 //! One WGSL file holds all variants of a kernel behind `if` and `switch` on overrides. naga turns the overrides into
 //! constants but keeps every branch; a variant should carry its own code alone, in golden files as on the device.
 
+use std::collections::HashSet;
+
 use naga::{Arena, Block, Expression, Function, Handle, Literal, Module, Statement, SwitchValue};
 
 /// Prunes every function of `module`; what the dead branches alone used is left for compaction.
@@ -22,6 +24,38 @@ pub(crate) fn run(module: &mut Module) {
 fn prune_function(module: &Module, function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     function.body = prune_block(module, &function.expressions, body);
+    // A name keeps its expression alive, which must not outlive the branch that computed it.
+    let mut computed = HashSet::new();
+    collect(&function.body, &mut computed);
+    let expressions = &function.expressions;
+    function.named_expressions.retain(|handle, _| expressions[*handle].needs_pre_emit() || computed.contains(handle));
+}
+
+/// What a block computes.
+fn collect(block: &Block, found: &mut HashSet<Handle<Expression>>) {
+    for statement in block.iter() {
+        match statement {
+            Statement::Emit(range) => found.extend(range.clone()),
+            Statement::Call { result, .. } | Statement::Atomic { result, .. } => found.extend(*result),
+            Statement::WorkGroupUniformLoad { result, .. }
+            | Statement::SubgroupBallot { result, .. }
+            | Statement::SubgroupGather { result, .. }
+            | Statement::SubgroupCollectiveOperation { result, .. } => {
+                found.insert(*result);
+            }
+            Statement::Block(inner) => collect(inner, found),
+            Statement::If { accept, reject, .. } => {
+                collect(accept, found);
+                collect(reject, found);
+            }
+            Statement::Switch { cases, .. } => cases.iter().for_each(|case| collect(&case.body, found)),
+            Statement::Loop { body, continuing, .. } => {
+                collect(body, found);
+                collect(continuing, found);
+            }
+            _ => {}
+        }
+    }
 }
 
 fn prune_block(module: &Module, expressions: &Arena<Expression>, block: Block) -> Block {

@@ -16,47 +16,98 @@ var<immediate> params: Params;
 // For each invocation the sums of two rows of up to four tokens.
 var<workgroup> partials: array<vec2<f32>, 512>;
 
-// The codes of a group, in as many fours of words as its format has.
-struct Block {
-    v: array<vec4<u32>, 8>,
+// The eight fours of a row of x that a group of columns is multiplied with.
+struct Eight {
+    a: vec4<f32>,
+    b: vec4<f32>,
+    c: vec4<f32>,
+    d: vec4<f32>,
+    e: vec4<f32>,
+    f: vec4<f32>,
+    g: vec4<f32>,
+    h: vec4<f32>,
 }
 
-fn load_block(group: u32) -> Block {
-    var block = Block();
-    if FORMAT == F32 {
-        for (var i = 0u; i < 8u; i += 1u) {
-            block.v[i] = codes[group * 8u + i];
-        }
-    } else if FORMAT == F16 || FORMAT == BF16 {
-        for (var i = 0u; i < 4u; i += 1u) {
-            block.v[i] = codes[group * 4u + i];
-        }
-    } else if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
-        block.v[0] = codes[group * 2u];
-        block.v[1] = codes[group * 2u + 1u];
-    } else {
-        block.v[0] = codes[group];
+fn load_eight(at: u32) -> Eight {
+    return Eight(x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
+}
+
+// The sums of the first and of the last 16 columns of a group, which codes with an offset need.
+fn totals_of(v: Eight) -> vec2<f32> {
+    if FORMAT == F32 || FORMAT == F16 || FORMAT == BF16 || FORMAT == Q8 || FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
+        return vec2<f32>();
     }
-    return block;
+    let first = (v.a + v.b) + (v.c + v.d);
+    let second = (v.e + v.f) + (v.g + v.h);
+    return vec2<f32>((first.x + first.y) + (first.z + first.w), (second.x + second.y) + (second.z + second.w));
 }
 
-// Four codes of a group.
-fn chunk_of(block: Block, chunk: u32) -> vec4<f32> {
+fn whole(four: vec4<u32>) -> vec4<f32> {
+    return codes_of(0u, four.x, four.y, four.zw);
+}
+
+fn pair_dot(four: vec4<u32>, v: vec4<f32>, w: vec4<f32>) -> f32 {
+    return dot(codes_of(0u, four.x, four.y, four.zw), v) + dot(codes_of(0u, four.z, four.w, four.xy), w);
+}
+
+fn word_dot(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
+    return dot(codes_of(chunk, word, word, vec2<u32>()), v);
+}
+
+// Codes of a group times x: the sums over the first and the last 16 columns.
+fn products_of(group: u32, v: Eight) -> vec2<f32> {
     if FORMAT == F32 {
-        let four = block.v[chunk];
-        return codes_of(chunk, four.x, four.y, four.zw);
+        let at = group * 8u;
+        let first = (dot(whole(codes[at]), v.a) + dot(whole(codes[at + 1u]), v.b))
+            + (dot(whole(codes[at + 2u]), v.c) + dot(whole(codes[at + 3u]), v.d));
+        let second = (dot(whole(codes[at + 4u]), v.e) + dot(whole(codes[at + 5u]), v.f))
+            + (dot(whole(codes[at + 6u]), v.g) + dot(whole(codes[at + 7u]), v.h));
+        return vec2<f32>(first, second);
     }
     if FORMAT == F16 || FORMAT == BF16 {
-        let four = block.v[chunk / 2u];
-        let two = select(four.xy, four.zw, chunk % 2u == 1u);
-        return codes_of(chunk, two.x, two.y, two);
+        let at = group * 4u;
+        let p = codes[at];
+        let q = codes[at + 1u];
+        let r = codes[at + 2u];
+        let s = codes[at + 3u];
+        return vec2<f32>(pair_dot(p, v.a, v.b) + pair_dot(q, v.c, v.d), pair_dot(r, v.e, v.f) + pair_dot(s, v.g, v.h));
     }
     if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
-        let word = block.v[chunk / 4u][chunk % 4u];
-        return codes_of(chunk, word, word, vec2<u32>());
+        let p = codes[group * 2u];
+        let q = codes[group * 2u + 1u];
+        return vec2<f32>(
+            (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
+            (word_dot(4u, q.x, v.e) + word_dot(5u, q.y, v.f)) + (word_dot(6u, q.z, v.g) + word_dot(7u, q.w, v.h)),
+        );
     }
-    let word = block.v[0][chunk % 4u];
-    return codes_of(chunk, word, word, vec2<u32>());
+    let p = codes[group];
+    return vec2<f32>(
+        (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
+        (word_dot(4u, p.x, v.e) + word_dot(5u, p.y, v.f)) + (word_dot(6u, p.z, v.g) + word_dot(7u, p.w, v.h)),
+    );
+}
+
+// A group of a row times x.
+fn group_of(group: u32, v: Eight, totals: vec2<f32>) -> f32 {
+    let products = products_of(group, v);
+    let first = scale_of(group, 0u);
+    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
+        let second = scale_of(group, 1u);
+        return (first.x * products.x + first.y * totals.x) + (second.x * products.y + second.y * totals.y);
+    }
+    return first.x * (products.x + products.y) + first.y * (totals.x + totals.y);
+}
+
+// What a group adds to the sums of two rows.
+fn step(near: u32, far: u32, at: u32, row: u32) -> vec2<f32> {
+    let v = load_eight(row + at * 8u);
+    let totals = totals_of(v);
+    return vec2<f32>(group_of(near + at, v, totals), group_of(far + at, v, totals));
+}
+
+// Where a token's row of x begins, in fours.
+fn row_of(token: u32) -> u32 {
+    return min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
 }
 
 @compute @workgroup_size(128)
@@ -77,34 +128,31 @@ fn lm_matvec(
         let row = tile + lane / 32u * 2u;
         let near = (first_row + min(row, params.rows - 1u)) * width;
         let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
-        var sums = array<vec2<f32>, 4>();
-        for (var at = lane % 32u; at < width; at += 32u) {
-            let near_block = load_block(near + at);
-            let far_block = load_block(far + at);
-            for (var half = 0u; half < 2u; half += 1u) {
-                var products = array<vec2<f32>, 4>();
-                var totals = array<f32, 4>();
-                for (var i = 0u; i < 4u; i += 1u) {
-                    let chunk = half * 4u + i;
-                    let a = chunk_of(near_block, chunk);
-                    let b = chunk_of(far_block, chunk);
-                    for (var t = 0u; t < TOGETHER; t += 1u) {
-                        let base = min(token + t, last) / params.sharing * (params.x_stride / 4u);
-                        let v = x[base + at * 8u + chunk];
-                        products[t] += vec2<f32>(dot(a, v), dot(b, v));
-                        totals[t] += (v.x + v.y) + (v.z + v.w);
-                    }
-                }
-                let s = scale_of(near + at, half);
-                let r = scale_of(far + at, half);
-                for (var t = 0u; t < TOGETHER; t += 1u) {
-                    sums[t] += vec2<f32>(s.x, r.x) * products[t] + vec2<f32>(s.y, r.y) * totals[t];
-                }
+        var sums = vec2<f32>();
+        if TOGETHER == 1u {
+            let only = row_of(token);
+            for (var at = lane % 32u; at < width; at += 32u) {
+                sums += step(near, far, at, only);
             }
+        } else {
+            let one = row_of(token);
+            let two = row_of(token + 1u);
+            let three = row_of(token + 2u);
+            let four = row_of(token + 3u);
+            var second = vec2<f32>();
+            var third = vec2<f32>();
+            var fourth = vec2<f32>();
+            for (var at = lane % 32u; at < width; at += 32u) {
+                sums += step(near, far, at, one);
+                second += step(near, far, at, two);
+                third += step(near, far, at, three);
+                fourth += step(near, far, at, four);
+            }
+            partials[128u + lane] = second;
+            partials[256u + lane] = third;
+            partials[384u + lane] = fourth;
         }
-        for (var t = 0u; t < TOGETHER; t += 1u) {
-            partials[t * 128u + lane] = sums[t];
-        }
+        partials[lane] = sums;
         workgroupBarrier();
         if lane < TOGETHER * 4u && token + lane / 4u <= last {
             let to = token + lane / 4u;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
 use roci_gguf::Gguf;
-use roci_hal::{Device, DeviceInfo, DeviceKind};
+use roci_hal::{Device, DeviceInfo, DeviceKind, Profile};
 use roci_kernels::params::LmAttention;
 use roci_llm::architecture::Model;
 
@@ -107,6 +107,13 @@ impl DeviceModel {
     /// Which device holds what.
     pub fn estimate(&self) -> &Estimate {
         &self.estimate
+    }
+
+    /// Tells a profile from now on when commands ran, on devices that can tell.
+    pub fn profile(&mut self, profile: &Profile) {
+        for stage in self.stages.iter_mut().filter(|stage| stage.device.profiles()) {
+            stage.profile = Some(profile.clone());
+        }
     }
 
     /// What it computes.

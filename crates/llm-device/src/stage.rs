@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roci_engine::Limits;
 use roci_gguf::Gguf;
-use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Queue, Semaphore, Submit};
+use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
 use roci_llm::architecture::Model;
 
 use crate::layer::{LayerPart, Maker};
@@ -33,6 +33,7 @@ pub(crate) struct Stage {
     steps: u64,
     host: bool,
     cache: crate::options::CacheType,
+    pub(crate) profile: Option<Profile>,
 }
 
 /// What a stage is made of.
@@ -73,6 +74,7 @@ impl Stage {
             steps: 0,
             host,
             cache: plan.options.cache,
+            profile: None,
             device: device.clone(),
         })
     }
@@ -100,7 +102,10 @@ impl Stage {
         }
         let commands = self.recording(shape, limits)?;
         self.steps += 1;
-        let submit = Submit::new().signal(&self.done, self.steps).label("language model");
+        let mut submit = Submit::new().signal(&self.done, self.steps).label("language model");
+        if let Some(profile) = &self.profile {
+            submit = submit.profile(profile);
+        }
         self.queue.submit(&commands, submit)?;
         // Each command has the device's own limit; a step is as many of them as there are.
         self.done.wait(self.steps, Duration::from_secs(24 * 3600))?;

@@ -46,7 +46,7 @@ fn registry() -> Registry {
         .with(emulated())
 }
 
-fn open(uri: &str) -> Result<Device, String> {
+pub(crate) fn open(uri: &str) -> Result<Device, String> {
     let registry = registry();
     let uri = registry.parse(uri).map_err(|error| error.to_string())?;
     registry.open(&uri, None).map_err(|error| error.to_string())

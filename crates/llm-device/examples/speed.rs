@@ -1,0 +1,73 @@
+//! How fast a model runs on a device, without an engine around it:
+//! `speed MODEL.gguf DEVICE [prompt tokens] [written tokens]`.
+
+#[path = "../tests/models/devices.rs"]
+#[allow(dead_code, reason = "only its drivers are wanted")]
+mod devices;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use roci_engine::{Chunk, Forward as _, Wanted};
+use roci_gguf::Gguf;
+use roci_hal::Profile;
+use roci_llm::architecture::Model;
+use roci_llm_device::{DeviceModel, Options};
+
+#[expect(clippy::print_stdout, reason = "figures are what this is for")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, uri, rest @ ..] = &arguments[..] else { return Err("speed MODEL DEVICE [PROMPT] [WRITTEN]".into()) };
+    let count = |at: usize, default| rest.get(at).map_or(Ok(default), |text| text.parse::<usize>());
+    let (prompt, written) = (count(0, 512)?, count(1, 128)?);
+    let file = Arc::new(Gguf::open(path)?);
+    let model = Model::new(&file, Some(4096))?;
+    let bytes: u64 = model.tensors().iter().filter_map(|name| file.tensor(name)).map(|one| one.info().byte_len()).sum();
+    let device = devices::open(uri)?;
+    let start = Instant::now();
+    let mut found = DeviceModel::load(file, model, &[device], &Options::default(), &|_, _| ())?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("loaded {:.1} MB in {seconds:.2} s, {:.2} GB/s", bytes as f64 / 1e6, bytes as f64 / 1e9 / seconds);
+    let limits = found.limits().clone();
+    let pages: Vec<u32> = (0..limits.pages as u32).collect();
+    let tokens: Vec<u32> = (0..4096).map(|at: u32| at * 7919 % limits.vocabulary as u32).collect();
+    for round in 0..4 {
+        let start = Instant::now();
+        for (at, tokens) in tokens[..prompt].chunks(limits.batch).enumerate() {
+            let chunk = Chunk { tokens, start: at * limits.batch, pages: &pages, wanted: Wanted::Last };
+            found.evaluate(&[chunk])?;
+        }
+        let prompt_time = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        for at in 0..written {
+            let chunk = Chunk { tokens: &tokens[at..=at], start: at, pages: &pages, wanted: Wanted::Last };
+            found.evaluate(&[chunk])?;
+        }
+        let written_time = start.elapsed().as_secs_f64();
+        println!(
+            "round {round}: pp{prompt} {:.1} t/s, tg{written} {:.1} t/s, {:.2} GB/s",
+            prompt as f64 / prompt_time,
+            written as f64 / written_time,
+            written as f64 / written_time * bytes as f64 / 1e9
+        );
+    }
+    let profile = Profile::new();
+    found.profile(&profile);
+    for tokens in [&tokens[..prompt.min(limits.batch)], &tokens[..1]] {
+        found.evaluate(&[Chunk { tokens, start: 0, pages: &pages, wanted: Wanted::Last }])?;
+        let records = profile.take();
+        let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+        for record in &records {
+            let entry = kernels.entry(record.name.to_string()).or_default();
+            *entry = (entry.0 + 1, entry.1 + record.duration().as_secs_f64() * 1e6);
+        }
+        let span =
+            records.first().zip(records.last()).map_or(0.0, |(first, last)| (last.end - first.start).as_secs_f64());
+        println!("{} tokens: {:.3} ms from first to last", tokens.len(), span * 1e3);
+        for (name, (count, time)) in kernels {
+            println!("  {count:5} x {name:24} {time:9.1} us, {:7.2} each", time / count as f64);
+        }
+    }
+    Ok(())
+}
