@@ -33,14 +33,17 @@ const ROWS = 8u;
 const KEYS = 32u;
 const LEAST = -3.0e38;
 
-// Parts of dot products: row, key, one of four. Later sums of values.
+// Queries of the rows, `key_length` apart; later sums of values.
+var<workgroup> pool: array<f32, 2048>;
+// Parts of dot products: row, key, one of four.
 var<workgroup> parts: array<f32, 1024>;
 // Weights of the keys at hand: row, key.
 var<workgroup> weights: array<f32, 256>;
-// What sums so far are multiplied by, for each row; the greatest score so far; the sum of weights.
+// What sums so far are multiplied by, for each row; the greatest score so far; the sum of weights; where the row's token stands.
 var<workgroup> factors: array<f32, 8>;
 var<workgroup> greatest: array<f32, 8>;
 var<workgroup> totals: array<f32, 8>;
+var<workgroup> places: array<u32, 8>;
 var<workgroup> lines: array<u32, 32>;
 
 // Two neighbouring numbers of a line of keys, by the number of the pair.
@@ -67,12 +70,14 @@ fn value_pair(line: u32, pair: u32) -> vec2<f32> {
 @compute @workgroup_size(128)
 fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let shared_by = params.heads / params.kv_heads;
-    let groups = (params.block * shared_by + ROWS - 1u) / ROWS;
+    // Long heads have fewer rows, so that their queries fit.
+    let most = select(ROWS, ROWS / 2u, params.key_length > 256u);
+    let groups = (params.block * shared_by + most - 1u) / most;
     let block = group.x / groups;
     let first_token = inputs[2u * params.tokens + 2u * block];
     let count = inputs[2u * params.tokens + 2u * block + 1u];
-    let first_row = group.x % groups * ROWS;
-    let rows = min(count * shared_by - min(first_row, count * shared_by), ROWS);
+    let first_row = group.x % groups * most;
+    let rows = min(count * shared_by - min(first_row, count * shared_by), most);
     let table = inputs[params.tokens + first_token];
 
     // The keys that any row of this workgroup sees, and the share of them that is its own.
@@ -90,6 +95,12 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if lane < ROWS {
         greatest[lane] = LEAST;
         totals[lane] = 0.0;
+        places[lane] = inputs[first_token + min((first_row + lane) / shared_by, count - 1u)];
+    }
+    for (var i = lane; i < most * params.key_length; i += 128u) {
+        let row = first_row + min(i / params.key_length, max(rows, 1u) - 1u);
+        let at = (first_token + row / shared_by) * params.q_stride + (group.y * shared_by + row % shared_by) * params.key_length;
+        pool[i] = q[at + i % params.key_length] * params.scale;
     }
     let pairs = params.value_length / 2u;
     let teams = max(128u / pairs, 1u);
@@ -105,19 +116,13 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
             lines[lane] = (page * params.page + position % params.page) * params.kv_heads + group.y;
         }
         workgroupBarrier();
-        let key = lane / 4u;
-        let line = lines[key];
+        let line = lines[lane / 4u];
         var dots = array<f32, 8>();
         for (var pair = lane % 4u; pair < params.key_length / 2u; pair += 4u) {
             let k = key_pair(line, pair);
             for (var r = 0u; r < ROWS; r += 1u) {
-                if r < rows {
-                    let row = first_row + r;
-                    let at = (first_token + row / shared_by) * params.q_stride
-                        + (group.y * shared_by + row % shared_by) * params.key_length
-                        + pair * 2u;
-                    dots[r] += k.x * q[at] + k.y * q[at + 1u];
-                }
+                let at = min(r, most - 1u) * params.key_length + pair * 2u;
+                dots[r] += k.x * pool[at] + k.y * pool[at + 1u];
             }
         }
         for (var r = 0u; r < ROWS; r += 1u) {
@@ -127,27 +132,26 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         for (var i = lane; i < ROWS * KEYS; i += 128u) {
             let r = i / KEYS;
             let base = r * 128u + i % KEYS * 4u;
-            var score = ((parts[base] + parts[base + 1u]) + (parts[base + 2u] + parts[base + 3u])) * params.scale;
+            var score = (parts[base] + parts[base + 1u]) + (parts[base + 2u] + parts[base + 3u]);
             if params.soft_cap > 0.0 {
                 // Limited, since some drivers' tanh overflows.
                 score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
             }
             let position = first + i % KEYS;
-            let own = inputs[first_token + min((first_row + r) / shared_by, count - 1u)];
-            var sees = position < end && position <= own && r < rows;
+            var sees = position < end && position <= places[r] && r < rows;
             if params.window != 0u {
-                sees = sees && position + params.window > own;
+                sees = sees && position + params.window > places[r];
             }
             weights[i] = select(LEAST, score, sees);
         }
         workgroupBarrier();
         if lane < ROWS {
-            var most = greatest[lane];
+            var top = greatest[lane];
             for (var k = 0u; k < KEYS; k += 1u) {
-                most = max(most, weights[lane * KEYS + k]);
+                top = max(top, weights[lane * KEYS + k]);
             }
-            factors[lane] = exp(greatest[lane] - most);
-            greatest[lane] = most;
+            factors[lane] = exp(greatest[lane] - top);
+            greatest[lane] = top;
         }
         workgroupBarrier();
         for (var i = lane; i < ROWS * KEYS; i += 128u) {
@@ -167,8 +171,8 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
             more[r] *= factors[r];
         }
         if team < teams {
+            let pair = lane % pairs;
             for (var k = team; k < KEYS; k += teams) {
-                let pair = lane % pairs;
                 let v = value_pair(lines[k], pair);
                 for (var r = 0u; r < ROWS; r += 1u) {
                     sums[r] += weights[r * KEYS + k] * v;
@@ -183,41 +187,42 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         }
     }
 
-    workgroupBarrier();
-    // What several teams summed meets in workgroup memory, two rows at a time.
-    for (var r = 0u; r < ROWS; r += 1u) {
-        parts[lane * 2u] = sums[r].x;
-        parts[lane * 2u + 1u] = sums[r].y;
-        parts[256u + lane * 2u] = more[r].x;
-        parts[257u + lane * 2u] = more[r].y;
+    // What several teams summed meets in workgroup memory, four rows at a time.
+    for (var half = 0u; half < 2u; half += 1u) {
         workgroupBarrier();
-        if r < rows {
-            let row = first_row + r;
-            let token = first_token + row / shared_by;
-            let head = group.y * shared_by + row % shared_by;
-            for (var d = lane; d < params.value_length; d += 128u) {
-                var sum = 0.0;
-                if pairs > 128u {
-                    sum = parts[d];
-                } else {
-                    for (var t = 0u; t < teams; t += 1u) {
-                        sum += parts[t * params.value_length + d];
+        for (var i = 0u; i < 4u; i += 1u) {
+            let r = half * 4u + i;
+            pool[i * 512u + lane * 2u] = sums[r].x;
+            pool[i * 512u + lane * 2u + 1u] = sums[r].y;
+            pool[i * 512u + 256u + lane * 2u] = more[r].x;
+            pool[i * 512u + 257u + lane * 2u] = more[r].y;
+        }
+        workgroupBarrier();
+        for (var i = lane; i < 4u * params.value_length; i += 128u) {
+            let r = half * 4u + i / params.value_length;
+            let d = i % params.value_length;
+            if r < rows {
+                let base = i / params.value_length * 512u + d;
+                var sum = pool[base];
+                if pairs <= 128u {
+                    for (var t = 1u; t < teams; t += 1u) {
+                        sum += pool[base + t * params.value_length];
                     }
                 }
+                let row = first_row + r;
+                let token = first_token + row / shared_by;
+                let head = group.y * shared_by + row % shared_by;
                 if params.splits == 1u {
                     y[token * params.y_stride + head * params.value_length + d] = sum / totals[r];
                 } else {
-                    let part = (token * params.heads + head) * params.splits + group.z;
-                    y[part * (params.value_length + 2u) + d] = sum;
+                    let at = ((token * params.heads + head) * params.splits + group.z) * (params.value_length + 2u);
+                    y[at + d] = sum;
+                    if d == 0u {
+                        y[at + params.value_length] = greatest[r];
+                        y[at + params.value_length + 1u] = totals[r];
+                    }
                 }
             }
-            if params.splits > 1u && lane == 0u {
-                let part = (token * params.heads + head) * params.splits + group.z;
-                let at = part * (params.value_length + 2u) + params.value_length;
-                y[at] = greatest[r];
-                y[at + 1u] = totals[r];
-            }
         }
-        workgroupBarrier();
     }
 }

@@ -4,6 +4,7 @@ const ADD = 1u;
 const BIAS = 2u;
 const SILU = 4u;
 const GATE = 12u;
+const NORM = 16u;
 
 struct Params {
     rows: u32,
@@ -15,6 +16,8 @@ struct Params {
     flags: u32,
     experts: u32,
     sharing: u32,
+    model_columns: u32,
+    epsilon: f32,
 }
 
 fn activation(v: f32) -> f32 {

@@ -1,7 +1,9 @@
 // y = W * x for one or a few tokens. W is read once for `TOGETHER` tokens, and that is what takes the time.
 //
 // A workgroup of 128 computes eight rows: four teams of 32 invocations have two rows each, and each invocation takes a group of 32
-// columns a step. No sub-groups: the sums meet in workgroup memory once.
+// columns a step. No sub-groups: the sums meet in workgroup memory once. For one token, x passes through workgroup memory: neighbours
+// read places of x that are 128 bytes apart, which caches serve one after the other. It may be normed on the way, which saves a dispatch; the
+// root of the mean square is a factor of the sums.
 
 override TOGETHER: u32;
 
@@ -11,10 +13,15 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read> experts: array<u32>;
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;
+@group(0) @binding(5) var<storage, read> norm: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-// For each invocation the sums of two rows of up to four tokens.
-var<workgroup> partials: array<vec2<f32>, 512>;
+// Groups of x that are in workgroup memory at a time, each with a four behind it, so that groups start in different memory banks.
+const STAGED = 96u;
+const PITCH = 9u;
+var<workgroup> staged: array<vec4<f32>, 864>;
+// For each invocation the sums of two rows.
+var<workgroup> partials: array<vec2<f32>, 128>;
 
 // The eight fours of a row of x that a group of columns is multiplied with.
 struct Eight {
@@ -30,6 +37,34 @@ struct Eight {
 
 fn load_eight(at: u32) -> Eight {
     return Eight(x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
+}
+
+fn staged_eight(group: u32) -> Eight {
+    let at = group * PITCH;
+    return Eight(
+        staged[at],
+        staged[at + 1u],
+        staged[at + 2u],
+        staged[at + 3u],
+        staged[at + 4u],
+        staged[at + 5u],
+        staged[at + 6u],
+        staged[at + 7u],
+    );
+}
+
+// Brings some groups of x to workgroup memory, normed if that is wanted; gives this invocation's share of their squares.
+fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
+    var squares = 0.0;
+    for (var i = lane; i < count * 8u; i += 128u) {
+        var v = x[row + first * 8u + i];
+        if (params.flags & NORM) != 0u {
+            squares += dot(v, v);
+            v *= norm[first * 8u + i];
+        }
+        staged[i / 8u * PITCH + i % 8u] = v;
+    }
+    return squares;
 }
 
 // The sums of the first and of the last 16 columns of a group, which codes with an offset need.
@@ -98,16 +133,37 @@ fn group_of(group: u32, v: Eight, totals: vec2<f32>) -> f32 {
     return first.x * (products.x + products.y) + first.y * (totals.x + totals.y);
 }
 
-// What a group adds to the sums of two rows.
-fn step(near: u32, far: u32, at: u32, row: u32) -> vec2<f32> {
-    let v = load_eight(row + at * 8u);
-    let totals = totals_of(v);
-    return vec2<f32>(group_of(near + at, v, totals), group_of(far + at, v, totals));
-}
-
 // Where a token's row of x begins, in fours.
 fn row_of(token: u32) -> u32 {
     return min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
+}
+
+// What a group adds to the sums of two rows.
+fn step(near: u32, far: u32, v: Eight) -> vec2<f32> {
+    let totals = totals_of(v);
+    return vec2<f32>(group_of(near, v, totals), group_of(far, v, totals));
+}
+
+// Adds up what the teams have, and ends the sums of the tile.
+fn meet(token: u32, tile: u32, lane: u32, factor: f32) {
+    if lane < 4u && token < params.tokens {
+        var sum = vec2<f32>();
+        for (var i = 0u; i < 32u; i += 1u) {
+            sum += partials[lane * 32u + i];
+        }
+        sum *= factor;
+        let row = tile + lane * 2u;
+        if row < params.rows {
+            if (params.flags & GATE) != 0u {
+                finish_pair(token, row, sum);
+            } else {
+                finish(token, row, sum.x);
+                if row + 1u < params.rows {
+                    finish(token, row + 1u, sum.y);
+                }
+            }
+        }
+    }
 }
 
 @compute @workgroup_size(128)
@@ -118,61 +174,97 @@ fn lm_matvec(
 ) {
     let width = params.columns / 32u;
     let token = group.y * TOGETHER;
-    let last = params.tokens - 1u;
     var first_row = 0u;
     if params.experts != 0u {
         first_row = min(experts[token], params.experts - 1u) * params.rows;
     }
-    for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
-        // Rows and tokens behind the last are read as the last, and dropped at the end.
-        let row = tile + lane / 32u * 2u;
-        let near = (first_row + min(row, params.rows - 1u)) * width;
-        let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
-        var sums = vec2<f32>();
-        if TOGETHER == 1u {
-            let only = row_of(token);
-            for (var at = lane % 32u; at < width; at += 32u) {
-                sums += step(near, far, at, only);
+    if TOGETHER == 1u {
+        let only = row_of(token);
+        var factor = 1.0;
+        // All of x is staged once where it fits; where it does not, the root of its mean square is still found once.
+        var squares = 0.0;
+        if width <= STAGED {
+            squares = stage(only, 0u, width, lane);
+        } else if (params.flags & NORM) != 0u {
+            for (var i = lane; i < width * 8u; i += 128u) {
+                let v = x[only + i];
+                squares += dot(v, v);
             }
-        } else {
-            let one = row_of(token);
-            let two = row_of(token + 1u);
-            let three = row_of(token + 2u);
-            let four = row_of(token + 3u);
+        }
+        if (params.flags & NORM) != 0u {
+            partials[lane] = vec2<f32>(squares, 0.0);
+            workgroupBarrier();
+            for (var half = 64u; half > 0u; half = half / 2u) {
+                if lane < half {
+                    partials[lane] += partials[lane + half];
+                }
+                workgroupBarrier();
+            }
+            factor = 1.0 / sqrt(partials[0].x / f32(params.model_columns) + params.epsilon);
+        }
+        workgroupBarrier();
+        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
+            // Rows behind the last are read as the last, and dropped at the end.
+            let row = tile + lane / 32u * 2u;
+            let near = (first_row + min(row, params.rows - 1u)) * width;
+            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
+            var sums = vec2<f32>();
+            if width <= STAGED {
+                for (var at = lane % 32u; at < width; at += 32u) {
+                    sums += step(near + at, far + at, staged_eight(at));
+                }
+            } else {
+                for (var start = 0u; start < width; start += STAGED) {
+                    let count = min(width - start, STAGED);
+                    stage(only, start, count, lane);
+                    workgroupBarrier();
+                    for (var at = lane % 32u; at < count; at += 32u) {
+                        sums += step(near + start + at, far + start + at, staged_eight(at));
+                    }
+                    workgroupBarrier();
+                }
+            }
+            partials[lane] = sums;
+            workgroupBarrier();
+            meet(token, tile, lane, factor);
+            workgroupBarrier();
+        }
+    } else {
+        // Several tokens are normed before; the binding is named all the same, since all variants have the same ones.
+        let one = row_of(token) + select(0u, 1u, params.epsilon < 0.0 && norm[0].x > 0.0);
+        let two = row_of(token + 1u);
+        let three = row_of(token + 2u);
+        let four = row_of(token + 3u);
+        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
+            let row = tile + lane / 32u * 2u;
+            let near = (first_row + min(row, params.rows - 1u)) * width;
+            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
+            var first = vec2<f32>();
             var second = vec2<f32>();
             var third = vec2<f32>();
             var fourth = vec2<f32>();
             for (var at = lane % 32u; at < width; at += 32u) {
-                sums += step(near, far, at, one);
-                second += step(near, far, at, two);
-                third += step(near, far, at, three);
-                fourth += step(near, far, at, four);
+                first += step(near + at, far + at, load_eight(one + at * 8u));
+                second += step(near + at, far + at, load_eight(two + at * 8u));
+                third += step(near + at, far + at, load_eight(three + at * 8u));
+                fourth += step(near + at, far + at, load_eight(four + at * 8u));
             }
-            partials[128u + lane] = second;
-            partials[256u + lane] = third;
-            partials[384u + lane] = fourth;
+            partials[lane] = first;
+            workgroupBarrier();
+            meet(token, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = second;
+            workgroupBarrier();
+            meet(token + 1u, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = third;
+            workgroupBarrier();
+            meet(token + 2u, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = fourth;
+            workgroupBarrier();
+            meet(token + 3u, tile, lane, 1.0);
+            workgroupBarrier();
         }
-        partials[lane] = sums;
-        workgroupBarrier();
-        if lane < TOGETHER * 4u && token + lane / 4u <= last {
-            let to = token + lane / 4u;
-            let team = lane % 4u;
-            var sum = vec2<f32>();
-            for (var i = 0u; i < 32u; i += 1u) {
-                sum += partials[lane / 4u * 128u + team * 32u + i];
-            }
-            let result = tile + team * 2u;
-            if result < params.rows {
-                if (params.flags & GATE) != 0u {
-                    finish_pair(to, result, sum);
-                } else {
-                    finish(to, result, sum.x);
-                    if result + 1u < params.rows {
-                        finish(to, result + 1u, sum.y);
-                    }
-                }
-            }
-        }
-        workgroupBarrier();
     }
 }

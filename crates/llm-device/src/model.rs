@@ -20,6 +20,8 @@ const BATCH: usize = 512;
 const SLOW_BATCH: usize = 64;
 /// Rows of which logits are computed at once.
 const ROWS: usize = 32;
+/// Keys that are worth a part of their own.
+const KEYS_OF_A_SPLIT: usize = 64;
 /// The most parts into which attention is split.
 const SPLITS: usize = 16;
 
@@ -30,6 +32,7 @@ pub struct DeviceModel {
     limits: Limits,
     stages: Vec<Stage>,
     block: usize,
+    most_splits: usize,
     estimate: Estimate,
 }
 
@@ -46,14 +49,18 @@ fn words(model: &Model, options: &Options, tokens: usize) -> usize {
     (4 * tokens + ROWS + options.chunks.min(tokens) * pages).next_power_of_two()
 }
 
+/// Into how many parts keys are split at most, for a device to be busy with one token.
+fn splits(model: &Model, info: &DeviceInfo) -> usize {
+    let units = info.physical.iter().map(|one| one.compute_units as usize).min().unwrap_or(1).max(1);
+    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
+    (2 * units).div_ceil(kv_heads).next_power_of_two().clamp(1, SPLITS)
+}
+
 /// How large the scratch of a device is.
 pub(crate) fn sizes(model: &Model, options: &Options, info: &DeviceInfo, _devices: usize) -> Sizes {
     let tokens = batch(options, info);
-    let units = info.physical.iter().map(|one| one.compute_units as usize).min().unwrap_or(1).max(1);
-    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
-    let splits = (2 * units).div_ceil(kv_heads).clamp(1, SPLITS);
     let host = roci_kernels::takes_native(info);
-    Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits, host)
+    Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits(model, info), host)
 }
 
 impl DeviceModel {
@@ -101,7 +108,8 @@ impl DeviceModel {
         };
         let shared = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
         let block = block_tokens(shared.max().unwrap_or(1)).min(LmAttention::ROWS as usize);
-        Ok(Self { file, model, limits, stages, block, estimate })
+        let most_splits = devices.iter().map(|device| splits(&model, device.info())).min().unwrap_or(1);
+        Ok(Self { file, model, limits, stages, block, most_splits, estimate })
     }
 
     /// Which device holds what.
@@ -149,7 +157,14 @@ impl DeviceModel {
         let hidden = chunks.iter().any(|chunk| chunk.wanted == Wanted::Hidden);
         let most = ROWS.min(self.limits.batch);
         let first: Vec<u32> = step.rows.iter().take(most).copied().collect();
-        let shape = Shape { tokens: tokens.len(), blocks: step.blocks.len(), rows: first.len(), logits, words: 0 };
+        let shape = Shape {
+            tokens: tokens.len(),
+            blocks: step.blocks.len(),
+            rows: first.len(),
+            logits,
+            words: 0,
+            splits: self.splits(chunks),
+        };
         let (shape, inputs) = step.inputs(shape, &first);
         let mut answers = Answers::default();
         let mut state = self.embed(&tokens, self.stages.first().map_or(1, Stage::state_stride))?;
@@ -170,11 +185,17 @@ impl DeviceModel {
             more.extend(step.rows.chunks(most).map(|rows| (false, rows)));
         }
         for (logits, rows) in more {
-            let shape = Shape { tokens: 0, blocks: 0, rows: rows.len(), logits, words: rows.len() };
+            let shape = Shape { tokens: 0, blocks: 0, rows: rows.len(), logits, words: rows.len(), splits: 1 };
             let answer = stage.run(shape, rows, &[], &self.limits)?;
             answers.add(logits, &answer, stage.answer_stride(logits), rows.len());
         }
         Ok(self.outputs(chunks, &answers))
+    }
+
+    /// Into how many parts keys are split: one for each so many keys, as a power of two, so that one recording serves a while.
+    fn splits(&self, chunks: &[Chunk<'_>]) -> usize {
+        let longest = chunks.iter().map(|chunk| chunk.start + chunk.tokens.len()).max().unwrap_or(1);
+        longest.div_ceil(KEYS_OF_A_SPLIT).next_power_of_two().min(self.most_splits)
     }
 
     fn outputs(&self, chunks: &[Chunk<'_>], answers: &Answers) -> Vec<Output> {

@@ -31,6 +31,8 @@ pub(crate) struct Shape {
     pub(crate) logits: bool,
     /// Words of inputs.
     pub(crate) words: usize,
+    /// Parts into which the longest text's keys are split, where few tokens leave much of a device idle.
+    pub(crate) splits: usize,
 }
 
 impl Shape {
@@ -74,6 +76,19 @@ impl Kernels {
 pub(crate) struct Head {
     pub(crate) norm: NormPart,
     pub(crate) output: Product,
+}
+
+/// What a product reads.
+struct Input<'a> {
+    rows: &'a Rows,
+    /// Applied by the product itself.
+    norm: Option<&'a NormPart>,
+}
+
+impl<'a> Input<'a> {
+    fn plain(rows: &'a Rows) -> Self {
+        Self { rows, norm: None }
+    }
 }
 
 /// Writes one recording.
@@ -159,7 +174,7 @@ impl Writer<'_> {
         self.barrier();
         let from = if logits {
             let logits = self.scratch.logits.clone();
-            self.product(&head.output, &last, rows, &logits, 0)?;
+            self.product(&head.output, &Input::plain(&last), rows, &logits, 0)?;
             self.barrier();
             logits
         } else {
@@ -187,15 +202,24 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// The state as products read it: they norm one token themselves, where they are those of all devices.
+    fn normed<'n>(&mut self, norm: &'n NormPart, state: &'n Rows, to: &'n Rows) -> Result<Input<'n>, Error> {
+        if self.shape.tokens == 1 && !self.host {
+            return Ok(Input { rows: state, norm: Some(norm) });
+        }
+        self.norm(norm, state, to, self.scratch.embedding, 0)?;
+        Ok(Input::plain(to))
+    }
+
     /// Adds what a part gives to the state, perhaps normed first.
     fn add(&mut self, product: &Product, x: &Rows, post_norm: Option<&NormPart>) -> Result<(), Error> {
         let tokens = self.shape.tokens;
         let state = self.scratch.state.clone();
         match post_norm {
-            None => self.product(product, x, tokens, &state, LmLinear::ADD)?,
+            None => self.product(product, &Input::plain(x), tokens, &state, LmLinear::ADD)?,
             Some(norm) => {
                 let given = self.scratch.normed.clone();
-                self.product(product, x, tokens, &given, 0)?;
+                self.product(product, &Input::plain(x), tokens, &given, 0)?;
                 self.barrier();
                 self.norm(norm, &given, &state, product.weights.rows, LmNorm::ADD)?;
             }
@@ -207,9 +231,9 @@ impl Writer<'_> {
     fn attention(&mut self, part: &AttentionPart) -> Result<(), Error> {
         let Shape { tokens, blocks, .. } = self.shape;
         let Scratch { state, normed, qkv, attended, partials, inputs, nothing, .. } = self.scratch.clone();
-        self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
+        let input = self.normed(&part.norm, &state, &normed)?;
         for product in &part.products {
-            self.product(product, &normed, tokens, &qkv, 0)?;
+            self.product(product, &input, tokens, &qkv, 0)?;
         }
         self.barrier();
         let kind = match self.cache {
@@ -233,7 +257,7 @@ impl Writer<'_> {
             block: block_tokens(shared as usize) as u32,
             q_stride: qkv.stride as u32,
             y_stride: attended.stride as u32,
-            splits: if few && !self.host { self.scratch.splits as u32 } else { 1 },
+            splits: if few && !self.host { self.shape.splits as u32 } else { 1 },
             ..part.attention
         };
         let target = if attention.splits > 1 { &partials } else { &attended.range };
@@ -262,17 +286,21 @@ impl Writer<'_> {
     fn feed(&mut self, part: &FeedPart) -> Result<(), Error> {
         let tokens = self.shape.tokens;
         let Scratch { state, normed, inner, both, .. } = self.scratch.clone();
-        self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
+        if let FeedKind::Experts { router, gate_up, down, count, used } = &part.kind {
+            self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
+            return self.experts(part, router, gate_up, down, *count, *used);
+        }
+        let input = self.normed(&part.norm, &state, &normed)?;
         match &part.kind {
             FeedKind::Dense { gate_up: GateUp::InTurn(product), down } => {
-                self.product(product, &normed, tokens, &inner, part.activation)?;
+                self.product(product, &input, tokens, &inner, part.activation)?;
                 self.barrier();
                 self.quantised = false;
                 self.add(down, &inner, part.post_norm.as_ref())
             }
             FeedKind::Dense { gate_up: GateUp::Beside(products), down } => {
                 for product in products {
-                    self.product(product, &normed, tokens, &both, 0)?;
+                    self.product(product, &input, tokens, &both, 0)?;
                 }
                 self.barrier();
                 let gate = LmGate {
@@ -287,9 +315,7 @@ impl Writer<'_> {
                 self.quantised = false;
                 self.add(down, &inner, part.post_norm.as_ref())
             }
-            FeedKind::Experts { router, gate_up, down, count, used } => {
-                self.experts(part, router, gate_up, down, *count, *used)
-            }
+            FeedKind::Experts { .. } => Ok(()),
         }
     }
 
@@ -304,7 +330,7 @@ impl Writer<'_> {
     ) -> Result<(), Error> {
         let tokens = self.shape.tokens;
         let Scratch { state, normed, inner, both, given, chosen, shares, .. } = self.scratch.clone();
-        self.product(router, &normed, tokens, &both, 0)?;
+        self.product(router, &Input::plain(&normed), tokens, &both, 0)?;
         self.barrier();
         let route =
             LmRoute { tokens: tokens as u32, experts: count as u32, used: used as u32, stride: both.stride as u32 };
@@ -360,15 +386,18 @@ impl Writer<'_> {
             flags,
             experts: count as u32,
             sharing: sharing as u32,
+            ..LmLinear::default()
         };
         let Scratch { chosen, nothing, .. } = self.scratch.clone();
         let name = format!("lm_matvec_{}", format.name());
-        let bindings = [codes, scales, &x.range, &nothing, &chosen, &y.range];
+        let bindings = [codes, scales, &x.range, &nothing, &chosen, &nothing, &y.range];
         self.dispatch(&name, constants.vector_grid(1), &bindings, &constants)
     }
 
     /// A product with a matrix that all tokens share.
-    fn product(&mut self, product: &Product, x: &Rows, tokens: usize, y: &Rows, flags: u32) -> Result<(), Error> {
+    fn product(&mut self, product: &Product, x: &Input<'_>, tokens: usize, y: &Rows, flags: u32) -> Result<(), Error> {
+        let norm = x.norm;
+        let x = x.rows;
         for part in &product.weights.parts {
             match &part.held {
                 Held::Apart { codes, scales, format } => {
@@ -381,15 +410,19 @@ impl Writer<'_> {
                         x_stride: x.stride as u32,
                         y_stride: y.stride as u32,
                         y_offset: offset as u32,
-                        flags: flags | if product.bias.is_some() { LmLinear::BIAS } else { 0 },
+                        flags: flags
+                            | if product.bias.is_some() { LmLinear::BIAS } else { 0 }
+                            | if norm.is_some() { LmLinear::NORM } else { 0 },
                         experts: 0,
                         sharing: 1,
+                        model_columns: product.weights.model_columns as u32,
+                        epsilon: norm.map_or(0.0, |norm| norm.epsilon),
                     };
                     let bias = match &product.bias {
                         Some(bias) => bias.range(4 * part.first as u64, bias.length() - 4 * part.first as u64)?,
                         None => self.scratch.nothing.clone(),
                     };
-                    self.apart(*format, (codes, scales), x, &bias, y, &constants)?;
+                    self.apart(*format, (codes, scales), x, (&bias, norm), y, &constants)?;
                 }
                 Held::Packed { bytes, kind } => {
                     let rows = part.rows;
@@ -405,7 +438,7 @@ impl Writer<'_> {
         format: WeightFormat,
         (codes, scales): (&BufferRange, &BufferRange),
         x: &Rows,
-        bias: &BufferRange,
+        (bias, norm): (&BufferRange, Option<&NormPart>),
         y: &Rows,
         constants: &LmLinear,
     ) -> Result<(), Error> {
@@ -417,10 +450,11 @@ impl Writer<'_> {
             _ => ("matmul", constants.tile_grid()),
         };
         let name = format!("lm_{kind}_{}", format.name());
+        let norm = norm.map_or(&nothing, |norm| &norm.weight);
         if tokens > FEW {
             self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &y.range], constants)
         } else {
-            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &nothing, &y.range], constants)
+            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &nothing, norm, &y.range], constants)
         }
     }
 

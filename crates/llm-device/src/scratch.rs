@@ -171,7 +171,6 @@ pub(crate) struct Scratch {
     /// A one.
     pub(crate) ones: BufferRange,
     pub(crate) state_at: u64,
-    pub(crate) splits: usize,
     pub(crate) embedding: usize,
 }
 
@@ -210,7 +209,6 @@ impl Scratch {
             last,
             logits,
             state_at: sizes.state_at(),
-            splits: sizes.splits,
             embedding: sizes.embedding,
         };
         let done = device.semaphore(0);

@@ -78,6 +78,8 @@ pub(crate) struct Weights {
     pub(crate) rows: usize,
     /// Padded to whole groups.
     pub(crate) columns: usize,
+    /// Those that the model has.
+    pub(crate) model_columns: usize,
     pub(crate) parts: Vec<Part>,
 }
 
@@ -149,7 +151,7 @@ impl Loader<'_> {
         } else {
             self.apart(rows, &tensors, kind, padded)?
         };
-        Ok(Weights { rows: count, columns: padded, parts })
+        Ok(Weights { rows: count, columns: padded, model_columns: columns, parts })
     }
 
     /// The largest range that one binding reaches; some devices have larger buffers than bindings.
@@ -281,6 +283,8 @@ impl Loader<'_> {
                 }
             }
         }
+        // Kernels read whole groups.
+        numbers.resize(numbers.len().next_multiple_of(GROUP), 0.0);
         self.numbers(&numbers)
     }
 

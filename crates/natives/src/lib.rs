@@ -31,7 +31,7 @@
 //! | `conv_tiled_f16`, `conv_partial_f16`, whose w is 16-bit floats | x, w, bias, y |
 //! | `conv_join` | x, bias, y |
 //! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
-//! | `lm_matvec_*`, `lm_matvec4_*` | codes, scales, x, bias, experts, y |
+//! | `lm_matvec_*`, `lm_matvec4_*` | codes, scales, x, bias, experts, norm, y |
 //! | `lm_matmul_*` | codes, scales, x, bias, y |
 //! | `lm_norm` | x, weight, inputs, y |
 //! | `lm_heads_*` | inputs, norms, rotations, qkv, keys, values |

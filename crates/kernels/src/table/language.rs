@@ -13,9 +13,9 @@ const MATVEC: Family = Family {
     entry: "lm_matvec",
     aliases: SHARED,
     variants: &[],
-    bindings: &[read("codes"), read("scales"), read("x"), read("bias"), read("experts"), write("y")],
+    bindings: &[read("codes"), read("scales"), read("x"), read("bias"), read("experts"), read("norm"), write("y")],
     constants: constants!(
-        LmLinear: rows columns tokens x_stride y_stride y_offset flags experts sharing
+        LmLinear: rows columns tokens x_stride y_stride y_offset flags experts sharing model_columns epsilon
     ),
     workgroup: [128, 1, 1],
     in_place: false,

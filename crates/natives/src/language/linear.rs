@@ -18,7 +18,7 @@ const ROWS: usize = 16;
 
 impl<const FORMAT: u32, const EXPERTS: bool> Work for Linear<FORMAT, EXPERTS> {
     type Params = Params;
-    const INPUTS: usize = if EXPERTS { 5 } else { 4 };
+    const INPUTS: usize = if EXPERTS { 6 } else { 4 };
     const OUTPUTS: usize = 1;
 
     fn plan(p: &Params) -> Result<Plan, String> {
@@ -34,7 +34,8 @@ impl<const FORMAT: u32, const EXPERTS: bool> Work for Linear<FORMAT, EXPERTS> {
 
     fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
         let Some(format) = WeightFormat::ALL.get(FORMAT as usize).copied() else { return };
-        level.run(Rows { format, p, inputs, experts: if EXPERTS { inputs[4] } else { &[] }, y: outputs[0], units });
+        let (experts, norm) = if EXPERTS { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
+        level.run(Rows { format, p, inputs, experts, norm, y: outputs[0], units });
     }
 }
 
@@ -43,6 +44,7 @@ struct Rows<'a> {
     p: &'a Params,
     inputs: &'a [&'a [u32]],
     experts: &'a [u32],
+    norm: &'a [u32],
     y: Cells<'a>,
     units: Range<usize>,
 }
@@ -55,6 +57,7 @@ impl Task for Rows<'_> {
         let Self { p, .. } = self;
         let (columns, rows) = (p.columns as usize, p.rows as usize);
         let mut weights = vec![0.0; 2 * columns];
+        let mut normed = Vec::new();
         let step = if p.flags & Params::GATE == 0 { 1 } else { 2 };
         for first in (self.units.start * ROWS..(self.units.end * ROWS).min(rows)).step_by(step) {
             if p.experts == 0 {
@@ -67,9 +70,10 @@ impl Task for Rows<'_> {
                 }
                 let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
                 let x = floats(self.inputs[2], from, columns);
+                let (x, factor) = self.normed(x, &mut normed);
                 let mut sums = [0.0; 2];
                 for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
-                    *sum = dot(weights, x);
+                    *sum = dot(weights, x) * factor;
                 }
                 self.finish(token, first, sums);
             }
@@ -78,6 +82,19 @@ impl Task for Rows<'_> {
 }
 
 impl Rows<'_> {
+    /// `x` times the factors of its norm, and one by the root of its mean square.
+    #[inline(always)]
+    fn normed<'x>(&self, x: &'x [f32], to: &'x mut Vec<f32>) -> (&'x [f32], f32) {
+        if self.p.flags & Params::NORM == 0 {
+            return (x, 1.0);
+        }
+        let factors = floats(self.norm, 0, x.len());
+        to.clear();
+        to.extend(x.iter().zip(factors).map(|(x, factor)| x * factor));
+        let mean = dot(x, x) / self.p.model_columns.max(1) as f32;
+        (to, 1.0 / (mean + self.p.epsilon).sqrt())
+    }
+
     #[inline(always)]
     fn decode(&self, row: usize, rows: usize, weights: &mut [f32]) {
         let columns = self.p.columns as usize;

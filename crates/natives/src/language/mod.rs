@@ -95,7 +95,7 @@ impl<W: Work> WorkKernel<W> {
 }
 
 /// Most inputs, and most outputs.
-const MOST: usize = 5;
+const MOST: usize = 6;
 
 // SAFETY: `prepare` holds that bindings are aligned and that no output overlaps anything else. Inputs are read alone while it runs, outputs are
 // touched through cells alone.
@@ -103,7 +103,7 @@ unsafe impl<W: Work> NativeKernel for WorkKernel<W> {
     fn accesses(&self) -> &[roci_hal::Access] {
         use roci_hal::Access::{Read, ReadWrite};
         const ALL: &[roci_hal::Access; 2 * MOST] =
-            &[Read, Read, Read, Read, Read, ReadWrite, ReadWrite, ReadWrite, ReadWrite, ReadWrite];
+            &[Read, Read, Read, Read, Read, Read, ReadWrite, ReadWrite, ReadWrite, ReadWrite, ReadWrite, ReadWrite];
         &ALL[MOST - W::INPUTS..MOST + W::OUTPUTS]
     }
 

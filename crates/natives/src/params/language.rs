@@ -126,6 +126,10 @@ pub struct LmLinear {
     pub experts: u32,
     /// Pairs that share a row of `x`.
     pub sharing: u32,
+    /// With [`Self::NORM`], the columns of the mean square: those without the padding.
+    pub model_columns: u32,
+    /// With [`Self::NORM`], added to the mean square.
+    pub epsilon: f32,
 }
 
 impl LmLinear {
@@ -139,6 +143,10 @@ impl LmLinear {
     pub const GELU: u32 = 8;
     /// Either.
     pub const GATE: u32 = 12;
+    /// `x` is normed first: divided by the root of its mean square, and multiplied by `norm`. Only `lm_matvec_*` does that.
+    pub const NORM: u32 = 16;
+    /// Workgroups in a row at most: each brings `x` to its memory, which many rows should share.
+    const MOST_GROUPS: u32 = 1024;
     /// Rows that a workgroup of `lm_matvec_*` computes.
     pub const VECTOR_ROWS: u32 = 8;
     /// Rows and tokens of the tile of a workgroup of `lm_matmul_*`.
@@ -146,7 +154,7 @@ impl LmLinear {
 
     /// Workgroups of `lm_matvec_*`; `together` is how many tokens its variant takes at once.
     pub fn vector_grid(&self, together: u32) -> [u32; 3] {
-        [self.rows.div_ceil(Self::VECTOR_ROWS).min(MAX_GROUPS), self.tokens.div_ceil(together), 1]
+        [self.rows.div_ceil(Self::VECTOR_ROWS).min(Self::MOST_GROUPS), self.tokens.div_ceil(together), 1]
     }
 
     /// Workgroups of `lm_matmul_*`.
@@ -279,7 +287,8 @@ impl LmAttention {
 
     /// Workgroups that a block needs.
     pub fn groups(&self) -> u32 {
-        (self.block * (self.heads / self.kv_heads.max(1))).div_ceil(Self::ROWS)
+        let rows = if self.key_length > 256 { Self::ROWS / 2 } else { Self::ROWS };
+        (self.block * (self.heads / self.kv_heads.max(1))).div_ceil(rows)
     }
 }
 
