@@ -57,6 +57,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for tokens in [&tokens[..prompt.min(limits.batch)], &tokens[..1]] {
         found.evaluate(&[Chunk { tokens, start: 0, pages: &pages, wanted: Wanted::Last }])?;
         let records = profile.take();
+        if tokens.len() == 1 {
+            for record in records.iter().skip(2).take(8) {
+                println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);
+            }
+        }
         let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();
         for record in &records {
             let entry = kernels.entry(record.name.to_string()).or_default();
