@@ -187,23 +187,23 @@ impl LabArgs {
 /// # Errors
 /// Those of the verb.
 pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
-    let store = || -> Result<Store, LabError> {
-        let path = arguments.db.clone().or_else(store::of_user);
-        let nowhere = || LabError::Usage {
+    let path = || -> Result<PathBuf, LabError> {
+        arguments.db.clone().or_else(store::of_user).ok_or_else(|| LabError::Usage {
             reason: "there is no folder for the results: HOME is not set".into(),
             hint: "name a file with `--db`".into(),
-        };
-        Store::open(&path.ok_or_else(nowhere)?)
+        })
     };
+    let store = || Store::open(&path()?);
     // Whoever reads makes no file: a name that is misspelt would look like an empty history.
     let known = || -> Result<Store, LabError> {
-        match &arguments.db {
-            Some(path) if !path.exists() => Err(LabError::Usage {
+        let path = path()?;
+        match path.try_exists() {
+            Ok(true) | Err(_) => Store::read(&path),
+            Ok(false) if arguments.db.is_none() => Store::in_memory(),
+            Ok(false) => Err(LabError::Usage {
                 reason: format!("there is no file `{}` with results", path.display()),
                 hint: "`roci lab run` makes one; check the name behind `--db`".into(),
             }),
-            None if store::of_user().is_some_and(|path| !path.exists()) => Store::in_memory(),
-            _ => store(),
         }
     };
     match &arguments.command {

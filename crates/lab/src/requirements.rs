@@ -153,7 +153,7 @@ fn holds(range: &Range, version: &str) -> bool {
 }
 
 /// A range in words.
-pub(crate) fn describe(range: &Range) -> String {
+fn describe(range: &Range) -> String {
     let part = |(comparison, version): &(Comparison, String)| {
         let sign = match comparison {
             Comparison::Below => "<",
@@ -166,6 +166,24 @@ pub(crate) fn describe(range: &Range) -> String {
         format!("{sign}{version}")
     };
     if range.0.is_empty() { "of any version".into() } else { range.0.iter().map(part).collect::<Vec<_>>().join(", ") }
+}
+
+/// A need in a few words: `kernel parameter amdgpu.cwsr_enable=0`.
+pub(crate) fn in_words(need: &Need) -> String {
+    let valued = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.to_owned(),
+    };
+    match need {
+        Need::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
+        Need::Kernel { range } => format!("kernel {}", describe(range)),
+        Need::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
+        Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
+        Need::File { path } => format!("file {}", path.display()),
+        Need::Environment { name, value } => format!("variable {}", valued(name, value)),
+        Need::Manual { change } => change.clone(),
+        Need::Fact { name, value } => format!("fact {}", valued(name, value)),
+    }
 }
 
 /// Module parameters of truth are shown as `Y` and `N` and written as numbers.

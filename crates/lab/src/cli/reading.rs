@@ -127,7 +127,7 @@ pub(super) fn diff(
 /// A file that must be there: a slip in its name must not make an empty one.
 fn other_store(path: &Path) -> Result<Store, LabError> {
     path.metadata().map_err(|source| file("read", path, source))?;
-    Store::open(path)
+    Store::read(path)
 }
 
 #[derive(Serialize)]
