@@ -104,7 +104,9 @@ impl Hint for LabError {
 /// What to do about a file, by what is wrong with it.
 fn file_hint(verb: &str, kind: ErrorKind) -> &'static str {
     match (verb, kind) {
-        (_, ErrorKind::AlreadyExists) => "roci writes over no file of yours: choose another name, or move that one away",
+        (_, ErrorKind::AlreadyExists) => {
+            "roci writes over no file of yours: choose another name, or move that one away"
+        }
         (_, ErrorKind::IsADirectory) => "that is a folder: name a file in it",
         (_, ErrorKind::NotADirectory) => "a part of that path is a file and no folder",
         ("write", ErrorKind::NotFound) => "make the folder first, or name one that is there",

@@ -126,8 +126,8 @@ fn merge(
         limits = self::limits(limits, &part.limits)?;
     }
     let own_image = last(|part| &part.image).map(|image| put(&image)).transpose()?;
-    let changes =
-        last(|part| &part.changes).unwrap_or_else(|| describe(&own_env, &unset, own_image.as_deref(), &own_arguments, &wants));
+    let changes = last(|part| &part.changes)
+        .unwrap_or_else(|| describe(&own_env, &unset, own_image.as_deref(), &own_arguments, &wants));
     env.extend(own_env);
     command.extend(own_arguments);
     let repeats = parts.iter().rev().find_map(|part| part.repeats).or(document.repeats).unwrap_or(1);
@@ -138,7 +138,8 @@ fn merge(
     let base = document.image.as_deref().map(put).transpose()?;
     let image = own_image.or(base);
     // No system passes one on to a program.
-    if let Some(text) = command.iter().chain(env.values()).chain(&unset).chain(&image).find(|text| text.contains('\0')) {
+    if let Some(text) = command.iter().chain(env.values()).chain(&unset).chain(&image).find(|text| text.contains('\0'))
+    {
         return Err(Fault::new(format!("`{}` has a zero byte in it", cut(text))).hint("take it out"));
     }
     let directory = last(|part| &part.directory).or_else(|| document.directory.clone());

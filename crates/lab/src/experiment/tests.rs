@@ -253,7 +253,10 @@ fn what_can_never_be_started_is_said_before_anything_runs() {
     let fails = |toml: &str| here(toml).expect_err(toml).to_string();
     assert_eq!(here("").ok(), Some(vec![]));
     let warnings = here("[[strategy]]\nname = 'a'\nimage = 'rocm'\n").expect("it runs");
-    assert!(warnings[0].starts_with("1 strategy names an image that the executor `local` does not use"), "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("1 strategy names an image that the executor `local` does not use"),
+        "{warnings:?}"
+    );
     let slurm = "[executor]\nkind = 'slurm'\n";
     assert_eq!(here(slurm).ok(), Some(vec![]));
     assert!(fails(&format!("image = 'rocm'\n{slurm}")).ends_with("names an image, and Slurm by itself starts none"));
@@ -263,7 +266,9 @@ fn what_can_never_be_started_is_said_before_anything_runs() {
         true => assert_eq!(cluster.ok(), Some(vec![])),
         false => assert!(cluster.expect_err("no client").to_string().ends_with("which this roci was built without")),
     }
-    for zero in ["arguments = [\"a\\u0000b\"]", "image = \"\\u0000\"", "env = { A = \"\\u0000\" }", "unset = [\"A\\u0000\"]"] {
+    for zero in
+        ["arguments = [\"a\\u0000b\"]", "image = \"\\u0000\"", "env = { A = \"\\u0000\" }", "unset = [\"A\\u0000\"]"]
+    {
         let (error, hint) = bad(&format!("{start}{zero}\n"));
         assert!(error.ends_with("has a zero byte in it") && hint == "take it out", "{zero}: {error}; {hint}");
     }

@@ -49,7 +49,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = number.trim().parse::<f64>().ok().map(|number| number * scale);
     // A month; what is longer is a slip, and could not be added to a clock.
     let allowed = seconds.filter(|seconds| *seconds > 0.0 && *seconds <= 2_678_400.0);
-    allowed.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}` is no time; write `90s`, `10m`, `2h`, or a number of seconds"))
+    allowed
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("`{text}` is no time; write `90s`, `10m`, `2h`, or a number of seconds"))
 }
 
 /// `8GiB`, `512 MiB`, `1000000`.

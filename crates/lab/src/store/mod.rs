@@ -289,8 +289,7 @@ impl Store {
                 hint: Some("copy both files to a folder that you may write to, and name the copy with `--db`".into()),
             });
         }
-        let flags =
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let opened = address(path).map(|address| Connection::open_with_flags(address, flags));
         match opened.map(|opened| opened.and_then(|connection| probed(connection, path))) {
             Some(Ok(store)) => store,
@@ -318,7 +317,11 @@ impl Store {
             connection.pragma_update(None, "foreign_keys", true)
         };
         ready().map_err(|error| failed(&path, &error))?;
-        schema::migrate(&mut connection).map_err(|reason| LabError::Store { path: path.clone(), reason, hint: None })?;
+        schema::migrate(&mut connection).map_err(|reason| LabError::Store {
+            path: path.clone(),
+            reason,
+            hint: None,
+        })?;
         Ok(Self { connection, path })
     }
 
