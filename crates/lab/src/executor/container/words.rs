@@ -96,7 +96,7 @@ mod tests {
             assert!(explained(said).contains(part), "{said}");
         }
         assert_eq!(explained("something else, ü"), "something else, ü");
-        assert_eq!(shortened(&format!("{id}")), "3f2a3f2a3f2a");
+        assert_eq!(shortened(&id), "3f2a3f2a3f2a");
         assert_eq!(
             shortened("sha256:cafe roci-lab-0123456789abcdef01234567"),
             "sha256:cafe roci-lab-0123456789abcdef01234567"
