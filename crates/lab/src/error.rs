@@ -81,6 +81,8 @@ impl Hint for LabError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Experiment { hint, .. } => hint.clone(),
+            // A file that is to be new and a folder of its name give the same error.
+            Self::File { verb, path, .. } if path.is_dir() => Some(file_hint(verb, ErrorKind::IsADirectory).into()),
             Self::File { verb, source, .. } => Some(file_hint(verb, source.kind()).into()),
             Self::Store { hint, .. } => {
                 let other = "move the file away, or name another with `--db` or ROCI_LAB_DB";

@@ -203,7 +203,7 @@ pub(crate) fn in_words(need: &Need) -> String {
         Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
         Need::File { path } => format!("file {}", path.display()),
         Need::Environment { name, value } => format!("variable {}", valued(name, value)),
-        Need::Manual { change } => change.clone(),
+        Need::Manual { change } => format!("by hand: {change}"),
         Need::Fact { name, value } => format!("fact {}", valued(name, value)),
     }
 }

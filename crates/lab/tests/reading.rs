@@ -123,6 +123,8 @@ fn what_is_not_there_is_said_with_a_remedy() {
     let error = run(&db, &["new", there.to_str().expect("a plain path")]).expect_err("somebody's");
     assert!(error.contains("roci writes over no file of yours"), "{error}");
     assert_eq!(std::fs::read_to_string(&there).expect("it is there"), "mine");
+    let error = run(&db, &["new", folder.path().to_str().expect("a plain path")]).expect_err("a folder");
+    assert!(error.ends_with("that is a folder: name a file in it"), "{error}");
     let error = run(folder.path(), &["list"]).expect_err("a folder");
     assert!(error.contains("it is a folder\nname a file in it"), "{error}");
     let error = run(&db, &["check", "/dev/null"]).expect_err("no file");

@@ -172,7 +172,7 @@ fn variables(document: &Document, given: &BTreeMap<String, String>) -> Result<BT
         if !all.contains_key(name) {
             let hint = match near(name, all.keys().map(String::as_str)) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None if all.is_empty() => "it has none".to_owned(),
+                None if all.is_empty() => "it has none: `[variables]` in its file would give it some".to_owned(),
                 None => format!("it has: {}", listed(&all.keys().map(String::as_str).collect::<Vec<_>>())),
             };
             return Err(Fault::new(format!("the experiment has no variable `{}`", cut(name))).hint(hint));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::LabError;
-use crate::experiment::{Better, Experiment, Strategy};
+use crate::experiment::{Better, ExecutorKind, Experiment, Strategy};
 use crate::outcome::{Outcome, signal_name};
 use crate::requirements::in_words;
 use crate::store::{Event, EventKind, ExperimentRow, KernelLine, MetricValue, RunRow, Store};
@@ -121,7 +121,8 @@ fn settings(strategy: &Strategy) -> StrategyReport {
     StrategyReport {
         name: strategy.name.clone(),
         hypothesis: strategy.hypothesis.clone(),
-        image: strategy.image.clone(),
+        // What the executor does not use makes no difference.
+        image: strategy.image.clone().filter(|_| strategy.executor.kind != ExecutorKind::Local),
         changes: strategy.changes.clone(),
         needs: strategy.needs.iter().map(in_words).collect(),
         env: strategy.env.clone(),
