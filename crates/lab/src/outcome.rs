@@ -153,7 +153,7 @@ impl Outcome {
                     (None, None) => "it went away".to_owned(),
                 };
                 let fault = fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
-                let last = last_line.as_ref().map(|line| format!(", no line tells why; the last one: {line}"));
+                let last = last_line.as_ref().map(|line| format!("; its last line: {line}"));
                 format!("{how}{}{fault}{}", at(phase), last.unwrap_or_default())
             }
             Self::Wrong { why, .. } | Self::Blocked { why } | Self::Skipped { why } => why.clone(),

@@ -280,7 +280,7 @@ fault = ['ERROR_\w+']
         let signal = End::Exited(Exit { signal: Some(11), ..Exit::default() });
         assert_eq!(
             judge(EXPERIMENT, "upload\n", signal).to_string(),
-            "CRASH - SIGSEGV at upload, no line tells why; the last one: upload"
+            "CRASH - SIGSEGV at upload; its last line: upload"
         );
         let fault = judge(EXPERIMENT, "x ERROR_APERTURE y\nupload\nlast", exited(0));
         assert_eq!(fault.to_string(), "CRASH - exit code 0 at upload: x ERROR_APERTURE y");
