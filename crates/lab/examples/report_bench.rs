@@ -68,7 +68,13 @@ fn fill(store: &mut Store, name: &str, strategies: usize, repeats: usize) -> Res
 fn finished(index: usize, repeat: usize) -> Finished {
     let outcome = match index % 5 {
         1 => Outcome::Hang { phase: Some("graph".into()), why: "no output".into(), stack: vec![], survivors: vec![] },
-        2 => Outcome::Crash { phase: Some("load".into()), signal: Some(11), code: None, fault: Some("a fault".into()) },
+        2 => Outcome::Crash {
+            phase: Some("load".into()),
+            signal: Some(11),
+            code: None,
+            fault: Some("a fault".into()),
+            last_line: None,
+        },
         3 => Outcome::Pending { changes: vec!["boot with amdgpu.cwsr_enable=0".into()] },
         _ => Outcome::Pass,
     };

@@ -11,14 +11,15 @@ use clap::{Args, Subcommand};
 use roci_doctor::Snapshot;
 use serde::Serialize;
 
-use crate::engine::{self, Left, Surroundings};
+use crate::engine::{self, Again, Left, Surroundings};
 use crate::error::LabError;
 use crate::executor;
 use crate::experiment::{Experiment, ready};
 use crate::kernel_log;
 use crate::live::{Live, Observer, Screen, Silent};
 use crate::outcome::Outcome;
-use crate::store::{self, Store};
+use crate::report::one_line;
+use crate::store::{self, ExperimentRow, Store};
 
 /// How a verb ended, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,9 @@ pub enum LabCommand {
     /// Go on with an experiment that was interrupted, or whose machine was changed
     ///
     /// Runs that were not done are done; those that are PENDING, BLOCKED or SKIPPED are looked at again.
+    ///
+    /// Examples: `roci lab resume --done rocm` after doing what the strategy `rocm` needs of a person;
+    /// `roci lab resume my.toml` after a change in the file.
     Resume(ResumeArgs),
     /// List the experiments that were run
     List,
@@ -125,9 +129,21 @@ pub struct PlaceArgs {
 /// Arguments of `roci lab resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// An experiment's number or name
+    /// An experiment's number or name, or its file if that has changed
     #[arg(value_name = "EXPERIMENT", default_value = "latest")]
     pub experiment: String,
+    /// Take what this strategy needs of a person (`manual`) as done, for all that need the same; repeat for several
+    #[arg(long, value_name = "STRATEGY")]
+    pub done: Vec<String>,
+    /// The experiment's file, changed since it was begun; what changed is said
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Forget results of strategies whose command, environment or image the file changes, and run them again
+    #[arg(long)]
+    pub forget: bool,
+    /// Its variables.
+    #[command(flatten)]
+    pub variables: VariableArgs,
     /// Results to forget and try again, beside pending, blocked and skipped: hang, crash, wrong, partial, pass
     #[arg(long, value_name = "RESULTS", value_delimiter = ',')]
     pub retry: Vec<String>,
@@ -187,39 +203,43 @@ impl LabArgs {
 /// # Errors
 /// Those of the verb.
 pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
-    let store = || -> Result<Store, LabError> {
-        let path = arguments.db.clone().or_else(store::of_user);
-        let nowhere = || LabError::Usage {
+    let path = || -> Result<PathBuf, LabError> {
+        arguments.db.clone().or_else(store::of_user).ok_or_else(|| LabError::Usage {
             reason: "there is no folder for the results: HOME is not set".into(),
             hint: "name a file with `--db`".into(),
-        };
-        Store::open(&path.ok_or_else(nowhere)?)
+        })
     };
+    let store = || Store::open(&path()?);
     // Whoever reads makes no file: a name that is misspelt would look like an empty history.
     let known = || -> Result<Store, LabError> {
-        match &arguments.db {
-            Some(path) if !path.exists() => Err(LabError::Usage {
+        let path = path()?;
+        match path.try_exists() {
+            Ok(true) | Err(_) => Store::read(&path),
+            Ok(false) if arguments.db.is_none() => Store::in_memory(),
+            Ok(false) => Err(LabError::Usage {
                 reason: format!("there is no file `{}` with results", path.display()),
                 hint: "`roci lab run` makes one; check the name behind `--db`".into(),
             }),
-            None if store::of_user().is_some_and(|path| !path.exists()) => Store::in_memory(),
-            _ => store(),
         }
     };
     match &arguments.command {
         LabCommand::Run(run) => {
             let (place, toml) = source(&run.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&run.variables)?)?;
+            warn(&experiment.check_here(&place)?, io)?;
             let facts = run.place.snapshot()?;
             let mut store = store()?;
             let machine = facts.is_none().then(engine::this_machine);
             let id = engine::create(&mut store, &experiment, facts.as_ref().or(machine.as_ref()))?;
             let how = How { facts, machine, assume_needs: run.place.assume_needs, steal: false, json: arguments.json };
-            carry_on(&mut store, id, how, io)
+            carry_on(&mut store, id, Again::default(), how, io)
         }
         LabCommand::Resume(resume) => {
             let mut store = store()?;
-            let row = store.experiment(&resume.experiment)?;
+            let (row, file) = resume.what(&store)?;
+            if let Some(file) = &file {
+                warn(&file.check_here(&file.name)?, io)?;
+            }
             let mut again = vec!["pending", "blocked", "skipped"];
             again.extend(resume.retry.iter().map(String::as_str));
             for word in &resume.retry {
@@ -229,10 +249,10 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
                 }
             }
             let facts = resume.place.snapshot()?;
-            store.reopen(row.id, &again)?;
             let (assume_needs, steal) = (resume.place.assume_needs, resume.steal);
             let how = How { facts, machine: None, assume_needs, steal, json: arguments.json };
-            carry_on(&mut store, row.id, how, io)
+            let again = Again { results: &again, done: &resume.done, file: file.as_ref(), forget: resume.forget };
+            carry_on(&mut store, row.id, again, how, io)
         }
         LabCommand::List => show::list(&known()?, arguments.json, io.out),
         LabCommand::Show(wanted) => match wanted.run {
@@ -245,10 +265,59 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
         LabCommand::Check(check) => {
             let (place, toml) = source(&check.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;
-            show::plan(&experiment, arguments.json, io.out)
+            let warnings = experiment.check_here(&place)?;
+            warn(&warnings, io)?;
+            show::plan(&experiment, &warnings, arguments.json, io.out)
         }
         LabCommand::New(new) => write_new(new, arguments.json, io.out),
     }
+}
+
+impl ResumeArgs {
+    /// The experiment, and its file as it is now if that counts.
+    fn what(&self, store: &Store) -> Result<(ExperimentRow, Option<Experiment>), LabError> {
+        let given = variables(&self.variables)?;
+        let is_file = |name: &str| name.contains(['.', '/']) && Path::new(name).is_file();
+        let path = match store.experiment(&self.experiment) {
+            Err(LabError::Unknown { .. }) if self.file.is_none() && is_file(&self.experiment) => {
+                Some(PathBuf::from(&self.experiment))
+            }
+            _ => self.file.clone(),
+        };
+        let Some(path) = path else {
+            let row = store.experiment(&self.experiment)?;
+            // Variables alone make another experiment of the same text.
+            let all = row.variables.clone().into_iter().chain(given.clone()).collect();
+            let place = format!("experiment {}", row.id);
+            let changed = (!given.is_empty()).then(|| Experiment::parse(&place, &row.toml, &all)).transpose()?;
+            return Ok((row, changed));
+        };
+        let (place, toml) = source(&path.to_string_lossy())?;
+        // A file by itself is that of the newest experiment of its name.
+        let by_name = self.file.is_none() || self.experiment == "latest";
+        let row = match experiment_name(&toml).filter(|_| by_name) {
+            Some(name) => store.experiment(&name)?,
+            None => store.experiment(&self.experiment)?,
+        };
+        // Variables of the beginning hold on, unless the file has them no more.
+        let read = |variables: BTreeMap<_, _>| Experiment::parse(&place, &toml, &variables);
+        let all = row.variables.clone().into_iter().chain(given.clone()).collect();
+        let file = read(all).or_else(|error| read(given).map_err(|_| error))?;
+        Ok((row, Some(file)))
+    }
+}
+
+/// The name that an experiment's text gives itself, whatever else is in it.
+fn experiment_name(toml: &str) -> Option<String> {
+    toml::from_str::<toml::Table>(toml).ok()?.get("name")?.as_str().map(str::to_owned)
+}
+
+/// What has no effect, on standard error.
+fn warn(warnings: &[String], io: &mut Io<'_>) -> Result<(), LabError> {
+    for warning in warnings.iter().filter(|_| !io.quiet) {
+        writeln!(io.err, "warning: {warning}")?;
+    }
+    Ok(())
 }
 
 impl PlaceArgs {
@@ -327,7 +396,7 @@ struct How {
     json: bool,
 }
 
-fn carry_on(store: &mut Store, id: i64, how: How, io: &mut Io<'_>) -> Result<Ending, LabError> {
+fn carry_on(store: &mut Store, id: i64, again: Again<'_>, how: How, io: &mut Io<'_>) -> Result<Ending, LabError> {
     let How { facts, machine, assume_needs, steal, json } = how;
     let mut live = Live::new(io.err, io.screen);
     let mut silent = Silent;
@@ -342,10 +411,13 @@ fn carry_on(store: &mut Store, id: i64, how: How, io: &mut Io<'_>) -> Result<End
         assume_needs,
         steal,
     };
-    let left = engine::carry_on(store, id, around)?;
+    let left = engine::resume(store, id, again, around)?;
     let row = store.experiment(&id.to_string())?;
+    let experiment = Experiment::parse(&format!("experiment {id}"), &row.toml, &row.variables)?;
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let runs = store.runs(id)?;
+    let mut runs = store.runs(id)?;
+    // What a changed file has no more is neither good nor bad.
+    runs.retain(|run| experiment.strategy(&run.strategy).is_some());
     for outcome in runs.iter().filter_map(|run| run.outcome.as_ref()) {
         *counts.entry(outcome.word()).or_default() += 1;
     }
@@ -366,6 +438,10 @@ fn carry_on(store: &mut Store, id: i64, how: How, io: &mut Io<'_>) -> Result<End
             row.name,
             if words.is_empty() { "no results".into() } else { words.join(", ") }
         )?;
+        for (strategy, change) in engine::by_hand(&experiment, &runs) {
+            let name = crate::report::shell_word(strategy);
+            writeln!(io.out, "once this is done, `roci lab resume {id} --done {name}` goes on: {}", one_line(change))?;
+        }
     }
     let passed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Pass | Outcome::Skipped { .. }));
     Ok(match complete {

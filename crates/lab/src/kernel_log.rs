@@ -125,7 +125,8 @@ impl Explainer {
         for finding in book.judge(&Facts::default(), &log) {
             finding.lines.iter().for_each(|line| find(line.number, &finding.title()));
         }
-        // What means something is kept; of the rest the newest.
+        // What means something is kept; of the rest the newest of what may have to do with a run.
+        told.lines.retain(|line| line.finding.is_some() || is_related(&line.line));
         let meaningless = told.lines.iter().filter(|line| line.finding.is_none()).count();
         let mut surplus = meaningless.saturating_sub(MOST_LINES);
         told.lines.retain(|line| {
@@ -144,6 +145,54 @@ impl Explainer {
     }
 }
 
+/// Lines that the kernel writes when a process dies of its own fault.
+pub(crate) fn tells_of_a_crash(line: &str) -> bool {
+    ["]: segfault at ", "] trap ", "] general protection", "Out of memory: Killed process", "oom-kill:"]
+        .iter()
+        .any(|words| line.contains(words))
+}
+
+/// Whether a line may have to do with a run: graphics, memory, hardware errors, the kernel's own faults. A cable that is plugged
+/// in meanwhile has not.
+fn is_related(line: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "amdgpu",
+        "radeon",
+        "kfd",
+        "drm",
+        "amd-vi",
+        "iommu",
+        "dmar",
+        "nouveau",
+        "nvrm",
+        "i915",
+        "hmm",
+        "svm",
+        "ttm",
+        "oom",
+        "out of memory",
+        "page allocation",
+        "hardware error",
+        "mce:",
+        "edac",
+        "aer:",
+        "pcieport",
+        "blocked for more than",
+        "lockup",
+        "rcu:",
+        "bug:",
+        "warning:",
+        "oops",
+        "call trace",
+        "rip:",
+        "+0x",
+        "thermal",
+        "cgroup",
+    ];
+    let line = line.to_lowercase();
+    tells_of_a_crash(&line) || line.contains("segfault") || WORDS.iter().any(|word| line.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,9 +207,9 @@ mod tests {
         ];
         let told = Explainer::default().explain(lines.map(str::to_owned).to_vec());
         assert!(told.reset && !told.lost, "{told:?}");
-        assert_eq!(told.lines[0].finding, None);
-        assert!(told.lines[1].finding.as_deref().is_some_and(|what| what.contains("gfx_0.0.0")), "{told:?}");
-        assert!(told.lines[2].finding.is_some());
+        assert!(told.lines[0].finding.as_deref().is_some_and(|what| what.contains("gfx_0.0.0")), "{told:?}");
+        assert!(told.lines[1].finding.is_some());
+        assert_eq!(told.lines.len(), 3, "a USB device has nothing to do with it: {told:?}");
         assert_eq!(told.fault.as_deref(), Some(lines[1]));
         let gone = ["amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -62"].map(str::to_owned).to_vec();
         assert!(Explainer::default().explain(gone).lost);
@@ -169,11 +218,11 @@ mod tests {
     #[test]
     fn a_flood_keeps_what_means_something() {
         let mut lines = vec!["amdgpu 0000:03:00.0: amdgpu: GPU reset begin!".to_owned()];
-        lines.extend((0..2000).map(|number| format!("noise {number}")));
+        lines.extend((0..2000).map(|number| format!("amdgpu noise {number}")));
         let told = Explainer::default().explain(lines);
         assert_eq!(told.lines.len(), MOST_LINES + 1);
         assert!(told.lines[0].finding.is_some());
-        assert_eq!(told.lines.last().map(|line| line.line.as_str()), Some("noise 1999"));
+        assert_eq!(told.lines.last().map(|line| line.line.as_str()), Some("amdgpu noise 1999"));
         assert_eq!(Explainer::default().explain(Vec::new()), Told::default());
     }
 }

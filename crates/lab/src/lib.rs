@@ -24,6 +24,7 @@ pub mod requirements;
 pub mod store;
 pub mod verdict;
 pub mod watch;
+mod words;
 
 pub use error::LabError;
 pub use experiment::Experiment;

@@ -8,6 +8,7 @@ use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::store::{MetricValue, RunRow, RunState};
 use crate::watch::{size, time};
+use crate::words::listed;
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub trait Observer {
     fn done(&mut self, run: &RunRow, metrics: &[MetricValue]);
     /// Something worth a line.
     fn note(&mut self, text: &str);
+    /// No more runs come.
+    fn over(&mut self) {}
 }
 
 /// Says nothing.
@@ -153,18 +156,30 @@ pub struct Live<'a> {
     begun: Instant,
     drawn: usize,
     phase: Option<String>,
+    /// Runs that were not started, one after the other for the same reason: the words for it, and their names.
+    alike: Option<(String, Vec<String>)>,
 }
 
 impl<'a> Live<'a> {
     /// On a terminal of this size, or in plain lines.
     pub fn new(out: &'a mut dyn Write, screen: Option<Screen>) -> Self {
-        let (view, runs, repeats, drawn, phase) = Default::default();
-        Self { out, screen, view, runs, repeats, begun: Instant::now(), drawn, phase }
+        let (view, runs, repeats, drawn, phase, alike) = Default::default();
+        Self { out, screen, view, runs, repeats, begun: Instant::now(), drawn, phase, alike }
     }
 
     fn line(&mut self, text: &str) {
         // Nobody is left to be told when this fails.
         let _ = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+    }
+
+    /// Says what was held back: many lines that are the same are one.
+    fn say_alike(&mut self) {
+        let Some((said, names)) = self.alike.take() else { return };
+        let text = match names.as_slice() {
+            [name] => format!("{name}: {said}"),
+            names => format!("{} runs: {said}: {}", names.len(), listed(names)),
+        };
+        self.line(&text);
     }
 
     fn draw(&mut self) {
@@ -213,6 +228,7 @@ impl Observer for Live<'_> {
         if let Some(row) = self.row(run) {
             row.word = RUNNING;
         }
+        self.say_alike();
         if self.screen.is_none() {
             let text = format!("{}: started", name(run, self.repeats));
             self.line(&text);
@@ -247,13 +263,25 @@ impl Observer for Live<'_> {
         self.view.current = None;
         self.view.last_line.clear();
         if self.screen.is_none() {
-            let text = format!("{}: {word} {detail}", name(run, self.repeats));
-            self.line(text.trim_end());
+            let (name, said) = (name(run, self.repeats), format!("{word} {detail}").trim_end().to_owned());
+            match &mut self.alike {
+                Some((known, names)) if *known == said => names.push(name),
+                _ if outcome.ran() => self.line(&format!("{name}: {said}")),
+                _ => {
+                    self.say_alike();
+                    self.alike = Some((said, vec![name]));
+                }
+            }
         }
         self.draw();
     }
 
+    fn over(&mut self) {
+        self.say_alike();
+    }
+
     fn note(&mut self, text: &str) {
+        self.say_alike();
         self.line(text);
         // The table is drawn anew below it.
         self.drawn = 0;

@@ -43,6 +43,9 @@ pub enum Outcome {
         code: Option<i32>,
         /// The line that tells why: of its own output or of the kernel's log.
         fault: Option<String>,
+        /// The last line of its output, where no line tells why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_line: Option<String>,
     },
     /// It ended well, and what it computed is wrong.
     Wrong {
@@ -143,14 +146,15 @@ impl Outcome {
                 };
                 format!("hung{}: {why}{left}", at(phase))
             }
-            Self::Crash { phase, signal, code, fault } => {
+            Self::Crash { phase, signal, code, fault, last_line } => {
                 let how = match (signal, code) {
                     (Some(signal), _) => signal_name(*signal),
                     (None, Some(code)) => format!("exit code {code}"),
                     (None, None) => "it went away".to_owned(),
                 };
                 let fault = fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
-                format!("{how}{}{fault}", at(phase))
+                let last = last_line.as_ref().map(|line| format!("; its last line: {line}"));
+                format!("{how}{}{fault}{}", at(phase), last.unwrap_or_default())
             }
             Self::Wrong { why, .. } | Self::Blocked { why } | Self::Skipped { why } => why.clone(),
             Self::Pending { changes } => changes.join("; "),

@@ -51,7 +51,7 @@ fn change(need: &Need, facts: &Facts, environment: &dyn Fn(&str) -> Option<Strin
                 Some(_) => None,
             }
         }
-        Need::File { path } => (!path.exists()).then(|| format!("put a file at {}", path.display())),
+        Need::File { path } => file(path),
         Need::Environment { name, value } => {
             let now = environment(name);
             let holds = now.is_some() && value.as_ref().is_none_or(|value| now.as_ref() == Some(value));
@@ -67,6 +67,28 @@ fn change(need: &Need, facts: &Facts, environment: &dyn Fn(&str) -> Option<Strin
             let wanted = value.as_deref().unwrap_or("something");
             (!holds).then(|| format!("run it where {name} is {wanted} (here it is {})", now.unwrap_or("nothing")))
         }
+    }
+}
+
+/// What to do where a file is not there, or a device may not be used.
+fn file(path: &Path) -> Option<String> {
+    use rustix::fs::{Access, access};
+    let shown = path.display();
+    let gpu = path == Path::new("/dev/kfd") || path.starts_with("/dev/dri");
+    let usable = || access(path, Access::READ_OK | Access::WRITE_OK).is_ok();
+    match path.starts_with("/dev") {
+        false => (!path.exists()).then(|| format!("put a file at {shown}")),
+        true if !path.exists() && gpu => Some(format!(
+            "get the GPU's device {shown}: load its driver (sudo modprobe amdgpu), or, in a container or a virtual machine, have \
+             the device passed through (--device /dev/kfd --device /dev/dri)"
+        )),
+        true if !path.exists() => {
+            Some(format!("get the device {shown}: load its driver, or pass it through to this machine"))
+        }
+        true if gpu && !usable() => {
+            Some(format!("get the right to use {shown}: sudo usermod -aG render,video $USER, then log in again"))
+        }
+        true => None,
     }
 }
 
@@ -153,7 +175,7 @@ fn holds(range: &Range, version: &str) -> bool {
 }
 
 /// A range in words.
-pub(crate) fn describe(range: &Range) -> String {
+fn describe(range: &Range) -> String {
     let part = |(comparison, version): &(Comparison, String)| {
         let sign = match comparison {
             Comparison::Below => "<",
@@ -166,6 +188,24 @@ pub(crate) fn describe(range: &Range) -> String {
         format!("{sign}{version}")
     };
     if range.0.is_empty() { "of any version".into() } else { range.0.iter().map(part).collect::<Vec<_>>().join(", ") }
+}
+
+/// A need in a few words: `kernel parameter amdgpu.cwsr_enable=0`.
+pub(crate) fn in_words(need: &Need) -> String {
+    let valued = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.to_owned(),
+    };
+    match need {
+        Need::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
+        Need::Kernel { range } => format!("kernel {}", describe(range)),
+        Need::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
+        Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
+        Need::File { path } => format!("file {}", path.display()),
+        Need::Environment { name, value } => format!("variable {}", valued(name, value)),
+        Need::Manual { change } => format!("by hand: {change}"),
+        Need::Fact { name, value } => format!("fact {}", valued(name, value)),
+    }
 }
 
 /// Module parameters of truth are shown as `Y` and `N` and written as numbers.
@@ -246,7 +286,9 @@ mod tests {
             Need::Package { name: text("no-such-package-at-all"), range: Range::default() },
             &["install the package no-such"],
         );
-        says(Need::File { path: "/nowhere/model.gguf".into() }, &["/nowhere/model.gguf"]);
+        says(Need::File { path: "/nowhere/model.gguf".into() }, &["put a file at /nowhere/model.gguf"]);
+        says(Need::File { path: "/dev/dri/no-such".into() }, &["modprobe amdgpu", "passed through"]);
+        says(Need::File { path: "/dev/no-such".into() }, &["the device /dev/no-such", "load its driver"]);
         says(Need::Environment { name: text("HF_HOME"), value: Some(text("/x")) }, &["export HF_HOME=/x"]);
         says(Need::Fact { name: text("gpu.target"), value: Some(text("gfx1010")) }, &["gfx1010", "gfx1151"]);
         says(Need::Manual { change: text("build an image") }, &["build an image"]);

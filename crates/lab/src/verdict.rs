@@ -77,14 +77,17 @@ fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<Strin
     let fault = || evidence.seen.fault.clone().or_else(|| evidence.kernel_fault.clone());
     match &evidence.end {
         End::Ended { alarm: alarm @ Alarm::Memory(..), .. } => {
-            Some(Outcome::Crash { phase, signal: Some(9), code: None, fault: Some(alarm.describe()) })
+            let fault = Some(alarm.describe());
+            Some(Outcome::Crash { phase, signal: Some(9), code: None, fault, last_line: None })
         }
         End::Ended { alarm, stack } => {
             Some(Outcome::Hang { phase, why: alarm.describe(), stack: stack.clone(), survivors })
         }
         // No program ran: `verdict` has answered.
         End::Refused(_) => None,
-        End::Gone(why) => Some(Outcome::Crash { phase, signal: None, code: None, fault: Some(why.clone()) }),
+        End::Gone(why) => {
+            Some(Outcome::Crash { phase, signal: None, code: None, fault: Some(why.clone()), last_line: None })
+        }
         End::Exited(exit) => {
             let well = exit.signal.is_none()
                 && !exit.out_of_memory
@@ -93,9 +96,10 @@ fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<Strin
                 return None;
             }
             let out_of_memory = exit.out_of_memory.then(|| "ended for want of memory".to_owned());
-            let last = || (!evidence.seen.last_line.is_empty()).then(|| evidence.seen.last_line.clone());
-            let fault = out_of_memory.or_else(fault).or_else(|| exit.note.clone()).or_else(last);
-            Some(Outcome::Crash { phase, signal: exit.signal, code: exit.code, fault })
+            let fault = out_of_memory.or_else(fault).or_else(|| exit.note.clone());
+            // A last line is not the reason, even where nothing else is known.
+            let last = Some(&evidence.seen.last_line).filter(|line| fault.is_none() && !line.is_empty());
+            Some(Outcome::Crash { phase, signal: exit.signal, code: exit.code, last_line: last.cloned(), fault })
         }
     }
 }
@@ -159,7 +163,17 @@ fn shortfall(
     };
     let higher = experiment.metrics.iter().any(|metric| metric.name == *name && metric.better == Better::Higher);
     let reached = if higher { value / base } else { base / value.max(f64::MIN_POSITIVE) };
-    (reached < ratio).then(|| format!("{name} is {value}{unit}: {reached:.2} of the baseline, {ratio} is wanted"))
+    (reached < ratio).then(|| {
+        let reached = below(reached, ratio);
+        format!("{name} is {value}{unit}: {reached} of the baseline, {ratio} is wanted")
+    })
+}
+
+/// A value that is below a limit, with as many digits as it takes to see that.
+fn below(value: f64, limit: f64) -> String {
+    let rounded = (2..17).map(|digits| format!("{value:.digits$}"));
+    let mut visible = rounded.filter(|text| text.parse::<f64>().is_ok_and(|rounded| rounded < limit));
+    visible.next().unwrap_or_else(|| value.to_string())
 }
 
 #[cfg(test)]
@@ -264,7 +278,10 @@ fault = ['ERROR_\w+']
     #[test]
     fn failures_have_their_reason() {
         let signal = End::Exited(Exit { signal: Some(11), ..Exit::default() });
-        assert_eq!(judge(EXPERIMENT, "upload\n", signal).to_string(), "CRASH - SIGSEGV at upload: upload");
+        assert_eq!(
+            judge(EXPERIMENT, "upload\n", signal).to_string(),
+            "CRASH - SIGSEGV at upload; its last line: upload"
+        );
         let fault = judge(EXPERIMENT, "x ERROR_APERTURE y\nupload\nlast", exited(0));
         assert_eq!(fault.to_string(), "CRASH - exit code 0 at upload: x ERROR_APERTURE y");
         let memory = End::Exited(Exit { signal: Some(9), out_of_memory: true, ..Exit::default() });
@@ -298,6 +315,8 @@ fault = ['ERROR_\w+']
         assert_eq!(says(&GOOD.replace("done", "")), "PARTIAL - ended without reaching done");
         assert_eq!(says(&GOOD.replace("speed", "pace")), "PARTIAL - ended without a figure for speed");
         assert_eq!(says(&GOOD.replace("1,095.5", "80")), "PARTIAL - speed is 80: 0.80 of the baseline, 0.9 is wanted");
+        let near = says(&GOOD.replace("1,095.5", "89.9999"));
+        assert_eq!(near, "PARTIAL - speed is 89.9999: 0.899999 of the baseline, 0.9 is wanted");
         assert_eq!(says(&GOOD.replace("1,095.5", "4")), "PARTIAL - speed is 4, at least 5 is wanted");
         let lower =
             EXPERIMENT.replace("name = 'speed', ratio = 0.9, min = 5", "name = 'latency', ratio = 0.9, max = 30");

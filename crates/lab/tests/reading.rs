@@ -1,28 +1,15 @@
 //! `report`, `diff` and `import` as the command line has them.
 
+mod common;
+
 use std::path::Path;
 
-use clap::Parser;
-use roci_hal::Hint as _;
-use roci_lab::cli::{Ending, Io, LabArgs, main as lab};
+use roci_lab::cli::Ending;
 use serde_json::Value;
-
-#[derive(Parser)]
-struct Arguments {
-    #[command(flatten)]
-    lab: LabArgs,
-}
 
 /// What a command says and how it ends; an error is its two lines.
 fn run(db: &Path, arguments: &[&str]) -> Result<(Ending, String), String> {
-    let db = db.to_str().expect("a plain path");
-    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied());
-    let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
-    let ended = lab(&arguments.lab, &mut io);
-    let ended = ended.map_err(|error| format!("{error}\n{}", error.hint().unwrap_or_default()))?;
-    Ok((ended, String::from_utf8(out).expect("text")))
+    common::words(db, arguments).map(|(ended, out, _)| (ended, out))
 }
 
 /// A file of llama-bench with two backends.
@@ -62,7 +49,7 @@ fn results_are_imported_reported_and_compared() {
     let (_, said) = run(&db, &["report"]).expect("a report");
     assert!(said.starts_with("# llama-bench: one\n") && said.contains("\n## Recommended configuration\n"), "{said}");
     let (_, script) = run(&db, &["report", "--recommended", "script"]).expect("a script");
-    assert!(script.ends_with("exec llama-bench -ngl 99 \"$@\"\n"), "{script}");
+    assert!(script.ends_with("exec llama-bench -m MODEL.gguf -ngl 99 \"$@\"\n"), "{script}");
     let page = at("page.html");
     let (_, said) = run(&db, &["report", "--html", page.to_str().expect("a plain path")]).expect("a page");
     assert!(said.ends_with("page.html is written\n"));
@@ -79,6 +66,50 @@ fn results_are_imported_reported_and_compared() {
 }
 
 #[test]
+fn two_that_have_nothing_in_common_are_not_called_equal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (db, one, two) =
+        (folder.path().join("lab.db"), folder.path().join("one.jsonl"), folder.path().join("two.jsonl"));
+    bench(&one, [700.0; 5]);
+    let other = std::fs::read_to_string(&one).expect("it is there").replace("Vulkan", "CUDA").replace("ROCm", "CPU");
+    std::fs::write(&two, other).expect("written");
+    for path in [&one, &two] {
+        run(&db, &["import", path.to_str().expect("a plain path")]).expect("imported");
+    }
+    let error = run(&db, &["diff", "one", "two"]).expect_err("nothing to compare");
+    assert!(
+        error.starts_with("the two have no strategy in common") && error.contains("Vulkan, ROCm; and CUDA, CPU"),
+        "{error}"
+    );
+    let (ended, said) = run(&db, &["diff", "one", "one"]).expect("compared");
+    assert!(ended == Ending::Fine && said.contains("2 strategies have the same outcome"), "{said}");
+}
+
+#[test]
+fn single_runs_have_no_noise_and_small_changes_show() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (db, one, two) =
+        (folder.path().join("lab.db"), folder.path().join("one.jsonl"), folder.path().join("two.jsonl"));
+    let entry =
+        |samples: &str| format!(r#"{{"backends": "CPU", "n_prompt": 512, "n_gen": 0, "samples_ts": {samples}}}"#);
+    let compared = |before: &str, after: &str| {
+        std::fs::write(&one, entry(before)).expect("written");
+        std::fs::write(&two, entry(after)).expect("written");
+        for path in [&one, &two] {
+            run(&db, &["import", path.to_str().expect("a plain path")]).expect("imported");
+        }
+        run(&db, &["diff", "one", "two"]).expect("compared").1
+    };
+    let said = compared("[100]", "[100]");
+    assert!(said.contains("| 100 | 100 | +0.0 % | single runs, noise not known |"), "{said}");
+    let said = compared("[100, 101]", "[100, 101]");
+    assert!(said.contains("too few runs, noise not known |"), "{said}");
+    let said =
+        compared("[0.00100, 0.00100, 0.00100, 0.00100, 0.00100]", "[0.00102, 0.00102, 0.00102, 0.00102, 0.00102]");
+    assert!(said.contains("| 0.00100 | 0.00102 | +2.0 % | **better** |"), "{said}");
+}
+
+#[test]
 fn what_is_not_there_is_said_with_a_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = folder.path().join("lab.db");
@@ -87,6 +118,15 @@ fn what_is_not_there_is_said_with_a_remedy() {
         let error = run(&missing, &verb).expect_err("nothing is there");
         assert!(error.contains("there is no file") && error.contains("--db"), "{error}");
     }
+    let there = folder.path().join("there.toml");
+    std::fs::write(&there, "mine").expect("written");
+    let error = run(&db, &["new", there.to_str().expect("a plain path")]).expect_err("somebody's");
+    assert!(error.contains("roci writes over no file of yours"), "{error}");
+    assert_eq!(std::fs::read_to_string(&there).expect("it is there"), "mine");
+    let error = run(&db, &["new", folder.path().to_str().expect("a plain path")]).expect_err("a folder");
+    assert!(error.ends_with("that is a folder: name a file in it"), "{error}");
+    let error = run(folder.path(), &["list"]).expect_err("a folder");
+    assert!(error.contains("it is a folder\nname a file in it"), "{error}");
     let error = run(&db, &["check", "/dev/null"]).expect_err("no file");
     assert!(error.starts_with("`/dev/null` is no file"), "{error}");
     drop(roci_lab::store::Store::open(&db).expect("a new file"));

@@ -11,6 +11,7 @@ use crate::import;
 use crate::report::diff::Diff;
 use crate::report::{Report, html, markdown};
 use crate::store::Store;
+use crate::words::{count, listed};
 
 use super::{Ending, file, print_json};
 
@@ -115,7 +116,18 @@ pub(super) fn diff(
         }
         None => Report::load(&store()?, which),
     };
-    let diff = Diff::of(&side(&arguments.before)?, &side(&arguments.after)?);
+    let (before, after) = (side(&arguments.before)?, side(&arguments.after)?);
+    let diff = Diff::of(&before, &after);
+    if !diff.has_common() {
+        let names = |report: &Report| {
+            let names: Vec<_> = report.strategies.iter().map(|strategy| strategy.name.as_str()).collect();
+            listed(&names)
+        };
+        return Err(LabError::Usage {
+            reason: "the two have no strategy in common, so that there is nothing to compare".into(),
+            hint: format!("strategies are compared by their names: {}; and {}", names(&before), names(&after)),
+        });
+    }
     if json {
         writeln!(out, "{}", diff.json())?;
     } else {
@@ -127,7 +139,7 @@ pub(super) fn diff(
 /// A file that must be there: a slip in its name must not make an empty one.
 fn other_store(path: &Path) -> Result<Store, LabError> {
     path.metadata().map_err(|source| file("read", path, source))?;
-    Store::open(path)
+    Store::read(path)
 }
 
 #[derive(Serialize)]
@@ -157,7 +169,9 @@ pub(super) fn import(
     let import::Imported { experiment, name, strategies, runs, .. } = &imported;
     writeln!(
         out,
-        "experiment {experiment} ({name}): {runs} runs of {strategies} strategies; `roci lab report {experiment}` shows them"
+        "experiment {experiment} ({name}): {} of {}; `roci lab report {experiment}` shows them",
+        count(*runs, "run", "runs"),
+        count(*strategies, "strategy", "strategies")
     )?;
     Ok(Ending::Fine)
 }

@@ -10,6 +10,7 @@ use crate::executor::Stream;
 use crate::experiment::{Experiment, ready};
 use crate::outcome::{Outcome, Stack};
 use crate::store::{Event, ExperimentRow, RunRow, RunState, Store};
+use crate::words::count;
 
 use super::{Ending, print_json};
 
@@ -56,7 +57,7 @@ pub(super) fn list(store: &Store, json: bool, out: &mut dyn Write) -> Result<End
     if rows.is_empty() {
         writeln!(out, "no experiments yet: `roci lab new --list` shows some to start from")?;
     }
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     for row in rows {
         let open = if row.open > 0 { format!(", {} to do", row.open) } else { String::new() };
         writeln!(out, "{:>5}  {:<width$}  {} done{open}  ({})", row.id, row.name, row.done, row.source)?;
@@ -108,15 +109,34 @@ pub(super) fn experiment(store: &Store, which: &str, json: bool, out: &mut dyn W
     }
     writeln!(out, "experiment {} ({}): {} done, {} to do", row.id, row.name, row.done, row.open)?;
     let width = runs.iter().map(|run| run.strategy.chars().count()).max().unwrap_or(0);
-    for run in &runs {
-        let (word, detail) = match &run.outcome {
-            Some(outcome) => (outcome.word(), outcome.detail()),
-            None => (state(run), String::new()),
-        };
-        let line = format!("{:>6}  {:<width$} {:>3}  {word:<8} {detail}", run.id, run.strategy, run.repeat);
-        writeln!(out, "{}", line.trim_end())?;
+    // So many lines that are the same are still read one by one.
+    const FEW: usize = 3;
+    for alike in runs.chunk_by(never_for_the_same_reason) {
+        let (shown, more) = alike.split_at(if alike.len() > FEW { 1 } else { alike.len() });
+        for run in shown {
+            let (word, detail) = match &run.outcome {
+                Some(outcome) => (outcome.word(), outcome.detail()),
+                None => (state(run), String::new()),
+            };
+            let line = format!("{:>6}  {:<width$} {:>3}  {word:<8} {detail}", run.id, run.strategy, run.repeat);
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        if let Some(last) = more.last() {
+            writeln!(
+                out,
+                "        and {} more for the same reason, to run {} ({})",
+                more.len(),
+                last.id,
+                last.strategy
+            )?;
+        }
     }
     Ok(Ending::Fine)
+}
+
+/// Whether neither of two was started, and for the same reason.
+fn never_for_the_same_reason(one: &RunRow, other: &RunRow) -> bool {
+    one.outcome.as_ref().is_some_and(|outcome| !outcome.ran()) && one.outcome == other.outcome
 }
 
 #[derive(Serialize)]
@@ -236,6 +256,8 @@ struct Plan {
     title: String,
     runs: usize,
     strategies: Vec<Planned>,
+    /// What in it has no effect.
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -248,7 +270,12 @@ struct Planned {
 }
 
 /// What an experiment would do.
-pub(super) fn plan(experiment: &Experiment, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+pub(super) fn plan(
+    experiment: &Experiment,
+    warnings: &[String],
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Ending, LabError> {
     let runs = engine::plan(experiment).len();
     let in_order = experiment.order().into_iter().map(|at| &experiment.strategies[at]);
     if json {
@@ -260,16 +287,17 @@ pub(super) fn plan(experiment: &Experiment, json: bool, out: &mut dyn Write) -> 
             repeats: strategy.repeats,
         });
         let (name, title) = (experiment.name.clone(), experiment.title.clone());
-        let content = Plan { name, title, runs, strategies: strategies.collect() };
+        let content = Plan { name, title, runs, strategies: strategies.collect(), warnings: warnings.to_vec() };
         print_json(out, &listed("roci.lab.check", content))?;
         return Ok(Ending::Fine);
     }
     writeln!(
         out,
-        "{}: {} ({} strategies, {runs} runs)",
+        "{}: {} ({}, {})",
         experiment.name,
         experiment.title,
-        experiment.strategies.len()
+        count(experiment.strategies.len(), "strategy", "strategies"),
+        count(runs, "run", "runs")
     )?;
     for strategy in in_order {
         let times = if strategy.repeats > 1 { format!(" x{}", strategy.repeats) } else { String::new() };

@@ -1,21 +1,24 @@
 //! Plans runs, has them done one after the other, records each, and goes on where a killed process stopped.
 
+mod again;
 mod owner;
 mod run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use roci_doctor::{Facts, Root, Snapshot};
 
 use crate::error::LabError;
 use crate::executor::{Executor, RunSpec, StartError};
-use crate::experiment::{Baseline, ExecutorKind, ExecutorOptions, Experiment, Reached, Strategy};
+use crate::experiment::{Baseline, ExecutorKind, ExecutorOptions, Experiment, Need, Reached, Strategy};
 use crate::kernel_log::{Explainer, KernelLog};
 use crate::live::Observer;
 use crate::outcome::Outcome;
 use crate::requirements;
 use crate::store::{EventKind, Finished, NewExperiment, PlannedRun, RunRow, RunState, Store};
 
+pub use again::{Again, by_hand};
 use owner::Owner;
 use run::{Context, Watched};
 
@@ -60,6 +63,8 @@ pub struct Engine<'a, 's> {
     runs: Vec<RunRow>,
     explainer: Explainer,
     facts: Option<Facts>,
+    /// What a person said to have done.
+    confirmed: BTreeSet<String>,
     /// The line that says that the GPU is gone.
     lost: Option<String>,
 }
@@ -107,8 +112,15 @@ pub fn create(store: &mut Store, experiment: &Experiment, snapshot: Option<&Snap
 /// # Errors
 /// Another process is at it, those of the store, or a place that cannot be asked about what was left there.
 pub fn carry_on(store: &mut Store, id: i64, around: Surroundings<'_>) -> Result<Left, LabError> {
+    resume(store, id, Again::default(), around)
+}
+
+/// As [`carry_on`], after what was done and changed meanwhile has been noted.
+///
+/// # Errors
+/// As [`carry_on`], and if what is asked for makes no sense.
+pub fn resume(store: &mut Store, id: i64, again: Again<'_>, around: Surroundings<'_>) -> Result<Left, LabError> {
     let row = store.experiment(&id.to_string())?;
-    let experiment = Experiment::parse(&format!("experiment {id}"), &row.toml, &row.variables)?;
     let own = Owner::own().text();
     if let Some(owner) = row.owner.as_deref().filter(|owner| !around.steal && Owner::may_live(owner)) {
         return Err(LabError::Busy { id, process: Owner::describe(owner) });
@@ -117,12 +129,22 @@ pub fn carry_on(store: &mut Store, id: i64, around: Surroundings<'_>) -> Result<
         let row = store.experiment(&id.to_string())?;
         return Err(LabError::Busy { id, process: Owner::describe(row.owner.as_deref().unwrap_or("another")) });
     }
-    let runs = store.runs(id)?;
-    let (explainer, facts, lost) = Default::default();
-    let mut engine = Engine { store, experiment, id, around, runs, explainer, facts, lost };
-    let left = engine.clear_away().and_then(|()| engine.work());
+    let left = again.apply(store, &row).and_then(|(experiment, said)| {
+        let mut runs = store.runs(id)?;
+        // A file that changed may have put new strategies before old ones.
+        let order: Vec<&str> =
+            experiment.order().into_iter().map(|at| experiment.strategies[at].name.as_str()).collect();
+        runs.sort_by_key(|run| (order.iter().position(|name| *name == run.strategy), run.repeat));
+        let confirmed = store.confirmed(id)?;
+        let (explainer, facts, lost) = Default::default();
+        let mut engine = Engine { store, experiment, id, around, runs, explainer, facts, confirmed, lost };
+        said.iter().for_each(|line| engine.around.observer.note(line));
+        let left = engine.clear_away().and_then(|()| engine.work());
+        engine.around.observer.over();
+        left
+    });
     // Also after an error: whoever comes next need not wait.
-    engine.store.own(id, Some(&own), None)?;
+    store.own(id, Some(&own), None)?;
     left
 }
 
@@ -209,7 +231,9 @@ impl Engine<'_, '_> {
             let why = format!("the GPU is gone until a reboot: {line}");
             return Ok(Some(Outcome::Blocked { why }));
         }
-        if strategy.needs.is_empty() || self.around.assume_needs {
+        let done = |need: &Need| matches!(need, Need::Manual { change } if self.confirmed.contains(change));
+        let needs: Vec<Need> = strategy.needs.iter().filter(|need| !done(need)).cloned().collect();
+        if needs.is_empty() || self.around.assume_needs {
             return Ok(None);
         }
         if !here && self.around.facts.is_none() {
@@ -229,7 +253,7 @@ impl Engine<'_, '_> {
             let own = || std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value);
             strategy.env.get(name).cloned().or_else(|| own().map(|value| value.to_string_lossy().into_owned()))
         };
-        let changes = requirements::changes(&strategy.needs, facts, &environment);
+        let changes = requirements::changes(&needs, facts, &environment);
         Ok((!changes.is_empty()).then_some(Outcome::Pending { changes }))
     }
 
@@ -293,6 +317,8 @@ impl Engine<'_, '_> {
             Ok(job) => job,
             Err(error) => return Ok(blocked(error)),
         };
+        // Before anything is written to a disk: that takes longer than some programs do.
+        let begun = Instant::now();
         self.store.set_handle(run.id, &job.handle())?;
         let baseline = self.baseline()?;
         let reference = self.experiment.baseline.as_ref().and_then(|baseline| baseline.strategy.as_ref());
@@ -307,7 +333,7 @@ impl Engine<'_, '_> {
             explainer: &mut self.explainer,
             stop,
         };
-        let watched = run::watch(&mut context, &mut *job, &mut |progress| observer.tick(run, progress));
+        let watched = run::watch(&mut context, &mut *job, begun, &mut |progress| observer.tick(run, progress));
         let wrong = |reason: String| LabError::Experiment { place: self.experiment.name.clone(), reason, hint: None };
         match watched.map_err(wrong)? {
             Watched::Interrupted => Ok(None),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::executor::{Ended, JobState, RunningJob, Usage};
 use crate::experiment::{Experiment, Limits};
 use crate::keep::Keeper;
-use crate::kernel_log::{Explainer, KernelLog, Told};
+use crate::kernel_log::{Explainer, KernelLog, Told, tells_of_a_crash};
 use crate::live::Progress;
 use crate::phases::Listener;
 use crate::store::{Event, EventKind, Finished, now};
@@ -49,18 +49,21 @@ struct Watch<'a, 'b> {
     keeper: Keeper,
     events: Vec<Event>,
     begun: Instant,
+    /// When something last came, by the job's own clock.
+    heard: Duration,
 }
 
-/// Watches a job to its end. `tell` gets word of how it goes.
+/// Watches a job to its end, which was started at `begun`. `tell` gets word of how it goes.
 pub(super) fn watch(
     context: &mut Context<'_>,
     job: &mut dyn RunningJob,
+    begun: Instant,
     tell: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Watched, String> {
-    let started = now();
+    let started = now() - i64::try_from(begun.elapsed().as_millis()).unwrap_or(0);
     let listener = Listener::new(context.experiment)?;
-    let begun = Instant::now();
-    let mut watch = Watch { context, job, listener, keeper: Keeper::default(), events: Vec::new(), begun };
+    let (keeper, events, heard) = Default::default();
+    let mut watch = Watch { context, job, listener, keeper, events, begun, heard };
     let Some(end) = watch.until_end(tell) else {
         watch.job.kill(watch.context.limits.grace);
         return Ok(Watched::Interrupted);
@@ -128,6 +131,7 @@ impl Watch<'_, '_> {
     fn take_output(&mut self) -> usize {
         let chunks = self.job.take_output();
         for chunk in &chunks {
+            self.heard = self.heard.max(chunk.at);
             self.keeper.keep(chunk);
             self.listener.hear(chunk);
         }
@@ -146,13 +150,17 @@ impl Watch<'_, '_> {
     }
 
     fn event(&mut self, kind: EventKind, text: String) {
-        let at = i64::try_from(self.begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        // No end comes before the last that was heard, whatever the two clocks say.
+        let at = i64::try_from(self.begun.elapsed().max(self.heard).as_millis()).unwrap_or(i64::MAX);
         self.events.push(Event { at, kind, text });
     }
 
     /// Clears up, takes in the rest, and names what came of it.
     fn judge(mut self, end: End, started: i64) -> Watched {
         let by_itself = !matches!(end, End::Ended { .. });
+        if by_itself {
+            self.drain();
+        }
         if let End::Exited(exit) = &end {
             let how = match (exit.signal, exit.code) {
                 (Some(signal), _) => crate::outcome::signal_name(signal),
@@ -160,9 +168,6 @@ impl Watch<'_, '_> {
                 (None, None) => "ended".to_owned(),
             };
             self.event(EventKind::Exit, how);
-        }
-        if by_itself {
-            self.drain();
         }
         let ended = self.job.kill(self.context.limits.grace);
         self.note_ended(&ended, by_itself);
@@ -172,7 +177,11 @@ impl Watch<'_, '_> {
         if reset {
             self.event(EventKind::Reset, "the GPU was reset meanwhile".into());
         }
-        let crash = || lines.iter().find(|line| tells_of_a_crash(&line.line)).map(|line| line.line.clone());
+        // Processes of others crash too: only one that died of a signal has such a line in the log.
+        let died =
+            matches!(&end, End::Exited(exit) if exit.signal.is_some() || exit.code > Some(128) || exit.out_of_memory);
+        let crash =
+            || lines.iter().filter(|_| died).find(|line| tells_of_a_crash(&line.line)).map(|line| line.line.clone());
         let lost = lost.then(|| fault.clone().unwrap_or_default());
         let seen = self.listener.seen();
         let kernel_fault = fault.or_else(crash);
@@ -222,11 +231,4 @@ impl Watch<'_, '_> {
             self.event(EventKind::Note, text);
         }
     }
-}
-
-/// Lines that the kernel writes when a process dies of its own fault.
-fn tells_of_a_crash(line: &str) -> bool {
-    ["]: segfault at ", "] trap ", "] general protection", "Out of memory: Killed process", "oom-kill:"]
-        .iter()
-        .any(|words| line.contains(words))
 }

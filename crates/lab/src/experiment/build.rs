@@ -6,6 +6,7 @@ use regex::Regex;
 use toml::Spanned;
 
 use crate::error::LabError;
+use crate::words::{cut, listed};
 
 use super::document::{Document, SuccessDocument};
 use super::fault::{Fault, unique, unknown};
@@ -22,7 +23,8 @@ impl Experiment {
         build(toml, variables).map_err(|fault| {
             let line = fault.span.map(|span| toml[..span.start.min(toml.len())].matches('\n').count() + 1);
             let place = line.map_or_else(|| place.to_owned(), |line| format!("{place}, line {line}"));
-            LabError::Experiment { place, reason: fault.reason, hint: fault.hint }
+            let help = || "`roci lab new` prints a file that shows how it is written".to_owned();
+            LabError::Experiment { place, reason: fault.reason, hint: Some(fault.hint.unwrap_or_else(help)) }
         })
     }
 }
@@ -48,12 +50,12 @@ fn build(toml: &str, given: &BTreeMap<String, String>) -> Result<Experiment, Fau
         document.name.clone().ok_or_else(|| Fault::new("it has no `name`").hint("write `name = \"my-test\"`"))?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {
-        let hint = "write letters, digits and dashes, such as `gfx1151-rocm`";
-        return Err(Fault::new(format!("`{name}` cannot be the name of an experiment")).hint(hint));
+        let hint = format!("write at most {LONGEST_NAME} letters, digits and dashes, such as `gfx1151-rocm`");
+        return Err(Fault::new(format!("`{}` cannot be the name of an experiment", cut(&name))).hint(hint));
     }
     if name.parse::<i64>().is_ok() || name == "latest" {
         let hint = "choose another: numbers and `latest` name experiments that were run";
-        return Err(Fault::new(format!("`{name}` cannot be the name of an experiment")).hint(hint));
+        return Err(Fault::new(format!("`{}` cannot be the name of an experiment", cut(&name))).hint(hint));
     }
     let phases = phases(&document)?;
     let metrics = metrics(&document)?;
@@ -87,10 +89,45 @@ fn read(toml: &str) -> Result<Document, Fault> {
             let meant = near(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
             let hint = meant.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
             let what = if message.starts_with("unknown field") { "key" } else { "word" };
-            return Fault { span, reason: format!("`{name}` is no known {what}"), hint: Some(hint) };
+            return Fault { span, reason: format!("`{}` is no known {what}", cut(name)), hint: Some(hint) };
         }
-        Fault { span, reason: message, hint: Some("docs/lab.md shows what an experiment looks like".into()) }
+        Fault { span, hint: remedy(&message), reason: in_words(&message) }
     })
+}
+
+/// Names of the reader's own types, and what they are in a file.
+const TYPES: &[(&str, &str)] = &[
+    ("u32", "a whole number from 0 on"),
+    ("u64", "a whole number from 0 on"),
+    ("i32", "a whole number"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("a boolean", "true or false"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+    ("a borrowed string", "a string"),
+];
+
+/// A message of the reader without names of types: `expected u32` tells nobody what to write.
+fn in_words(message: &str) -> String {
+    let Some((said, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let known = TYPES.iter().find(|(name, _)| *name == expected).map(|(_, words)| *words);
+    let words = known.unwrap_or(if expected.starts_with("struct ") { "a table" } else { expected });
+    let said = said.replacen("invalid type: sequence", "a list", 1).replacen("invalid type: map", "a table", 1);
+    let said = said.strip_prefix("invalid type: ").or(said.strip_prefix("invalid value: ")).unwrap_or(&said);
+    format!("{} is not {words}", cut(said))
+}
+
+/// What to write instead.
+fn remedy(message: &str) -> Option<String> {
+    const REMEDIES: &[(&str, &str)] = &[
+        ("struct ExecutorOptions", "write `executor = { kind = \"container\" }`, or a table `[executor]` with `kind`"),
+        ("a sequence", "write a list: `[\"…\", \"…\"]`"),
+        ("u32", "write a number without quotes, a fraction or a sign"),
+        ("f64", "write a number without quotes"),
+    ];
+    let (_, hint) = REMEDIES.iter().find(|(expected, _)| message.ends_with(&format!("expected {expected}")))?;
+    Some((*hint).to_owned())
 }
 
 /// Takes over from a workload what the experiment does not say itself.
@@ -135,10 +172,10 @@ fn variables(document: &Document, given: &BTreeMap<String, String>) -> Result<BT
         if !all.contains_key(name) {
             let hint = match near(name, all.keys().map(String::as_str)) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None if all.is_empty() => "it has none".to_owned(),
-                None => format!("it has: {}", all.keys().cloned().collect::<Vec<_>>().join(", ")),
+                None if all.is_empty() => "it has none: `[variables]` in its file would give it some".to_owned(),
+                None => format!("it has: {}", listed(&all.keys().map(String::as_str).collect::<Vec<_>>())),
             };
-            return Err(Fault::new(format!("the experiment has no variable `{name}`")).hint(hint));
+            return Err(Fault::new(format!("the experiment has no variable `{}`", cut(name))).hint(hint));
         }
         all.insert(name.clone(), value.clone());
     }
@@ -151,7 +188,7 @@ fn pattern(text: &Spanned<String>) -> Result<Regex, Fault> {
         let why = error.to_string();
         let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let hint = "write it between single quotes, where backslashes need no doubling";
-        Fault::new(format!("the pattern `{}` is wrong: {last}", text.get_ref())).at(text.span()).hint(hint)
+        Fault::new(format!("the pattern `{}` is wrong: {last}", cut(text.get_ref()))).at(text.span()).hint(hint)
     })
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range as Span;
 use toml::Spanned;
 
 use super::values::near;
+use crate::words::{cut, listed};
 
 /// What is wrong, and where.
 pub(super) struct Fault {
@@ -32,8 +33,11 @@ impl Fault {
 
 impl From<String> for Fault {
     fn from(reason: String) -> Self {
-        let hint = reason.contains("has no value").then(|| "give it: `--set NAME=VALUE`".to_owned());
-        Self { span: None, reason, hint }
+        // What is written so has its remedy behind it.
+        match reason.split_once("; ") {
+            Some((reason, hint)) => Self::new(reason).hint(hint),
+            None => Self::new(reason),
+        }
     }
 }
 
@@ -41,12 +45,11 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
     let mut seen = BTreeSet::new();
     for name in names {
         if name.is_empty() {
-            return Err(Fault::new(format!("a {what} has no name")));
+            return Err(Fault::new(format!("a {what} has no name")).hint("write `name = \"…\"` into its table"));
         }
         if !seen.insert(name) {
-            return Err(
-                Fault::new(format!("there are two of the {what} `{name}`")).hint("give one of them another name")
-            );
+            let reason = format!("there are two of the {what} `{}`", cut(name));
+            return Err(Fault::new(reason).hint("give one of them another name"));
         }
     }
     Ok(())
@@ -61,7 +64,7 @@ pub(super) fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
     let hint = match near(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if known.is_empty() => "there is none".to_owned(),
-        None => format!("there are: {}", known.join(", ")),
+        None => format!("there are: {}", listed(&known)),
     };
-    Fault::new(format!("there is no {what} `{name}`")).hint(hint)
+    Fault::new(format!("there is no {what} `{}`", cut(name))).hint(hint)
 }

@@ -1,11 +1,13 @@
 //! What an experiment is: the types that a TOML file becomes.
 //!
 //! `document.rs` has the file's own form, `build.rs` and `strategies.rs` make an [`Experiment`] of it, `matrix.rs` expands
-//! axes, `needs.rs` and `values.rs` read what is written in strings, `ready.rs` has the files that come along.
+//! axes, `needs.rs` and `values.rs` read what is written in strings, `here.rs` says what this roci cannot do, `ready.rs` has the
+//! files that come along.
 
 mod build;
 mod document;
 mod fault;
+mod here;
 mod matrix;
 mod needs;
 pub mod ready;
@@ -13,6 +15,8 @@ mod strategies;
 #[cfg(test)]
 mod tests;
 mod values;
+
+pub(crate) use values::near;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -249,7 +253,7 @@ pub enum Need {
         /// Its value; any if not given.
         value: Option<String>,
     },
-    /// Something that a person has to do, and to say so by taking this line away.
+    /// Something that a person has to do, and to say so: `roci lab resume --done STRATEGY`.
     Manual {
         /// What.
         change: String,

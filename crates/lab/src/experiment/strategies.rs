@@ -8,7 +8,9 @@ use super::document::{Document, LimitsDocument, StrategyDocument};
 use super::fault::{Fault, no_such, unique, unknown};
 use super::matrix::{MOST_STRATEGIES, expand};
 use super::values::{Text, bytes, duration, fill};
-use super::{After, LONGEST_NAME, Limits, Phase, Reached, Strategy, needs};
+use super::{After, LONGEST_NAME, Limits, Need, Phase, Reached, Strategy, needs};
+use crate::requirements::in_words;
+use crate::words::cut;
 
 /// No strategy is repeated more often.
 const MOST_REPEATS: u32 = 1000;
@@ -45,7 +47,8 @@ pub(super) fn strategies(document: &Document, variables: &BTreeMap<String, Strin
         built.push(merge(document, "as-is", &[StrategyDocument::default()], BTreeMap::new(), variables)?);
     }
     if built.len() > MOST_STRATEGIES {
-        return Err(Fault::new(format!("there are more than {MOST_STRATEGIES} strategies")));
+        let hint = "leave combinations out with `exclude`, or write several experiments";
+        return Err(Fault::new(format!("there are more than {MOST_STRATEGIES} strategies")).hint(hint));
     }
     unique("strategy", built.iter().map(|strategy| strategy.name.as_str()))?;
     Ok(built)
@@ -64,9 +67,10 @@ fn merge(
         let reason = if name.is_empty() {
             "a strategy has no name".to_owned()
         } else {
-            format!("`{name}` is no name for a strategy")
+            format!("`{}` is no name for a strategy", cut(name))
         };
-        return Err(Fault::new(reason).hint("write `name = \"sdma-off\"`"));
+        let hint = format!("write `name = \"sdma-off\"`, with at most {LONGEST_NAME} letters");
+        return Err(Fault::new(reason).hint(hint));
     }
     let put = |text: &str| fill(text, variables);
     let all = |texts: &[String]| texts.iter().map(|text| put(text)).collect::<Result<Vec<_>, _>>();
@@ -96,7 +100,8 @@ fn merge(
     let mut own_env: BTreeMap<String, String> = BTreeMap::new();
     let variable = |(name, value): (&String, &Text)| -> Result<(String, String), Fault> {
         if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(Fault::new(format!("`{name}` is no environment variable")));
+            let reason = format!("`{}` is no environment variable", cut(name));
+            return Err(Fault::new(reason).hint("write `env = { NAME = \"value\" }`, the name without `=`"));
         }
         // An empty value is set, not missing.
         Ok((name.clone(), if value.0.is_empty() { String::new() } else { put(&value.0)? }))
@@ -121,15 +126,22 @@ fn merge(
         limits = self::limits(limits, &part.limits)?;
     }
     let own_image = last(|part| &part.image).map(|image| put(&image)).transpose()?;
-    let changes =
-        last(|part| &part.changes).unwrap_or_else(|| describe(&own_env, &unset, own_image.as_deref(), &own_arguments));
+    let changes = last(|part| &part.changes)
+        .unwrap_or_else(|| describe(&own_env, &unset, own_image.as_deref(), &own_arguments, &wants));
     env.extend(own_env);
     command.extend(own_arguments);
     let repeats = parts.iter().rev().find_map(|part| part.repeats).or(document.repeats).unwrap_or(1);
     if !(1..=MOST_REPEATS).contains(&repeats) {
-        return Err(Fault::new(format!("`repeats` must be from 1 to {MOST_REPEATS}")));
+        let hint = "five are enough to tell a change from noise";
+        return Err(Fault::new(format!("`repeats` must be from 1 to {MOST_REPEATS}")).hint(hint));
     }
     let base = document.image.as_deref().map(put).transpose()?;
+    let image = own_image.or(base);
+    // No system passes one on to a program.
+    if let Some(text) = command.iter().chain(env.values()).chain(&unset).chain(&image).find(|text| text.contains('\0'))
+    {
+        return Err(Fault::new(format!("`{}` has a zero byte in it", cut(text))).hint("take it out"));
+    }
     let directory = last(|part| &part.directory).or_else(|| document.directory.clone());
     let executor = parts.iter().rev().find_map(|part| part.executor.clone()).or_else(|| document.executor.clone());
     let mut executor = executor.unwrap_or_default();
@@ -143,7 +155,7 @@ fn merge(
         env,
         unset,
         directory: directory.map(|path| put(&path)).transpose()?.map(Into::into),
-        image: own_image.or(base),
+        image,
         needs: wants,
         after,
         skip: last(|part| &part.skip),
@@ -155,16 +167,23 @@ fn merge(
 }
 
 /// What is special about a strategy, for tables.
-fn describe(env: &BTreeMap<String, String>, unset: &[String], image: Option<&str>, arguments: &[String]) -> String {
+fn describe(
+    env: &BTreeMap<String, String>,
+    unset: &[String],
+    image: Option<&str>,
+    arguments: &[String],
+    needs: &[Need],
+) -> String {
     let set = env.iter().map(|(name, value)| format!("{name}={value}"));
     let taken = unset.iter().map(|name| format!("without {name}"));
     let image = image.map(|image| format!("image {image}"));
     let arguments = (!arguments.is_empty()).then(|| arguments.join(" "));
-    set.chain(taken).chain(image).chain(arguments).collect::<Vec<_>>().join(", ")
+    let needs = needs.iter().map(|need| format!("needs {}", cut(&in_words(need))));
+    set.chain(taken).chain(image).chain(arguments).chain(needs).collect::<Vec<_>>().join(", ")
 }
 
 fn limits(base: Limits, document: &LimitsDocument) -> Result<Limits, Fault> {
-    let time = |text: &Spanned<Text>| duration(&text.get_ref().0).map_err(|why| Fault::new(why).at(text.span()));
+    let time = |text: &Spanned<Text>| duration(&text.get_ref().0).map_err(|why| Fault::from(why).at(text.span()));
     let mut limits = base;
     if let Some(text) = &document.deadline {
         limits.deadline = time(text)?;
@@ -179,7 +198,7 @@ fn limits(base: Limits, document: &LimitsDocument) -> Result<Limits, Fault> {
         limits.queue = time(text)?;
     }
     if let Some(text) = &document.memory {
-        limits.memory = Some(bytes(&text.get_ref().0).map_err(|why| Fault::new(why).at(text.span()))?);
+        limits.memory = Some(bytes(&text.get_ref().0).map_err(|why| Fault::from(why).at(text.span()))?);
     }
     Ok(limits)
 }

@@ -245,3 +245,71 @@ proptest! {
         let _ = parse(&format!("{}{text}", &toml[..at]));
     }
 }
+
+#[test]
+fn what_can_never_be_started_is_said_before_anything_runs() {
+    let start = "name = 'x'\ncommand = ['a']\n";
+    let here = |toml: &str| good(&format!("{start}{toml}")).check_here("x.toml");
+    let fails = |toml: &str| here(toml).expect_err(toml).to_string();
+    assert_eq!(here("").ok(), Some(vec![]));
+    let warnings = here("[[strategy]]\nname = 'a'\nimage = 'rocm'\n").expect("it runs");
+    assert!(
+        warnings[0].starts_with("1 strategy names an image that the executor `local` does not use"),
+        "{warnings:?}"
+    );
+    let slurm = "[executor]\nkind = 'slurm'\n";
+    assert_eq!(here(slurm).ok(), Some(vec![]));
+    assert!(fails(&format!("image = 'rocm'\n{slurm}")).ends_with("names an image, and Slurm by itself starts none"));
+    assert!(fails("[executor]\nkind = 'container'\n").contains("the strategy `as-is` names no image"));
+    let cluster = here("image = 'rocm'\n[executor]\nkind = 'kubernetes'\n");
+    match cfg!(feature = "kubernetes") {
+        true => assert_eq!(cluster.ok(), Some(vec![])),
+        false => assert!(cluster.expect_err("no client").to_string().ends_with("which this roci was built without")),
+    }
+    for zero in
+        ["arguments = [\"a\\u0000b\"]", "image = \"\\u0000\"", "env = { A = \"\\u0000\" }", "unset = [\"A\\u0000\"]"]
+    {
+        let (error, hint) = bad(&format!("{start}{zero}\n"));
+        assert!(error.ends_with("has a zero byte in it") && hint == "take it out", "{zero}: {error}; {hint}");
+    }
+    assert!(fails("directory = \"/a\\u0000b\"\n").ends_with("has a zero byte in its `directory`"));
+}
+
+#[test]
+fn errors_speak_of_what_was_written_and_say_what_to_write() {
+    let start = "name = 'x'\ncommand = ['a']\n";
+    for (toml, reason, remedy) in [
+        ("repeats = -1\n", "integer `-1` is not a whole number from 0 on", "without quotes"),
+        ("repeats = 'two'\n", "string \"two\" is not a whole number from 0 on", "without quotes"),
+        ("repeats = 1.5\n", "`1.5` is not a whole number from 0 on", "a fraction"),
+        ("executor = 'kubernetes'\n", "string \"kubernetes\" is not a table", "executor = { kind ="),
+        ("unset = 'A'\n", "string \"A\" is not a list", "write a list"),
+        ("[limits]\nstall = '1 minute'\n", "`1 minute` is no time", "or a number of seconds"),
+        ("[[strategy]]\nname = 'a'\nenv = { '' = 1 }\n", "is no environment variable", "env = {"),
+        ("[[phase]]\nname = ''\npattern = 'a'\n", "a phase has no name", "name ="),
+    ] {
+        let (error, hint) = bad(&format!("{start}{toml}"));
+        assert!(error.contains(reason) && hint.contains(remedy), "{toml}: {error}; {hint}");
+    }
+    let (_, hint) = bad("name = 'x'\nworkload = 'llama-bench'");
+    assert_eq!(hint, "give it: `--set model=VALUE`");
+    let long = "n".repeat(5000);
+    for toml in [
+        format!("name = '{long}'\ncommand = ['a']\n"),
+        format!("{start}[[strategy]]\nname = '{long}'\n"),
+        format!("{start}[baseline]\nstrategy = '{long}'\n"),
+        format!("{start}{long} = 1\n"),
+        format!("{start}repeats = '{long}'\n"),
+    ] {
+        let (error, hint) = bad(&toml);
+        assert!(error.len() < 250 && !hint.is_empty(), "{error}; {hint}");
+    }
+}
+
+#[test]
+fn what_a_strategy_needs_is_among_its_changes() {
+    let found = good(
+        "name = 'x'\ncommand = ['a']\n[[strategy]]\nname = 's'\nenv = { A = 1 }\nneeds = [{ kernel-parameter = 'amdgpu.cwsr_enable=0' }]\n",
+    );
+    assert_eq!(found.strategies[0].changes, "A=1, needs kernel parameter amdgpu.cwsr_enable=0");
+}

@@ -49,7 +49,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = number.trim().parse::<f64>().ok().map(|number| number * scale);
     // A month; what is longer is a slip, and could not be added to a clock.
     let allowed = seconds.filter(|seconds| *seconds > 0.0 && *seconds <= 2_678_400.0);
-    allowed.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}` is no time; write `90s`, `10m` or `2h`"))
+    allowed
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("`{text}` is no time; write `90s`, `10m`, `2h`, or a number of seconds"))
 }
 
 /// `8GiB`, `512 MiB`, `1000000`.
@@ -105,8 +107,13 @@ pub(super) fn fill(text: &str, values: &BTreeMap<String, String>) -> Result<Stri
         match behind.split_once("}}").map(|(name, behind)| (name.trim(), behind)).filter(|(name, _)| is_name(name)) {
             Some((name, behind)) => {
                 match values.get(name).map(String::as_str) {
-                    None => return Err(format!("nothing says what `{{{{{name}}}}}` is")),
-                    Some("") => return Err(format!("the variable `{name}` has no value")),
+                    None => {
+                        let why = format!("nothing says what `{{{{{name}}}}}` is");
+                        return Err(format!("{why}; add `{name} = \"…\"` to `[variables]`"));
+                    }
+                    Some("") => {
+                        return Err(format!("the variable `{name}` has no value; give it: `--set {name}=VALUE`"));
+                    }
                     Some(value) => filled.push_str(value),
                 }
                 rest = behind;

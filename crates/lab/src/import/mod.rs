@@ -56,9 +56,13 @@ struct Group {
 pub fn files(store: &mut Store, paths: &[PathBuf], name: Option<&str>) -> Result<Imported, LabError> {
     let mut tests = Vec::new();
     let mut notes = Vec::new();
-    for path in paths {
+    let mut taken = BTreeSet::new();
+    for (path, label) in paths.iter().zip(labels(paths)) {
+        if !taken.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            notes.push(format!("{label} is named twice, and taken in once"));
+            continue;
+        }
         let read = llama_bench::read(&text_of(path)?);
-        let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         notes.extend(read.notes.iter().map(|note| format!("{label}: {note}")));
         if read.tests.is_empty() {
             return Err(LabError::Usage {
@@ -77,6 +81,17 @@ pub fn files(store: &mut Store, paths: &[PathBuf], name: Option<&str>) -> Result
     let source =
         format!("import {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "));
     store_tests(store, &name, &source, tests, notes)
+}
+
+/// What files are called where they are told apart: by their names, or by their paths where two have the same name.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let names: Vec<String> = paths.iter().map(name).collect();
+    let label = |(path, own): (&PathBuf, &String)| match names.iter().filter(|name| *name == own).count() {
+        1 => own.clone(),
+        _ => path.to_string_lossy().into_owned(),
+    };
+    paths.iter().zip(&names).map(label).collect()
 }
 
 fn store_tests(
@@ -270,6 +285,42 @@ mod tests {
         let report = Report::load(&store, "llama-bench-12").expect("a report");
         let names: Vec<_> = report.strategies.iter().map(|strategy| strategy.name.as_str()).collect();
         assert_eq!(names, ["a.json", "b.json"]);
+    }
+
+    #[test]
+    fn files_of_the_same_name_stay_apart_and_one_given_twice_counts_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = ["old", "new"].map(|name| folder.path().join(name).join("bench.json"));
+        for path in &paths {
+            std::fs::create_dir(path.parent().expect("it has one")).expect("made");
+            let text = entry("ROCm", 0, r#""n_prompt": 512, "n_gen": 0"#, "[1, 2]");
+            std::fs::write(path, text).expect("written");
+        }
+        let mut store = Store::in_memory().expect("a store");
+        let [old, new] = paths.clone();
+        let imported = files(&mut store, &[old.clone(), new, old], None).expect("imported");
+        assert_eq!((imported.strategies, imported.runs, imported.notes.len()), (2, 4, 1), "{imported:?}");
+        let report = Report::load(&store, "bench").expect("a report");
+        assert!(report.strategies[0].name.ends_with("old/bench.json"), "{}", report.strategies[0].name);
+        assert!(report.strategies[1].name.ends_with("new/bench.json"), "{}", report.strategies[1].name);
+    }
+
+    #[test]
+    fn a_table_names_no_file_so_that_a_word_stands_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("table.md");
+        let table = "| model | backend | ngl | test | t/s |\n| --- | --- | --: | ---: | ---: |\n\
+                     | llama 7B Q4_0 | Vulkan | 99 | pp512 | 721.50 ± 3.20 |\n";
+        std::fs::write(&path, table).expect("written");
+        let mut store = Store::in_memory().expect("a store");
+        files(&mut store, &[path], None).expect("imported");
+        let report = Report::load(&store, "table").expect("a report");
+        assert_eq!(report.strategies[0].command, ["llama-bench", "-m", "MODEL.gguf", "-ngl", "99"]);
+        assert!(report.experiment.notes[0].contains("`MODEL.gguf` stands for it"), "{:?}", report.experiment.notes);
+        let row = store.experiment("table").expect("it is there");
+        let given = BTreeMap::from([("model".to_owned(), "/m/a.gguf".to_owned())]);
+        let again = Experiment::parse("x", &row.toml, &given).expect("an experiment");
+        assert_eq!(again.strategies[0].command[2], "/m/a.gguf");
     }
 
     #[test]

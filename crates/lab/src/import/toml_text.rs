@@ -27,6 +27,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("threads", "-t"),
 ];
 
+/// What stands for a model whose file is not known.
+const MODEL: &str = "MODEL.gguf";
+
 /// The whole text: the first group is the baseline of the others.
 pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, String>, groups: &[Group]) -> String {
     let mut made = format!("name = {}\ntitle = {}\n", quoted(name), quoted(&format!("llama-bench: {name}")));
@@ -34,11 +37,20 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
         common.iter().filter(|(key, _)| *key != "file").map(|(key, value)| format!("{key}: {value}")).collect();
     let goal = format!("Results of llama-bench ({source}). {}", notes.join(", "));
     let _ = writeln!(made, "goal = {}", quoted(goal.trim_end()));
+    // A table says what a model is, not where.
+    let nameless = groups.iter().any(|group| !group.settings.contains_key("model_filename"));
+    if nameless {
+        let note = format!("The model's file is not named; `{MODEL}` stands for it: `--set model=FILE`");
+        let _ = writeln!(made, "notes = [{}]", quoted(&note));
+    }
     if let [first, _, ..] = groups {
         let _ = writeln!(made, "\n[baseline]\nstrategy = {}", quoted(&first.name));
     }
     // Words in double braces are variables of an experiment; here they are braces.
     made.push_str("\n[variables]\nopen = \"{{\"\n");
+    if nameless {
+        let _ = writeln!(made, "model = {}", quoted(MODEL));
+    }
     let mut metrics: Vec<&str> = Vec::new();
     for (metric, _) in groups.iter().flat_map(|group| &group.samples) {
         if !metrics.contains(&metric.as_str()) {
@@ -54,8 +66,11 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
         }
     }
     for group in groups {
-        let command: Vec<_> =
+        let mut command: Vec<_> =
             command(&group.settings).iter().map(|word| quoted(&word.replace("{{", "{{open}}"))).collect();
+        if !group.settings.contains_key("model_filename") {
+            command.splice(1..1, ["\"-m\"".to_owned(), "\"{{model}}\"".to_owned()]);
+        }
         let changes = group.settings.iter().filter(|(key, value)| common.get(*key) != Some(value));
         let changes: Vec<_> = changes.map(|(key, value)| format!("{key}={value}")).collect();
         let _ = writeln!(

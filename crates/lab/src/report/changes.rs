@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::series::{Series, Verdict};
-use super::{BaselineReport, MetricReport, StrategyReport};
+use super::{BaselineReport, MetricReport, StrategyReport, text};
 
 /// How a figure of a strategy differs from the baseline's.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +35,22 @@ impl Change {
             after: after.clone(),
             change: after.change(before),
             verdict: after.against(before, metric.higher_is_better),
+        }
+    }
+
+    /// Both medians; where they differ by more than noise, that can be seen.
+    pub(super) fn figures(&self) -> [String; 2] {
+        let medians = [self.before.median, self.after.median];
+        if self.counts() { text::distinct(medians[0], medians[1]) } else { medians.map(text::number) }
+    }
+
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        let single = |series: &Series| series.noise.is_none() && series.count == 1;
+        match self.verdict {
+            Verdict::Unknown if single(&self.before) || single(&self.after) => "single runs, noise not known",
+            Verdict::Unknown => "too few runs, noise not known",
+            verdict => verdict.word(),
         }
     }
 

@@ -106,6 +106,11 @@ impl Diff {
         made
     }
 
+    /// Whether the two have any strategy in common.
+    pub fn has_common(&self) -> bool {
+        self.unchanged > 0 || !self.outcomes.is_empty()
+    }
+
     /// Whether anything became worse: for scripts, and for an exit code.
     pub fn is_worse(&self) -> bool {
         let outcomes = self.outcomes.iter().any(|change| change.verdict == Verdict::Worse);

@@ -205,8 +205,13 @@ pub(super) fn hostile() -> Report {
     experiment.baseline =
         Some(Baseline { label: HOSTILE.into(), strategy: None, values: BTreeMap::from([(HOSTILE.into(), 5.0)]) });
     let fails = || {
-        let outcome =
-            Outcome::Crash { phase: Some(HOSTILE.into()), signal: None, code: Some(3), fault: Some(HOSTILE.into()) };
+        let outcome = Outcome::Crash {
+            phase: Some(HOSTILE.into()),
+            signal: None,
+            code: Some(3),
+            fault: Some(HOSTILE.into()),
+            last_line: None,
+        };
         let mut made = finished(outcome, 5, vec![phase(100, HOSTILE)]);
         made.kernel_lines = vec![KernelLine { line: HOSTILE.into(), finding: Some(HOSTILE.into()) }];
         let mut bytes = HOSTILE.as_bytes().to_vec();

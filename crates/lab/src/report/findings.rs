@@ -86,6 +86,7 @@ fn settings(strategy: &StrategyReport) -> BTreeMap<String, String> {
         strategy.env.iter().map(|(name, value)| (format!("env {name}"), value.clone())).collect();
     all.extend(strategy.unset.iter().map(|name| (format!("unset {name}"), String::new())));
     all.extend(strategy.image.iter().map(|image| ("image".to_owned(), image.clone())));
+    all.extend(strategy.needs.iter().map(|need| (format!("need {need}"), String::new())));
     all.insert("command".to_owned(), strategy.command.join(&BETWEEN.to_string()));
     all
 }
@@ -94,6 +95,7 @@ fn settings(strategy: &StrategyReport) -> BTreeMap<String, String> {
 fn said(key: &str, before: Option<&str>, value: &str) -> String {
     match key.split_once(' ') {
         Some(("env", name)) => format!("{name}={value}"),
+        Some(("need", need)) => need.to_owned(),
         Some((_, name)) => format!("no {name}"),
         None if key == "command" => arguments(before.unwrap_or_default(), value),
         None => value.to_owned(),
@@ -214,7 +216,7 @@ fn against_baseline(baseline: Option<&BaselineReport>, changes: &[Change]) -> Ve
 }
 
 fn compared(change: &Change, subject: &str, against: &str) -> Sentence {
-    let (before, after) = (text::number(change.before.median), text::number(change.after.median));
+    let [before, after] = change.figures();
     let by = change.change.map(|part| format!(" ({})", text::percent(part))).unwrap_or_default();
     let word = change.verdict.word();
     let words = [Name(subject), Said(against), Said(&change.metric), Said(&change.unit)];

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::LabError;
-use crate::experiment::{Better, Experiment, Strategy};
+use crate::experiment::{Better, ExecutorKind, Experiment, Strategy};
 use crate::outcome::{Outcome, signal_name};
+use crate::requirements::in_words;
 use crate::store::{Event, EventKind, ExperimentRow, KernelLine, MetricValue, RunRow, Store};
+use crate::words::count;
 
 use super::series::Series;
 use super::{
@@ -76,7 +78,7 @@ impl Report {
         let changes = changes::against(baseline.as_ref(), &metrics, &strategies);
         let findings = findings::draw(&phases, baseline.as_ref(), &metrics, &strategies, &changes);
         let recommendation = recommend::choose(experiment, baseline.as_ref(), &metrics, &strategies);
-        let next = next::steps(&experiment_heading, &strategies, &metrics);
+        let next = next::steps(experiment, &experiment_heading, &strategies, &metrics);
         let status = status(baseline.as_ref(), &strategies, open);
         Ok(Self {
             schema: SCHEMA,
@@ -119,8 +121,10 @@ fn settings(strategy: &Strategy) -> StrategyReport {
     StrategyReport {
         name: strategy.name.clone(),
         hypothesis: strategy.hypothesis.clone(),
-        image: strategy.image.clone(),
+        // What the executor does not use makes no difference.
+        image: strategy.image.clone().filter(|_| strategy.executor.kind != ExecutorKind::Local),
         changes: strategy.changes.clone(),
+        needs: strategy.needs.iter().map(in_words).collect(),
         env: strategy.env.clone(),
         unset: strategy.unset.clone(),
         command: strategy.command.clone(),
@@ -215,7 +219,7 @@ fn alike(lines: Vec<KernelLine>) -> Vec<KernelReport> {
     kinds
 }
 
-fn without_numbers(line: &str) -> String {
+pub(super) fn without_numbers(line: &str) -> String {
     let mut made = String::with_capacity(line.len());
     for word in line.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
         let (word, end) = match word.char_indices().next_back() {
@@ -306,31 +310,44 @@ fn baseline(experiment: &Experiment, strategies: &[StrategyReport]) -> Option<Ba
 }
 
 fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open: usize) -> Status {
-    let is_baseline = |strategy: &&StrategyReport| baseline.and_then(|b| b.strategy.as_ref()) == Some(&strategy.name);
-    let tried: Vec<_> = strategies.iter().filter(|strategy| !is_baseline(strategy)).collect();
+    let reference = baseline.and_then(|baseline| baseline.strategy.as_ref());
+    let reference = reference.and_then(|name| strategies.iter().find(|strategy| strategy.name == *name));
+    let is_reference = |strategy: &&StrategyReport| reference.is_some_and(|reference| reference.name == strategy.name);
+    let others: Vec<_> = strategies.iter().filter(|strategy| !is_reference(strategy)).collect();
+    // A baseline alone is what is tried.
+    let (tried, reference) = if others.is_empty() { (strategies.iter().collect(), None) } else { (others, reference) };
     let with = |wanted: fn(&Outcome) -> bool| {
         tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(wanted)).count()
     };
-    let (passed, ran, all) = (with(|outcome| *outcome == Outcome::Pass), with(Outcome::ran), tried.len());
+    let (passed, ran) = (with(|outcome| *outcome == Outcome::Pass), with(Outcome::ran));
     let pending = with(|outcome| matches!(outcome, Outcome::Pending { .. }));
-    let (word, why) = match (passed, ran, pending) {
-        (1.., ..) => ("WORKS", format!("{passed} of {} pass", strategies_count(all))),
-        (0, 1.., _) => ("BLOCKED", format!("none of the {} that ran passes", strategies_count(ran))),
-        (0, 0, 1..) => ("PENDING", "the machine must be changed before anything can run".to_owned()),
-        (0, 0, 0) if open > 0 => ("UNFINISHED", "no strategy has run yet".to_owned()),
-        (0, 0, 0) => ("BLOCKED", "nothing could be run".to_owned()),
+    let blocked = with(|outcome| matches!(outcome, Outcome::Blocked { .. }));
+    let skipped = with(|outcome| matches!(outcome, Outcome::Skipped { .. }));
+    let other = if reference.is_some() { "other " } else { "" };
+    let many = |number: usize| count(number, &format!("{other}strategy"), &format!("{other}strategies"));
+    let (word, why) = match (passed, ran) {
+        (1.., _) => ("WORKS", format!("{passed} of {} pass{}", many(tried.len()), if passed == 1 { "es" } else { "" })),
+        (0, 1) => ("BLOCKED", format!("the one {other}strategy that ran does not pass")),
+        (0, 1..) => ("BLOCKED", format!("none of the {} that ran passes", many(ran))),
+        (0, 0) if blocked + pending + skipped == 0 => ("UNFINISHED", format!("no {other}strategy has run yet")),
+        (0, 0) if blocked > 0 && blocked >= pending => ("BLOCKED", format!("no {other}strategy could be run")),
+        (0, 0) if pending > 0 => ("PENDING", format!("the machine must be changed before any {other}strategy can run")),
+        (0, 0) => ("BLOCKED", format!("no {other}strategy was to be run")),
     };
-    let waiting = if pending > 0 && ran > 0 {
-        format!("; {pending} wait{} for a change of the machine", if pending == 1 { "s" } else { "" })
-    } else {
-        String::new()
-    };
-    let left = if open > 0 { format!("; {open} runs are still to be done") } else { String::new() };
-    Status { word, why: format!("{why}{waiting}{left}") }
-}
-
-fn strategies_count(count: usize) -> String {
-    if count == 1 { "1 strategy".to_owned() } else { format!("{count} strategies") }
+    let mut parts = vec![why];
+    let mut part = |number: usize, said: String| parts.extend((number > 0).then_some(said));
+    part(blocked, format!("{blocked} could not be started"));
+    part(pending, format!("{pending} wait{} for a change of the machine", if pending == 1 { "s" } else { "" }));
+    part(skipped, format!("{skipped} {} skipped", if skipped == 1 { "was" } else { "were" }));
+    part(open, format!("{} still to be done", count(open, "run is", "runs are")));
+    if let Some(reference) = reference {
+        parts.push(match &reference.result {
+            None => format!("the baseline {} has not run yet", reference.name),
+            Some(Outcome::Pass) => format!("the baseline {} passes", reference.name),
+            Some(result) => format!("the baseline {} is {}", reference.name, result.word()),
+        });
+    }
+    Status { word, why: parts.join("; ") }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use crate::outcome::Outcome;
 
-use super::markdown::{short_image, spread};
+use super::markdown::{short_image, spread_around};
 use super::plot::{self, Bar, Track};
 use super::text::{block, duration, html, number, percent, shell};
-use super::{Report, StrategyReport, date};
+use super::{Report, Row, Sentence, StrategyReport, date};
 
 const STYLE: &str = include_str!("page/style.css");
 /// Strategies that have a section of their own; all are in the table.
@@ -44,8 +44,10 @@ fn heading(report: &Report, page: &mut String) {
     let (name, source, began) = (html(&experiment.name), html(&experiment.source), date::utc(experiment.created));
     let _ = writeln!(
         page,
-        "<p class=\"faint\">Experiment <code>{name}</code>, number {}, {source}, begun {began}; {} runs done, {} open.</p>",
-        experiment.id, experiment.done, experiment.open
+        "<p class=\"faint\">Experiment <code>{name}</code>, number {}, {source}, begun {began}; {} done, {} open.</p>",
+        experiment.id,
+        crate::words::count(experiment.done, "run", "runs"),
+        experiment.open
     );
     let class = if report.status.word == "WORKS" { "good" } else { "bad" };
     let _ = writeln!(
@@ -98,10 +100,13 @@ fn table(report: &Report, page: &mut String) {
         "<h2>Strategies</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>Strategy</th>{head}<th>Key changes</th>\
          <th>Result</th></tr></thead>\n<tbody>"
     );
-    for strategy in &report.strategies {
+    for Row { first: strategy, names } in report.rows() {
         let image = strategy.image.as_deref().map(short_image).unwrap_or_default();
         let image = if images { format!("<td>{}</td>", code(image)) } else { String::new() };
-        let (name, changes) = (html(&strategy.name), code(&strategy.changes));
+        let (name, changes) = match names.len() {
+            1 => (html(&strategy.name), code(&strategy.changes)),
+            _ => (Sentence::list(&names).html(), String::new()),
+        };
         let _ = writeln!(page, "<tr><th>{name}</th>{image}<td>{changes}</td><td>{}</td></tr>", result(strategy));
     }
     page.push_str("</tbody>\n</table></div>\n");
@@ -192,6 +197,7 @@ fn changes(report: &Report, page: &mut String) {
             super::Verdict::Worse => "tag bad",
             _ => "tag none",
         };
+        let [before, after] = change.figures();
         let _ = writeln!(
             page,
             "<tr><th>{}</th><td>{} ({})</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
@@ -199,10 +205,10 @@ fn changes(report: &Report, page: &mut String) {
             html(&change.strategy),
             html(&change.metric),
             html(&change.unit),
-            spread(&change.before),
-            spread(&change.after),
+            spread_around(&before, &change.before),
+            spread_around(&after, &change.after),
             change.change.map(percent).unwrap_or_default(),
-            change.verdict.word()
+            change.word()
         );
     }
     page.push_str("</tbody>\n</table></div>\n");
@@ -246,15 +252,14 @@ fn next(report: &Report, page: &mut String) {
 
 fn details(report: &Report, page: &mut String) {
     page.push_str("<h2>Strategies one by one</h2>\n");
-    for strategy in report.strategies.iter().take(SECTIONS) {
-        section(strategy, page);
+    let rows = report.rows();
+    for row in rows.iter().take(SECTIONS) {
+        section(row.first, page);
     }
-    if report.strategies.len() > SECTIONS {
-        let _ = writeln!(
-            page,
-            "<p>And {} more: <code>roci lab show</code> has them.</p>",
-            report.strategies.len() - SECTIONS
-        );
+    let shown = rows.len().min(SECTIONS);
+    if report.strategies.len() > shown {
+        let more = report.strategies.len() - shown;
+        let _ = writeln!(page, "<p>And {more} more: <code>roci lab show</code> has them.</p>");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::text::{code, duration, fenced, number, percent, prose, shell};
-use super::{Change, Report, Series, StrategyReport, date};
+use super::{Change, Report, Row, Sentence, Series, StrategyReport, date};
 
 /// Strategies that have a section of their own; all are in the table.
 const SECTIONS: usize = 100;
@@ -68,10 +68,13 @@ fn table(report: &Report, made: &mut String) {
     let images = report.has_images();
     let (head, rule) = if images { (" Image |", " --- |") } else { ("", "") };
     let _ = writeln!(made, "\n## Strategies\n\n| Strategy |{head} Key changes | Result |\n| --- |{rule} --- | --- |");
-    for strategy in &report.strategies {
+    for Row { first: strategy, names } in report.rows() {
         let image = strategy.image.as_deref().map(short_image).unwrap_or_default();
         let image = if images { format!(" {} |", code(image)) } else { String::new() };
-        let (name, changes) = (code(&strategy.name), code(&strategy.changes));
+        let (name, changes) = match names.len() {
+            1 => (code(&strategy.name), code(&strategy.changes)),
+            _ => (Sentence::list(&names).markdown(), String::new()),
+        };
         let _ = writeln!(made, "| {name} |{image} {changes} | {} |", prose(&strategy.result_text()));
     }
 }
@@ -107,9 +110,14 @@ fn figures(report: &Report, made: &mut String) {
 
 /// A series in a cell: `721 (715 to 730)`.
 pub(super) fn spread(series: &Series) -> String {
+    spread_around(&number(series.median), series)
+}
+
+/// The same with its median in other digits.
+pub(super) fn spread_around(median: &str, series: &Series) -> String {
     match series.count {
-        1 => number(series.median),
-        _ => format!("{} ({} to {})", number(series.median), number(series.least), number(series.most)),
+        1 => median.to_owned(),
+        _ => format!("{median} ({} to {})", number(series.least), number(series.most)),
     }
 }
 
@@ -131,15 +139,14 @@ pub(super) fn change_table(changes: &[Change]) -> String {
     for change in changes {
         let by = change.change.map(percent).unwrap_or_default();
         let bold = if change.counts() { "**" } else { "" };
+        let [before, after] = change.figures();
         let _ = writeln!(
             made,
-            "| {} | {} ({}) | {} | {} | {by} | {bold}{}{bold} |",
+            "| {} | {} ({}) | {before} | {after} | {by} | {bold}{}{bold} |",
             code(&change.strategy),
             prose(&change.metric),
             prose(&change.unit),
-            number(change.before.median),
-            number(change.after.median),
-            change.verdict.word()
+            change.word()
         );
     }
     made
@@ -177,11 +184,13 @@ fn next(report: &Report, made: &mut String) {
 
 fn details(report: &Report, made: &mut String) {
     made.push_str("\n## Strategies one by one\n");
-    for strategy in report.strategies.iter().take(SECTIONS) {
-        section(strategy, made);
+    let rows = report.rows();
+    for row in rows.iter().take(SECTIONS) {
+        section(row.first, made);
     }
-    if report.strategies.len() > SECTIONS {
-        let _ = writeln!(made, "\nAnd {} more: `roci lab show` has them.", report.strategies.len() - SECTIONS);
+    let shown = rows.len().min(SECTIONS);
+    if report.strategies.len() > shown {
+        let _ = writeln!(made, "\nAnd {} more: `roci lab show` has them.", report.strategies.len() - shown);
     }
 }
 

@@ -26,7 +26,7 @@ mod example;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -139,6 +139,8 @@ pub struct StrategyReport {
     pub image: Option<String>,
     /// What is special about it.
     pub changes: String,
+    /// What had to hold first, in a few words each.
+    pub needs: Vec<String>,
     /// Variables that were set.
     pub env: BTreeMap<String, String>,
     /// Variables that were taken away.
@@ -172,6 +174,14 @@ pub struct StrategyReport {
     pub tail: String,
 }
 
+/// A row of a table: a strategy, or many to which the same happened.
+pub(crate) struct Row<'a> {
+    /// The first of them.
+    pub(crate) first: &'a StrategyReport,
+    /// Their names.
+    pub(crate) names: Vec<&'a str>,
+}
+
 /// A phase that a run reached.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reached {
@@ -197,6 +207,11 @@ pub fn one_line(said: &str) -> String {
     text::line(said)
 }
 
+/// One word of a POSIX shell.
+pub(crate) fn shell_word(word: &str) -> String {
+    text::shell(word)
+}
+
 impl Report {
     /// As JSON, with `schema` and `version`.
     pub fn json(&self) -> String {
@@ -207,6 +222,29 @@ impl Report {
     /// Whether any strategy has an image; without one, tables have no column for it.
     pub(crate) fn has_images(&self) -> bool {
         self.strategies.iter().any(|strategy| strategy.image.is_some())
+    }
+
+    /// The strategies as tables have them: many that were not run for the same reason are one row.
+    pub(crate) fn rows(&self) -> Vec<Row<'_>> {
+        /// So many are still read one by one.
+        const FEW: usize = 3;
+        let never = |strategy: &StrategyReport| strategy.result.as_ref().is_some_and(|result| !result.ran());
+        let mut alike: HashMap<String, Vec<&str>> = HashMap::new();
+        for strategy in self.strategies.iter().filter(|strategy| never(strategy)) {
+            alike.entry(strategy.result_text()).or_default().push(&strategy.name);
+        }
+        let mut rows = Vec::new();
+        for strategy in &self.strategies {
+            let group = if never(strategy) { alike.get(&strategy.result_text()) } else { None };
+            match group.filter(|names| names.len() > FEW) {
+                Some(names) if names.first() == Some(&strategy.name.as_str()) => {
+                    rows.push(Row { first: strategy, names: names.clone() });
+                }
+                Some(_) => {}
+                None => rows.push(Row { first: strategy, names: vec![&strategy.name] }),
+            }
+        }
+        rows
     }
 
     /// A strategy by its name.

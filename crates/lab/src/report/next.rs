@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
+use crate::experiment::{Experiment, Need};
 use crate::outcome::Outcome;
+use crate::words::count;
 
+use super::gather::without_numbers;
 use super::sentence::Sentence;
 use super::sentence::Word::{Name, Said};
-use super::{Heading, MetricReport, StrategyReport};
+use super::{Heading, MetricReport, StrategyReport, text};
 
 /// Something to do.
 #[derive(Clone, Debug, Serialize)]
@@ -21,50 +24,80 @@ pub struct Step {
 const MOST: usize = 12;
 
 /// All steps, in the order in which they make sense.
-pub(super) fn steps(heading: &Heading, strategies: &[StrategyReport], metrics: &[MetricReport]) -> Vec<Step> {
+pub(super) fn steps(
+    experiment: &Experiment,
+    heading: &Heading,
+    strategies: &[StrategyReport],
+    metrics: &[MetricReport],
+) -> Vec<Step> {
     let mut steps = Vec::new();
     if heading.open > 0 {
-        let runs = if heading.open == 1 { "1 run has".to_owned() } else { format!("{} runs have", heading.open) };
+        let runs = count(heading.open, "run has", "runs have");
         let what = Sentence::of(&format!("{runs} no result yet: go on where it was left."), &[]);
         steps.push(Step { what, commands: vec![format!("roci lab resume {}", heading.id)] });
     }
-    steps.extend(pending(heading, strategies));
-    steps.extend(blocked(strategies));
+    steps.extend(pending(experiment, heading, strategies));
+    steps.extend(blocked(heading, strategies));
     steps.extend(noise(strategies, metrics));
     steps
 }
 
-/// Changes of the machine, each with the strategies that wait for it.
-fn pending(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
-    let mut changes: Vec<(&str, Vec<&str>)> = Vec::new();
-    for strategy in strategies {
-        let Some(Outcome::Pending { changes: wanted }) = &strategy.result else { continue };
-        for change in wanted {
-            match changes.iter_mut().find(|(known, _)| known == change) {
-                Some((_, names)) => names.push(&strategy.name),
-                None => changes.push((change, vec![&strategy.name])),
-            }
+/// Causes, each with the strategies that it holds up.
+#[derive(Default)]
+struct Causes<'a>(Vec<(String, &'a str, Vec<&'a str>)>);
+
+impl<'a> Causes<'a> {
+    /// Those that differ in numbers alone are one: ids of containers, marks of runs.
+    fn add(&mut self, cause: &'a str, name: &'a str) {
+        let kind = without_numbers(cause);
+        match self.0.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., names)) => names.push(name),
+            None => self.0.push((kind, cause, vec![name])),
         }
     }
-    let step = |(change, names): &(&str, Vec<&str>)| {
-        let start = Sentence::of("For ", &[]).then(Sentence::list(names));
-        Step {
-            what: start.then(Sentence::of(": {}", &[Said(change)])),
-            commands: vec![format!("roci lab resume {}", heading.id)],
+
+    /// A step each, and how many more there are.
+    fn steps(&self, heading: &Heading, step: impl Fn(&'a str, &[&'a str]) -> Step) -> Vec<Step> {
+        let mut steps: Vec<_> = self.0.iter().take(MOST).map(|(_, cause, names)| step(cause, names)).collect();
+        if self.0.len() > MOST {
+            let more = count(self.0.len() - MOST, "more cause", "more causes");
+            let what = Sentence::of(&format!("{more}, which the runs tell."), &[]);
+            steps.push(Step { what, commands: vec![format!("roci lab show {}", heading.id)] });
         }
-    };
-    changes.iter().take(MOST).map(step).collect()
+        steps
+    }
 }
 
-fn blocked(strategies: &[StrategyReport]) -> Vec<Step> {
-    let why = |strategy: &'_ StrategyReport| match &strategy.result {
-        Some(Outcome::Blocked { why }) => {
-            let what = Sentence::of("{} could not be started: {}", &[Name(&strategy.name), Said(why)]);
-            Some(Step { what, commands: Vec::new() })
-        }
-        _ => None,
+/// Changes of the machine, each with the strategies that wait for it.
+fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
+    let mut causes = Causes::default();
+    for strategy in strategies {
+        let Some(Outcome::Pending { changes }) = &strategy.result else { continue };
+        changes.iter().for_each(|change| causes.add(change, &strategy.name));
+    }
+    let by_hand = |cause: &str, name: &str| {
+        let needs = experiment.strategy(name).map_or(&[][..], |strategy| &strategy.needs);
+        needs.iter().any(|need| matches!(need, Need::Manual { change } if change == cause))
     };
-    strategies.iter().filter_map(why).take(MOST).collect()
+    causes.steps(heading, |cause, names| {
+        let done = names.iter().find(|name| by_hand(cause, name));
+        let done = done.map(|name| format!(" --done {}", text::shell(name))).unwrap_or_default();
+        let what = Sentence::of("For ", &[]).then(Sentence::list(names)).then(Sentence::of(": {}", &[Said(cause)]));
+        Step { what, commands: vec![format!("roci lab resume {}{done}", heading.id)] }
+    })
+}
+
+fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
+    let mut causes = Causes::default();
+    for strategy in strategies {
+        if let Some(Outcome::Blocked { why }) = &strategy.result {
+            causes.add(why, &strategy.name);
+        }
+    }
+    causes.steps(heading, |cause, names| {
+        let what = Sentence::list(names).then(Sentence::of(" could not be started: {}", &[Said(cause)]));
+        Step { what, commands: vec![format!("roci lab resume {}", heading.id)] }
+    })
 }
 
 /// Figures of fewer runs than have a noise cannot be compared.

@@ -49,10 +49,10 @@ pub(super) fn choose(
         (Some(fastest), Some(metric)) => {
             let best = &fastest.metrics[&metric.name];
             let as_good = passed.iter().filter(measured).filter(|strategy| {
-                matches!(
-                    strategy.metrics[&metric.name].against(best, metric.higher_is_better),
-                    Verdict::Same | Verdict::Better
-                )
+                let series = &strategy.metrics[&metric.name];
+                // Of single runs no noise is known; the same figure is as good all the same.
+                series.median == best.median
+                    || matches!(series.against(best, metric.higher_is_better), Verdict::Same | Verdict::Better)
             });
             as_good.min_by_key(|strategy| settings(strategy))?
         }
@@ -98,10 +98,14 @@ fn reason(
         }
         None => Sentence::of("", &[]),
     };
-    let rest = if fastest.name == best.name {
-        Sentence::of(", the best of those that pass.", &[])
-    } else {
+    let rest = if fastest.name != best.name && fastest.metrics[&metric.name].median == series.median {
+        Sentence::of("; {} is no better, and needs more settings.", &[Name(&fastest.name)])
+    } else if fastest.name != best.name {
         Sentence::of("; {} is no better by more than noise, and needs more settings.", &[Name(&fastest.name)])
+    } else if series.noise.is_none() {
+        Sentence::of(", the best of those that pass, of too few runs to know the noise.", &[])
+    } else {
+        Sentence::of(", the best of those that pass.", &[])
     };
     start.then(figure).then(against).then(rest)
 }

@@ -43,7 +43,7 @@ pub enum Verdict {
     Worse,
     /// It differs by less than the noise.
     Same,
-    /// One of the two has too few values for a noise, and they are not equal.
+    /// One of the two has too few values for a noise. Two single values that are equal may be so by chance.
     Unknown,
 }
 
@@ -69,9 +69,6 @@ impl Series {
     /// How `self` compares with what was `before`, by the rule at the top of this file.
     pub fn against(&self, before: &Self, higher_is_better: bool) -> Verdict {
         let difference = self.median - before.median;
-        if difference == 0.0 {
-            return Verdict::Same;
-        }
         let (Some(noise), Some(noise_before)) = (self.noise, before.noise) else { return Verdict::Unknown };
         let limit = (TIMES_NOISE * noise.max(noise_before)).max(FLOOR * before.median.abs());
         if difference.abs() <= limit {
@@ -154,7 +151,7 @@ mod tests {
     #[test]
     fn nothing_is_claimed_of_single_runs_nor_of_a_trifle() {
         assert_eq!(series(&[200.0]).against(&series(&[100.0]), true), Verdict::Unknown);
-        assert_eq!(series(&[100.0]).against(&series(&[100.0]), true), Verdict::Same);
+        assert_eq!(series(&[100.0]).against(&series(&[100.0]), true), Verdict::Unknown);
         let (still, nudged) = (series(&[100.0; 5]), series(&[100.9; 5]));
         assert_eq!(nudged.against(&still, true), Verdict::Same);
         assert_eq!(series(&[101.1; 5]).against(&still, true), Verdict::Better);

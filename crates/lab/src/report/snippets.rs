@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::experiment::{ExecutorKind, Need, Strategy};
-use crate::requirements::describe;
+use crate::experiment::{ExecutorKind, Strategy};
+use crate::requirements::in_words;
 
 use super::{text, yaml};
 
@@ -20,7 +20,7 @@ const NO_IMAGE: &str = "your-image";
 pub(super) fn script(strategy: &Strategy, heading: &str) -> String {
     let mut made = format!("#!/bin/sh\n# {}\n", text::line(heading));
     for need in &strategy.needs {
-        let _ = writeln!(made, "# needs {}", text::line(&need_in_words(need)));
+        let _ = writeln!(made, "# needs {}", text::line(&in_words(need)));
     }
     made.push_str("set -eu\n");
     match &strategy.image {
@@ -191,7 +191,7 @@ fn remarks(strategy: &Strategy) -> String {
         let _ = writeln!(made, "# The runs had no image: name one that has {program}.");
     }
     for need in &strategy.needs {
-        let _ = writeln!(made, "# The host needs {}.", text::line(&need_in_words(need)));
+        let _ = writeln!(made, "# The host needs {}.", text::line(&in_words(need)));
     }
     made
 }
@@ -237,23 +237,6 @@ fn label(name: &str) -> String {
     }
     let made = made.trim_end_matches('-');
     if made.is_empty() { "lab".to_owned() } else { made.to_owned() }
-}
-
-fn need_in_words(need: &Need) -> String {
-    let valued = |name: &str, value: &Option<String>| match value {
-        Some(value) => format!("{name}={value}"),
-        None => name.to_owned(),
-    };
-    match need {
-        Need::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
-        Need::Kernel { range } => format!("kernel {}", describe(range)),
-        Need::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
-        Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
-        Need::File { path } => format!("file {}", path.display()),
-        Need::Environment { name, value } => format!("variable {}", valued(name, value)),
-        Need::Manual { change } => change.clone(),
-        Need::Fact { name, value } => format!("fact {}", valued(name, value)),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use roci_testkit::tools::Tool;
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::experiment::{ExecutorKind, Strategy};
+use crate::experiment::{Baseline, ExecutorKind, Need, Strategy};
 use crate::outcome::Outcome;
 
 use super::diff::Diff;
@@ -97,7 +97,10 @@ fn the_story_leads_to_the_findings_of_the_notes() {
     assert_eq!(findings, wanted);
     assert_eq!(
         (report.status.word, report.status.why.as_str()),
-        ("BLOCKED", "none of the 5 strategies that ran passes; 1 waits for a change of the machine")
+        (
+            "BLOCKED",
+            "none of the 5 other strategies that ran passes; 1 waits for a change of the machine; the baseline vulkan passes"
+        )
     );
     let steps: Vec<_> = report.next.iter().map(|step| (step.what.to_string(), step.commands.join("\n"))).collect();
     assert_eq!(steps[0].0, "For `cwsr-off`: add `amdgpu.cwsr_enable=0` to the kernel's command line and restart");
@@ -360,5 +363,69 @@ fn an_experiment_without_results_reports_that() {
     assert_eq!(
         report(&experiment, vec![("a", finished(Outcome::Blocked { why: "no podman".into() }, 0, vec![]))]).status.word,
         "BLOCKED"
+    );
+}
+
+#[test]
+fn many_that_wait_for_the_same_are_one_row_and_one_step() {
+    let names: Vec<String> = (0..84).map(|number| format!("op{number}")).collect();
+    let strategies = names.iter().map(|name| strategy(name, "i", &[], &["x"])).collect();
+    let mut experiment = experiment("e", strategies);
+    experiment.strategies[83].needs = vec![Need::Manual { change: "plug it in".into() }];
+    let pending = || Outcome::Pending { changes: vec!["load amdgpu".into()] };
+    let blocked = |number: usize| Outcome::Blocked { why: format!("no image in container {number}a") };
+    let result = |number: usize| match number {
+        0..50 => blocked(number),
+        50..83 => pending(),
+        _ => Outcome::Pending { changes: vec!["plug it in".into()] },
+    };
+    let results = names.iter().enumerate().map(|(at, name)| (name.as_str(), finished(result(at), 0, vec![]))).collect();
+    let made = report(&experiment, results);
+    assert_eq!(
+        (made.status.word, made.status.why.as_str()),
+        ("BLOCKED", "no strategy could be run; 50 could not be started; 34 wait for a change of the machine")
+    );
+    let steps: Vec<_> = made.next.iter().map(|step| (step.what.to_string(), step.commands.join(" "))).collect();
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    assert!(steps[0].0.ends_with(" and 25 more: load amdgpu") && steps[0].1 == "roci lab resume 1", "{steps:?}");
+    assert_eq!(steps[1], ("For `op83`: plug it in".to_owned(), "roci lab resume 1 --done op83".to_owned()));
+    assert!(steps[2].0.ends_with(" and 42 more could not be started: no image in container 0a"), "{steps:?}");
+    let rows = &tables(&markdown::render(&made))[0];
+    assert_eq!(rows.len(), 1 + 50 + 2, "those of one reason are one row");
+    assert!(rows[51][0].starts_with("op50, op51, ") && rows[51][0].ends_with(" and 25 more"), "{:?}", rows[51]);
+    assert_eq!(html::render(&made).matches("PENDING</span> load amdgpu").count(), 2, "in the table and in a section");
+}
+
+#[test]
+fn the_baseline_is_counted_apart() {
+    let mut experiment = experiment("e", ["base", "a", "b"].map(|name| strategy(name, "i", &[], &["x", name])).into());
+    let baseline = Baseline { label: "base".into(), strategy: Some("base".into()), values: BTreeMap::new() };
+    experiment.baseline = Some(baseline);
+    let status = |results: Vec<(&str, Outcome)>| {
+        let results = results.into_iter().map(|(name, outcome)| (name, finished(outcome, 1, vec![]))).collect();
+        let status = report(&experiment, results).status;
+        format!("{} - {}", status.word, status.why)
+    };
+    let all = status(vec![("base", hang("load")), ("a", Outcome::Pass), ("b", hang("load"))]);
+    assert_eq!(all, "WORKS - 1 of 2 other strategies passes; the baseline base is HANG");
+    let one = status(vec![("base", Outcome::Pass), ("a", hang("load"))]);
+    assert_eq!(one, "BLOCKED - the one other strategy that ran does not pass; the baseline base passes");
+    let none = status(vec![("base", Outcome::Pass)]);
+    assert_eq!(none, "UNFINISHED - no other strategy has run yet; the baseline base passes");
+}
+
+/// A strategy that differs by a change of the machine alone is one more setting.
+#[test]
+fn what_was_needed_is_a_setting_that_makes_a_difference() {
+    let mut experiment = experiment("e", ["plain", "cwsr-off"].map(|name| strategy(name, "i", &[], &["x"])).into());
+    experiment.strategies[1].needs =
+        vec![Need::KernelParameter { name: "amdgpu.cwsr_enable".into(), value: Some("0".into()) }];
+    let made = report(
+        &experiment,
+        vec![("plain", finished(hang("load"), 1, vec![])), ("cwsr-off", finished(Outcome::Pass, 1, vec![]))],
+    );
+    assert_eq!(
+        made.findings[0].to_string(),
+        "`kernel parameter amdgpu.cwsr_enable=0` makes it work: `plain` hung at load, `cwsr-off` passed."
     );
 }

@@ -156,9 +156,31 @@ pub(super) fn number(value: f64) -> String {
         _ if !(1e-3..1e15).contains(&size) => format!("{value:.2e}"),
         _ if size >= 100.0 => format!("{value:.0}"),
         _ if size >= 10.0 => format!("{value:.1}"),
-        _ if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
+        _ => significant(value, 3),
     }
+}
+
+/// A number with so many digits that mean something.
+fn significant(value: f64, digits: usize) -> String {
+    let size = value.abs();
+    if !(1e-3..1e15).contains(&size) {
+        return format!("{value:.*e}", digits - 1);
+    }
+    // As many behind the point as are not before it.
+    let before = size.log10().floor() as i32 + 1;
+    let behind = usize::try_from(digits as i32 - before).unwrap_or(0);
+    format!("{value:.behind$}")
+}
+
+/// Two numbers that differ, with as many digits as it takes to see that.
+pub(super) fn distinct(one: f64, other: f64) -> [String; 2] {
+    const MOST: usize = 17;
+    let short = [number(one), number(other)];
+    if short[0] != short[1] || one == other || !(one.is_finite() && other.is_finite()) {
+        return short;
+    }
+    let longer = (4..=MOST).map(|digits| [significant(one, digits), significant(other, digits)]);
+    longer.into_iter().find(|[one, other]| one != other).unwrap_or(short)
 }
 
 /// A change in parts, as a percentage with its sign.
@@ -218,9 +240,19 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let all = [721.4, 63.25, 4.5, 0.0417, 0.0, 1e-9, 3e20, -2.5].map(number);
-        assert_eq!(all, ["721", "63.2", "4.50", "0.042", "0", "1.00e-9", "3.00e20", "-2.50"]);
+        assert_eq!(all, ["721", "63.2", "4.50", "0.0417", "0", "1.00e-9", "3.00e20", "-2.50"]);
         assert_eq!([percent(0.041), percent(-0.5)], ["+4.1 %", "-50 %"]);
         assert_eq!([0.25, 12.0, 61.0, 7260.0].map(duration), ["250 ms", "12.0 s", "1 min 1 s", "2 h 1 min"]);
+    }
+
+    #[test]
+    fn figures_that_differ_look_different() {
+        assert_eq!(distinct(700.0, 600.0), ["700", "600"]);
+        assert_eq!(distinct(100.1, 100.4), ["100.1", "100.4"]);
+        assert_eq!(distinct(0.00121, 0.00124), ["0.00121", "0.00124"]);
+        assert_eq!(distinct(1e-9, 1.000_001e-9), ["1.000000e-9", "1.000001e-9"]);
+        assert_eq!(distinct(5.0, 5.0), ["5.00", "5.00"]);
+        assert_eq!([0.9999, 0.001, 9.999, 99.96].map(number), ["1.000", "0.00100", "10.00", "100.0"]);
     }
 
     #[test]

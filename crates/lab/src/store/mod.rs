@@ -6,11 +6,12 @@ mod schema;
 mod write;
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use roci_hal::env;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::LabError;
 use crate::executor::Stream;
@@ -243,12 +244,58 @@ impl Store {
     /// # Errors
     /// Why it cannot be used.
     pub fn open(path: &Path) -> Result<Self, LabError> {
-        let failed = |reason: String| LabError::Store { path: path.to_owned(), reason };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+        if path.is_dir() {
+            return Err(is_folder(path));
         }
-        let connection = Connection::open(path).map_err(|error| failed(why(&error)))?;
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|error| LabError::Store {
+                path: path.to_owned(),
+                reason: format!("its folder cannot be made: {error}"),
+                hint: Some("name a file in a folder that you may write to: `--db FILE` or ROCI_LAB_DB".into()),
+            })?;
+        }
+        let connection = Connection::open(path).map_err(|error| failed(path, &error))?;
         Self::prepare(connection, path.to_owned())
+    }
+
+    /// Opens a file to read it, also one that may not be written to or whose folder may not. Nothing in it is changed.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        if path.is_dir() {
+            return Err(is_folder(path));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // SQLite takes a file that may not be written to for one to read; its index beside it must be there or be made.
+        let opened = Connection::open_with_flags(path, flags).and_then(|connection| probed(connection, path));
+        match opened {
+            Ok(store) => store,
+            Err(error) if cannot_write(&error) => Self::read_unchanging(path, &error),
+            Err(error) => Err(failed(path, &error)),
+        }
+    }
+
+    /// Opens a file in which nobody writes, without anything beside it.
+    fn read_unchanging(path: &Path, before: &rusqlite::Error) -> Result<Self, LabError> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let log = PathBuf::from(log);
+        // What is not yet moved out of the log would be passed over without a word.
+        if log.metadata().is_ok_and(|log| log.len() > 0) {
+            return Err(LabError::Store {
+                path: path.to_owned(),
+                reason: format!("its newest results are in `{}`, which cannot be read here", log.display()),
+                hint: Some("copy both files to a folder that you may write to, and name the copy with `--db`".into()),
+            });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let opened = address(path).map(|address| Connection::open_with_flags(address, flags));
+        match opened.map(|opened| opened.and_then(|connection| probed(connection, path))) {
+            Some(Ok(store)) => store,
+            Some(Err(error)) => Err(failed(path, &error)),
+            None => Err(failed(path, before)),
+        }
     }
 
     /// One that is gone with the process, for tests and for looking at files of others.
@@ -257,13 +304,11 @@ impl Store {
     /// Want of memory.
     pub fn in_memory() -> Result<Self, LabError> {
         let path = PathBuf::from(":memory:");
-        let connection = Connection::open_in_memory()
-            .map_err(|error| LabError::Store { path: path.clone(), reason: why(&error) })?;
+        let connection = Connection::open_in_memory().map_err(|error| failed(&path, &error))?;
         Self::prepare(connection, path)
     }
 
     fn prepare(mut connection: Connection, path: PathBuf) -> Result<Self, LabError> {
-        let failed = |reason: String| LabError::Store { path: path.clone(), reason };
         let ready = || -> rusqlite::Result<()> {
             connection.busy_timeout(PATIENCE)?;
             use_wal(&connection)?;
@@ -271,8 +316,12 @@ impl Store {
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", true)
         };
-        ready().map_err(|error| failed(why(&error)))?;
-        schema::migrate(&mut connection).map_err(failed)?;
+        ready().map_err(|error| failed(&path, &error))?;
+        schema::migrate(&mut connection).map_err(|reason| LabError::Store {
+            path: path.clone(),
+            reason,
+            hint: None,
+        })?;
         Ok(Self { connection, path })
     }
 
@@ -282,8 +331,63 @@ impl Store {
     }
 
     fn wrap<T>(&self, result: rusqlite::Result<T>) -> Result<T, LabError> {
-        result.map_err(|error| LabError::Store { path: self.path.clone(), reason: why(&error) })
+        result.map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// A store that can be read, if the file is one.
+fn probed(connection: Connection, path: &Path) -> rusqlite::Result<Result<Store, LabError>> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "query_only", true)?;
+    let path = path.to_owned();
+    Ok(match schema::readable(&connection)? {
+        Ok(true) => Ok(Store { connection, path }),
+        // A file in which nothing was ever written.
+        Ok(false) => Store::in_memory(),
+        Err(reason) => Err(LabError::Store { path, reason, hint: None }),
+    })
+}
+
+/// Whether that may be for want of a place for what SQLite keeps beside a file.
+fn cannot_write(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
+}
+
+/// A path as SQLite's own kind of address, which says that nobody writes there.
+fn address(path: &Path) -> Option<String> {
+    let path = std::path::absolute(path).ok()?;
+    let mut made = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => made.push(char::from(*byte)),
+            _ => made.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Some(made + "?immutable=1")
+}
+
+fn is_folder(path: &Path) -> LabError {
+    LabError::Store {
+        path: path.to_owned(),
+        reason: "it is a folder".into(),
+        hint: Some(format!("name a file in it: `--db {}`", path.join("lab.db").display())),
+    }
+}
+
+/// An error of SQLite about a file, with what to do.
+fn failed(path: &Path, error: &rusqlite::Error) -> LabError {
+    let denied = std::fs::File::open(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+    let hint = match error.sqlite_error_code() {
+        _ if denied => "you may not read it: ask whoever owns it, or name a file of your own with `--db`",
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
+            "to run and to resume takes a file and a folder that may be written to: name one with `--db` or ROCI_LAB_DB"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "wait for it, or end it",
+        Some(ErrorCode::DiskFull) => "make room, or name a file on another disk with `--db`",
+        _ => return LabError::Store { path: path.to_owned(), reason: why(error), hint: None },
+    };
+    let reason = if denied { "permission denied".into() } else { why(error) };
+    LabError::Store { path: path.to_owned(), reason, hint: Some(hint.into()) }
 }
 
 /// Whoever writes and whoever reads do not wait for each other, and a killed process leaves a whole file. Two processes that
@@ -307,6 +411,7 @@ fn why(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another process is writing to it".into(),
         Some(ErrorCode::DiskFull) => "the disk is full".into(),
         Some(ErrorCode::ReadOnly) => "it may not be written to".into(),
+        Some(ErrorCode::CannotOpen) => "it cannot be opened, or its folder may not be written to".into(),
         _ => error.to_string(),
     }
 }

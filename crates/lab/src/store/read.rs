@@ -1,6 +1,6 @@
 //! Reading: whole experiments at once, so that a report of thousands of runs is a handful of queries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
@@ -151,6 +151,15 @@ impl Store {
         let sql = "SELECT run, line, finding FROM runs JOIN kernel_lines ON run = runs.id WHERE experiment = ?1
             ORDER BY run, seq";
         self.all(sql, [experiment], kernel_line).map(grouped)
+    }
+
+    /// What a person said to have done.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn confirmed(&self, experiment: i64) -> Result<BTreeSet<String>, LabError> {
+        self.all("SELECT change FROM confirmed WHERE experiment = ?1", [experiment], |row| row.get(0))
+            .map(|rows| rows.into_iter().collect())
     }
 
     /// A machine as the doctor saw it, as JSON.

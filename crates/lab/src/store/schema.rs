@@ -26,7 +26,35 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE kernel_lines (
         run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, line TEXT NOT NULL, finding TEXT,
         PRIMARY KEY (run, seq)) WITHOUT ROWID;
+", "
+    CREATE TABLE confirmed (
+        experiment INTEGER NOT NULL REFERENCES experiments(id), change TEXT NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (experiment, change)) WITHOUT ROWID;
 "];
+/// Files from this version on are read as they are, without being brought to the newest.
+const OLDEST_READ: usize = 1;
+
+const NEWER: &str = "it is another program's, or a newer roci's";
+const ANOTHER: &str = "it is another program's";
+
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0)).map(|tables| tables > 0)
+}
+
+/// Whether a file can be read as it is; `false` for one that is empty, a sentence for one that is no store.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn readable(connection: &Connection) -> rusqlite::Result<Result<bool, String>> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let has_tables = has_tables(connection)?;
+    Ok(match usize::try_from(version) {
+        Ok(0) if has_tables => Err(ANOTHER.into()),
+        Ok(0) => Ok(false),
+        Ok(version) if (OLDEST_READ..=MIGRATIONS.len()).contains(&version) => Ok(true),
+        _ => Err(NEWER.into()),
+    })
+}
 
 /// Brings a file to this version.
 ///
@@ -39,13 +67,9 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), String> {
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(text)?;
     let known = MIGRATIONS.len();
     let taken = usize::try_from(version).ok().filter(|taken| *taken <= known);
-    let Some(taken) = taken else { return Err("it is another program's, or a newer roci's".into()) };
-    if taken == 0 {
-        let tables: i64 =
-            transaction.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(text)?;
-        if tables > 0 {
-            return Err("it is another program's".into());
-        }
+    let Some(taken) = taken else { return Err(NEWER.into()) };
+    if taken == 0 && has_tables(&transaction).map_err(text)? {
+        return Err(ANOTHER.into());
     }
     for step in &MIGRATIONS[taken..] {
         transaction.execute_batch(step).map_err(text)?;

@@ -119,3 +119,63 @@ fn what_is_no_store_is_refused_in_one_line() {
     assert!(refusal().ends_with("it is another program's, or a newer roci's"), "{}", refusal());
     assert!(Store::open(folder.path()).is_err());
 }
+
+#[test]
+fn whoever_reads_changes_nothing_and_needs_no_place_to_write() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("a b?#%.db");
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .expect("it is ours")
+            .map(|entry| entry.expect("it is ours").file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    {
+        let mut store = Store::open(&path).expect("it is new");
+        store.create(&new("x", &BTreeMap::new()), &[planned("a", 1)]).expect("it is new");
+        let mut reader = Store::read(&path).expect("while another writes");
+        assert_eq!(reader.experiments().expect("readable").len(), 1);
+        assert!(reader.create(&new("y", &BTreeMap::new()), &[]).is_err(), "a reader writes nothing");
+    }
+    assert_eq!(names(), ["a b?#%.db"], "what SQLite keeps beside it is gone");
+    let before = std::fs::read(&path).expect("it is there");
+    let cannot = Connection::open("/nowhere/x.db").expect_err("no folder");
+    assert!(cannot_write(&cannot));
+    let store = Store::read_unchanging(&path, &cannot).expect("readable");
+    assert_eq!(store.experiment("x").expect("it is there").open, 1);
+    assert_eq!(names(), ["a b?#%.db"], "nothing was made beside it");
+    drop(store);
+    assert_eq!(std::fs::read(&path).expect("it is there"), before);
+    std::fs::write(folder.path().join("a b?#%.db-wal"), "newer").expect("it is ours");
+    let error = Store::read_unchanging(&path, &cannot).expect_err("what is newer must not be passed over");
+    assert!(error.to_string().contains("its newest results are in"), "{error}");
+}
+
+#[test]
+fn a_file_of_the_first_version_is_read_as_it_is_and_brought_up_when_written_to() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("old.db");
+    let version = |path: &Path| -> i64 {
+        let connection = Connection::open(path).expect("it is there");
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).expect("it has one")
+    };
+    {
+        let mut store = Store::open(&path).expect("it is new");
+        store.create(&new("x", &BTreeMap::new()), &[planned("a", 1)]).expect("it is new");
+        store.connection.execute_batch("DROP TABLE confirmed; PRAGMA user_version = 1").expect("it is ours");
+    }
+    assert_eq!(Store::read(&path).expect("readable").experiments().expect("readable").len(), 1);
+    assert_eq!(version(&path), 1);
+    drop(Store::open(&path).expect("it is brought up"));
+    assert_eq!(version(&path), 2);
+    let empty = folder.path().join("empty.db");
+    std::fs::write(&empty, "").expect("it is ours");
+    assert!(Store::read(&empty).expect("readable").experiments().expect("readable").is_empty());
+    std::fs::write(&empty, "no database".repeat(99)).expect("it is ours");
+    assert!(Store::read(&empty).is_err());
+    let error = Store::read(folder.path()).expect_err("a folder");
+    assert!(error.to_string().ends_with("it is a folder"), "{error}");
+    assert!(roci_hal::Hint::hint(&error).is_some_and(|hint| hint.ends_with("/lab.db`")));
+}

@@ -100,14 +100,61 @@ impl Store {
             let list = serde_json::to_string(outcomes).unwrap_or_else(|_| "[]".into());
             let which = "SELECT id FROM runs WHERE experiment = ?1 AND state = 'done'
                 AND json_extract(outcome, '$.outcome') IN (SELECT value FROM json_each(?2))";
-            for table in ["events", "metrics", "output", "kernel_lines"] {
-                connection
-                    .execute(&format!("DELETE FROM {table} WHERE run IN ({which})"), params![experiment, list])?;
+            forget_results(connection, which, params![experiment, list])
+        })
+    }
+
+    /// Takes over a changed text: runs that it does not plan any more and that have no result are gone, new ones are planned, and
+    /// results of the strategies to `forget` are to be had again.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn revise(
+        &mut self,
+        experiment: i64,
+        toml: &str,
+        variables: &BTreeMap<String, String>,
+        plan: &[PlannedRun],
+        forget: &[String],
+    ) -> Result<(), LabError> {
+        self.transact(|connection| {
+            let variables = serde_json::to_string(variables).unwrap_or_else(|_| "{}".into());
+            let sql = "UPDATE experiments SET toml = ?2, variables = ?3 WHERE id = ?1";
+            connection.execute(sql, params![experiment, toml, variables])?;
+            let list = serde_json::to_string(forget).unwrap_or_else(|_| "[]".into());
+            let which = "SELECT id FROM runs WHERE experiment = ?1 AND state = 'done'
+                AND strategy IN (SELECT value FROM json_each(?2))";
+            forget_results(connection, which, params![experiment, list])?;
+            let planned: Vec<_> = plan.iter().map(|run| (&run.strategy, run.repeat)).collect();
+            let planned = serde_json::to_string(&planned).unwrap_or_else(|_| "[]".into());
+            let sql = "DELETE FROM runs WHERE experiment = ?1 AND state = 'planned' AND (strategy, repeat) NOT IN
+                (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?2))";
+            connection.execute(sql, params![experiment, planned])?;
+            for run in plan {
+                let sql = "UPDATE runs SET executor = ?4 WHERE experiment = ?1 AND strategy = ?2 AND repeat = ?3 AND state = 'planned'";
+                connection.prepare_cached(sql)?.execute(params![experiment, run.strategy, run.repeat, run.executor])?;
+                let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE experiment = ?1 AND strategy = ?2 AND repeat = ?3)";
+                let there: bool = (connection.prepare_cached(sql)?)
+                    .query_row(params![experiment, run.strategy, run.repeat], |row| row.get(0))?;
+                if !there {
+                    insert_run(connection, experiment, run)?;
+                }
             }
-            let sql = format!(
-                "UPDATE runs SET state = 'planned', outcome = NULL, started = NULL, ended = NULL WHERE id IN ({which})"
-            );
-            connection.execute(&sql, params![experiment, list])
+            Ok(())
+        })
+    }
+
+    /// Notes what a person said to have done.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn confirm(&mut self, experiment: i64, changes: &[String]) -> Result<(), LabError> {
+        self.transact(|connection| {
+            for change in changes {
+                let sql = "INSERT OR IGNORE INTO confirmed (experiment, change, at) VALUES (?1, ?2, ?3)";
+                connection.execute(sql, params![experiment, change, now()])?;
+            }
+            Ok(())
         })
     }
 
@@ -144,6 +191,21 @@ fn insert_experiment(connection: &Connection, new: &NewExperiment<'_>) -> rusqli
         "INSERT INTO experiments (name, toml, variables, created, source, snapshot) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     connection.execute(sql, params![new.name, new.toml, variables, now(), new.source, snapshot])?;
     Ok(connection.last_insert_rowid())
+}
+
+/// Runs that `which` selects are planned again, and nothing is left of what they were; how many.
+fn forget_results(
+    connection: &Connection,
+    which: &str,
+    parameters: impl rusqlite::Params + Copy,
+) -> rusqlite::Result<usize> {
+    for table in ["events", "metrics", "output", "kernel_lines"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE run IN ({which})"), parameters)?;
+    }
+    let sql = format!(
+        "UPDATE runs SET state = 'planned', outcome = NULL, started = NULL, ended = NULL WHERE id IN ({which})"
+    );
+    connection.execute(&sql, parameters)
 }
 
 fn insert_run(connection: &Connection, experiment: i64, run: &PlannedRun) -> rusqlite::Result<i64> {

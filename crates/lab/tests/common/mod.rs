@@ -27,6 +27,10 @@ pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
         }),
         None => LabCommand::Resume(ResumeArgs {
             experiment: "latest".into(),
+            done: vec![],
+            file: None,
+            forget: false,
+            variables: VariableArgs::default(),
             retry: vec![],
             steal: false,
             place: PlaceArgs::default(),
@@ -41,6 +45,31 @@ pub(crate) fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
     let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
     let ended = roci_lab::cli::main(arguments, &mut io).map_err(|error| error.to_string());
     (ended, String::from_utf8_lossy(&[out, err].concat()).into_owned())
+}
+
+#[derive(clap::Parser)]
+struct Arguments {
+    #[command(flatten)]
+    lab: LabArgs,
+}
+
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// What a command says on both streams and how it ends; an error is its two lines.
+pub(crate) fn words(db: &Path, arguments: &[&str]) -> Result<(Ending, String, String), String> {
+    let db = db.to_str().expect("a plain path");
+    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied());
+    let arguments = <Arguments as clap::Parser>::try_parse_from(words).map_err(|error| error.to_string())?;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
+    // Runs are told from other children by there being none: tests of one process take turns.
+    let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ended = roci_lab::cli::main(&arguments.lab, &mut io);
+    drop(turn);
+    let hint = |error: &roci_lab::LabError| roci_hal::Hint::hint(error).unwrap_or_default();
+    let ended = ended.map_err(|error| format!("{error}\n{}", hint(&error)))?;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ok((ended, text(out), text(err)))
 }
 
 static ASKED: AtomicBool = AtomicBool::new(false);

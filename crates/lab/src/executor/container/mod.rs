@@ -3,6 +3,7 @@
 
 mod arguments;
 mod inspect;
+mod words;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -134,9 +135,16 @@ impl Engine {
     /// Makes the container.
     fn create(&self, words: &[String]) -> Result<(), StartError> {
         let program = Path::new(&self.tool.program).file_name().unwrap_or_default().to_string_lossy();
-        let hint =
-            format!("look at the image, the devices and `container.arguments`; the words were: {}", words.join(" "));
-        self.tool.call(words, PATIENCE)?.well(&format!("{program} cannot make the container"), &hint).map(drop)
+        let answer = self.tool.call(words, PATIENCE)?;
+        let what = format!("{program} cannot make the container");
+        answer
+            .well(&what, "look at the image, and at devices, mounts and arguments of `[executor.container]`")
+            .map(drop)
+            .map_err(|error| {
+                let reason = words::shortened(&error.reason);
+                let hint = words::remedy(&reason).map(str::to_owned).or(error.hint);
+                StartError { reason, hint }
+            })
     }
 
     /// Starts the engine's program with output attached.
@@ -211,7 +219,9 @@ impl ContainerJob {
                 self.words.clear();
                 JobState::Running
             }
-            Err(error) => JobState::Refused(error.reason),
+            Err(StartError { reason, hint }) => {
+                JobState::Refused(format!("{reason}{}", hint.map(|hint| format!(" ({hint})")).unwrap_or_default()))
+            }
         }
     }
 
@@ -234,7 +244,7 @@ impl ContainerJob {
 
     /// The engine's error.
     fn last_words(&self) -> String {
-        super::tool::Answer { code: None, out: String::new(), err: self.words.clone() }.why()
+        words::explained(&super::tool::Answer { code: None, out: String::new(), err: self.words.clone() }.why())
     }
 
     /// Its processes. Asks the engine until it tells.

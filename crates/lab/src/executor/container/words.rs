@@ -1,0 +1,105 @@
+//! What a container engine says when it fails, in words that help: without long numbers, and with a remedy where one is known.
+
+/// What engines say, in lower case, and what to do about it.
+const REMEDIES: &[(&str, &str)] = &[
+    (
+        "rlimit",
+        "the engine asks for higher limits than this session may give: add `arguments = [\"--ulimit=host\"]` to `[executor.container]`",
+    ),
+    (
+        "netavark",
+        "the network for containers cannot be set up here: write `network = \"host\"` or `\"none\"` into `[executor.container]`, or \
+         install nftables",
+    ),
+    (
+        "aardvark",
+        "the names of containers cannot be served here: write `network = \"host\"` into `[executor.container]`",
+    ),
+    (
+        "short-name",
+        "write the image's whole name, with its registry: `docker.io/NAME`, or `localhost/NAME` for one of your own",
+    ),
+    (
+        "docker.sock: connect: permission denied",
+        "you may not use Docker: sudo usermod -aG docker $USER, then log in again",
+    ),
+    ("cannot connect to the docker daemon", "start Docker's service: sudo systemctl start docker"),
+    (
+        "/etc/subuid",
+        "give your user numbers for containers: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER",
+    ),
+    ("newuidmap", "install the package uidmap, and give your user numbers in /etc/subuid and /etc/subgid"),
+    ("manifest unknown", "there is no such tag: look at the image's name"),
+    ("repository name not known", "there is no such image: look at its name"),
+    ("requested access to the resource is denied", "there is no such image, or it is private: `podman login REGISTRY`"),
+    ("unauthorized", "there is no such image, or it is private: `podman login REGISTRY`"),
+    ("no such host", "the registry cannot be found: look at the image's name and at the network"),
+    ("dial tcp", "the registry cannot be reached: look at the network, or fetch the image by hand and give its name"),
+    ("executable file", "the image has no such program: look at `command`"),
+    ("no space left on device", "make room: `podman image prune`"),
+    ("error gathering device information", "a device of `devices` in `[executor.container]` is not there"),
+    ("/dev/kfd", "the GPU's device is not there: load amdgpu, or take it out of `devices` in `[executor.container]`"),
+    ("unknown flag", "the engine does not know a word of `arguments` in `[executor.container]`"),
+];
+
+/// An engine's words with short numbers, and the remedy in parentheses.
+pub(super) fn explained(said: &str) -> String {
+    let said = shortened(said);
+    match remedy(&said) {
+        Some(remedy) => format!("{said} ({remedy})"),
+        None => said,
+    }
+}
+
+/// What to do about an engine's error, if it is a known one.
+pub(super) fn remedy(said: &str) -> Option<&'static str> {
+    let said = said.to_lowercase();
+    REMEDIES.iter().find(|(words, _)| said.contains(words)).map(|(_, remedy)| *remedy)
+}
+
+/// Ids of containers and layers have 64 digits, of which 12 tell them apart.
+pub(super) fn shortened(said: &str) -> String {
+    const LONG: usize = 32;
+    const SHORT: usize = 12;
+    let mut made = String::with_capacity(said.len());
+    for word in said.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
+        let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if digits.len() >= LONG && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            made.push_str(&digits[..SHORT]);
+            made.push_str(&word[digits.len()..]);
+        } else {
+            made.push_str(word);
+        }
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_short_and_known_errors_have_their_remedy() {
+        let id = "3f2a".repeat(16);
+        let said = format!(
+            "Error: unable to start container \"{id}\": crun: setrlimit `RLIMIT_NOFILE`: Operation not permitted: OCI"
+        );
+        let made = explained(&said);
+        assert!(made.starts_with("Error: unable to start container \"3f2a3f2a3f2a\": crun: setrlimit"), "{made}");
+        assert!(made.ends_with("add `arguments = [\"--ulimit=host\"]` to `[executor.container]`)"), "{made}");
+        for (said, part) in [
+            ("Error: netavark: nftables error: unable to execute nft", "network = \"host\""),
+            ("Error: short-name \"rocm\" did not resolve to an alias", "localhost/NAME"),
+            ("crun: executable file `nope` not found in $PATH: No such file or directory", "look at `command`"),
+            ("Error: initializing source docker://x:latest: reading manifest latest: manifest unknown", "tag"),
+        ] {
+            assert!(explained(said).contains(part), "{said}");
+        }
+        assert_eq!(explained("something else, ü"), "something else, ü");
+        assert_eq!(shortened(&id), "3f2a3f2a3f2a");
+        assert_eq!(
+            shortened("sha256:cafe roci-lab-0123456789abcdef01234567"),
+            "sha256:cafe roci-lab-0123456789abcdef01234567"
+        );
+    }
+}
