@@ -82,9 +82,8 @@ fn packing(kind: Type) {
             std::thread::scope(|scope| {
                 let each = source.len().div_ceil(threads);
                 for (source, target) in source.chunks(each).zip(target.chunks_mut(each)) {
-                    scope.spawn(move || {
-                        target[..source.len().min(each)].copy_from_slice(&source[..target.len().min(source.len())])
-                    });
+                    let length = source.len().min(target.len());
+                    scope.spawn(move || target[..length].copy_from_slice(&source[..length]));
                 }
             });
         });

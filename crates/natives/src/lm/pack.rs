@@ -5,7 +5,7 @@ use std::ops::Range;
 use roci_gguf::Type;
 
 use super::blocks::{self, Group};
-use super::format::{Codes, Format, GROUP, PackError, SCALES, group_bytes};
+use super::format::{Format, GROUP, PackError, SCALES, group_bytes};
 use super::{super::simd::codes::LINE, ROWS};
 
 /// Packs some rows of a matrix: those of `groups`, sixteen each. `source` are all its rows as a GGUF file has them, and `target`
@@ -43,18 +43,18 @@ pub fn pack_rows(
         }
         let piece = Rows { format, rows, row, columns, target };
         match kind {
-            Type::Q4_0 | Type::IQ4_NL => piece.pack(blocks::q4_0),
-            Type::Q4_1 => piece.pack(blocks::q4_1),
-            Type::Q5_0 => piece.pack(blocks::q5_0),
-            Type::Q5_1 => piece.pack(blocks::q5_1),
-            Type::Q8_0 => piece.pack(blocks::q8_0),
-            Type::MXFP4 => piece.pack(blocks::mxfp4),
-            Type::Q2_K => piece.pack(blocks::q2_k),
-            Type::Q3_K => piece.pack(blocks::q3_k),
-            Type::Q4_K => piece.pack(blocks::q4_k),
-            Type::Q5_K => piece.pack(blocks::q5_k),
-            Type::Q6_K => piece.pack(blocks::q6_k),
-            Type::IQ4_XS => piece.pack(blocks::iq4_xs),
+            Type::Q4_0 | Type::IQ4_NL => piece.pack::<4, 1, 0, _>(blocks::q4_0),
+            Type::Q4_1 => piece.pack::<4, 1, 1, _>(blocks::q4_1),
+            Type::Q5_0 => piece.pack::<8, 1, 0, _>(blocks::q5_0),
+            Type::Q5_1 => piece.pack::<8, 1, 1, _>(blocks::q5_1),
+            Type::Q8_0 => piece.pack::<8, 1, 0, _>(blocks::q8_0),
+            Type::MXFP4 => piece.pack::<4, 1, 0, _>(blocks::mxfp4),
+            Type::Q2_K => piece.pack::<4, 2, 2, _>(blocks::q2_k),
+            Type::Q3_K => piece.pack::<4, 2, 0, _>(blocks::q3_k),
+            Type::Q4_K => piece.pack::<4, 1, 1, _>(blocks::q4_k),
+            Type::Q5_K => piece.pack::<8, 1, 1, _>(blocks::q5_k),
+            Type::Q6_K => piece.pack::<8, 2, 0, _>(blocks::q6_k),
+            Type::IQ4_XS => piece.pack::<4, 1, 0, _>(blocks::iq4_xs),
             Type::F32 => piece.interleave::<4>(),
             _ => piece.interleave::<2>(),
         }
@@ -73,26 +73,15 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Blocks of `BYTES`, of which each has some groups of 32 columns.
-    #[inline(always)]
-    fn pack<const BYTES: usize>(self, read: impl Fn(&[u8; BYTES], usize) -> Group + Copy) {
-        match (self.format.codes, self.format.finer, self.format.least) {
-            (Codes::Halves(_), false, false) => self.write::<BYTES, 4, 1, 0>(read),
-            (Codes::Halves(_), false, true) => self.write::<BYTES, 4, 1, 1>(read),
-            (Codes::Halves(_), true, false) => self.write::<BYTES, 4, 2, 0>(read),
-            (Codes::Halves(_), true, true) => self.write::<BYTES, 4, 2, 2>(read),
-            (_, false, false) => self.write::<BYTES, 8, 1, 0>(read),
-            (_, false, true) => self.write::<BYTES, 8, 1, 1>(read),
-            (_, true, _) => self.write::<BYTES, 8, 2, 0>(read),
-        }
-    }
-
-    /// So many words of codes, scales and numbers to add a group.
-    #[inline(always)]
-    fn write<const BYTES: usize, const WORDS: usize, const SCALED: usize, const LEAST: usize>(
+    /// Blocks of `BYTES`, of which each has some groups of 32 columns; so many words of codes, scales and numbers to add a group.
+    #[inline(never)]
+    fn pack<const WORDS: usize, const SCALED: usize, const LEAST: usize, const BYTES: usize>(
         self,
-        read: impl Fn(&[u8; BYTES], usize) -> Group + Copy,
+        read: impl Fn(&[u8; BYTES], usize) -> Group<WORDS>,
     ) {
+        debug_assert_eq!(self.format.group_codes(), WORDS * LINE);
+        debug_assert_eq!(self.format.group_scales(), SCALED * SCALES);
+        debug_assert_eq!(self.format.least, LEAST > 0);
         let blocks = self.row / BYTES;
         let groups = self.columns / GROUP / blocks.max(1);
         let piece = self.format.piece(self.columns as u64);
