@@ -36,6 +36,11 @@ fn types() -> impl Iterator<Item = Type> {
     TYPES.into_iter().chain([Type::MXFP4])
 }
 
+/// Every instruction set of this CPU; the last one with and without matrix units.
+fn levels() -> impl Iterator<Item = (usize, Level)> {
+    Level::available().iter().copied().chain([Level::best().without_matrix_units()]).enumerate()
+}
+
 /// A source of repeatable numbers.
 struct Random(u64);
 
@@ -193,8 +198,8 @@ fn products_are_plain_sums() {
             for tokens in [1, 2, 3, 7, 16, 33] {
                 let mut random = Random(tokens as u64);
                 let mut x: Vec<f32> = (0..tokens * columns).map(|_| random.unit() * 3.0).collect();
-                for &level in Level::available() {
-                    let what = format!("{kind}, {rows}x{columns}, {tokens} tokens, {level}");
+                for (number, level) in levels() {
+                    let what = format!("{kind}, {rows}x{columns}, {tokens} tokens, {number} {level}");
                     let mut y = vec![0.25; 5 + tokens * (rows + 3)];
                     case.run(level, &mut x, &mut y, 3, 0);
                     case.check(&x, &y, 0.0, &what);
@@ -218,7 +223,7 @@ fn a_token_gives_the_same_among_others_as_alone() {
         let mut case = Case::new(kind, rows, columns);
         let mut random = Random(1);
         let mut x: Vec<f32> = (0..45 * columns).map(|_| random.unit()).collect();
-        for &level in Level::available() {
+        for (_, level) in levels() {
             let mut all = vec![0.0; 5 + 45 * (rows + 3)];
             case.run(level, &mut x, &mut all, 2, 0);
             for token in [0, 9, 31, 44] {
@@ -232,6 +237,19 @@ fn a_token_gives_the_same_among_others_as_alone() {
 }
 
 #[test]
+fn matrix_units_give_the_same() {
+    for kind in types() {
+        let mut case = Case::new(kind, 40, 512);
+        let mut random = Random(2);
+        let mut x: Vec<f32> = (0..35 * 512).map(|_| random.unit()).collect();
+        let [mut with, mut without] = [vec![0.0; 5 + 35 * 43], vec![0.0; 5 + 35 * 43]];
+        case.run(Level::best(), &mut x, &mut with, 2, 0);
+        case.run(Level::best().without_matrix_units(), &mut x, &mut without, 2, 0);
+        assert_eq!(with, without, "{kind}");
+    }
+}
+
+#[test]
 fn instruction_sets_quantise_alike() {
     let mut random = Random(7);
     let (tokens, columns) = (35, 100);
@@ -240,7 +258,7 @@ fn instruction_sets_quantise_alike() {
     x[200] = 1e-39;
     x[201..300].fill(0.0);
     let plain = quantized(Level::available()[0], &mut x, tokens, columns, 1);
-    for &level in Level::available() {
+    for (_, level) in levels() {
         assert_eq!(quantized(level, &mut x, tokens, columns, 3), plain, "{level}");
     }
 }
@@ -251,7 +269,7 @@ fn what_is_no_number_is_not_hidden() {
         let mut case = Case::new(Type::Q8_0, 16, 64);
         let mut x = vec![1.0; 64];
         x[33] = strange;
-        for &level in Level::available() {
+        for (_, level) in levels() {
             let mut y = vec![0.0; 5 + 19];
             case.run(level, &mut x, &mut y, 1, 0);
             assert!(y[5..21].iter().all(|y| !y.is_finite()), "{level}: {y:?}");

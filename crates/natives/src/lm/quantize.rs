@@ -123,11 +123,11 @@ fn group(values: &[f32; GROUP]) -> Group {
     let by = 127.0 / most;
     let mut codes = [0; GROUP];
     let mut sums = [0; 2];
-    for half in 0..2 {
+    for (half, sum) in sums.iter_mut().enumerate() {
         for at in half * (GROUP / 2)..(half + 1) * (GROUP / 2) {
             let code = (values[at] * by + WHOLE).to_bits() as i8;
             codes[at] = code;
-            sums[half] += i32::from(code);
+            *sum += i32::from(code);
         }
     }
     Group { codes, scale: most / 127.0, sums }

@@ -110,32 +110,27 @@ impl Area {
                 _ => scales,
             };
             let x = self.x.wrapping_add(group * self.place.group());
-            for t in 0..T {
+            for (t, sum) in sums.iter_mut().enumerate() {
                 let token = Token { x, place: self.place, token: first + t };
                 let by = codes.splat(token.float(Number::Scale));
-                let mut sum = sums[t];
                 if FINER {
                     let dot = token.dot(codes, Number::FirstStart, &lines, 0..LINES / 2);
-                    sum = codes.mul_add(dot, codes.mul(scales[0], by), sum);
+                    *sum = codes.mul_add(dot, codes.mul(scales[0], by), *sum);
                     let dot = token.dot(codes, Number::LastStart, &lines, LINES / 2..LINES);
-                    sum = codes.mul_add(dot, codes.mul(scales[1], by), sum);
+                    *sum = codes.mul_add(dot, codes.mul(scales[1], by), *sum);
                 } else {
                     let dot = token.dot(codes, Number::Start, &lines, 0..LINES);
-                    sum = codes.mul_add(dot, codes.mul(scales[0], by), sum);
+                    *sum = codes.mul_add(dot, codes.mul(scales[0], by), *sum);
                 }
-                if LEAST && FINER {
-                    sum = codes.mul_add(least[0], codes.splat(token.float(Number::FirstSum)), sum);
-                    sum = codes.mul_add(least[1], codes.splat(token.float(Number::LastSum)), sum);
-                } else if LEAST {
-                    sum = codes.mul_add(least[0], codes.splat(token.float(Number::Sum)), sum);
+                if LEAST {
+                    *sum = token.add_least::<C, FINER>(codes, &least, *sum);
                 }
-                sums[t] = sum;
             }
         }
-        for t in 0..T {
+        for (t, &sum) in sums.iter().enumerate() {
             let y = self.y.wrapping_add((first + t) * self.y_stride);
             // SAFETY: the rows of this token are the task's alone, by the promise of its maker.
-            unsafe { write(y, codes.values(sums[t]), self.rows, self.add) };
+            unsafe { write(y, codes.values(sum), self.rows, self.add) };
         }
     }
 }
@@ -162,7 +157,12 @@ impl Weights {
 
     /// The scales of a group, or what is added; of both 16 columns if they have their own.
     #[inline(always)]
-    fn sixteens<C: Codes, const FINER: bool>(&self, codes: C, all: *const u16, group: usize) -> [C::Floats; 2] {
+    pub(super) fn sixteens<C: Codes, const FINER: bool>(
+        &self,
+        codes: C,
+        all: *const u16,
+        group: usize,
+    ) -> [C::Floats; 2] {
         let own = all.wrapping_byte_add(group * if FINER { 2 * SCALES } else { SCALES });
         let first = self.sixteen(codes, own);
         [first, if FINER { self.sixteen(codes, own.wrapping_byte_add(SCALES)) } else { first }]
@@ -182,18 +182,34 @@ impl Weights {
 
 /// A group of a token.
 #[derive(Clone, Copy)]
-struct Token {
-    x: *const u8,
-    place: Place,
-    token: usize,
+pub(super) struct Token {
+    pub(super) x: *const u8,
+    pub(super) place: Place,
+    pub(super) token: usize,
 }
 
 impl Token {
     #[inline(always)]
-    fn float(self, number: Number) -> f32 {
+    pub(super) fn float(self, number: Number) -> f32 {
         let at = self.x.wrapping_add(self.place.number(number, self.token)).cast::<f32>();
         // SAFETY: one of this token's numbers, which the maker of the task vouches for.
         unsafe { at.read_unaligned() }
+    }
+
+    /// `sum` with what is added to all weights.
+    #[inline(always)]
+    pub(super) fn add_least<C: Codes, const FINER: bool>(
+        self,
+        codes: C,
+        least: &[C::Floats; 2],
+        sum: C::Floats,
+    ) -> C::Floats {
+        if FINER {
+            let sum = codes.mul_add(least[0], codes.splat(self.float(Number::FirstSum)), sum);
+            codes.mul_add(least[1], codes.splat(self.float(Number::LastSum)), sum)
+        } else {
+            codes.mul_add(least[0], codes.splat(self.float(Number::Sum)), sum)
+        }
     }
 
     /// The products with some lines, and `start`.
@@ -234,12 +250,14 @@ pub(super) unsafe fn write(y: *mut f32, mut sums: [f32; ROWS], rows: usize, add:
     }
 }
 
-/// Makes bytes of the half bytes of sixteen rows. `source` and `target` hold `groups` groups of either, by the promise of whoever
+/// Copies the codes of sixteen rows as bytes, signed or not. `source` and `target` hold `groups` groups, by the promise of whoever
 /// makes the task.
 pub(super) struct Widen {
     pub(super) source: *const u8,
     pub(super) target: *mut u8,
-    pub(super) table: &'static [u8; 16],
+    /// What half bytes stand for, where the source has such.
+    pub(super) table: Option<&'static [u8; 16]>,
+    pub(super) signed: bool,
     pub(super) groups: usize,
 }
 
@@ -248,7 +266,21 @@ impl CodesTask for Widen {
 
     #[inline(always)]
     fn run<C: Codes>(self, codes: C) {
-        let table = codes.table(self.table);
+        let flip = if self.signed { 0x80 } else { 0 };
+        let Some(table) = self.table else {
+            let bytes = self.groups * GROUP * ROWS;
+            // SAFETY: so many bytes are there, by the promise of the task's maker, which nothing writes meanwhile.
+            let source = unsafe { std::slice::from_raw_parts(self.source, bytes) };
+            // SAFETY: as above, which nothing else touches.
+            let target = unsafe { std::slice::from_raw_parts_mut(self.target, bytes) };
+            for (target, source) in target.iter_mut().zip(source) {
+                *target = source ^ flip;
+            }
+            return;
+        };
+        let mut flipped = *table;
+        flipped.iter_mut().for_each(|code| *code ^= flip);
+        let table = codes.table(&flipped);
         for group in 0..self.groups {
             let source = self.source.wrapping_add(group * GROUP * ROWS / 2);
             let target = self.target.wrapping_add(group * GROUP * ROWS);

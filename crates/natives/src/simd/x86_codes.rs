@@ -37,7 +37,7 @@ impl Dots {
         match level.0 {
             Kind::Portable(_) => None,
             Kind::Avx2(token) => Some(Dots::Avx2(token)),
-            Kind::Avx512(token) => Some(Vnni::of(token).map_or(Dots::Avx2(token.less()), Dots::Vnni)),
+            Kind::Avx512(token, _) => Some(Vnni::of(token).map_or(Dots::Avx2(token.less()), Dots::Vnni)),
         }
     }
 
@@ -137,6 +137,12 @@ impl Codes for Avx2 {
         let pairs = both!(_mm256_maddubs_epi16(size, x));
         let fours = both!(_mm256_madd_epi16(pairs, ones));
         both!(_mm256_add_epi32(sums, fours))
+    }
+
+    #[inline(always)]
+    unsafe fn load_sums(self, source: *const i32) -> [__m256i; 2] {
+        // SAFETY: the caller vouches for sixteen numbers, as many bytes as a line.
+        unsafe { self.load(source.cast()) }
     }
 
     #[inline(always)]
@@ -267,6 +273,12 @@ impl Codes for Vnni {
         let x = unsafe { _mm512_set1_epi32(x) };
         // SAFETY: the token proves VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, line, x) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_sums(self, source: *const i32) -> __m512i {
+        // SAFETY: the caller vouches for sixteen numbers, as many bytes as a line.
+        unsafe { self.load(source.cast()) }
     }
 
     #[inline(always)]
