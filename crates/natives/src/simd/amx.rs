@@ -53,10 +53,7 @@ impl Amx {
 /// Whether the CPU says that it has the registers and their products of bytes.
 fn there() -> bool {
     let (tiles, bytes) = (1 << 24, 1 << 25);
-    // SAFETY: every x86-64 CPU has the instruction.
-    let most = unsafe { __cpuid(0) }.eax;
-    // SAFETY: as above.
-    most >= 7 && unsafe { __cpuid_count(7, 0) }.edx & (tiles | bytes) == tiles | bytes
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & (tiles | bytes) == tiles | bytes
 }
 
 /// Whether the system saves the registers when threads are switched.
