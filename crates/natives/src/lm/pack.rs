@@ -139,11 +139,12 @@ impl Rows<'_> {
                     for (line, word) in codes.as_chunks_mut::<LINE>().0.iter_mut().zip(read.words) {
                         line[4 * r..4 * r + 4].copy_from_slice(&word.to_le_bytes());
                     }
-                    for half in 0..SCALED {
-                        numbers[0][half][r] = read.scales[half];
+                    let [scales, least] = &mut numbers;
+                    for (numbers, scale) in scales.iter_mut().zip(read.scales).take(SCALED) {
+                        numbers[r] = scale;
                     }
-                    for half in 0..LEAST {
-                        numbers[1][half][r] = read.least[half];
+                    for (numbers, value) in least.iter_mut().zip(read.least).take(LEAST) {
+                        numbers[r] = value;
                     }
                 }
                 let scales = &mut scales[at * SCALED * SCALES..][..SCALED * SCALES];
