@@ -1,7 +1,7 @@
 //! How fast products with packed matrices are on the CPU driver: bytes of weights and operations a second, for one token and
 //! for a prompt, and how fast matrices are packed.
 //!
-//! `cargo bench -p roci-natives --bench lm [-- FILTER]`. The best of many short repeats counts, since the machine may be busy;
+//! `cargo bench -p roci-natives --bench lm [-- FILTER]`, where the filter is part of a case's name. The best of many short repeats counts, since the machine may be busy;
 //! what memory gives is measured beside.
 
 #![expect(clippy::print_stdout, reason = "a bench's table")]
@@ -24,13 +24,17 @@ fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     println!("{}", Level::best());
     for kind in TYPES {
-        if kind.name().contains(&filter) {
-            packing(kind);
-            for threads in [1, 2] {
-                let device = open(threads);
-                for shape in SHAPES {
-                    for tokens in [1, 4, 16, 512] {
-                        product(&device, kind, shape, tokens, threads);
+        for threads in [1, 2] {
+            let name = format!("{kind} packed, {threads} threads");
+            if name.contains(&filter) {
+                packing(&name, kind, threads);
+            }
+            let device = open(threads);
+            for [rows, columns] in SHAPES {
+                for tokens in [1, 4, 16, 512] {
+                    let name = format!("{kind} {rows}x{columns}, {tokens} tokens, {threads} threads");
+                    if name.contains(&filter) {
+                        product(&name, &device, kind, [rows, columns], tokens);
                     }
                 }
             }
@@ -60,36 +64,34 @@ fn best(mut run: impl FnMut()) -> f64 {
     best
 }
 
-fn packing(kind: Type) {
+fn packing(name: &str, kind: Type, threads: usize) {
     let [rows, columns] = [32000, 2048];
     let source = source(kind, rows * columns);
     let group = lm::group_bytes(kind, columns).expect("it can be packed");
     let mut target = vec![0; lm::packed_bytes(kind, rows, columns).expect("it can be packed")];
-    for threads in [1, 2] {
-        let each = target.len().div_ceil(group).div_ceil(threads);
-        let seconds = best(|| {
-            std::thread::scope(|scope| {
-                for (at, target) in target.chunks_mut(each * group).enumerate() {
-                    let source = &source;
-                    scope.spawn(move || {
-                        let groups = at * each..at * each + target.len() / group;
-                        lm::pack_rows(kind, source, columns, groups, target).expect("it fits");
-                    });
-                }
-            });
+    let each = target.len().div_ceil(group).div_ceil(threads);
+    let seconds = best(|| {
+        std::thread::scope(|scope| {
+            for (at, target) in target.chunks_mut(each * group).enumerate() {
+                let source = &source;
+                scope.spawn(move || {
+                    let groups = at * each..at * each + target.len() / group;
+                    lm::pack_rows(kind, source, columns, groups, target).expect("it fits");
+                });
+            }
         });
-        let copied = best(|| {
-            std::thread::scope(|scope| {
-                let each = source.len().div_ceil(threads);
-                for (source, target) in source.chunks(each).zip(target.chunks_mut(each)) {
-                    let length = source.len().min(target.len());
-                    scope.spawn(move || target[..length].copy_from_slice(&source[..length]));
-                }
-            });
+    });
+    let copied = best(|| {
+        std::thread::scope(|scope| {
+            let each = source.len().div_ceil(threads);
+            for (source, target) in source.chunks(each).zip(target.chunks_mut(each)) {
+                let length = source.len().min(target.len());
+                scope.spawn(move || target[..length].copy_from_slice(&source[..length]));
+            }
         });
-        let rate = |seconds: f64| source.len() as f64 / seconds / 1e9;
-        println!("{kind} packed by {threads}: {:.1} GB/s (copied {:.1})", rate(seconds), rate(copied));
-    }
+    });
+    let rate = |seconds: f64| source.len() as f64 / seconds / 1e9;
+    println!("{name}: {:.1} GB/s (copied {:.1})", rate(seconds), rate(copied));
 }
 
 fn buffer(device: &Device, bytes: &[u8]) -> Buffer {
@@ -123,7 +125,7 @@ fn replay<P: bytemuck::Pod>(device: &Device, name: &str, buffers: &[&[&Buffer]],
 /// Matrices of one shape are used in turn, more of them than caches hold, as in a model.
 const CACHES: usize = 256 << 20;
 
-fn product(device: &Device, kind: Type, [rows, columns]: [usize; 2], tokens: usize, threads: usize) {
+fn product(name: &str, device: &Device, kind: Type, [rows, columns]: [usize; 2], tokens: usize) {
     let source = source(kind, rows * columns);
     let bytes = lm::packed_bytes(kind, rows, columns).expect("it can be packed");
     let mut packed = vec![0; bytes];
@@ -155,7 +157,7 @@ fn product(device: &Device, kind: Type, [rows, columns]: [usize; 2], tokens: usi
     let seconds = best(replay(device, "lm_product", &buffers, &p)) / count as f64;
     let quantized = best(quantize);
     println!(
-        "{kind} {rows}x{columns}, {tokens} tokens, {threads} threads: {:.1} GB/s, {:.0} GOP/s, {:.0} us; quantised in {:.0} us",
+        "{name}: {:.1} GB/s, {:.0} GOP/s, {:.0} us; quantised in {:.0} us",
         bytes as f64 / seconds / 1e9,
         2.0 * (rows * columns * tokens) as f64 / seconds / 1e9,
         seconds * 1e6,
