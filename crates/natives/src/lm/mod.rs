@@ -20,12 +20,14 @@
 //! # Ok::<(), lm::PackError>(())
 //! ```
 //!
-//! Start reading at `format` (what lies where), then `tile` (the product itself).
+//! Start reading at `format` (what lies where), then `tile` (the product itself) and `matrix` (the same on matrix units).
 
 mod activations;
 mod blocks;
 mod float;
 mod format;
+#[cfg(target_arch = "x86_64")]
+mod matrix;
 mod pack;
 mod product;
 mod quantize;

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use half::f16;
+use half::slice::HalfFloatSliceExt as _;
 use roci_gguf::Type;
 
 use super::blocks::{self, Group};
-use super::format::{Codes, Format, GROUP, PackError, SCALES, group_bytes};
+use super::format::{Format, GROUP, PackError, SCALES, group_bytes};
 use super::{super::simd::codes::LINE, ROWS};
 
 /// Packs some rows of a matrix: those of `groups`, sixteen each. `source` are all its rows as a GGUF file has them, and `target`
@@ -43,23 +45,48 @@ pub fn pack_rows(
         }
         let piece = Rows { format, rows, row, columns, target };
         match kind {
-            Type::Q4_0 | Type::IQ4_NL => piece.pack(blocks::q4_0),
-            Type::Q4_1 => piece.pack(blocks::q4_1),
-            Type::Q5_0 => piece.pack(blocks::q5_0),
-            Type::Q5_1 => piece.pack(blocks::q5_1),
-            Type::Q8_0 => piece.pack(blocks::q8_0),
-            Type::MXFP4 => piece.pack(blocks::mxfp4),
-            Type::Q2_K => piece.pack(blocks::q2_k),
-            Type::Q3_K => piece.pack(blocks::q3_k),
-            Type::Q4_K => piece.pack(blocks::q4_k),
-            Type::Q5_K => piece.pack(blocks::q5_k),
-            Type::Q6_K => piece.pack(blocks::q6_k),
-            Type::IQ4_XS => piece.pack(blocks::iq4_xs),
+            Type::Q4_0 | Type::IQ4_NL => piece.pack::<4, 1, 0, _, _>(None, blocks::q4_0),
+            Type::Q4_1 => piece.pack::<4, 1, 1, _, _>(None, blocks::q4_1),
+            Type::Q5_0 => piece.pack::<8, 1, 0, _, _>(None, blocks::q5_0),
+            Type::Q5_1 => piece.pack::<8, 1, 1, _, _>(None, blocks::q5_1),
+            Type::Q8_0 => piece.pack::<8, 1, 0, _, _>(None, blocks::q8_0),
+            Type::MXFP4 => piece.pack::<4, 1, 0, _, _>(None, blocks::mxfp4),
+            Type::Q2_K => piece.pack::<4, 2, 2, _, _>(Some([80, 82]), blocks::q2_k),
+            Type::Q3_K => piece.pack::<4, 2, 0, _, _>(Some([108; 2]), blocks::q3_k),
+            Type::Q4_K => piece.pack::<4, 1, 1, _, _>(Some([0, 2]), blocks::q4_k),
+            Type::Q5_K => piece.pack::<8, 1, 1, _, _>(Some([0, 2]), blocks::q5_k),
+            Type::Q6_K => piece.pack::<8, 2, 0, _, _>(Some([208; 2]), blocks::q6_k),
+            Type::IQ4_XS => piece.pack::<4, 1, 0, _, _>(Some([0; 2]), blocks::iq4_xs),
             Type::F32 => piece.interleave::<4>(),
             _ => piece.interleave::<2>(),
         }
     }
     Ok(())
+}
+
+/// Scales as blocks give them.
+trait Scale: Copy + Default {
+    /// Writes sixteen of them as they are stored.
+    fn store(scales: &[Self; ROWS], target: &mut [u8; SCALES]);
+}
+
+impl Scale for u16 {
+    #[inline(always)]
+    fn store(scales: &[u16; ROWS], target: &mut [u8; SCALES]) {
+        for (target, scale) in target.as_chunks_mut().0.iter_mut().zip(scales) {
+            *target = scale.to_le_bytes();
+        }
+    }
+}
+
+/// Those that are products are rounded, all at once.
+impl Scale for f32 {
+    #[inline(always)]
+    fn store(scales: &[f32; ROWS], target: &mut [u8; SCALES]) {
+        let mut rounded = [f16::ZERO; ROWS];
+        rounded.convert_from_f32_slice(scales);
+        u16::store(&rounded.map(f16::to_bits), target);
+    }
 }
 
 /// At most sixteen rows, and where they go.
@@ -73,26 +100,17 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Blocks of `BYTES`, of which each has some groups of 32 columns.
-    #[inline(always)]
-    fn pack<const BYTES: usize>(self, read: impl Fn(&[u8; BYTES], usize) -> Group + Copy) {
-        match (self.format.codes, self.format.finer, self.format.least) {
-            (Codes::Halves(_), false, false) => self.write::<BYTES, 4, 1, 0>(read),
-            (Codes::Halves(_), false, true) => self.write::<BYTES, 4, 1, 1>(read),
-            (Codes::Halves(_), true, false) => self.write::<BYTES, 4, 2, 0>(read),
-            (Codes::Halves(_), true, true) => self.write::<BYTES, 4, 2, 2>(read),
-            (_, false, false) => self.write::<BYTES, 8, 1, 0>(read),
-            (_, false, true) => self.write::<BYTES, 8, 1, 1>(read),
-            (_, true, _) => self.write::<BYTES, 8, 2, 0>(read),
-        }
-    }
-
-    /// So many words of codes, scales and numbers to add a group.
-    #[inline(always)]
-    fn write<const BYTES: usize, const WORDS: usize, const SCALED: usize, const LEAST: usize>(
+    /// Blocks of `BYTES`, of which each has some groups of 32 columns; so many words of codes, scales and numbers to add a group.
+    /// `by` is where the two numbers are that scales are multiplied with.
+    #[inline(never)]
+    fn pack<const WORDS: usize, const SCALED: usize, const LEAST: usize, const BYTES: usize, S: Scale>(
         self,
-        read: impl Fn(&[u8; BYTES], usize) -> Group + Copy,
+        by: Option<[usize; 2]>,
+        read: impl Fn(&[u8; BYTES], usize, [f32; 2]) -> Group<WORDS, S>,
     ) {
+        debug_assert_eq!(self.format.group_codes(), WORDS * LINE);
+        debug_assert_eq!(self.format.group_scales(), SCALED * SCALES);
+        debug_assert_eq!(self.format.least, LEAST > 0);
         let blocks = self.row / BYTES;
         let groups = self.columns / GROUP / blocks.max(1);
         let piece = self.format.piece(self.columns as u64);
@@ -101,24 +119,41 @@ impl Rows<'_> {
         let least = &mut rest[..piece.least().len()];
         let count = self.rows.len() / self.row;
         for block in 0..blocks {
+            let start = |r: usize| r * self.row + block * BYTES;
+            let mut factors = [[0.0; ROWS]; 2];
+            for (at, factors) in by.into_iter().flatten().zip(&mut factors) {
+                let mut bits = [f16::ZERO; ROWS];
+                for (r, bits) in bits.iter_mut().enumerate().take(count) {
+                    let at = start(r) + at;
+                    *bits = f16::from_le_bytes([self.rows[at], self.rows[at + 1]]);
+                }
+                bits.convert_to_f32_slice(factors);
+            }
             for group in 0..groups {
                 let at = block * groups + group;
                 let codes = &mut codes[at * WORDS * LINE..][..WORDS * LINE];
-                let scales = &mut scales[at * SCALED * SCALES..][..SCALED * SCALES];
-                let least = &mut least[at * LEAST * SCALES..][..LEAST * SCALES];
+                let mut numbers = [[[S::default(); ROWS]; 2]; 2];
                 for r in 0..count {
-                    let start = r * self.row + block * BYTES;
-                    let Some(bytes) = self.rows[start..].first_chunk() else { continue };
-                    let read = read(bytes, group);
+                    let Some(bytes) = self.rows[start(r)..].first_chunk() else { continue };
+                    let read = read(bytes, group, [factors[0][r], factors[1][r]]);
                     for (line, word) in codes.as_chunks_mut::<LINE>().0.iter_mut().zip(read.words) {
                         line[4 * r..4 * r + 4].copy_from_slice(&word.to_le_bytes());
                     }
-                    for (scales, scale) in scales.as_chunks_mut::<SCALES>().0.iter_mut().zip(read.scales) {
-                        scales[2 * r..2 * r + 2].copy_from_slice(&scale.to_le_bytes());
+                    let [scales, least] = &mut numbers;
+                    for (numbers, scale) in scales.iter_mut().zip(read.scales).take(SCALED) {
+                        numbers[r] = scale;
                     }
-                    for (least, value) in least.as_chunks_mut::<SCALES>().0.iter_mut().zip(read.least) {
-                        least[2 * r..2 * r + 2].copy_from_slice(&value.to_le_bytes());
+                    for (numbers, value) in least.iter_mut().zip(read.least).take(LEAST) {
+                        numbers[r] = value;
                     }
+                }
+                let scales = &mut scales[at * SCALED * SCALES..][..SCALED * SCALES];
+                let least = &mut least[at * LEAST * SCALES..][..LEAST * SCALES];
+                for (target, numbers) in scales.as_chunks_mut().0.iter_mut().zip(&numbers[0]) {
+                    S::store(numbers, target);
+                }
+                for (target, numbers) in least.as_chunks_mut().0.iter_mut().zip(&numbers[1]) {
+                    S::store(numbers, target);
                 }
             }
         }

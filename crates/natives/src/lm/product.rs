@@ -7,11 +7,15 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::super::check::{self, Access, Extent};
 use super::super::parts;
+#[cfg(target_arch = "x86_64")]
+use super::super::simd::amx::Tiles;
 use super::super::simd::{Level, Line};
 use super::ROWS;
 use super::activations::{BYTES, Place, TILE};
 use super::float::{self, Kind};
 use super::format::{Codes, Format, GROUP, Sixteen};
+#[cfg(target_arch = "x86_64")]
+use super::matrix::Whole;
 use super::tile::{Area, Tokens, Weights, Widen};
 use crate::params;
 
@@ -22,7 +26,7 @@ const BLOCK: usize = 512 << 10;
 const FREE: u64 = 16;
 
 thread_local! {
-    /// Sixteen rows whose half bytes have become bytes.
+    /// The codes of sixteen rows as bytes of their own.
     static WIDE: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -101,42 +105,80 @@ impl Own<'_> {
 
     /// Sixteen rows after the other for a block of tokens, then the same for the next.
     fn bytes(&self, groups: Range<usize>) {
-        let (columns, tokens) = (self.p.columns as usize, self.p.tokens as usize);
-        let token = columns / GROUP * BYTES;
+        let tokens = self.p.tokens as usize;
+        let token = self.p.columns as usize / GROUP * BYTES;
         let block = (BLOCK / token.max(1)).next_multiple_of(TILE);
         for start in (0..tokens).step_by(block) {
             let block = start..(start + block).min(tokens);
+            #[cfg(target_arch = "x86_64")]
+            if let Some(units) = self.level.matrix_units().filter(|_| block.len() >= TILE) {
+                let tiles = units.begin();
+                let whole = block.start..block.end - block.len() % TILE;
+                groups.clone().for_each(|group| self.whole(group, whole.clone(), &tiles));
+                let rest = whole.end..block.end;
+                groups.clone().for_each(|group| self.tiles(self.weights(group), group, rest.clone()));
+                continue;
+            }
             for group in groups.clone() {
-                let mut weights = self.weights(group);
-                let several = block.len() > TILE;
-                WIDE.with_borrow_mut(|wide| {
-                    if let Some(table) = weights.table.filter(|_| several) {
-                        let lines = columns * ROWS / size_of::<Line>();
-                        if wide.len() < lines {
-                            wide.resize(lines, Line::ZERO);
-                        }
-                        let (source, target) = (weights.codes, wide.as_mut_ptr().cast());
-                        // `prepare` held the matrix against its binding; the target was just made large enough.
-                        self.level.run_codes(Widen { source, target, table, groups: weights.groups });
-                        (weights.codes, weights.table) = (target.cast_const(), None);
-                    }
-                    for first in block.clone().step_by(TILE) {
-                        let width = TILE.min(tokens - first);
-                        let (y, rows) = self.target(group);
-                        // `prepare` held all three against their bindings; these rows are this part's alone.
-                        self.level.run_codes(Tokens(Area {
-                            weights,
-                            x: self.x.wrapping_add(first * token),
-                            place: Place { width },
-                            y: y.wrapping_add(first * self.p.y_stride as usize),
-                            y_stride: self.p.y_stride as usize,
-                            rows,
-                            add: self.add(),
-                        }));
-                    }
-                });
+                let weights = self.weights(group);
+                if weights.table.is_some() && block.len() > TILE {
+                    self.widened(weights, false, |weights| self.tiles(weights, group, block.clone()));
+                } else {
+                    self.tiles(weights, group, block.clone());
+                }
             }
         }
+    }
+
+    /// Some tokens of sixteen rows, as a tile has them.
+    fn area(&self, weights: Weights, group: usize, tokens: Range<usize>) -> Area {
+        let (y, rows) = self.target(group);
+        let y_stride = self.p.y_stride as usize;
+        Area {
+            weights,
+            x: self.x.wrapping_add(tokens.start * (self.p.columns as usize / GROUP) * BYTES),
+            place: Place { width: tokens.len() },
+            y: y.wrapping_add(tokens.start * y_stride),
+            y_stride,
+            rows,
+            add: self.add(),
+        }
+    }
+
+    /// Sixteen rows of a block of tokens.
+    fn tiles(&self, weights: Weights, group: usize, block: Range<usize>) {
+        for first in block.clone().step_by(TILE) {
+            let tokens = first..(first + TILE).min(block.end);
+            // `prepare` held all three against their bindings; these rows are this part's alone.
+            self.level.run_codes(Tokens(self.area(weights, group, tokens)));
+        }
+    }
+
+    /// The same on matrix units; tiles are whole.
+    #[cfg(target_arch = "x86_64")]
+    fn whole(&self, group: usize, block: Range<usize>, tiles: &Tiles) {
+        self.widened(self.weights(group), true, |weights| {
+            for first in block.clone().step_by(TILE) {
+                let area = self.area(weights, group, first..first + TILE);
+                // As in `tiles`.
+                self.level.run_codes(Whole(area, tiles));
+            }
+        });
+    }
+
+    /// Runs `work` with codes as bytes of their own, signed or not.
+    fn widened(&self, mut weights: Weights, signed: bool, work: impl FnOnce(Weights)) {
+        WIDE.with_borrow_mut(|wide| {
+            let lines = self.p.columns as usize * ROWS / size_of::<Line>();
+            if wide.len() < lines {
+                wide.resize(lines, Line::ZERO);
+            }
+            let (source, target) = (weights.codes, wide.as_mut_ptr().cast());
+            // `prepare` held the matrix against its binding; the target was just made large enough.
+            self.level.run_codes(Widen { source, target, table: weights.table, signed, groups: weights.groups });
+            (weights.codes, weights.table) = (target.cast_const(), None);
+            work(weights);
+        });
     }
 
     /// Sixteen rows of a matrix that is not of floats.

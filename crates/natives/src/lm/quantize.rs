@@ -108,23 +108,27 @@ const WHOLE: f32 = 12_582_912.0;
 /// Below this, the reciprocal of the scale is no finite number, and the values are as good as zero.
 const LEAST: f32 = 1e-36;
 
+/// Plain loops over whole arrays, which become vectors.
 #[inline(always)]
 fn group(values: &[f32; GROUP]) -> Group {
-    let mut most = 0.0_f32;
-    // NaN stays: it is greater than nothing, and nothing is greater than it.
-    let mut strange = false;
-    for &value in values {
-        let size = value.abs();
-        most = if size > most { size } else { most };
-        strange |= value.is_nan();
+    // As whole numbers, sizes have the same order, and NaN is greater than all: it is not hidden.
+    let mut most = 0;
+    for value in values {
+        most = most.max(value.abs().to_bits());
     }
-    let most = if strange { f32::NAN } else { most };
+    let most = f32::from_bits(most);
     if most < LEAST {
         return Group { codes: [0; GROUP], scale: 0.0, sums: [0; 2] };
     }
     let by = 127.0 / most;
-    let codes = values.map(|value| (value * by + WHOLE).to_bits() as i8);
-    let sum = |half: &[i8]| half.iter().map(|&code| i32::from(code)).sum();
-    let (first, last) = codes.split_at(GROUP / 2);
-    Group { codes, scale: most / 127.0, sums: [sum(first), sum(last)] }
+    let mut codes = [0; GROUP];
+    let mut sums = [0; 2];
+    for (half, sum) in sums.iter_mut().enumerate() {
+        for at in half * (GROUP / 2)..(half + 1) * (GROUP / 2) {
+            let code = (values[at] * by + WHOLE).to_bits() as i8;
+            codes[at] = code;
+            *sum += i32::from(code);
+        }
+    }
+    Group { codes, scale: most / 127.0, sums }
 }

@@ -3,6 +3,8 @@
 //! Products of one group are summed in whole numbers, exactly; then they are scaled and added as floats, one group after the
 //! other. So a result depends neither on how many tokens there are nor on how work is shared.
 
+use std::ops::Range;
+
 use super::super::simd::codes::{Codes, CodesTask, LINE, ROWS};
 use super::activations::{Number, Place};
 use super::format::{GROUP, LINES, SCALES};
@@ -89,6 +91,8 @@ impl Area {
     }
 
     /// `T` tokens from `first` on.
+    ///
+    /// No closures here: the compiler does not always inline them into where the instructions are.
     #[inline(always)]
     fn compute<C: Codes, const T: usize, const HALVES: bool, const FINER: bool, const LEAST: bool>(
         &self,
@@ -97,81 +101,128 @@ impl Area {
     ) {
         let w = &self.weights;
         let table = codes.table(w.table.unwrap_or(&[0; 16]));
-        let lines = if HALVES { LINES / 2 } else { LINES };
-        let scales = if FINER { 2 * SCALES } else { SCALES };
         let mut sums = [codes.splat(0.0); T];
         for group in 0..w.groups {
-            let source = w.codes.wrapping_add(group * lines * LINE);
-            let line = |j: usize| {
-                let source = source.wrapping_add(j * LINE);
-                codes.prefetch(source.wrapping_add(AHEAD));
-                // SAFETY: a line of this group, which the maker of the task vouches for.
-                unsafe { codes.load(source) }
-            };
-            let mut weights = [line(0); LINES];
-            if HALVES {
-                for j in 0..LINES / 2 {
-                    [weights[j], weights[j + LINES / 2]] = codes.nibbles(line(j), table);
-                }
-            } else {
-                for (j, weight) in weights.iter_mut().enumerate() {
-                    *weight = line(j);
-                }
-            }
-            let sixteen = |start: *const u16, at: usize| {
-                let start = start.wrapping_byte_add(group * scales + at * SCALES);
-                if w.bf16 {
-                    // SAFETY: sixteen scales of this group, which the maker of the task vouches for.
-                    unsafe { codes.load_bf16(start) }
-                } else {
-                    // SAFETY: as above.
-                    unsafe { codes.load_f16(start) }
-                }
+            let lines = w.lines::<C, HALVES>(codes, table, group);
+            let scales = w.sixteens::<C, FINER>(codes, w.scales, group);
+            let least = match w.least {
+                Some(least) if LEAST => w.sixteens::<C, FINER>(codes, least, group),
+                _ => scales,
             };
             let x = self.x.wrapping_add(group * self.place.group());
-            let scale = [sixteen(w.scales, 0), if FINER { sixteen(w.scales, 1) } else { codes.splat(0.0) }];
-            let least = match w.least {
-                Some(start) if LEAST => [sixteen(start, 0), if FINER { sixteen(start, 1) } else { codes.splat(0.0) }],
-                _ => [codes.splat(0.0); 2],
-            };
             for (t, sum) in sums.iter_mut().enumerate() {
-                let token = first + t;
-                let own = x.wrapping_add(self.place.codes(token)).cast::<i32>();
-                // SAFETY: one of this token's eight words of codes, which the maker of the task vouches for.
-                let four = |j: usize| unsafe { own.wrapping_add(j).read_unaligned() };
-                let number = |number: Number| {
-                    let at = x.wrapping_add(self.place.number(number, token)).cast::<u32>();
-                    // SAFETY: one of this token's numbers, as above.
-                    unsafe { at.read_unaligned() }
-                };
-                let float = |name: Number| f32::from_bits(number(name));
-                let dot = |start: Number, from: usize, to: usize| {
-                    let mut whole = codes.start(number(start).cast_signed());
-                    for (j, &weight) in weights.iter().enumerate().take(to).skip(from) {
-                        whole = codes.dot(whole, weight, four(j));
-                    }
-                    codes.floats(whole)
-                };
-                let by = codes.splat(float(Number::Scale));
+                let token = Token { x, place: self.place, token: first + t };
+                let by = codes.splat(token.float(Number::Scale));
                 if FINER {
-                    let dots = [dot(Number::FirstStart, 0, LINES / 2), dot(Number::LastStart, LINES / 2, LINES)];
-                    *sum = codes.mul_add(dots[0], codes.mul(scale[0], by), *sum);
-                    *sum = codes.mul_add(dots[1], codes.mul(scale[1], by), *sum);
+                    let dot = token.dot(codes, Number::FirstStart, &lines, 0..LINES / 2);
+                    *sum = codes.mul_add(dot, codes.mul(scales[0], by), *sum);
+                    let dot = token.dot(codes, Number::LastStart, &lines, LINES / 2..LINES);
+                    *sum = codes.mul_add(dot, codes.mul(scales[1], by), *sum);
                 } else {
-                    *sum = codes.mul_add(dot(Number::Start, 0, LINES), codes.mul(scale[0], by), *sum);
+                    let dot = token.dot(codes, Number::Start, &lines, 0..LINES);
+                    *sum = codes.mul_add(dot, codes.mul(scales[0], by), *sum);
                 }
-                if LEAST && FINER {
-                    *sum = codes.mul_add(least[0], codes.splat(float(Number::FirstSum)), *sum);
-                    *sum = codes.mul_add(least[1], codes.splat(float(Number::LastSum)), *sum);
-                } else if LEAST {
-                    *sum = codes.mul_add(least[0], codes.splat(float(Number::Sum)), *sum);
+                if LEAST {
+                    *sum = token.add_least::<C, FINER>(codes, &least, *sum);
                 }
             }
         }
         for (t, &sum) in sums.iter().enumerate() {
+            let y = self.y.wrapping_add((first + t) * self.y_stride);
             // SAFETY: the rows of this token are the task's alone, by the promise of its maker.
-            unsafe { write(self.y.wrapping_add((first + t) * self.y_stride), codes.values(sum), self.rows, self.add) };
+            unsafe { write(y, codes.values(sum), self.rows, self.add) };
         }
+    }
+}
+
+impl Weights {
+    /// The codes of a group.
+    #[inline(always)]
+    fn lines<C: Codes, const HALVES: bool>(&self, codes: C, table: C::Table, group: usize) -> [C::Line; LINES] {
+        let count = if HALVES { LINES / 2 } else { LINES };
+        let source = self.codes.wrapping_add(group * count * LINE);
+        // SAFETY: the group's first line, which the maker of the task vouches for.
+        let mut lines = [unsafe { codes.load(source) }; LINES];
+        for j in 0..count {
+            let source = source.wrapping_add(j * LINE);
+            codes.prefetch(source.wrapping_add(AHEAD));
+            // SAFETY: as above, another line.
+            lines[j] = unsafe { codes.load(source) };
+            if HALVES {
+                [lines[j], lines[j + LINES / 2]] = codes.nibbles(lines[j], table);
+            }
+        }
+        lines
+    }
+
+    /// The scales of a group, or what is added; of both 16 columns if they have their own.
+    #[inline(always)]
+    pub(super) fn sixteens<C: Codes, const FINER: bool>(
+        &self,
+        codes: C,
+        all: *const u16,
+        group: usize,
+    ) -> [C::Floats; 2] {
+        let own = all.wrapping_byte_add(group * if FINER { 2 * SCALES } else { SCALES });
+        let first = self.sixteen(codes, own);
+        [first, if FINER { self.sixteen(codes, own.wrapping_byte_add(SCALES)) } else { first }]
+    }
+
+    #[inline(always)]
+    fn sixteen<C: Codes>(&self, codes: C, own: *const u16) -> C::Floats {
+        if self.bf16 {
+            // SAFETY: sixteen scales, which the maker of the task vouches for.
+            unsafe { codes.load_bf16(own) }
+        } else {
+            // SAFETY: as above.
+            unsafe { codes.load_f16(own) }
+        }
+    }
+}
+
+/// A group of a token.
+#[derive(Clone, Copy)]
+pub(super) struct Token {
+    pub(super) x: *const u8,
+    pub(super) place: Place,
+    pub(super) token: usize,
+}
+
+impl Token {
+    #[inline(always)]
+    pub(super) fn float(self, number: Number) -> f32 {
+        let at = self.x.wrapping_add(self.place.number(number, self.token)).cast::<f32>();
+        // SAFETY: one of this token's numbers, which the maker of the task vouches for.
+        unsafe { at.read_unaligned() }
+    }
+
+    /// `sum` with what is added to all weights.
+    #[inline(always)]
+    pub(super) fn add_least<C: Codes, const FINER: bool>(
+        self,
+        codes: C,
+        least: &[C::Floats; 2],
+        sum: C::Floats,
+    ) -> C::Floats {
+        if FINER {
+            let sum = codes.mul_add(least[0], codes.splat(self.float(Number::FirstSum)), sum);
+            codes.mul_add(least[1], codes.splat(self.float(Number::LastSum)), sum)
+        } else {
+            codes.mul_add(least[0], codes.splat(self.float(Number::Sum)), sum)
+        }
+    }
+
+    /// The products with some lines, and `start`.
+    #[inline(always)]
+    fn dot<C: Codes>(self, codes: C, start: Number, lines: &[C::Line; LINES], range: Range<usize>) -> C::Floats {
+        let start = self.float(start).to_bits().cast_signed();
+        let four = self.x.wrapping_add(self.place.codes(self.token)).cast::<i32>();
+        let mut sums = codes.start(start);
+        for j in range {
+            // SAFETY: one of this token's eight words of codes, which the maker of the task vouches for.
+            sums = codes.dot(sums, lines[j], unsafe { four.wrapping_add(j).read_unaligned() });
+        }
+        codes.floats(sums)
     }
 }
 
@@ -199,12 +250,14 @@ pub(super) unsafe fn write(y: *mut f32, mut sums: [f32; ROWS], rows: usize, add:
     }
 }
 
-/// Makes bytes of the half bytes of sixteen rows. `source` and `target` hold `groups` groups of either, by the promise of whoever
+/// Copies the codes of sixteen rows as bytes, signed or not. `source` and `target` hold `groups` groups, by the promise of whoever
 /// makes the task.
 pub(super) struct Widen {
     pub(super) source: *const u8,
     pub(super) target: *mut u8,
-    pub(super) table: &'static [u8; 16],
+    /// What half bytes stand for, where the source has such.
+    pub(super) table: Option<&'static [u8; 16]>,
+    pub(super) signed: bool,
     pub(super) groups: usize,
 }
 
@@ -213,17 +266,32 @@ impl CodesTask for Widen {
 
     #[inline(always)]
     fn run<C: Codes>(self, codes: C) {
-        let table = codes.table(self.table);
+        let flip = if self.signed { 0x80 } else { 0 };
+        let Some(table) = self.table else {
+            let bytes = self.groups * GROUP * ROWS;
+            // SAFETY: so many bytes are there, by the promise of the task's maker, which nothing writes meanwhile.
+            let source = unsafe { std::slice::from_raw_parts(self.source, bytes) };
+            // SAFETY: as above, which nothing else touches.
+            let target = unsafe { std::slice::from_raw_parts_mut(self.target, bytes) };
+            for (target, source) in target.iter_mut().zip(source) {
+                *target = source ^ flip;
+            }
+            return;
+        };
+        let mut flipped = *table;
+        flipped.iter_mut().for_each(|code| *code ^= flip);
+        let table = codes.table(&flipped);
         for group in 0..self.groups {
             let source = self.source.wrapping_add(group * GROUP * ROWS / 2);
             let target = self.target.wrapping_add(group * GROUP * ROWS);
             for j in 0..LINES / 2 {
                 // SAFETY: a line of this group, by the promise of the task's maker.
                 let both = unsafe { codes.load(source.wrapping_add(j * LINE)) };
-                for (line, at) in codes.nibbles(both, table).into_iter().zip([j, j + LINES / 2]) {
-                    // SAFETY: as above.
-                    unsafe { codes.store(target.wrapping_add(at * LINE), line) };
-                }
+                let [low, high] = codes.nibbles(both, table);
+                // SAFETY: as above.
+                unsafe { codes.store(target.wrapping_add(j * LINE), low) };
+                // SAFETY: as above.
+                unsafe { codes.store(target.wrapping_add((j + LINES / 2) * LINE), high) };
             }
         }
     }

@@ -73,6 +73,12 @@ pub(crate) trait Codes: Copy + 'static {
     /// Adds the products of a line with the four activations in `x`.
     fn dot(self, sums: Self::Sums, line: Self::Line, x: i32) -> Self::Sums;
 
+    /// Reads sums.
+    ///
+    /// # Safety
+    /// `source` is valid for reading one for each row.
+    unsafe fn load_sums(self, source: *const i32) -> Self::Sums;
+
     /// Sums as floats.
     fn floats(self, sums: Self::Sums) -> Self::Floats;
 
@@ -153,6 +159,12 @@ impl Codes for Portable {
             }
         }
         sums
+    }
+
+    #[inline(always)]
+    unsafe fn load_sums(self, source: *const i32) -> [i32; ROWS] {
+        // SAFETY: the caller vouches for sixteen readable elements; an unaligned read needs no more.
+        unsafe { source.cast::<[i32; ROWS]>().read_unaligned() }
     }
 
     #[inline(always)]

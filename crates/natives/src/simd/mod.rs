@@ -5,6 +5,8 @@
 //! on, so whatever is inlined into the task is compiled for them. Plain loops in a task vectorise by themselves; the
 //! trait's methods are for the few places where the compiler cannot be left to choose.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod amx;
 pub(crate) mod codes;
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -29,7 +31,8 @@ enum Kind {
     #[cfg(target_arch = "x86_64")]
     Avx2(x86::Avx2),
     #[cfg(target_arch = "x86_64")]
-    Avx512(x86::Avx512),
+    /// Perhaps with matrix units.
+    Avx512(x86::Avx512, Option<amx::Amx>),
 }
 
 impl Level {
@@ -41,7 +44,7 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             levels.extend(x86::Avx2::detect().map(|token| Level(Kind::Avx2(token))));
             #[cfg(target_arch = "x86_64")]
-            levels.extend(x86::Avx512::detect().map(|token| Level(Kind::Avx512(token))));
+            levels.extend(x86::Avx512::detect().map(|token| Level(Kind::Avx512(token, amx::Amx::detect()))));
             levels
         })
     }
@@ -50,6 +53,24 @@ impl Level {
     pub fn best() -> Level {
         let levels = Level::available();
         levels[levels.len() - 1]
+    }
+
+    /// The same without matrix units: to test or measure what a CPU that has none would run.
+    pub fn without_matrix_units(self) -> Level {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(token, _) => Level(Kind::Avx512(token, None)),
+            kind => Level(kind),
+        }
+    }
+
+    /// The matrix units, if there are some, beside which there are products of bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn matrix_units(self) -> Option<amx::Amx> {
+        match self.0 {
+            Kind::Avx512(_, units) => units,
+            _ => None,
+        }
     }
 
     /// Elements of a vector.
@@ -73,7 +94,7 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2(token) => token.run(task),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(token) => token.run(task),
+            Kind::Avx512(token, _) => token.run(task),
         }
     }
 }
@@ -85,7 +106,7 @@ impl fmt::Display for Level {
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(_) => "avx512",
+            Kind::Avx512(..) => "avx512",
         })
     }
 }

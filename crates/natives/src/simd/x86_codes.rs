@@ -18,6 +18,18 @@ pub(super) enum Dots {
     Vnni(Vnni),
 }
 
+/// One instruction for both halves of a line; no closure, since those are not always inlined into where the instructions are.
+macro_rules! both {
+    ($($instruction:ident)::+ $(::<$by:literal>)? ($($operand:expr),*)) => {
+        [
+            // SAFETY: the token proves AVX2, FMA and F16C.
+            unsafe { $($instruction)::+$(::<$by>)?($($operand[0]),*) },
+            // SAFETY: as above.
+            unsafe { $($instruction)::+$(::<$by>)?($($operand[1]),*) },
+        ]
+    };
+}
+
 impl Dots {
     /// That of a level; `None` for the portable one.
     #[inline]
@@ -25,7 +37,7 @@ impl Dots {
         match level.0 {
             Kind::Portable(_) => None,
             Kind::Avx2(token) => Some(Dots::Avx2(token)),
-            Kind::Avx512(token) => Some(Vnni::of(token).map_or(Dots::Avx2(token.less()), Dots::Vnni)),
+            Kind::Avx512(token, _) => Some(Vnni::of(token).map_or(Dots::Avx2(token.less()), Dots::Vnni)),
         }
     }
 
@@ -70,15 +82,18 @@ impl Codes for Avx2 {
     #[inline(always)]
     unsafe fn load(self, source: *const u8) -> [__m256i; 2] {
         // SAFETY: the caller vouches for a line, the token for AVX; loads need not be aligned.
-        [0, LINE / 2].map(|at| unsafe { _mm256_loadu_si256(source.wrapping_add(at).cast()) })
+        let low = unsafe { _mm256_loadu_si256(source.cast()) };
+        // SAFETY: as above.
+        let high = unsafe { _mm256_loadu_si256(source.wrapping_add(LINE / 2).cast()) };
+        [low, high]
     }
 
     #[inline(always)]
     unsafe fn store(self, target: *mut u8, line: [__m256i; 2]) {
-        for (half, at) in line.into_iter().zip([0, LINE / 2]) {
-            // SAFETY: the caller vouches for a line, the token for AVX; stores need not be aligned.
-            unsafe { _mm256_storeu_si256(target.wrapping_add(at).cast(), half) };
-        }
+        // SAFETY: the caller vouches for a line, the token for AVX; stores need not be aligned.
+        unsafe { _mm256_storeu_si256(target.cast(), line[0]) };
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_si256(target.wrapping_add(LINE / 2).cast(), line[1]) };
     }
 
     #[inline(always)]
@@ -92,15 +107,12 @@ impl Codes for Avx2 {
     #[inline(always)]
     fn nibbles(self, line: [__m256i; 2], table: __m256i) -> [[__m256i; 2]; 2] {
         // SAFETY: the token proves AVX2.
-        let mask = unsafe { _mm256_set1_epi8(0xf) };
-        // SAFETY: as above.
-        let low = line.map(|half| unsafe { _mm256_and_si256(half, mask) });
-        // SAFETY: as above.
-        let high = line.map(|half| unsafe { _mm256_srli_epi16::<4>(half) });
-        // SAFETY: as above.
-        let high = high.map(|half| unsafe { _mm256_and_si256(half, mask) });
-        // SAFETY: as above.
-        [low, high].map(|line| line.map(|half| unsafe { _mm256_shuffle_epi8(table, half) }))
+        let mask = [unsafe { _mm256_set1_epi8(0xf) }; 2];
+        let table = [table; 2];
+        let low = both!(_mm256_and_si256(line, mask));
+        let high = both!(_mm256_srli_epi16::<4>(line));
+        let high = both!(_mm256_and_si256(high, mask));
+        [both!(_mm256_shuffle_epi8(table, low)), both!(_mm256_shuffle_epi8(table, high))]
     }
 
     #[inline(always)]
@@ -114,29 +126,28 @@ impl Codes for Avx2 {
     #[inline(always)]
     fn dot(self, sums: [__m256i; 2], line: [__m256i; 2], x: i32) -> [__m256i; 2] {
         // SAFETY: the token proves AVX2.
-        let x = unsafe { _mm256_set1_epi32(x) };
+        let x = [unsafe { _mm256_set1_epi32(x) }; 2];
         // SAFETY: as above.
-        let bias = unsafe { _mm256_set1_epi8(-128) };
+        let bias = [unsafe { _mm256_set1_epi8(-128) }; 2];
         // SAFETY: as above.
-        let ones = unsafe { _mm256_set1_epi16(1) };
-        // SAFETY: as above.
-        let signed = line.map(|half| unsafe { _mm256_xor_si256(half, bias) });
-        // SAFETY: as above.
-        let size = signed.map(|half| unsafe { _mm256_abs_epi8(half) });
-        // SAFETY: as above.
-        let x = signed.map(|half| unsafe { _mm256_sign_epi8(x, half) });
-        // SAFETY: as above.
-        let pair = |i: usize| unsafe { _mm256_maddubs_epi16(size[i], x[i]) };
-        // SAFETY: as above.
-        let four = [0, 1].map(|i| unsafe { _mm256_madd_epi16(pair(i), ones) });
-        // SAFETY: as above.
-        [0, 1].map(|i| unsafe { _mm256_add_epi32(sums[i], four[i]) })
+        let ones = [unsafe { _mm256_set1_epi16(1) }; 2];
+        let signed = both!(_mm256_xor_si256(line, bias));
+        let size = both!(_mm256_abs_epi8(signed));
+        let x = both!(_mm256_sign_epi8(x, signed));
+        let pairs = both!(_mm256_maddubs_epi16(size, x));
+        let fours = both!(_mm256_madd_epi16(pairs, ones));
+        both!(_mm256_add_epi32(sums, fours))
+    }
+
+    #[inline(always)]
+    unsafe fn load_sums(self, source: *const i32) -> [__m256i; 2] {
+        // SAFETY: the caller vouches for sixteen numbers, as many bytes as a line.
+        unsafe { self.load(source.cast()) }
     }
 
     #[inline(always)]
     fn floats(self, sums: [__m256i; 2]) -> [__m256; 2] {
-        // SAFETY: the token proves AVX.
-        sums.map(|half| unsafe { _mm256_cvtepi32_ps(half) })
+        both!(_mm256_cvtepi32_ps(sums))
     }
 
     #[inline(always)]
@@ -147,40 +158,37 @@ impl Codes for Avx2 {
 
     #[inline(always)]
     fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
-        // SAFETY: the token proves AVX.
-        [0, 1].map(|i| unsafe { _mm256_mul_ps(a[i], b[i]) })
+        both!(_mm256_mul_ps(a, b))
     }
 
     #[inline(always)]
     fn mul_add(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
-        // SAFETY: the token proves FMA.
-        [0, 1].map(|i| unsafe { _mm256_fmadd_ps(a[i], b[i], c[i]) })
+        both!(_mm256_fmadd_ps(a, b, c))
     }
 
     #[inline(always)]
     unsafe fn load_f32(self, source: *const f32) -> [__m256; 2] {
         // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
-        [0, ROWS / 2].map(|at| unsafe { _mm256_loadu_ps(source.wrapping_add(at)) })
+        let low = unsafe { _mm256_loadu_ps(source) };
+        // SAFETY: as above.
+        let high = unsafe { _mm256_loadu_ps(source.wrapping_add(ROWS / 2)) };
+        [low, high]
     }
 
     #[inline(always)]
     unsafe fn load_f16(self, source: *const u16) -> [__m256; 2] {
-        // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
-        let bits = [0, ROWS / 2].map(|at| unsafe { _mm_loadu_si128(source.wrapping_add(at).cast()) });
-        // SAFETY: the token proves F16C.
-        bits.map(|bits| unsafe { _mm256_cvtph_ps(bits) })
+        // SAFETY: the caller vouches for sixteen elements.
+        let bits = unsafe { load_sixteen(source) };
+        both!(_mm256_cvtph_ps(bits))
     }
 
     #[inline(always)]
     unsafe fn load_bf16(self, source: *const u16) -> [__m256; 2] {
-        // SAFETY: the caller vouches for sixteen elements; loads need not be aligned.
-        let bits = [0, ROWS / 2].map(|at| unsafe { _mm_loadu_si128(source.wrapping_add(at).cast()) });
-        // SAFETY: the token proves AVX2.
-        let wide = bits.map(|bits| unsafe { _mm256_cvtepu16_epi32(bits) });
-        // SAFETY: as above.
-        let high = wide.map(|wide| unsafe { _mm256_slli_epi32::<16>(wide) });
-        // SAFETY: as above.
-        high.map(|high| unsafe { _mm256_castsi256_ps(high) })
+        // SAFETY: the caller vouches for sixteen elements.
+        let bits = unsafe { load_sixteen(source) };
+        let wide = both!(_mm256_cvtepu16_epi32(bits));
+        let high = both!(_mm256_slli_epi32::<16>(wide));
+        both!(_mm256_castsi256_ps(high))
     }
 
     #[inline(always)]
@@ -193,6 +201,19 @@ impl Codes for Avx2 {
     fn prefetch(self, address: *const u8) {
         super::x86::prefetch(address);
     }
+}
+
+/// Sixteen numbers of 16 bits.
+///
+/// # Safety
+/// `source` is valid for reading them.
+#[inline(always)]
+unsafe fn load_sixteen(source: *const u16) -> [__m128i; 2] {
+    // SAFETY: the caller vouches for sixteen elements; loads need not be aligned, and every x86-64 CPU has SSE2.
+    let low = unsafe { _mm_loadu_si128(source.cast()) };
+    // SAFETY: as above.
+    let high = unsafe { _mm_loadu_si128(source.wrapping_add(ROWS / 2).cast()) };
+    [low, high]
 }
 
 impl Codes for Vnni {
@@ -233,7 +254,10 @@ impl Codes for Vnni {
         // SAFETY: as above.
         let high = unsafe { _mm512_and_si512(high, mask) };
         // SAFETY: as above.
-        [low, high].map(|line| unsafe { _mm512_shuffle_epi8(table, line) })
+        let low = unsafe { _mm512_shuffle_epi8(table, low) };
+        // SAFETY: as above.
+        let high = unsafe { _mm512_shuffle_epi8(table, high) };
+        [low, high]
     }
 
     #[inline(always)]
@@ -249,6 +273,12 @@ impl Codes for Vnni {
         let x = unsafe { _mm512_set1_epi32(x) };
         // SAFETY: the token proves VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, line, x) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_sums(self, source: *const i32) -> __m512i {
+        // SAFETY: the caller vouches for sixteen numbers, as many bytes as a line.
+        unsafe { self.load(source.cast()) }
     }
 
     #[inline(always)]
