@@ -77,11 +77,11 @@ impl Scheduler {
     /// Hears what is new, and waits for it if there is nothing else to do; `false` when all is done.
     fn listen(&mut self) -> bool {
         loop {
+            let idle = self.working.is_empty() && self.waiting.is_empty();
             if let Some(deadline) = self.closing {
                 let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                return !over && !(self.working.is_empty() && self.waiting.is_empty());
+                return !idle && !over;
             }
-            let idle = self.working.is_empty() && self.waiting.is_empty();
             let command = if idle {
                 // Nothing may be left unsaid while the thread sleeps.
                 self.publish();

@@ -116,9 +116,9 @@ fn a_grammar_that_leaves_nothing_fails_the_request() {
 #[test]
 fn probabilities_are_told_when_asked_for() {
     let asked = Request { likeliest: Some(3), ..request("once", 4, 2) };
-    let mut generation = engine(room(40)).generate(asked).expect("there is room");
+    let generation = engine(room(40)).generate(asked).expect("there is room");
     let mut count = 0;
-    while let Some(event) = generation.next() {
+    for event in generation {
         let Event::Token(token) = event else { continue };
         count += 1;
         assert!(token.chosen.log_probability < 0.0);
@@ -132,9 +132,9 @@ fn probabilities_are_told_when_asked_for() {
 #[test]
 fn reading_a_prompt_is_told_step_by_step() {
     let prompt = "word after word ".repeat(5);
-    let mut generation = engine(room(40)).generate(request(&prompt, 1, 1)).expect("there is room");
+    let generation = engine(room(40)).generate(request(&prompt, 1, 1)).expect("there is room");
     let mut steps = Vec::new();
-    while let Some(event) = generation.next() {
+    for event in generation {
         if let Event::Prompt { done, total } = event {
             steps.push((done, total));
         }
