@@ -35,7 +35,7 @@ pub(crate) struct LanguageArgs {
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingArgs {
     /// How freely tokens are chosen; 0 takes the likeliest each time (default: 0.8)
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f32>,
     /// Which random numbers are drawn: the same seed gives the same answer (default: another one each time)
     #[arg(long, value_name = "NUMBER")]
@@ -53,10 +53,10 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) repeat_penalty: Option<f32>,
     /// Taken from a token's logit for each time that it came of late (default: 0)
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) frequency_penalty: Option<f32>,
     /// Taken from a token's logit if it came of late at all (default: 0)
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) presence_penalty: Option<f32>,
     /// How many of the last tokens count as of late (default: 64)
     #[arg(long, value_name = "COUNT")]

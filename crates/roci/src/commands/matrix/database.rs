@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roci_hal::env;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::MatrixError;

@@ -1,11 +1,11 @@
 //! What people type: by an editor with a history on a terminal, line by line from anything else.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use rustyline::{Config, Editor};
+use rustyline::{Behavior, Config, Editor};
 
 use super::super::LanguageError;
 use crate::folders;
@@ -43,8 +43,11 @@ impl Lines {
             return Self { editor: None, history: None };
         }
         let config = Config::builder().max_history_size(HISTORY).and_then(|config| config.history_ignore_dups(true));
-        let config = config.map(|config| config.build()).unwrap_or_default();
-        let editor = Editor::with_history(config, FileHistory::with_config(&config));
+        // Prompts are no results: they do not go where answers go if that is a file.
+        let results = if std::io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
+        let config = config.map(|config| config.behavior(results).build()).unwrap_or_default();
+        let history = FileHistory::with_config(&config);
+        let editor = Editor::with_history(config, history);
         let mut lines = Self { editor: editor.ok(), history: folders::data().map(|data| data.join("chat-history")) };
         if lines.editor.is_none() {
             printer.note("lines cannot be edited on this terminal");
