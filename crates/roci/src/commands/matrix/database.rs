@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roci_hal::env;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::MatrixError;
@@ -49,12 +48,7 @@ pub(super) struct Before {
 
 /// The user's file, `$XDG_DATA_HOME/roci/matrix.sqlite`; `None` where the user has no folder.
 pub(super) fn of_user() -> Option<PathBuf> {
-    let base = match env::XDG_DATA_HOME.get_raw() {
-        Some(base) => PathBuf::from(base),
-        None => Path::new(&env::HOME.get_raw()?).join(".local/share"),
-    };
-    // The specification wants relative paths to be passed over.
-    base.is_absolute().then(|| base.join("roci").join("matrix.sqlite"))
+    Some(crate::folders::data()?.join("matrix.sqlite"))
 }
 
 impl Database {
