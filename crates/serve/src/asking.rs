@@ -222,7 +222,7 @@ mod tests {
                 r#"{"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"zebra"}}}}"#,
                 "response_format.json_schema.schema",
             ),
-            (r#"{"grammar":"root ::="}"#, "grammar"),
+            (r#"{"grammar":"root ::= other"}"#, "grammar"),
             (r#"{"grammar":"root ::= \"a\"","response_format":{"type":"json_object"}}"#, "grammar"),
         ] {
             let error = read(text).expect_err(text);
