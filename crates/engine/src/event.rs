@@ -92,13 +92,17 @@ pub struct Generation {
     pub(crate) events: tokio::sync::mpsc::UnboundedReceiver<Event>,
 }
 
-impl Generation {
-    /// Waits for the next event; `None` after the last.
-    pub fn next(&mut self) -> Option<Event> {
+/// Waits for the next event; `None` after the last. Asynchronous callers must not wait so, but by [`Generation::next_async`].
+impl Iterator for Generation {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
         self.events.blocking_recv()
     }
+}
 
-    /// The same for asynchronous callers, which must not use [`next`](Self::next).
+impl Generation {
+    /// The same for asynchronous callers.
     pub async fn next_async(&mut self) -> Option<Event> {
         self.events.recv().await
     }

@@ -9,10 +9,17 @@ mod engine;
 mod error;
 mod event;
 mod forward;
+mod pages;
+mod plan;
+mod reference;
 mod request;
+mod scheduler;
+mod sequence;
+mod text;
 
 pub use engine::{Engine, Settings, Statistics};
 pub use error::EngineError;
 pub use event::{End, Event, Generation, Likely, Reason, Timings, Token};
 pub use forward::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
+pub use reference::{ReferenceForward, Room};
 pub use request::Request;

@@ -2,28 +2,17 @@
 
 use crate::Tokenizer;
 
-/// Turns tokens into text one by one, holding bytes back until they are whole characters.
-pub struct Decoder<'a> {
-    tokenizer: &'a Tokenizer,
-    show_special: bool,
+/// Turns bytes into text as they come, holding some back until they are whole characters.
+#[derive(Clone, Debug, Default)]
+pub struct Characters {
     /// Bytes that are not yet a character: at most three.
     held: Vec<u8>,
-    /// Whether a space at the start of the next token belongs to the vocabulary's spelling rather than to the text.
-    strip_space: bool,
 }
 
-impl<'a> Decoder<'a> {
-    pub(crate) fn new(tokenizer: &'a Tokenizer, show_special: bool, strip_space: bool) -> Self {
-        Self { tokenizer, show_special, held: Vec::new(), strip_space }
-    }
-
-    /// The text that is complete with this token. Bytes that can be no character become U+FFFD.
-    pub fn push(&mut self, id: u32) -> String {
-        let mut piece = self.tokenizer.piece(id, self.show_special);
-        if std::mem::take(&mut self.strip_space) {
-            piece = piece.strip_prefix(b" ").unwrap_or(piece);
-        }
-        self.held.extend_from_slice(piece);
+impl Characters {
+    /// The text that is complete with these bytes. Bytes that can be no character become U+FFFD.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.held.extend_from_slice(bytes);
         let mut text = String::new();
         let mut rest = &self.held[..];
         loop {
@@ -49,7 +38,36 @@ impl<'a> Decoder<'a> {
     }
 
     /// What is left at the end: U+FFFD for a character that was never completed, or nothing.
-    pub fn finish(self) -> String {
-        String::from_utf8_lossy(&self.held).into_owned()
+    pub fn finish(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
+    }
+}
+
+/// Turns tokens into text one by one, holding bytes back until they are whole characters.
+pub struct Decoder<'a> {
+    tokenizer: &'a Tokenizer,
+    show_special: bool,
+    characters: Characters,
+    /// Whether a space at the start of the next token belongs to the vocabulary's spelling rather than to the text.
+    strip_space: bool,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(tokenizer: &'a Tokenizer, show_special: bool, strip_space: bool) -> Self {
+        Self { tokenizer, show_special, characters: Characters::default(), strip_space }
+    }
+
+    /// The text that is complete with this token. Bytes that can be no character become U+FFFD.
+    pub fn push(&mut self, id: u32) -> String {
+        let mut piece = self.tokenizer.piece(id, self.show_special);
+        if std::mem::take(&mut self.strip_space) {
+            piece = piece.strip_prefix(b" ").unwrap_or(piece);
+        }
+        self.characters.push(piece)
+    }
+
+    /// What is left at the end: U+FFFD for a character that was never completed, or nothing.
+    pub fn finish(mut self) -> String {
+        self.characters.finish()
     }
 }

@@ -36,7 +36,7 @@ mod tokenizer;
 mod vocabulary;
 mod wpm;
 
-pub use decode::Decoder;
+pub use decode::{Characters, Decoder};
 pub use error::Error;
 pub use pre::names as pre_tokenizers;
 pub use special::Special;

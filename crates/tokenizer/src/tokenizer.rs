@@ -1,5 +1,7 @@
 //! The tokenizer of a model.
 
+use std::fmt;
+
 use roci_gguf::Metadata;
 
 use crate::bpe::Bpe;
@@ -35,6 +37,13 @@ pub struct Tokenizer {
     /// What each token is as text, one after the other, and where each ends.
     pieces: Vec<u8>,
     ends: Vec<usize>,
+}
+
+/// How many tokens there are; a vocabulary is nothing to be read.
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tokenizer").field("tokens", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl Tokenizer {

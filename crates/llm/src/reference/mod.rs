@@ -7,6 +7,8 @@
 mod ops;
 mod weights;
 
+use std::sync::Arc;
+
 use roci_gguf::Gguf;
 
 use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Gated};
@@ -24,9 +26,27 @@ pub struct Reference {
 /// One text as the model has read it so far.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// For each layer, the keys and values of each token.
-    layers: Vec<Vec<(Vec<f32>, Vec<f32>)>>,
-    length: usize,
+    seen: Vec<Arc<Seen>>,
+}
+
+/// What a token leaves behind for those after it: keys and values for each layer.
+///
+/// They depend on the tokens before and on the position, and on nothing else: texts that begin alike may share them.
+#[derive(Debug)]
+pub struct Seen {
+    layers: Vec<(Vec<f32>, Vec<f32>)>,
+}
+
+impl Text {
+    /// A text whose tokens were read before, each in its place.
+    pub fn new(seen: Vec<Arc<Seen>>) -> Self {
+        Self { seen }
+    }
+
+    /// What its tokens left behind.
+    pub fn seen(&self) -> &[Arc<Seen>] {
+        &self.seen
+    }
 }
 
 /// A token that the model does not have.
@@ -73,26 +93,29 @@ impl Reference {
         if token as usize >= vocabulary {
             return Err(UnknownToken { token, vocabulary });
         }
-        text.layers.resize_with(self.model.layers.len(), Vec::new);
+        let mut layers = Vec::with_capacity(self.model.layers.len());
         let row = self.weights.row(&self.model.embedding, token as usize);
         let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
-        for (layer, seen) in self.model.layers.iter().zip(&mut text.layers) {
-            let attended = self.attention(&layer.attention, &state, seen, text.length);
+        for layer in &self.model.layers {
+            let (attended, left) = self.attention(&layer.attention, &state, &text.seen, layers.len());
+            layers.push(left);
             add(&mut state, &attended);
             let fed = self.feed_forward(&layer.feed_forward, &state);
             add(&mut state, &fed);
         }
-        text.length += 1;
+        text.seen.push(Arc::new(Seen { layers }));
         Ok(self.weights.norm(&self.model.norm, &state))
     }
 
+    /// What attention adds, and the keys and values that the token leaves behind in this layer.
     fn attention(
         &self,
         block: &Attention,
         state: &[f32],
-        seen: &mut Vec<(Vec<f32>, Vec<f32>)>,
-        position: usize,
-    ) -> Vec<f32> {
+        seen: &[Arc<Seen>],
+        layer: usize,
+    ) -> (Vec<f32>, (Vec<f32>, Vec<f32>)) {
+        let position = seen.len();
         let input = self.weights.norm(&block.norm, state);
         let mut query = self.weights.apply(&block.query, &input);
         let mut key = self.weights.apply(&block.key, &input);
@@ -103,20 +126,21 @@ impl Reference {
         }
         query.chunks_mut(block.key_length).for_each(|head| turn(&block.rope, head, position));
         key.chunks_mut(block.key_length).for_each(|head| turn(&block.rope, head, position));
-        seen.push((key, value));
+        let own = (key, value);
 
         let first = block.window.map_or(0, |window| (position + 1).saturating_sub(window as usize));
+        let attended = || seen[first..].iter().map(|token| &token.layers[layer]).chain([&own]);
         let shared = block.heads / block.kv_heads;
         let mut answer = Vec::with_capacity(block.heads * block.value_length);
         for (head, query) in query.chunks(block.key_length).enumerate() {
             let keys = head / shared * block.key_length..(head / shared + 1) * block.key_length;
             let values = head / shared * block.value_length..(head / shared + 1) * block.value_length;
             let score = |(key, _): &(Vec<f32>, Vec<f32>)| ops::dot(query, &key[keys.clone()]) * block.scale;
-            let mut scores: Vec<f32> = seen[first..].iter().map(score).collect();
+            let mut scores: Vec<f32> = attended().map(score).collect();
             soft_cap(&mut scores, block.soft_cap);
             softmax(&mut scores);
             let mut sum = vec![0f64; block.value_length];
-            for (weight, (_, value)) in scores.iter().zip(&seen[first..]) {
+            for (weight, (_, value)) in scores.iter().zip(attended()) {
                 for (sum, value) in sum.iter_mut().zip(&value[values.clone()]) {
                     *sum += f64::from(*weight) * f64::from(*value);
                 }
@@ -124,10 +148,11 @@ impl Reference {
             answer.extend(sum.into_iter().map(|sum| sum as f32));
         }
         let output = self.weights.apply(&block.output, &answer);
-        match &block.post_norm {
+        let output = match &block.post_norm {
             Some(norm) => self.weights.norm(norm, &output),
             None => output,
-        }
+        };
+        (output, own)
     }
 
     fn feed_forward(&self, block: &FeedForward, state: &[f32]) -> Vec<f32> {

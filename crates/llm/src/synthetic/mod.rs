@@ -5,8 +5,9 @@
 
 mod fill;
 mod recipe;
+mod talking;
 
-use roci_gguf::{Error, Gguf, Metadata, Type, Writer};
+use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 
 use crate::sample::Random;
 pub use recipe::{Recipe, RopeRecipe};
@@ -20,11 +21,13 @@ pub struct Case {
     pub recipe: Recipe,
     /// How many tokens it shall look back on.
     pub context: u32,
+    /// What else its file says; in the place of what the recipe says, if both do.
+    pub metadata: Vec<(String, Value)>,
 }
 
 impl Case {
     fn new(name: &str, recipe: Recipe) -> Self {
-        Self { name: name.to_owned(), recipe, context: 256 }
+        Self { name: name.to_owned(), recipe, context: 256, metadata: Vec::new() }
     }
 
     /// The bytes of its file.
@@ -32,7 +35,8 @@ impl Case {
     /// # Errors
     /// If the recipe cannot be written, such as one with rows that are no whole number of blocks.
     pub fn bytes(&self) -> Result<Vec<u8>, Error> {
-        let metadata: Metadata = self.recipe.metadata(&self.name).into_iter().collect();
+        let metadata = self.recipe.metadata(&self.name).into_iter().chain(self.metadata.clone());
+        let metadata: Metadata = metadata.collect();
         let tensors = self.recipe.tensors()?;
         let infos: Vec<_> = tensors.iter().map(|(info, _)| info.clone()).collect();
         let mut writer = Writer::start(Vec::new(), &metadata, &infos)?;
@@ -100,6 +104,12 @@ pub fn architectures() -> Vec<Case> {
         Case::new("phi3-short", phi3(long())),
         Case { context: 1024, ..Case::new("phi3-long", phi3(long())) },
     ]
+}
+
+/// A model with a tokenizer: it knows all bytes and letters, and talks nonsense.
+pub fn talking() -> Case {
+    let recipe = Recipe { vocabulary: talking::count(), ..Recipe::default() };
+    Case { metadata: talking::metadata(), ..Case::new("talking", recipe) }
 }
 
 /// Two models for each type of weights: one with embeddings of it, which are looked up, and one with all matrices of it.

@@ -1,0 +1,8 @@
+//! The engine on the reference, with made-up models.
+
+mod batching;
+mod failing;
+mod kit;
+mod refusing;
+mod sharing;
+mod writing;
