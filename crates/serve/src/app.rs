@@ -7,7 +7,6 @@ use roci_engine::{Engine, EngineError};
 use roci_llm::json::Json;
 use roci_llm::template::ChatTemplate;
 use roci_tokenizer::{Encode, Tokenizer};
-use tokio::sync::Semaphore;
 
 use crate::chat::ToolStyle;
 use crate::error::ApiError;
@@ -31,15 +30,11 @@ pub struct Served {
     pub details: Vec<(String, Json)>,
 }
 
-/// Texts that wait for their embedding hold a thread each; the device takes them one by one anyway.
-const EMBEDDINGS_AT_ONCE: usize = 4;
-
 pub(crate) struct App {
     pub(crate) served: Served,
     pub(crate) settings: ServeSettings,
     pub(crate) counters: Counters,
     pub(crate) tools: ToolStyle,
-    pub(crate) embeddings: Semaphore,
     /// Why the device is of no more use, once it is.
     lost: OnceLock<String>,
 }
@@ -47,8 +42,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(served: Served, settings: ServeSettings) -> Self {
         let tools = ToolStyle::of(&served.template);
-        let embeddings = Semaphore::new(EMBEDDINGS_AT_ONCE);
-        Self { served, settings, counters: Counters::default(), tools, embeddings, lost: OnceLock::new() }
+        Self { served, settings, counters: Counters::default(), tools, lost: OnceLock::new() }
     }
 
     /// An error of the engine for a client; that the device is lost is kept in mind.

@@ -31,7 +31,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
     let mut tokens = 0;
     for (index, text) in texts.into_iter().enumerate() {
         tokens += text.len();
-        let embedding = embed(&app, text).await?;
+        let embedding = app.served.engine.embed_async(&text).await.map_err(|error| app.failure(error))?;
         data.push(json!({"object": "embedding", "index": index, "embedding": write(&embedding, packed)}));
     }
     Ok(reply(&json!({
@@ -40,13 +40,6 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
         "model": app.served.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     })))
-}
-
-/// Asks the engine, which waits for its turn, where that holds nobody up. Who goes away leaves at most one text to be computed.
-async fn embed(app: &Arc<App>, tokens: Vec<u32>) -> Result<Vec<f32>, ApiError> {
-    let _place = app.embeddings.acquire().await;
-    let own = Arc::clone(app);
-    generate::prepare(move || own.served.engine.embed(&tokens).map_err(|error| own.failure(error))).await
 }
 
 fn prepare(app: &App, body: &Json) -> Result<(Vec<Vec<u32>>, bool), ApiError> {

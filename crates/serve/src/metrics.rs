@@ -72,6 +72,7 @@ fn write(app: &App) -> String {
     value(out, "roci_requests_ended_total", "counter", "Texts that ended by themselves.", statistics.ended);
     value(out, "roci_requests_dropped_total", "counter", "Texts whose client went away.", statistics.dropped);
     value(out, "roci_requests_failed_total", "counter", "Texts that failed.", statistics.failed);
+    value(out, "roci_requests_put_back_total", "counter", "Texts put back for want of pages.", statistics.put_back);
     value(out, "roci_prompt_tokens_total", "counter", "Tokens of prompts computed.", statistics.prompt_tokens);
     value(out, "roci_shared_tokens_total", "counter", "Tokens of prompts that were at hand.", statistics.shared_tokens);
     value(out, "roci_tokens_total", "counter", "Tokens written.", statistics.tokens);

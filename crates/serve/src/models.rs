@@ -18,7 +18,7 @@ fn describe(app: &App) -> Value {
         "object": "model",
         "created": app.created(),
         "owned_by": "roci",
-        "context_length": served.engine.limits().context,
+        "context_length": served.engine.context(),
     });
     for (name, value) in &served.details {
         model[name] = serde_json::to_value(value).unwrap_or_default();
