@@ -31,9 +31,9 @@ fn figures_tell_what_was_done() {
         "roci_requests_ended_total 1",
         "roci_http_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1",
         "roci_http_requests_total{path=\"other\",status=\"404\"} 1",
-        "roci_http_connections 1",
         "roci_device_lost 0",
         "# TYPE roci_tokens_total counter",
+        "# TYPE roci_http_connections gauge",
     ] {
         assert!(figures.body.lines().any(|found| found == line), "{line} in\n{}", figures.body);
     }
