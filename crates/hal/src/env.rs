@@ -102,7 +102,7 @@ pub static XDG_CACHE_HOME: Variable = Variable {
 pub static XDG_DATA_HOME: Variable = Variable {
     name: "XDG_DATA_HOME",
     default: "~/.local/share",
-    help: "Folder in which the results of `roci matrix` and `roci lab` are kept",
+    help: "Folder in which the results of `roci matrix` and `roci lab` and the history of `roci chat` are kept",
     since: "0.1.0",
 };
 

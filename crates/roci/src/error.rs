@@ -64,6 +64,9 @@ pub(crate) enum CliError {
     /// There is no matrix.
     #[error(transparent)]
     Matrix(#[from] crate::commands::matrix::MatrixError),
+    /// A language model has no answer.
+    #[error(transparent)]
+    Language(#[from] crate::commands::language::LanguageError),
     /// A model cannot be run.
     #[error(transparent)]
     Model(#[from] crate::commands::model::ModelError),
@@ -99,6 +102,7 @@ impl Hint for CliError {
             Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
             Self::Emu(error) => error.hint(),
+            Self::Language(error) => error.hint(),
             Self::Doctor(error) => error.hint(),
             Self::Lab(error) => error.hint(),
             Self::Matrix(error) => error.hint(),

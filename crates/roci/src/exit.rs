@@ -79,6 +79,7 @@ impl From<&CliError> for ExitStatus {
             CliError::Kernel(_) => Self::Problems,
             CliError::Emu(error) => error.status(),
             CliError::Model(error) => error.status(),
+            CliError::Language(error) => error.status(),
             CliError::Output(_)
             | CliError::File { .. }
             | CliError::UnknownDriver { .. }

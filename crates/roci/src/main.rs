@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
+mod folders;
 mod hsa;
 mod input;
 mod interrupt;

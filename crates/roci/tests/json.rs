@@ -131,6 +131,17 @@ fn inspect() {
 }
 
 #[test]
+fn an_answer_of_a_language_model() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let model = folder.path().join("model.gguf");
+    std::fs::write(&model, roci_llm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
+    let value = answer(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--json"], 0);
+    // One that was interrupted has no times.
+    let stopped = json!({ "prompt_seconds": null, "generation_seconds": null });
+    assert_shape("answer", &[value, stopped]);
+}
+
+#[test]
 fn matrix() {
     let value = answer(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(1)));

@@ -65,7 +65,19 @@ impl Reference {
     /// # Errors
     /// If a tensor cannot be read.
     pub fn new(file: &Gguf, model: Model) -> Result<Self, ModelError> {
-        Ok(Self { weights: Weights::new(file, &model)?, model })
+        Self::with_progress(file, model, &mut |_, _| ())
+    }
+
+    /// The same, telling how many tensors of how many have been read.
+    ///
+    /// # Errors
+    /// If a tensor cannot be read.
+    pub fn with_progress(
+        file: &Gguf,
+        model: Model,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, ModelError> {
+        Ok(Self { weights: Weights::new(file, &model, progress)?, model })
     }
 
     /// The model.

@@ -15,9 +15,15 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    pub(super) fn new(file: &Gguf, model: &Model) -> Result<Self, ModelError> {
-        let read = |name: &str| Ok((name.to_owned(), file.expect_tensor(name)?.to_f32()?));
-        Ok(Self { tensors: model.tensors().into_iter().map(read).collect::<Result<_, ModelError>>()? })
+    pub(super) fn new(file: &Gguf, model: &Model, progress: &mut dyn FnMut(usize, usize)) -> Result<Self, ModelError> {
+        let names = model.tensors();
+        let mut tensors = HashMap::with_capacity(names.len());
+        for (done, name) in names.iter().enumerate() {
+            progress(done, names.len());
+            tensors.insert((*name).to_owned(), file.expect_tensor(name)?.to_f32()?);
+        }
+        progress(names.len(), names.len());
+        Ok(Self { tensors })
     }
 
     /// A row of a matrix. The model names no others than were checked to be there.

@@ -7,6 +7,7 @@ mod compute;
 mod doctor;
 mod emu;
 mod lab;
+mod language;
 mod matrix;
 mod model;
 mod objects;
@@ -24,6 +25,8 @@ pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRule
 use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
 use lab::LAB_EXAMPLES;
+use language::{CHAT_EXAMPLES, CONVERT_EXAMPLES};
+pub(crate) use language::{ChatArgs, ConvertArgs, LanguageArgs, SamplingArgs};
 use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
 pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
 use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
@@ -108,6 +111,15 @@ pub(crate) enum Command {
     /// suits the device; `--quick` makes them smaller.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Talk with a language model
+    ///
+    /// Lines can be edited, with a history; `/help` lists commands, Ctrl-C stops an answer, Ctrl-D leaves. Where standard input is
+    /// no terminal, each line is a question, and only the answers are printed.
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(ChatArgs),
+    /// Make a GGUF file of a llama2.c checkpoint
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
     /// Run the kernels on every device and check their results
     ///
     /// Each kernel is run through the HAL on each device: memory is allocated and filled, the kernel recorded and
@@ -170,9 +182,10 @@ pub(crate) enum Command {
     /// go on. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
-    /// Run an ONNX model on a device
+    /// Run a model on a device: ONNX, or a language model in GGUF
     ///
-    /// The first run makes everything ready for the shapes at hand; `--repeat` shows how fast later ones are. An operation
+    /// A language model answers one prompt (`-p`), by the chat template in its file, or goes on from it where there is none or with
+    /// `--raw`; the answer is all of standard output. Of an ONNX model the first run makes everything ready for the shapes at hand; `--repeat` shows how fast later ones are. An operation
     /// that the device cannot do is an error that names it, never silently the work of another device.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
@@ -222,7 +235,9 @@ impl Command {
             Self::Run(arguments) => arguments.format.json,
             Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,
-            Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => false,
+            Self::Chat(_) | Self::Convert(_) | Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => {
+                false
+            }
         }
     }
 }

@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::language::{LanguageArgs, PromptArgs};
 use super::{FormatArgs, seconds};
 
 /// Arguments of `roci run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The model, an ONNX file; files that it refers to must lie beside it
+    /// The model, an ONNX or GGUF file; files that it refers to, and parts of a split one, must lie beside it
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// Device to run on, as `roci devices` prints it (default: `auto`, the best real device)
-    #[arg(short, long, value_name = "URI")]
-    pub(crate) device: Option<String>,
+    /// Device to run on, as `roci devices` prints it (default: `auto`, the best real device); language models can be split over
+    /// several
+    #[arg(short, long = "device", value_name = "URI")]
+    pub(crate) devices: Vec<String>,
     /// What an input is: a file of NumPy's (`x=cat.npy`), a picture (`x=cat.jpg`), or `random`; inputs that are not named are
     /// random
     #[arg(short, long = "input", value_name = "NAME=FILE")]
@@ -38,6 +40,10 @@ pub(crate) struct RunArgs {
     pub(crate) precision: Precision,
     #[command(flatten)]
     pub(crate) image: ImageArgs,
+    #[command(flatten)]
+    pub(crate) text: PromptArgs,
+    #[command(flatten)]
+    pub(crate) language: LanguageArgs,
     /// Seconds that the device may work before it counts as lost (default: ROCI_TIMEOUT, or 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
@@ -109,7 +115,9 @@ pub(super) const RUN_EXAMPLES: &str = "Examples:
   roci run model.onnx --input image=cat.npy --output results
   roci run model.onnx --input image=cat.jpg --image-mean 0.485,0.456,0.406 --image-std 0.229,0.224,0.225
   roci run model.onnx --device cpu --profile=trace.json
-  roci run model.onnx --device emu://gfx1010 --dim batch=4 --repeat 10";
+  roci run model.onnx --device emu://gfx1010 --dim batch=4 --repeat 10
+  roci run model.gguf -p 'Once upon a time' -n 100 --seed 1
+  roci run model.gguf -p - --system 'Answer in one word.' --json < question.txt";
 
 /// Arguments of `roci inspect`.
 #[derive(Debug, Args)]

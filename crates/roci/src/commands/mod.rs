@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod emu;
 mod env;
 mod lab;
+pub(crate) mod language;
 mod man;
 pub(crate) mod matrix;
 pub(crate) mod model;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
             | Command::Inspect(_)
             | Command::Lab(_)
             | Command::Objects(_)
+            | Command::Convert(_)
             | Command::Completions { .. }
             | Command::Man { .. }
     ) {
@@ -38,6 +40,8 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
     }
     match command {
         Command::Bench(arguments) => bench::run(&arguments, drivers, printer),
+        Command::Chat(arguments) => language::chat(&arguments, drivers, printer),
+        Command::Convert(arguments) => language::convert(&arguments, printer),
         Command::Demo(arguments) => demo::run(&arguments, drivers, printer),
         Command::Devices(arguments) => devices::run(&arguments, drivers, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, drivers, printer),
@@ -48,6 +52,9 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Inspect(arguments) => model::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
+        Command::Run(arguments) if language::is_language_model(&arguments.model) => {
+            language::run(&arguments, drivers, printer)
+        }
         Command::Run(arguments) => model::run(&arguments, drivers, printer),
         Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),

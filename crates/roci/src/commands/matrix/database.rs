@@ -49,12 +49,7 @@ pub(super) struct Before {
 
 /// The user's file, `$XDG_DATA_HOME/roci/matrix.sqlite`; `None` where the user has no folder.
 pub(super) fn of_user() -> Option<PathBuf> {
-    let base = match env::XDG_DATA_HOME.get_raw() {
-        Some(base) => PathBuf::from(base),
-        None => Path::new(&env::HOME.get_raw()?).join(".local/share"),
-    };
-    // The specification wants relative paths to be passed over.
-    base.is_absolute().then(|| base.join("roci").join("matrix.sqlite"))
+    Some(crate::folders::data()?.join("matrix.sqlite"))
 }
 
 impl Database {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{ModelError, inputs, trace};
 use crate::cli::{DriverArgs, Precision, RunArgs};
 use crate::commands::auto;
+use crate::commands::language::LanguageError;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -60,6 +61,7 @@ struct OutputRow {
 
 /// Runs a model and tells what came out.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    refuse_others(arguments)?;
     let named = inputs::named(arguments)?;
     let model = super::open(&arguments.model, &named.keys().map(String::as_str).collect::<Vec<_>>())?;
     if !OPSETS.contains(&model.opset) {
@@ -75,7 +77,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     }
     let given = inputs::gather(&model.graph, &named, arguments)?;
     let registry = registry(drivers);
-    let uri = registry.parse(arguments.device.as_deref().unwrap_or(AUTO))?;
+    let uri = registry.parse(arguments.devices.first().map_or(AUTO, String::as_str))?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
     let name = device.info().uri.to_string();
     let precision = match arguments.precision {
@@ -140,6 +142,20 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         }
     }
     Ok(if interrupt::asked() { ExitStatus::Interrupted } else { ExitStatus::Success })
+}
+
+/// Options for language models would be passed over in silence.
+fn refuse_others(arguments: &RunArgs) -> Result<(), LanguageError> {
+    let given = [
+        ("--prompt", arguments.text.prompt.is_some()),
+        ("--system", arguments.language.system.is_some()),
+        ("--context", arguments.language.context.is_some()),
+        ("a second --device", arguments.devices.len() > 1),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(LanguageError::Option { option, kind: "ONNX models" }),
+        None => Ok(()),
+    }
 }
 
 fn print(report: &Report, printer: &Printer) -> Result<(), CliError> {

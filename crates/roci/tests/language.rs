@@ -1,0 +1,286 @@
+//! Language models from outside: answers, conversations, conversion, and what goes wrong.
+//!
+//! The model is made up and talks nonsense; the same seed gives the same nonsense.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use roci_llm::synthetic::talking;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A template that is not `chatml`.
+const TEMPLATE: &str = "{% for message in messages %}[{{ message.role }}: {{ message.content }}]{% endfor %}";
+
+/// A folder with the made-up model, and with one that has a template.
+fn models() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let mut case = talking();
+    std::fs::write(folder.path().join("plain.gguf"), case.bytes().expect("it can be made")).expect("there is room");
+    case.metadata.push(("tokenizer.chat_template".to_owned(), TEMPLATE.into()));
+    // What a file is does not depend on its name.
+    std::fs::write(folder.path().join("chat.model"), case.bytes().expect("it can be made")).expect("there is room");
+    folder
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+    command.args(arguments).current_dir(folder).env_clear().env("HOME", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn roci(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the binary was built for this test")
+}
+
+/// The same with something on standard input.
+fn fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut child =
+        command(folder, arguments).stdin(Stdio::piped()).spawn().expect("the binary was built for this test");
+    child.stdin.take().expect("it is a pipe").write_all(input).expect("it is read");
+    child.wait_with_output().expect("it ends")
+}
+
+#[track_caller]
+fn good(output: Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+#[track_caller]
+fn bad(output: &Output, code: i32, cause: &str, remedy: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{said}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{said}");
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn run_answers_the_same_for_the_same_seed() {
+    let folder = models();
+    let run = |seed: &str| {
+        let output = roci(folder.path(), &["run", "plain.gguf", "-p", "Once", "-n", "20", "--seed", seed]);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        good(output)
+    };
+    assert!(run("1").ends_with('\n') && run("1").len() > 1);
+    assert_eq!(run("1"), run("1"));
+    assert_ne!(run("1"), run("2"));
+    let piped = fed(folder.path(), &["run", "plain.gguf", "-p", "-", "-n", "20", "--seed", "1"], b"Once");
+    assert_eq!(good(piped), run("1"));
+}
+
+#[test]
+fn run_takes_the_models_own_template_and_no_other() {
+    let folder = models();
+    let tokens = |arguments: &[&str]| {
+        let fixed = ["-p", "Once", "-n", "5", "--seed", "1", "--json"];
+        let report = json(&good(roci(folder.path(), &[&["run"], arguments, &fixed].concat())));
+        assert_eq!(report["schema"], "roci.answer");
+        report["prompt_tokens"].as_u64().expect("a number")
+    };
+    let raw = tokens(&["plain.gguf"]);
+    assert_eq!(tokens(&["plain.gguf", "--raw"]), raw);
+    assert_eq!(tokens(&["chat.model", "--raw"]), raw);
+    assert_eq!(tokens(&["chat.model"]), raw + "[user: ]".len() as u64);
+    assert_eq!(tokens(&["chat.model", "--system", "x"]), raw + "[system: x][user: ]".len() as u64);
+    assert!(tokens(&["plain.gguf", "--system", "x"]) > raw, "a system's text asks for a template");
+}
+
+#[test]
+fn run_says_how_an_answer_ended() {
+    let folder = models();
+    let report = |arguments: &[&str]| {
+        let fixed = ["run", "plain.gguf", "-p", "Once", "--seed", "1", "--json"];
+        json(&good(roci(folder.path(), &[&fixed[..], arguments].concat())))
+    };
+    let whole = report(&["-n", "30"]);
+    assert_eq!((whole["reason"].as_str(), whole["tokens"].as_u64()), (Some("most"), Some(30)));
+    assert_eq!(whole["model"]["name"], "talking");
+    let text: Vec<char> = whole["text"].as_str().expect("a text").chars().collect();
+    let stop: String = text[5..8].iter().collect();
+    let stopped = report(&["-n", "30", "--stop", &stop]);
+    assert_eq!(stopped["reason"], "stop");
+    assert!(whole["text"].as_str().expect("a text").starts_with(stopped["text"].as_str().expect("a text")));
+    std::fs::write(folder.path().join("yes.gbnf"), "root ::= \"yes\" | \"no\"").expect("there is room");
+    let held = report(&["--grammar", "yes.gbnf"]);
+    assert_eq!(held["reason"], "end");
+    assert!(["yes", "no"].contains(&held["text"].as_str().expect("a text")));
+    let full = report(&["--context", "24"]);
+    assert_eq!(full["model"]["context"], 24);
+    assert!(full["prompt_tokens"].as_u64() < Some(24) && full["tokens"].as_u64() <= Some(24));
+}
+
+#[test]
+fn chat_reads_lines_and_prints_answers_alone() {
+    let folder = models();
+    let chat = |arguments: &[&str], input: &str| {
+        let fixed = ["chat", "chat.model", "-n", "8", "--seed", "1", "--schema", "any.json"];
+        let output = fed(folder.path(), &[&fixed[..], arguments].concat(), input.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        good(output).lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Answers of one line each.
+    let schema = r#"{"enum": ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]}"#;
+    std::fs::write(folder.path().join("any.json"), schema).expect("there is room");
+    let first = chat(&["-q"], "hello\n");
+    assert_eq!(first.len(), 1);
+    let texts = ["one", "two", "three", "four"];
+    let all = chat(&["-q"], &texts.join("\n"));
+    assert_eq!(all.len(), 4);
+    assert!(all.iter().all(|line| json(line).is_string()), "{all:?}");
+    // What is forgotten has no part in what comes.
+    let again = chat(&["-q"], "hello\n\n/reset\nhello\n");
+    assert_eq!(again, [first[0].clone(), first[0].clone()]);
+}
+
+#[test]
+fn chat_obeys_and_saves() {
+    let folder = models();
+    let input =
+        "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever said\n";
+    let output = fed(folder.path(), &["chat", "chat.model", "-n", "3", "--stats"], input.as_bytes());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let answer = good(output);
+    for part in ["there is no /nonsense", "the seed is 5", "the temperature is 0", "wrote talk.json", "answer 3 tokens"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    let talk = json(&std::fs::read_to_string(folder.path().join("talk.json")).expect("it was written"));
+    assert_eq!(talk[0]["content"], "Be brief.");
+    assert_eq!((&talk[1]["role"], &talk[1]["content"]), (&"user".into(), &"one\ntwo".into()));
+    assert_eq!(talk[2]["role"], "assistant");
+    assert_eq!(answer.trim_end_matches('\n'), talk[2]["content"].as_str().expect("a text").trim_end_matches('\n'));
+    assert_eq!(talk.as_array().map(Vec::len), Some(3));
+    assert!(!folder.path().join(".local").exists(), "no history without a terminal");
+}
+
+#[test]
+fn a_model_without_a_template_says_which_is_taken() {
+    let folder = models();
+    let output = fed(folder.path(), &["chat", "plain.gguf", "-n", "2"], b"hello\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`chatml` is taken"));
+    good(output);
+}
+
+#[test]
+fn what_is_no_model_is_refused_in_one_line() {
+    let folder = models();
+    let path = |name: &str| folder.path().join(name);
+    let whole = std::fs::read(path("plain.gguf")).expect("it was made");
+    std::fs::write(path("half.gguf"), &whole[..whole.len() / 2]).expect("there is room");
+    std::fs::write(path("other.gguf"), b"nothing of the kind").expect("there is room");
+    let mut unknown = talking();
+    unknown.metadata.push(("general.architecture".to_owned(), "tomorrow".into()));
+    std::fs::write(path("unknown.gguf"), unknown.bytes().expect("it can be made")).expect("there is room");
+    let chat = |name: &str| roci(folder.path(), &["chat", name]);
+    let run = |name: &str| roci(folder.path(), &["run", name, "-p", "a"]);
+    bad(&chat("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
+    bad(&chat("half.gguf"), 2, "half.gguf", "incomplete");
+    bad(&run("half.gguf"), 2, "half.gguf", "incomplete");
+    bad(&chat("other.gguf"), 2, "other.gguf", ".gguf");
+    bad(&run("unknown.gguf"), 2, "tomorrow", "architectures");
+    let output = roci(folder.path(), &["run", "half.gguf", "-p", "a", "--json"]);
+    let failure = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((&failure["schema"], &failure["error"]["code"]), (&"roci.error".into(), &2.into()));
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_in_one_line() {
+    let folder = models();
+    let run = |arguments: &[&str]| roci(folder.path(), &[&["run", "plain.gguf"], arguments].concat());
+    bad(&run(&[]), 2, "needs a prompt", "-p TEXT");
+    bad(&run(&["-p", &"long ".repeat(99), "--context", "64"]), 2, "and the context 64", "--context");
+    bad(&run(&["-p", "a", "--repeat", "2"]), 2, "--repeat is not for language models", "leave it out");
+    bad(&run(&["-p", "a", "--temperature", "-1"]), 2, "temperature", "temperature");
+    bad(&run(&["-p", "a", "--device", "nonsense"]), 3, "nonsense", "");
+    bad(&run(&["-p", "a", "--grammar", "nowhere"]), 2, "cannot read `nowhere`", "check the path");
+    std::fs::write(folder.path().join("bad.gbnf"), "root ::=").expect("there is room");
+    bad(&run(&["-p", "a", "--grammar", "bad.gbnf"]), 2, "bad.gbnf", "");
+    std::fs::write(folder.path().join("bad.json"), "{").expect("there is room");
+    bad(&run(&["-p", "a", "--schema", "bad.json"]), 2, "no JSON", "");
+    let output = fed(folder.path(), &["run", "plain.gguf", "-p", "-"], b"\xff");
+    bad(&output, 2, "not UTF-8", "UTF-8");
+    let onnx = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/small.onnx");
+    bad(&roci(folder.path(), &["run", onnx, "-p", "a"]), 2, "--prompt is not for ONNX models", "leave it out");
+    // A pipe is not talked with: what is wrong with one line ends it.
+    let long = fed(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
+    bad(&long, 2, "and the context 64", "--context");
+}
+
+/// Starts an answer that does not end, and waits for its first text.
+fn endless(folder: &Path, verb: &[&str], input: &[u8]) -> Child {
+    std::fs::write(folder.join("endless.gbnf"), "root ::= [a-z]{100000,}").expect("there is room");
+    let mut child = command(folder, verb).args(["--grammar", "endless.gbnf"]).stdin(Stdio::piped()).spawn();
+    let child_ = child.as_mut().expect("the binary was built for this test");
+    child_.stdin.as_mut().expect("it is a pipe").write_all(input).expect("it is read");
+    child_.stdout.as_mut().expect("it is a pipe").read_exact(&mut [0]).expect("some text comes");
+    child.expect("it runs")
+}
+
+#[test]
+fn ctrl_c_stops_an_answer_and_shows_what_there_is() {
+    let folder = models();
+    for verb in [&["run", "plain.gguf", "-p", "Once"][..], &["chat", "chat.model"]] {
+        let child = endless(folder.path(), verb, b"Once\n");
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has a number");
+        kill_process(pid, Signal::INT).expect("it is ours");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stdout.ends_with(b"\n"), "{:?}", output.stdout);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let folder = models();
+    let mut child = endless(folder.path(), &["run", "plain.gguf", "-p", "Once"], b"");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn checkpoints_are_converted_and_run() {
+    let folder = models();
+    let path = |name: &str| folder.path().join(name);
+    let numbers = [16i32, 24, 1, 2, 2, 300, 64];
+    let floats = 300 * 16 + 16 + 4 * 256 + 16 + 3 * 384 + 16 + 64 * 8;
+    let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let value = |at: usize| ((at * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5;
+    bytes.extend((0..floats).flat_map(|at| value(at).to_le_bytes()));
+    std::fs::write(path("tiny.bin"), &bytes).expect("there is room");
+    bad(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "tokenizer.bin", "check the path");
+    let mut tokens = vec![0; 4];
+    for token in 0..300 {
+        let text = if (3..259).contains(&token) { format!("<0x{:02X}>", token - 3) } else { format!("t{token}") };
+        tokens.extend(0f32.to_le_bytes());
+        tokens.extend((text.len() as i32).to_le_bytes());
+        tokens.extend(text.as_bytes());
+    }
+    std::fs::write(path("tokenizer.bin"), &tokens).expect("there is room");
+    let output = roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf", "--name", "Tiny"]);
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("wrote tiny.gguf ("));
+    good(output);
+    let report = json(&good(roci(folder.path(), &["run", "tiny.gguf", "-p", "hi", "-n", "4", "--json"])));
+    assert_eq!((&report["model"]["name"], &report["model"]["context"]), (&"Tiny".into(), &64.into()));
+    // What fails leaves nothing behind, and what was there is there.
+    std::fs::write(path("tiny.bin"), &bytes[..999]).expect("there is room");
+    bad(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "has 999 bytes", "download");
+    bad(&roci(folder.path(), &["convert", "tiny.bin", "no/tiny.gguf"]), 2, "cannot write", "");
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["chat.model", "plain.gguf", "tiny.bin", "tiny.gguf", "tokenizer.bin"]);
+}
