@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use http::HeaderValue;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
@@ -50,11 +49,7 @@ impl Server {
     /// # Errors
     /// If the address cannot be had, or a setting makes no sense.
     pub fn bind(settings: ServeSettings, served: Served) -> Result<Self, ServeError> {
-        let usable =
-            |key: &String| !key.is_empty() && HeaderValue::from_str(key).is_ok() && !key.contains(char::is_whitespace);
-        if !settings.api_key.as_ref().is_none_or(usable) {
-            return Err(ServeError::Key);
-        }
+        settings.check()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .max_blocking_threads(PREPARING)

@@ -1,9 +1,12 @@
 //! What a server may take from its clients.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
+use http::HeaderValue;
 use roci_hal::Hint;
+
+use crate::guard;
 
 /// Where a server listens, and what it may take from its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,25 @@ impl Default for ServeSettings {
             write_time: Duration::from_secs(30),
             patience: Duration::from_secs(10),
         }
+    }
+}
+
+impl ServeSettings {
+    /// Whether a server can be made of them: keys and origins make sense, and the address can be had now. For those who have something to
+    /// do before, such as loading a model.
+    ///
+    /// # Errors
+    /// As [`Server::bind`](crate::Server::bind).
+    pub fn check(&self) -> Result<(), ServeError> {
+        let usable = |key: &String| {
+            !key.is_empty() && HeaderValue::from_str(key).is_ok() && !key.contains(char::is_whitespace)
+        };
+        if !self.api_key.as_ref().is_none_or(usable) {
+            return Err(ServeError::Key);
+        }
+        guard::cors(self)?;
+        let bind = |source| ServeError::Bind { address: self.address, source };
+        TcpListener::bind(self.address).map(|_| ()).map_err(bind)
     }
 }
 

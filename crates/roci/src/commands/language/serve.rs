@@ -22,15 +22,6 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
     // Before the model is loaded, which may take long.
     let address = address(&arguments.host, arguments.port)?;
     let api_key = arguments.api_key.clone().or_else(|| env::API_KEY.get());
-    let options = Options {
-        devices: &arguments.devices,
-        context: arguments.context,
-        settings: Settings { together: arguments.parallel, waiting: arguments.queue },
-    };
-    let Loaded { engine, tokenizer, template, about, .. } = load(&arguments.model, &options, drivers, printer)?;
-    if let Some(note) = template.note() {
-        printer.note(note);
-    }
     let open = api_key.is_none();
     let settings = ServeSettings {
         address,
@@ -41,6 +32,16 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         patience: arguments.patience,
         ..ServeSettings::default()
     };
+    settings.check().map_err(LanguageError::from)?;
+    let options = Options {
+        devices: &arguments.devices,
+        context: arguments.context,
+        settings: Settings { together: arguments.parallel, waiting: arguments.queue },
+    };
+    let Loaded { engine, tokenizer, template, about, .. } = load(&arguments.model, &options, drivers, printer)?;
+    if let Some(note) = template.note() {
+        printer.note(note);
+    }
     let served = Served {
         engine,
         tokenizer,
