@@ -8,7 +8,11 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use roci_llm::json::Json;
 
 use crate::error::ApiError;
+use crate::generate;
 use crate::settings::ServeSettings;
+
+/// Bodies up to this length are read where they come in.
+const SHORT: usize = 64 << 10;
 
 /// Reads a body as JSON.
 pub(crate) async fn json(request: Request, settings: &ServeSettings) -> Result<Json, ApiError> {
@@ -23,11 +27,18 @@ pub(crate) async fn json(request: Request, settings: &ServeSettings) -> Result<J
         let message = format!("the body did not come within {} s", settings.body_time.as_secs_f32());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
     })??;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let message = format!("the body is not UTF-8: a wrong byte at {}", error.valid_up_to());
-        ApiError::new(StatusCode::BAD_REQUEST, message)
-    })?;
-    Json::parse(text).map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {error}")))
+    // Long ones take a while.
+    match bytes.len() {
+        0..=SHORT => parse(&bytes),
+        _ => generate::prepare(move || parse(&bytes)).await,
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Json, ApiError> {
+    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, message);
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| bad(format!("the body is not UTF-8: a wrong byte at {}", error.valid_up_to())))?;
+    Json::parse(text).map_err(|error| bad(format!("the body is not JSON: {error}")))
 }
 
 async fn bytes(body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {

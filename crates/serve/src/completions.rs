@@ -58,7 +58,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
         })
         .await?;
         text.push_str(&end.text);
-        usage.add(&end, answer % asking.answers == 0);
+        usage.add(&end, answer.is_multiple_of(asking.answers));
         choices.push(writer.choice(answer, &text, &tokens, Some(finish_reason(end.reason))));
     }
     let mut value = writer.envelope(choices);

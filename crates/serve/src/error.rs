@@ -50,8 +50,8 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
-            // Places come free when an answer ends, and answers take seconds.
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            // Places come free when an answer ends, and answers take seconds. A lost device does not come back by itself.
+            StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("2"));
             }
             StatusCode::UNAUTHORIZED => {

@@ -179,7 +179,7 @@ impl<W: Writer> Streaming<W> {
     }
 
     fn end(&mut self, answer: usize, end: &End) {
-        self.usage.add(end, answer % self.each == 0);
+        self.usage.add(end, answer.is_multiple_of(self.each));
         let values = self.writer.end(answer, end);
         self.send(&values);
         self.left -= 1;

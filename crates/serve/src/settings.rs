@@ -54,9 +54,8 @@ impl ServeSettings {
     /// # Errors
     /// As [`Server::bind`](crate::Server::bind).
     pub fn check(&self) -> Result<(), ServeError> {
-        let usable = |key: &String| {
-            !key.is_empty() && HeaderValue::from_str(key).is_ok() && !key.contains(char::is_whitespace)
-        };
+        let usable =
+            |key: &String| !key.is_empty() && HeaderValue::from_str(key).is_ok() && !key.contains(char::is_whitespace);
         if !self.api_key.as_ref().is_none_or(usable) {
             return Err(ServeError::Key);
         }

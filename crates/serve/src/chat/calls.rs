@@ -138,7 +138,9 @@ impl Reader {
         let open = self.held.find(OPEN);
         let keep = (1..OPEN.len()).rev().find(|&length| self.held.ends_with(&OPEN[..length])).unwrap_or(0);
         let text: String = self.held.drain(..open.unwrap_or(self.held.len() - keep)).collect();
-        if !text.is_empty() && !(self.calls > 0 && text.trim().is_empty()) {
+        // Between calls, white space is no text.
+        let blank = if self.calls > 0 { text.trim().is_empty() } else { text.is_empty() };
+        if !blank {
             pieces.push(Piece::Text(text));
         }
         if open.is_some() {
