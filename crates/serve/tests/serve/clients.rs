@@ -43,7 +43,7 @@ fn who_does_not_read_is_dropped() {
     let head = http::head("POST", CHAT, body.len(), "");
     connection.write_all(format!("{head}{body}").as_bytes()).expect("it is taken");
     server.wait("the text", |now| now.working == 1);
-    server.wait("its end", |now| now.dropped == 1);
+    server.wait("its end", |now| now.dropped == 1 && now.working == 0 && now.waiting == 0);
     server.chat("others have room", json!({}));
     drop(connection);
 }
