@@ -230,6 +230,14 @@ pub static TERM: Variable = Variable {
     since: "0.1.0",
 };
 
+/// What clients of `roci serve` must show.
+pub static API_KEY: Variable = Variable {
+    name: "ROCI_API_KEY",
+    default: "no key",
+    help: "Key that clients of `roci serve` must show, where `--api-key` is not given",
+    since: "0.1.0",
+};
+
 /// All of them, in the order of the help page.
 pub static VARIABLES: &[&Variable] = &[
     &DEVICE,
@@ -250,6 +258,7 @@ pub static VARIABLES: &[&Variable] = &[
     &RUSTICL_ENABLE,
     &VULKAN_VALIDATE,
     &LAB_DB,
+    &API_KEY,
     &PATH,
     &NO_COLOR,
     &FORCE_COLOR,

@@ -10,11 +10,17 @@ static IDLE: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen. Without a handler Ctrl-C ends the process at once, which is safe too, so a failure is no error.
 pub(crate) fn listen() {
-    let _ = ctrlc::set_handler(|| {
+    listen_and(|| {});
+}
+
+/// Starts to listen, and has something done when somebody asks to stop.
+pub(crate) fn listen_and(stop: impl Fn() + Send + 'static) {
+    let _ = ctrlc::set_handler(move || {
         if ASKED.swap(true, Ordering::Relaxed) || IDLE.load(Ordering::Relaxed) {
             #[expect(clippy::exit, reason = "the command did not react to the first Ctrl-C; a device may hang")]
             std::process::exit(i32::from(ExitStatus::Interrupted.code()));
         }
+        stop();
     });
 }
 

@@ -11,6 +11,7 @@ mod language;
 mod matrix;
 mod model;
 mod objects;
+mod serve;
 mod train;
 
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
 pub(crate) use model::{ImageArgs, ImageFit, ImageOrder, InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
+use serve::SERVE_EXAMPLES;
+pub(crate) use serve::ServeArgs;
 use train::TRAIN_DEMO_EXAMPLES;
 pub(crate) use train::{OptimizerName, TrainDemoArgs};
 
@@ -189,6 +192,13 @@ pub(crate) enum Command {
     /// that the device cannot do is an error that names it, never silently the work of another device.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Serve a language model over HTTP, as OpenAI's clients know it
+    ///
+    /// `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`, with streams, tools and JSON schemas; `/health`, `/metrics`
+    /// for Prometheus, and a page to talk at `/`. It listens on this machine alone unless `--host` says otherwise. The first Ctrl-C or SIGTERM lets
+    /// answers under way end, the second ends the process. Exit code 0 when it was stopped.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Train a small network on devices and compare how they learn
     ///
     /// A convolutional network learns to tell pictures apart that are made here: stripes of three directions, disks and
@@ -235,9 +245,12 @@ impl Command {
             Self::Run(arguments) => arguments.format.json,
             Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,
-            Self::Chat(_) | Self::Convert(_) | Self::MatrixProbe(_) | Self::Completions { .. } | Self::Man { .. } => {
-                false
-            }
+            Self::Chat(_)
+            | Self::Convert(_)
+            | Self::MatrixProbe(_)
+            | Self::Serve(_)
+            | Self::Completions { .. }
+            | Self::Man { .. } => false,
         }
     }
 }

@@ -25,11 +25,17 @@ struct Row {
     since: &'static str,
 }
 
+/// What a variable is set to; of a key only that there is one, since people paste this table.
+fn shown(variable: &Variable) -> Option<String> {
+    let is_secret = variable.name == roci_hal::env::API_KEY.name;
+    variable.get().map(|value| if is_secret { "(set)".to_owned() } else { value })
+}
+
 /// Prints the table of variables.
 pub(crate) fn run(arguments: &EnvArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let row = |variable: &&Variable| Row {
         name: variable.name,
-        value: variable.get(),
+        value: shown(variable),
         default: variable.default,
         help: variable.help,
         since: variable.since,

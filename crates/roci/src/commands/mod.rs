@@ -55,6 +55,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Run(arguments) if language::is_language_model(&arguments.model) => {
             language::run(&arguments, drivers, printer)
         }
+        Command::Serve(arguments) => language::serve(&arguments, drivers, printer),
         Command::Run(arguments) => model::run(&arguments, drivers, printer),
         Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),

@@ -87,6 +87,17 @@ pub(crate) enum LanguageError {
         /// Why.
         source: roci_llm::llama2c::ConvertError,
     },
+    /// There is no server.
+    #[error(transparent)]
+    Serve(#[from] roci_serve::ServeError),
+    /// A name that stands for no address.
+    #[error("`{host}` stands for no address: {reason}")]
+    Host {
+        /// The name.
+        host: String,
+        /// What the system says.
+        reason: String,
+    },
     /// A file cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Write {
@@ -136,6 +147,8 @@ impl Hint for LanguageError {
             Self::NoPrompt => Some("give one (`-p TEXT`), or talk to it: `roci chat MODEL`".into()),
             Self::Option { .. } => Some("leave it out; `roci run --help` says what is for which models".into()),
             Self::Convert { source, .. } => source.hint(),
+            Self::Serve(error) => error.hint(),
+            Self::Host { .. } => Some("give an address of this machine (`--host 127.0.0.1`)".into()),
             Self::Write { .. } => Some("name a file that you may write to".into()),
         }
     }

@@ -1,4 +1,4 @@
-//! `roci chat`, `roci run` and `roci convert`: language models.
+//! `roci chat`, `roci run`, `roci serve` and `roci convert`: language models.
 
 mod ask;
 mod chat;
@@ -6,6 +6,7 @@ mod convert;
 mod error;
 mod load;
 mod run;
+mod serve;
 
 use std::io::Read;
 use std::path::Path;
@@ -14,6 +15,7 @@ pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
 pub(crate) use error::LanguageError;
 pub(crate) use run::run;
+pub(crate) use serve::run as serve;
 
 /// Whether a file is a language model, by its first bytes. Of what is no file nothing is taken away.
 pub(crate) fn is_language_model(path: &Path) -> bool {

@@ -1,0 +1,311 @@
+//! Calls of tools in what a model writes, found as it comes.
+//!
+//! Two forms are known: `<tool_call>{"name": …, "arguments": {…}}</tool_call>` anywhere, as Hermes and Qwen write it, and such an object alone
+//! (or `parameters`, as Llama 3 writes it), or a list of them, as the whole answer. Arguments are passed on as they come. What turns out to be no call is text.
+
+use roci_llm::json::Json;
+
+use super::scan::Scan;
+
+pub(super) const OPEN: &str = "<tool_call>";
+pub(super) const CLOSE: &str = "</tool_call>";
+
+/// A part of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Piece {
+    /// Text for people.
+    Text(String),
+    /// A call begins.
+    Call(String),
+    /// More of the last call's arguments.
+    Arguments(String),
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// Text; nothing but white space came yet, so that an object would be a call.
+    Start,
+    /// Text.
+    Text,
+    /// In an object that may be a call; it is whole in the buffer.
+    Head { tagged: bool, lead: String },
+    /// In the arguments of a call.
+    Arguments { tagged: bool, scan: Scan },
+    /// After the arguments, before the end of the object.
+    Tail { tagged: bool },
+    /// After a call.
+    After,
+}
+
+/// Tells calls from text.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    /// The names of the tools; without any, all is text.
+    names: Vec<String>,
+    state: State,
+    /// What came and is not yet told.
+    held: String,
+    pub(super) calls: usize,
+}
+
+impl Reader {
+    pub(super) fn new(names: Vec<String>) -> Self {
+        let state = if names.is_empty() { State::Text } else { State::Start };
+        Self { names, state, held: String::new(), calls: 0 }
+    }
+
+    /// Takes what a model wrote.
+    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+        if self.names.is_empty() {
+            return if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.to_owned())] };
+        }
+        self.held.push_str(text);
+        let mut pieces = Vec::new();
+        while self.step(&mut pieces) {}
+        pieces
+    }
+
+    /// What is left when the answer has ended.
+    pub(super) fn finish(&mut self) -> Vec<Piece> {
+        let held = std::mem::take(&mut self.held);
+        let text = match &self.state {
+            State::Start | State::Text => held,
+            State::Head { tagged, lead } => format!("{lead}{}{held}", if *tagged { OPEN } else { "" }),
+            State::Arguments { .. } => {
+                let piece = Piece::Arguments(held.clone());
+                return if held.is_empty() { Vec::new() } else { vec![piece] };
+            }
+            State::Tail { .. } | State::After => String::new(),
+        };
+        if text.is_empty() { Vec::new() } else { vec![Piece::Text(text)] }
+    }
+
+    /// Goes on by one state; whether there may be more to do.
+    fn step(&mut self, pieces: &mut Vec<Piece>) -> bool {
+        match self.state.clone() {
+            State::Start => {
+                let trimmed = self.held.trim_start();
+                let Some(first) = trimmed.chars().next() else { return false };
+                let object = trimmed.trim_start_matches(['[', ' ', '\t', '\r', '\n']);
+                match (first, object.chars().next()) {
+                    ('{' | '[', Some('{')) => {
+                        let lead = self.held.len() - object.len();
+                        let lead = self.held.drain(..lead).collect();
+                        self.state = State::Head { tagged: false, lead };
+                    }
+                    ('[', None) => return false,
+                    _ => self.state = State::Text,
+                }
+                true
+            }
+            State::Text => self.text(pieces),
+            State::Head { tagged, lead } => self.head(tagged, lead, pieces),
+            State::Arguments { tagged, mut scan } => {
+                let end = scan.push(&self.held);
+                let text: String = self.held.drain(..end.unwrap_or(self.held.len())).collect();
+                if !text.is_empty() {
+                    pieces.push(Piece::Arguments(text));
+                }
+                self.state = if end.is_some() { State::Tail { tagged } } else { State::Arguments { tagged, scan } };
+                end.is_some()
+            }
+            State::Tail { tagged } => {
+                let end = if tagged { CLOSE } else { "}" };
+                match self.held.find(end) {
+                    Some(place) => {
+                        self.held.drain(..place + end.len());
+                        self.state = State::After;
+                        true
+                    }
+                    None => false,
+                }
+            }
+            State::After => {
+                let rest = self.held.trim_start_matches([' ', '\t', '\r', '\n', ',', ';', ']']);
+                self.held = rest.to_owned();
+                self.state = match self.held.chars().next() {
+                    None => return false,
+                    Some('{') => State::Head { tagged: false, lead: String::new() },
+                    Some(_) => State::Text,
+                };
+                true
+            }
+        }
+    }
+
+    /// Tells text up to what may be the start of a call.
+    fn text(&mut self, pieces: &mut Vec<Piece>) -> bool {
+        let open = self.held.find(OPEN);
+        let keep = (1..OPEN.len()).rev().find(|&length| self.held.ends_with(&OPEN[..length])).unwrap_or(0);
+        let text: String = self.held.drain(..open.unwrap_or(self.held.len() - keep)).collect();
+        // Between calls, white space is no text.
+        let blank = if self.calls > 0 { text.trim().is_empty() } else { text.is_empty() };
+        if !blank {
+            pieces.push(Piece::Text(text));
+        }
+        if open.is_some() {
+            self.held.drain(..OPEN.len());
+            self.state = State::Head { tagged: true, lead: String::new() };
+        }
+        open.is_some()
+    }
+
+    /// Looks at an object that may be a call.
+    fn head(&mut self, tagged: bool, lead: String, pieces: &mut Vec<Piece>) -> bool {
+        if let Some((name, start)) = head(&self.held)
+            && (tagged || self.names.contains(&name))
+        {
+            self.held.drain(..start);
+            self.calls += 1;
+            pieces.push(Piece::Call(name));
+            self.state = State::Arguments { tagged, scan: Scan::default() };
+            return true;
+        }
+        let Some(end) = Scan::default().push(&self.held) else { return false };
+        match call(&self.held[..end]).filter(|(name, _)| tagged || self.names.contains(name)) {
+            Some((name, arguments)) => {
+                self.calls += 1;
+                pieces.extend([Piece::Call(name), Piece::Arguments(arguments)]);
+                self.held.drain(..end);
+                self.state = if tagged { State::Tail { tagged } } else { State::After };
+            }
+            None => {
+                let text: String = self.held.drain(..end).collect();
+                pieces.push(Piece::Text(format!("{lead}{}{text}", if tagged { OPEN } else { "" })));
+                self.state = State::Text;
+            }
+        }
+        true
+    }
+}
+
+/// The name of a call and where its arguments begin, if it is written in the usual order and both are there.
+fn head(text: &str) -> Option<(String, usize)> {
+    let after = |text: &'_ str, wanted: &str| text.trim_start().strip_prefix(wanted).map(str::len);
+    let rest = |length: usize| &text[text.len() - length..];
+    let mut left = after(text, "{")?;
+    left = after(rest(left), "\"name\"")?;
+    left = after(rest(left), ":")?;
+    left = after(rest(left), "\"")?;
+    let (name, _) = rest(left).split_once('"')?;
+    // A name with escapes is read with the whole object.
+    if name.contains('\\') {
+        return None;
+    }
+    let name = name.to_owned();
+    left -= name.len() + 1;
+    left = after(rest(left), ",")?;
+    left = after(rest(left), "\"arguments\"").or_else(|| after(rest(left), "\"parameters\""))?;
+    left = after(rest(left), ":")?;
+    let arguments = rest(left).trim_start();
+    arguments.starts_with('{').then(|| (name, text.len() - arguments.len()))
+}
+
+/// The name and arguments of a call that is whole.
+fn call(text: &str) -> Option<(String, String)> {
+    let value = Json::parse(text).ok()?;
+    let value = value.get("function").filter(|inner| inner.as_object().is_some()).unwrap_or(&value);
+    let name = value.get("name")?.as_str()?.to_owned();
+    let arguments = match value.get("arguments").or_else(|| value.get("parameters")) {
+        None | Some(Json::Null) => "{}".to_owned(),
+        Some(arguments @ Json::Object(_)) => arguments.to_string(),
+        Some(Json::String(text)) if Json::parse(text).is_ok_and(|value| value.as_object().is_some()) => text.clone(),
+        Some(_) => return None,
+    };
+    Some((name, arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a text, whole and character by character; the pieces are joined.
+    fn read(text: &str) -> Vec<Piece> {
+        let names = || vec!["weather".to_owned(), "time".to_owned()];
+        let join = |pieces: Vec<Piece>| {
+            let mut joined: Vec<Piece> = Vec::new();
+            for piece in pieces {
+                match (joined.last_mut(), piece) {
+                    (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                    (Some(Piece::Arguments(before)), Piece::Arguments(text)) => before.push_str(&text),
+                    (_, piece) => joined.push(piece),
+                }
+            }
+            joined
+        };
+        let mut reader = Reader::new(names());
+        let mut whole = reader.push(text);
+        whole.extend(reader.finish());
+        let mut reader = Reader::new(names());
+        let mut parts: Vec<Piece> = text.chars().flat_map(|character| reader.push(&character.to_string())).collect();
+        parts.extend(reader.finish());
+        assert_eq!(join(whole.clone()), join(parts), "{text}");
+        join(whole)
+    }
+
+    fn text(text: &str) -> Piece {
+        Piece::Text(text.to_owned())
+    }
+
+    fn calls(list: &[(&str, &str)]) -> Vec<Piece> {
+        let piece = |(name, arguments): &(&str, &str)| {
+            [Piece::Call((*name).to_owned()), Piece::Arguments((*arguments).to_owned())]
+        };
+        list.iter().flat_map(piece).collect()
+    }
+
+    #[test]
+    fn tagged_calls_are_found_among_text() {
+        let one = r#"<tool_call>
+{"name": "weather", "arguments": {"city": "Paris}"}}
+</tool_call>"#;
+        assert_eq!(read(one), calls(&[("weather", r#"{"city": "Paris}"}"#)]));
+        let two = format!("Let me see.\n{one}\n{}", one.replace("weather", "other"));
+        let mut expected = vec![text("Let me see.\n")];
+        expected.extend(calls(&[("weather", r#"{"city": "Paris}"}"#), ("other", r#"{"city": "Paris}"}"#)]));
+        assert_eq!(read(&two), expected);
+    }
+
+    #[test]
+    fn objects_alone_are_calls_if_their_tool_is_known() {
+        assert_eq!(read(r#" {"name":"time","parameters":{}}"#), calls(&[("time", "{}")]));
+        assert_eq!(read(r#"{"arguments":{"a":[1]},"name":"time"}"#), calls(&[("time", r#"{"a":[1]}"#)]));
+        assert_eq!(read(r#"{"type":"function","name":"time"}"#), calls(&[("time", "{}")]));
+        assert_eq!(read(r#"{"name":"time","arguments":"{\"a\":1}"}"#), calls(&[("time", r#"{"a":1}"#)]));
+        let list = r#"[{"name":"time","arguments":{}}, {"name":"weather","arguments":{"x":1}}]"#;
+        assert_eq!(read(list), calls(&[("time", "{}"), ("weather", r#"{"x":1}"#)]));
+    }
+
+    #[test]
+    fn what_is_no_call_is_text_to_the_letter() {
+        for plain in [
+            "Hello, world",
+            "  leading space",
+            r#"{"name":"unknown","arguments":{}}"#,
+            r#"{"answer":42} and more"#,
+            "[1, 2, 3]",
+            "[{\"a\":1}]",
+            "{ not json",
+            "a < b and <tool",
+            "<tool_call>never ends",
+            r#"<tool_call>{"no":"name"}"#,
+            "",
+        ] {
+            let expected = if plain.is_empty() { Vec::new() } else { vec![text(plain)] };
+            assert_eq!(read(plain), expected, "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_cut_off_keeps_what_came() {
+        assert_eq!(read(r#"<tool_call>{"name": "time", "arguments": {"a": "b"#), calls(&[("time", r#"{"a": "b"#)]));
+    }
+
+    #[test]
+    fn without_tools_everything_is_text() {
+        let mut reader = Reader::new(Vec::new());
+        let call = r#"<tool_call>{"name":"time","arguments":{}}</tool_call>"#;
+        assert_eq!(reader.push(call), [text(call)]);
+        assert_eq!(reader.finish(), []);
+    }
+}

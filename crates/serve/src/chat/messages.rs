@@ -1,0 +1,198 @@
+//! The messages of a conversation, checked, and in the form that a template takes.
+
+use roci_llm::json::Json;
+use roci_llm::template::message;
+
+use super::calls::{CLOSE, OPEN};
+use crate::error::ApiError;
+use crate::fields::{Fields, wrong};
+
+/// The most messages of a conversation.
+const MOST_MESSAGES: usize = 16384;
+
+/// Reads `messages`.
+pub(super) fn of(fields: &Fields<'_>) -> Result<Vec<Json>, ApiError> {
+    let list = fields.list("messages")?.ok_or_else(|| ApiError::field("messages", "is missing"))?;
+    if list.is_empty() {
+        return Err(ApiError::field("messages", "is an empty list"));
+    }
+    if list.len() > MOST_MESSAGES {
+        return Err(ApiError::field("messages", format!("has {}; {MOST_MESSAGES} are allowed", list.len())));
+    }
+    list.iter().enumerate().map(|(place, message)| check(message, format!("messages[{place}]"))).collect()
+}
+
+fn check(message: &Json, path: String) -> Result<Json, ApiError> {
+    let fields = Fields::of(message, path)?;
+    let role = fields.text("role")?.ok_or_else(|| ApiError::field(fields.name("role"), "is missing"))?;
+    // Newer models of OpenAI's call the system's role so.
+    let role = match role {
+        "developer" => "system",
+        "system" | "user" | "assistant" | "tool" => role,
+        other => {
+            let what = format!("is `{other}`; it must be `system`, `developer`, `user`, `assistant` or `tool`");
+            return Err(ApiError::field(fields.name("role"), what));
+        }
+    };
+    let has_calls = calls(&fields)?;
+    match fields.get("content") {
+        None if role == "assistant" && has_calls => {}
+        None => return Err(ApiError::field(fields.name("content"), "is missing")),
+        Some(Json::String(_)) => {}
+        Some(Json::Array(parts)) => {
+            for (place, part) in parts.iter().enumerate() {
+                check_part(part, format!("{}[{place}]", fields.name("content")))?;
+            }
+        }
+        Some(other) => return Err(wrong(fields.name("content"), "a text or a list of parts", other)),
+    }
+    for text in ["name", "tool_call_id", "reasoning_content"] {
+        fields.text(text)?;
+    }
+    let entries = fields.entries().iter().filter(|(_, value)| *value != Json::Null);
+    let entry = |(key, value): &(String, Json)| match key.as_str() {
+        "role" => (key.clone(), Json::from(role)),
+        _ => (key.clone(), value.clone()),
+    };
+    Ok(Json::Object(entries.map(entry).collect()))
+}
+
+fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
+    let fields = Fields::of(part, path)?;
+    let kind = fields.text("type")?.ok_or_else(|| ApiError::field(fields.name("type"), "is missing"))?;
+    match kind {
+        "text" => match fields.text("text")? {
+            Some(_) => Ok(()),
+            None => Err(ApiError::field(fields.name("text"), "is missing")),
+        },
+        other => {
+            let what = format!("is `{other}`; only `text` is understood: this model reads nothing else");
+            Err(ApiError::field(fields.name("type"), what))
+        }
+    }
+}
+
+/// Checks the calls that an assistant made earlier; whether there are any.
+fn calls(fields: &Fields<'_>) -> Result<bool, ApiError> {
+    let calls = fields.list("tool_calls")?.unwrap_or_default();
+    for (place, call) in calls.iter().enumerate() {
+        let call = Fields::of(call, format!("{}[{place}]", fields.name("tool_calls")))?;
+        let missing = |name: String| ApiError::field(name, "is missing");
+        let function = call.object("function")?.ok_or_else(|| missing(call.name("function")))?;
+        function.text("name")?.ok_or_else(|| missing(function.name("name")))?;
+        match function.get("arguments") {
+            None | Some(Json::String(_) | Json::Object(_)) => {}
+            Some(other) => return Err(wrong(function.name("arguments"), "a text of JSON", other)),
+        }
+    }
+    Ok(!calls.is_empty())
+}
+
+/// Tells tools, calls and their results in words, for templates that know none of them.
+pub(super) fn in_words(messages: Vec<Json>, tools: &[Json]) -> Vec<Json> {
+    let mut told: Vec<Json> = messages.into_iter().map(|message| one_in_words(&message)).collect();
+    if tools.is_empty() {
+        return told;
+    }
+    let list: Vec<String> = tools.iter().map(ToString::to_string).collect();
+    let words = format!(
+        "You may call these functions:\n<tools>\n{}\n</tools>\nFor each call, write a JSON object with the function's name and its arguments:\n\
+         {OPEN}\n{{\"name\": <name>, \"arguments\": <object>}}\n{CLOSE}",
+        list.join("\n")
+    );
+    match told.first_mut() {
+        Some(first) if first.get("role").and_then(Json::as_str) == Some("system") => {
+            *first = message("system", &format!("{}\n\n{words}", text(first)));
+        }
+        _ => told.insert(0, message("system", &words)),
+    }
+    told
+}
+
+fn one_in_words(whole: &Json) -> Json {
+    let role = whole.get("role").and_then(Json::as_str).unwrap_or_default();
+    let calls = whole.get("tool_calls").and_then(Json::as_array).unwrap_or_default();
+    if role == "tool" {
+        return message("user", &format!("<tool_response>\n{}\n</tool_response>", text(whole)));
+    }
+    if calls.is_empty() {
+        return whole.clone();
+    }
+    let call = |call: &Json| {
+        let function = call.get("function")?;
+        let arguments = match function.get("arguments") {
+            Some(Json::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => "{}".to_owned(),
+        };
+        let name = function.get("name")?;
+        Some(format!("{OPEN}\n{{\"name\": {name}, \"arguments\": {arguments}}}\n{CLOSE}"))
+    };
+    let parts = std::iter::once(text(whole)).chain(calls.iter().filter_map(call)).filter(|part| !part.is_empty());
+    message(role, &parts.collect::<Vec<_>>().join("\n"))
+}
+
+/// The text of a message, whether it came as one or in parts.
+fn text(message: &Json) -> String {
+    match message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(messages: &str) -> Result<Vec<Json>, ApiError> {
+        let body = Json::parse(&format!("{{\"messages\":{messages}}}")).expect("it is JSON");
+        of(&Fields::of(&body, "")?)
+    }
+
+    #[test]
+    fn messages_of_all_kinds_are_taken() {
+        let messages = read(
+            r#"[{"role":"developer","content":"be brief"},
+                {"role":"user","content":[{"type":"text","text":"hi"}],"name":null},
+                {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+                {"role":"tool","tool_call_id":"1","content":"42"}]"#,
+        )
+        .expect("it makes sense");
+        assert_eq!(messages[0].get("role"), Some(&Json::from("system")));
+        assert_eq!(messages[1].get("name"), None, "null is absent");
+        let told = in_words(messages, &[Json::from("T")]);
+        assert!(text(&told[0]).starts_with("be brief\n\nYou may call"));
+        assert_eq!(text(&told[2]), "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
+        assert_eq!(told[3], message("user", "<tool_response>\n42\n</tool_response>"));
+    }
+
+    #[test]
+    fn wrong_messages_are_named() {
+        for (messages, param) in [
+            ("null", "messages"),
+            ("[]", "messages"),
+            ("{}", "messages"),
+            ("[1]", "messages[0]"),
+            (r#"[{"content":"x"}]"#, "messages[0].role"),
+            (r#"[{"role":"user","content":"x"},{"role":"king","content":"x"}]"#, "messages[1].role"),
+            (r#"[{"role":"user"}]"#, "messages[0].content"),
+            (r#"[{"role":"assistant","content":null}]"#, "messages[0].content"),
+            (r#"[{"role":"user","content":5}]"#, "messages[0].content"),
+            (r#"[{"role":"user","content":["x"]}]"#, "messages[0].content[0]"),
+            (r#"[{"role":"user","content":[{"type":"image_url"}]}]"#, "messages[0].content[0].type"),
+            (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "messages[0].content[0].text"),
+            (r#"[{"role":"user","content":"x","name":5}]"#, "messages[0].name"),
+            (r#"[{"role":"assistant","tool_calls":[{}]}]"#, "messages[0].tool_calls[0].function"),
+            (
+                r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":5}}]}]"#,
+                "messages[0].tool_calls[0].function.arguments",
+            ),
+        ] {
+            assert_eq!(read(messages).expect_err(messages).param.as_deref(), Some(param), "{messages}");
+        }
+    }
+}

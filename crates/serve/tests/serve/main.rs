@@ -1,0 +1,13 @@
+//! The server from outside: a real socket, and a model that says what it is told to.
+
+mod chat;
+mod clients;
+mod completions;
+mod errors;
+mod fuzz;
+mod http;
+mod kit;
+mod looking;
+mod parrot;
+mod soak;
+mod tools;
