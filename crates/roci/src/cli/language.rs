@@ -14,6 +14,9 @@ pub(crate) struct LanguageArgs {
     /// The longest text in tokens, prompt and answer together (default: what the model was trained for, at most 4096)
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub(crate) context: Option<u32>,
+    /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory (default: f16)
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) cache: Option<roci_llm_device::CacheType>,
     /// The most tokens of an answer (default: until the model ends it or the context is full)
     #[arg(short = 'n', long = "most", value_name = "TOKENS")]
     pub(crate) most: Option<usize>,

@@ -17,6 +17,9 @@ pub(crate) struct ServeArgs {
     /// The longest text in tokens, prompt and answer together (default: what the model was trained for, at most 4096)
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub(crate) context: Option<u32>,
+    /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory (default: f16)
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) cache: Option<roci_llm_device::CacheType>,
     /// How many texts are written at once
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) parallel: usize,

@@ -38,6 +38,9 @@ pub(crate) enum LanguageError {
     /// A device, or its name.
     #[error(transparent)]
     Hal(#[from] roci_hal::Error),
+    /// The model on its device.
+    #[error(transparent)]
+    Device(#[from] roci_llm_device::Error),
     /// The request, or the device while it was worked on.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -139,6 +142,7 @@ impl Hint for LanguageError {
             }
             Self::Template(error) => Some(error.hint()),
             Self::Hal(error) => error.hint(),
+            Self::Device(error) => error.hint(),
             Self::Engine(error) => error.hint(),
             Self::Grammar { source, .. } => Some(source.hint()),
             Self::Json { .. } => Some("give a JSON schema, such as {\"type\": \"object\"}".into()),

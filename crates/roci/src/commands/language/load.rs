@@ -3,16 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use roci_engine::{Engine, Forward, ReferenceForward, Room, Settings};
+use roci_engine::{Engine, Forward, Settings};
 use roci_gguf::Gguf;
+use roci_hal::registry::AUTO;
+use roci_hal::{Device, Registry};
 use roci_llm::architecture::Model;
 use roci_llm::json::Json;
-use roci_llm::reference::Reference;
 use roci_llm::template::{ChatTemplate, Conversation};
+use roci_llm_device::{CacheType, DeviceModel, estimate};
 use roci_tokenizer::{Encode, Tokenizer};
 
 use super::LanguageError;
 use crate::cli::DriverArgs;
+use crate::commands::auto;
 use crate::printer::Printer;
 use crate::registry::registry;
 use crate::units;
@@ -27,6 +30,8 @@ pub(crate) struct Options<'a> {
     pub(crate) devices: &'a [String],
     /// The longest text.
     pub(crate) context: Option<u32>,
+    /// How keys and values are kept.
+    pub(crate) cache: Option<CacheType>,
     /// How requests share the device.
     pub(crate) settings: Settings,
 }
@@ -69,6 +74,7 @@ pub(crate) fn load(
     printer: &Printer,
 ) -> Result<Loaded, LanguageError> {
     let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
+    let file = Arc::new(file);
     let metadata = file.metadata();
     let trained = roci_llm::architecture::Config::new(metadata)?.context;
     let context = options.context.unwrap_or(trained.min(USUAL_CONTEXT));
@@ -97,7 +103,7 @@ pub(crate) fn load(
         trained_context: trained,
         devices: Vec::new(),
     };
-    let forward = forward(&file, model, options, drivers, printer, &mut about)?;
+    let forward = forward(Arc::clone(&file), model, options, drivers, printer, &mut about)?;
     let engine = Engine::start(forward, Arc::clone(&tokenizer), options.settings.clone());
     about.context = engine.context();
     let own_template = template.note().is_none();
@@ -106,7 +112,7 @@ pub(crate) fn load(
 
 /// Puts a model on devices, with a bar while that takes.
 fn forward(
-    file: &Gguf,
+    file: Arc<Gguf>,
     model: Model,
     options: &Options<'_>,
     drivers: &DriverArgs,
@@ -114,24 +120,56 @@ fn forward(
     about: &mut About,
 ) -> Result<Box<dyn Forward>, LanguageError> {
     let registry = registry(drivers);
-    for device in options.devices {
-        registry.parse(device)?;
-    }
+    let (devices, options) = place(&registry, &file, &model, options, printer)?;
+    about.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
     let bar = printer.progress(1);
     bar.set_message(format!("loading {} ({})", about.name, units::bytes(about.file_bytes)));
-    let mut progress = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
+    let tell = |done: u64, total: u64| {
+        bar.set_length(total);
+        bar.set_position(done);
     };
-    let room = Room::for_texts(about.context, options.settings.together);
-    // In the place of this line comes the crate that puts models on devices.
-    let forward = ReferenceForward::new(Reference::with_progress(file, model, &mut progress)?, room);
-    about.devices = vec!["reference".to_owned()];
-    if !options.devices.is_empty() {
-        printer.note("language models run on no device yet: this one is evaluated by the slow reference");
-    }
+    let forward = DeviceModel::load(file, model, &devices, &options, &tell)?;
     bar.finish_and_clear();
     Ok(Box::new(forward))
+}
+
+/// Opens the devices that a model shall run on: those that are named, or the best real one, with the CPU beside it for what does not fit.
+fn place(
+    registry: &Registry,
+    file: &Gguf,
+    model: &Model,
+    options: &Options<'_>,
+    printer: &Printer,
+) -> Result<(Vec<Device>, roci_llm_device::Options), LanguageError> {
+    let default = [AUTO.to_owned()];
+    let named = if options.devices.is_empty() { &default[..] } else { options.devices };
+    let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
+    let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let fits = |devices: &[Device], wanted: &roci_llm_device::Options| {
+        let infos: Vec<_> = devices.iter().map(Device::info).collect();
+        estimate(file, model, &infos, wanted)
+    };
+    let one = model.context as usize;
+    let cache = options.cache.unwrap_or_default();
+    let wanted = |kept: usize| roci_llm_device::Options { cache, kept: Some(kept), ..Default::default() };
+    // Texts share the memory of keys and values: as many as are worked on together where that fits, and one at the least.
+    let all = wanted(one.saturating_mul(options.settings.together.max(1)));
+    if fits(&devices, &all).is_ok() {
+        return Ok((devices, all));
+    }
+    let least = wanted(one);
+    if let Err(error) = fits(&devices, &least) {
+        let on_cpu = devices.iter().any(|device| roci_kernels::takes_native(device.info()));
+        if !options.devices.is_empty() || on_cpu {
+            return Err(error.into());
+        }
+        devices.push(registry.open(&registry.parse("cpu")?, None)?);
+        let shares = fits(&devices, &least)?.shares;
+        let layers = shares.first().map_or(0, |share| share.layers.len());
+        printer.note(&format!("{error}: it has {layers} of {} layers, the CPU the others", model.layers.len()));
+    }
+    Ok((devices, least))
 }
 
 impl Loaded {

@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     let options = Options {
         devices: &arguments.devices,
         context: language.context,
+        cache: language.cache,
         settings: Settings { together: 1, waiting: 0 },
     };
     interrupt::listen();

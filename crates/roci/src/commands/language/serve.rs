@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
     let options = Options {
         devices: &arguments.devices,
         context: arguments.context,
+        cache: arguments.cache,
         settings: Settings { together: arguments.parallel, waiting: arguments.queue },
     };
     let Loaded { engine, tokenizer, template, about, .. } = load(&arguments.model, &options, drivers, printer)?;

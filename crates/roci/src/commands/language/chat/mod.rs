@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
     let options = Options {
         devices: &arguments.devices,
         context: arguments.language.context,
+        cache: arguments.language.cache,
         settings: Settings { together: 1, waiting: 0 },
     };
     interrupt::listen();
