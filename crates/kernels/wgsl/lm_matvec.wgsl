@@ -1,9 +1,9 @@
 // y = W * x for one or a few tokens. W is read once for `TOGETHER` tokens, and that is what takes the time.
 //
-// A workgroup of 64 computes eight rows; each invocation takes a group of 32 columns of all of them a step, so that many loads are on their
-// way at once. For one token, x passes through workgroup memory: neighbours read places of x that are 128 bytes apart, which caches
-// serve one after the other. It may be normed on the way, which saves a dispatch; the root of the mean square is a factor of the sums. No
-// sub-groups: the sums meet in workgroup memory.
+// A workgroup of 128 computes eight rows: four teams of 32 invocations have two rows each, and each invocation takes a group of 32
+// columns a step. No sub-groups: the sums meet in workgroup memory once. For one token, x passes through workgroup memory: neighbours
+// read places of x that are 128 bytes apart, which caches serve one after the other. It may be normed on the way, which saves a dispatch; the
+// root of the mean square is a factor of the sums.
 
 override TOGETHER: u32;
 
@@ -16,15 +16,12 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read> norm: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-// Invocations, and groups of x that are in workgroup memory at a time, each with a four behind it, so that groups start in different
-// memory banks.
-const LANES = 64u;
+// Groups of x that are in workgroup memory at a time, each with a four behind it, so that groups start in different memory banks.
+const STAGED = 96u;
 const PITCH = 9u;
-var<workgroup> staged: array<vec4<f32>, 576>;
-// For each invocation the sums of eight rows; then of each row eight sums.
-var<workgroup> near_sums: array<vec4<f32>, 64>;
-var<workgroup> far_sums: array<vec4<f32>, 64>;
-var<workgroup> squares_of: array<f32, 64>;
+var<workgroup> staged: array<vec4<f32>, 864>;
+// For each invocation the sums of two rows.
+var<workgroup> partials: array<vec2<f32>, 128>;
 
 // The eight fours of a row of x that a group of columns is multiplied with.
 struct Eight {
@@ -59,7 +56,7 @@ fn staged_eight(group: u32) -> Eight {
 // Brings some groups of x to workgroup memory, normed if that is wanted; gives this invocation's share of their squares.
 fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
     var squares = 0.0;
-    for (var i = lane; i < count * 8u; i += LANES) {
+    for (var i = lane; i < count * 8u; i += 128u) {
         var v = x[row + first * 8u + i];
         if (params.flags & NORM) != 0u {
             squares += dot(v, v);
@@ -141,63 +138,20 @@ fn row_of(token: u32) -> u32 {
     return min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
 }
 
-// Where the groups of a tile's rows begin. Rows behind the last are read as the last, and dropped at the end.
-struct Tile {
-    near: vec4<u32>,
-    far: vec4<u32>,
+// What a group adds to the sums of two rows.
+fn step(near: u32, far: u32, v: Eight) -> vec2<f32> {
+    let totals = totals_of(v);
+    return vec2<f32>(group_of(near, v, totals), group_of(far, v, totals));
 }
 
-fn tile_of(tile: u32, first_row: u32, width: u32) -> Tile {
-    let rows = vec4<u32>(tile) + vec4<u32>(0u, 1u, 2u, 3u);
-    let last = vec4<u32>(params.rows - 1u);
-    let first = vec4<u32>(first_row);
-    return Tile((first + min(rows, last)) * width, (first + min(rows + vec4<u32>(4u), last)) * width);
-}
-
-// What a group adds to the sums of four rows.
-fn step(at: vec4<u32>, v: Eight, totals: vec2<f32>) -> vec4<f32> {
-    return vec4<f32>(
-        group_of(at.x, v, totals),
-        group_of(at.y, v, totals),
-        group_of(at.z, v, totals),
-        group_of(at.w, v, totals),
-    );
-}
-
-// Adds up what the invocations have, and ends the sums of a tile.
-fn meet(token: u32, tile: u32, lane: u32, near: vec4<f32>, far: vec4<f32>, squares: f32) {
-    near_sums[lane] = near;
-    far_sums[lane] = far;
-    squares_of[lane] = squares;
-    workgroupBarrier();
-    if lane < 8u {
-        var near_sum = near_sums[lane];
-        var far_sum = far_sums[lane];
-        var square = squares_of[lane];
-        for (var i = 8u; i < LANES; i += 8u) {
-            near_sum += near_sums[lane + i];
-            far_sum += far_sums[lane + i];
-            square += squares_of[lane + i];
-        }
-        near_sums[lane] = near_sum;
-        far_sums[lane] = far_sum;
-        squares_of[lane] = square;
-    }
-    workgroupBarrier();
+// Adds up what the teams have, and ends the sums of the tile.
+fn meet(token: u32, tile: u32, lane: u32, factor: f32) {
     if lane < 4u && token < params.tokens {
-        var square = 0.0;
-        var near_sum = vec4<f32>();
-        var far_sum = vec4<f32>();
-        for (var i = 0u; i < 8u; i += 1u) {
-            near_sum += near_sums[i];
-            far_sum += far_sums[i];
-            square += squares_of[i];
+        var sum = vec2<f32>();
+        for (var i = 0u; i < 32u; i += 1u) {
+            sum += partials[lane * 32u + i];
         }
-        let all = select(near_sum, far_sum, lane >= 2u);
-        var sum = select(all.xy, all.zw, lane % 2u == 1u);
-        if (params.flags & NORM) != 0u {
-            sum *= 1.0 / sqrt(square / f32(params.model_columns) + params.epsilon);
-        }
+        sum *= factor;
         let row = tile + lane * 2u;
         if row < params.rows {
             if (params.flags & GATE) != 0u {
@@ -210,10 +164,9 @@ fn meet(token: u32, tile: u32, lane: u32, near: vec4<f32>, far: vec4<f32>, squar
             }
         }
     }
-    workgroupBarrier();
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn lm_matvec(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -225,64 +178,93 @@ fn lm_matvec(
     if params.experts != 0u {
         first_row = min(experts[token], params.experts - 1u) * params.rows;
     }
-    for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
-        let rows = tile_of(tile, first_row, width);
-        if TOGETHER == 1u {
-            let only = row_of(token);
-            var near = vec4<f32>();
-            var far = vec4<f32>();
-            var squares = 0.0;
-            for (var start = 0u; start < width; start += LANES) {
-                squares += stage(only, start, min(width - start, LANES), lane);
-                workgroupBarrier();
-                let at = start + lane;
-                if at < width {
-                    let v = staged_eight(lane);
-                    let totals = totals_of(v);
-                    near += step(rows.near + vec4<u32>(at), v, totals);
-                    far += step(rows.far + vec4<u32>(at), v, totals);
+    if TOGETHER == 1u {
+        let only = row_of(token);
+        var factor = 1.0;
+        // All of x is staged once where it fits; where it does not, the root of its mean square is still found once.
+        var squares = 0.0;
+        if width <= STAGED {
+            squares = stage(only, 0u, width, lane);
+        } else if (params.flags & NORM) != 0u {
+            for (var i = lane; i < width * 8u; i += 128u) {
+                let v = x[only + i];
+                squares += dot(v, v);
+            }
+        }
+        if (params.flags & NORM) != 0u {
+            partials[lane] = vec2<f32>(squares, 0.0);
+            workgroupBarrier();
+            for (var half = 64u; half > 0u; half = half / 2u) {
+                if lane < half {
+                    partials[lane] += partials[lane + half];
                 }
                 workgroupBarrier();
             }
-            meet(token, tile, lane, near, far, squares);
-        } else {
-            // Several tokens are normed before; the binding is named all the same, since all variants have the same ones.
-            let one = row_of(token) + select(0u, 1u, params.epsilon < 0.0 && norm[0].x > 0.0);
-            let two = row_of(token + 1u);
-            let three = row_of(token + 2u);
-            let four = row_of(token + 3u);
-            var near1 = vec4<f32>();
-            var near2 = vec4<f32>();
-            var near3 = vec4<f32>();
-            var near4 = vec4<f32>();
-            var far1 = vec4<f32>();
-            var far2 = vec4<f32>();
-            var far3 = vec4<f32>();
-            var far4 = vec4<f32>();
-            for (var at = lane; at < width; at += LANES) {
-                let near = rows.near + vec4<u32>(at);
-                let far = rows.far + vec4<u32>(at);
-                let v1 = load_eight(one + at * 8u);
-                let t1 = totals_of(v1);
-                near1 += step(near, v1, t1);
-                far1 += step(far, v1, t1);
-                let v2 = load_eight(two + at * 8u);
-                let t2 = totals_of(v2);
-                near2 += step(near, v2, t2);
-                far2 += step(far, v2, t2);
-                let v3 = load_eight(three + at * 8u);
-                let t3 = totals_of(v3);
-                near3 += step(near, v3, t3);
-                far3 += step(far, v3, t3);
-                let v4 = load_eight(four + at * 8u);
-                let t4 = totals_of(v4);
-                near4 += step(near, v4, t4);
-                far4 += step(far, v4, t4);
+            factor = 1.0 / sqrt(partials[0].x / f32(params.model_columns) + params.epsilon);
+        }
+        workgroupBarrier();
+        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
+            // Rows behind the last are read as the last, and dropped at the end.
+            let row = tile + lane / 32u * 2u;
+            let near = (first_row + min(row, params.rows - 1u)) * width;
+            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
+            var sums = vec2<f32>();
+            if width <= STAGED {
+                for (var at = lane % 32u; at < width; at += 32u) {
+                    sums += step(near + at, far + at, staged_eight(at));
+                }
+            } else {
+                for (var start = 0u; start < width; start += STAGED) {
+                    let count = min(width - start, STAGED);
+                    stage(only, start, count, lane);
+                    workgroupBarrier();
+                    for (var at = lane % 32u; at < count; at += 32u) {
+                        sums += step(near + start + at, far + start + at, staged_eight(at));
+                    }
+                    workgroupBarrier();
+                }
             }
-            meet(token, tile, lane, near1, far1, 0.0);
-            meet(token + 1u, tile, lane, near2, far2, 0.0);
-            meet(token + 2u, tile, lane, near3, far3, 0.0);
-            meet(token + 3u, tile, lane, near4, far4, 0.0);
+            partials[lane] = sums;
+            workgroupBarrier();
+            meet(token, tile, lane, factor);
+            workgroupBarrier();
+        }
+    } else {
+        // Several tokens are normed before; the binding is named all the same, since all variants have the same ones.
+        let one = row_of(token) + select(0u, 1u, params.epsilon < 0.0 && norm[0].x > 0.0);
+        let two = row_of(token + 1u);
+        let three = row_of(token + 2u);
+        let four = row_of(token + 3u);
+        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
+            let row = tile + lane / 32u * 2u;
+            let near = (first_row + min(row, params.rows - 1u)) * width;
+            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
+            var first = vec2<f32>();
+            var second = vec2<f32>();
+            var third = vec2<f32>();
+            var fourth = vec2<f32>();
+            for (var at = lane % 32u; at < width; at += 32u) {
+                first += step(near + at, far + at, load_eight(one + at * 8u));
+                second += step(near + at, far + at, load_eight(two + at * 8u));
+                third += step(near + at, far + at, load_eight(three + at * 8u));
+                fourth += step(near + at, far + at, load_eight(four + at * 8u));
+            }
+            partials[lane] = first;
+            workgroupBarrier();
+            meet(token, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = second;
+            workgroupBarrier();
+            meet(token + 1u, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = third;
+            workgroupBarrier();
+            meet(token + 2u, tile, lane, 1.0);
+            workgroupBarrier();
+            partials[lane] = fourth;
+            workgroupBarrier();
+            meet(token + 3u, tile, lane, 1.0);
+            workgroupBarrier();
         }
     }
 }

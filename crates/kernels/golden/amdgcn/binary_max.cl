@@ -26,15 +26,15 @@ void binary_max(global const float *a, global const float *b, global float *y, P
             break;
         }
         {
-            const uint _e88 = i;
-            const uint _e91 = i;
-            const float _e93 = a[_e91];
-            const uint _e95 = i;
-            const float _e97 = b[_e95];
-            const float _e98 = apply(_e93, _e97);
-            y[_e88] = _e98;
+            const uint _e10 = i;
+            const uint _e13 = i;
+            const float _e15 = a[_e13];
+            const uint _e17 = i;
+            const float _e19 = b[_e17];
+            const float _e20 = apply(_e15, _e19);
+            y[_e10] = _e20;
         }
-        const uint _e99 = i;
-        i = _e99 + (groups.x * 256u);
+        const uint _e21 = i;
+        i = _e21 + (groups.x * 256u);
     }
 }

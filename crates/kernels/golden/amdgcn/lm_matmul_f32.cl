@@ -12,6 +12,8 @@ typedef struct {
     uint flags;
     uint experts;
     uint sharing;
+    uint model_columns;
+    float epsilon;
 } Params;
 typedef struct { float4 e[272]; } array272_float4_;
 
@@ -34,29 +36,30 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
 
 ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     bool local_ = false;
+    bool local_1 = false;
     return as_float4((uint4)(word, next, rest.x, rest.y));
 }
 
 ROCI_FN float2 scale_of(uint group_1, uint half_, global const uint *scales) {
-    bool local_1 = false;
     bool local_2 = false;
     bool local_3 = false;
-    local_1 = false;
-    const bool _e5 = local_1;
+    bool local_4 = false;
+    local_2 = false;
+    const bool _e5 = local_2;
     if (_e5) {
         const uint _e10 = scales[group_1 / 2u];
         const float2 pair = roci_unpack2x16float(_e10);
         const float scale = ((group_1 % 2u) == 1u) ? pair.y : pair.x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
     }
-    local_2 = false;
-    const bool _e28 = local_2;
+    local_3 = false;
+    const bool _e28 = local_3;
     if (_e28) {
         const uint _e34 = scales[(group_1 * 2u) + half_];
         return roci_unpack2x16float(_e34);
     }
-    local_3 = false;
-    const bool _e39 = local_3;
+    local_4 = false;
+    const bool _e39 = local_4;
     if (_e39) {
         const uint _e42 = scales[group_1];
         return (float2)(as_float(_e42), 0.0f);
@@ -66,8 +69,9 @@ ROCI_FN float2 scale_of(uint group_1, uint half_, global const uint *scales) {
 
 ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
     float4 v = (float4)(0.0f);
-    bool local_4 = false;
     bool local_5 = false;
+    bool local_6 = false;
+    bool local_7 = false;
     const uint _e4 = (*params).columns;
     const uint group_2 = (row * (_e4 / 32u)) + (four / 8u);
     const uint chunk_1 = four % 8u;
@@ -79,8 +83,8 @@ ROCI_FN float4 weights(uint row, uint four, private const Params *params, global
     const float4 _e39 = codes_of(chunk_1, _e22, _e27, (uint2)(_e32, _e37));
     v = _e39;
     const float2 s = scale_of(group_2, chunk_1 / 4u, scales);
-    const float4 _e48 = v;
-    return (_e48 * s.x) + ((float4)(s.y));
+    const float4 _e43 = v;
+    return (_e43 * s.x) + ((float4)(s.y));
 }
 
 ROCI_FN float activation(float v_1, private const Params *params) {

@@ -12,6 +12,8 @@ typedef struct {
     uint flags;
     uint experts;
     uint sharing;
+    uint model_columns;
+    float epsilon;
 } Params;
 typedef struct { float4 e[272]; } array272_float4_;
 
@@ -42,9 +44,16 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
 
 ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     bool local_ = false;
+    bool local_1 = false;
     local_ = false;
     const bool _e8 = local_;
-    if (_e8) {
+    if (!_e8) {
+        local_1 = false;
+    } else {
+        local_1 = true;
+    }
+    const bool _e14 = local_1;
+    if (_e14) {
         return __builtin_convertvector(roci_unpack4xI8(word), float4);
     }
     const uint nibbles = (word >> (((chunk / 4u) * 4u) & 31u)) & 252645135u;
@@ -52,11 +61,11 @@ ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
 }
 
 ROCI_FN float2 scale_of(uint group_1, uint half_, global const uint *scales) {
-    bool local_1 = false;
     bool local_2 = false;
     bool local_3 = false;
-    local_1 = false;
-    const bool _e5 = local_1;
+    bool local_4 = false;
+    local_2 = false;
+    const bool _e5 = local_2;
     if (_e5) {
         const uint _e10 = scales[group_1 / 2u];
         const float2 pair = roci_unpack2x16float(_e10);
@@ -69,35 +78,42 @@ ROCI_FN float2 scale_of(uint group_1, uint half_, global const uint *scales) {
 
 ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
     float4 v = (float4)(0.0f);
-    bool local_4 = false;
     bool local_5 = false;
+    bool local_6 = false;
+    bool local_7 = false;
     const uint _e4 = (*params).columns;
     const uint group_2 = (row * (_e4 / 32u)) + (four / 8u);
     const uint chunk_1 = four % 8u;
-    local_4 = false;
-    const bool _e23 = local_4;
-    if (_e23) {
+    local_5 = false;
+    const bool _e18 = local_5;
+    if (_e18) {
         const uint at = (group_2 * 16u) + (chunk_1 * 2u);
-        const uint _e31 = codes[at];
-        const uint _e36 = codes[at + 1u];
-        const float4 _e38 = codes_of(chunk_1, _e31, _e36, (uint2)(0u));
-        v = _e38;
+        const uint _e26 = codes[at];
+        const uint _e31 = codes[at + 1u];
+        const float4 _e33 = codes_of(chunk_1, _e26, _e31, (uint2)(0u));
+        v = _e33;
     } else {
-        local_5 = false;
-        const bool _e42 = local_5;
-        if (_e42) {
-            const uint _e48 = codes[(group_2 * 8u) + chunk_1];
-            const float4 _e51 = codes_of(chunk_1, _e48, 0u, (uint2)(0u));
-            v = _e51;
+        local_6 = false;
+        const bool _e37 = local_6;
+        if (!_e37) {
+            local_7 = false;
         } else {
-            const uint _e59 = codes[(group_2 * 4u) + (chunk_1 % 4u)];
-            const float4 _e62 = codes_of(chunk_1, _e59, 0u, (uint2)(0u));
-            v = _e62;
+            local_7 = true;
+        }
+        const bool _e43 = local_7;
+        if (_e43) {
+            const uint _e49 = codes[(group_2 * 8u) + chunk_1];
+            const float4 _e52 = codes_of(chunk_1, _e49, 0u, (uint2)(0u));
+            v = _e52;
+        } else {
+            const uint _e60 = codes[(group_2 * 4u) + (chunk_1 % 4u)];
+            const float4 _e63 = codes_of(chunk_1, _e60, 0u, (uint2)(0u));
+            v = _e63;
         }
     }
     const float2 s = scale_of(group_2, chunk_1 / 4u, scales);
-    const float4 _e66 = v;
-    return (_e66 * s.x) + ((float4)(s.y));
+    const float4 _e67 = v;
+    return (_e67 * s.x) + ((float4)(s.y));
 }
 
 ROCI_FN float activation(float v_1, private const Params *params) {

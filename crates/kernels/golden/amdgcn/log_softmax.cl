@@ -228,7 +228,7 @@ void log_softmax(global const float *x, global float *y, Params params) {
                 c_2 = _e126 + 256u;
             }
         }
-        const uint _e132 = row;
-        row = _e132 + groups.x;
+        const uint _e129 = row;
+        row = _e129 + groups.x;
     }
 }

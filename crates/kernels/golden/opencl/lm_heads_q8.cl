@@ -247,70 +247,70 @@ void lm_heads_q8(global const uint *inputs, global const float *norms, global co
         const uint words = (own / 4u) + (own / 32u);
         block = lane;
         while (true) {
-            const uint _e312 = block;
-            if (!(_e312 < (own / 32u))) {
+            const uint _e295 = block;
+            if (!(_e295 < (own / 32u))) {
                 break;
             }
             {
                 most = 0.0f;
                 i_6 = 0u;
                 while (true) {
-                    const uint _e320 = i_6;
-                    if (!(_e320 < 32u)) {
+                    const uint _e303 = i_6;
+                    if (!(_e303 < 32u)) {
                         break;
                     }
                     {
-                        const float _e323 = most;
-                        const uint _e325 = block;
-                        const uint _e328 = i_6;
-                        const float _e331 = head.e[(_e325 * 32u) + _e328];
-                        most = fmax(_e323, fabs(_e331));
+                        const float _e306 = most;
+                        const uint _e308 = block;
+                        const uint _e311 = i_6;
+                        const float _e314 = head.e[(_e308 * 32u) + _e311];
+                        most = fmax(_e306, fabs(_e314));
                     }
-                    const uint _e334 = i_6;
-                    i_6 = _e334 + 1u;
+                    const uint _e317 = i_6;
+                    i_6 = _e317 + 1u;
                 }
-                const float _e337 = most;
-                const float scale_1 = _e337 / 127.0f;
+                const float _e320 = most;
+                const float scale_1 = _e320 / 127.0f;
                 const float inverse = (scale_1 > 0.0f) ? (1.0f / scale_1) : 0.0f;
                 i_7 = 0u;
                 while (true) {
-                    const uint _e348 = i_7;
-                    if (!(_e348 < 8u)) {
+                    const uint _e331 = i_7;
+                    if (!(_e331 < 8u)) {
                         break;
                     }
                     {
-                        const uint _e351 = block;
-                        const uint _e354 = i_7;
-                        const uint at = (_e351 * 32u) + (_e354 * 4u);
-                        const float _e360 = head.e[at];
-                        const float _e365 = head.e[at + 1u];
-                        const float _e370 = head.e[at + 2u];
-                        const float _e375 = head.e[at + 3u];
-                        const float4 four = (float4)(_e360, _e365, _e370, _e375);
+                        const uint _e334 = block;
+                        const uint _e337 = i_7;
+                        const uint at = (_e334 * 32u) + (_e337 * 4u);
+                        const float _e343 = head.e[at];
+                        const float _e348 = head.e[at + 1u];
+                        const float _e353 = head.e[at + 2u];
+                        const float _e358 = head.e[at + 3u];
+                        const float4 four = (float4)(_e343, _e348, _e353, _e358);
                         const uint word = roci_pack4xI8(roci_f32_to_i32x4(rint(four * inverse)));
                         if (is_value) {
-                            const uint _e383 = block;
-                            const uint _e387 = i_7;
-                            values[((line * words) + (_e383 * 8u)) + _e387] = word;
+                            const uint _e366 = block;
+                            const uint _e370 = i_7;
+                            values[((line * words) + (_e366 * 8u)) + _e370] = word;
                         } else {
-                            const uint _e392 = block;
-                            const uint _e396 = i_7;
-                            keys[((line * words) + (_e392 * 8u)) + _e396] = word;
+                            const uint _e375 = block;
+                            const uint _e379 = i_7;
+                            keys[((line * words) + (_e375 * 8u)) + _e379] = word;
                         }
                     }
-                    const uint _e399 = i_7;
-                    i_7 = _e399 + 1u;
+                    const uint _e382 = i_7;
+                    i_7 = _e382 + 1u;
                 }
                 if (is_value) {
-                    const uint _e407 = block;
-                    values[((line * words) + (own / 4u)) + _e407] = as_uint(scale_1);
+                    const uint _e390 = block;
+                    values[((line * words) + (own / 4u)) + _e390] = as_uint(scale_1);
                 } else {
-                    const uint _e416 = block;
-                    keys[((line * words) + (own / 4u)) + _e416] = as_uint(scale_1);
+                    const uint _e399 = block;
+                    keys[((line * words) + (own / 4u)) + _e399] = as_uint(scale_1);
                 }
             }
-            const uint _e420 = block;
-            block = _e420 + 64u;
+            const uint _e403 = block;
+            block = _e403 + 64u;
         }
         return;
     }

@@ -11,14 +11,20 @@ typedef struct {
     uint flags;
     uint experts;
     uint sharing;
+    uint model_columns;
+    float epsilon;
 } Params;
-typedef struct { float2 e[512]; } array512_float2_;
-typedef struct { uint4 e[8]; } array8_uint4_;
+typedef struct { float2 e[128]; } array128_float2_;
 typedef struct {
-    array8_uint4_ v;
-} Block;
-typedef struct { float2 e[4]; } array4_float2_;
-typedef struct { float e[4]; } array4_float;
+    float4 a;
+    float4 b;
+    float4 c;
+    float4 d;
+    float4 e;
+    float4 f;
+    float4 g;
+    float4 h;
+} Eight;
 
 ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
@@ -40,107 +46,162 @@ ROCI_FN uint roci_div_u32(uint a, uint b) {
 }
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
-ROCI_FN uint roci_component_of_uint4(uint4 v, uint i) {
-    return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
-}
 ROCI_FN float roci_dot_float4(float4 a, float4 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-ROCI_FN Block load_block(uint group_1, global const uint4 *codes) {
-    Block block = (Block){0};
-    uint i_2 = 0u;
+ROCI_FN Eight load_eight(uint at_3, global const float4 *x) {
+    const float4 _e3 = x[at_3];
+    const float4 _e8 = x[at_3 + 1u];
+    const float4 _e13 = x[at_3 + 2u];
+    const float4 _e18 = x[at_3 + 3u];
+    const float4 _e23 = x[at_3 + 4u];
+    const float4 _e28 = x[at_3 + 5u];
+    const float4 _e33 = x[at_3 + 6u];
+    const float4 _e38 = x[at_3 + 7u];
+    return (Eight){.a = _e3, .b = _e8, .c = _e13, .d = _e18, .e = _e23, .f = _e28, .g = _e33, .h = _e38};
+}
+
+ROCI_FN float2 totals_of(Eight v) {
     bool local_1 = false;
-    uint i_3 = 0u;
     bool local_2 = false;
+    bool local_3 = false;
+    bool local_4 = false;
+    bool local_5 = false;
     local_1 = false;
-    const bool _e7 = local_1;
-    if (_e7) {
-        while (true) {
-            const uint _e10 = i_3;
-            if (!(_e10 < 4u)) {
-                break;
-            }
-            {
-                const uint _e14 = i_3;
-                const uint _e19 = i_3;
-                const uint4 _e22 = codes[(group_1 * 4u) + _e19];
-                block.v.e[_e14] = _e22;
-            }
-            const uint _e23 = i_3;
-            i_3 = _e23 + 1u;
-        }
-    } else {
+    const bool _e4 = local_1;
+    if (!_e4) {
         local_2 = false;
-        const bool _e29 = local_2;
-        if (_e29) {
-            const uint4 _e36 = codes[group_1 * 2u];
-            block.v.e[0] = _e36;
-            const uint4 _e45 = codes[(group_1 * 2u) + 1u];
-            block.v.e[1] = _e45;
-        } else {
-            const uint4 _e50 = codes[group_1];
-            block.v.e[0] = _e50;
-        }
+    } else {
+        local_2 = true;
     }
-    const Block _e51 = block;
-    return _e51;
+    const bool _e10 = local_2;
+    if (!_e10) {
+        local_3 = false;
+    } else {
+        local_3 = true;
+    }
+    const bool _e16 = local_3;
+    if (!_e16) {
+        local_4 = false;
+    } else {
+        local_4 = true;
+    }
+    const bool _e22 = local_4;
+    if (!_e22) {
+        local_5 = false;
+    } else {
+        local_5 = true;
+    }
+    const bool _e28 = local_5;
+    if (_e28) {
+        return (float2)(0.0f);
+    }
+    const float4 first_1 = (v.a + v.b) + (v.c + v.d);
+    const float4 second_1 = (v.e + v.f) + (v.g + v.h);
+    return (float2)((first_1.x + first_1.y) + (first_1.z + first_1.w), (second_1.x + second_1.y) + (second_1.z + second_1.w));
 }
 
 ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
-    bool local_3 = false;
-    local_3 = false;
-    const bool _e8 = local_3;
-    if (_e8) {
+    bool local_6 = false;
+    bool local_7 = false;
+    local_6 = false;
+    const bool _e8 = local_6;
+    if (!_e8) {
+        local_7 = false;
+    } else {
+        local_7 = true;
+    }
+    const bool _e14 = local_7;
+    if (_e14) {
         return convert_float4(roci_unpack4xI8(word));
     }
     const uint nibbles = (word >> (((chunk / 4u) * 4u) & 31u)) & 252645135u;
     return convert_float4(roci_unpack4xU8(nibbles));
 }
 
-ROCI_FN float4 chunk_of(Block block_1, uint chunk_1) {
-    bool local_4 = false;
-    bool local_5 = false;
-    local_4 = false;
-    const bool _e7 = local_4;
-    if (_e7) {
-        const uint4 four = block_1.v.e[chunk_1 / 2u];
-        const uint2 two = ((chunk_1 % 2u) == 1u) ? four.zw : four.xy;
-        const float4 _e21 = codes_of(chunk_1, two.x, two.y, two);
-        return _e21;
+ROCI_FN float pair_dot(uint4 four, float4 v_1, float4 w) {
+    const float4 _e7 = codes_of(0u, four.x, four.y, four.zw);
+    const float4 _e13 = codes_of(0u, four.z, four.w, four.xy);
+    return roci_dot_float4(_e7, v_1) + roci_dot_float4(_e13, w);
+}
+
+ROCI_FN float word_dot(uint chunk_1, uint word_1, float4 v_2) {
+    const float4 _e4 = codes_of(chunk_1, word_1, word_1, (uint2)(0u));
+    return roci_dot_float4(_e4, v_2);
+}
+
+ROCI_FN float2 products_of(uint group_1, Eight v_3, global const uint4 *codes) {
+    bool local_8 = false;
+    bool local_9 = false;
+    bool local_10 = false;
+    local_8 = false;
+    const bool _e5 = local_8;
+    if (_e5) {
+        const uint at_4 = group_1 * 4u;
+        const uint4 p = codes[at_4];
+        const uint4 q = codes[at_4 + 1u];
+        const uint4 r = codes[at_4 + 2u];
+        const uint4 s = codes[at_4 + 3u];
+        const float _e28 = pair_dot(p, v_3.a, v_3.b);
+        const float _e31 = pair_dot(q, v_3.c, v_3.d);
+        const float _e35 = pair_dot(r, v_3.e, v_3.f);
+        const float _e38 = pair_dot(s, v_3.g, v_3.h);
+        return (float2)(_e28 + _e31, _e35 + _e38);
     }
-    local_5 = false;
-    const bool _e25 = local_5;
-    if (_e25) {
-        const uint word_1 = roci_component_of_uint4(block_1.v.e[chunk_1 / 4u], chunk_1 % 4u);
-        const float4 _e34 = codes_of(chunk_1, word_1, word_1, (uint2)(0u));
-        return _e34;
+    local_9 = false;
+    const bool _e44 = local_9;
+    if (!_e44) {
+        local_10 = false;
+    } else {
+        local_10 = true;
     }
-    const uint word_2 = roci_component_of_uint4(block_1.v.e[0], chunk_1 % 4u);
-    const float4 _e41 = codes_of(chunk_1, word_2, word_2, (uint2)(0u));
-    return _e41;
+    const bool _e50 = local_10;
+    if (_e50) {
+        const uint4 p_1 = codes[group_1 * 2u];
+        const uint4 q_1 = codes[(group_1 * 2u) + 1u];
+        const float _e66 = word_dot(0u, p_1.x, v_3.a);
+        const float _e70 = word_dot(1u, p_1.y, v_3.b);
+        const float _e75 = word_dot(2u, p_1.z, v_3.c);
+        const float _e79 = word_dot(3u, p_1.w, v_3.d);
+        const float _e85 = word_dot(4u, q_1.x, v_3.e);
+        const float _e89 = word_dot(5u, q_1.y, v_3.f);
+        const float _e94 = word_dot(6u, q_1.z, v_3.g);
+        const float _e98 = word_dot(7u, q_1.w, v_3.h);
+        return (float2)((_e66 + _e70) + (_e75 + _e79), (_e85 + _e89) + (_e94 + _e98));
+    }
+    const uint4 p_2 = codes[group_1];
+    const float _e108 = word_dot(0u, p_2.x, v_3.a);
+    const float _e112 = word_dot(1u, p_2.y, v_3.b);
+    const float _e117 = word_dot(2u, p_2.z, v_3.c);
+    const float _e121 = word_dot(3u, p_2.w, v_3.d);
+    const float _e127 = word_dot(4u, p_2.x, v_3.e);
+    const float _e131 = word_dot(5u, p_2.y, v_3.f);
+    const float _e136 = word_dot(6u, p_2.z, v_3.g);
+    const float _e140 = word_dot(7u, p_2.w, v_3.h);
+    return (float2)((_e108 + _e112) + (_e117 + _e121), (_e127 + _e131) + (_e136 + _e140));
 }
 
 ROCI_FN float2 scale_of(uint group_2, uint half_1, global const uint *scales) {
-    bool local_6 = false;
-    bool local_7 = false;
-    bool local_8 = false;
-    local_6 = true;
-    const bool _e5 = local_6;
+    bool local_11 = false;
+    bool local_12 = false;
+    bool local_13 = false;
+    local_11 = true;
+    const bool _e5 = local_11;
     if (_e5) {
         const uint _e10 = scales[group_2 / 2u];
         const float2 pair = roci_unpack2x16float(_e10);
         const float scale = ((group_2 % 2u) == 1u) ? pair.y : pair.x;
         return (float2)(scale, true ? ((-8.0f) * scale) : 0.0f);
     }
-    local_7 = false;
-    const bool _e28 = local_7;
+    local_12 = false;
+    const bool _e28 = local_12;
     if (_e28) {
         const uint _e34 = scales[(group_2 * 2u) + half_1];
         return roci_unpack2x16float(_e34);
     }
-    local_8 = false;
-    const bool _e39 = local_8;
+    local_13 = false;
+    const bool _e39 = local_13;
     if (_e39) {
         const uint _e42 = scales[group_2];
         return (float2)(as_float(_e42), 0.0f);
@@ -148,258 +209,269 @@ ROCI_FN float2 scale_of(uint group_2, uint half_1, global const uint *scales) {
     return (float2)(1.0f, 0.0f);
 }
 
-ROCI_FN float activation(float v, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v / (1.0f + exp(-v));
+ROCI_FN float group_of(uint group_3, Eight v_4, float2 totals, global const uint4 *codes, global const uint *scales) {
+    bool local_14 = false;
+    const float2 products = products_of(group_3, v_4, codes);
+    const float2 first_2 = scale_of(group_3, 0u, scales);
+    local_14 = false;
+    const bool _e9 = local_14;
+    if (_e9) {
+        const float2 second_2 = scale_of(group_3, 1u, scales);
+        return ((first_2.x * products.x) + (first_2.y * totals.x)) + ((second_2.x * products.y) + (second_2.y * totals.y));
     }
-    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
-    return v / (1.0f + exp(-z));
+    return (first_2.x * (products.x + products.y)) + (first_2.y * (totals.x + totals.y));
 }
 
-ROCI_FN void finish_pair(uint token, uint row, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
-    float2 v_1 = (float2)(0.0f);
-    v_1 = sums_1;
+ROCI_FN uint row_of(uint token, private const Params *params) {
+    const uint _e3 = (*params).tokens;
+    const uint _e9 = (*params).sharing;
+    const uint _e13 = (*params).x_stride;
+    return roci_div_u32(min(token, _e3 - 1u), _e9) * (_e13 / 4u);
+}
+
+ROCI_FN float2 step_(uint near, uint far, Eight v_5, global const uint4 *codes, global const uint *scales) {
+    const float2 totals_1 = totals_of(v_5);
+    const float _e4 = group_of(near, v_5, totals_1, codes, scales);
+    const float _e5 = group_of(far, v_5, totals_1, codes, scales);
+    return (float2)(_e4, _e5);
+}
+
+ROCI_FN float activation(float v_6, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v_6 / (1.0f + exp(-v_6));
+    }
+    const float z = 1.5957692f * (v_6 + (((0.044715f * v_6) * v_6) * v_6));
+    return v_6 / (1.0f + exp(-z));
+}
+
+ROCI_FN void finish_pair(uint token_1, uint row, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    float2 v_7 = (float2)(0.0f);
+    v_7 = sums_1;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_1;
+        const float2 _e11 = v_7;
         const float _e14 = bias[row];
         const float _e19 = bias[row + 1u];
-        v_1 = _e11 + ((float2)(_e14, _e19));
+        v_7 = _e11 + ((float2)(_e14, _e19));
     }
     const uint _e25 = (*params).y_stride;
     const uint _e29 = (*params).y_offset;
-    const float _e36 = v_1.x;
+    const float _e36 = v_7.x;
     const float _e37 = activation(_e36, params);
-    const float _e39 = v_1.y;
-    y[((token * _e25) + _e29) + (row / 2u)] = _e37 * _e39;
+    const float _e39 = v_7.y;
+    y[((token_1 * _e25) + _e29) + (row / 2u)] = _e37 * _e39;
 }
 
-ROCI_FN void finish(uint token_1, uint row_1, float sum_1, private const Params *params, global const float *bias, global float *y) {
-    float v_2 = 0.0f;
+ROCI_FN void finish(uint token_2, uint row_1, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_8 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_1 = ((token_1 * _e5) + _e9) + row_1;
-    v_2 = sum_1;
+    const uint at_5 = ((token_2 * _e5) + _e9) + row_1;
+    v_8 = sum;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_2;
+        const float _e20 = v_8;
         const float _e23 = bias[row_1];
-        v_2 = _e20 + _e23;
+        v_8 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;
     if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_2;
-        const float _e35 = y[at_1];
-        v_2 = _e32 + _e35;
+        const float _e32 = v_8;
+        const float _e35 = y[at_5];
+        v_8 = _e32 + _e35;
     }
-    const float _e39 = v_2;
-    y[at_1] = _e39;
+    const float _e39 = v_8;
+    y[at_5] = _e39;
+}
+
+ROCI_FN void meet(uint token_3, uint tile_2, uint lane_1, float factor_1, private const Params *params, global const float *bias, global float *y, local array128_float2_ *partials) {
+    bool local_15 = false;
+    float2 sum_1 = (float2)(0.0f);
+    uint i_1 = 0u;
+    if (lane_1 < 4u) {
+        const uint _e10 = (*params).tokens;
+        local_15 = token_3 < _e10;
+    } else {
+        local_15 = false;
+    }
+    const bool _e13 = local_15;
+    if (_e13) {
+        while (true) {
+            const uint _e18 = i_1;
+            if (!(_e18 < 32u)) {
+                break;
+            }
+            {
+                const float2 _e21 = sum_1;
+                const uint _e25 = i_1;
+                const float2 _e28 = (*partials).e[(lane_1 * 32u) + _e25];
+                sum_1 = _e21 + _e28;
+            }
+            const uint _e30 = i_1;
+            i_1 = _e30 + 1u;
+        }
+        const float2 _e33 = sum_1;
+        sum_1 = _e33 * factor_1;
+        const uint row_2 = tile_2 + (lane_1 * 2u);
+        const uint _e40 = (*params).rows;
+        if (row_2 < _e40) {
+            const uint _e44 = (*params).flags;
+            if ((_e44 & 12u) != 0u) {
+                const float2 _e49 = sum_1;
+                finish_pair(token_3, row_2, _e49, params, bias, y);
+                return;
+            } else {
+                const float _e51 = sum_1.x;
+                finish(token_3, row_2, _e51, params, bias, y);
+                const uint _e56 = (*params).rows;
+                if ((row_2 + 1u) < _e56) {
+                    const float _e61 = sum_1.y;
+                    finish(token_3, row_2 + 1u, _e61, params, bias, y);
+                    return;
+                } else {
+                    return;
+                }
+            }
+        } else {
+            return;
+        }
+    } else {
+        return;
+    }
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void lm_matvec4_q4(global const uint4 *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *experts, global float *y, Params params) {
-    local array512_float2_ partials;
+void lm_matvec4_q4(global const uint4 *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *experts, global const float4 *norm, global float *y, Params params) {
+    local array128_float2_ partials;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
     const uint lane = (uint)get_local_id(0);
     uint first_row = 0u;
-    uint tile = 0u;
-    array4_float2_ sums = {0};
-    uint at = 0u;
-    uint half_ = 0u;
-    array4_float2_ products = {0};
-    array4_float totals = {0};
+    float factor = 1.0f;
+    float squares = 0.0f;
     uint i = 0u;
-    uint t = 0u;
-    uint t_1 = 0u;
-    uint t_2 = 0u;
+    uint half_ = 64u;
+    uint tile = 0u;
+    float2 sums = (float2)(0.0f);
+    uint at = 0u;
+    uint start = 0u;
+    uint at_1 = 0u;
     bool local_ = false;
-    float2 sum = (float2)(0.0f);
-    uint i_1 = 0u;
+    uint tile_1 = 0u;
+    float2 first = (float2)(0.0f);
+    float2 second = (float2)(0.0f);
+    float2 third = (float2)(0.0f);
+    float2 fourth = (float2)(0.0f);
+    uint at_2 = 0u;
     const uint _e5 = params.columns;
     const uint width = _e5 / 32u;
-    const uint token_2 = group.y * 4u;
-    const uint _e13 = params.tokens;
-    const uint last = _e13 - 1u;
-    const uint _e20 = params.experts;
-    if (_e20 != 0u) {
-        const uint _e25 = experts[token_2];
-        const uint _e28 = params.experts;
-        const uint _e34 = params.rows;
-        first_row = min(_e25, _e28 - 1u) * _e34;
+    const uint token_4 = group.y * 4u;
+    const uint _e15 = params.experts;
+    if (_e15 != 0u) {
+        const uint _e20 = experts[token_4];
+        const uint _e23 = params.experts;
+        const uint _e29 = params.rows;
+        first_row = min(_e20, _e23 - 1u) * _e29;
     }
-    tile = group.x * 8u;
+    const uint _e34 = row_of(token_4, &params);
+    const float _e39 = params.epsilon;
+    if (_e39 < 0.0f) {
+        const float _e47 = norm[0].x;
+        local_ = _e47 > 0.0f;
+    } else {
+        local_ = false;
+    }
+    const bool _e51 = local_;
+    const uint one = _e34 + (_e51 ? 1u : 0u);
+    const uint two = row_of(token_4 + 1u, &params);
+    const uint three = row_of(token_4 + 2u, &params);
+    const uint four_1 = row_of(token_4 + 3u, &params);
+    tile_1 = group.x * 8u;
     while (true) {
-        const uint _e40 = tile;
-        const uint _e43 = params.rows;
-        if (!(_e40 < _e43)) {
+        const uint _e67 = tile_1;
+        const uint _e70 = params.rows;
+        if (!(_e67 < _e70)) {
             break;
         }
         {
-            const uint _e45 = tile;
-            const uint row_2 = _e45 + ((lane / 32u) * 2u);
-            const uint _e51 = first_row;
-            const uint _e54 = params.rows;
-            const uint near = (_e51 + min(row_2, _e54 - 1u)) * width;
-            const uint _e60 = first_row;
-            const uint _e65 = params.rows;
-            const uint far = (_e60 + min(row_2 + 1u, _e65 - 1u)) * width;
-            sums = (array4_float2_){0};
-            at = lane % 32u;
+            const uint _e72 = tile_1;
+            const uint row_3 = _e72 + ((lane / 32u) * 2u);
+            const uint _e78 = first_row;
+            const uint _e81 = params.rows;
+            const uint near_1 = (_e78 + min(row_3, _e81 - 1u)) * width;
+            const uint _e87 = first_row;
+            const uint _e92 = params.rows;
+            const uint far_1 = (_e87 + min(row_3 + 1u, _e92 - 1u)) * width;
+            first = (float2)(0.0f);
+            second = (float2)(0.0f);
+            third = (float2)(0.0f);
+            fourth = (float2)(0.0f);
+            at_2 = lane % 32u;
             while (true) {
-                const uint _e76 = at;
-                if (!(_e76 < width)) {
+                const uint _e109 = at_2;
+                if (!(_e109 < width)) {
                     break;
                 }
                 {
-                    const uint _e78 = at;
-                    const Block near_block = load_block(near + _e78, codes);
-                    const uint _e81 = at;
-                    const Block far_block = load_block(far + _e81, codes);
-                    half_ = 0u;
-                    while (true) {
-                        const uint _e86 = half_;
-                        if (!(_e86 < 2u)) {
-                            break;
-                        }
-                        {
-                            products = (array4_float2_){0};
-                            totals = (array4_float){0};
-                            i = 0u;
-                            while (true) {
-                                const uint _e95 = i;
-                                if (!(_e95 < 4u)) {
-                                    break;
-                                }
-                                {
-                                    const uint _e98 = half_;
-                                    const uint _e101 = i;
-                                    const uint chunk_2 = (_e98 * 4u) + _e101;
-                                    const float4 a = chunk_of(near_block, chunk_2);
-                                    const float4 b = chunk_of(far_block, chunk_2);
-                                    t = 0u;
-                                    while (true) {
-                                        const uint _e107 = t;
-                                        if (!(_e107 < 4u)) {
-                                            break;
-                                        }
-                                        {
-                                            const uint _e110 = t;
-                                            const uint _e115 = params.sharing;
-                                            const uint _e119 = params.x_stride;
-                                            const uint base = roci_div_u32(min(token_2 + _e110, last), _e115) * (_e119 / 4u);
-                                            const uint _e124 = at;
-                                            const float4 v_3 = x[(base + (_e124 * 8u)) + chunk_2];
-                                            const uint _e131 = t;
-                                            const float2 _e133 = products.e[_e131];
-                                            products.e[_e131] = _e133 + ((float2)(roci_dot_float4(a, v_3), roci_dot_float4(b, v_3)));
-                                            const uint _e138 = t;
-                                            const float _e140 = totals.e[_e138];
-                                            totals.e[_e138] = _e140 + ((v_3.x + v_3.y) + (v_3.z + v_3.w));
-                                        }
-                                        const uint _e149 = t;
-                                        t = _e149 + 1u;
-                                    }
-                                }
-                                const uint _e152 = i;
-                                i = _e152 + 1u;
-                            }
-                            const uint _e155 = at;
-                            const uint _e157 = half_;
-                            const float2 s = scale_of(near + _e155, _e157, scales);
-                            const uint _e159 = at;
-                            const uint _e161 = half_;
-                            const float2 r = scale_of(far + _e159, _e161, scales);
-                            t_1 = 0u;
-                            while (true) {
-                                const uint _e165 = t_1;
-                                if (!(_e165 < 4u)) {
-                                    break;
-                                }
-                                {
-                                    const uint _e168 = t_1;
-                                    const float2 _e170 = sums.e[_e168];
-                                    const uint _e174 = t_1;
-                                    const float2 _e176 = products.e[_e174];
-                                    const uint _e181 = t_1;
-                                    const float _e183 = totals.e[_e181];
-                                    sums.e[_e168] = _e170 + ((((float2)(s.x, r.x)) * _e176) + (((float2)(s.y, r.y)) * _e183));
-                                }
-                                const uint _e187 = t_1;
-                                t_1 = _e187 + 1u;
-                            }
-                        }
-                        const uint _e190 = half_;
-                        half_ = _e190 + 1u;
-                    }
+                    const float2 _e111 = first;
+                    const uint _e112 = at_2;
+                    const uint _e114 = at_2;
+                    const uint _e116 = at_2;
+                    const Eight _e120 = load_eight(one + (_e116 * 8u), x);
+                    const float2 _e121 = step_(near_1 + _e112, far_1 + _e114, _e120, codes, scales);
+                    first = _e111 + _e121;
+                    const float2 _e123 = second;
+                    const uint _e124 = at_2;
+                    const uint _e126 = at_2;
+                    const uint _e128 = at_2;
+                    const Eight _e132 = load_eight(two + (_e128 * 8u), x);
+                    const float2 _e133 = step_(near_1 + _e124, far_1 + _e126, _e132, codes, scales);
+                    second = _e123 + _e133;
+                    const float2 _e135 = third;
+                    const uint _e136 = at_2;
+                    const uint _e138 = at_2;
+                    const uint _e140 = at_2;
+                    const Eight _e144 = load_eight(three + (_e140 * 8u), x);
+                    const float2 _e145 = step_(near_1 + _e136, far_1 + _e138, _e144, codes, scales);
+                    third = _e135 + _e145;
+                    const float2 _e147 = fourth;
+                    const uint _e148 = at_2;
+                    const uint _e150 = at_2;
+                    const uint _e152 = at_2;
+                    const Eight _e156 = load_eight(four_1 + (_e152 * 8u), x);
+                    const float2 _e157 = step_(near_1 + _e148, far_1 + _e150, _e156, codes, scales);
+                    fourth = _e147 + _e157;
                 }
-                const uint _e193 = at;
-                at = _e193 + 32u;
+                const uint _e159 = at_2;
+                at_2 = _e159 + 32u;
             }
-            t_2 = 0u;
-            while (true) {
-                const uint _e198 = t_2;
-                if (!(_e198 < 4u)) {
-                    break;
-                }
-                {
-                    const uint _e202 = t_2;
-                    const uint _e207 = t_2;
-                    const float2 _e209 = sums.e[_e207];
-                    partials.e[(_e202 * 128u) + lane] = _e209;
-                }
-                const uint _e210 = t_2;
-                t_2 = _e210 + 1u;
-            }
+            const float2 _e164 = first;
+            partials.e[lane] = _e164;
             roci_barrier_workgroup();
-            if (lane < 16u) {
-                local_ = (token_2 + (lane / 4u)) <= last;
-            } else {
-                local_ = false;
-            }
-            const bool _e222 = local_;
-            if (_e222) {
-                const uint to = token_2 + (lane / 4u);
-                const uint team = lane % 4u;
-                sum = (float2)(0.0f);
-                i_1 = 0u;
-                while (true) {
-                    const uint _e232 = i_1;
-                    if (!(_e232 < 32u)) {
-                        break;
-                    }
-                    {
-                        const float2 _e235 = sum;
-                        const uint _e244 = i_1;
-                        const float2 _e247 = partials.e[(((lane / 4u) * 128u) + (team * 32u)) + _e244];
-                        sum = _e235 + _e247;
-                    }
-                    const uint _e249 = i_1;
-                    i_1 = _e249 + 1u;
-                }
-                const uint _e252 = tile;
-                const uint result = _e252 + (team * 2u);
-                const uint _e258 = params.rows;
-                if (result < _e258) {
-                    const uint _e262 = params.flags;
-                    if ((_e262 & 12u) != 0u) {
-                        const float2 _e267 = sum;
-                        finish_pair(to, result, _e267, &params, bias, y);
-                    } else {
-                        const float _e269 = sum.x;
-                        finish(to, result, _e269, &params, bias, y);
-                        const uint _e274 = params.rows;
-                        if ((result + 1u) < _e274) {
-                            const float _e279 = sum.y;
-                            finish(to, result + 1u, _e279, &params, bias, y);
-                        }
-                    }
-                }
-            }
+            const uint _e165 = tile_1;
+            meet(token_4, _e165, lane, 1.0f, &params, bias, y, &partials);
+            roci_barrier_workgroup();
+            const float2 _e169 = second;
+            partials.e[lane] = _e169;
+            roci_barrier_workgroup();
+            const uint _e172 = tile_1;
+            meet(token_4 + 1u, _e172, lane, 1.0f, &params, bias, y, &partials);
+            roci_barrier_workgroup();
+            const float2 _e176 = third;
+            partials.e[lane] = _e176;
+            roci_barrier_workgroup();
+            const uint _e179 = tile_1;
+            meet(token_4 + 2u, _e179, lane, 1.0f, &params, bias, y, &partials);
+            roci_barrier_workgroup();
+            const float2 _e183 = fourth;
+            partials.e[lane] = _e183;
+            roci_barrier_workgroup();
+            const uint _e186 = tile_1;
+            meet(token_4 + 3u, _e186, lane, 1.0f, &params, bias, y, &partials);
             roci_barrier_workgroup();
         }
-        const uint _e280 = tile;
-        tile = _e280 + (groups.x * 8u);
+        const uint _e188 = tile_1;
+        tile_1 = _e188 + (groups.x * 8u);
     }
 }

@@ -180,27 +180,27 @@ void softmax(global const float *x, global float *y, Params params) {
                 i_1 = _e103 + 1u;
             }
             roci_barrier_workgroup();
-            const float _e108 = total;
-            const float scale = 1.0f / _e108;
+            const float _e106 = total;
+            const float scale = 1.0f / _e106;
             c_3 = lane;
             while (true) {
-                const uint _e112 = c_3;
-                const uint _e115 = params.columns;
-                if (!(_e112 < _e115)) {
+                const uint _e110 = c_3;
+                const uint _e113 = params.columns;
+                if (!(_e110 < _e113)) {
                     break;
                 }
                 {
-                    const uint _e118 = c_3;
-                    const uint _e122 = c_3;
-                    const float _e125 = x[start + _e122];
-                    const float _e126 = largest;
-                    y[start + _e118] = exp(_e125 - _e126) * scale;
+                    const uint _e116 = c_3;
+                    const uint _e120 = c_3;
+                    const float _e123 = x[start + _e120];
+                    const float _e124 = largest;
+                    y[start + _e116] = exp(_e123 - _e124) * scale;
                 }
-                const uint _e130 = c_3;
-                c_3 = _e130 + 256u;
+                const uint _e128 = c_3;
+                c_3 = _e128 + 256u;
             }
         }
-        const uint _e133 = row;
-        row = _e133 + groups.x;
+        const uint _e131 = row;
+        row = _e131 + groups.x;
     }
 }

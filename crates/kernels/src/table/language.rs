@@ -17,7 +17,7 @@ const MATVEC: Family = Family {
     constants: constants!(
         LmLinear: rows columns tokens x_stride y_stride y_offset flags experts sharing model_columns epsilon
     ),
-    workgroup: [64, 1, 1],
+    workgroup: [128, 1, 1],
     in_place: false,
     matrix: false,
 };

@@ -145,8 +145,8 @@ impl LmLinear {
     pub const GATE: u32 = 12;
     /// `x` is normed first: divided by the root of its mean square, and multiplied by `norm`. Only `lm_matvec_*` does that.
     pub const NORM: u32 = 16;
-    /// Workgroups in a row at most: beyond it they take several tiles each.
-    const MOST_GROUPS: u32 = 1 << 14;
+    /// Workgroups in a row at most: each brings `x` to its memory, which many rows should share.
+    const MOST_GROUPS: u32 = 1024;
     /// Rows that a workgroup of `lm_matvec_*` computes.
     pub const VECTOR_ROWS: u32 = 8;
     /// Rows and tokens of the tile of a workgroup of `lm_matmul_*`.
