@@ -5,6 +5,8 @@
 mod chain;
 #[path = "cases/indexing.rs"]
 mod indexing;
+#[path = "cases/language.rs"]
+mod language;
 #[path = "cases/layers.rs"]
 mod layers;
 #[path = "cases/rows.rs"]
@@ -131,6 +133,7 @@ pub(crate) fn of(kernel: &str) -> Vec<Case> {
             Some(("scan", op)) => rows::scan(op, &mut random),
             Some(("pool", op)) => window::pool(op, &mut random),
             Some(("conv", form)) => window::conv(form, &mut random),
+            Some(("lm", name)) => language::of(name, &mut random),
             _ => Vec::new(),
         },
     }

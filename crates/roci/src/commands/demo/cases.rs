@@ -66,7 +66,8 @@ pub(in crate::commands) fn select(names: &[String], quick: bool) -> Result<Vec<C
     Ok(kernels.iter().filter(asked).flat_map(cases).collect())
 }
 
-/// The problems of one kernel. A kernel that nobody thought of here has none, which a test reports.
+/// The problems of one kernel. A kernel that nobody thought of here has none, which a test reports; those of language models have none, since
+/// their buffers mean nothing without a model around them (`roci run MODEL.gguf`).
 fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Problem> {
     let pick = |small: u32, large: u32| if quick { small } else { large };
     let count = pick(10_007, (1 << 22) + 3);
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_kernel_of_the_table_has_a_case() {
-        for kernel in roci_kernels::kernels() {
+        for kernel in roci_kernels::kernels().iter().filter(|kernel| !kernel.name().starts_with("lm_")) {
             for quick in [true, false] {
                 assert!(!problems(kernel, quick).is_empty(), "`{}` has no problem in the demo", kernel.name());
             }

@@ -1,0 +1,276 @@
+//! Kernels of language models.
+//!
+//! A launch has one output that is compared as numbers; where a kernel has more, the others must be the same to the bit, and inputs are such that
+//! nothing is rounded on the way to them.
+
+use roci_kernels::params::{LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat};
+use roci_testkit::Tolerance;
+
+use super::{Case, Element, Random, case, halves, untouched, words};
+
+const APPROXIMATE: Tolerance = Tolerance::Approximate;
+
+/// The cases of a kernel, by its name without `lm_`.
+pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
+    match kernel {
+        "norm" => norm(random),
+        "gate" => gate(random),
+        "mix" => mix(random),
+        "route" => route(random),
+        "join" => join(random),
+        "heads_f16" | "heads_q8" => heads(random, kernel == "heads_q8"),
+        "attention_f16" | "attention_q8" => attention(random, kernel == "attention_q8"),
+        _ => linear(random, kernel),
+    }
+}
+
+fn format_of(kernel: &str) -> Option<(WeightFormat, u32)> {
+    let (form, name) = kernel.split_once('_')?;
+    let format = WeightFormat::ALL.into_iter().find(|format| format.name() == name)?;
+    Some((format, if form == "matvec4" { 4 } else { 1 }))
+}
+
+/// Codes and scales of so many groups.
+fn weights(random: &mut Random, format: WeightFormat, groups: usize) -> (Vec<u32>, Vec<u32>) {
+    let count = groups * format.code_bytes() / 4;
+    let codes = match format {
+        WeightFormat::F32 => words(&random.floats(count, -1.0, 1.0)),
+        WeightFormat::F16 => halves(&random.floats(2 * count, -1.0, 1.0)),
+        WeightFormat::Bf16 => {
+            let upper = words(&random.floats(2 * count, -1.0, 1.0));
+            upper.chunks(2).map(|two| two[0] >> 16 | two[1] & 0xffff_0000).collect()
+        }
+        _ => (0..count).map(|_| random.word()).collect(),
+    };
+    let scales = format.scale_bytes(groups).div_ceil(4);
+    let scales = match format {
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => vec![0; 4],
+        WeightFormat::Q4Curve | WeightFormat::Q4Float | WeightFormat::Q8Wide => {
+            words(&random.floats(scales, -0.01, 0.01))
+        }
+        WeightFormat::Q4Super => (0..scales)
+            .map(|at| match at % 5 {
+                0 => halves(&random.floats(2, 0.0, 0.001))[0],
+                _ => random.word() & 0x3f3f_3f3f,
+            })
+            .collect(),
+        _ => halves(&random.floats(2 * scales, -0.1, 0.1)),
+    };
+    (codes, scales)
+}
+
+fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
+    let Some((format, together)) = format_of(kernel) else { return Vec::new() };
+    let tiles = kernel.starts_with("matmul");
+    let all = [
+        (1, 32, 1, 0),
+        (8, 64, 1, LmLinear::BIAS),
+        (13, 96, 3, LmLinear::ADD),
+        (66, 1056, 5, LmLinear::ADD | LmLinear::BIAS),
+        (10, 3200, 2, LmLinear::SILU),
+        (70, 64, 67, LmLinear::GELU | LmLinear::BIAS),
+        (9, 4096, 1, LmLinear::NORM),
+        (12, 64, 1, LmLinear::NORM | LmLinear::SILU),
+    ];
+    let normed = |flags: u32| flags & LmLinear::NORM != 0;
+    let mut cases = Vec::new();
+    for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || kernel.starts_with("matvec_"))
+    {
+        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+        let params = LmLinear {
+            rows,
+            columns,
+            tokens,
+            x_stride: columns + 32,
+            y_stride: rows + 5,
+            y_offset: 2,
+            flags,
+            experts: 0,
+            sharing: 1,
+            model_columns: columns - 3,
+            epsilon: 1e-5,
+        };
+        let x = words(&random.floats((tokens * params.x_stride) as usize, -1.0, 1.0));
+        let bias = words(&random.floats(rows as usize, -1.0, 1.0));
+        let y = untouched((tokens * params.y_stride) as usize + 2);
+        let norm = words(&random.floats(columns as usize, 0.5, 1.5));
+        let label = format!("{rows} x {columns}, {tokens} tokens, flags {flags}");
+        let (grid, buffers) = if tiles {
+            (params.tile_grid(), vec![codes, scales, x, bias, y])
+        } else {
+            (params.vector_grid(together), vec![codes, scales, x, bias, vec![0; 4], norm, y])
+        };
+        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, label) });
+    }
+    if !tiles && together == 1 {
+        // Pairs of a token and one of three experts.
+        let (rows, columns, tokens) = (10, 64, 6);
+        let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
+        let params = LmLinear {
+            rows,
+            columns,
+            tokens,
+            x_stride: columns,
+            y_stride: rows,
+            experts: 3,
+            sharing: 2,
+            ..LmLinear::default()
+        };
+        let x = words(&random.floats((tokens / 2 * columns) as usize, -1.0, 1.0));
+        let buffers =
+            vec![codes, scales, x, vec![0; 4], vec![2, 0, 1, 1, 0, 2], vec![0; 4], untouched((tokens * rows) as usize)];
+        let grid = params.vector_grid(1);
+        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "experts".to_owned()) });
+    }
+    cases
+}
+
+fn norm(random: &mut Random) -> Vec<Case> {
+    let mut make = |rows: u32, columns: u32, flags: u32| {
+        let params =
+            LmNorm { rows, columns, x_stride: columns + 3, y_stride: columns + 1, epsilon: 1e-6, flags, first: 2 };
+        let x = words(&random.floats((8 * params.x_stride) as usize, -2.0, 2.0));
+        let weight = words(&random.floats(columns as usize, 0.5, 1.5));
+        let buffers = vec![x, weight, vec![9, 9, 4, 0, 7, 1], untouched((rows * params.y_stride) as usize)];
+        case(params, buffers, Element::F32, APPROXIMATE, format!("{rows} x {columns}, flags {flags}"))
+    };
+    let mut cases = vec![make(1, 1, 0), make(3, 300, 0), make(4, 64, LmNorm::ADD), make(4, 257, LmNorm::CHOSEN)];
+    cases.push(make(3, 17, LmNorm::CHOSEN | LmNorm::ADD).with_one_group());
+    cases
+}
+
+fn gate(random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, width: u32, gelu: u32| {
+        let params = LmGate { tokens, width, x_stride: 2 * width + 1, y_stride: width + 2, gelu };
+        let x = words(&random.floats((tokens * params.x_stride) as usize, -6.0, 6.0));
+        let buffers = vec![x, untouched((tokens * params.y_stride) as usize)];
+        case(params, buffers, Element::F32, APPROXIMATE, format!("{tokens} x {width}, gelu {gelu}"))
+    };
+    vec![make(1, 1, 0), make(3, 300, 0), make(2, 257, 1)]
+}
+
+fn mix(random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, columns: u32, used: u32, add: u32| {
+        let params = LmMix { tokens, columns, used, x_stride: columns + 1, y_stride: columns + 2, add };
+        let x = words(&random.floats((tokens * used * params.x_stride) as usize, -1.0, 1.0));
+        let shares = words(&random.floats((tokens * used) as usize, 0.0, 1.0));
+        let buffers = vec![x, shares, untouched((tokens * params.y_stride) as usize)];
+        case(params, buffers, Element::F32, APPROXIMATE, format!("{tokens} x {columns} of {used}, add {add}"))
+    };
+    vec![make(1, 1, 1, 0), make(3, 300, 2, 1), make(2, 257, 8, 0)]
+}
+
+fn route(random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, experts: u32, used: u32| {
+        let params = LmRoute { tokens, experts, used, stride: experts + 1 };
+        let x = words(&random.floats((tokens * params.stride) as usize, -3.0, 3.0));
+        let pairs = (tokens * used) as usize;
+        let buffers = vec![x, untouched(pairs), untouched(pairs)];
+        case(params, buffers, Element::F32, APPROXIMATE, format!("{used} of {experts} for {tokens} tokens"))
+    };
+    vec![make(1, 4, 2), make(5, 128, 8), make(3, 65, 1).with_one_group()]
+}
+
+fn join(random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32| {
+        let params = LmJoin { tokens, heads, value_length, splits, y_stride: heads * value_length + 3 };
+        let x = words(&random.floats((tokens * heads * splits * (value_length + 2)) as usize, 0.1, 2.0));
+        let buffers = vec![x, untouched((tokens * params.y_stride) as usize)];
+        let label = format!("{splits} splits of {heads} heads, {value_length} long, {tokens} tokens");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![make(1, 1, 8, 2), make(3, 4, 128, 16), make(2, 3, 96, 5)]
+}
+
+/// Positions, then where each token's pages begin, blocks of one token each, and the pages of two texts in turn.
+fn inputs(positions: &[u32]) -> Vec<u32> {
+    let tokens = positions.len() as u32;
+    let tables = 4 * tokens;
+    let mut inputs = positions.to_vec();
+    inputs.extend((0..tokens).map(|token| tables + token % 2 * 4));
+    inputs.extend((0..tokens).flat_map(|token| [token, 1]));
+    inputs.extend([3, 0, 5, 7, 1, 6, 2, 4]);
+    inputs
+}
+
+fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
+    let mut make = |length: u32, flags: u32| {
+        let positions = [0, 5, 17, 9];
+        let params = LmHeads {
+            tokens: 4,
+            heads: 4,
+            kv_heads: 2,
+            key_length: length,
+            value_length: length,
+            pairs: length / 2 - length / 8,
+            flags,
+            stride: 8 * length + 3,
+            page: 8,
+            epsilon: 0.0,
+        };
+        // Whole numbers, and quarter turns: nothing is rounded, whatever is computed first.
+        let mut qkv: Vec<f32> =
+            random.floats((4 * params.stride) as usize, -9.0, 9.0).into_iter().map(f32::round).collect();
+        // The greatest of each block makes its scale one.
+        (0..qkv.len()).step_by(16).for_each(|at| qkv[at] = 127.0);
+        let turn = |at: u32| [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]][at as usize % 4];
+        let rotations: Vec<f32> = (0..32 * params.pairs).flat_map(turn).collect();
+        let line = if bytes { length / 4 + length / 32 } else { length / 2 };
+        let cache = (8 * 8 * 2 * line) as usize;
+        let mut values = untouched(cache);
+        // Words of bytes are no numbers that could be compared.
+        values.fill(0);
+        let buffers = vec![inputs(&positions), vec![0; 4], words(&rotations), words(&qkv), untouched(cache), values];
+        case(params, buffers, Element::Word, Tolerance::Exact, format!("heads of {length}, flags {flags}"))
+    };
+    vec![make(32, 0), make(64, LmHeads::NEIGHBOURS), make(128, 0)]
+}
+
+fn attention(random: &mut Random, bytes: bool) -> Vec<Case> {
+    let mut make = |heads: u32, kv_heads: u32, length: u32, splits: u32, window: u32, soft_cap: f32| {
+        let positions = [0, 5, 17, 9, 31, 30];
+        let tokens = positions.len() as u32;
+        let params = LmAttention {
+            tokens,
+            blocks: tokens,
+            block: 1,
+            heads,
+            kv_heads,
+            key_length: length,
+            value_length: length,
+            q_stride: heads * length + 7,
+            y_stride: heads * length + 1,
+            page: 8,
+            splits,
+            scale: 0.125,
+            soft_cap,
+            window,
+        };
+        let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
+        let lines = (8 * 8 * kv_heads) as usize;
+        let mut cache = || -> Vec<u32> {
+            if !bytes {
+                return halves(&random.floats(lines * length as usize, -1.0, 1.0));
+            }
+            let mut all = Vec::new();
+            for _ in 0..lines {
+                all.extend((0..length / 4).map(|_| random.word()));
+                all.extend(words(&random.floats(length as usize / 32, 0.005, 0.01)));
+            }
+            all
+        };
+        let (keys, values) = (cache(), cache());
+        let y = untouched((tokens * params.y_stride) as usize);
+        let buffers = vec![inputs(&positions), q, keys, values, y];
+        let label = format!("{heads} heads of {kv_heads}, {length} long, window {window}, cap {soft_cap}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![
+        make(4, 2, 32, 1, 0, 0.0),
+        make(3, 1, 128, 1, 6, 0.0),
+        make(12, 1, 64, 1, 0, 5.0),
+        make(2, 2, 96, 1, 0, 0.0),
+        make(2, 1, 256, 1, 0, 0.0),
+        make(6, 1, 512, 1, 0, 0.0),
+    ]
+}
