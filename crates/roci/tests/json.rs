@@ -135,7 +135,7 @@ fn an_answer_of_a_language_model() {
     let folder = tempfile::tempdir().expect("there is room");
     let model = folder.path().join("model.gguf");
     std::fs::write(&model, roci_llm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
-    let value = answer(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--json"], 0);
+    let value = answer(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
     // One that was interrupted has no times.
     let stopped = json!({ "prompt_seconds": null, "generation_seconds": null });
     assert_shape("answer", &[value, stopped]);

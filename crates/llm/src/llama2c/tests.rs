@@ -1,4 +1,4 @@
-use roci_gguf::Gguf;
+use roci_gguf::{Array, Gguf};
 
 use super::*;
 use crate::architecture::Model;
@@ -107,8 +107,10 @@ fn both_orders_are_the_same_model() {
 #[test]
 fn the_vocabulary_is_spelt_as_sentencepiece_spells_it() {
     let file = open(&checkpoint(false, true));
-    let tokens = file.metadata().expect::<Vec<&str>>("tokenizer.ggml.tokens").expect("it is there");
-    assert_eq!((tokens[1], tokens[2], tokens[3], tokens[299]), ("<s>", "</s>", "<0x00>", "▁w299"));
+    let Some(Value::Array(Array::String(tokens))) = file.metadata().value("tokenizer.ggml.tokens") else {
+        panic!("there are no tokens");
+    };
+    assert_eq!([&tokens[1], &tokens[2], &tokens[3], &tokens[299]], ["<s>", "</s>", "<0x00>", "▁w299"]);
     let kinds = file.metadata().expect::<Vec<i32>>("tokenizer.ggml.token_type").expect("it is there");
     assert_eq!((kinds[0], kinds[1], kinds[2], kinds[258], kinds[259]), (2, 3, 3, 6, 1));
 }
