@@ -54,7 +54,7 @@ fn weights(random: &mut Random, format: WeightFormat, groups: usize) -> (Vec<u32
                 _ => random.word() & 0x3f3f_3f3f,
             })
             .collect(),
-        _ => halves(&random.floats(2 * scales, -0.1, 0.1)),
+        _ => halves(&random.floats(2 * scales, -0.01, 0.01)),
     };
     (codes, scales)
 }
