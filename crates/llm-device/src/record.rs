@@ -467,7 +467,7 @@ impl Writer<'_> {
         product: &Product,
         flags: u32,
     ) -> Result<(), Error> {
-        let columns = product.weights.columns;
+        let columns = product.weights.model_columns;
         let quantised = self.scratch.quantised.clone();
         let plain = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
         if !plain && !self.quantised {

@@ -8,6 +8,7 @@ use roci_cpu::CpuDriver;
 use roci_device_library::DeviceLibrary;
 use roci_emu::Chip;
 use roci_hal::cache::Cache;
+use roci_hal::driver::Driver as _;
 use roci_hal::{Device, Error, Registry};
 use roci_hsa::{Runtime, Source};
 use roci_opencl::OpenClDriver;
@@ -21,11 +22,22 @@ pub(crate) fn all() -> Vec<(&'static str, Open)> {
     vec![
         ("cpu", || open("cpu")),
         ("vulkan", || open("vulkan:0")),
-        ("pocl", || opencl("pocl")),
+        ("pocl", || opencl("Portable Computing Language")),
         ("rusticl", || opencl("rusticl")),
         ("emu-gfx1010", || open("emu://gfx1010")),
         ("emu-gfx1151", || open("emu://gfx1151")),
     ]
+}
+
+/// Lets RustICL show a device, and compilers of processors take their time. To be called first in `main`.
+#[expect(unsafe_code, reason = "sets environment variables")]
+pub(crate) fn prepare() {
+    for (name, value) in [("RUSTICL_ENABLE", "llvmpipe"), ("ROCI_TIMEOUT", "400")] {
+        if !std::env::vars_os().any(|(known, _)| known == name) {
+            // SAFETY: `main` has started no thread yet, so nobody reads the environment.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
 }
 
 /// Passes where nothing requires the driver, and says so.
@@ -52,18 +64,14 @@ pub(crate) fn open(uri: &str) -> Result<Device, String> {
     registry.open(&uri, None).map_err(|error| error.to_string())
 }
 
-/// A device of an OpenCL platform, by a word that its description has.
-fn opencl(word: &str) -> Result<Device, String> {
-    let registry = registry();
-    for enumeration in registry.enumerate().into_iter().filter(|enumeration| enumeration.driver.scheme() == "opencl") {
-        let devices = enumeration.devices.as_ref().map_err(|error| error.to_string())?;
-        for (uri, device) in enumeration.uris().zip(devices) {
-            if device.runtime.as_deref().unwrap_or("").to_lowercase().contains(word) {
-                return registry.open(&uri, None).map_err(|error| error.to_string());
-            }
-        }
-    }
-    Err(format!("no OpenCL platform has the name {word}"))
+/// A device of an OpenCL platform.
+fn opencl(platform: &str) -> Result<Device, String> {
+    let devices = OpenClDriver::new().enumerate().map_err(|error| error.to_string())?;
+    let is_on = |runtime: &Option<String>| runtime.as_ref().is_some_and(|runtime| runtime.starts_with(platform));
+    let ordinal = devices.iter().position(|info| is_on(&info.runtime));
+    let known = || devices.iter().filter_map(|info| info.runtime.as_deref()).collect::<Vec<_>>().join(", ");
+    let ordinal = ordinal.ok_or_else(|| format!("no OpenCL device runs on {platform}; there are: {}", known()))?;
+    open(&format!("opencl:{ordinal}"))
 }
 
 fn emulated() -> AmdgpuDriver {

@@ -3,6 +3,7 @@
 //! Tokens go in as an engine sends them: a prompt in chunks, then one by one, beside another text whose pages lie between.
 
 mod devices;
+mod stories;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use roci_llm_device::{CacheType, DeviceModel, Options};
 const TOKENS: usize = 40;
 
 fn main() -> ExitCode {
+    devices::prepare();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
             Err(reason) => devices::missing(name, &reason),
         }));
     }
+    trials.extend(stories::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -129,7 +129,7 @@ impl Rows<'_> {
 /// Silu, or gelu in its form with tanh.
 #[inline(always)]
 pub(super) fn activation(gelu: bool, x: f32) -> f32 {
-    let z = if gelu { 1.595_769_1 * (x + 0.044_715 * x * x * x) } else { x };
+    let z = if gelu { 1.595_769 * (x + 0.044_715 * x * x * x) } else { x };
     x / (1.0 + (-z).exp())
 }
 

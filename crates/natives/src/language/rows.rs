@@ -99,7 +99,7 @@ impl Task for Gated<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         for ((y, gate), up) in self.y.iter_mut().zip(self.gate).zip(self.up) {
-            let z = if self.gelu { 1.595_769_1 * (gate + 0.044_715 * gate * gate * gate) } else { *gate };
+            let z = if self.gelu { 1.595_769 * (gate + 0.044_715 * gate * gate * gate) } else { *gate };
             // By the exponential of what is not positive, which vectorises.
             let small = crate::single::exp(-z.abs());
             let share = if z < 0.0 { small } else { 1.0 } / (1.0 + small);
