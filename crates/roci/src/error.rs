@@ -52,6 +52,9 @@ pub(crate) enum CliError {
         /// What it covers.
         chips: Vec<&'static str>,
     },
+    /// A language model cannot be measured.
+    #[error(transparent)]
+    Bench(#[from] crate::commands::bench::BenchError),
     /// A kernel cannot be emulated, or did not end well.
     #[error(transparent)]
     Emu(#[from] crate::commands::emu::EmuError),
@@ -101,6 +104,7 @@ impl Hint for CliError {
             }
             Self::Library(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
+            Self::Bench(error) => error.hint(),
             Self::Emu(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Doctor(error) => error.hint(),

@@ -77,6 +77,7 @@ impl From<&CliError> for ExitStatus {
             }
             CliError::Hal(error) | CliError::Variable { source: error, .. } => error.into(),
             CliError::Kernel(_) => Self::Problems,
+            CliError::Bench(error) => error.status(),
             CliError::Emu(error) => error.status(),
             CliError::Model(error) => error.status(),
             CliError::Language(error) => error.status(),

@@ -27,6 +27,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("threads", "-t"),
 ];
 
+/// The same of `roci bench`, which prints llama-bench's fields and says there who it is.
+const OWN_OPTIONS: &[(&str, &str)] = &[("devices", "--device"), ("type_k", "--cache"), ("n_ubatch", "--batch")];
+
 /// What stands for a model whose file is not known.
 const MODEL: &str = "MODEL.gguf";
 
@@ -85,17 +88,20 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
 }
 
 fn command(settings: &BTreeMap<String, String>) -> Vec<String> {
-    let mut words = vec!["llama-bench".to_owned()];
-    if let Some(model) = settings.get("model_filename") {
-        words.extend(["-m".to_owned(), model.clone()]);
-    }
-    for (field, option) in OPTIONS {
+    let model = settings.get("model_filename");
+    let own = settings.get("build_commit").is_some_and(|build| build.starts_with("roci "));
+    let (mut words, options) = match model {
+        Some(model) if own => (vec!["roci", "bench", model, "-o", "md"], OWN_OPTIONS),
+        Some(model) => (vec!["llama-bench", "-m", model], OPTIONS),
+        None => (vec!["llama-bench"], OPTIONS),
+    };
+    for (field, option) in options {
         // What is split among no devices, and a list of none, are not options.
         if let Some(value) = settings.get(*field).filter(|value| !["0.00", "auto", "none"].contains(&value.as_str())) {
-            words.extend([(*option).to_owned(), value.clone()]);
+            words.extend([*option, value]);
         }
     }
-    words
+    words.into_iter().map(str::to_owned).collect()
 }
 
 /// A basic string of TOML.
@@ -117,6 +123,17 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_made_again_by_whoever_made_them() {
+        let mut settings: BTreeMap<String, String> =
+            [("build_commit", "0a1b2c3"), ("devices", "vulkan:0"), ("n_threads", "2"), ("model_filename", "a.gguf")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into();
+        assert_eq!(command(&settings), ["llama-bench", "-m", "a.gguf", "-dev", "vulkan:0", "-t", "2"]);
+        settings.insert("build_commit".to_owned(), "roci 0.1.0".to_owned());
+        assert_eq!(command(&settings), ["roci", "bench", "a.gguf", "-o", "md", "--device", "vulkan:0"]);
+    }
 
     #[test]
     fn strings_of_any_letters_are_read_back() {

@@ -1,31 +1,10 @@
-//! Arguments of the verbs that use devices: `bench`, `demo`, `devices` and `verify-route`.
+//! Arguments of the verbs that use devices: `demo`, `devices` and `verify-route`.
 
 use std::time::Duration;
 
 use clap::Args;
 
 use super::{FormatArgs, seconds};
-
-/// Arguments of `roci bench`.
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Device to measure, as `roci devices` prints it; can be given several times (default: `auto`, the best real device)
-    #[arg(short, long = "device", value_name = "URI")]
-    pub(crate) devices: Vec<String>,
-    /// Seconds that the device may work before it counts as lost (default: ROCI_TIMEOUT, or 30)
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) timeout: Option<Duration>,
-    /// Small problems, for a first impression
-    #[arg(long)]
-    pub(crate) quick: bool,
-    #[command(flatten)]
-    pub(crate) format: FormatArgs,
-}
-
-pub(super) const BENCH_EXAMPLES: &str = "Examples:
-  roci bench                       the best real device
-  roci bench --device vulkan:0 --device opencl:0
-  roci bench --quick --json --device emu://gfx1010";
 
 /// Arguments of `roci demo`.
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 //! Parsing does no I/O: it neither reads the environment nor looks for devices. Verbs do that when they run. What is here
 //! holds for all verbs; the files beside have the arguments of some each.
 
+mod bench;
 mod compute;
 mod doctor;
 mod emu;
@@ -19,8 +20,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use compute::{BENCH_EXAMPLES, DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
-pub(crate) use compute::{BenchArgs, DemoArgs, DevicesArgs, VerifyRouteArgs};
+use bench::BENCH_EXAMPLES;
+pub(crate) use bench::{BenchArgs, BenchOutput, BenchTextArgs};
+use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
+pub(crate) use compute::{DemoArgs, DevicesArgs, VerifyRouteArgs};
 use doctor::DOCTOR_EXAMPLES;
 pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
 use emu::EMU_EXAMPLES;
@@ -107,11 +110,15 @@ pub(crate) struct FormatArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure what a device reaches: launches, transfers, copies, sums, matrix products
+    /// Measure what a device reaches: launches, transfers, copies, sums, matrix products, or a language model
     ///
     /// Each figure is the best of several runs. Results are checked, outside of the measured time: all that is uploaded and
     /// downloaded, and what the kernels write in a few dozen places; the launches compute nothing. Problems are as large as
     /// suits the device; `--quick` makes them smaller.
+    ///
+    /// With a language model (a GGUF file) tests are those of llama-bench: `pp512` reads a prompt of 512 tokens, `tg128` writes 128, with mean and
+    /// standard deviation of the tokens in a second. Beside them stand operations in a second and, for written tokens, the limit that the device's
+    /// memory sets. Each device is measured by itself. Ctrl-C prints what there is.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Talk with a language model
@@ -232,7 +239,7 @@ impl Command {
     /// Whether results are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
-            Self::Bench(arguments) => arguments.format.json,
+            Self::Bench(arguments) => arguments.json(),
             Self::Demo(arguments) => arguments.format.json,
             Self::Devices(arguments) => arguments.format.json,
             Self::Doctor(arguments) => arguments.json(),

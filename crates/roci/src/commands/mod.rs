@@ -1,7 +1,7 @@
 //! The verbs, one file or folder each, and what they share.
 
 mod auto;
-mod bench;
+pub(crate) mod bench;
 mod completions;
 mod demo;
 mod devices;

@@ -1,9 +1,10 @@
 //! `roci bench`: what a device reaches in copies, sums, products and launches.
 //!
 //! `problems` says what is measured and checks the results, `measure` drives a device; this file chooses the devices and
-//! prints.
+//! prints. `model` has what is done with a language model instead.
 
 mod measure;
+mod model;
 mod problems;
 
 use roci_hal::registry::AUTO;
@@ -19,6 +20,7 @@ use crate::printer::{BAD, Column, GOOD, Printer, one_line};
 use crate::registry::registry;
 use crate::units;
 
+pub(crate) use model::BenchError;
 use problems::{Problem, Sizes, Work};
 
 #[derive(Serialize)]
@@ -52,6 +54,9 @@ struct Row {
 /// Measures and prints.
 pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let registry = registry(drivers);
+    if let Some(path) = &arguments.model {
+        return model::run(path, arguments, &registry, printer);
+    }
     let devices = open(&registry, arguments, printer)?;
     interrupt::listen();
     let mut rows = Vec::new();

@@ -55,6 +55,9 @@ pub(super) struct Prepared {
 
 /// Columns of the rows that are summed.
 const SUMMED: u32 = 4096;
+/// Words of a stream that is chosen by its length: a shorter one measures launches, a longer one no more.
+const SMALLEST_STREAM: u32 = 1 << 18;
+const LARGEST_STREAM: u32 = 1 << 28;
 
 impl Sizes {
     /// As large as says something about the device, and as small as it can finish soon.
@@ -66,13 +69,29 @@ impl Sizes {
             DeviceKind::Software => (1 << 22, 512),
             _ => (1 << 24, 1024),
         };
-        let memory = info.physical.iter().map(|one| one.true_memory.unwrap_or(one.memory)).min().unwrap_or(0);
-        // Two of them are needed, and others use the memory too.
-        while words > SUMMED && u64::from(words) * 4 > memory / 8 {
-            words /= 2;
-        }
+        words = fitting(words, info);
         if quick { Self { words: (words / 16).max(SUMMED), side: side / 4 } } else { Self { words, side } }
     }
+
+    /// For streaming about so many bytes: fewer where memory is short or a CPU plays the device.
+    pub(super) fn streaming(info: &DeviceInfo, bytes: u64) -> Self {
+        let kind = info.physical.first().map_or(DeviceKind::Cpu, |physical| physical.kind);
+        let most = match kind {
+            DeviceKind::Emulated | DeviceKind::Software => Self::of(info, false).words,
+            _ => LARGEST_STREAM,
+        };
+        let words = u32::try_from(bytes / 4).unwrap_or(u32::MAX).min(most).next_power_of_two();
+        Self { words: fitting(words.max(SMALLEST_STREAM.min(most)), info), side: 1 }
+    }
+}
+
+/// So many words, or as many as fit: two buffers are needed, and others use the memory too.
+fn fitting(mut words: u32, info: &DeviceInfo) -> u32 {
+    let memory = info.physical.iter().map(|one| one.true_memory.unwrap_or(one.memory)).min().unwrap_or(0);
+    while words > SUMMED && u64::from(words) * 4 > memory / 8 {
+        words /= 2;
+    }
+    words
 }
 
 impl Problem {
@@ -268,6 +287,32 @@ fn number(index: u32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_are_as_long_as_asked_within_bounds() {
+        let with = |kind, memory| {
+            let physical = vec![roci_hal::PhysicalInfo { memory, ..roci_hal::PhysicalInfo::new("x", kind) }];
+            move |bytes| Sizes::streaming(&DeviceInfo { physical: physical.clone(), ..info() }, bytes).words
+        };
+        let gpu = with(DeviceKind::DiscreteGpu, 64 << 30);
+        assert_eq!([gpu(0), gpu(600 << 20), gpu(u64::MAX)], [1 << 18, 1 << 28, 1 << 28]);
+        assert_eq!(with(DeviceKind::DiscreteGpu, 1 << 30)(600 << 20), 1 << 25);
+        assert_eq!(with(DeviceKind::Emulated, 64 << 30)(600 << 20), 1 << 18);
+    }
+
+    fn info() -> DeviceInfo {
+        DeviceInfo {
+            uri: "null".parse().expect("a URI"),
+            physical: Vec::new(),
+            queues: Vec::new(),
+            memory_types: Vec::new(),
+            max_allocation: 1 << 40,
+            binding_alignment: 4,
+            max_bindings: 8,
+            max_constants: 128,
+            formats: Vec::new(),
+        }
+    }
 
     #[test]
     fn one_wrong_byte_of_a_transfer_is_found() {

@@ -1,0 +1,197 @@
+//! `roci bench MODEL.gguf` from outside: tests, forms of results, what the lab reads of them, and what goes wrong.
+//!
+//! The model is made up and so small that its speed says nothing.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use roci_lab::import::llama_bench;
+use roci_llm::synthetic::talking;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn models() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let bytes = talking().bytes().expect("it can be made");
+    std::fs::write(folder.path().join("half.gguf"), &bytes[..bytes.len() / 2]).expect("there is room");
+    std::fs::write(folder.path().join("small.gguf"), bytes).expect("there is room");
+    folder
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+    command.args(arguments).current_dir(folder).env_clear().env("HOME", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Few tokens on the CPU, unless the arguments say otherwise.
+fn bench(folder: &Path, arguments: &[&str]) -> Output {
+    let fixed = ["bench", "small.gguf", "-r", "2"];
+    command(folder, &[&fixed, arguments].concat()).output().expect("the binary was built for this test")
+}
+
+const FEW: [&str; 6] = ["--device", "cpu", "-p", "5", "-n", "3"];
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn good(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
+}
+
+#[test]
+fn the_table_has_a_line_for_each_test() {
+    let folder = models();
+    let table = good(&bench(folder.path(), &[&FEW[..], &["--depth", "0,8"]].concat()));
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].starts_with("MODEL") && lines[0].ends_with("REACHED"), "{table}");
+    for (line, test) in lines[1..].iter().zip(["pp5 ", "tg3 ", "pp5 @ d8 ", "tg3 @ d8 "]) {
+        assert!(line.contains(&format!(" {test}")) && line.contains(" ± ") && line.contains("cpu"), "{table}");
+        // Operations for prompts, bytes and a limit for what is written.
+        let unit = if test.starts_with("pp") { "FLOP/s" } else { " GB/s" };
+        assert_eq!((line.contains(unit), line.ends_with('%')), (true, test.starts_with("tg")), "{table}");
+    }
+    assert_eq!(lines.len(), 5, "one device is not compared with itself");
+}
+
+#[test]
+fn the_lab_reads_what_is_printed() {
+    let folder = models();
+    let json = good(&bench(folder.path(), &[&FEW[..], &["--json"]].concat()));
+    assert_eq!(
+        good(&bench(folder.path(), &[&FEW[..], &["-o", "json"]].concat())).lines().count(),
+        json.lines().count(),
+        "both are the same form"
+    );
+    let jsonl = good(&bench(folder.path(), &[&FEW[..], &["-o", "jsonl"]].concat()));
+    assert_eq!(jsonl.lines().count(), 2);
+    for text in [&json, &jsonl] {
+        let read = llama_bench::read(text);
+        assert_eq!(read.notes, [""; 0]);
+        let names: Vec<_> = read.tests.iter().map(|test| (test.name.as_str(), test.samples.len())).collect();
+        assert_eq!(names, [("pp5", 2), ("tg3", 2)]);
+        assert!(read.tests.iter().all(|test| test.seconds.len() == 2 && test.time.is_some()));
+        // One strategy: nothing but the test itself differs.
+        assert_eq!(read.tests[0].settings, read.tests[1].settings);
+        assert_eq!(read.tests[0].settings["model_filename"], "small.gguf");
+    }
+    let entries: Value = serde_json::from_str(&json).expect("it is JSON");
+    let (prompt, written) = (&entries[0], &entries[1]);
+    assert_eq!((&prompt["n_prompt"], &prompt["n_gen"], &written["n_gen"]), (&5.into(), &0.into(), &3.into()));
+    let own = |entry: &Value, key: &str| entry["roci"][key].as_f64();
+    let limit = own(written, "bandwidth").expect("a number") / own(written, "bytes_per_token").expect("a number");
+    assert!((own(written, "limit_ts").expect("a number") / limit - 1.0).abs() < 1e-9);
+    let operations = prompt["avg_ts"].as_f64().expect("a number") * own(prompt, "operations_per_token").expect("one");
+    assert!((own(prompt, "operations_per_second").expect("a number") / operations - 1.0).abs() < 1e-9);
+    assert_eq!((own(prompt, "limit_ts"), own(written, "operations_per_second")), (None, None));
+
+    std::fs::write(folder.path().join("results.json"), &json).expect("there is room");
+    let output = command(folder.path(), &["lab", "--db", "lab.db", "import", "results.json"]).output();
+    good(&output.expect("the binary was built for this test"));
+    let output = command(folder.path(), &["lab", "--db", "lab.db", "report", "--json"]).output();
+    let report: Value = serde_json::from_str(&good(&output.expect("it was built"))).expect("it is JSON");
+    let text = report.to_string();
+    assert!(text.contains(r#"["roci","bench","small.gguf","-o","md","#), "{text}");
+}
+
+#[test]
+fn other_forms_are_those_of_llama_bench() {
+    let folder = models();
+    let form = |form: &str| good(&bench(folder.path(), &[&FEW[..], &["-o", form]].concat()));
+    let markdown = form("md");
+    let read = llama_bench::read(&markdown);
+    let names: Vec<_> = read.tests.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["pp5", "tg3"], "{markdown}");
+    assert!(markdown.starts_with("| model ") && markdown.contains("\nbuild: roci "), "{markdown}");
+    assert!(markdown.contains("% of the limit of "), "{markdown}");
+    let csv = form("csv");
+    let lines: Vec<_> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert!(lines[0].starts_with("build_commit,") && lines[1].starts_with("\"roci "), "{csv}");
+    let database = rusqlite::Connection::open_in_memory().expect("a database");
+    database.execute_batch(&form("sql")).expect("it is SQL");
+    let tests: (i64, i64, i64) = database
+        .query_row("SELECT count(*), sum(n_prompt), sum(n_gen) FROM llama_bench WHERE avg_ts > 0", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .expect("rows");
+    assert_eq!(tests, (2, 5, 3));
+}
+
+#[test]
+fn devices_are_measured_by_themselves_and_compared() {
+    let folder = models();
+    let two = ["--device", "cpu", "--device", "cpu?threads=1", "-p", "5", "-n", "3", "--cache", "q8_0", "--batch", "2"];
+    let table = good(&bench(folder.path(), &two));
+    let last = table.lines().last().expect("some");
+    assert!(last.starts_with("Here cpu") && last.contains(" reads prompts ") && last.contains(" writes "), "{table}");
+    assert!(last.contains("(pp5), and ") && last.ends_with("(tg3)."), "{table}");
+    let output = bench(folder.path(), &[&two[..], &["--json"]].concat());
+    let entries: Value = serde_json::from_str(&good(&output)).expect("nothing but JSON");
+    let of = |key: &str| -> Vec<_> {
+        entries.as_array().expect("a list").iter().map(|entry| entry[key].to_string()).collect()
+    };
+    assert_eq!((of("n_batch"), of("type_k")), (vec!["2".to_owned(); 4], vec!["\"q8_0\"".to_owned(); 4]));
+    assert_eq!(of("n_threads")[2..], ["1", "1"]);
+    assert!(said(&output).starts_with("Here cpu"), "the sentence is for people: {}", said(&output));
+}
+
+#[test]
+fn a_device_that_computes_nothing_has_no_speed() {
+    let folder = models();
+    let alone = bench(folder.path(), &["--device", "null", "-p", "5", "--json"]);
+    assert_eq!(alone.status.code(), Some(1), "{}", said(&alone));
+    assert!(said(&alone).contains("error: null") && said(&alone).contains("logits that are all the same"));
+    let failure: Value = serde_json::from_slice(&alone.stdout).expect("it is JSON");
+    assert_eq!(failure["schema"], "roci.error");
+    // It does not cost the others their figures.
+    let beside = bench(folder.path(), &[&["--device", "null"], &FEW[..]].concat());
+    assert_eq!(beside.status.code(), Some(1), "{}", said(&beside));
+    assert_eq!(String::from_utf8_lossy(&beside.stdout).lines().count(), 3);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_one_line() {
+    let folder = models();
+    let refused = |arguments: &[&str], code: i32, cause: &str, remedy: &str| {
+        let output = command(folder.path(), &[&["bench"], arguments].concat()).output().expect("it was built");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.starts_with("error: ") && said.contains(cause) && said.contains(remedy), "{said}");
+        assert!(output.stdout.is_empty());
+    };
+    refused(&["nowhere.gguf"], 2, "nowhere.gguf", "hint: ");
+    refused(&["half.gguf"], 2, "half.gguf", "incomplete");
+    refused(&["small.gguf", "-p", "0", "-n", "0"], 2, "nothing to measure", "`-p` or `-n`");
+    refused(&["small.gguf", "--device", "cpu:7"], 3, "cpu:7", "hint: ");
+    refused(&["small.gguf", "-p", "many"], 2, "many", "");
+    refused(&["small.gguf", "--cache", "q3"], 2, "known are f16, q8_0", "");
+    refused(&["small.gguf", "--quick"], 2, "--quick", "cannot be used");
+    refused(&["-p", "5"], 2, "required", "MODEL");
+    refused(&["-o", "md"], 2, "required", "MODEL");
+    let deep = ["small.gguf", "--device", "cpu", "--depth", "16000000", "-p", "16000000"];
+    refused(&deep, 2, "the model needs ", "measure shorter texts");
+}
+
+#[test]
+fn ctrl_c_prints_what_there_is() {
+    let folder = models();
+    // The second test takes longer than anybody waits.
+    let arguments = ["bench", "small.gguf", "--device", "cpu", "-p", "4", "-n", "60000", "-r", "9", "-o", "jsonl"];
+    let mut child = command(folder.path(), &arguments).spawn().expect("the binary was built for this test");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+    let first = lines.next().expect("a test ends").expect("it is UTF-8");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has a number");
+    kill_process(pid, Signal::INT).expect("it is ours");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(said(&output).contains("interrupted"), "{}", said(&output));
+    assert_eq!(lines.count(), 0, "nothing is told of a test without a whole run");
+    assert_eq!(llama_bench::read(&first).tests[0].name, "pp4");
+}
