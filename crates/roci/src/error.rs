@@ -54,7 +54,7 @@ pub(crate) enum CliError {
     },
     /// A language model cannot be measured.
     #[error(transparent)]
-    Bench(#[from] crate::commands::bench::BenchError),
+    Bench(Box<crate::commands::bench::BenchError>),
     /// A kernel cannot be emulated, or did not end well.
     #[error(transparent)]
     Emu(#[from] crate::commands::emu::EmuError),
@@ -89,6 +89,12 @@ pub(crate) enum CliError {
         /// What there is.
         known: Vec<&'static str>,
     },
+}
+
+impl From<crate::commands::bench::BenchError> for CliError {
+    fn from(error: crate::commands::bench::BenchError) -> Self {
+        Self::Bench(Box::new(error))
+    }
 }
 
 impl Hint for CliError {

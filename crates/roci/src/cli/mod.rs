@@ -198,7 +198,7 @@ pub(crate) enum Command {
     /// `--raw`; the answer is all of standard output. Of an ONNX model the first run makes everything ready for the shapes at hand; `--repeat` shows how fast later ones are. An operation
     /// that the device cannot do is an error that names it, never silently the work of another device.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Serve a language model over HTTP, as OpenAI's clients know it
     ///
     /// `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`, with streams, tools and JSON schemas; `/health`, `/metrics`

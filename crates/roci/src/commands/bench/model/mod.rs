@@ -68,7 +68,7 @@ pub(super) fn run(
             break;
         }
         match bench.on(device, &mut results) {
-            Err(CliError::Bench(error)) => failures.push(error),
+            Err(CliError::Bench(error)) => failures.push(*error),
             outcome => outcome?,
         }
     }
