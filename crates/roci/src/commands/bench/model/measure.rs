@@ -193,9 +193,9 @@ mod tests {
         let never = || false;
         for (logits, fault) in [
             (&[0.0, 0.0][..], "are all the same"),
-            (&[], "are all the same"),
-            (&[1.0, f32::NAN], "are not all numbers"),
-            (&[1.0, f32::INFINITY], "are not all numbers"),
+            (&[][..], "are all the same"),
+            (&[1.0, f32::NAN][..], "are not all numbers"),
+            (&[1.0, f32::INFINITY][..], "are not all numbers"),
         ] {
             let mut model = played(logits);
             let outcome = Runner::new(&mut model, &never).measure(&test(Kind::Prompt, 1, 0), 1, || ());
