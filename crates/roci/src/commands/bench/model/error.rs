@@ -20,7 +20,7 @@ pub(crate) enum BenchError {
         /// Which device.
         device: String,
         /// What happened there.
-        source: LanguageError,
+        source: Box<LanguageError>,
     },
     /// What was computed cannot be right, so its speed means nothing.
     #[error("{device}: {test} gave logits that {fault}")]
@@ -39,7 +39,8 @@ impl BenchError {
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
             Self::Nothing => ExitStatus::Error,
-            Self::File(error) | Self::On { source: error, .. } => error.status(),
+            Self::File(error) => error.status(),
+            Self::On { source, .. } => source.status(),
             Self::Wrong { .. } => ExitStatus::Problems,
         }
     }
@@ -49,7 +50,8 @@ impl Hint for BenchError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Nothing => Some("give `-p` or `-n` a number above 0".into()),
-            Self::File(error) | Self::On { source: error, .. } => error.hint(),
+            Self::File(error) => error.hint(),
+            Self::On { source, .. } => source.hint(),
             Self::Wrong { device, .. } => Some(format!("`roci demo --device {device}` tries the device's kernels")),
         }
     }

@@ -104,7 +104,7 @@ impl<'a> Bench<'a> {
     /// All tests on one device.
     fn on(&self, device: &Device, results: &mut Results<'_>) -> Result<(), CliError> {
         let uri = device.info().uri.to_string();
-        let failed = |source| BenchError::On { device: uri.clone(), source };
+        let failed = |source: LanguageError| BenchError::On { device: uri.clone(), source: Box::new(source) };
         let bandwidth = self.bandwidth(device);
         let mut forward = self.load(device).map_err(failed)?;
         let physical = device.info().physical.first();
