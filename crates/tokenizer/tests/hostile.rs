@@ -36,7 +36,7 @@ fn each_wrong_key_ends_in_one_line_and_a_remedy() {
     assert!(changed("wpm", "add_bos_token", 3u32.into()).contains("should be true or false"));
     let mut empty = fixture("bpe");
     empty = empty.iter().filter(|(key, _)| !key.ends_with("merges")).map(|(key, value)| (key, value.clone())).collect();
-    assert!(Tokenizer::from_metadata(&empty).err().expect("no merges").to_string().contains("lacks the key"));
+    assert!(Tokenizer::from_metadata(&empty).expect_err("no merges").to_string().contains("lacks the key"));
 }
 
 #[test]
