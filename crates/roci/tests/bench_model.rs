@@ -127,7 +127,7 @@ fn other_forms_are_those_of_llama_bench() {
 #[test]
 fn devices_are_measured_by_themselves_and_compared() {
     let folder = models();
-    let two = ["--device", "cpu", "--device", "cpu?threads=1", "-p", "5", "-n", "3", "--cache", "q8_0", "--batch", "2"];
+    let two = ["--device", "cpu", "--device", "cpu?threads=1", "-p", "5", "-n", "3", "--cache", "f16", "--batch", "2"];
     let table = good(&bench(folder.path(), &two));
     let last = table.lines().last().expect("some");
     assert!(last.starts_with("Here cpu") && last.contains(" reads prompts ") && last.contains(" writes "), "{table}");
@@ -137,7 +137,7 @@ fn devices_are_measured_by_themselves_and_compared() {
     let of = |key: &str| -> Vec<_> {
         entries.as_array().expect("a list").iter().map(|entry| entry[key].to_string()).collect()
     };
-    assert_eq!((of("n_batch"), of("type_k")), (vec!["2".to_owned(); 4], vec!["\"q8_0\"".to_owned(); 4]));
+    assert_eq!((of("n_batch"), of("type_k")), (vec!["2".to_owned(); 4], vec!["\"f16\"".to_owned(); 4]));
     assert_eq!(of("n_threads")[2..], ["1", "1"]);
     assert!(said(&output).starts_with("Here cpu"), "the sentence is for people: {}", said(&output));
 }
@@ -169,7 +169,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     refused(&["nowhere.gguf"], 2, "nowhere.gguf", "hint: ");
     refused(&["half.gguf"], 2, "half.gguf", "incomplete");
     refused(&["small.gguf", "-p", "0", "-n", "0"], 2, "nothing to measure", "`-p` or `-n`");
-    refused(&["small.gguf", "--device", "cpu:7"], 3, "cpu:7", "hint: ");
+    refused(&["small.gguf", "--device", "cpu:7"], 3, "there is no device 7", "hint: ");
     refused(&["small.gguf", "-p", "many"], 2, "many", "");
     refused(&["small.gguf", "--cache", "q3"], 2, "known are f16, q8_0", "");
     refused(&["small.gguf", "--quick"], 2, "--quick", "cannot be used");

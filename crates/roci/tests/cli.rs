@@ -100,7 +100,8 @@ fn every_kernel_is_right_on_the_cpu() {
     assert_code(&output, 0);
     let value = json(&output, "roci.demo");
     let results = value["results"].as_array().expect("a list");
-    for kernel in roci_kernels::kernels() {
+    // Kernels of language models are tried by models.
+    for kernel in roci_kernels::kernels().iter().filter(|kernel| !kernel.name().starts_with("lm_")) {
         assert!(results.iter().any(|result| result["kernel"] == kernel.name()), "{} was not run", kernel.name());
     }
     for result in results {

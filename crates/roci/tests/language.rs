@@ -210,7 +210,7 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     bad(&run(&["-p", "a", "--temperature", "-1"]), 2, "temperature", "temperature");
     bad(&run(&["-p", "a", "--device", "nonsense"]), 3, "nonsense", "");
     bad(&run(&["-p", "a", "--grammar", "nowhere"]), 2, "cannot read `nowhere`", "check the path");
-    std::fs::write(folder.path().join("bad.gbnf"), "root ::=").expect("there is room");
+    std::fs::write(folder.path().join("bad.gbnf"), "root ::= (").expect("there is room");
     bad(&run(&["-p", "a", "--grammar", "bad.gbnf"]), 2, "bad.gbnf", "");
     std::fs::write(folder.path().join("bad.json"), "{").expect("there is room");
     bad(&run(&["-p", "a", "--schema", "bad.json"]), 2, "no JSON", "");
