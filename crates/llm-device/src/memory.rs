@@ -88,7 +88,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         // A driver that says nothing of its memory is believed to have enough.
         let most = if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 };
         let rotations = 8 * u64::from(model.context) * model.config.key_length as u64 / 2;
-        let scratch = sizes(model, options, info, devices.len()).bytes() + rotations;
+        let scratch = sizes(model, options, info).bytes() + rotations;
         let mut share = Share { layers: next..next, weights: 0, cache: 0, scratch, available };
         let output = sizer.linears([&model.output]);
         let last_device = index + 1 == devices.len();

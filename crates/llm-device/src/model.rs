@@ -57,7 +57,7 @@ fn splits(model: &Model, info: &DeviceInfo) -> usize {
 }
 
 /// How large the scratch of a device is.
-pub(crate) fn sizes(model: &Model, options: &Options, info: &DeviceInfo, _devices: usize) -> Sizes {
+pub(crate) fn sizes(model: &Model, options: &Options, info: &DeviceInfo) -> Sizes {
     let tokens = batch(options, info);
     let host = roci_kernels::takes_native(info);
     Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits(model, info), host)
@@ -93,7 +93,7 @@ impl DeviceModel {
                 layers: share.layers.clone(),
                 options: &options,
                 pages,
-                sizes: sizes(&model, &options, device.info(), devices.len()),
+                sizes: sizes(&model, &options, device.info()),
             };
             stages.push(Stage::new(device, &plan, &progress)?);
         }

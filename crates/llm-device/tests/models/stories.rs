@@ -24,7 +24,10 @@ fn folder() -> PathBuf {
 /// A trial for each device and recorded text; none where there are no records.
 pub(crate) fn trials() -> Vec<Trial> {
     if !folder().is_dir() {
-        return Vec::new();
+        return vec![Trial::test("stories", || {
+            roci_testkit::absent("stories told by real models on devices (../shared/models/gguf)");
+            Ok(())
+        })];
     }
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
