@@ -1,9 +1,7 @@
 // Queries against the keys and values in the pages of their texts, with a softmax that is carried along, so that scores are never written.
 //
-// A workgroup of 128 has up to eight rows: tokens of one text times the heads of queries that share a head of keys. It takes 32 keys at a
-// time: four invocations share the dot products of a key with all rows, then each invocation adds up one word of the values.
-
-override CACHE: u32;
+// A workgroup of 128 has up to 16 rows: tokens of one text times the heads of queries that share a head of keys. It takes 64 keys at a
+// time. First an invocation has two rows and four keys, then four neighbouring numbers of the sums of up to four rows.
 
 struct Params {
     tokens: u32,
@@ -25,53 +23,71 @@ struct Params {
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
-@group(0) @binding(2) var<storage, read> keys: array<u32>;
-@group(0) @binding(3) var<storage, read> values: array<u32>;
+@group(0) @binding(2) var<storage, read> keys: array<Kept>;
+@group(0) @binding(3) var<storage, read> values: array<Kept>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
-const ROWS = 8u;
-const KEYS = 32u;
+const ROWS = 16u;
+const KEYS = 64u;
+// Between rows of weights: one more than there are keys, so that rows start in different memory banks.
+const PITCH = 65u;
 const LEAST = -3.0e38;
 
-// Queries of the rows, `key_length` apart; later sums of values.
-var<workgroup> pool: array<f32, 2048>;
-// Parts of dot products: row, key, one of four.
-var<workgroup> parts: array<f32, 1024>;
-// Weights of the keys at hand: row, key.
-var<workgroup> weights: array<f32, 256>;
+// Queries of the rows, `key_length` apart.
+var<workgroup> queries: array<vec4<f32>, 512>;
+// Scores of the keys at hand, then their weights: row, key.
+var<workgroup> weights: array<f32, 1040>;
+// For each row eight parts of the greatest score and of the sum of weights.
+var<workgroup> tops: array<f32, 128>;
+var<workgroup> adds: array<f32, 128>;
 // What sums so far are multiplied by, for each row; the greatest score so far; the sum of weights; where the row's token stands.
-var<workgroup> factors: array<f32, 8>;
-var<workgroup> greatest: array<f32, 8>;
-var<workgroup> totals: array<f32, 8>;
-var<workgroup> places: array<u32, 8>;
-var<workgroup> lines: array<u32, 32>;
+var<workgroup> factors: array<f32, 16>;
+var<workgroup> greatest: array<f32, 16>;
+var<workgroup> totals: array<f32, 16>;
+var<workgroup> places: array<u32, 16>;
+var<workgroup> lines: array<u32, 64>;
 
-// Two neighbouring numbers of a line of keys, by the number of the pair.
-fn key_pair(line: u32, pair: u32) -> vec2<f32> {
-    if CACHE == 0u {
-        return unpack2x16float(keys[line * (params.key_length / 2u) + pair]);
+// A score as it is weighed: capped, and the least where a row does not see the key.
+fn seen_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32 {
+    var capped = score;
+    if params.soft_cap > 0.0 {
+        // Limited, since some drivers' tanh overflows.
+        capped = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
     }
-    let start = line * (params.key_length / 4u + params.key_length / 32u);
-    let scale = bitcast<f32>(keys[start + params.key_length / 4u + pair / 16u]);
-    let four = vec4<f32>(unpack4xI8(keys[start + pair / 2u])) * scale;
-    return select(four.xy, four.zw, pair % 2u == 1u);
+    var sees = position < end && position <= places[row] && row < rows;
+    if params.window != 0u {
+        sees = sees && position + params.window > places[row];
+    }
+    return select(LEAST, capped, sees);
 }
 
-fn value_pair(line: u32, pair: u32) -> vec2<f32> {
-    if CACHE == 0u {
-        return unpack2x16float(values[line * (params.value_length / 2u) + pair]);
+fn put(row: u32, d: u32, sum: vec4<f32>, first_token: u32, first_row: u32, group: vec3<u32>) {
+    let shared_by = params.heads / params.kv_heads;
+    let token = first_token + (first_row + row) / shared_by;
+    let head = group.y * shared_by + (first_row + row) % shared_by;
+    var at = token * params.y_stride + head * params.value_length;
+    var v = sum;
+    if params.splits == 1u {
+        v = sum / totals[row];
+    } else {
+        at = ((token * params.heads + head) * params.splits + group.z) * (params.value_length + 2u);
+        if d == 0u {
+            y[at + params.value_length] = greatest[row];
+            y[at + params.value_length + 1u] = totals[row];
+        }
     }
-    let start = line * (params.value_length / 4u + params.value_length / 32u);
-    let scale = bitcast<f32>(values[start + params.value_length / 4u + pair / 16u]);
-    let four = vec4<f32>(unpack4xI8(values[start + pair / 2u])) * scale;
-    return select(four.xy, four.zw, pair % 2u == 1u);
+    y[at + d * 4u] = v.x;
+    y[at + d * 4u + 1u] = v.y;
+    y[at + d * 4u + 2u] = v.z;
+    y[at + d * 4u + 3u] = v.w;
 }
 
 @compute @workgroup_size(128)
 fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let shared_by = params.heads / params.kv_heads;
     // Long heads have fewer rows, so that their queries fit.
-    let most = select(ROWS, ROWS / 2u, params.key_length > 256u);
+    let longest = max(params.key_length, params.value_length);
+    let most = select(select(4u, 8u, longest <= 256u), ROWS, longest <= 128u);
     let groups = (params.block * shared_by + most - 1u) / most;
     let block = group.x / groups;
     let first_token = inputs[2u * params.tokens + 2u * block];
@@ -81,8 +97,8 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let table = inputs[params.tokens + first_token];
 
     // The keys that any row of this workgroup sees, and the share of them that is its own.
-    let last_position = inputs[first_token + (first_row + max(rows, 1u) - 1u) / shared_by];
-    let first_position = inputs[first_token + first_row / shared_by];
+    let last_position = inputs[first_token + (min(first_row, count * shared_by - 1u) + max(rows, 1u) - 1u) / shared_by];
+    let first_position = inputs[first_token + min(first_row, count * shared_by - 1u) / shared_by];
     var begin = 0u;
     if params.window != 0u && first_position + 1u > params.window {
         begin = first_position + 1u - params.window;
@@ -90,24 +106,36 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let seen = last_position + 1u - begin;
     let each = (seen + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;
     let start = begin + min(group.z * each, seen);
-    let end = min(start + each, begin + seen);
+    let end = select(start, min(start + each, begin + seen), rows > 0u);
 
     if lane < ROWS {
         greatest[lane] = LEAST;
         totals[lane] = 0.0;
         places[lane] = inputs[first_token + min((first_row + lane) / shared_by, count - 1u)];
     }
-    for (var i = lane; i < most * params.key_length; i += 128u) {
-        let row = first_row + min(i / params.key_length, max(rows, 1u) - 1u);
-        let at = (first_token + row / shared_by) * params.q_stride + (group.y * shared_by + row % shared_by) * params.key_length;
-        pool[i] = q[at + i % params.key_length] * params.scale;
+    let key_fours = params.key_length / 4u;
+    for (var i = lane; i < most * key_fours; i += 128u) {
+        let row = first_row + min(i / key_fours, max(rows, 1u) - 1u);
+        let source = (first_token + min(row / shared_by, count - 1u)) * params.q_stride
+            + (group.y * shared_by + row % shared_by) * params.key_length + i % key_fours * 4u;
+        queries[i] = vec4<f32>(q[source], q[source + 1u], q[source + 2u], q[source + 3u]) * params.scale;
     }
-    let pairs = params.value_length / 2u;
-    let teams = max(128u / pairs, 1u);
-    let team = lane / pairs;
-    // Heads longer than the workgroup has pairs take a second word for each invocation.
-    var sums = array<vec2<f32>, 8>();
-    var more = array<vec2<f32>, 8>();
+    // Two rows and four keys, 16 apart.
+    let near = lane / 16u * 2u;
+    let key = lane % 16u;
+    let near_row = min(near, most - 1u) * key_fours;
+    let far_row = min(near + 1u, most - 1u) * key_fours;
+    // Four numbers of the sums of some rows.
+    let value_fours = params.value_length / 4u;
+    let teams = 128u / value_fours;
+    let team = lane / value_fours;
+    let d = lane % value_fours;
+    let own = (most + teams - 1u) / teams;
+    let mine = team * own;
+    var sum0 = vec4<f32>();
+    var sum1 = vec4<f32>();
+    var sum2 = vec4<f32>();
+    var sum3 = vec4<f32>();
     for (var first = start; first < end; first += KEYS) {
         workgroupBarrier();
         if lane < KEYS {
@@ -116,113 +144,99 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
             lines[lane] = (page * params.page + position % params.page) * params.kv_heads + group.y;
         }
         workgroupBarrier();
-        let line = lines[lane / 4u];
-        var dots = array<f32, 8>();
-        for (var pair = lane % 4u; pair < params.key_length / 2u; pair += 4u) {
-            let k = key_pair(line, pair);
-            for (var r = 0u; r < ROWS; r += 1u) {
-                let at = min(r, most - 1u) * params.key_length + pair * 2u;
-                dots[r] += k.x * pool[at] + k.y * pool[at + 1u];
+        if near < most {
+            let line0 = lines[key];
+            let line1 = lines[key + 16u];
+            let line2 = lines[key + 32u];
+            let line3 = lines[key + 48u];
+            var near_dots = vec4<f32>();
+            var far_dots = vec4<f32>();
+            for (var i = 0u; i < key_fours; i += 1u) {
+                let k0 = key_four(line0, i);
+                let k1 = key_four(line1, i);
+                let k2 = key_four(line2, i);
+                let k3 = key_four(line3, i);
+                let a = queries[near_row + i];
+                let b = queries[far_row + i];
+                near_dots += vec4<f32>(dot(k0, a), dot(k1, a), dot(k2, a), dot(k3, a));
+                far_dots += vec4<f32>(dot(k0, b), dot(k1, b), dot(k2, b), dot(k3, b));
             }
-        }
-        for (var r = 0u; r < ROWS; r += 1u) {
-            parts[r * 128u + lane] = dots[r];
+            for (var i = 0u; i < 4u; i += 1u) {
+                let position = first + key + i * 16u;
+                weights[near * PITCH + key + i * 16u] = seen_score(near_dots[i], near, rows, position, end);
+                weights[(near + 1u) * PITCH + key + i * 16u] = seen_score(far_dots[i], near + 1u, rows, position, end);
+            }
         }
         workgroupBarrier();
-        for (var i = lane; i < ROWS * KEYS; i += 128u) {
-            let r = i / KEYS;
-            let base = r * 128u + i % KEYS * 4u;
-            var score = (parts[base] + parts[base + 1u]) + (parts[base + 2u] + parts[base + 3u]);
-            if params.soft_cap > 0.0 {
-                // Limited, since some drivers' tanh overflows.
-                score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
+        // Eight invocations a row, eight keys each.
+        let row = lane / 8u;
+        let source = row * PITCH + lane % 8u;
+        if row < most {
+            var top = weights[source];
+            for (var k = 8u; k < KEYS; k += 8u) {
+                top = max(top, weights[source + k]);
             }
-            let position = first + i % KEYS;
-            var sees = position < end && position <= places[r] && r < rows;
-            if params.window != 0u {
-                sees = sees && position + params.window > places[r];
-            }
-            weights[i] = select(LEAST, score, sees);
+            tops[lane] = top;
         }
         workgroupBarrier();
-        if lane < ROWS {
+        if row < most {
+            var top = greatest[row];
+            for (var i = 0u; i < 8u; i += 1u) {
+                top = max(top, tops[row * 8u + i]);
+            }
+            var add = 0.0;
+            for (var k = 0u; k < KEYS; k += 8u) {
+                let score = weights[source + k];
+                let weight = select(0.0, exp(score - top), score > LEAST);
+                weights[source + k] = weight;
+                add += weight;
+            }
+            adds[lane] = add;
+        }
+        workgroupBarrier();
+        if lane < most {
             var top = greatest[lane];
-            for (var k = 0u; k < KEYS; k += 1u) {
-                top = max(top, weights[lane * KEYS + k]);
+            var add = 0.0;
+            for (var i = 0u; i < 8u; i += 1u) {
+                top = max(top, tops[lane * 8u + i]);
+                add += adds[lane * 8u + i];
             }
-            factors[lane] = exp(greatest[lane] - top);
+            let factor = exp(greatest[lane] - top);
+            factors[lane] = factor;
             greatest[lane] = top;
+            totals[lane] = totals[lane] * factor + add;
         }
         workgroupBarrier();
-        for (var i = lane; i < ROWS * KEYS; i += 128u) {
-            let score = weights[i];
-            weights[i] = select(0.0, exp(score - greatest[i / KEYS]), score > LEAST);
-        }
-        workgroupBarrier();
-        if lane < ROWS {
-            var total = totals[lane] * factors[lane];
-            for (var k = 0u; k < KEYS; k += 1u) {
-                total += weights[lane * KEYS + k];
-            }
-            totals[lane] = total;
-        }
-        for (var r = 0u; r < ROWS; r += 1u) {
-            sums[r] *= factors[r];
-            more[r] *= factors[r];
-        }
-        if team < teams {
-            let pair = lane % pairs;
-            for (var k = team; k < KEYS; k += teams) {
-                let v = value_pair(lines[k], pair);
-                for (var r = 0u; r < ROWS; r += 1u) {
-                    sums[r] += weights[r * KEYS + k] * v;
-                }
-                if pairs > 128u && pair + 128u < pairs {
-                    let w = value_pair(lines[k], pair + 128u);
-                    for (var r = 0u; r < ROWS; r += 1u) {
-                        more[r] += weights[r * KEYS + k] * w;
-                    }
-                }
+        if mine < most {
+            let row1 = min(mine + 1u, most - 1u);
+            let row2 = min(mine + 2u, most - 1u);
+            let row3 = min(mine + 3u, most - 1u);
+            sum0 *= factors[mine];
+            sum1 *= factors[row1];
+            sum2 *= factors[row2];
+            sum3 *= factors[row3];
+            for (var k = 0u; k < min(KEYS, end - first); k += 1u) {
+                let v = value_four(lines[k], d);
+                sum0 += weights[mine * PITCH + k] * v;
+                sum1 += weights[row1 * PITCH + k] * v;
+                sum2 += weights[row2 * PITCH + k] * v;
+                sum3 += weights[row3 * PITCH + k] * v;
             }
         }
     }
-
-    // What several teams summed meets in workgroup memory, four rows at a time.
-    for (var half = 0u; half < 2u; half += 1u) {
-        workgroupBarrier();
-        for (var i = 0u; i < 4u; i += 1u) {
-            let r = half * 4u + i;
-            pool[i * 512u + lane * 2u] = sums[r].x;
-            pool[i * 512u + lane * 2u + 1u] = sums[r].y;
-            pool[i * 512u + 256u + lane * 2u] = more[r].x;
-            pool[i * 512u + 257u + lane * 2u] = more[r].y;
-        }
-        workgroupBarrier();
-        for (var i = lane; i < 4u * params.value_length; i += 128u) {
-            let r = half * 4u + i / params.value_length;
-            let d = i % params.value_length;
-            if r < rows {
-                let base = i / params.value_length * 512u + d;
-                var sum = pool[base];
-                if pairs <= 128u {
-                    for (var t = 1u; t < teams; t += 1u) {
-                        sum += pool[base + t * params.value_length];
-                    }
-                }
-                let row = first_row + r;
-                let token = first_token + row / shared_by;
-                let head = group.y * shared_by + row % shared_by;
-                if params.splits == 1u {
-                    y[token * params.y_stride + head * params.value_length + d] = sum / totals[r];
-                } else {
-                    let at = ((token * params.heads + head) * params.splits + group.z) * (params.value_length + 2u);
-                    y[at + d] = sum;
-                    if d == 0u {
-                        y[at + params.value_length] = greatest[r];
-                        y[at + params.value_length + 1u] = totals[r];
-                    }
-                }
-            }
-        }
+    // For a split without keys, whose rows nobody has written.
+    workgroupBarrier();
+    let stop = min(min(mine + own, most), rows);
+    if mine < stop {
+        put(mine, d, sum0, first_token, first_row, group);
+    }
+    if mine + 1u < stop {
+        put(mine + 1u, d, sum1, first_token, first_row, group);
+    }
+    if mine + 2u < stop {
+        put(mine + 2u, d, sum2, first_token, first_row, group);
+    }
+    if mine + 3u < stop {
+        put(mine + 3u, d, sum3, first_token, first_row, group);
     }
 }

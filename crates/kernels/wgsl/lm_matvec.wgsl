@@ -1,11 +1,13 @@
-// y = W * x for one or a few tokens. W is read once for `TOGETHER` tokens, and that is what takes the time.
+// y = W * x for one token. W is read once, and that is what takes the time. `STAGED`, `staged`, `stage`, `place` and `unit_of` are those of the form
+// that x has: as it is, or as bytes.
 //
-// A workgroup of 128 computes eight rows: four teams of 32 invocations have two rows each, and each invocation takes a group of 32
-// columns a step. No sub-groups: the sums meet in workgroup memory once. For one token, x passes through workgroup memory: neighbours
-// read places of x that are 128 bytes apart, which caches serve one after the other. It may be normed on the way, which saves a dispatch; the
-// root of the mean square is a factor of the sums.
+// A workgroup of 128 computes eight rows: four teams of 32 invocations have two rows each. An invocation takes three fours of words of each row
+// at a time, 32 fours apart, so that a team reads what lies side by side; the first are on their way before x is. No sub-groups: the sums meet
+// in workgroup memory. x passes through workgroup memory, and may be normed on the way, which saves a dispatch; the root of the mean
+// square is a factor of the sums.
 
-override TOGETHER: u32;
+// How many fours of x a four of words of codes is multiplied with.
+override FOURS: u32;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> codes: array<vec4<u32>>;
@@ -16,154 +18,48 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read> norm: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-// Groups of x that are in workgroup memory at a time, each with a four behind it, so that groups start in different memory banks.
-const STAGED = 96u;
-const PITCH = 9u;
-var<workgroup> staged: array<vec4<f32>, 864>;
-// For each invocation the sums of two rows.
+// For each invocation the sums of two rows; then what eight invocations have together.
 var<workgroup> partials: array<vec2<f32>, 128>;
+var<workgroup> fewer: array<vec2<f32>, 32>;
+// Squares of x in 16 parts.
+var<workgroup> squares: array<vec4<f32>, 4>;
 
-// The eight fours of a row of x that a group of columns is multiplied with.
-struct Eight {
-    a: vec4<f32>,
-    b: vec4<f32>,
-    c: vec4<f32>,
-    d: vec4<f32>,
-    e: vec4<f32>,
-    f: vec4<f32>,
-    g: vec4<f32>,
-    h: vec4<f32>,
+// A four of words of either row and what its scales are made of, on their way.
+struct Held {
+    near: vec4<u32>,
+    far: vec4<u32>,
+    near_scale: vec2<u32>,
+    far_scale: vec2<u32>,
 }
 
-fn load_eight(at: u32) -> Eight {
-    return Eight(x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
+// The groups of 32 columns that a unit is a part of.
+fn group_of(unit: u32) -> u32 {
+    return unit * FOURS / 8u;
 }
 
-fn staged_eight(group: u32) -> Eight {
-    let at = group * PITCH;
-    return Eight(
-        staged[at],
-        staged[at + 1u],
-        staged[at + 2u],
-        staged[at + 3u],
-        staged[at + 4u],
-        staged[at + 5u],
-        staged[at + 6u],
-        staged[at + 7u],
-    );
+// Behind the end of a row its last unit is read again, and not used.
+fn hold(rows: vec2<u32>, at: u32, end: u32) -> Held {
+    let unit = rows + vec2<u32>(min(at, end - 1u));
+    return Held(codes[unit.x], codes[unit.y], scale_words(group_of(unit.x)), scale_words(group_of(unit.y)));
 }
 
-// Brings some groups of x to workgroup memory, normed if that is wanted; gives this invocation's share of their squares.
-fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
-    var squares = 0.0;
-    for (var i = lane; i < count * 8u; i += 128u) {
-        var v = x[row + first * 8u + i];
-        if (params.flags & NORM) != 0u {
-            squares += dot(v, v);
-            v *= norm[first * 8u + i];
-        }
-        staged[i / 8u * PITCH + i % 8u] = v;
-    }
-    return squares;
+fn square(v: vec4<f32>, i: u32, count: u32) -> f32 {
+    return select(0.0, dot(v, v), i < count);
 }
 
-// The sums of the first and of the last 16 columns of a group, which codes with an offset need.
-fn totals_of(v: Eight) -> vec2<f32> {
-    if FORMAT == F32 || FORMAT == F16 || FORMAT == BF16 || FORMAT == Q8 || FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
-        return vec2<f32>();
-    }
-    let first = (v.a + v.b) + (v.c + v.d);
-    let second = (v.e + v.f) + (v.g + v.h);
-    return vec2<f32>((first.x + first.y) + (first.z + first.w), (second.x + second.y) + (second.z + second.w));
+fn total(v: vec4<f32>) -> f32 {
+    return (v.x + v.y) + (v.z + v.w);
 }
 
-fn whole(four: vec4<u32>) -> vec4<f32> {
-    return codes_of(0u, four.x, four.y, four.zw);
+// What a unit adds to the sums of two rows.
+fn both_of(it: Held, unit: u32, at: u32) -> vec2<f32> {
+    return vec2<f32>(unit_of(it.near, it.near_scale, unit, at), unit_of(it.far, it.far_scale, unit, at));
 }
 
-fn pair_dot(four: vec4<u32>, v: vec4<f32>, w: vec4<f32>) -> f32 {
-    return dot(codes_of(0u, four.x, four.y, four.zw), v) + dot(codes_of(0u, four.z, four.w, four.xy), w);
-}
-
-fn word_dot(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
-    return dot(codes_of(chunk, word, word, vec2<u32>()), v);
-}
-
-// Codes of a group times x: the sums over the first and the last 16 columns.
-fn products_of(group: u32, v: Eight) -> vec2<f32> {
-    if FORMAT == F32 {
-        let at = group * 8u;
-        let first = (dot(whole(codes[at]), v.a) + dot(whole(codes[at + 1u]), v.b))
-            + (dot(whole(codes[at + 2u]), v.c) + dot(whole(codes[at + 3u]), v.d));
-        let second = (dot(whole(codes[at + 4u]), v.e) + dot(whole(codes[at + 5u]), v.f))
-            + (dot(whole(codes[at + 6u]), v.g) + dot(whole(codes[at + 7u]), v.h));
-        return vec2<f32>(first, second);
-    }
-    if FORMAT == F16 || FORMAT == BF16 {
-        let at = group * 4u;
-        let p = codes[at];
-        let q = codes[at + 1u];
-        let r = codes[at + 2u];
-        let s = codes[at + 3u];
-        return vec2<f32>(pair_dot(p, v.a, v.b) + pair_dot(q, v.c, v.d), pair_dot(r, v.e, v.f) + pair_dot(s, v.g, v.h));
-    }
-    if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
-        let p = codes[group * 2u];
-        let q = codes[group * 2u + 1u];
-        return vec2<f32>(
-            (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
-            (word_dot(4u, q.x, v.e) + word_dot(5u, q.y, v.f)) + (word_dot(6u, q.z, v.g) + word_dot(7u, q.w, v.h)),
-        );
-    }
-    let p = codes[group];
-    return vec2<f32>(
-        (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
-        (word_dot(4u, p.x, v.e) + word_dot(5u, p.y, v.f)) + (word_dot(6u, p.z, v.g) + word_dot(7u, p.w, v.h)),
-    );
-}
-
-// A group of a row times x.
-fn group_of(group: u32, v: Eight, totals: vec2<f32>) -> f32 {
-    let products = products_of(group, v);
-    let first = scale_of(group, 0u);
-    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
-        let second = scale_of(group, 1u);
-        return (first.x * products.x + first.y * totals.x) + (second.x * products.y + second.y * totals.y);
-    }
-    return first.x * (products.x + products.y) + first.y * (totals.x + totals.y);
-}
-
-// Where a token's row of x begins, in fours.
-fn row_of(token: u32) -> u32 {
-    return min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
-}
-
-// What a group adds to the sums of two rows.
-fn step(near: u32, far: u32, v: Eight) -> vec2<f32> {
-    let totals = totals_of(v);
-    return vec2<f32>(group_of(near, v, totals), group_of(far, v, totals));
-}
-
-// Adds up what the teams have, and ends the sums of the tile.
-fn meet(token: u32, tile: u32, lane: u32, factor: f32) {
-    if lane < 4u && token < params.tokens {
-        var sum = vec2<f32>();
-        for (var i = 0u; i < 32u; i += 1u) {
-            sum += partials[lane * 32u + i];
-        }
-        sum *= factor;
-        let row = tile + lane * 2u;
-        if row < params.rows {
-            if (params.flags & GATE) != 0u {
-                finish_pair(token, row, sum);
-            } else {
-                finish(token, row, sum.x);
-                if row + 1u < params.rows {
-                    finish(token, row + 1u, sum.y);
-                }
-            }
-        }
-    }
+// Where an invocation's two rows begin; rows behind the last are read as the last, and dropped at the end.
+fn rows_of(tile: u32, first_row: u32, units: u32, lane: u32) -> vec2<u32> {
+    let row = vec2<u32>(tile + lane / 32u * 2u) + vec2<u32>(0u, 1u);
+    return (vec2<u32>(first_row) + min(row, vec2<u32>(params.rows - 1u))) * vec2<u32>(units);
 }
 
 @compute @workgroup_size(128)
@@ -172,99 +68,98 @@ fn lm_matvec(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let width = params.columns / 32u;
-    let token = group.y * TOGETHER;
+    let token = group.y;
+    let fours = params.columns / 4u;
+    let units = fours / FOURS;
+    let own = lane % 32u;
     var first_row = 0u;
     if params.experts != 0u {
         first_row = min(experts[token], params.experts - 1u) * params.rows;
     }
-    if TOGETHER == 1u {
-        let only = row_of(token);
-        var factor = 1.0;
-        // All of x is staged once where it fits; where it does not, the root of its mean square is still found once.
-        var squares = 0.0;
-        if width <= STAGED {
-            squares = stage(only, 0u, width, lane);
-        } else if (params.flags & NORM) != 0u {
-            for (var i = lane; i < width * 8u; i += 128u) {
-                let v = x[only + i];
-                squares += dot(v, v);
-            }
-        }
-        if (params.flags & NORM) != 0u {
-            partials[lane] = vec2<f32>(squares, 0.0);
-            workgroupBarrier();
-            for (var half = 64u; half > 0u; half = half / 2u) {
-                if lane < half {
-                    partials[lane] += partials[lane + half];
+    let only = min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
+    var factor = 1.0;
+    var next_rows = rows_of(group.x * 8u, first_row, units, lane);
+    var held0 = hold(next_rows, own, units);
+    var held1 = hold(next_rows, own + 32u, units);
+    var held2 = hold(next_rows, own + 64u, units);
+    for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
+        let rows = next_rows;
+        next_rows = rows_of(tile + groups.x * 8u, first_row, units, lane);
+        let is_first = tile == group.x * 8u;
+        var sums = vec2<f32>();
+        for (var start = 0u; start < fours; start += STAGED) {
+            let count = min(fours - start, STAGED);
+            // All of x is brought once where it fits.
+            if is_first || fours > STAGED {
+                var mine = stage(only, start, count, lane);
+                if (params.flags & NORM) != 0u && is_first && start == 0u {
+                    for (var i = count + lane; i < fours; i += 128u) {
+                        let v = x[only + i];
+                        mine += dot(v, v);
+                    }
+                    partials[lane].x = mine;
                 }
                 workgroupBarrier();
-            }
-            factor = 1.0 / sqrt(partials[0].x / f32(params.model_columns) + params.epsilon);
-        }
-        workgroupBarrier();
-        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
-            // Rows behind the last are read as the last, and dropped at the end.
-            let row = tile + lane / 32u * 2u;
-            let near = (first_row + min(row, params.rows - 1u)) * width;
-            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
-            var sums = vec2<f32>();
-            if width <= STAGED {
-                for (var at = lane % 32u; at < width; at += 32u) {
-                    sums += step(near + at, far + at, staged_eight(at));
-                }
-            } else {
-                for (var start = 0u; start < width; start += STAGED) {
-                    let count = min(width - start, STAGED);
-                    stage(only, start, count, lane);
-                    workgroupBarrier();
-                    for (var at = lane % 32u; at < count; at += 32u) {
-                        sums += step(near + start + at, far + start + at, staged_eight(at));
+                if (params.flags & NORM) != 0u && is_first && start == 0u {
+                    if lane < 16u {
+                        let low = (partials[lane].x + partials[lane + 16u].x) + (partials[lane + 32u].x + partials[lane + 48u].x);
+                        let high = (partials[lane + 64u].x + partials[lane + 80u].x) + (partials[lane + 96u].x + partials[lane + 112u].x);
+                        squares[lane / 4u][lane % 4u] = low + high;
                     }
                     workgroupBarrier();
                 }
             }
-            partials[lane] = sums;
-            workgroupBarrier();
-            meet(token, tile, lane, factor);
-            workgroupBarrier();
-        }
-    } else {
-        // Several tokens are normed before; the binding is named all the same, since all variants have the same ones.
-        let one = row_of(token) + select(0u, 1u, params.epsilon < 0.0 && norm[0].x > 0.0);
-        let two = row_of(token + 1u);
-        let three = row_of(token + 2u);
-        let four = row_of(token + 3u);
-        for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
-            let row = tile + lane / 32u * 2u;
-            let near = (first_row + min(row, params.rows - 1u)) * width;
-            let far = (first_row + min(row + 1u, params.rows - 1u)) * width;
-            var first = vec2<f32>();
-            var second = vec2<f32>();
-            var third = vec2<f32>();
-            var fourth = vec2<f32>();
-            for (var at = lane % 32u; at < width; at += 32u) {
-                first += step(near + at, far + at, load_eight(one + at * 8u));
-                second += step(near + at, far + at, load_eight(two + at * 8u));
-                third += step(near + at, far + at, load_eight(three + at * 8u));
-                fourth += step(near + at, far + at, load_eight(four + at * 8u));
+            let source = start / FOURS;
+            let end = source + count / FOURS;
+            for (var at = source + own; at < end; at += 96u) {
+                let now0 = held0;
+                let now1 = held1;
+                let now2 = held2;
+                // What comes next is on its way while this is computed: the rest of these rows, or the next ones.
+                let on = at + 96u < units;
+                let from_rows = select(next_rows, rows, on);
+                let from_at = select(own, at + 96u, on);
+                held0 = hold(from_rows, from_at, units);
+                held1 = hold(from_rows, from_at + 32u, units);
+                held2 = hold(from_rows, from_at + 64u, units);
+                sums += both_of(now0, at, place(at - source));
+                if at + 32u < end {
+                    sums += both_of(now1, at + 32u, place(at + 32u - source));
+                }
+                if at + 64u < end {
+                    sums += both_of(now2, at + 64u, place(at + 64u - source));
+                }
             }
-            partials[lane] = first;
-            workgroupBarrier();
-            meet(token, tile, lane, 1.0);
-            workgroupBarrier();
-            partials[lane] = second;
-            workgroupBarrier();
-            meet(token + 1u, tile, lane, 1.0);
-            workgroupBarrier();
-            partials[lane] = third;
-            workgroupBarrier();
-            meet(token + 2u, tile, lane, 1.0);
-            workgroupBarrier();
-            partials[lane] = fourth;
-            workgroupBarrier();
-            meet(token + 3u, tile, lane, 1.0);
-            workgroupBarrier();
+            if fours > STAGED {
+                workgroupBarrier();
+            }
+        }
+        if is_first && (params.flags & NORM) != 0u {
+            let mean = total((squares[0] + squares[1]) + (squares[2] + squares[3])) / f32(params.model_columns);
+            factor = 1.0 / sqrt(mean + params.epsilon);
+        }
+        partials[lane] = sums;
+        workgroupBarrier();
+        if lane < 32u {
+            let at = lane / 8u * 32u + lane % 8u;
+            fewer[lane] = (partials[at] + partials[at + 8u]) + (partials[at + 16u] + partials[at + 24u]);
+        }
+        workgroupBarrier();
+        if lane < 4u {
+            let at = lane * 8u;
+            let low = (fewer[at] + fewer[at + 1u]) + (fewer[at + 2u] + fewer[at + 3u]);
+            let sum = (low + (fewer[at + 4u] + fewer[at + 5u]) + (fewer[at + 6u] + fewer[at + 7u])) * factor;
+            let first = tile + lane * 2u;
+            if first < params.rows {
+                if (params.flags & GATE) != 0u {
+                    finish_pair(token, first, sum);
+                } else {
+                    finish(token, first, sum.x);
+                    if first + 1u < params.rows {
+                        finish(token, first + 1u, sum.y);
+                    }
+                }
+            }
         }
     }
 }

@@ -33,12 +33,16 @@ fn lm_norm(
             source = inputs[params.first + row];
         }
         let base = source * params.x_stride;
-        var mine = 0.0;
-        for (var c = lane; c < params.columns; c += 256u) {
-            let v = x[base + c];
-            mine += v * v;
+        // Four at a time, so that they are on their way together.
+        let last = params.columns - 1u;
+        var mine = vec4<f32>();
+        for (var c = lane; c < params.columns; c += 1024u) {
+            let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
+            let near = min(at, vec4<u32>(last)) + vec4<u32>(base);
+            let v = vec4<f32>(x[near.x], x[near.y], x[near.z], x[near.w]);
+            mine += select(vec4<f32>(), v * v, at <= vec4<u32>(last));
         }
-        sums[lane] = mine;
+        sums[lane] = (mine.x + mine.y) + (mine.z + mine.w);
         workgroupBarrier();
         for (var step = 128u; step > 0u; step = step / 2u) {
             if lane < step {

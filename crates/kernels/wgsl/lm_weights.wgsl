@@ -52,30 +52,50 @@ fn codes_of(chunk: u32, word: u32, next: u32, rest: vec2<u32>) -> vec4<f32> {
     return vec4<f32>(unpack4xU8(nibbles));
 }
 
-// Scale and offset of half a group; `group` counts groups of the whole matrix.
-fn scale_of(group: u32, half: u32) -> vec2<f32> {
+// The words that scales and offsets of a group are made of; `group` counts groups of the whole matrix. Apart from what is made of them, so that
+// they can be on their way for a while.
+fn scale_words(group: u32) -> vec2<u32> {
     if FORMAT == Q4 || FORMAT == Q8 {
-        let pair = unpack2x16float(scales[group / 2u]);
-        let scale = select(pair.x, pair.y, group % 2u == 1u);
-        return vec2<f32>(scale, select(0.0, -8.0 * scale, FORMAT == Q4));
+        return vec2<u32>(scales[group / 2u] >> (group % 2u * 16u), 0u);
     }
-    if FORMAT == Q4_PAIRS {
-        return unpack2x16float(scales[group]);
+    if FORMAT == Q4_PAIRS || FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
+        return vec2<u32>(scales[group], 0u);
     }
-    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
-        return unpack2x16float(scales[group * 2u + half]);
+    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
+        return vec2<u32>(scales[group * 2u], scales[group * 2u + 1u]);
     }
     if FORMAT == Q4_SUPER {
         let start = group / 8u * 5u;
-        let both = unpack2x16float(scales[start]);
-        let own = scales[start + 1u + group % 8u / 2u] >> (group % 2u * 16u);
-        return vec2<f32>(both.x * f32(own & 0xffu), -both.y * f32((own >> 8u) & 0xffu));
+        return vec2<u32>(scales[start], scales[start + 1u + group % 8u / 2u] >> (group % 2u * 16u));
+    }
+    return vec2<u32>();
+}
+
+// Scale and offset of half a group.
+fn scale_from(words: vec2<u32>, half: u32) -> vec2<f32> {
+    if FORMAT == Q4 || FORMAT == Q8 {
+        let scale = unpack2x16float(words.x).x;
+        return vec2<f32>(scale, select(0.0, -8.0 * scale, FORMAT == Q4));
+    }
+    if FORMAT == Q4_PAIRS {
+        return unpack2x16float(words.x);
+    }
+    if FORMAT == Q4_HALVES || FORMAT == Q8_HALVES {
+        return unpack2x16float(select(words.x, words.y, half == 1u));
+    }
+    if FORMAT == Q4_SUPER {
+        let both = unpack2x16float(words.x);
+        return vec2<f32>(both.x * f32(words.y & 0xffu), -both.y * f32((words.y >> 8u) & 0xffu));
     }
     if FORMAT == Q8_WIDE {
-        return vec2<f32>(bitcast<f32>(scales[group * 2u]), bitcast<f32>(scales[group * 2u + 1u]));
+        return bitcast<vec2<f32>>(words);
     }
     if FORMAT == Q4_CURVE || FORMAT == Q4_FLOAT {
-        return vec2<f32>(bitcast<f32>(scales[group]), 0.0);
+        return vec2<f32>(bitcast<f32>(words.x), 0.0);
     }
     return vec2<f32>(1.0, 0.0);
+}
+
+fn scale_of(group: u32, half: u32) -> vec2<f32> {
+    return scale_from(scale_words(group), half);
 }

@@ -52,15 +52,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             written as f64 / written_time * bytes as f64 / 1e9
         );
     }
+    // For a look at whether devices agree: the last logits of the prompt, and of its tokens one by one behind it.
+    let last =
+        |found: &mut DeviceModel, tokens: &[u32], start: usize| -> Result<Vec<f32>, Box<dyn std::error::Error>> {
+            let chunk = Chunk { tokens, start, pages: &pages, wanted: Wanted::Last };
+            Ok(found.evaluate(&[chunk])?.into_iter().flat_map(|output| output.rows).flatten().collect())
+        };
+    let count = prompt.min(limits.batch);
+    let many = last(&mut found, &tokens[..count], 0)?;
+    let one = last(&mut found, &tokens[count..=count], count)?;
+    for (what, logits) in [("many tokens", many), ("one more", one)] {
+        let size = logits.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+        println!("{what}: logits of length {size:.4}, beginning with {:.4?}", &logits[..4.min(logits.len())]);
+    }
     let profile = Profile::new();
     found.profile(&profile);
-    for tokens in [&tokens[..prompt.min(limits.batch)], &tokens[..1]] {
-        found.evaluate(&[Chunk { tokens, start: 0, pages: &pages, wanted: Wanted::Last }])?;
+    for (tokens, start) in [(&tokens[..count], 0), (&tokens[..1], count.min(64))] {
+        found.evaluate(&[Chunk { tokens, start, pages: &pages, wanted: Wanted::Last }])?;
         let records = profile.take();
-        if tokens.len() == 1 {
-            for record in records.iter().skip(2).take(8) {
-                println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);
-            }
+        for record in records.iter().skip(20).take(12) {
+            println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);
         }
         let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();
         for record in &records {

@@ -121,7 +121,7 @@ impl Maker<'_> {
 
     fn attention(&mut self, block: &Attention) -> Result<AttentionPart, Error> {
         let step = match self.options.cache {
-            CacheType::F16 => 2,
+            CacheType::F16 => 4,
             CacheType::Q8 => 32,
         };
         let longest = LmHeads::LONGEST as usize;
@@ -132,7 +132,7 @@ impl Maker<'_> {
                     message: format!(
                         "heads of {length} numbers cannot be kept as {cache}: they are not up to {longest} in steps of {step}"
                     ),
-                    hint: (step != 2).then(|| "keep keys and values as f16 (`--cache f16`)".to_owned()),
+                    hint: (step != 4).then(|| "keep keys and values as f16 (`--cache f16`)".to_owned()),
                 });
             }
         }

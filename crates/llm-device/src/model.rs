@@ -5,11 +5,10 @@ use std::sync::Arc;
 use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, DeviceKind, Profile};
-use roci_kernels::params::LmAttention;
 use roci_llm::architecture::Model;
 
 use crate::memory::{Estimate, estimate};
-use crate::record::{Shape, block_tokens};
+use crate::record::{Shape, Units, block_tokens};
 use crate::scratch::Sizes;
 use crate::stage::{Plan, Stage};
 use crate::weights::Progress;
@@ -21,7 +20,7 @@ const SLOW_BATCH: usize = 64;
 /// Rows of which logits are computed at once.
 const ROWS: usize = 32;
 /// Keys that are worth a part of their own.
-const KEYS_OF_A_SPLIT: usize = 64;
+const KEYS_OF_A_SPLIT: usize = 128;
 /// The most parts into which attention is split.
 const SPLITS: usize = 16;
 
@@ -59,8 +58,8 @@ fn splits(model: &Model, info: &DeviceInfo) -> usize {
 /// How large the scratch of a device is.
 pub(crate) fn sizes(model: &Model, options: &Options, info: &DeviceInfo) -> Sizes {
     let tokens = batch(options, info);
-    let host = roci_kernels::takes_native(info);
-    Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits(model, info), host)
+    let kinds = (roci_kernels::takes_native(info), Units::of(info, options).matrix);
+    Sizes::new(model, tokens, ROWS.min(tokens), words(model, options, tokens), splits(model, info), kinds)
 }
 
 impl DeviceModel {
@@ -107,7 +106,8 @@ impl DeviceModel {
             embedding: model.config.embedding,
         };
         let shared = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
-        let block = block_tokens(shared.max().unwrap_or(1)).min(LmAttention::ROWS as usize);
+        let matrix = devices.iter().any(|device| Units::of(device.info(), &options).matrix);
+        let block = block_tokens(shared.max().unwrap_or(1), matrix);
         let most_splits = devices.iter().map(|device| splits(&model, device.info())).min().unwrap_or(1);
         Ok(Self { file, model, limits, stages, block, most_splits, estimate })
     }
@@ -160,10 +160,12 @@ impl DeviceModel {
         let shape = Shape {
             tokens: tokens.len(),
             blocks: step.blocks.len(),
+            block: step.block,
             rows: first.len(),
             logits,
             words: 0,
             splits: self.splits(chunks),
+            alone: chunks.iter().all(|chunk| chunk.tokens.len() == 1),
         };
         let (shape, inputs) = step.inputs(shape, &first);
         let mut answers = Answers::default();
@@ -185,7 +187,16 @@ impl DeviceModel {
             more.extend(step.rows.chunks(most).map(|rows| (false, rows)));
         }
         for (logits, rows) in more {
-            let shape = Shape { tokens: 0, blocks: 0, rows: rows.len(), logits, words: rows.len(), splits: 1 };
+            let shape = Shape {
+                tokens: 0,
+                blocks: 0,
+                block: 1,
+                rows: rows.len(),
+                logits,
+                words: rows.len(),
+                splits: 1,
+                alone: false,
+            };
             let answer = stage.run(shape, rows, &[], &self.limits)?;
             answers.add(logits, &answer, stage.answer_stride(logits), rows.len());
         }
@@ -242,6 +253,8 @@ impl Answers {
 /// What a step needs to know of its tokens.
 struct Step<'a> {
     chunks: &'a [Chunk<'a>],
+    /// Tokens of a block, at most.
+    block: usize,
     /// First token and count.
     blocks: Vec<(usize, usize)>,
     /// The rows of which something is wanted, in the order of the chunks.
@@ -250,10 +263,10 @@ struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn new(chunks: &'a [Chunk<'a>], block: usize) -> Self {
-        let mut step = Self { chunks, blocks: Vec::new(), rows: Vec::new() };
         let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
         // Texts that are being written have a block for each token, so that one recording serves all of them.
         let block = if tokens <= FEW_TOKENS { 1 } else { block };
+        let mut step = Self { chunks, block, blocks: Vec::new(), rows: Vec::new() };
         let mut first = 0;
         for chunk in chunks {
             let count = chunk.tokens.len();

@@ -57,10 +57,13 @@ pub struct Options {
     pub chunks: usize,
     /// Tokens of a page.
     pub page: usize,
+    /// Nothing but what the device has anyway is rounded: without it, GPUs that multiply four bytes at once round what is multiplied with the weights of one
+    /// token to bytes, which is faster.
+    pub exact: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache: CacheType::F16, kept: None, batch: None, chunks: 64, page: 32 }
+        Self { cache: CacheType::F16, kept: None, batch: None, chunks: 64, page: 32, exact: false }
     }
 }

@@ -4,19 +4,25 @@ use std::collections::HashMap;
 
 use roci_engine::Limits;
 use roci_gguf::Type;
-use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Kernel, Recorder};
+use roci_hal::{
+    Binding, Buffer, BufferRange, CommandBuffer, Device, DeviceInfo, DeviceKind, Kernel, PhysicalInfo, Recorder,
+};
 use roci_kernels::params::{
-    self, LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params, WeightFormat,
+    self, LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params,
+    WeightFormat,
 };
 
 use crate::Error;
 use crate::layer::{AttentionPart, FeedKind, FeedPart, GateUp, LayerPart, NormPart, Product};
-use crate::options::CacheType;
+use crate::options::{CacheType, Options};
 use crate::scratch::{Rows, Scratch};
 use crate::weights::{Held, Weights};
 
 /// Tokens up to which products read their weights for each four tokens anew, rather than in tiles of many tokens.
 const FEW: usize = crate::FEW_TOKENS;
+
+/// Tokens for which weights are read once where they are not read in tiles.
+const TOGETHER: usize = 4;
 
 /// What sets a recording apart; all else is data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +31,8 @@ pub(crate) struct Shape {
     pub(crate) tokens: usize,
     /// Blocks of attention.
     pub(crate) blocks: usize,
+    /// Tokens of a block, at most.
+    pub(crate) block: usize,
     /// Rows that are wanted of the last state, on the device that has the output.
     pub(crate) rows: usize,
     /// Whether their logits are wanted.
@@ -33,6 +41,8 @@ pub(crate) struct Shape {
     pub(crate) words: usize,
     /// Parts into which the longest text's keys are split, where few tokens leave much of a device idle.
     pub(crate) splits: usize,
+    /// Whether each token is of a text of its own.
+    pub(crate) alone: bool,
 }
 
 impl Shape {
@@ -78,6 +88,35 @@ pub(crate) struct Head {
     pub(crate) output: Product,
 }
 
+/// What products of a device run on, besides what all devices have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Units {
+    /// Matrix units, for many tokens.
+    pub(crate) matrix: bool,
+    /// Products of four bytes at once, for one token. It is rounded to bytes then.
+    pub(crate) bytes: bool,
+    /// Compute units.
+    pub(crate) compute: u32,
+}
+
+impl Units {
+    pub(crate) fn of(info: &DeviceInfo, options: &Options) -> Self {
+        let native = roci_kernels::takes_native(info);
+        let matrix = !native && roci_kernels::find("lm_matrix_f16").is_ok_and(|kernel| kernel.runs_on(info));
+        // Where a CPU plays the device nothing is gained by rounding.
+        let played = |one: &PhysicalInfo| matches!(one.kind, DeviceKind::Emulated | DeviceKind::Software);
+        let bytes = info.capabilities().integer_dot && !native && !info.physical.iter().any(played);
+        let compute = info.physical.iter().map(|one| one.compute_units).min().unwrap_or(1);
+        Self { matrix, bytes: bytes && !options.exact, compute }
+    }
+
+    /// The kernel of products with one token.
+    fn one_token(self, format: WeightFormat) -> String {
+        let rounded = self.bytes && format.is_whole();
+        format!("lm_{}_{}", if rounded { "dot" } else { "matvec" }, format.name())
+    }
+}
+
 /// What a product reads.
 struct Input<'a> {
     rows: &'a Rows,
@@ -101,8 +140,11 @@ pub(crate) struct Writer<'a> {
     pub(crate) cache: CacheType,
     /// Whether the device runs the CPU's own kernels.
     pub(crate) host: bool,
-    /// Whether `lm_quantize` was applied to the input of the products at hand, which share it.
-    pub(crate) quantised: bool,
+    /// What products of this device run on.
+    pub(crate) units: Units,
+    /// Whether the input of the products at hand, which share it, is there in the form that they take: as whole numbers on the CPU, as 16-bit
+    /// floats for matrix units.
+    pub(crate) ready: bool,
 }
 
 impl Writer<'_> {
@@ -170,7 +212,7 @@ impl Writer<'_> {
         };
         let inputs = self.scratch.inputs.clone();
         self.dispatch("lm_norm", norm.grid(), &[&state.range, &head.norm.weight, &inputs, &last.range], &norm)?;
-        self.quantised = false;
+        self.ready = false;
         self.barrier();
         let from = if logits {
             let logits = self.scratch.logits.clone();
@@ -197,7 +239,7 @@ impl Writer<'_> {
         };
         let inputs = self.scratch.inputs.clone();
         self.dispatch("lm_norm", constants.grid(), &[&x.range, &norm.weight, &inputs, &y.range], &constants)?;
-        self.quantised = false;
+        self.ready = false;
         self.barrier();
         Ok(())
     }
@@ -241,32 +283,32 @@ impl Writer<'_> {
             CacheType::Q8 => "q8",
         };
         let heads = LmHeads { tokens: tokens as u32, stride: qkv.stride as u32, ..part.heads };
-        let norms = part.head_norms.as_ref().unwrap_or(&nothing);
-        self.dispatch(
-            &format!("lm_heads_{kind}"),
-            heads.grid(),
-            &[&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values],
-            &heads,
-        )?;
-        self.barrier();
-        let shared = part.attention.heads / part.attention.kv_heads;
-        let few = tokens <= FEW;
         let attention = LmAttention {
             tokens: tokens as u32,
             blocks: blocks as u32,
-            block: block_tokens(shared as usize) as u32,
+            block: self.shape.block as u32,
             q_stride: qkv.stride as u32,
             y_stride: attended.stride as u32,
-            splits: if few && !self.host { self.shape.splits as u32 } else { 1 },
+            splits: if tokens <= FEW && !self.host { self.shape.splits as u32 } else { 1 },
             ..part.attention
         };
         let target = if attention.splits > 1 { &partials } else { &attended.range };
-        self.dispatch(
-            &format!("lm_attention_{kind}"),
-            attention.grid(),
-            &[&inputs, &qkv.range, &part.keys, &part.values, target],
-            &attention,
-        )?;
+        let norms = part.head_norms.as_ref().unwrap_or(&nothing);
+        let both = LmAttend::of(&heads, &attention).filter(|_| self.shape.alone && !self.host);
+        if let Some(both) = both {
+            let bindings = [&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values, target];
+            self.dispatch(&format!("lm_attend_{kind}"), both.grid(), &bindings, &both)?;
+        } else {
+            let bindings = [&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values];
+            self.dispatch(&format!("lm_heads_{kind}"), heads.grid(), &bindings, &heads)?;
+            self.barrier();
+            let bindings = [&inputs, &qkv.range, &part.keys, &part.values, target];
+            let matrix = self.units.matrix && self.cache == CacheType::F16 && tokens > FEW;
+            match attention.matrix_kernel().filter(|_| matrix) {
+                Some(name) => self.dispatch(name, attention.matrix_grid(), &bindings, &attention)?,
+                None => self.dispatch(&format!("lm_attention_{kind}"), attention.grid(), &bindings, &attention)?,
+            }
+        }
         self.barrier();
         if attention.splits > 1 {
             let join = LmJoin {
@@ -279,7 +321,7 @@ impl Writer<'_> {
             self.dispatch("lm_join", join.grid(), &[&partials, &attended.range], &join)?;
             self.barrier();
         }
-        self.quantised = false;
+        self.ready = false;
         self.add(&part.output, &attended, part.post_norm.as_ref())
     }
 
@@ -295,7 +337,7 @@ impl Writer<'_> {
             FeedKind::Dense { gate_up: GateUp::InTurn(product), down } => {
                 self.product(product, &input, tokens, &inner, part.activation)?;
                 self.barrier();
-                self.quantised = false;
+                self.ready = false;
                 self.add(down, &inner, part.post_norm.as_ref())
             }
             FeedKind::Dense { gate_up: GateUp::Beside(products), down } => {
@@ -312,7 +354,7 @@ impl Writer<'_> {
                 };
                 self.dispatch("lm_gate", gate.grid(), &[&both.range, &inner.range], &gate)?;
                 self.barrier();
-                self.quantised = false;
+                self.ready = false;
                 self.add(down, &inner, part.post_norm.as_ref())
             }
             FeedKind::Experts { .. } => Ok(()),
@@ -389,9 +431,8 @@ impl Writer<'_> {
             ..LmLinear::default()
         };
         let Scratch { chosen, nothing, .. } = self.scratch.clone();
-        let name = format!("lm_matvec_{}", format.name());
         let bindings = [codes, scales, &x.range, &nothing, &chosen, &nothing, &y.range];
-        self.dispatch(&name, constants.vector_grid(1), &bindings, &constants)
+        self.dispatch(&self.units.one_token(*format), constants.vector_grid(1), &bindings, &constants)
     }
 
     /// A product with a matrix that all tokens share.
@@ -442,20 +483,71 @@ impl Writer<'_> {
         y: &Rows,
         constants: &LmLinear,
     ) -> Result<(), Error> {
-        let nothing = self.scratch.nothing.clone();
         let tokens = constants.tokens as usize;
-        let (kind, grid) = match tokens {
-            1 => ("matvec", constants.vector_grid(1)),
-            2..=FEW => ("matvec4", constants.vector_grid(4)),
-            _ => ("matmul", constants.tile_grid()),
-        };
-        let name = format!("lm_{kind}_{}", format.name());
-        let norm = norm.map_or(&nothing, |norm| &norm.weight);
-        if tokens > FEW {
-            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &y.range], constants)
-        } else {
-            self.dispatch(&name, grid, &[codes, scales, &x.range, bias, &nothing, norm, &y.range], constants)
+        if tokens == 1 {
+            let nothing = self.scratch.nothing.clone();
+            let norm = norm.map_or(&nothing, |norm| &norm.weight);
+            let bindings = [codes, scales, &x.range, bias, &nothing, norm, &y.range];
+            return self.dispatch(&self.units.one_token(format), constants.vector_grid(1), &bindings, constants);
         }
+        let name = |kind: &str| format!("lm_{kind}_{}", format.name());
+        let whole = constants.columns.is_multiple_of(LmLinear::MATRIX_STEP) && format != WeightFormat::F32;
+        if self.units.matrix && tokens > TOGETHER && whole {
+            return self.matrix(&name("matrix"), (codes, scales), x, bias, y, constants);
+        }
+        let (kind, grid) = if tokens <= FEW {
+            ("matvec4", constants.vector_grid(TOGETHER as u32))
+        } else {
+            ("matmul", constants.tile_grid())
+        };
+        self.dispatch(&name(kind), grid, &[codes, scales, &x.range, bias, &y.range], constants)
+    }
+
+    /// A product on matrix units. Few tiles leave much of a device idle: then columns are split too, and what the parts give is added up.
+    fn matrix(
+        &mut self,
+        name: &str,
+        (codes, scales): (&BufferRange, &BufferRange),
+        x: &Rows,
+        bias: &BufferRange,
+        y: &Rows,
+        constants: &LmLinear,
+    ) -> Result<(), Error> {
+        let halves = self.halves(x, constants.tokens as usize)?;
+        let parts = match constants.flags & !LmLinear::ADD {
+            0 if constants.y_offset == 0 => constants.matrix_parts(self.units.compute),
+            _ => 1,
+        };
+        if parts == 1 || constants.rows as usize > self.scratch.parts.stride {
+            let bindings = [codes, scales, &halves, bias, &y.range];
+            return self.dispatch(name, constants.matrix_grid(), &bindings, constants);
+        }
+        let Rows { range, stride } = self.scratch.parts.clone();
+        let split = LmLinear { flags: 0, sharing: parts, y_stride: stride as u32, ..*constants };
+        self.dispatch(name, split.matrix_grid(), &[codes, scales, &halves, bias, &range], &split)?;
+        self.barrier();
+        let mix = LmMix {
+            tokens: constants.tokens,
+            columns: constants.rows,
+            used: parts,
+            x_stride: split.y_stride,
+            y_stride: constants.y_stride,
+            add: u32::from(constants.flags & LmLinear::ADD != 0),
+        };
+        let ones = self.scratch.ones.clone();
+        self.dispatch("lm_mix", mix.grid(), &[&range, &ones, &y.range], &mix)
+    }
+
+    /// Rows as 16-bit floats.
+    fn halves(&mut self, x: &Rows, tokens: usize) -> Result<BufferRange, Error> {
+        let halves = self.scratch.halves.clone();
+        if !self.ready {
+            let constants = LmHalf { words: (tokens * x.stride / 2) as u32 };
+            self.dispatch("lm_half", constants.grid(), &[&x.range, &halves], &constants)?;
+            self.barrier();
+            self.ready = true;
+        }
+        Ok(halves)
     }
 
     fn packed(
@@ -470,7 +562,7 @@ impl Writer<'_> {
         let columns = product.weights.model_columns;
         let quantised = self.scratch.quantised.clone();
         let plain = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
-        if !plain && !self.quantised {
+        if !plain && !self.ready {
             let constants = params::LmQuantize {
                 tokens: tokens as u32,
                 columns: columns as u32,
@@ -479,7 +571,7 @@ impl Writer<'_> {
             };
             self.dispatch("lm_quantize", [1, 1, 1], &[&x.range, &quantised], &constants)?;
             self.barrier();
-            self.quantised = true;
+            self.ready = true;
         }
         let constants = params::LmProduct {
             rows: rows as u32,
@@ -515,6 +607,7 @@ impl Writer<'_> {
 }
 
 /// Tokens of a block of attention, of heads of which so many share keys.
-pub(crate) fn block_tokens(shared: usize) -> usize {
-    (LmAttention::ROWS as usize / shared.max(1)).max(1)
+pub(crate) fn block_tokens(shared: usize, matrix: bool) -> usize {
+    let rows = if matrix { LmAttention::MATRIX_ROWS } else { LmAttention::ROWS };
+    (rows as usize / shared.max(1)).max(1)
 }

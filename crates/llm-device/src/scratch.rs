@@ -2,6 +2,7 @@
 
 use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm;
+use roci_kernels::params::LmLinear;
 use roci_llm::architecture::Model;
 use roci_llm::architecture::blocks::FeedForwardKind;
 
@@ -41,10 +42,18 @@ pub(crate) struct Sizes {
     used: usize,
     columns: usize,
     host: bool,
+    matrix: bool,
 }
 
 impl Sizes {
-    pub(crate) fn new(model: &Model, tokens: usize, rows: usize, words: usize, splits: usize, host: bool) -> Self {
+    pub(crate) fn new(
+        model: &Model,
+        tokens: usize,
+        rows: usize,
+        words: usize,
+        splits: usize,
+        (host, matrix): (bool, bool),
+    ) -> Self {
         let most = |of: &dyn Fn(&roci_llm::architecture::blocks::Layer) -> usize| {
             model.layers.iter().map(of).max().unwrap_or(0)
         };
@@ -80,6 +89,7 @@ impl Sizes {
             used,
             columns: embedding.max(attended).max(inner),
             host,
+            matrix,
         }
     }
 
@@ -104,7 +114,7 @@ impl Sizes {
     }
 
     /// Floats of each array, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 9] {
+    fn floats(&self) -> [(usize, usize); 10] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.used.max(1));
         let all = |rows: usize, length: usize| (rows, Self::stride(length));
         [
@@ -117,11 +127,20 @@ impl Sizes {
             if self.used > 0 { all(pairs, self.embedding) } else { (0, GROUP) },
             all(self.rows, self.embedding),
             all(self.rows, self.vocabulary),
+            if self.matrix { all(tokens * LmLinear::MATRIX_PARTS as usize, self.embedding) } else { (0, GROUP) },
         ]
     }
 
     fn quantised(&self) -> u64 {
         if self.host { lm::activation_bytes(self.tokens.max(self.rows), self.columns) as u64 } else { 16 }
+    }
+
+    fn ones(&self) -> u64 {
+        if self.matrix { 4 * u64::from(LmLinear::MATRIX_PARTS) * self.tokens as u64 } else { 16 }
+    }
+
+    fn halves(&self) -> u64 {
+        if self.matrix { 2 * (self.tokens.max(self.rows) * Self::stride(self.columns)) as u64 } else { 16 }
     }
 
     fn partials(&self) -> u64 {
@@ -131,7 +150,7 @@ impl Sizes {
     /// Bytes of all on the device.
     pub(crate) fn bytes(&self) -> u64 {
         let floats: u64 = self.floats().iter().map(|(rows, stride)| 4 * (rows * stride) as u64).sum();
-        floats + 4 * self.words as u64 + self.quantised() + self.partials()
+        floats + 4 * self.words as u64 + self.quantised() + self.halves() + self.ones() + self.partials()
     }
 }
 
@@ -158,17 +177,21 @@ pub(crate) struct Scratch {
     pub(crate) last: Rows,
     /// Their logits.
     pub(crate) logits: Rows,
+    /// Parts of the products of matrix units.
+    pub(crate) parts: Rows,
     /// Splits of attention.
     pub(crate) partials: BufferRange,
     /// Activations as whole numbers.
     pub(crate) quantised: BufferRange,
+    /// Activations as 16-bit floats.
+    pub(crate) halves: BufferRange,
     /// Experts of each token.
     pub(crate) chosen: BufferRange,
     /// Their shares.
     pub(crate) shares: BufferRange,
     /// Bound where a kernel reads nothing.
     pub(crate) nothing: BufferRange,
-    /// A one.
+    /// As many ones as parts have rows.
     pub(crate) ones: BufferRange,
     pub(crate) state_at: u64,
     pub(crate) embedding: usize,
@@ -187,7 +210,9 @@ impl Scratch {
         for (rows, stride) in sizes.floats() {
             arrays.push(Rows { range: zeroed(4 * (rows * stride) as u64)?, stride });
         }
-        let Ok([state, normed, qkv, attended, inner, both, given, last, logits]) = <[Rows; 9]>::try_from(arrays) else {
+        let Ok([state, normed, qkv, attended, inner, both, given, last, logits, parts]) =
+            <[Rows; 10]>::try_from(arrays)
+        else {
             return Err(Error::file("the sizes have other arrays than the scratch"));
         };
         let pairs = 4 * (sizes.tokens * sizes.used) as u64;
@@ -195,10 +220,11 @@ impl Scratch {
             inputs: zeroed(4 * sizes.words as u64)?,
             partials: zeroed(sizes.partials())?,
             quantised: zeroed(sizes.quantised())?,
+            halves: zeroed(sizes.halves())?,
             chosen: zeroed(pairs)?,
             shares: zeroed(pairs)?,
             nothing: zeroed(16)?,
-            ones: zeroed(16)?,
+            ones: zeroed(sizes.ones())?,
             state,
             normed,
             qkv,
@@ -208,13 +234,15 @@ impl Scratch {
             given,
             last,
             logits,
+            parts,
             state_at: sizes.state_at(),
             embedding: sizes.embedding,
         };
         let done = device.semaphore(0);
         device.queue(0)?.submit(&recorder.finish()?, roci_hal::Submit::new().signal(&done, 1).label("scratch"))?;
         done.wait(1, roci_hal::Deadline::default())?;
-        device.write(scratch.ones.range(0, 4)?, &1f32.to_le_bytes())?;
+        let ones = vec![1f32; scratch.ones.length() as usize / 4];
+        device.write(scratch.ones.clone(), bytemuck::cast_slice(&ones))?;
         Ok(scratch)
     }
 }

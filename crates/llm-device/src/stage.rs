@@ -10,7 +10,7 @@ use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaph
 use roci_llm::architecture::Model;
 
 use crate::layer::{LayerPart, Maker};
-use crate::record::{Head, Kernels, Shape, Writer};
+use crate::record::{Head, Kernels, Shape, Units, Writer};
 use crate::scratch::{Scratch, Sizes};
 use crate::weights::{Loader, Progress};
 use crate::{Error, Options};
@@ -33,6 +33,7 @@ pub(crate) struct Stage {
     steps: u64,
     host: bool,
     cache: crate::options::CacheType,
+    units: Units,
     pub(crate) profile: Option<Profile>,
 }
 
@@ -73,6 +74,7 @@ impl Stage {
             done: device.semaphore(0),
             steps: 0,
             host,
+            units: Units::of(device.info(), plan.options),
             cache: plan.options.cache,
             profile: None,
             device: device.clone(),
@@ -143,7 +145,8 @@ impl Stage {
             shape,
             cache: self.cache,
             host: self.host,
-            quantised: false,
+            units: self.units,
+            ready: false,
         };
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
         let commands = writer.step(layers, self.head.as_ref(), &self.staging, &self.answer, limits)?;

@@ -31,12 +31,13 @@
 //! | `conv_tiled_f16`, `conv_partial_f16`, whose w is 16-bit floats | x, w, bias, y |
 //! | `conv_join` | x, bias, y |
 //! | `pool_max`, `pool_max_indices`, `pool_average`, `pool_lp` | x, y |
-//! | `lm_matvec_*`, `lm_matvec4_*` | codes, scales, x, bias, experts, norm, y |
-//! | `lm_matmul_*` | codes, scales, x, bias, y |
+//! | `lm_matvec_*`, `lm_dot_*` | codes, scales, x, bias, experts, norm, y |
+//! | `lm_matvec4_*`, `lm_matmul_*`, `lm_matrix_*` | codes, scales, x, bias, y |
 //! | `lm_norm` | x, weight, inputs, y |
 //! | `lm_heads_*` | inputs, norms, rotations, qkv, keys, values |
-//! | `lm_attention_*` | inputs, q, keys, values, y |
-//! | `lm_join`, `lm_gate` | x, y |
+//! | `lm_attention_*`, `lm_flash_*` | inputs, q, keys, values, y |
+//! | `lm_attend_*` | inputs, norms, rotations, qkv, keys, values, y |
+//! | `lm_join`, `lm_gate`, `lm_half` | x, y |
 //! | `lm_route` | x, chosen, shares |
 //! | `lm_mix` | x, shares, y |
 //!
@@ -52,7 +53,7 @@
 //! | `lm_product` | packed weights, x, y |
 //! | `lm_rows` | packed weights, index, y |
 //!
-//! The last binding is written, of `moments`, `top_k` and `lm_route` the last two, and of `lm_heads_*` the last three. For `unary_*`, `binary_*`, `chain`,
+//! The last binding is written, of `moments`, `top_k` and `lm_route` the last two, and of `lm_heads_*` and `lm_attend_*` the last three. For `unary_*`, `binary_*`, `chain`,
 //! `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the same range as an input; any other overlap is
 //! refused. Results do not depend on the number of parts; those of all but the matrix products do not depend on the CPU
 //! either, save the rarer functions of `chain`, which are the C library's.
@@ -117,7 +118,10 @@ pub use blocked::pack_blocked;
 use blocked::{Average, ConvBlocked, Max as BlockedMax, PoolBlocked, Reorder};
 use conv::{Conv, Transposed};
 use each::EachKernel;
-use language::{Attention as PagedAttention, Gate, Heads, Join, Linear, Mix, Norm, Route, WorkKernel};
+use language::{
+    Attend, Attention as PagedAttention, BYTES, Gate, HALVES, Half, Heads, Join, Linear, Mix, Norm, Route, TILES,
+    VECTOR, WorkKernel,
+};
 use lines::LinesKernel;
 pub use matmul::pack_columns;
 use matmul::{Matmul, MatmulPacked};
@@ -220,42 +224,65 @@ static KERNELS: &[(&str, Make)] = &[
     ("pool_max_indices", |_| Arc::new(EachKernel::<Pool<pool::MaxIndex>>::new())),
     ("pool_average", |_| Arc::new(EachKernel::<Pool<pool::Average>>::new())),
     ("pool_lp", |_| Arc::new(EachKernel::<Pool<pool::Lp>>::new())),
-    ("lm_matvec_f32", |level| Arc::new(WorkKernel::<Linear<0, true>>::new(level))),
-    ("lm_matvec_f16", |level| Arc::new(WorkKernel::<Linear<1, true>>::new(level))),
-    ("lm_matvec_bf16", |level| Arc::new(WorkKernel::<Linear<2, true>>::new(level))),
-    ("lm_matvec_q4", |level| Arc::new(WorkKernel::<Linear<3, true>>::new(level))),
-    ("lm_matvec_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, true>>::new(level))),
-    ("lm_matvec_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, true>>::new(level))),
-    ("lm_matvec_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, true>>::new(level))),
-    ("lm_matvec_q4_float", |level| Arc::new(WorkKernel::<Linear<7, true>>::new(level))),
-    ("lm_matvec_q8", |level| Arc::new(WorkKernel::<Linear<8, true>>::new(level))),
-    ("lm_matvec_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, true>>::new(level))),
-    ("lm_matvec_q4_super", |level| Arc::new(WorkKernel::<Linear<10, true>>::new(level))),
-    ("lm_matvec_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, true>>::new(level))),
-    ("lm_matvec4_f32", |level| Arc::new(WorkKernel::<Linear<0, true>>::new(level))),
-    ("lm_matvec4_f16", |level| Arc::new(WorkKernel::<Linear<1, true>>::new(level))),
-    ("lm_matvec4_bf16", |level| Arc::new(WorkKernel::<Linear<2, true>>::new(level))),
-    ("lm_matvec4_q4", |level| Arc::new(WorkKernel::<Linear<3, true>>::new(level))),
-    ("lm_matvec4_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, true>>::new(level))),
-    ("lm_matvec4_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, true>>::new(level))),
-    ("lm_matvec4_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, true>>::new(level))),
-    ("lm_matvec4_q4_float", |level| Arc::new(WorkKernel::<Linear<7, true>>::new(level))),
-    ("lm_matvec4_q8", |level| Arc::new(WorkKernel::<Linear<8, true>>::new(level))),
-    ("lm_matvec4_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, true>>::new(level))),
-    ("lm_matvec4_q4_super", |level| Arc::new(WorkKernel::<Linear<10, true>>::new(level))),
-    ("lm_matvec4_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, true>>::new(level))),
-    ("lm_matmul_f32", |level| Arc::new(WorkKernel::<Linear<0, false>>::new(level))),
-    ("lm_matmul_f16", |level| Arc::new(WorkKernel::<Linear<1, false>>::new(level))),
-    ("lm_matmul_bf16", |level| Arc::new(WorkKernel::<Linear<2, false>>::new(level))),
-    ("lm_matmul_q4", |level| Arc::new(WorkKernel::<Linear<3, false>>::new(level))),
-    ("lm_matmul_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, false>>::new(level))),
-    ("lm_matmul_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, false>>::new(level))),
-    ("lm_matmul_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, false>>::new(level))),
-    ("lm_matmul_q4_float", |level| Arc::new(WorkKernel::<Linear<7, false>>::new(level))),
-    ("lm_matmul_q8", |level| Arc::new(WorkKernel::<Linear<8, false>>::new(level))),
-    ("lm_matmul_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, false>>::new(level))),
-    ("lm_matmul_q4_super", |level| Arc::new(WorkKernel::<Linear<10, false>>::new(level))),
-    ("lm_matmul_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, false>>::new(level))),
+    ("lm_matvec_f32", |level| Arc::new(WorkKernel::<Linear<0, VECTOR>>::new(level))),
+    ("lm_matvec_f16", |level| Arc::new(WorkKernel::<Linear<1, VECTOR>>::new(level))),
+    ("lm_matvec_bf16", |level| Arc::new(WorkKernel::<Linear<2, VECTOR>>::new(level))),
+    ("lm_matvec_q4", |level| Arc::new(WorkKernel::<Linear<3, VECTOR>>::new(level))),
+    ("lm_matvec_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, VECTOR>>::new(level))),
+    ("lm_matvec_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, VECTOR>>::new(level))),
+    ("lm_matvec_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, VECTOR>>::new(level))),
+    ("lm_matvec_q4_float", |level| Arc::new(WorkKernel::<Linear<7, VECTOR>>::new(level))),
+    ("lm_matvec_q8", |level| Arc::new(WorkKernel::<Linear<8, VECTOR>>::new(level))),
+    ("lm_matvec_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, VECTOR>>::new(level))),
+    ("lm_matvec_q4_super", |level| Arc::new(WorkKernel::<Linear<10, VECTOR>>::new(level))),
+    ("lm_matvec_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, VECTOR>>::new(level))),
+    ("lm_dot_q4", |level| Arc::new(WorkKernel::<Linear<3, BYTES>>::new(level))),
+    ("lm_dot_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, BYTES>>::new(level))),
+    ("lm_dot_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, BYTES>>::new(level))),
+    ("lm_dot_q8", |level| Arc::new(WorkKernel::<Linear<8, BYTES>>::new(level))),
+    ("lm_dot_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, BYTES>>::new(level))),
+    ("lm_dot_q4_super", |level| Arc::new(WorkKernel::<Linear<10, BYTES>>::new(level))),
+    ("lm_dot_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, BYTES>>::new(level))),
+    ("lm_matvec4_f32", |level| Arc::new(WorkKernel::<Linear<0, TILES>>::new(level))),
+    ("lm_matvec4_f16", |level| Arc::new(WorkKernel::<Linear<1, TILES>>::new(level))),
+    ("lm_matvec4_bf16", |level| Arc::new(WorkKernel::<Linear<2, TILES>>::new(level))),
+    ("lm_matvec4_q4", |level| Arc::new(WorkKernel::<Linear<3, TILES>>::new(level))),
+    ("lm_matvec4_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, TILES>>::new(level))),
+    ("lm_matvec4_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, TILES>>::new(level))),
+    ("lm_matvec4_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, TILES>>::new(level))),
+    ("lm_matvec4_q4_float", |level| Arc::new(WorkKernel::<Linear<7, TILES>>::new(level))),
+    ("lm_matvec4_q8", |level| Arc::new(WorkKernel::<Linear<8, TILES>>::new(level))),
+    ("lm_matvec4_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, TILES>>::new(level))),
+    ("lm_matvec4_q4_super", |level| Arc::new(WorkKernel::<Linear<10, TILES>>::new(level))),
+    ("lm_matvec4_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, TILES>>::new(level))),
+    ("lm_matmul_f32", |level| Arc::new(WorkKernel::<Linear<0, TILES>>::new(level))),
+    ("lm_matmul_f16", |level| Arc::new(WorkKernel::<Linear<1, TILES>>::new(level))),
+    ("lm_matmul_bf16", |level| Arc::new(WorkKernel::<Linear<2, TILES>>::new(level))),
+    ("lm_matmul_q4", |level| Arc::new(WorkKernel::<Linear<3, TILES>>::new(level))),
+    ("lm_matmul_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, TILES>>::new(level))),
+    ("lm_matmul_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, TILES>>::new(level))),
+    ("lm_matmul_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, TILES>>::new(level))),
+    ("lm_matmul_q4_float", |level| Arc::new(WorkKernel::<Linear<7, TILES>>::new(level))),
+    ("lm_matmul_q8", |level| Arc::new(WorkKernel::<Linear<8, TILES>>::new(level))),
+    ("lm_matmul_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, TILES>>::new(level))),
+    ("lm_matmul_q4_super", |level| Arc::new(WorkKernel::<Linear<10, TILES>>::new(level))),
+    ("lm_matmul_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, TILES>>::new(level))),
+    ("lm_matrix_f16", |level| Arc::new(WorkKernel::<Linear<1, HALVES>>::new(level))),
+    ("lm_matrix_bf16", |level| Arc::new(WorkKernel::<Linear<2, HALVES>>::new(level))),
+    ("lm_matrix_q4", |level| Arc::new(WorkKernel::<Linear<3, HALVES>>::new(level))),
+    ("lm_matrix_q4_pairs", |level| Arc::new(WorkKernel::<Linear<4, HALVES>>::new(level))),
+    ("lm_matrix_q4_halves", |level| Arc::new(WorkKernel::<Linear<5, HALVES>>::new(level))),
+    ("lm_matrix_q4_curve", |level| Arc::new(WorkKernel::<Linear<6, HALVES>>::new(level))),
+    ("lm_matrix_q4_float", |level| Arc::new(WorkKernel::<Linear<7, HALVES>>::new(level))),
+    ("lm_matrix_q8", |level| Arc::new(WorkKernel::<Linear<8, HALVES>>::new(level))),
+    ("lm_matrix_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, HALVES>>::new(level))),
+    ("lm_matrix_q4_super", |level| Arc::new(WorkKernel::<Linear<10, HALVES>>::new(level))),
+    ("lm_matrix_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, HALVES>>::new(level))),
+    ("lm_half", |level| Arc::new(WorkKernel::<Half>::new(level))),
+    ("lm_flash_64", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),
+    ("lm_flash_128", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),
+    ("lm_attend_f16", |level| Arc::new(WorkKernel::<Attend<false>>::new(level))),
+    ("lm_attend_q8", |level| Arc::new(WorkKernel::<Attend<true>>::new(level))),
     ("lm_norm", |level| Arc::new(WorkKernel::<Norm>::new(level))),
     ("lm_heads_f16", |level| Arc::new(WorkKernel::<Heads<false>>::new(level))),
     ("lm_heads_q8", |level| Arc::new(WorkKernel::<Heads<true>>::new(level))),

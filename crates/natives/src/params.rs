@@ -31,7 +31,9 @@ use bytemuck::{Pod, Zeroable};
 pub use blocked::{ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
 pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
-pub use language::{LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat};
+pub use language::{
+    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat,
+};
 pub use layers::{Attention, Linear};
 pub use lm::{LmProduct, LmQuantize, LmRows};
 pub use random::{Random, RandomForm};

@@ -1,13 +1,30 @@
 //! Kernels of language models.
 
-use super::{Constants, Family, LINEAR, Variant, params, plain, read, write};
+use super::{Binding, Constants, Family, LINEAR, Variant, params, plain, read, write};
 use std::mem::{offset_of, size_of};
 
 /// What products of weights share: how weights lie in memory, and what is done with the sums.
 const SHARED: &str = concat!(include_str!("../../wgsl/lm_weights.wgsl"), include_str!("../../wgsl/lm_end.wgsl"));
 
-/// What products with a few tokens share.
-const MATVEC: Family = Family {
+/// What products with several tokens bind.
+const SEVERAL: &[Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
+
+/// `x` as it is.
+const PLAIN: &str = concat!(
+    include_str!("../../wgsl/lm_x_f32.wgsl"),
+    include_str!("../../wgsl/lm_weights.wgsl"),
+    include_str!("../../wgsl/lm_end.wgsl")
+);
+
+/// `x` as bytes.
+const BYTES: &str = concat!(
+    include_str!("../../wgsl/lm_x_i8.wgsl"),
+    include_str!("../../wgsl/lm_weights.wgsl"),
+    include_str!("../../wgsl/lm_end.wgsl")
+);
+
+/// What products with one token bind, and what all share.
+const PRODUCT: Family = Family {
     file: "lm_matvec.wgsl",
     text: include_str!("../../wgsl/lm_matvec.wgsl"),
     entry: "lm_matvec",
@@ -20,6 +37,21 @@ const MATVEC: Family = Family {
     workgroup: [128, 1, 1],
     in_place: false,
     matrix: false,
+};
+
+/// Products with many tokens on matrix units.
+const MATRIX: Family = Family {
+    file: "lm_matrix.wgsl",
+    text: include_str!("../../wgsl/lm_matrix.wgsl"),
+    entry: "lm_matrix",
+    aliases: concat!(
+        include_str!("../../wgsl/lm_matrix_codes.wgsl"),
+        include_str!("../../wgsl/lm_weights.wgsl"),
+        include_str!("../../wgsl/lm_end.wgsl")
+    ),
+    bindings: SEVERAL,
+    matrix: true,
+    ..PRODUCT
 };
 
 /// What kernels share that look at single values.
@@ -36,40 +68,92 @@ const SIMPLE: Family = Family {
     matrix: false,
 };
 
+/// Attention of many tokens.
+const ATTENTION: Family = Family {
+    file: "lm_attention.wgsl",
+    text: include_str!("../../wgsl/lm_attention.wgsl"),
+    entry: "lm_attention",
+    bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
+    constants: constants!(
+        LmAttention: tokens blocks block heads kv_heads key_length value_length q_stride y_stride page splits scale soft_cap window
+    ),
+    workgroup: [128, 1, 1],
+    ..SIMPLE
+};
+
+/// Attention of one token of each text, with what comes before it.
+const ATTEND: Family = Family {
+    file: "lm_attend.wgsl",
+    text: include_str!("../../wgsl/lm_attend.wgsl"),
+    entry: "lm_attend",
+    bindings: &[
+        read("inputs"),
+        read("norms"),
+        read("rotations"),
+        read("qkv"),
+        write("keys"),
+        write("values"),
+        write("y"),
+    ],
+    constants: constants!(
+        LmAttend: tokens heads kv_heads key_length value_length pairs flags stride y_stride page splits scale soft_cap window epsilon
+    ),
+    workgroup: [128, 1, 1],
+    ..SIMPLE
+};
+
 pub(super) static FAMILIES: &[Family] = &[
     Family {
+        aliases: PLAIN,
         variants: variants! {
-            "lm_matvec_f32": FORMAT = 0, TOGETHER = 1;
-            "lm_matvec_f16": FORMAT = 1, TOGETHER = 1;
-            "lm_matvec_bf16": FORMAT = 2, TOGETHER = 1;
-            "lm_matvec_q4": FORMAT = 3, TOGETHER = 1;
-            "lm_matvec_q4_pairs": FORMAT = 4, TOGETHER = 1;
-            "lm_matvec_q4_halves": FORMAT = 5, TOGETHER = 1;
-            "lm_matvec_q4_curve": FORMAT = 6, TOGETHER = 1;
-            "lm_matvec_q4_float": FORMAT = 7, TOGETHER = 1;
-            "lm_matvec_q8": FORMAT = 8, TOGETHER = 1;
-            "lm_matvec_q8_halves": FORMAT = 9, TOGETHER = 1;
-            "lm_matvec_q4_super": FORMAT = 10, TOGETHER = 1;
-            "lm_matvec_q8_wide": FORMAT = 11, TOGETHER = 1;
+            "lm_matvec_f32": FORMAT = 0, FOURS = 1;
+            "lm_matvec_f16": FORMAT = 1, FOURS = 2;
+            "lm_matvec_bf16": FORMAT = 2, FOURS = 2;
+            "lm_matvec_q4": FORMAT = 3, FOURS = 8;
+            "lm_matvec_q4_pairs": FORMAT = 4, FOURS = 8;
+            "lm_matvec_q4_halves": FORMAT = 5, FOURS = 8;
+            "lm_matvec_q4_curve": FORMAT = 6, FOURS = 8;
+            "lm_matvec_q4_float": FORMAT = 7, FOURS = 8;
+            "lm_matvec_q8": FORMAT = 8, FOURS = 4;
+            "lm_matvec_q8_halves": FORMAT = 9, FOURS = 4;
+            "lm_matvec_q4_super": FORMAT = 10, FOURS = 8;
+            "lm_matvec_q8_wide": FORMAT = 11, FOURS = 4;
         },
-        ..MATVEC
+        ..PRODUCT
     },
     Family {
+        aliases: BYTES,
         variants: variants! {
-            "lm_matvec4_f32": FORMAT = 0, TOGETHER = 4;
-            "lm_matvec4_f16": FORMAT = 1, TOGETHER = 4;
-            "lm_matvec4_bf16": FORMAT = 2, TOGETHER = 4;
-            "lm_matvec4_q4": FORMAT = 3, TOGETHER = 4;
-            "lm_matvec4_q4_pairs": FORMAT = 4, TOGETHER = 4;
-            "lm_matvec4_q4_halves": FORMAT = 5, TOGETHER = 4;
-            "lm_matvec4_q4_curve": FORMAT = 6, TOGETHER = 4;
-            "lm_matvec4_q4_float": FORMAT = 7, TOGETHER = 4;
-            "lm_matvec4_q8": FORMAT = 8, TOGETHER = 4;
-            "lm_matvec4_q8_halves": FORMAT = 9, TOGETHER = 4;
-            "lm_matvec4_q4_super": FORMAT = 10, TOGETHER = 4;
-            "lm_matvec4_q8_wide": FORMAT = 11, TOGETHER = 4;
+            "lm_dot_q4": FORMAT = 3, FOURS = 8;
+            "lm_dot_q4_pairs": FORMAT = 4, FOURS = 8;
+            "lm_dot_q4_halves": FORMAT = 5, FOURS = 8;
+            "lm_dot_q8": FORMAT = 8, FOURS = 4;
+            "lm_dot_q8_halves": FORMAT = 9, FOURS = 4;
+            "lm_dot_q4_super": FORMAT = 10, FOURS = 8;
+            "lm_dot_q8_wide": FORMAT = 11, FOURS = 4;
         },
-        ..MATVEC
+        ..PRODUCT
+    },
+    Family {
+        file: "lm_matvec4.wgsl",
+        text: include_str!("../../wgsl/lm_matvec4.wgsl"),
+        entry: "lm_matvec4",
+        bindings: SEVERAL,
+        variants: variants! {
+            "lm_matvec4_f32": FORMAT = 0;
+            "lm_matvec4_f16": FORMAT = 1;
+            "lm_matvec4_bf16": FORMAT = 2;
+            "lm_matvec4_q4": FORMAT = 3;
+            "lm_matvec4_q4_pairs": FORMAT = 4;
+            "lm_matvec4_q4_halves": FORMAT = 5;
+            "lm_matvec4_q4_curve": FORMAT = 6;
+            "lm_matvec4_q4_float": FORMAT = 7;
+            "lm_matvec4_q8": FORMAT = 8;
+            "lm_matvec4_q8_halves": FORMAT = 9;
+            "lm_matvec4_q4_super": FORMAT = 10;
+            "lm_matvec4_q8_wide": FORMAT = 11;
+        },
+        ..PRODUCT
     },
     Family {
         file: "lm_matmul.wgsl",
@@ -89,9 +173,43 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_matmul_q4_super": FORMAT = 10;
             "lm_matmul_q8_wide": FORMAT = 11;
         },
-        bindings: &[read("codes"), read("scales"), read("x"), read("bias"), write("y")],
+        bindings: SEVERAL,
         workgroup: LINEAR,
-        ..MATVEC
+        ..PRODUCT
+    },
+    Family {
+        aliases: concat!(
+            include_str!("../../wgsl/lm_matrix_f16.wgsl"),
+            include_str!("../../wgsl/lm_weights.wgsl"),
+            include_str!("../../wgsl/lm_end.wgsl")
+        ),
+        variants: variants! {
+            "lm_matrix_f16": FORMAT = 1;
+        },
+        ..MATRIX
+    },
+    Family {
+        variants: variants! {
+            "lm_matrix_bf16": FORMAT = 2;
+            "lm_matrix_q4": FORMAT = 3;
+            "lm_matrix_q4_pairs": FORMAT = 4;
+            "lm_matrix_q4_halves": FORMAT = 5;
+            "lm_matrix_q4_curve": FORMAT = 6;
+            "lm_matrix_q4_float": FORMAT = 7;
+            "lm_matrix_q8": FORMAT = 8;
+            "lm_matrix_q8_halves": FORMAT = 9;
+            "lm_matrix_q4_super": FORMAT = 10;
+            "lm_matrix_q8_wide": FORMAT = 11;
+        },
+        ..MATRIX
+    },
+    Family {
+        file: "lm_half.wgsl",
+        text: include_str!("../../wgsl/lm_half.wgsl"),
+        entry: "lm_half",
+        variants: &[plain("lm_half")],
+        constants: constants!(LmHalf: words),
+        ..SIMPLE
     },
     Family {
         file: "lm_norm.wgsl",
@@ -118,19 +236,31 @@ pub(super) static FAMILIES: &[Family] = &[
         ..SIMPLE
     },
     Family {
-        file: "lm_attention.wgsl",
-        text: include_str!("../../wgsl/lm_attention.wgsl"),
-        entry: "lm_attention",
+        aliases: include_str!("../../wgsl/lm_cache_f16.wgsl"),
+        variants: &[plain("lm_attention_f16")],
+        ..ATTENTION
+    },
+    Family { aliases: include_str!("../../wgsl/lm_cache_q8.wgsl"), variants: &[plain("lm_attention_q8")], ..ATTENTION },
+    Family {
+        file: "lm_flash.wgsl",
+        text: include_str!("../../wgsl/lm_flash.wgsl"),
+        entry: "lm_flash",
         variants: variants! {
-            "lm_attention_f16": CACHE = 0;
-            "lm_attention_q8": CACHE = 1;
+            "lm_flash_64": LENGTH = 64;
+            "lm_flash_128": LENGTH = 128;
         },
-        bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
-        constants: constants!(
-            LmAttention: tokens blocks block heads kv_heads key_length value_length q_stride y_stride page splits scale soft_cap window
-        ),
-        workgroup: [128, 1, 1],
-        ..SIMPLE
+        matrix: true,
+        ..ATTENTION
+    },
+    Family {
+        aliases: concat!(include_str!("../../wgsl/lm_cache_f16.wgsl"), include_str!("../../wgsl/lm_keep_f16.wgsl")),
+        variants: &[plain("lm_attend_f16")],
+        ..ATTEND
+    },
+    Family {
+        aliases: concat!(include_str!("../../wgsl/lm_cache_q8.wgsl"), include_str!("../../wgsl/lm_keep_q8.wgsl")),
+        variants: &[plain("lm_attend_q8")],
+        ..ATTEND
     },
     Family {
         file: "lm_join.wgsl",

@@ -1,4 +1,4 @@
-//! `lm_matvec_*`, `lm_matvec4_*`, `lm_matmul_*`: products with the weights of a matrix in a [`WeightFormat`].
+//! `lm_matvec_*`, `lm_dot_*`, `lm_matvec4_*`, `lm_matmul_*`, `lm_matrix_*`: products with the weights of a matrix in a [`WeightFormat`].
 
 use std::ops::Range;
 
@@ -8,17 +8,28 @@ use super::{Cells, Plan, Work, floats, word};
 use crate::params::{LmLinear as Params, WeightFormat};
 use crate::simd::{Level, Simd, Task};
 
-/// `FORMAT` is a [`WeightFormat`]; `EXPERTS` whether there is a binding for them.
-pub(crate) struct Linear<const FORMAT: u32, const EXPERTS: bool>;
+/// `FORMAT` is a [`WeightFormat`]; `FORM` one of the below.
+pub(crate) struct Linear<const FORMAT: u32, const FORM: u32>;
+
+/// With bindings for experts and a norm.
+pub(crate) const VECTOR: u32 = 0;
+/// Without.
+pub(crate) const TILES: u32 = 1;
+/// The same with an `x` of 16-bit floats, and perhaps with columns in parts.
+pub(crate) const HALVES: u32 = 2;
+/// As [`VECTOR`], with an `x` that is rounded to bytes.
+pub(crate) const BYTES: u32 = 3;
 
 /// Columns of a group.
 const GROUP: usize = 32;
+/// What columns are split by for matrix units.
+const STEP: usize = Params::MATRIX_STEP as usize;
 /// Rows of a unit of work.
 const ROWS: usize = 16;
 
-impl<const FORMAT: u32, const EXPERTS: bool> Work for Linear<FORMAT, EXPERTS> {
+impl<const FORMAT: u32, const FORM: u32> Work for Linear<FORMAT, FORM> {
     type Params = Params;
-    const INPUTS: usize = if EXPERTS { 6 } else { 4 };
+    const INPUTS: usize = if FORM == VECTOR || FORM == BYTES { 6 } else { 4 };
     const OUTPUTS: usize = 1;
 
     fn plan(p: &Params) -> Result<Plan, String> {
@@ -34,13 +45,14 @@ impl<const FORMAT: u32, const EXPERTS: bool> Work for Linear<FORMAT, EXPERTS> {
 
     fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
         let Some(format) = WeightFormat::ALL.get(FORMAT as usize).copied() else { return };
-        let (experts, norm) = if EXPERTS { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
-        level.run(Rows { format, p, inputs, experts, norm, y: outputs[0], units });
+        let (experts, norm) = if FORM == VECTOR || FORM == BYTES { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
+        level.run(Rows { format, form: FORM, p, inputs, experts, norm, y: outputs[0], units });
     }
 }
 
 struct Rows<'a> {
     format: WeightFormat,
+    form: u32,
     p: &'a Params,
     inputs: &'a [&'a [u32]],
     experts: &'a [u32],
@@ -68,12 +80,29 @@ impl Task for Rows<'_> {
                     let expert = word(self.experts, token).min(p.experts as usize - 1);
                     self.decode(expert * rows + first, step, &mut weights);
                 }
+                if self.form == HALVES {
+                    let from = token * p.x_stride as usize;
+                    let words = self.inputs[2].get(from / 2..(from + columns) / 2).unwrap_or(&[]);
+                    let halves: &[f16] = bytemuck::cast_slice(words);
+                    normed.clear();
+                    normed.extend(halves.iter().map(|half| half.to_f32()));
+                    let parts = p.sharing.max(1) as usize;
+                    let each = (columns / STEP).div_ceil(parts) * STEP;
+                    for part in 0..parts {
+                        let own = (part * each).min(columns)..((part + 1) * each).min(columns);
+                        let mut sums = [0.0; 2];
+                        for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
+                            *sum = dot(&weights[own.clone()], normed.get(own.clone()).unwrap_or(&[]));
+                        }
+                        self.finish(token * parts + part, first, sums);
+                    }
+                    continue;
+                }
                 let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
-                let x = floats(self.inputs[2], from, columns);
-                let (x, factor) = self.normed(x, &mut normed);
+                let factor = self.normed(floats(self.inputs[2], from, columns), &mut normed);
                 let mut sums = [0.0; 2];
                 for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
-                    *sum = dot(weights, x) * factor;
+                    *sum = dot(weights, &normed) * factor;
                 }
                 self.finish(token, first, sums);
             }
@@ -82,17 +111,27 @@ impl Task for Rows<'_> {
 }
 
 impl Rows<'_> {
-    /// `x` times the factors of its norm, and one by the root of its mean square.
+    /// Puts `x` times the factors of its norm to where it is read, rounded where that is wanted; gives one by the root of its mean square.
     #[inline(always)]
-    fn normed<'x>(&self, x: &'x [f32], to: &'x mut Vec<f32>) -> (&'x [f32], f32) {
-        if self.p.flags & Params::NORM == 0 {
-            return (x, 1.0);
-        }
-        let factors = floats(self.norm, 0, x.len());
+    fn normed(&self, x: &[f32], to: &mut Vec<f32>) -> f32 {
         to.clear();
-        to.extend(x.iter().zip(factors).map(|(x, factor)| x * factor));
-        let mean = dot(x, x) / self.p.model_columns.max(1) as f32;
-        (to, 1.0 / (mean + self.p.epsilon).sqrt())
+        let mut factor = 1.0;
+        if self.p.flags & Params::NORM == 0 {
+            to.extend_from_slice(x);
+        } else {
+            let factors = floats(self.norm, 0, x.len());
+            to.extend(x.iter().zip(factors).map(|(x, factor)| x * factor));
+            let mean = dot(x, x) / self.p.model_columns.max(1) as f32;
+            factor = 1.0 / (mean + self.p.epsilon).sqrt();
+        }
+        if self.form == BYTES {
+            for group in to.as_chunks_mut::<GROUP>().0 {
+                let top = group.iter().fold(0f32, |top, value| top.max(value.abs()));
+                let inverse = if top > 0.0 { 127.0 / top } else { 0.0 };
+                group.iter_mut().for_each(|value| *value = (*value * inverse).round_ties_even() * (top / 127.0));
+            }
+        }
+        factor
     }
 
     #[inline(always)]
@@ -101,6 +140,10 @@ impl Rows<'_> {
         for (row, weights) in (row..row + rows).zip(weights.chunks_exact_mut(columns)) {
             for (group, weights) in weights.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
                 decode(self.format, self.inputs[0], self.inputs[1], row * (columns / GROUP) + group, weights);
+                if self.form == HALVES {
+                    // As matrix units take them.
+                    weights.iter_mut().for_each(|weight| *weight = f16::from_f32(*weight).to_f32());
+                }
             }
         }
     }

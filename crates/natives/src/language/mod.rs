@@ -3,6 +3,7 @@
 //! Where a token stands and which pages its text has is data, so that what a launch touches is known only while it runs: outputs are cells
 //! that any thread may write, every index is held against its binding, and what lies outside is passed over.
 
+mod attend;
 mod attention;
 mod heads;
 mod linear;
@@ -19,10 +20,11 @@ use super::check::{self, Access, Extent};
 use super::simd::Level;
 use super::{memory, parts};
 
+pub(super) use attend::Attend;
 pub(super) use attention::{Attention, Join};
 pub(super) use heads::Heads;
-pub(super) use linear::Linear;
-pub(super) use rows::{Gate, Mix, Norm, Route};
+pub(super) use linear::{BYTES, HALVES, Linear, TILES, VECTOR};
+pub(super) use rows::{Gate, Half, Mix, Norm, Route};
 
 /// The words of an output. Threads share it, and a word is written whole.
 #[derive(Clone, Copy)]
@@ -33,6 +35,11 @@ impl Cells<'_> {
     #[inline(always)]
     pub(super) fn get(&self, at: usize) -> f32 {
         self.0.get(at).map_or(0.0, |cell| f32::from_bits(cell.load(Ordering::Relaxed)))
+    }
+
+    /// A copy of all words.
+    fn words(&self) -> Vec<u32> {
+        self.0.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
     }
 
     #[inline(always)]

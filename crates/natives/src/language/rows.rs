@@ -1,9 +1,11 @@
-//! `lm_norm`, `lm_gate`, `lm_route`, `lm_mix`: a row at a time.
+//! `lm_norm`, `lm_gate`, `lm_route`, `lm_mix`: a row at a time; `lm_half`.
 
 use std::ops::Range;
 
+use half::f16;
+
 use super::{Cells, Plan, Work, floats, word};
-use crate::params::{LmGate, LmMix, LmNorm, LmRoute};
+use crate::params::{LmGate, LmHalf, LmMix, LmNorm, LmRoute};
 use crate::simd::{Level, Simd, Task};
 
 /// Rows by the root of their mean square.
@@ -14,6 +16,26 @@ pub(crate) struct Gate;
 pub(crate) struct Route;
 /// What they gave, by their shares.
 pub(crate) struct Mix;
+/// Numbers as 16-bit floats.
+pub(crate) struct Half;
+
+impl Work for Half {
+    type Params = LmHalf;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn plan(p: &LmHalf) -> Result<Plan, String> {
+        Ok(Plan { units: p.words.into(), cost: 12 })
+    }
+
+    fn compute(_: Level, _: &LmHalf, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
+        let pairs = floats(inputs[0], 2 * units.start, 2 * units.len());
+        for (at, pair) in units.zip(pairs.as_chunks::<2>().0) {
+            let [low, high] = pair.map(|value| f16::from_f32(value.clamp(-65504.0, 65504.0)).to_bits());
+            outputs[0].set_word(at, u32::from(low) | u32::from(high) << 16);
+        }
+    }
+}
 
 impl Work for Norm {
     type Params = LmNorm;

@@ -78,6 +78,11 @@ impl WeightFormat {
         }
     }
 
+    /// Whether codes are whole numbers, which `lm_dot_*` can multiply as bytes.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Self::F32 | Self::F16 | Self::Bf16 | Self::Q4Curve | Self::Q4Float)
+    }
+
     /// Bytes of the codes of a group.
     pub fn code_bytes(self) -> usize {
         match self {
@@ -101,7 +106,8 @@ impl WeightFormat {
     }
 }
 
-/// `lm_matvec_*`, `lm_matmul_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`.
+/// `lm_matvec_*`, `lm_dot_*`, `lm_matmul_*`, `lm_matrix_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`. `lm_matrix_*` reads `x` as 16-bit floats,
+/// two to a word; `lm_dot_*` rounds it to bytes with a scale for each 32 columns.
 ///
 /// With [`experts`](Self::experts) set, "token" is a pair of a token and one of its experts: pair `p` reads row
 /// `p / sharing` of `x` and multiplies by the matrix of expert `experts[p]`, which begins at row `experts[p] * rows`.
@@ -124,7 +130,8 @@ pub struct LmLinear {
     pub flags: u32,
     /// How many experts there are; 0 for a matrix that all tokens share.
     pub experts: u32,
-    /// Pairs that share a row of `x`.
+    /// Pairs that share a row of `x`. For `lm_matrix_*`, parts into which columns are split: each writes a row of its own, those of a token follow each other,
+    /// and there are no flags but with one part.
     pub sharing: u32,
     /// With [`Self::NORM`], the columns of the mean square: those without the padding.
     pub model_columns: u32,
@@ -146,11 +153,17 @@ impl LmLinear {
     /// `x` is normed first: divided by the root of its mean square, and multiplied by `norm`. Only `lm_matvec_*` does that.
     pub const NORM: u32 = 16;
     /// Workgroups in a row at most: each brings `x` to its memory, which many rows should share.
-    const MOST_GROUPS: u32 = 1024;
+    const MOST_GROUPS: u32 = 512;
     /// Rows that a workgroup of `lm_matvec_*` computes.
     pub const VECTOR_ROWS: u32 = 8;
     /// Rows and tokens of the tile of a workgroup of `lm_matmul_*`.
     pub const TILE: u32 = 64;
+    /// Rows and tokens of the tile of a workgroup of `lm_matrix_*`.
+    pub const MATRIX_TILE: u32 = 128;
+    /// The most parts into which columns are split.
+    pub const MATRIX_PARTS: u32 = 4;
+    /// What columns must be a multiple of for `lm_matrix_*`.
+    pub const MATRIX_STEP: u32 = 64;
 
     /// Workgroups of `lm_matvec_*`; `together` is how many tokens its variant takes at once.
     pub fn vector_grid(&self, together: u32) -> [u32; 3] {
@@ -160,6 +173,18 @@ impl LmLinear {
     /// Workgroups of `lm_matmul_*`.
     pub fn tile_grid(&self) -> [u32; 3] {
         [self.rows.div_ceil(Self::TILE), self.tokens.div_ceil(Self::TILE), 1]
+    }
+
+    /// Workgroups of `lm_matrix_*`: those that share rows are neighbours, so that weights come from memory once.
+    pub fn matrix_grid(&self) -> [u32; 3] {
+        [self.tokens.div_ceil(Self::MATRIX_TILE), self.rows.div_ceil(Self::MATRIX_TILE), self.sharing.max(1)]
+    }
+
+    /// Into how many parts columns should be split for `lm_matrix_*`, for so many compute units to have two workgroups each.
+    pub fn matrix_parts(&self, units: u32) -> u32 {
+        let [tokens, rows, _] = self.matrix_grid();
+        let few = (2 * units).div_ceil((tokens * rows).max(1));
+        few.min(self.columns / (8 * Self::MATRIX_STEP)).clamp(1, Self::MATRIX_PARTS)
     }
 }
 
@@ -282,19 +307,160 @@ pub struct LmAttention {
 }
 
 impl LmAttention {
-    /// Rows of scores that a workgroup computes: tokens times heads that share a head of keys.
-    pub const ROWS: u32 = 8;
+    /// Rows of scores that a workgroup computes at most: tokens times heads that share a head of keys.
+    pub const ROWS: u32 = 16;
 
-    /// Workgroups that a block needs.
+    /// Workgroups that a block needs: heads that are long have fewer rows.
     pub fn groups(&self) -> u32 {
-        let rows = if self.key_length > 256 { Self::ROWS / 2 } else { Self::ROWS };
+        let rows = match self.key_length.max(self.value_length) {
+            ..=128 => Self::ROWS,
+            129..=256 => Self::ROWS / 2,
+            _ => Self::ROWS / 4,
+        };
         (self.block * (self.heads / self.kv_heads.max(1))).div_ceil(rows)
+    }
+}
+
+impl LmAttention {
+    /// Rows of scores that a workgroup of `lm_flash_*` computes.
+    pub const MATRIX_ROWS: u32 = 64;
+
+    /// The kernel for matrix units, if there is one for such heads.
+    pub fn matrix_kernel(&self) -> Option<&'static str> {
+        match (self.key_length, self.value_length) {
+            (64, 64) => Some("lm_flash_64"),
+            (128, 128) => Some("lm_flash_128"),
+            _ => None,
+        }
+    }
+
+    /// Workgroups of `lm_flash_*`.
+    pub fn matrix_grid(&self) -> [u32; 3] {
+        let rows = self.block * (self.heads / self.kv_heads.max(1));
+        [self.blocks * rows.div_ceil(Self::MATRIX_ROWS), self.kv_heads, 1]
     }
 }
 
 impl Params for LmAttention {
     fn grid(&self) -> [u32; 3] {
         [self.blocks * self.groups(), self.kv_heads, self.splits]
+    }
+}
+
+/// `lm_attend_*`: one token of each text, from its queries, keys and values to the result of attention: what [`LmHeads`] and [`LmAttention`] do for
+/// many tokens. Queries in `qkv` stay as they are.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct LmAttend {
+    /// Tokens, each of a text of its own.
+    pub tokens: u32,
+    /// Heads of queries.
+    pub heads: u32,
+    /// Heads of keys and of values.
+    pub kv_heads: u32,
+    /// The length of a head of queries and keys.
+    pub key_length: u32,
+    /// The length of a head of values.
+    pub value_length: u32,
+    /// Pairs that are turned.
+    pub pairs: u32,
+    /// Flags of [`LmHeads`].
+    pub flags: u32,
+    /// Floats between rows of `qkv`, in which queries, keys and values follow each other.
+    pub stride: u32,
+    /// Floats between rows of `y`, without splits.
+    pub y_stride: u32,
+    /// Tokens of a page.
+    pub page: u32,
+    /// Into how many parts the keys of a text are split.
+    pub splits: u32,
+    /// What scores are multiplied by.
+    pub scale: f32,
+    /// Scores `s` become `c * tanh(s / c)`; 0 leaves them alone.
+    pub soft_cap: f32,
+    /// So many of the last tokens are seen; 0 for all.
+    pub window: u32,
+    /// Added to the mean square of a head.
+    pub epsilon: f32,
+}
+
+impl LmAttend {
+    /// Both in one, of tokens that are of a text each; `None` for heads that it does not take.
+    pub fn of(heads: &LmHeads, attention: &LmAttention) -> Option<Self> {
+        let fits = heads.key_length <= 256 && heads.key_length.is_multiple_of(32) && heads.value_length <= 512;
+        fits.then_some(Self {
+            tokens: heads.tokens,
+            heads: heads.heads,
+            kv_heads: heads.kv_heads,
+            key_length: heads.key_length,
+            value_length: heads.value_length,
+            pairs: heads.pairs,
+            flags: heads.flags,
+            stride: heads.stride,
+            y_stride: attention.y_stride,
+            page: heads.page,
+            splits: attention.splits,
+            scale: attention.scale,
+            soft_cap: attention.soft_cap,
+            window: attention.window,
+            epsilon: heads.epsilon,
+        })
+    }
+
+    /// The first of the two that it is made of.
+    pub fn heads(&self) -> LmHeads {
+        LmHeads {
+            tokens: self.tokens,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            key_length: self.key_length,
+            value_length: self.value_length,
+            pairs: self.pairs,
+            flags: self.flags,
+            stride: self.stride,
+            page: self.page,
+            epsilon: self.epsilon,
+        }
+    }
+
+    /// The second of the two that it is made of.
+    pub fn attention(&self) -> LmAttention {
+        LmAttention {
+            tokens: self.tokens,
+            blocks: self.tokens,
+            block: 1,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            key_length: self.key_length,
+            value_length: self.value_length,
+            q_stride: self.stride,
+            y_stride: self.y_stride,
+            page: self.page,
+            splits: self.splits,
+            scale: self.scale,
+            soft_cap: self.soft_cap,
+            window: self.window,
+        }
+    }
+}
+
+impl Params for LmAttend {
+    fn grid(&self) -> [u32; 3] {
+        [self.tokens, self.heads, self.splits]
+    }
+}
+
+/// `lm_half`: numbers as 16-bit floats, two to a word; what is too large for them becomes the largest of them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct LmHalf {
+    /// Words of the result.
+    pub words: u32,
+}
+
+impl Params for LmHalf {
+    fn grid(&self) -> [u32; 3] {
+        [self.words.div_ceil(256).min(MAX_GROUPS), 1, 1]
     }
 }
 

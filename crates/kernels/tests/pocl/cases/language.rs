@@ -3,7 +3,9 @@
 //! A launch has one output that is compared as numbers; where a kernel has more, the others must be the same to the bit, and inputs are such that
 //! nothing is rounded on the way to them.
 
-use roci_kernels::params::{LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat};
+use roci_kernels::params::{
+    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat,
+};
 use roci_testkit::Tolerance;
 
 use super::{Case, Element, Random, case, halves, untouched, words};
@@ -18,6 +20,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         "mix" => mix(random),
         "route" => route(random),
         "join" => join(random),
+        "half" => half(random),
+        "attend_f16" | "attend_q8" => attend(random, kernel == "attend_q8"),
         "heads_f16" | "heads_q8" => heads(random, kernel == "heads_q8"),
         "attention_f16" | "attention_q8" => attention(random, kernel == "attention_q8"),
         _ => linear(random, kernel),
@@ -61,7 +65,8 @@ fn weights(random: &mut Random, format: WeightFormat, groups: usize) -> (Vec<u32
 
 fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
     let Some((format, together)) = format_of(kernel) else { return Vec::new() };
-    let tiles = kernel.starts_with("matmul");
+    let matrix = kernel.starts_with("matrix");
+    let vector = kernel.starts_with("matvec_");
     let all = [
         (1, 32, 1, 0),
         (8, 64, 1, LmLinear::BIAS),
@@ -74,8 +79,8 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
     ];
     let normed = |flags: u32| flags & LmLinear::NORM != 0;
     let mut cases = Vec::new();
-    for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || kernel.starts_with("matvec_"))
-    {
+    for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || vector) {
+        let columns: u32 = if matrix { columns.next_multiple_of(LmLinear::MATRIX_STEP) } else { columns };
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
         let params = LmLinear {
             rows,
@@ -90,19 +95,25 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
             model_columns: columns - 3,
             epsilon: 1e-5,
         };
-        let x = words(&random.floats((tokens * params.x_stride) as usize, -1.0, 1.0));
+        let x = random.floats((tokens * params.x_stride) as usize, -1.0, 1.0);
+        let x = if matrix { halves(&x) } else { words(&x) };
         let bias = words(&random.floats(rows as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
         let norm = words(&random.floats(columns as usize, 0.5, 1.5));
         let label = format!("{rows} x {columns}, {tokens} tokens, flags {flags}");
-        let (grid, buffers) = if tiles {
-            (params.tile_grid(), vec![codes, scales, x, bias, y])
+        let (grid, buffers) = if vector {
+            (params.vector_grid(1), vec![codes, scales, x, bias, vec![0; 4], norm, y])
         } else {
-            (params.vector_grid(together), vec![codes, scales, x, bias, vec![0; 4], norm, y])
+            let grid = match (matrix, together) {
+                (true, _) => params.matrix_grid(),
+                (false, 4) => params.vector_grid(4),
+                (false, _) => params.tile_grid(),
+            };
+            (grid, vec![codes, scales, x, bias, y])
         };
         cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, label) });
     }
-    if !tiles && together == 1 {
+    if vector {
         // Pairs of a token and one of three experts.
         let (rows, columns, tokens) = (10, 64, 6);
         let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
@@ -171,6 +182,15 @@ fn route(random: &mut Random) -> Vec<Case> {
     vec![make(1, 4, 2), make(5, 128, 8), make(3, 65, 1).with_one_group()]
 }
 
+fn half(random: &mut Random) -> Vec<Case> {
+    let mut make = |words_of: u32| {
+        let x = words(&random.floats(2 * words_of as usize, -70000.0, 70000.0));
+        let buffers = vec![x, untouched(words_of as usize)];
+        case(LmHalf { words: words_of }, buffers, Element::Word, Tolerance::Exact, format!("{words_of} words"))
+    };
+    vec![make(1), make(300), make(700).with_one_group()]
+}
+
 fn join(random: &mut Random) -> Vec<Case> {
     let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32| {
         let params = LmJoin { tokens, heads, value_length, splits, y_stride: heads * value_length + 3 };
@@ -182,15 +202,87 @@ fn join(random: &mut Random) -> Vec<Case> {
     vec![make(1, 1, 8, 2), make(3, 4, 128, 16), make(2, 3, 96, 5)]
 }
 
-/// Positions, then where each token's pages begin, blocks of one token each, and the pages of two texts in turn.
-fn inputs(positions: &[u32]) -> Vec<u32> {
+/// Positions, then where each token's pages begin, blocks of so many tokens each, and the pages of two texts.
+fn inputs(positions: &[u32], block: u32, text: impl Fn(u32) -> u32) -> Vec<u32> {
     let tokens = positions.len() as u32;
-    let tables = 4 * tokens;
+    let blocks = tokens.div_ceil(block);
+    let tables = 2 * tokens + 2 * blocks;
     let mut inputs = positions.to_vec();
-    inputs.extend((0..tokens).map(|token| tables + token % 2 * 4));
-    inputs.extend((0..tokens).flat_map(|token| [token, 1]));
+    inputs.extend((0..tokens).map(|token| tables + text(token) * 4));
+    inputs.extend((0..blocks).flat_map(|at| [at * block, block.min(tokens - at * block)]));
     inputs.extend([3, 0, 5, 7, 1, 6, 2, 4]);
     inputs
+}
+
+/// Texts in turn.
+fn in_turn(token: u32) -> u32 {
+    token % 2
+}
+
+/// What is kept of so many lines.
+fn cache(random: &mut Random, bytes: bool, lines: usize, length: u32) -> Vec<u32> {
+    if !bytes {
+        return halves(&random.floats(lines * length as usize, -1.0, 1.0));
+    }
+    let mut all = Vec::new();
+    for _ in 0..lines {
+        all.extend((0..length / 4).map(|_| random.word()));
+        all.extend(words(&random.floats(length as usize / 32, 0.005, 0.01)));
+    }
+    all
+}
+
+/// Quarter turns of so many positions.
+fn quarters(positions: u32, pairs: u32) -> Vec<u32> {
+    let turn = |at: u32| [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]][at as usize % 4];
+    words(&(0..positions * pairs).flat_map(turn).collect::<Vec<f32>>())
+}
+
+/// Whole numbers, of which the greatest of each block makes its scale one: nothing is rounded, whatever is computed first.
+fn whole(random: &mut Random, count: u32) -> Vec<u32> {
+    let mut all: Vec<f32> = random.floats(count as usize, -9.0, 9.0).into_iter().map(f32::round).collect();
+    (0..all.len()).step_by(16).for_each(|at| all[at] = 127.0);
+    words(&all)
+}
+
+/// One token of either text.
+fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
+    let mut make = |heads: u32, kv_heads: u32, length: u32, positions: [u32; 2], window: u32, flags: u32| {
+        let params = LmAttend {
+            tokens: 2,
+            heads,
+            kv_heads,
+            key_length: length,
+            value_length: length,
+            pairs: length / 2 - length / 8,
+            flags,
+            stride: (heads + 2 * kv_heads) * length + 16,
+            y_stride: heads * length + 1,
+            page: 64,
+            splits: 1,
+            // Scores of whole numbers are large.
+            scale: 1e-4,
+            soft_cap: if window == 0 { 0.0 } else { 5.0 },
+            window,
+            epsilon: 1e-5,
+        };
+        let lines = (8 * params.page * kv_heads) as usize;
+        let qkv = whole(random, 2 * params.stride);
+        let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
+        let y = untouched((2 * params.y_stride) as usize);
+        let inputs = inputs(&positions, 1, in_turn);
+        let buffers = vec![inputs, vec![0; 4], quarters(256, params.pairs), qkv, keys, values, y];
+        let label =
+            format!("{heads} heads of {kv_heads}, {length} long, at {positions:?}, window {window}, flags {flags}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![
+        make(4, 2, 32, [0, 3], 0, 0),
+        make(3, 1, 128, [127, 128], 0, 0),
+        make(8, 1, 64, [200, 255], 100, LmHeads::NEIGHBOURS),
+        make(2, 2, 96, [63, 130], 0, 0),
+        make(5, 1, 256, [7, 140], 6, 0),
+    ]
 }
 
 fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
@@ -208,69 +300,56 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
             page: 8,
             epsilon: 0.0,
         };
-        // Whole numbers, and quarter turns: nothing is rounded, whatever is computed first.
-        let mut qkv: Vec<f32> =
-            random.floats((4 * params.stride) as usize, -9.0, 9.0).into_iter().map(f32::round).collect();
-        // The greatest of each block makes its scale one.
-        (0..qkv.len()).step_by(16).for_each(|at| qkv[at] = 127.0);
-        let turn = |at: u32| [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]][at as usize % 4];
-        let rotations: Vec<f32> = (0..32 * params.pairs).flat_map(turn).collect();
+        let qkv = whole(random, 4 * params.stride);
+        let rotations = quarters(32, params.pairs);
         let line = if bytes { length / 4 + length / 32 } else { length / 2 };
         let cache = (8 * 8 * 2 * line) as usize;
         let mut values = untouched(cache);
         // Words of bytes are no numbers that could be compared.
         values.fill(0);
-        let buffers = vec![inputs(&positions), vec![0; 4], words(&rotations), words(&qkv), untouched(cache), values];
+        let inputs = inputs(&positions, 1, in_turn);
+        let buffers = vec![inputs, vec![0; 4], rotations, qkv, untouched(cache), values];
         case(params, buffers, Element::Word, Tolerance::Exact, format!("heads of {length}, flags {flags}"))
     };
     vec![make(32, 0), make(64, LmHeads::NEIGHBOURS), make(128, 0)]
 }
 
 fn attention(random: &mut Random, bytes: bool) -> Vec<Case> {
-    let mut make = |heads: u32, kv_heads: u32, length: u32, splits: u32, window: u32, soft_cap: f32| {
-        let positions = [0, 5, 17, 9, 31, 30];
+    let mut make = |heads: u32, kv_heads: u32, length: u32, block: u32, window: u32, soft_cap: f32| {
+        // Tokens of texts in turn, or of one text.
+        let positions = if block == 1 { vec![0, 5, 170, 63, 255, 64] } else { (120..133).collect() };
         let tokens = positions.len() as u32;
         let params = LmAttention {
             tokens,
-            blocks: tokens,
-            block: 1,
+            blocks: tokens.div_ceil(block),
+            block,
             heads,
             kv_heads,
             key_length: length,
             value_length: length,
             q_stride: heads * length + 7,
             y_stride: heads * length + 1,
-            page: 8,
-            splits,
+            page: 64,
+            splits: 1,
             scale: 0.125,
             soft_cap,
             window,
         };
         let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
-        let lines = (8 * 8 * kv_heads) as usize;
-        let mut cache = || -> Vec<u32> {
-            if !bytes {
-                return halves(&random.floats(lines * length as usize, -1.0, 1.0));
-            }
-            let mut all = Vec::new();
-            for _ in 0..lines {
-                all.extend((0..length / 4).map(|_| random.word()));
-                all.extend(words(&random.floats(length as usize / 32, 0.005, 0.01)));
-            }
-            all
-        };
-        let (keys, values) = (cache(), cache());
+        let lines = (8 * params.page * kv_heads) as usize;
+        let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
         let y = untouched((tokens * params.y_stride) as usize);
-        let buffers = vec![inputs(&positions), q, keys, values, y];
-        let label = format!("{heads} heads of {kv_heads}, {length} long, window {window}, cap {soft_cap}");
+        let inputs = inputs(&positions, block, |token| if block == 1 { in_turn(token) } else { 1 });
+        let buffers = vec![inputs, q, keys, values, y];
+        let label = format!("{heads} heads of {kv_heads}, {length} long, by {block}, window {window}, cap {soft_cap}");
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };
     vec![
         make(4, 2, 32, 1, 0, 0.0),
-        make(3, 1, 128, 1, 6, 0.0),
+        make(3, 1, 128, 5, 60, 0.0),
         make(12, 1, 64, 1, 0, 5.0),
-        make(2, 2, 96, 1, 0, 0.0),
-        make(2, 1, 256, 1, 0, 0.0),
-        make(6, 1, 512, 1, 0, 0.0),
+        make(2, 2, 96, 8, 0, 0.0),
+        make(2, 1, 256, 4, 70, 0.0),
+        make(6, 1, 512, 2, 0, 0.0),
     ]
 }

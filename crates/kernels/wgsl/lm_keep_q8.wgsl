@@ -1,0 +1,35 @@
+
+// Keeps a head of keys, which lies in `turned`, and one of values, which lies in `qkv`: an invocation has 32 numbers.
+fn keep(line: u32, value_at: u32, lane: u32) {
+    if lane < params.key_length / 32u {
+        var most = 0.0;
+        for (var i = 0u; i < 8u; i += 1u) {
+            let v = abs(turned[64u + lane * 8u + i]);
+            most = max(most, max(max(v.x, v.y), max(v.z, v.w)));
+        }
+        let start = line * (params.key_length / 4u + params.key_length / 32u);
+        let scale = most / 127.0;
+        let inverse = select(0.0, 1.0 / scale, scale > 0.0);
+        for (var i = 0u; i < 8u; i += 1u) {
+            keys[start + lane * 8u + i] = pack4xI8(vec4<i32>(round(turned[64u + lane * 8u + i] * inverse)));
+        }
+        keys[start + params.key_length / 4u + lane] = bitcast<u32>(scale);
+    }
+    let block = lane - params.key_length / 32u;
+    if lane >= params.key_length / 32u && block < params.value_length / 32u {
+        let source = value_at + block * 32u;
+        var most = 0.0;
+        for (var i = 0u; i < 32u; i += 1u) {
+            most = max(most, abs(qkv[source + i]));
+        }
+        let start = line * (params.value_length / 4u + params.value_length / 32u);
+        let scale = most / 127.0;
+        let inverse = select(0.0, 1.0 / scale, scale > 0.0);
+        for (var i = 0u; i < 8u; i += 1u) {
+            let at = source + i * 4u;
+            let v = vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+            values[start + block * 8u + i] = pack4xI8(vec4<i32>(round(v * inverse)));
+        }
+        values[start + params.value_length / 4u + block] = bitcast<u32>(scale);
+    }
+}

@@ -1,0 +1,326 @@
+// y = x * W^T for many tokens on matrix units: x in f16, sums in f32. W's groups become f16 on their way into workgroup memory: `Codes`,
+// `Group`, `fetch_w` and `put_w` are those of the format. Needs sub-groups of 32, and columns that are a multiple of 64.
+//
+// A workgroup of 128 computes 128 tokens x 128 rows, each sub-group 64 x 64 of it as sixteen matrices of 16 x 16. Tiles of x and W pass
+// through two buffers in workgroup memory, a group of 32 columns deep: one is multiplied while what the next step needs is on its way into
+// registers and then into the other. The two steps are written out, since indices that the compiler knows make the addresses cheap.
+
+enable f16;
+enable wgpu_cooperative_matrix;
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f16>>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+const TILE = 128u;
+// Fours between rows of the tiles: 8 elements more than a row has, so that rows start in different memory banks.
+const PITCH = 10u;
+// Fours of one buffer.
+const A_SIZE = 1280u;
+const W_SIZE = 1280u;
+
+var<workgroup> x_tile: array<vec4<f16>, 2560>;
+var<workgroup> w_tile: array<vec4<f16>, 2560>;
+// One matrix of the result for each sub-group.
+var<workgroup> result: array<vec4<f32>, 256>;
+
+// Eight fours of x, from rows of the tile 16 apart.
+struct Eight {
+    a: vec4<f16>,
+    b: vec4<f16>,
+    c: vec4<f16>,
+    d: vec4<f16>,
+    e: vec4<f16>,
+    f: vec4<f16>,
+    g: vec4<f16>,
+    h: vec4<f16>,
+}
+
+fn fetch(first: u32, four: u32) -> Eight {
+    let last = params.tokens - 1u;
+    let pitch = params.x_stride / 4u;
+    return Eight(
+        x[min(first, last) * pitch + four],
+        x[min(first + 16u, last) * pitch + four],
+        x[min(first + 32u, last) * pitch + four],
+        x[min(first + 48u, last) * pitch + four],
+        x[min(first + 64u, last) * pitch + four],
+        x[min(first + 80u, last) * pitch + four],
+        x[min(first + 96u, last) * pitch + four],
+        x[min(first + 112u, last) * pitch + four],
+    );
+}
+
+fn put_x(it: Eight, to: u32) {
+    x_tile[to] = it.a;
+    x_tile[to + 160u] = it.b;
+    x_tile[to + 320u] = it.c;
+    x_tile[to + 480u] = it.d;
+    x_tile[to + 640u] = it.e;
+    x_tile[to + 800u] = it.f;
+    x_tile[to + 960u] = it.g;
+    x_tile[to + 1120u] = it.h;
+}
+
+// Ends four neighbouring sums of a token.
+fn end_four(token: u32, row: u32, sums: vec4<f32>) {
+    if (params.flags & GATE) != 0u {
+        finish_pair(token, row, sums.xy);
+        if row + 2u < params.rows {
+            finish_pair(token, row + 2u, sums.zw);
+        }
+        return;
+    }
+    for (var i = 0u; i < 4u; i += 1u) {
+        if row + i < params.rows {
+            finish(token, row + i, sums[i]);
+        }
+    }
+}
+
+// Ends a matrix of the result, which a sub-group has put into workgroup memory.
+fn end(token: u32, row: u32, part: u32, source: u32, lane: u32) {
+    for (var half = 0u; half < 2u; half += 1u) {
+        let at = token + lane / 4u + half * 8u;
+        let first = row + lane % 4u * 4u;
+        if at < params.tokens && first < params.rows {
+            end_four(at * params.sharing + part, first, result[source + half * 32u + lane]);
+        }
+    }
+}
+
+@compute @workgroup_size(128)
+fn lm_matrix(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // The columns may be split over workgroups, in whole steps; each writes what it has as a row of its own.
+    let steps = params.columns / 64u;
+    let each = (steps + params.sharing - 1u) / params.sharing;
+    let first_step = min(group.z * each, steps);
+    let groups = (min(first_step + each, steps) - first_step) * 2u;
+    // What this invocation fetches: 32 weights of W, and eight fours of x. Rows and tokens behind the last are read as the last, and dropped at
+    // the end.
+    let w_first = group.y * TILE;
+    var w_at = first_step * 2u;
+    let x_row = group.x * TILE + lane / 8u;
+    var x_at = first_step * 16u + lane % 8u;
+    let x_to = lane / 8u * PITCH + lane % 8u;
+
+    // What its sub-group computes.
+    let tokens_from = lane / 64u * 64u;
+    let rows_from = lane / 32u % 2u * 64u;
+    let x_from = tokens_from * PITCH;
+    let w_from = rows_from * PITCH;
+    var s00 = coop_mat16x16<f32, C>();
+    var s01 = coop_mat16x16<f32, C>();
+    var s02 = coop_mat16x16<f32, C>();
+    var s03 = coop_mat16x16<f32, C>();
+    var s10 = coop_mat16x16<f32, C>();
+    var s11 = coop_mat16x16<f32, C>();
+    var s12 = coop_mat16x16<f32, C>();
+    var s13 = coop_mat16x16<f32, C>();
+    var s20 = coop_mat16x16<f32, C>();
+    var s21 = coop_mat16x16<f32, C>();
+    var s22 = coop_mat16x16<f32, C>();
+    var s23 = coop_mat16x16<f32, C>();
+    var s30 = coop_mat16x16<f32, C>();
+    var s31 = coop_mat16x16<f32, C>();
+    var s32 = coop_mat16x16<f32, C>();
+    var s33 = coop_mat16x16<f32, C>();
+
+    put_w(fetch_w(w_first, w_at, lane), 0u, lane);
+    put_x(fetch(x_row, x_at), x_to);
+    workgroupBarrier();
+    for (var k = 0u; k < groups; k += 2u) {
+        w_at += 1u;
+        x_at += 8u;
+        let w_next = fetch_w(w_first, w_at, lane);
+        let x_next = fetch(x_row, x_at);
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 480u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 484u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        put_w(w_next, W_SIZE, lane);
+        put_x(x_next, A_SIZE + x_to);
+        workgroupBarrier();
+
+        // Behind the last step there is nothing to fetch; the last one again is harmless.
+        let ahead = select(0u, 1u, k + 2u < groups);
+        w_at += ahead;
+        x_at += ahead * 8u;
+        let w_after = fetch_w(w_first, w_at, lane);
+        let x_after = fetch(x_row, x_at);
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 480u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 484u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        put_w(w_after, 0u, lane);
+        put_x(x_after, x_to);
+        workgroupBarrier();
+    }
+
+    let token = group.x * TILE + tokens_from;
+    let row = group.y * TILE + rows_from;
+    let to = lane / 32u * 64u;
+    coopStoreT(s00, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s01, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s02, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s03, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s10, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s11, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s12, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s13, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s20, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s21, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s22, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s23, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s30, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s31, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s32, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s33, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+}
