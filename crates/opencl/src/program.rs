@@ -134,9 +134,10 @@ impl Program {
         self.took.store((took.as_nanos() as u64).max(1), Ordering::Relaxed);
     }
 
-    /// Whether it is known to end soon.
-    fn is_short(&self) -> bool {
-        (1..=SHORT.as_nanos() as u64).contains(&self.took.load(Ordering::Relaxed))
+    /// How long it takes, if it is known to end soon.
+    pub(crate) fn short(&self) -> Option<Duration> {
+        let took = Duration::from_nanos(self.took.load(Ordering::Relaxed));
+        (!took.is_zero() && took <= SHORT).then_some(took)
     }
 
     /// Enqueues all commands.
@@ -155,7 +156,7 @@ impl Program {
         if target.out_of_order {
             return self.enqueue_by_events(target.queue, slots, enqueued);
         }
-        let each = target.timed || !self.is_short();
+        let each = target.timed || self.short().is_none();
         let mut steps = self.steps.lock();
         let last = steps.len().saturating_sub(1);
         // The first command since the last event.

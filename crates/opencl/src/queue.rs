@@ -23,7 +23,8 @@ use crate::patience;
 use crate::program::{Enqueued, Program, Target};
 
 /// How often the thread looks which command is under way, and whether the batch has ended: drivers call back late (NVIDIA's
-/// a millisecond after the end), so that short batches are looked at often, and long ones after a part of what they took so far.
+/// a millisecond after the end), so that short batches are looked at often, and long ones after a part of what they took so far. A batch
+/// whose last run is known is let be until its end is near.
 const LOOK: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(5);
 /// That part.
 const LOOK_PART: u32 = 32;
@@ -206,7 +207,8 @@ impl Inner {
                 }
                 continue;
             }
-            let part = (since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
+            let soon = flying.first().and_then(|flight| flight.until_end(ended));
+            let part = soon.unwrap_or(since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
             let look = match (state.closed, flying.iter().all(|flight| flight.announced)) {
                 (true, _) => LOOK_AFTER,
                 (false, true) => part,
@@ -346,6 +348,12 @@ impl Flight {
             self.next += 1;
         }
         self.enqueued.adrift
+    }
+
+    /// How long to let it be, if it is known when it ends: until a little before. `None` when that is long past.
+    fn until_end(&self, ended: Instant) -> Option<Duration> {
+        let (took, runs) = (self.program.short()?, self.since.max(ended).elapsed());
+        (self.learns && runs < 2 * took).then(|| (took - took / 8).saturating_sub(runs))
     }
 
     /// Tells when commands ran, if somebody wants to know.
