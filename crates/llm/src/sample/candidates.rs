@@ -40,6 +40,9 @@ pub(super) fn best(logits: &[f32], mask: Option<&[bool]>) -> Option<u32> {
     permitted.map(|((&logit, _), token)| Candidate { token, logit }).min_by(order).map(|best| best.token)
 }
 
+/// Tokens that are looked at together.
+const BLOCK: usize = 256;
+
 /// The largest of some numbers.
 fn most(logits: &[f32]) -> f32 {
     // So many side by side, since one chain of comparisons takes the time of each in turn.
@@ -61,6 +64,32 @@ impl Candidates {
         let all = logits.iter().zip(0u32..).map(|(&logit, token)| Candidate { token, logit });
         self.list.extend(all.filter(|candidate| candidate.logit > f32::NEG_INFINITY && allowed(candidate.token)));
         self.most = self.list.iter().fold(f32::NEG_INFINITY, |most, candidate| most.max(candidate.logit));
+    }
+
+    /// Takes the `count` likeliest tokens, without a look at most of the others: as [`fill`](Self::fill) and [`top_k`](Self::top_k) do.
+    pub(super) fn fill_likeliest(&mut self, logits: &[f32], count: usize) {
+        let highest: Vec<f32> = logits.chunks(BLOCK).map(most).collect();
+        let mut sorted = highest.clone();
+        let least = if (1..highest.len()).contains(&count) {
+            // So many blocks have one that is as high, so that no token below it is among so many.
+            *sorted.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
+        } else {
+            f32::NEG_INFINITY
+        };
+        if least == f32::NEG_INFINITY {
+            self.fill(logits, |_| true);
+            return self.top_k(count);
+        }
+        self.list.clear();
+        self.sorted = 0;
+        let blocks = logits.chunks(BLOCK).zip((0u32..).step_by(BLOCK)).zip(&highest);
+        for ((block, first), _) in blocks.filter(|(_, highest)| **highest >= least) {
+            let all = block.iter().zip(first..).map(|(&logit, token)| Candidate { token, logit });
+            self.list.extend(all.filter(|candidate| candidate.logit >= least));
+        }
+        self.sort(count);
+        self.list.truncate(count);
+        self.most = self.list.first().map_or(f32::NEG_INFINITY, |first| first.logit);
     }
 
     /// The likeliest token.
@@ -236,6 +265,30 @@ mod tests {
         candidates.min_p(0.5);
         assert!(candidates.list.is_empty() && candidates.best().is_none());
         assert_eq!(candidates.draw(1.0, Random::new(0), 0), None);
+    }
+
+    #[test]
+    fn the_likeliest_of_many_are_found_by_blocks() {
+        let random = Random::new(11);
+        for (length, count) in
+            [(20_000, 40), (20_001, 1), (2_560, 9), (2_560, 10), (300, 40), (5_000, 0), (5_000, 6_000)]
+        {
+            for steps in [7.0, 1e6] {
+                // Few different values, so that many are equal; and some that cannot be.
+                let value = |at: u64| (random.unit(at) * steps).round() as f32;
+                let logits: Vec<f32> =
+                    (0..length).map(|at| if at % 3 == 0 { f32::NEG_INFINITY } else { value(at) }).collect();
+                let mut plain = of(&logits);
+                plain.top_k(count);
+                let mut found = Candidates::default();
+                found.fill_likeliest(&logits, count);
+                assert_eq!(
+                    (&found.list, found.sorted, found.most),
+                    (&plain.list, plain.sorted, plain.most),
+                    "{length}, {count}"
+                );
+            }
+        }
     }
 
     proptest! {

@@ -164,12 +164,16 @@ impl Sampler {
     /// Chooses among the tokens that the mask permits; `attempt` tells apart the draws for one token.
     fn choose(&mut self, logits: &[f32], attempt: u64, mask: Option<&[bool]>) -> Option<u32> {
         let Settings { top_k, top_p, min_p, temperature, .. } = self.settings;
-        let allowed = |token: u32| mask.is_none_or(|mask| mask[token as usize]);
         if temperature == 0.0 {
             return candidates::best(logits, mask);
         }
-        self.candidates.fill(logits, allowed);
-        self.candidates.top_k(top_k);
+        match mask {
+            None => self.candidates.fill_likeliest(logits, top_k),
+            Some(mask) => {
+                self.candidates.fill(logits, |token| mask[token as usize]);
+                self.candidates.top_k(top_k);
+            }
+        }
         self.candidates.top_p(top_p);
         self.candidates.min_p(min_p);
         self.candidates.draw(temperature, self.random, 2 * self.chosen + attempt).map(|drawn| drawn.token)
