@@ -13,8 +13,8 @@ pub(crate) fn all() -> Vec<(&'static str, Open)> {
     vec![
         ("cpu", || open("cpu")),
         ("vulkan", || open("vulkan:0")),
-        ("pocl", || opencl("Portable Computing Language")),
-        ("rusticl", || opencl("rusticl")),
+        ("pocl", || opencl("Portable Computing Language", "")),
+        ("rusticl", || opencl("rusticl", "")),
         ("emu-gfx1010", || open("emu://gfx1010")),
         ("emu-gfx1151", || open("emu://gfx1151")),
     ]
@@ -47,12 +47,15 @@ pub(crate) fn open(uri: &str) -> Result<Device, String> {
     registry.open(&uri, None).map_err(|error| error.to_string())
 }
 
+/// PoCL as a card without memory that it shares with the host, and with queues that keep order alone.
+pub(crate) const APART: (&str, Open) = ("pocl-apart", || opencl("Portable Computing Language", "?svm=off&order=in"));
+
 /// A device of an OpenCL platform.
-fn opencl(platform: &str) -> Result<Device, String> {
+fn opencl(platform: &str, parameters: &str) -> Result<Device, String> {
     let devices = OpenClDriver::new().enumerate().map_err(|error| error.to_string())?;
     let is_on = |runtime: &Option<String>| runtime.as_ref().is_some_and(|runtime| runtime.starts_with(platform));
     let ordinal = devices.iter().position(|info| is_on(&info.runtime));
     let known = || devices.iter().filter_map(|info| info.runtime.as_deref()).collect::<Vec<_>>().join(", ");
     let ordinal = ordinal.ok_or_else(|| format!("no OpenCL device runs on {platform}; there are: {}", known()))?;
-    open(&format!("opencl:{ordinal}"))
+    open(&format!("opencl:{ordinal}{parameters}"))
 }
