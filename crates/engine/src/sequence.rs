@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use roci_llm::grammar::Matcher;
-use roci_llm::sample::{Constraint, Sampler, likeliest};
+use roci_llm::sample::{Constraint, Sampler, likeliest, log_probability};
 use roci_tokenizer::Tokenizer;
 use tokio::sync::{mpsc, oneshot};
 
@@ -275,19 +275,19 @@ impl Writer {
         context: usize,
     ) -> Result<Step, EngineError> {
         let constraint = self.matcher.as_mut().map(|matcher| matcher as &mut dyn Constraint);
-        let choice = self.sampler.sample(logits, constraint)?;
+        let chosen = self.sampler.sample(logits, constraint)?;
         // A grammar that was told of an end allows nothing after it.
-        if tokenizer.ends_generation(choice.token) && (!self.ignore_end || self.matcher.is_some()) {
+        if tokenizer.ends_generation(chosen) && (!self.ignore_end || self.matcher.is_some()) {
             return Ok(self.finish(Reason::End));
         }
-        tokens.push(choice.token);
+        tokens.push(chosen);
         self.written += 1;
-        let shown = self.answer.push(tokenizer.piece(choice.token, self.show_special));
+        let shown = self.answer.push(tokenizer.piece(chosen, self.show_special));
         let likely =
             |token, log_probability| Likely { token, bytes: tokenizer.piece(token, true).to_vec(), log_probability };
         let others = likeliest(logits, self.likeliest.unwrap_or(0));
         let token = Token {
-            chosen: likely(choice.token, self.likeliest.map_or(0.0, |_| choice.log_probability)),
+            chosen: likely(chosen, self.likeliest.map_or(0.0, |_| log_probability(logits, chosen))),
             likeliest: others.into_iter().map(|other| likely(other.token, other.log_probability)).collect(),
             text: shown.text,
         };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::device::Core;
 use crate::driver::{BoundRange, BufferBackend};
 use crate::error::Error;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, ReadMapping};
 use crate::memory::{BufferDesc, MemoryType};
 use crate::sync::{Mutex, MutexGuard, lock};
 
@@ -101,7 +101,7 @@ impl Buffer {
     ///
     /// Refused while a submission that uses the buffer is in flight; a submission that starts while it is mapped fails.
     pub fn map(&self) -> Result<Mapping, Error> {
-        Mapping::new(&self.inner)
+        Mapping::new(&self.whole())
     }
 }
 
@@ -130,6 +130,18 @@ impl BufferRange {
                 .invalid(format!("bytes {offset} to {offset}+{length} are outside a range of {} bytes", self.length)));
         }
         Ok(Self { buffer: self.buffer.clone(), offset: self.offset + offset, length })
+    }
+
+    /// Gives the host exclusive sight of the buffer, as [`Buffer::map`] does, to read this range. Where host and device have
+    /// copies of their own, only its bytes travel, and none of them back.
+    pub fn map_read(&self) -> Result<ReadMapping, Error> {
+        ReadMapping::new(self)
+    }
+
+    /// The same to write all of the range. What it held is unspecified, and what the host leaves unwritten stays so, since
+    /// nothing is fetched from the device.
+    pub fn map_write(&self) -> Result<Mapping, Error> {
+        Mapping::to_write(self)
     }
 
     /// The driver's view, if there is memory already.

@@ -10,33 +10,81 @@ use crate::buffer::{BufferInner, BufferRange};
 use crate::driver::BufferBackend;
 use crate::error::Error;
 
-/// A mapped buffer, as bytes. Dropping it hands the buffer back to the device.
+/// Mapped bytes of a buffer. Dropping it hands the buffer back to the device, with what the host wrote.
 pub struct Mapping {
+    view: View,
+}
+
+/// Mapped bytes of a buffer, to be read alone. Dropping it hands the buffer back to the device as it was.
+pub struct ReadMapping {
+    view: View,
+}
+
+/// Bytes of a buffer that is marked as mapped for as long as this lives.
+struct View {
     buffer: Arc<BufferInner>,
     backing: Arc<dyn BufferBackend>,
-    pointer: NonNull<u8>,
+    first: NonNull<u8>,
+    offset: u64,
     length: usize,
 }
 
 // SAFETY: the pointer is to memory that `backing` owns and that nothing else touches while the buffer is marked as mapped.
-unsafe impl Send for Mapping {}
+unsafe impl Send for View {}
 // SAFETY: as above; shared access only reads.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for View {}
 
 impl Mapping {
-    pub(crate) fn new(buffer: &Arc<BufferInner>) -> Result<Self, Error> {
+    /// A range to be read and written.
+    pub(crate) fn new(range: &BufferRange) -> Result<Self, Error> {
+        let view = View::new(range)?;
+        view.invalidate()?;
+        Ok(Self { view })
+    }
+
+    /// A range to be written: what the device wrote is not fetched.
+    pub(crate) fn to_write(range: &BufferRange) -> Result<Self, Error> {
+        Ok(Self { view: View::new(range)? })
+    }
+}
+
+impl ReadMapping {
+    pub(crate) fn new(range: &BufferRange) -> Result<Self, Error> {
+        let view = View::new(range)?;
+        view.invalidate()?;
+        Ok(Self { view })
+    }
+}
+
+impl View {
+    fn new(range: &BufferRange) -> Result<Self, Error> {
+        let buffer = &range.buffer().inner;
         let backing = buffer.begin_map()?;
-        let size = buffer.desc.size;
-        let view = usize::try_from(size).ok().zip(backing.host_pointer());
-        let mapping = match view {
-            Some((length, pointer)) => Self { buffer: Arc::clone(buffer), backing, pointer, length },
-            None => {
-                buffer.end_map();
-                return Err(buffer.invalid("the driver has no host address for it"));
-            }
+        let place = usize::try_from(range.offset()).ok().zip(usize::try_from(range.length()).ok());
+        let Some((start, (offset, length))) = backing.host_pointer().zip(place) else {
+            buffer.end_map();
+            return Err(buffer.invalid("the driver has no host address for it"));
         };
-        mapping.backing.invalidate(0, size)?;
-        Ok(mapping)
+        // SAFETY: the range lies inside its buffer by construction, and the pointer is to the whole buffer.
+        let first = unsafe { start.add(offset) };
+        Ok(Self { buffer: Arc::clone(buffer), backing, first, offset: range.offset(), length })
+    }
+
+    fn invalidate(&self) -> Result<(), Error> {
+        self.backing.invalidate(self.offset, self.length as u64)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `BufferBackend::host_pointer` promises valid, initialised memory of the buffer's size, and `new` has put
+        // the range inside it; while mapped no submission runs on it (`BufferInner::begin_use` refuses) and no second
+        // mapping exists.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.buffer.end_map();
     }
 }
 
@@ -44,24 +92,29 @@ impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `BufferBackend::host_pointer` promises valid, initialised memory of the buffer's size; while mapped no
-        // submission runs on it (`BufferInner::begin_use` refuses) and no second mapping exists.
-        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+        self.view.bytes()
     }
 }
 
 impl DerefMut for Mapping {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` makes this the only view.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
+        // SAFETY: as in `View::bytes`, and `&mut self` makes this the only view.
+        unsafe { std::slice::from_raw_parts_mut(self.view.first.as_ptr(), self.view.length) }
+    }
+}
+
+impl Deref for ReadMapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.view.bytes()
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // A failed flush leaves stale bytes on a device that is about to report the same failure at its next submission.
-        let _ = self.backing.flush(0, self.buffer.desc.size);
-        self.buffer.end_map();
+        let _ = self.view.backing.flush(self.view.offset, self.view.length as u64);
     }
 }
 

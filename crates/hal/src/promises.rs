@@ -15,7 +15,7 @@ use crate::error::{Error, Hint, InFlight, Loss, LossReason};
 use crate::executable::{Access, Code, CodeFormat, EntryPoint, Executable, ExecutableSource, Kernel};
 use crate::host_memory::HostMemory;
 use crate::info::{Capabilities, DeviceInfo, DeviceKind, PhysicalInfo, QueueInfo};
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, ReadMapping};
 use crate::memory::{BufferDesc, MemoryType};
 use crate::native::{NativeBinding, NativeEntry, NativeKernel, NativeLaunch};
 use crate::null::NullDriver;
@@ -43,7 +43,7 @@ const _: () = {
     all!(shared: dyn Driver, dyn DeviceBackend, dyn BufferBackend, dyn ExecutableBackend, dyn CommandsBackend);
     all!(shared: dyn NativeKernel, dyn Hint + Send + Sync);
     all!(shared: OpenRequest<'static>, Batch, Completion, BatchFault, Recording, Command, Dispatch, Operand);
-    all!(shared: Recorder, Mapping, Submit, Download, Registry, Enumeration, Choice, NullDriver, HostMemory);
+    all!(shared: Recorder, Mapping, ReadMapping, Submit, Download, Registry, Enumeration, Choice, NullDriver, HostMemory);
     all!(shared: NativeBinding, NativeLaunch<'static>, NativeEntry, Variable, Known);
     all!(shared: DeviceInfo, PhysicalInfo, QueueInfo, Capabilities);
     all!(handle: Device, Queue, Buffer, BufferRange, BoundRange, Executable, Kernel, CommandBuffer, Semaphore);

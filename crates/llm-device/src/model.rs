@@ -129,24 +129,6 @@ impl DeviceModel {
         &self.model
     }
 
-    /// The embeddings of tokens, a row each.
-    fn embed(&self, tokens: &[u32], stride: usize) -> Result<Vec<f32>, Error> {
-        let matrix = &self.model.embedding;
-        let tensor = self.file.expect_tensor(&matrix.tensor)?;
-        let kind = tensor.info().kind();
-        let pitch = kind.bytes(matrix.columns as u64).unwrap_or(0) as usize;
-        let mut state = vec![0.0; tokens.len() * stride];
-        for (row, token) in state.chunks_exact_mut(stride).zip(tokens) {
-            let at = (matrix.rows.start + *token as usize) * pitch;
-            let bytes = tensor.bytes().get(at..at + pitch).filter(|_| (*token as usize) < matrix.outputs());
-            let bytes = bytes.ok_or_else(|| Error::file(format!("the model has no token {token}")))?;
-            let row = &mut row[..matrix.columns];
-            kind.dequantize(bytes, row)?;
-            row.iter_mut().for_each(|value| *value *= self.model.embedding_scale);
-        }
-        Ok(state)
-    }
-
     fn step(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
         if tokens.is_empty() || tokens.len() > self.limits.batch {
@@ -156,7 +138,8 @@ impl DeviceModel {
         let logits = chunks.iter().any(|chunk| matches!(chunk.wanted, Wanted::Last | Wanted::Each));
         let hidden = chunks.iter().any(|chunk| chunk.wanted == Wanted::Hidden);
         let most = ROWS.min(self.limits.batch);
-        let first: Vec<u32> = step.rows.iter().take(most).copied().collect();
+        let mut parts = step.rows.chunks(most);
+        let first = parts.next().unwrap_or(&[]);
         let shape = Shape {
             tokens: tokens.len(),
             blocks: step.blocks.len(),
@@ -167,22 +150,35 @@ impl DeviceModel {
             splits: self.splits(chunks),
             alone: chunks.iter().all(|chunk| chunk.tokens.len() == 1),
         };
-        let (shape, inputs) = step.inputs(shape, &first);
-        let mut answers = Answers::default();
-        let mut state = self.embed(&tokens, self.stages.first().map_or(1, Stage::state_stride))?;
-        let last = self.stages.len() - 1;
-        for stage in &mut self.stages[..last] {
-            let shape = Shape { rows: 0, logits: false, ..shape };
-            state = stage.run(shape, &inputs, &state, &self.limits)?;
+        let (shape, inputs) = step.inputs(shape, first);
+        let mut answers = Answers {
+            outputs: vec![Output::default(); chunks.len()],
+            chunks,
+            vocabulary: self.limits.vocabulary,
+            embedding: self.limits.embedding,
+            cap: self.model.logit_cap,
+        };
+        let Self { file, model, limits, stages, .. } = self;
+        let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
+        // What the stage before gave. The first has the embeddings.
+        let mut state: Option<Vec<f32>> = None;
+        let fill = |state: Option<Vec<f32>>, stride: usize, to: &mut [f32]| match state {
+            Some(state) => {
+                to.copy_from_slice(&state);
+                Ok(())
+            }
+            None => embed(file, model, &tokens, stride, to),
+        };
+        for stage in others {
+            let (shape, stride, before) =
+                (Shape { rows: 0, logits: false, ..shape }, stage.state_stride(), state.take());
+            state = Some(stage.run(shape, &inputs, limits, |to| fill(before, stride, to), <[f32]>::to_vec)?);
         }
-        let stage = &mut self.stages[last];
-        let rows = stage.run(shape, &inputs, &state, &self.limits)?;
-        answers.add(logits, &rows, stage.answer_stride(logits), first.len());
+        let (stride, apart) = (last.state_stride(), last.answer_stride(logits));
+        let take = |rows: &[f32]| answers.add(logits, rows, apart, first);
+        last.run(shape, &inputs, limits, |to| fill(state, stride, to), take)?;
         // What did not fit into one go, and hidden states beside logits: the state is still there.
-        let mut more: Vec<(bool, &[u32])> = Vec::new();
-        for rest in step.rows.get(most..).unwrap_or(&[]).chunks(most) {
-            more.push((logits, rest));
-        }
+        let mut more: Vec<(bool, &[Row])> = parts.map(|rows| (logits, rows)).collect();
         if hidden && logits {
             more.extend(step.rows.chunks(most).map(|rows| (false, rows)));
         }
@@ -197,10 +193,11 @@ impl DeviceModel {
                 splits: 1,
                 alone: false,
             };
-            let answer = stage.run(shape, rows, &[], &self.limits)?;
-            answers.add(logits, &answer, stage.answer_stride(logits), rows.len());
+            let places: Vec<u32> = rows.iter().map(|row| row.place).collect();
+            let apart = last.answer_stride(logits);
+            last.run(shape, &places, limits, |_| Ok(()), |answer| answers.add(logits, answer, apart, rows))?;
         }
-        Ok(self.outputs(chunks, &answers))
+        Ok(answers.outputs)
     }
 
     /// Into how many parts keys are split: one for each so many keys, as a power of two, so that one recording serves a while.
@@ -208,46 +205,59 @@ impl DeviceModel {
         let longest = chunks.iter().map(|chunk| chunk.start + chunk.tokens.len()).max().unwrap_or(1);
         longest.div_ceil(KEYS_OF_A_SPLIT).next_power_of_two().min(self.most_splits)
     }
+}
 
-    fn outputs(&self, chunks: &[Chunk<'_>], answers: &Answers) -> Vec<Output> {
-        let mut next = 0;
-        chunks
-            .iter()
-            .map(|chunk| {
-                let (count, from, length) = match chunk.wanted {
-                    Wanted::Nothing => (0, &answers.logits, 0),
-                    Wanted::Last => (1, &answers.logits, self.limits.vocabulary),
-                    Wanted::Each => (chunk.tokens.len(), &answers.logits, self.limits.vocabulary),
-                    Wanted::Hidden => (chunk.tokens.len(), &answers.hidden, self.limits.embedding),
-                };
-                let rows = from.get(next..next + count).unwrap_or(&[]);
-                next += count;
-                let cap = self.model.logit_cap.filter(|_| chunk.wanted != Wanted::Hidden);
-                let row = |row: &Vec<f32>| {
-                    let values = row[..length].iter();
-                    match cap {
-                        Some(cap) => values.map(|value| cap * (value / cap).tanh()).collect(),
-                        None => values.copied().collect(),
-                    }
-                };
-                Output { rows: rows.iter().map(row).collect() }
-            })
-            .collect()
+/// Writes the embeddings of tokens, a row each.
+fn embed(file: &Gguf, model: &Model, tokens: &[u32], stride: usize, to: &mut [f32]) -> Result<(), Error> {
+    let matrix = &model.embedding;
+    let tensor = file.expect_tensor(&matrix.tensor)?;
+    let kind = tensor.info().kind();
+    let pitch = kind.bytes(matrix.columns as u64).unwrap_or(0) as usize;
+    for (row, token) in to.chunks_exact_mut(stride).zip(tokens) {
+        let at = (matrix.rows.start + *token as usize) * pitch;
+        let bytes = tensor.bytes().get(at..at + pitch).filter(|_| (*token as usize) < matrix.outputs());
+        let bytes = bytes.ok_or_else(|| Error::file(format!("the model has no token {token}")))?;
+        let (row, behind) = row.split_at_mut(matrix.columns);
+        kind.dequantize(bytes, row)?;
+        row.iter_mut().for_each(|value| *value *= model.embedding_scale);
+        behind.fill(0.0);
+    }
+    Ok(())
+}
+
+/// What comes of chunks, as far as it has come.
+struct Answers<'a> {
+    outputs: Vec<Output>,
+    chunks: &'a [Chunk<'a>],
+    vocabulary: usize,
+    embedding: usize,
+    cap: Option<f32>,
+}
+
+impl Answers<'_> {
+    /// Takes rows of logits or of hidden states, whichever of them are wanted so, straight from where the device left them.
+    fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: &[Row]) {
+        for (values, row) in values.chunks_exact(stride).zip(rows) {
+            if logits == (self.chunks[row.chunk].wanted == Wanted::Hidden) {
+                continue;
+            }
+            let values = &values[..if logits { self.vocabulary } else { self.embedding }];
+            let values = match self.cap.filter(|_| logits) {
+                Some(cap) => values.iter().map(|value| cap * (value / cap).tanh()).collect(),
+                None => values.to_vec(),
+            };
+            self.outputs[row.chunk].rows.push(values);
+        }
     }
 }
 
-/// Rows that came back.
-#[derive(Default)]
-struct Answers {
-    logits: Vec<Vec<f32>>,
-    hidden: Vec<Vec<f32>>,
-}
-
-impl Answers {
-    fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: usize) {
-        let to = if logits { &mut self.logits } else { &mut self.hidden };
-        to.extend(values.chunks_exact(stride).take(rows).map(<[f32]>::to_vec));
-    }
+/// A row of which something is wanted.
+#[derive(Clone, Copy)]
+struct Row {
+    /// Which token of the step it is.
+    place: u32,
+    /// Whose it is.
+    chunk: usize,
 }
 
 /// What a step needs to know of its tokens.
@@ -258,7 +268,7 @@ struct Step<'a> {
     /// First token and count.
     blocks: Vec<(usize, usize)>,
     /// The rows of which something is wanted, in the order of the chunks.
-    rows: Vec<u32>,
+    rows: Vec<Row>,
 }
 
 impl<'a> Step<'a> {
@@ -268,13 +278,14 @@ impl<'a> Step<'a> {
         let block = if tokens <= FEW_TOKENS { 1 } else { block };
         let mut step = Self { chunks, block, blocks: Vec::new(), rows: Vec::new() };
         let mut first = 0;
-        for chunk in chunks {
+        for (index, chunk) in chunks.iter().enumerate() {
             let count = chunk.tokens.len();
+            let row = |at: usize| Row { place: at as u32, chunk: index };
             step.blocks.extend((0..count).step_by(block).map(|at| (first + at, block.min(count - at))));
             match chunk.wanted {
                 Wanted::Nothing => {}
-                Wanted::Last => step.rows.push((first + count - 1) as u32),
-                Wanted::Each | Wanted::Hidden => step.rows.extend((first..first + count).map(|row| row as u32)),
+                Wanted::Last => step.rows.push(row(first + count - 1)),
+                Wanted::Each | Wanted::Hidden => step.rows.extend((first..first + count).map(row)),
             }
             first += count;
         }
@@ -282,7 +293,7 @@ impl<'a> Step<'a> {
     }
 
     /// The words that the kernels read, and the shape with their number.
-    fn inputs(&self, shape: Shape, rows: &[u32]) -> (Shape, Vec<u32>) {
+    fn inputs(&self, shape: Shape, rows: &[Row]) -> (Shape, Vec<u32>) {
         let mut words = vec![0; shape.pages_at()];
         let mut token = 0;
         for chunk in self.chunks {
@@ -298,7 +309,7 @@ impl<'a> Step<'a> {
             words[shape.blocks_at() + 2 * index] = *first as u32;
             words[shape.blocks_at() + 2 * index + 1] = *count as u32;
         }
-        words[shape.rows_at()..][..rows.len()].copy_from_slice(rows);
+        words[shape.rows_at()..].iter_mut().zip(rows).for_each(|(word, row)| *word = row.place);
         // Rounded up, so that a text that grows does not need a recording for each page.
         words.resize(words.len().next_power_of_two().max(64), 0);
         (Shape { words: words.len(), ..shape }, words)

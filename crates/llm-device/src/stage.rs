@@ -86,21 +86,23 @@ impl Stage {
         self.scratch.state.stride
     }
 
-    /// Runs a step: inputs and the state of its tokens in, the state or what is wanted of it out, as floats.
-    pub(crate) fn run(
+    /// Runs a step: `inputs` and the state of its tokens in, the state or what is wanted of it out, as rows of floats.
+    ///
+    /// `fill` writes the state, and `take` reads what comes back, where the device finds and leaves them. Rows are as far apart as
+    /// [`state_stride`](Self::state_stride) and [`answer_stride`](Self::answer_stride) say.
+    pub(crate) fn run<T>(
         &mut self,
         shape: Shape,
         inputs: &[u32],
-        state: &[f32],
         limits: &Limits,
-    ) -> Result<Vec<f32>, Error> {
-        {
-            let mut staging = self.staging.map()?;
-            let words: &[u8] = bytemuck::cast_slice(inputs);
-            staging[..words.len()].copy_from_slice(words);
-            let at = self.scratch.state_at as usize;
-            let state: &[u8] = bytemuck::cast_slice(state);
-            staging[at..at + state.len()].copy_from_slice(state);
+        fill: impl FnOnce(&mut [f32]) -> Result<(), Error>,
+        take: impl FnOnce(&[f32]) -> T,
+    ) -> Result<T, Error> {
+        let words: &[u8] = bytemuck::cast_slice(inputs);
+        self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
+        if shape.tokens > 0 {
+            let state = self.staging.range(self.scratch.state_at, self.scratch.state.bytes(shape.tokens))?;
+            fill(bytemuck::cast_slice_mut(&mut state.map_write()?))?;
         }
         let commands = self.recording(shape, limits)?;
         self.steps += 1;
@@ -111,19 +113,19 @@ impl Stage {
         self.queue.submit(&commands, submit)?;
         // Each command has the device's own limit; a step is as many of them as there are.
         self.done.wait(self.steps, Duration::from_secs(24 * 3600))?;
-        let stride = match (&self.head, shape.logits) {
+        let rows = if self.head.is_some() { shape.rows } else { shape.tokens };
+        let floats = rows * self.answer_stride(shape.logits);
+        let answer = self.answer.range(0, 4 * floats as u64)?.map_read()?;
+        Ok(take(bytemuck::cast_slice(&answer)))
+    }
+
+    /// Floats between rows of what [`run`](Self::run) gives.
+    pub(crate) fn answer_stride(&self, logits: bool) -> usize {
+        match (&self.head, logits) {
             (None, _) => self.scratch.state.stride,
             (Some(_), true) => self.scratch.logits.stride,
             (Some(_), false) => self.scratch.last.stride,
-        };
-        let rows = if self.head.is_some() { shape.rows } else { shape.tokens };
-        let answer = self.answer.map()?;
-        Ok(bytemuck::cast_slice(&answer[..4 * rows * stride]).to_vec())
-    }
-
-    /// Floats between rows of what [`run`](Self::run) gives of the last stage.
-    pub(crate) fn answer_stride(&self, logits: bool) -> usize {
-        if logits { self.scratch.logits.stride } else { self.scratch.last.stride }
+        }
     }
 
     fn recording(&mut self, shape: Shape, limits: &Limits) -> Result<CommandBuffer, Error> {

@@ -195,32 +195,58 @@ impl Mem {
     }
 }
 
-/// Events that a command waits for, as C wants them.
-fn list(waits: &[&Event]) -> Vec<*mut c_void> {
-    waits.iter().map(|event| event.0).collect()
+/// How a command stands to others of its queue.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Order<'a> {
+    /// What it waits for, beside what the queue itself makes it wait for.
+    pub(crate) after: Option<&'a Event>,
+    /// Whether it gets an event. Drivers pay for each: NVIDIA's tens of microseconds.
+    pub(crate) noted: bool,
 }
 
-/// The address of a list; null for an empty one.
-fn pointer(list: &[*mut c_void]) -> *const *mut c_void {
-    if list.is_empty() { std::ptr::null() } else { list.as_ptr() }
+impl Order<'_> {
+    /// Behind nothing, with an event.
+    pub(crate) const NOTED: Self = Self { after: None, noted: true };
+
+    /// The list of what is waited for, as C wants it.
+    fn list(&self) -> (u32, *const *mut c_void) {
+        // The handle lies in the event, which outlives the call.
+        self.after.map_or((0, std::ptr::null()), |event| (1, &raw const event.0))
+    }
 }
 
+/// Calls a function that enqueues a command; the bindings' own ones ask for an event each time.
+fn enqueue(
+    call: &'static str,
+    noted: bool,
+    start: impl FnOnce(&cl3::OpenClRuntime, *mut *mut c_void) -> Option<i32>,
+) -> Result<Option<Event>, Failed> {
+    let wrong = failed(call);
+    let library = cl3::load_library().as_ref().map_err(|_| wrong(cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED))?;
+    let mut raw = std::ptr::null_mut();
+    let place = if noted { &raw mut raw } else { std::ptr::null_mut() };
+    match start(library, place) {
+        Some(cl3::error_codes::CL_SUCCESS) => Ok(noted.then_some(Event(raw))),
+        Some(code) => Err(wrong(code)),
+        None => Err(wrong(cl3::error_codes::DLOPEN_FUNCTION_NOT_AVAILABLE)),
+    }
+}
+
+// The bindings' table of C's functions claims that they are safe to call. What makes these calls so stands beside each.
 impl Queue {
     /// Repeats a pattern over bytes of a buffer that it was checked against.
     pub(crate) fn fill(
         &self,
         (mem, offset, length): (&Mem, u64, u64),
         word: u32,
-        waits: &[&Event],
-    ) -> Result<Event, Failed> {
-        let waits = list(waits);
-        let (offset, length, count) = (offset as usize, length as usize, waits.len() as u32);
+        order: Order<'_>,
+    ) -> Result<Option<Event>, Failed> {
+        let (offset, length, (count, waits)) = (offset as usize, length as usize, order.list());
         let pattern = (&raw const word).cast();
-        // SAFETY: the call copies the pattern of four bytes; the events live.
-        let raw = unsafe {
-            command_queue::enqueue_fill_buffer(self.0, mem.0, pattern, 4, offset, length, count, pointer(&waits))
-        };
-        raw.map(Event).map_err(failed("clEnqueueFillBuffer"))
+        // The call copies the pattern of four bytes; the buffer and the event live.
+        enqueue("clEnqueueFillBuffer", order.noted, |library, event| {
+            library.clEnqueueFillBuffer(self.0, mem.0, pattern, 4, offset, length, count, waits, event)
+        })
     }
 
     /// Copies bytes between buffers that they were checked against.
@@ -229,34 +255,30 @@ impl Queue {
         (source, from): (&Mem, u64),
         (target, to): (&Mem, u64),
         bytes: u64,
-        waits: &[&Event],
-    ) -> Result<Event, Failed> {
-        let waits = list(waits);
-        let (from, to, bytes, count) = (from as usize, to as usize, bytes as usize, waits.len() as u32);
-        // SAFETY: both buffers and the events live across the call, and the driver keeps the buffers beyond it.
-        let raw = unsafe {
-            command_queue::enqueue_copy_buffer(self.0, source.0, target.0, from, to, bytes, count, pointer(&waits))
-        };
-        raw.map(Event).map_err(failed("clEnqueueCopyBuffer"))
+        order: Order<'_>,
+    ) -> Result<Option<Event>, Failed> {
+        let (from, to, bytes, (count, waits)) = (from as usize, to as usize, bytes as usize, order.list());
+        // Both buffers and the event live across the call, and the driver keeps the buffers beyond it.
+        enqueue("clEnqueueCopyBuffer", order.noted, |library, event| {
+            library.clEnqueueCopyBuffer(self.0, source.0, target.0, from, to, bytes, count, waits, event)
+        })
     }
 
     /// Writes bytes of the host.
     ///
     /// # Safety
-    /// There are that many, and they live until the event is complete.
+    /// There are that many, and they live until the command has ended.
     pub(crate) unsafe fn write(
         &self,
         data: *const u8,
         (mem, offset, length): (&Mem, u64, u64),
-        waits: &[&Event],
-    ) -> Result<Event, Failed> {
-        let waits = list(waits);
-        let (offset, length, count) = (offset as usize, length as usize, waits.len() as u32);
-        // SAFETY: the caller's promise.
-        let raw = unsafe {
-            command_queue::enqueue_write_buffer(self.0, mem.0, 0, offset, length, data.cast(), count, pointer(&waits))
-        };
-        raw.map(Event).map_err(failed("clEnqueueWriteBuffer"))
+        order: Order<'_>,
+    ) -> Result<Option<Event>, Failed> {
+        let (offset, length, (count, waits)) = (offset as usize, length as usize, order.list());
+        // The caller's promise.
+        enqueue("clEnqueueWriteBuffer", order.noted, |library, event| {
+            library.clEnqueueWriteBuffer(self.0, mem.0, 0, offset, length, data.cast(), count, waits, event)
+        })
     }
 
     /// Reads bytes to the host.
@@ -278,23 +300,21 @@ impl Queue {
         kernel: &Kernel,
         global: [usize; 3],
         local: [usize; 3],
-        waits: &[&Event],
-    ) -> Result<Event, Failed> {
-        let waits = list(waits);
-        let count = waits.len() as u32;
-        let (global, local, offset) = (global.as_ptr(), local.as_ptr(), std::ptr::null());
-        // SAFETY: the sizes are three each; the driver reports an argument that is missing.
-        let raw = unsafe {
-            command_queue::enqueue_nd_range_kernel(self.0, kernel.0, 3, offset, global, local, count, pointer(&waits))
-        };
-        raw.map(Event).map_err(failed("clEnqueueNDRangeKernel"))
+        order: Order<'_>,
+    ) -> Result<Option<Event>, Failed> {
+        let (global, local, offset, (count, waits)) = (global.as_ptr(), local.as_ptr(), std::ptr::null(), order.list());
+        // The sizes are three each; the driver reports an argument that is missing.
+        enqueue("clEnqueueNDRangeKernel", order.noted, |library, event| {
+            library.clEnqueueNDRangeKernel(self.0, kernel.0, 3, offset, global, local, count, waits, event)
+        })
     }
 
-    /// An event that is complete when all of these are.
+    /// An event that is complete when all of these are; without any, when all is that was enqueued before.
     pub(crate) fn join(&self, waits: &[&Event]) -> Result<Event, Failed> {
-        let waits = list(waits);
+        let waits: Vec<_> = waits.iter().map(|event| event.0).collect();
+        let list = if waits.is_empty() { std::ptr::null() } else { waits.as_ptr() };
         // SAFETY: the events live.
-        let raw = unsafe { command_queue::enqueue_marker_with_wait_list(self.0, waits.len() as u32, pointer(&waits)) };
+        let raw = unsafe { command_queue::enqueue_marker_with_wait_list(self.0, waits.len() as u32, list) };
         raw.map(Event).map_err(failed("clEnqueueMarkerWithWaitList"))
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct OpenClDevice {
     info: DeviceInfo,
     memories: Memories,
     toolchain: Toolchain,
-    lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
     profiles: bool,
     /// While it is closed, to the end: the last member is the last to go.
     closing: Option<Busy>,

@@ -12,7 +12,7 @@ use roci_hal::driver::BufferBackend;
 use roci_hal::host_memory::HostMemory;
 use roci_hal::{BufferDesc, Deadline, Error, MemoryType};
 
-use crate::cl::{Context, Event, Mem, Queue};
+use crate::cl::{Context, Event, Mem, Order, Queue};
 use crate::discover::Found;
 use crate::error::Failed;
 use crate::options::Options;
@@ -168,14 +168,14 @@ unsafe impl BufferBackend for Memory {
         let block = &self.block;
         // SAFETY: the HAL has checked the range; the block lives until the event is complete.
         let read = unsafe { block.side.queue.read((&block.mem, offset, length), pointer) };
-        self.finish(read, "reading memory")
+        self.finish(read.map(Some), "reading memory")
     }
 
     fn flush(&self, offset: u64, length: u64) -> Result<(), Error> {
         let Some(pointer) = self.copied(offset, length) else { return Ok(()) };
         let block = &self.block;
         // SAFETY: as for `invalidate`.
-        let written = unsafe { block.side.queue.write(pointer, (&block.mem, offset, length), &[]) };
+        let written = unsafe { block.side.queue.write(pointer, (&block.mem, offset, length), Order::NOTED) };
         self.finish(written, "writing memory")
     }
 }
@@ -196,11 +196,11 @@ impl Memory {
     /// Makes the driver find memory for all of it now.
     fn touch(&self, size: u64) -> Result<(), Missed> {
         let last = (size - 4) & !3;
-        self.settle(self.block.side.queue.fill((&self.block.mem, last, 4), 0, &[]))
+        self.settle(self.block.side.queue.fill((&self.block.mem, last, 4), 0, Order::NOTED))
     }
 
     /// Waits for a transfer on the side queue.
-    fn finish(&self, started: Result<Event, Failed>, doing: &str) -> Result<(), Error> {
+    fn finish(&self, started: Result<Option<Event>, Failed>, doing: &str) -> Result<(), Error> {
         let deadline = Deadline::default();
         self.settle(started).map_err(|missed| self.error(missed, doing, deadline))
     }
@@ -213,9 +213,11 @@ impl Memory {
         }
     }
 
-    fn settle(&self, started: Result<Event, Failed>) -> Result<(), Missed> {
-        let event = started.map_err(Missed::Failed)?;
-        self.block.side.queue.flush().map_err(Missed::Failed)?;
+    fn settle(&self, started: Result<Option<Event>, Failed>) -> Result<(), Missed> {
+        let queue = &self.block.side.queue;
+        // Without an event of its own it ends with all that is in the queue.
+        let event = started.and_then(|event| event.map_or_else(|| queue.join(&[]), Ok)).map_err(Missed::Failed)?;
+        queue.flush().map_err(Missed::Failed)?;
         let ended = patience::wait(&event, Deadline::default());
         if matches!(ended, Err(Missed::Late)) {
             // The command may still come and touch the memory: it must be there for good.

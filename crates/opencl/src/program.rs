@@ -1,16 +1,22 @@
 //! A recording made ready to be enqueued: kernels with their arguments set, and what slots change in them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use roci_hal::Error;
 use roci_hal::command::{Command, Dispatch, Operand, Recording};
 use roci_hal::driver::{BoundRange, CommandsBackend};
 
-use crate::cl::{Event, Kernel, Mem, Queue};
+use crate::cl::{Event, Kernel, Mem, Order, Queue};
 use crate::error::Failed;
 use crate::executable::Kernels;
 use crate::memory::Memory;
+
+/// A batch that took no longer goes without events in between the next time: nobody would see it stand still for long, and the
+/// events would take longer than its kernels do.
+const SHORT: Duration = Duration::from_millis(250);
 
 /// Commands in OpenCL's terms.
 pub(crate) struct Program {
@@ -19,6 +25,8 @@ pub(crate) struct Program {
     steps: Mutex<Vec<Step>>,
     is_empty: bool,
     is_serial: bool,
+    /// Nanoseconds of the last run; zero before there was one.
+    took: AtomicU64,
 }
 
 impl CommandsBackend for Program {}
@@ -60,14 +68,25 @@ pub(crate) struct Part {
 /// What a batch on the device needs until it ends.
 #[derive(Default)]
 pub(crate) struct Enqueued {
-    /// By command, in order: its event. Behind them perhaps one that joins the last.
+    /// In order: an event, with the first command that is under way until it is complete.
     pub(crate) events: Vec<(usize, Event)>,
-    /// How many of the events are commands'.
+    /// Whether each of the first events is one command's.
     pub(crate) commands: usize,
+    /// Whether commands were enqueued of whose end no event will tell: they must be taken for running for ever.
+    pub(crate) adrift: bool,
     /// Events that join others.
     joins: Vec<Event>,
     /// Parts of slots.
     parts: Vec<Part>,
+}
+
+/// Where a batch goes, and what is wanted of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) queue: &'a Queue,
+    pub(crate) out_of_order: bool,
+    /// Whether each command shall have an event, since somebody wants to know when it ran.
+    pub(crate) timed: bool,
 }
 
 impl Program {
@@ -93,9 +112,11 @@ impl Program {
             }
             steps.push(Step { command: index, barrier: std::mem::take(&mut barrier), launch });
         }
-        let is_serial = steps.iter().skip(1).all(|step| step.barrier);
+        // Behind a barrier a queue that keeps no order needs events, which cost more than a few commands side by side gain.
+        let stretches = 1 + steps.iter().filter(|step| step.barrier).count();
+        let is_serial = steps.len() < 2 * stretches;
         let (recording, is_empty) = (Arc::clone(recording), steps.is_empty());
-        Ok(Self { recording, is_empty, is_serial, steps: Mutex::new(steps) })
+        Ok(Self { recording, is_empty, is_serial, steps: Mutex::new(steps), took: AtomicU64::new(0) })
     }
 
     /// Whether there is nothing to do.
@@ -103,18 +124,71 @@ impl Program {
         self.is_empty
     }
 
-    /// Whether each command waits for the one before it.
+    /// Whether most commands wait for the one before them, so that a queue which keeps order suits it best.
     pub(crate) fn is_serial(&self) -> bool {
         self.is_serial
     }
 
-    /// Enqueues all commands. In a queue that keeps no order, those behind a barrier wait for the events before it.
+    /// Learns how long a run took.
+    pub(crate) fn learn(&self, took: Duration) {
+        self.took.store((took.as_nanos() as u64).max(1), Ordering::Relaxed);
+    }
+
+    /// How long it takes, if it is known to end soon.
+    pub(crate) fn short(&self) -> Option<Duration> {
+        let took = Duration::from_nanos(self.took.load(Ordering::Relaxed));
+        (!took.is_zero() && took <= SHORT).then_some(took)
+    }
+
+    /// Enqueues all commands.
+    ///
+    /// In a queue that keeps no order each has an event, and those behind a barrier wait for the events before it. In one
+    /// that keeps order only the last has one, unless it is not known yet that the batch ends soon: until then it must be
+    /// seen which command is under way.
     ///
     /// What was enqueued before a failure is in `enqueued` all the same.
     pub(crate) fn enqueue(
         &self,
+        target: Target<'_>,
+        slots: &[BoundRange],
+        enqueued: &mut Enqueued,
+    ) -> Result<(), (usize, Failed)> {
+        if target.out_of_order {
+            return self.enqueue_by_events(target.queue, slots, enqueued);
+        }
+        let each = target.timed || self.short().is_none();
+        let mut steps = self.steps.lock();
+        let last = steps.len().saturating_sub(1);
+        // The first command since the last event.
+        let mut first = None;
+        for (index, step) in steps.iter_mut().enumerate() {
+            let order = Order { after: None, noted: each || index == last };
+            let from = first.unwrap_or(step.command);
+            match self.start(target.queue, step, slots, &mut enqueued.parts, order) {
+                Ok(Some(event)) => {
+                    enqueued.events.push((from, event));
+                    first = None;
+                }
+                Ok(None) => first = Some(from),
+                Err(error) => {
+                    // What went before has no event yet, and must be seen to end.
+                    if first.is_some() {
+                        match target.queue.join(&[]) {
+                            Ok(event) => enqueued.events.push((from, event)),
+                            Err(_) => enqueued.adrift = true,
+                        }
+                    }
+                    return Err((step.command, error));
+                }
+            }
+        }
+        enqueued.commands = if each { enqueued.events.len() } else { 0 };
+        Ok(())
+    }
+
+    fn enqueue_by_events(
+        &self,
         queue: &Queue,
-        out_of_order: bool,
         slots: &[BoundRange],
         enqueued: &mut Enqueued,
     ) -> Result<(), (usize, Failed)> {
@@ -125,7 +199,7 @@ impl Program {
         let mut before: Option<Before> = None;
         for step in steps.iter_mut() {
             let at = |error| (step.command, error);
-            if step.barrier && out_of_order {
+            if step.barrier {
                 let segment: Vec<_> = enqueued.events[first..].iter().map(|(_, event)| event).collect();
                 before = Some(match segment.len() {
                     1 => Before::Command(first),
@@ -137,18 +211,17 @@ impl Program {
                 });
                 first = enqueued.events.len();
             }
-            let wait = before.as_ref().map(|before| match before {
+            let after = before.as_ref().map(|before| match before {
                 Before::Command(index) => &enqueued.events[*index].1,
                 Before::Join(index) => &enqueued.joins[*index],
             });
-            let waits: Vec<&Event> = wait.into_iter().collect();
-            let command = &self.recording.commands[step.command];
-            let event = start(queue, command, step.launch.as_mut(), slots, &mut enqueued.parts, &waits).map_err(at)?;
-            enqueued.events.push((step.command, event));
+            let command = step.command;
+            let event = self.start(queue, step, slots, &mut enqueued.parts, Order { after, noted: true });
+            enqueued.events.extend(event.map_err(|error| (command, error))?.map(|event| (command, event)));
             enqueued.commands = enqueued.events.len();
         }
         // One event must be the last of all.
-        if out_of_order && enqueued.events.len() - first > 1 {
+        if enqueued.events.len() - first > 1 {
             let segment: Vec<_> = enqueued.events[first..].iter().map(|(_, event)| event).collect();
             let last = enqueued.events.last().map_or(0, |(command, _)| *command);
             let join = queue.join(&segment).map_err(|error| (last, error))?;
@@ -156,47 +229,48 @@ impl Program {
         }
         Ok(())
     }
+
+    /// Enqueues one command.
+    #[expect(unsafe_code, reason = "lets OpenCL read bytes of the recording")]
+    fn start(
+        &self,
+        queue: &Queue,
+        step: &mut Step,
+        slots: &[BoundRange],
+        parts: &mut Vec<Part>,
+        order: Order<'_>,
+    ) -> Result<Option<Event>, Failed> {
+        match &self.recording.commands[step.command] {
+            Command::Fill { target, pattern } => {
+                let range = target.resolve(slots);
+                queue.fill((mem(&range)?, range.offset, range.length), *pattern, order)
+            }
+            Command::Copy { source, target } => {
+                let (from, to) = (source.resolve(slots), target.resolve(slots));
+                queue.copy((mem(&from)?, from.offset), (mem(&to)?, to.offset), from.length, order)
+            }
+            Command::Update { data, target } => {
+                let range = target.resolve(slots);
+                let length = range.length.min(data.len() as u64);
+                // SAFETY: so many bytes of the recording, which lives until the batch has ended.
+                unsafe { queue.write(data.as_ptr(), (mem(&range)?, range.offset, length), order) }
+            }
+            Command::Dispatch(_) | Command::Barrier => {
+                let none = Failed { call: "a dispatch", code: cl3::error_codes::CL_INVALID_KERNEL };
+                let launch = step.launch.as_mut().ok_or(none)?;
+                for patch in &launch.patches {
+                    let range = patch.operand.resolve(slots);
+                    set(&mut launch.kernel, patch.argument, &range, parts)?;
+                }
+                queue.run(&launch.kernel, launch.global, launch.local, order)
+            }
+        }
+    }
 }
 
 enum Before {
     Command(usize),
     Join(usize),
-}
-
-/// Enqueues one command.
-#[expect(unsafe_code, reason = "lets OpenCL read bytes of the recording")]
-fn start(
-    queue: &Queue,
-    command: &Command,
-    launch: Option<&mut Launch>,
-    slots: &[BoundRange],
-    parts: &mut Vec<Part>,
-    waits: &[&Event],
-) -> Result<Event, Failed> {
-    match command {
-        Command::Fill { target, pattern } => {
-            let range = target.resolve(slots);
-            queue.fill((mem(&range)?, range.offset, range.length), *pattern, waits)
-        }
-        Command::Copy { source, target } => {
-            let (from, to) = (source.resolve(slots), target.resolve(slots));
-            queue.copy((mem(&from)?, from.offset), (mem(&to)?, to.offset), from.length, waits)
-        }
-        Command::Update { data, target } => {
-            let range = target.resolve(slots);
-            let length = range.length.min(data.len() as u64);
-            // SAFETY: so many bytes of the recording, which lives until the batch has ended.
-            unsafe { queue.write(data.as_ptr(), (mem(&range)?, range.offset, length), waits) }
-        }
-        Command::Dispatch(_) | Command::Barrier => {
-            let launch = launch.ok_or(Failed { call: "a dispatch", code: cl3::error_codes::CL_INVALID_KERNEL })?;
-            for patch in &launch.patches {
-                let range = patch.operand.resolve(slots);
-                set(&mut launch.kernel, patch.argument, &range, parts)?;
-            }
-            queue.run(&launch.kernel, launch.global, launch.local, waits)
-        }
-    }
 }
 
 impl Launch {

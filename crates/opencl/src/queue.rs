@@ -20,10 +20,11 @@ use roci_hal::{Deadline, Error};
 use crate::cl::{Context, DeviceId, Event, Queue, Stage};
 use crate::error::{Failed, unavailable};
 use crate::patience;
-use crate::program::{Enqueued, Program};
+use crate::program::{Enqueued, Program, Target};
 
 /// How often the thread looks which command is under way, and whether the batch has ended: drivers call back late (NVIDIA's
-/// a millisecond after the end), so that short batches are looked at often, and long ones after a part of what they took so far.
+/// a millisecond after the end), so that short batches are looked at often, and long ones after a part of what they took so far. A batch
+/// whose last run is known is let be until its end is near.
 const LOOK: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(5);
 /// That part.
 const LOOK_PART: u32 = 32;
@@ -89,7 +90,11 @@ struct Flight {
     trouble: Option<Trouble>,
     /// The device's clock, if somebody wants to know when it ran.
     clock: Option<Clock>,
-    _program: Arc<Program>,
+    /// When it was enqueued.
+    since: Instant,
+    /// Whether it runs behind all others that learn, so that its time is the one from their end to its own.
+    learns: bool,
+    program: Arc<Program>,
     _slots: Vec<BoundRange>,
 }
 
@@ -158,6 +163,8 @@ impl Inner {
         let mut flying: Vec<Flight> = Vec::new();
         // When a batch last began or ended.
         let mut since = Instant::now();
+        // When a batch whose time tells something last ended.
+        let mut ended = since;
         let mut state = self.state.lock();
         loop {
             let waiting = std::mem::take(&mut state.waiting);
@@ -177,7 +184,10 @@ impl Inner {
                 let before = flying.len();
                 let mut oldest = true;
                 flying.retain_mut(|flight| {
-                    let kept = flight.advance(oldest);
+                    let kept = flight.advance(oldest, ended);
+                    if !kept && flight.learns {
+                        ended = Instant::now();
+                    }
                     oldest &= !kept;
                     kept
                 });
@@ -197,7 +207,8 @@ impl Inner {
                 }
                 continue;
             }
-            let part = (since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
+            let soon = flying.first().and_then(|flight| flight.until_end(ended));
+            let part = soon.unwrap_or(since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
             let look = match (state.closed, flying.iter().all(|flight| flight.announced)) {
                 (true, _) => LOOK_AFTER,
                 (false, true) => part,
@@ -213,7 +224,9 @@ impl Inner {
         let mut enqueued = Enqueued::default();
         let pair = self.parallel.as_ref().filter(|_| !program.is_serial()).unwrap_or(&self.serial);
         let (queue, clock) = self.queue_for(pair, &completion);
-        let answer = program.enqueue(queue, pair.out_of_order, &slots, &mut enqueued);
+        let target = Target { queue, out_of_order: pair.out_of_order, timed: clock.is_some() };
+        let (since, learns) = (Instant::now(), !pair.out_of_order && !completion.wants_times());
+        let answer = program.enqueue(target, &slots, &mut enqueued);
         // Said before the driver may begin: RustICL 22.3 can keep whoever asks how far a command is until it has ended.
         if alone && let Some((command, _)) = enqueued.events.first() {
             completion.progress(*command);
@@ -221,7 +234,12 @@ impl Inner {
         let last = enqueued.events.last().map_or(0, |(command, _)| *command);
         let wrong = answer.and_then(|()| queue.flush().map_err(|error| (last, error))).err();
         let trouble = wrong.map(|(command, error)| {
-            if error.is_refusal() { Trouble::Refused(command, error) } else { Trouble::Failed(command, error) }
+            // What is adrift is never seen to end, so that its refusal would never be told.
+            if error.is_refusal() && !enqueued.adrift {
+                Trouble::Refused(command, error)
+            } else {
+                Trouble::Failed(command, error)
+            }
         });
         let announced = enqueued.events.last().is_some_and(|(_, event)| {
             let own = Arc::clone(self);
@@ -234,7 +252,9 @@ impl Inner {
             announced,
             trouble,
             clock,
-            _program: program,
+            since,
+            learns,
+            program,
             _slots: slots,
         }
     }
@@ -281,8 +301,9 @@ fn clock(queue: &Queue) -> Option<Clock> {
 }
 
 impl Flight {
-    /// Looks how far it is and tells its end; whether it must still be kept.
-    fn advance(&mut self, oldest: bool) -> bool {
+    /// Looks how far it is and tells its end; whether it must still be kept. `ended` is when the one before it did, of
+    /// those that learn.
+    fn advance(&mut self, oldest: bool, ended: Instant) -> bool {
         let running = self.is_running(oldest);
         match self.trouble.take() {
             // The device goes on, once what was enqueued before has ended.
@@ -297,6 +318,9 @@ impl Flight {
             }
             None if running => {}
             None => {
+                if self.learns {
+                    self.program.learn(self.since.max(ended).elapsed());
+                }
                 self.tell_times();
                 self.end(Ok(()));
             }
@@ -323,7 +347,13 @@ impl Flight {
             }
             self.next += 1;
         }
-        false
+        self.enqueued.adrift
+    }
+
+    /// How long to let it be, if it is known when it ends: until a little before. `None` when that is long past.
+    fn until_end(&self, ended: Instant) -> Option<Duration> {
+        let (took, runs) = (self.program.short()?, self.since.max(ended).elapsed());
+        (self.learns && runs < 2 * took).then(|| (took - took / 8).saturating_sub(runs))
     }
 
     /// Tells when commands ran, if somebody wants to know.

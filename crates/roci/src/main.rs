@@ -1,7 +1,7 @@
 //! The `roci` command: reads the command line, runs one verb, turns its end into an exit code.
 //!
-//! Start reading at `cli/` (what can be asked for), then `commands/` (one file a verb). `registry.rs` is the only
-//! place that names drivers, `printer.rs` the only one that writes.
+//! Start reading at `cli/` (what can be asked for), then `commands/` (one file a verb). `registry.rs` has the drivers,
+//! `printer.rs` alone writes.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,7 @@
 //! The environment variables that tests read. They are not read by the program, so its own table does not list them.
 
+use std::path::PathBuf;
+
 /// Comma-separated names of what must be there: its absence fails a test instead of being reported.
 pub(crate) const REQUIRE: &str = "ROCI_REQUIRE";
 /// A file that gets one line for everything that was not run; see [`skipped`](crate::skipped()).
@@ -20,6 +22,8 @@ pub(crate) const VULKAN_DEVICE: &str = "ROCI_VULKAN_DEVICE";
 pub(crate) const ISA_SAMPLES: &str = "ROCI_ISA_SAMPLES";
 /// For how many seconds stress tests go on; a few without it.
 pub(crate) const STRESS_SECONDS: &str = "ROCI_STRESS_SECONDS";
+/// SmolLM2-135M-Instruct in Q4_1, as `scripts/fetch-smollm2` gets it.
+pub(crate) const SMOLLM2: &str = "ROCI_SMOLLM2";
 /// Where programs are.
 pub(crate) const PATH: &str = "PATH";
 
@@ -36,6 +40,11 @@ pub fn bless() -> bool {
 /// The device that `ROCI_OPENCL_DEVICE` names.
 pub fn opencl_device() -> Option<String> {
     read(OPENCL_DEVICE)
+}
+
+/// The file of SmolLM2-135M-Instruct in Q4_1, if tests shall run it: what `ROCI_SMOLLM2` says.
+pub fn smollm2() -> Option<PathBuf> {
+    read(SMOLLM2).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The URI of the device that tests of the Vulkan driver run on: what `ROCI_VULKAN_DEVICE` says, else the first one.

@@ -13,7 +13,7 @@ mod env;
 mod require;
 mod skipped;
 
-pub use env::{RandomRun, bless, isa_samples, opencl_device, random_run, stress_seconds, vulkan_device};
+pub use env::{RandomRun, bless, isa_samples, opencl_device, random_run, smollm2, stress_seconds, vulkan_device};
 pub use require::{KNOWN, is_required, note, require};
 pub use skipped::{absent, skipped};
 pub use tolerance::Tolerance;

@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new(GROUP, "content_survives_unmapping", content_survives_unmapping),
     Case::new(GROUP, "the_host_sees_what_the_device_wrote", the_host_sees_what_the_device_wrote),
     Case::new(GROUP, "the_device_sees_what_the_host_wrote", the_device_sees_what_the_host_wrote),
+    Case::new(GROUP, "a_part_to_read_or_write_leaves_the_rest", a_part_leaves_the_rest),
     Case::new(GROUP, "one_mapping_at_a_time", one_mapping_at_a_time),
     Case::new(GROUP, "device_memory_is_refused", device_memory_is_refused),
     Case::new(GROUP, "a_submission_on_a_mapped_buffer_fails", a_submission_on_a_mapped_buffer_fails),
@@ -60,6 +61,34 @@ fn the_device_sees_what_the_host_wrote(context: &Context) -> CaseResult {
             context.run(&device, &commands, Submit::new())?;
             same(&format!("{memory:?}, round {round}"), &context.read(&device, &target)?, &data)?;
         }
+    }
+    Ok(())
+}
+
+/// Where the host has a copy of its own, that is stale outside of the part and must not come over what the device wrote.
+fn a_part_leaves_the_rest(context: &Context) -> CaseResult {
+    let device = context.open()?;
+    for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
+        let buffer = device.allocate(BufferDesc { size: 4096, memory, label: None })?;
+        let part = buffer.range(1000, 500)?;
+        let fill = |pattern| -> CaseResult {
+            let commands = context.record(&device, |recorder| recorder.fill(&buffer, pattern).map(drop))?;
+            Ok(context.run(&device, &commands, Submit::new())?)
+        };
+        for round in 0..4u32 {
+            fill(2 * round + 1)?;
+            let wanted = filled(2 * round + 1, 4096);
+            same(&format!("{memory:?}, to read"), &part.map_read()?, &wanted[1000..1500])?;
+            same(&format!("{memory:?}, after reading"), &context.read(&device, &buffer)?, &wanted)?;
+            fill(2 * round + 2)?;
+            let (mut wanted, data) = (filled(2 * round + 2, 4096), Random::new(round.into()).bytes(500));
+            part.map_write()?.copy_from_slice(&data);
+            wanted[1000..1500].copy_from_slice(&data);
+            same(&format!("{memory:?}, after writing"), &context.read(&device, &buffer)?, &wanted)?;
+        }
+        let mapping = part.map_read()?;
+        refused(buffer.map(), &["mapped already"])?;
+        drop(mapping);
     }
     Ok(())
 }

@@ -1,18 +1,9 @@
 //! The devices that models are tried on.
 
-use std::sync::Arc;
-
 use libtest_mimic::Failed;
-use roci_amdgpu::{AmdgpuDriver, CodeLibrary, Origin, Settings};
-use roci_cpu::CpuDriver;
-use roci_device_library::DeviceLibrary;
-use roci_emu::Chip;
-use roci_hal::cache::Cache;
+use roci_hal::Device;
 use roci_hal::driver::Driver as _;
-use roci_hal::{Device, Error, Registry};
-use roci_hsa::{Runtime, Source};
 use roci_opencl::OpenClDriver;
-use roci_vulkan::VulkanDriver;
 
 /// A way to open a device, or why there is none.
 pub(crate) type Open = fn() -> Result<Device, String>;
@@ -22,8 +13,8 @@ pub(crate) fn all() -> Vec<(&'static str, Open)> {
     vec![
         ("cpu", || open("cpu")),
         ("vulkan", || open("vulkan:0")),
-        ("pocl", || opencl("Portable Computing Language")),
-        ("rusticl", || opencl("rusticl")),
+        ("pocl", || opencl("Portable Computing Language", "")),
+        ("rusticl", || opencl("rusticl", "")),
         ("emu-gfx1010", || open("emu://gfx1010")),
         ("emu-gfx1151", || open("emu://gfx1151")),
     ]
@@ -50,45 +41,21 @@ pub(crate) fn missing(name: &str, reason: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-fn registry() -> Registry {
-    Registry::new()
-        .with(CpuDriver::new())
-        .with(VulkanDriver::new(roci_vulkan::Options { cache: Cache::of_user("vulkan"), validate: None }))
-        .with(OpenClDriver::new())
-        .with(emulated())
-}
-
 pub(crate) fn open(uri: &str) -> Result<Device, String> {
-    let registry = registry();
+    let registry = roci_drivers::registry();
     let uri = registry.parse(uri).map_err(|error| error.to_string())?;
     registry.open(&uri, None).map_err(|error| error.to_string())
 }
 
+/// PoCL as a card without memory that it shares with the host, and with queues that keep order alone.
+pub(crate) const APART: (&str, Open) = ("pocl-apart", || opencl("Portable Computing Language", "?svm=off&order=in"));
+
 /// A device of an OpenCL platform.
-fn opencl(platform: &str) -> Result<Device, String> {
+fn opencl(platform: &str, parameters: &str) -> Result<Device, String> {
     let devices = OpenClDriver::new().enumerate().map_err(|error| error.to_string())?;
     let is_on = |runtime: &Option<String>| runtime.as_ref().is_some_and(|runtime| runtime.starts_with(platform));
     let ordinal = devices.iter().position(|info| is_on(&info.runtime));
     let known = || devices.iter().filter_map(|info| info.runtime.as_deref()).collect::<Vec<_>>().join(", ");
     let ordinal = ordinal.ok_or_else(|| format!("no OpenCL device runs on {platform}; there are: {}", known()))?;
-    open(&format!("opencl:{ordinal}"))
-}
-
-fn emulated() -> AmdgpuDriver {
-    let unavailable =
-        |reason: String| Error::Unavailable { what: "the emulated GPU".into(), reason, hint: String::new() };
-    let library: CodeLibrary = Arc::new(move |target: &str| {
-        let library = DeviceLibrary::embedded().map_err(|error| unavailable(error.to_string()))?;
-        let target = target.parse().map_err(|error: roci_codeobj::TargetError| unavailable(error.to_string()))?;
-        Ok(library.find(&target).map_err(|error| unavailable(error.to_string()))?.bytes.to_vec())
-    });
-    let chips = Chip::ALL.iter().map(|chip| chip.name().to_owned()).collect();
-    let origin = Origin::Emulated { chips, last_fault: Arc::new(roci_emu_hsa::last_fault) };
-    let open = move |chips: &[String]| {
-        let chips = chips.iter().filter_map(|name| name.parse().ok()).collect();
-        let config = roci_emu_hsa::Config::for_process(chips).map_err(|error| unavailable(error.to_string()))?;
-        roci_emu_hsa::provide(config);
-        Runtime::open(Source::Table(roci_emu_hsa::table())).map_err(|error| unavailable(error.to_string()))
-    };
-    AmdgpuDriver::new(origin, Box::new(open), library, Settings::from_environment())
+    open(&format!("opencl:{ordinal}{parameters}"))
 }

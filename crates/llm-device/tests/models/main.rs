@@ -41,6 +41,11 @@ fn main() -> ExitCode {
             Err(reason) => devices::missing(name, &reason),
         }));
     }
+    let ((name, open), case) = (devices::APART, architectures().remove(0));
+    trials.push(Trial::test(format!("{name}/{}", case.name), move || match open() {
+        Ok(device) => check(&device, &case, CacheType::F16).map_err(Into::into),
+        Err(reason) => devices::missing(name, &reason),
+    }));
     trials.extend(stories::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

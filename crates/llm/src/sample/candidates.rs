@@ -26,6 +26,36 @@ fn order(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
     b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
 }
 
+/// The likeliest token that the mask permits, of equal ones the first. For when nothing is drawn: no list is made.
+pub(super) fn best(logits: &[f32], mask: Option<&[bool]>) -> Option<u32> {
+    let Some(mask) = mask else {
+        let most = most(logits);
+        return logits.iter().position(|logit| *logit == most && most > f32::NEG_INFINITY).map(|token| token as u32);
+    };
+    let permitted = logits
+        .iter()
+        .zip(mask)
+        .zip(0u32..)
+        .filter(|((logit, permitted), _)| **permitted && **logit > f32::NEG_INFINITY);
+    permitted.map(|((&logit, _), token)| Candidate { token, logit }).min_by(order).map(|best| best.token)
+}
+
+/// Tokens that are looked at together.
+const BLOCK: usize = 256;
+
+/// The largest of some numbers.
+fn most(logits: &[f32]) -> f32 {
+    // So many side by side, since one chain of comparisons takes the time of each in turn.
+    const LANES: usize = 32;
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (whole, rest) = logits.as_chunks::<LANES>();
+    for chunk in whole {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, logit)| *lane = larger(*lane, *logit));
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |most, logit| larger(most, *logit))
+}
+
 impl Candidates {
     /// Takes all tokens whose logit is above minus infinity and which `allowed` permits.
     pub(super) fn fill(&mut self, logits: &[f32], allowed: impl Fn(u32) -> bool) {
@@ -36,8 +66,34 @@ impl Candidates {
         self.most = self.list.iter().fold(f32::NEG_INFINITY, |most, candidate| most.max(candidate.logit));
     }
 
+    /// Takes the `count` likeliest tokens, without a look at most of the others: as [`fill`](Self::fill) and [`top_k`](Self::top_k) do.
+    pub(super) fn fill_likeliest(&mut self, logits: &[f32], count: usize) {
+        let highest: Vec<f32> = logits.chunks(BLOCK).map(most).collect();
+        let mut sorted = highest.clone();
+        let least = if (1..highest.len()).contains(&count) {
+            // So many blocks have one that is as high, so that no token below it is among so many.
+            *sorted.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
+        } else {
+            f32::NEG_INFINITY
+        };
+        if least == f32::NEG_INFINITY {
+            self.fill(logits, |_| true);
+            return self.top_k(count);
+        }
+        self.list.clear();
+        self.sorted = 0;
+        let blocks = logits.chunks(BLOCK).zip((0u32..).step_by(BLOCK)).zip(&highest);
+        for ((block, first), _) in blocks.filter(|(_, highest)| **highest >= least) {
+            let all = block.iter().zip(first..).map(|(&logit, token)| Candidate { token, logit });
+            self.list.extend(all.filter(|candidate| candidate.logit >= least));
+        }
+        self.sort(count);
+        self.list.truncate(count);
+        self.most = self.list.first().map_or(f32::NEG_INFINITY, |first| first.logit);
+    }
+
     /// The likeliest token.
-    pub(super) fn best(&self) -> Option<Candidate> {
+    fn best(&self) -> Option<Candidate> {
         self.list.iter().copied().min_by(order)
     }
 
@@ -211,7 +267,45 @@ mod tests {
         assert_eq!(candidates.draw(1.0, Random::new(0), 0), None);
     }
 
+    #[test]
+    fn the_likeliest_of_many_are_found_by_blocks() {
+        let random = Random::new(11);
+        for (length, count) in
+            [(20_000, 40), (20_001, 1), (2_560, 9), (2_560, 10), (300, 40), (5_000, 0), (5_000, 6_000)]
+        {
+            for steps in [7.0, 1e6] {
+                // Few different values, so that many are equal; and some that cannot be.
+                let value = |at: u64| (random.unit(at) * steps).round() as f32;
+                let logits: Vec<f32> =
+                    (0..length).map(|at| if at % 3 == 0 { f32::NEG_INFINITY } else { value(at) }).collect();
+                let mut plain = of(&logits);
+                plain.top_k(count);
+                let mut found = Candidates::default();
+                found.fill_likeliest(&logits, count);
+                assert_eq!(
+                    (&found.list, found.sorted, found.most),
+                    (&plain.list, plain.sorted, plain.most),
+                    "{length}, {count}"
+                );
+            }
+        }
+    }
+
     proptest! {
+        /// The choice without a list is the list's best, with and without a mask.
+        #[test]
+        fn the_best_needs_no_list(
+            logits in prop::collection::vec((-8i8..8, any::<bool>()), 1..300),
+            impossible in any::<bool>(),
+        ) {
+            let value = |logit: i8| if impossible && logit < 0 { f32::NEG_INFINITY } else { f32::from(logit) + 0.5 };
+            let (logits, mask): (Vec<f32>, Vec<bool>) = logits.into_iter().map(|(logit, allowed)| (value(logit), allowed)).unzip();
+            let mut candidates = of(&logits);
+            prop_assert_eq!(best(&logits, None), candidates.best().map(|best| best.token));
+            candidates.fill(&logits, |token| mask[token as usize]);
+            prop_assert_eq!(best(&logits, Some(&mask)), candidates.best().map(|best| best.token));
+        }
+
         /// Sorting by parts is sorting: whatever the steps, what is left is what a plain reading of them leaves.
         #[test]
         fn steps_equal_their_plain_definition(

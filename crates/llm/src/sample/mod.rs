@@ -64,7 +64,7 @@ impl SampleError {
     }
 }
 
-/// A token that was chosen.
+/// A token with its probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// Which.
@@ -109,27 +109,23 @@ impl Sampler {
         self.window.push(token);
     }
 
-    /// Chooses the next token, and remembers it.
-    pub fn sample(
-        &mut self,
-        logits: &[f32],
-        mut constraint: Option<&mut dyn Constraint>,
-    ) -> Result<Choice, SampleError> {
+    /// Chooses the next token, and remembers it. What probability it had is [`log_probability`]'s to tell: that costs more than
+    /// the choice.
+    pub fn sample(&mut self, logits: &[f32], mut constraint: Option<&mut dyn Constraint>) -> Result<u32, SampleError> {
         if logits.len() != self.vocabulary {
             return Err(SampleError::Count { found: logits.len(), wanted: self.vocabulary });
         }
         // Plus infinity is no number to choose by either.
-        if let Some(token) = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY) {
+        let is_wrong = |logit: f32| logit.is_nan() || logit == f32::INFINITY;
+        // Without a way out in the middle, so that it is done many at a time.
+        if logits.iter().fold(false, |wrong, logit| wrong | is_wrong(*logit)) {
+            let token = logits.iter().position(|logit| is_wrong(*logit)).unwrap_or(0);
             return Err(SampleError::NotANumber { token });
         }
-        self.logits.clear();
-        self.logits.extend_from_slice(logits);
-        for &(token, bias) in &self.settings.logit_bias {
-            self.logits[token as usize] += bias;
-        }
-        self.window.penalise(&self.settings, &mut self.logits);
+        let changed = self.changed(logits);
+        let logits = changed.as_deref().unwrap_or(logits);
 
-        let mut token = self.choose(0, |_, _| true);
+        let mut token = self.choose(logits, 0, None);
         if let Some(constraint) = &mut constraint
             && !token.is_some_and(|token| constraint.allows(token))
         {
@@ -137,26 +133,47 @@ impl Sampler {
             mask.clear();
             mask.resize(self.vocabulary, false);
             constraint.mask(&mut mask);
+            token = self.choose(logits, 1, Some(&mask));
             self.mask = mask;
-            token = self.choose(1, |sampler, token| sampler[token as usize]);
         }
+        self.logits = changed.unwrap_or_default();
         let token = token.ok_or(SampleError::Nothing)?;
         self.chosen += 1;
         self.window.push(token);
         if let Some(constraint) = constraint {
             constraint.accept(token);
         }
-        Ok(Choice { token, log_probability: log_probability(logits, token) })
+        Ok(token)
     }
 
-    /// Chooses among the tokens that `allowed` permits, given the mask; `attempt` tells apart the draws for one token.
-    fn choose(&mut self, attempt: u64, allowed: impl Fn(&[bool], u32) -> bool) -> Option<u32> {
-        let Settings { top_k, top_p, min_p, temperature, .. } = self.settings;
-        self.candidates.fill(&self.logits, |token| allowed(&self.mask, token));
-        if temperature == 0.0 {
-            return self.candidates.best().map(|best| best.token);
+    /// Logits with biases and penalties, if there are any.
+    fn changed(&mut self, logits: &[f32]) -> Option<Vec<f32>> {
+        if self.settings.logit_bias.is_empty() && !self.settings.penalises() {
+            return None;
         }
-        self.candidates.top_k(top_k);
+        let mut changed = std::mem::take(&mut self.logits);
+        changed.clear();
+        changed.extend_from_slice(logits);
+        for &(token, bias) in &self.settings.logit_bias {
+            changed[token as usize] += bias;
+        }
+        self.window.penalise(&self.settings, &mut changed);
+        Some(changed)
+    }
+
+    /// Chooses among the tokens that the mask permits; `attempt` tells apart the draws for one token.
+    fn choose(&mut self, logits: &[f32], attempt: u64, mask: Option<&[bool]>) -> Option<u32> {
+        let Settings { top_k, top_p, min_p, temperature, .. } = self.settings;
+        if temperature == 0.0 {
+            return candidates::best(logits, mask);
+        }
+        match mask {
+            None => self.candidates.fill_likeliest(logits, top_k),
+            Some(mask) => {
+                self.candidates.fill(logits, |token| mask[token as usize]);
+                self.candidates.top_k(top_k);
+            }
+        }
         self.candidates.top_p(top_p);
         self.candidates.min_p(min_p);
         self.candidates.draw(temperature, self.random, 2 * self.chosen + attempt).map(|drawn| drawn.token)
@@ -170,10 +187,13 @@ pub fn log_probability(logits: &[f32], token: u32) -> f32 {
 
 /// The `count` likeliest tokens with the natural logarithms of their probabilities, the likeliest first.
 pub fn likeliest(logits: &[f32], count: usize) -> Vec<Choice> {
+    if count == 0 {
+        return Vec::new();
+    }
     let sum = log_sum(logits);
     let mut all: Vec<u32> = (0u32..).take(logits.len()).collect();
     let order = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
-    if count < all.len() && count > 0 {
+    if count < all.len() {
         all.select_nth_unstable_by(count - 1, order);
     }
     all.truncate(count);
@@ -217,17 +237,18 @@ mod tests {
 
     #[test]
     fn greedy_takes_the_likeliest() {
-        let choice = sampler(Settings::greedy()).sample(&[0.0, 1.0, 3.0, 2.0], None).expect("there is one");
-        assert_eq!(choice.token, 2);
-        let sum: f32 = [0.0f32, 1.0, 3.0, 2.0].iter().map(|logit| logit.exp()).sum();
-        assert!((choice.log_probability - (3.0f32.exp() / sum).ln()).abs() < 1e-6);
+        let logits = [0.0f32, 1.0, 3.0, 2.0];
+        let token = sampler(Settings::greedy()).sample(&logits, None).expect("there is one");
+        assert_eq!(token, 2);
+        let sum: f32 = logits.iter().map(|logit| logit.exp()).sum();
+        assert!((log_probability(&logits, token) - (3.0f32.exp() / sum).ln()).abs() < 1e-6);
     }
 
     #[test]
     fn the_same_seed_gives_the_same_tokens_and_another_gives_others() {
         let run = |seed| -> Vec<u32> {
             let mut sampler = sampler(Settings { seed, temperature: 2.0, min_p: 0.0, ..Settings::default() });
-            (0..64).map(|_| sampler.sample(&[1.0, 1.1, 0.9, 1.0], None).expect("there is one").token).collect()
+            (0..64).map(|_| sampler.sample(&[1.0, 1.1, 0.9, 1.0], None).expect("there is one")).collect()
         };
         assert_eq!(run(5), run(5));
         assert_ne!(run(5), run(6));
@@ -242,7 +263,7 @@ mod tests {
         };
         let run = |settings: Settings| -> Vec<u32> {
             let mut sampler = sampler(settings);
-            (0..4).map(|_| sampler.sample(&[1.0, 0.9, 0.8, -1.0], None).expect("there is one").token).collect()
+            (0..4).map(|_| sampler.sample(&[1.0, 0.9, 0.8, -1.0], None).expect("there is one")).collect()
         };
         assert_eq!(run(settings(|_| ())), [0, 0, 0, 0]);
         assert_eq!(run(settings(|s| s.repeat_penalty = 2.0)), [0, 1, 2, 0]);
@@ -269,14 +290,14 @@ mod tests {
     fn penalties_know_the_prompt() {
         let mut sampler = sampler(Settings { presence_penalty: 5.0, ..Settings::greedy() });
         sampler.observe(0);
-        assert_eq!(sampler.sample(&[1.0, 0.9, 0.8, 0.0], None).map(|choice| choice.token), Ok(1));
+        assert_eq!(sampler.sample(&[1.0, 0.9, 0.8, 0.0], None), Ok(1));
     }
 
     #[test]
     fn biases_forbid_and_prefer() {
         let biased = |bias| {
             let mut sampler = sampler(Settings { logit_bias: vec![bias], ..Settings::greedy() });
-            sampler.sample(&[1.0, 0.9, 0.8, 0.0], None).map(|choice| choice.token)
+            sampler.sample(&[1.0, 0.9, 0.8, 0.0], None)
         };
         assert_eq!(biased((0, f32::NEG_INFINITY)), Ok(1));
         assert_eq!(biased((3, 100.0)), Ok(3));
@@ -286,14 +307,14 @@ mod tests {
     fn a_constraint_is_asked_for_its_mask_only_when_it_refuses() {
         let logits = [1.0, 0.9, 0.8, 0.0];
         let mut open = Only(&[0, 1], 0);
-        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut open)).map(|choice| choice.token), Ok(0));
+        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut open)), Ok(0));
         assert_eq!(open.1, 0);
         let mut narrow = Only(&[2, 3], 0);
-        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut narrow)).map(|choice| choice.token), Ok(2));
+        assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut narrow)), Ok(2));
         assert_eq!(narrow.1, 1);
         // Settings that leave one candidate must leave an allowed one.
         let one = Settings { top_k: 1, ..Settings::default() };
-        assert_eq!(sampler(one).sample(&logits, Some(&mut narrow)).map(|choice| choice.token), Ok(2));
+        assert_eq!(sampler(one).sample(&logits, Some(&mut narrow)), Ok(2));
     }
 
     #[test]

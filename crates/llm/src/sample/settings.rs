@@ -75,6 +75,11 @@ impl Settings {
         Self { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, ..Self::default() }
     }
 
+    /// Whether tokens that were there before lose anything.
+    pub(super) fn penalises(&self) -> bool {
+        (self.repeat_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
+    }
+
     /// Whether every setting is one that can be followed for a vocabulary of this many tokens.
     pub fn check(&self, vocabulary: usize) -> Result<(), SettingsError> {
         let within = |name, value: f32, wanted, good: bool| match good {
