@@ -180,10 +180,10 @@ impl LmLinear {
         [self.tokens.div_ceil(Self::MATRIX_TILE), self.rows.div_ceil(Self::MATRIX_TILE), self.sharing.max(1)]
     }
 
-    /// Into how many parts columns should be split for `lm_matrix_*`, for so many compute units to have two workgroups each.
+    /// Into how many parts columns should be split for `lm_matrix_*`, so that so many compute units have up to two workgroups each: more would take a second round.
     pub fn matrix_parts(&self, units: u32) -> u32 {
         let [tokens, rows, _] = self.matrix_grid();
-        let few = (2 * units).div_ceil((tokens * rows).max(1));
+        let few = 2 * units / (tokens * rows).max(1);
         few.min(self.columns / (8 * Self::MATRIX_STEP)).clamp(1, Self::MATRIX_PARTS)
     }
 }
