@@ -9,6 +9,7 @@
 pub(crate) mod amx;
 pub(crate) mod codes;
 mod portable;
+pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
