@@ -168,8 +168,6 @@ pub(crate) struct Scratch {
     pub(crate) shares: BufferRange,
     /// Bound where a kernel reads nothing.
     pub(crate) nothing: BufferRange,
-    /// A one.
-    pub(crate) ones: BufferRange,
     pub(crate) state_at: u64,
     pub(crate) embedding: usize,
 }
@@ -198,7 +196,6 @@ impl Scratch {
             chosen: zeroed(pairs)?,
             shares: zeroed(pairs)?,
             nothing: zeroed(16)?,
-            ones: zeroed(16)?,
             state,
             normed,
             qkv,
@@ -214,7 +211,6 @@ impl Scratch {
         let done = device.semaphore(0);
         device.queue(0)?.submit(&recorder.finish()?, roci_hal::Submit::new().signal(&done, 1).label("scratch"))?;
         done.wait(1, roci_hal::Deadline::default())?;
-        device.write(scratch.ones.range(0, 4)?, &1f32.to_le_bytes())?;
         Ok(scratch)
     }
 }
