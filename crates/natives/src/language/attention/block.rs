@@ -58,9 +58,8 @@ impl Text<'_> {
             taken
         });
         let [mut queries, mut sums, mut most, mut total] =
-            [queries, sums, most, total].map(|words| bytemuck::cast_slice_mut::<u32, f32>(words));
-        let [key_tile, value_tile, scores] =
-            [key_tile, value_tile, scores].map(|words| bytemuck::cast_slice_mut::<u32, f32>(words));
+            [queries, sums, most, total].map(bytemuck::cast_slice_mut::<u32, f32>);
+        let [key_tile, value_tile, scores] = [key_tile, value_tile, scores].map(bytemuck::cast_slice_mut::<u32, f32>);
         let mut seen: &mut [[u32; 2]] = bytemuck::cast_slice_mut(seen);
         let mut panels = Vec::with_capacity(wide.div_ceil(PANEL * lanes));
         for first in (0..wide).step_by(PANEL * lanes) {
