@@ -3,9 +3,9 @@
 #![expect(unsafe_code, reason = "allocates memory")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
-use rustix::mm::{Advice, madvise};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::driver::{BoundRange, BufferBackend};
 
@@ -17,7 +17,14 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A zeroed block of host memory.
 pub struct HostMemory {
     pointer: NonNull<u8>,
-    layout: Layout,
+    kind: Kind,
+}
+
+/// Where it is from.
+enum Kind {
+    Allocated(Layout),
+    /// From the kernel itself, so many bytes from there on.
+    Mapped(NonNull<u8>, usize),
 }
 
 // SAFETY: the block is memory, owned by this value; who may touch it when is decided by the HAL's ordering.
@@ -29,24 +36,45 @@ impl HostMemory {
     /// `size` zeroed bytes; `None` when the host has no such memory.
     pub fn new(size: u64) -> Option<Self> {
         let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
-        let large = size >= 2 * HUGE_PAGE;
-        let layout = Layout::from_size_align(size, if large { HUGE_PAGE } else { LINE }).ok()?;
+        if size >= 2 * HUGE_PAGE {
+            return Self::mapped(size);
+        }
+        let layout = Layout::from_size_align(size, LINE).ok()?;
         // SAFETY: the layout's size is not zero.
         let pointer = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        if large {
-            // SAFETY: the whole range is this block's own; the advice changes how it is backed, not what it holds.
-            let advised = unsafe { madvise(pointer.as_ptr().cast(), layout.size(), Advice::LinuxHugepage) };
-            // Without huge pages everything works, only slower.
-            let _ = advised;
-        }
-        Some(Self { pointer, layout })
+        Some(Self { pointer, kind: Kind::Allocated(layout) })
+    }
+
+    /// Not by the allocator: asked for zeros at such an alignment it writes them itself, on one thread and before it can be told of huge
+    /// pages. The kernel gives zeros when a page is first touched, by whom it may be.
+    fn mapped(size: usize) -> Option<Self> {
+        let all = size.checked_add(HUGE_PAGE)?;
+        // SAFETY: a new map at a place of the kernel's choice.
+        let start = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
+        let start = NonNull::new(start.ok()?.cast::<u8>())?;
+        let skipped = start.align_offset(HUGE_PAGE);
+        // SAFETY: the map is longer than the block by as much as can be skipped.
+        let pointer = unsafe { start.add(skipped.min(HUGE_PAGE)) };
+        // SAFETY: the whole range is this block's own; the advice changes how it is backed, not what it holds.
+        let advised = unsafe { madvise(pointer.as_ptr().cast(), size, Advice::LinuxHugepage) };
+        // Without huge pages everything works, only slower.
+        let _ = advised;
+        Some(Self { pointer, kind: Kind::Mapped(start, all) })
     }
 }
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this very layout, and freed once.
-        unsafe { dealloc(self.pointer.as_ptr(), self.layout) }
+        match self.kind {
+            // SAFETY: allocated in `new` with this very layout, and freed once.
+            Kind::Allocated(layout) => unsafe { dealloc(self.pointer.as_ptr(), layout) },
+            Kind::Mapped(start, all) => {
+                // SAFETY: mapped in `mapped` with this very length, and given back once.
+                let given_back = unsafe { munmap(start.as_ptr().cast(), all) };
+                // It fails only where it would split a map at the limit of their number; then the memory stays.
+                let _ = given_back;
+            }
+        }
     }
 }
 

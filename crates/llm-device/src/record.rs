@@ -582,27 +582,13 @@ impl Writer<'_> {
             x_offset: 0,
             y_stride: y.stride as u32,
             y_offset: product.offset as u32,
-            flags: if flags & LmLinear::ADD != 0 { params::LmProduct::ADD } else { 0 },
+            flags: if flags & LmLinear::ADD != 0 { params::LmProduct::ADD } else { 0 }
+                | if product.bias.is_some() { params::LmProduct::BIAS } else { 0 },
         };
         let source = if plain { &x.range } else { &quantised };
-        self.dispatch("lm_product", [1, 1, 1], &[bytes, source, &y.range], &constants)?;
-        if let Some(bias) = &product.bias {
-            self.barrier();
-            self.bias(bias, rows, tokens, y, product.offset)?;
-        }
-        Ok(())
-    }
-
-    /// Adds a bias to each row: a mean of one expert with a share of one.
-    fn bias(&mut self, bias: &BufferRange, rows: usize, tokens: usize, y: &Rows, offset: usize) -> Result<(), Error> {
-        let shares = self.scratch.ones.clone();
-        for token in 0..tokens {
-            let start = 4 * (token * y.stride + offset) as u64;
-            let target = y.range.range(start, 4 * rows as u64)?;
-            let mix = LmMix { tokens: 1, columns: rows as u32, used: 1, x_stride: 0, y_stride: 0, add: 1 };
-            self.dispatch("lm_mix", mix.grid(), &[bias, &shares, &target], &mix)?;
-        }
-        Ok(())
+        let nothing = self.scratch.nothing.clone();
+        let bias = product.bias.as_ref().unwrap_or(&nothing);
+        self.dispatch("lm_product", [1, 1, 1], &[bytes, source, bias, &y.range], &constants)
     }
 }
 

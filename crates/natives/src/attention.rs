@@ -118,7 +118,7 @@ impl Head<'_> {
         if scratch.len() < room {
             scratch.resize(room, Line::ZERO);
         }
-        let numbers: &mut [f32] = bytemuck::cast_slice_mut(words(&mut scratch));
+        let numbers: &mut [f32] = bytemuck::cast_slice_mut(Line::words(&mut scratch));
         let (packed_keys, rest) = numbers.split_at_mut(wide_keys * size);
         let (packed_values, scores) = rest.split_at_mut(wide * keys);
         let panel = PANEL * lanes;
@@ -154,6 +154,7 @@ impl Head<'_> {
                 let tile = Tile {
                     x: self.q.wrapping_add(row * p.q[2] as usize),
                     x_stride: p.q[2] as usize,
+                    x_step: 1,
                     depth: size,
                     w: packed_keys[first * size..].as_ptr(),
                     bias: None,
@@ -177,6 +178,7 @@ impl Head<'_> {
                 let tile = Tile {
                     x: scores.as_ptr(),
                     x_stride: wide_keys,
+                    x_step: 1,
                     depth: keys,
                     w: packed_values[first * keys..].as_ptr(),
                     bias: None,
@@ -191,13 +193,6 @@ impl Head<'_> {
         }
         SCRATCH.set(scratch);
     }
-}
-
-/// The words of lines.
-fn words(lines: &mut [Line]) -> &mut [u32] {
-    let count = lines.len() * Line::WORDS;
-    // SAFETY: a `Line` is sixteen words without padding.
-    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), count) }
 }
 
 /// Scores of one row made weights.

@@ -50,7 +50,7 @@
 //! | `pool_blocked_max`, `pool_blocked_average` | x, y |
 //! | `reorder` | x, y |
 //! | `lm_quantize` | x, y |
-//! | `lm_product` | packed weights, x, y |
+//! | `lm_product` | packed weights, x, bias, y |
 //! | `lm_rows` | packed weights, index, y |
 //!
 //! The last binding is written, of `moments`, `top_k` and `lm_route` the last two, and of `lm_heads_*` and `lm_attend_*` the last three. For `unary_*`, `binary_*`, `chain`,

@@ -137,6 +137,7 @@ struct Case {
     columns: usize,
     weights: Vec<f64>,
     packed: Vec<u32>,
+    bias: Vec<f32>,
 }
 
 impl Case {
@@ -144,7 +145,8 @@ impl Case {
         let mut random = Random(0x9e37_79b9 + kind.id() as u64);
         let source = matrix(kind, rows * columns, &mut random);
         let weights = kind.to_f32(&source).expect("whole blocks").into_iter().map(f64::from).collect();
-        Case { kind, rows, columns, weights, packed: packed(kind, &source, [rows, columns]) }
+        let bias = (0..rows).map(|_| random.unit()).collect();
+        Case { kind, rows, columns, weights, packed: packed(kind, &source, [rows, columns]), bias }
     }
 
     fn run(&mut self, level: Level, x: &mut [f32], y: &mut [f32], workers: usize, flags: u32) {
@@ -165,17 +167,18 @@ impl Case {
         let mut whole =
             if self.kind.is_quantised() { quantized(level, x, tokens, columns, workers) } else { Vec::new() };
         let x = if self.kind.is_quantised() { bound(&mut whole) } else { bound(x) };
-        launch(level, "lm_product", &[bound(&mut self.packed), x, bound(y)], &p, workers).expect("it fits");
+        let bias = bound(&mut self.bias);
+        launch(level, "lm_product", &[bound(&mut self.packed), x, bias, bound(y)], &p, workers).expect("it fits");
     }
 
-    /// Holds `y` against plain sums, on top of `old`.
-    fn check(&self, x: &[f32], y: &[f32], old: f64, what: &str) {
+    /// Holds `y` against plain sums, on top of `old` and so many times the bias.
+    fn check(&self, x: &[f32], y: &[f32], (old, bias): (f64, f64), what: &str) {
         let stride = self.rows + 3;
         let x =
             if self.kind.is_quantised() { steps(x, self.columns) } else { x.iter().map(|&x| f64::from(x)).collect() };
         for (token, x) in x.chunks(self.columns).enumerate() {
             for (row, weights) in self.weights.chunks(self.columns).enumerate() {
-                let (mut sum, mut size) = (old, 0.0);
+                let (mut sum, mut size) = (old + bias * f64::from(self.bias[row]), old.abs() + bias);
                 for (w, x) in weights.iter().zip(x) {
                     sum += w * x;
                     size += (w * x).abs();
@@ -202,14 +205,19 @@ fn products_are_plain_sums() {
                     let what = format!("{kind}, {rows}x{columns}, {tokens} tokens, {number} {level}");
                     let mut y = vec![0.25; 5 + tokens * (rows + 3)];
                     case.run(level, &mut x, &mut y, 3, 0);
-                    case.check(&x, &y, 0.0, &what);
+                    case.check(&x, &y, (0.0, 0.0), &what);
                     for (at, &y) in y.iter().enumerate() {
                         let inside = at >= 5 && (at - 5) % (rows + 3) < rows;
                         assert!(inside || y == 0.25, "{what}: wrote [{at}], which is no result");
                     }
                     y.fill(0.25);
                     case.run(level, &mut x, &mut y, 1, LmProduct::ADD);
-                    case.check(&x, &y, 0.25, &format!("{what}, added"));
+                    case.check(&x, &y, (0.25, 0.0), &format!("{what}, added"));
+                    case.run(level, &mut x, &mut y, 3, LmProduct::BIAS);
+                    case.check(&x, &y, (0.0, 1.0), &format!("{what}, with a bias"));
+                    y.fill(0.25);
+                    case.run(level, &mut x, &mut y, 2, LmProduct::BIAS | LmProduct::ADD);
+                    case.check(&x, &y, (0.25, 1.0), &format!("{what}, with a bias and added"));
                 }
             }
         }
@@ -329,18 +337,22 @@ fn what_does_not_fit_is_refused() {
     assert!(lm::pack_rows(Type::Q4_0, &[0; 18], 32, 1..2, &mut target).is_err());
 
     let (mut w, mut x, mut y) = (vec![0_u32; 72], vec![0_u32; 15], vec![0.0_f32; 16]);
+    let mut bias = [0.0_f32; 15];
     let p =
         LmProduct { rows: 16, columns: 32, tokens: 1, format: Type::Q4_0.id(), y_stride: 16, ..LmProduct::default() };
-    let mut run =
-        |p: LmProduct| launch(Level::best(), "lm_product", &[bound(&mut w), bound(&mut x), bound(&mut y)], &p, 1);
+    let mut run = |p: LmProduct| {
+        launch(Level::best(), "lm_product", &[bound(&mut w), bound(&mut x), bound(&mut bias), bound(&mut y)], &p, 1)
+    };
     // The piece is filled up to a cache line, for which there is no room.
     assert!(run(p).expect_err("too small").contains("of `w`"));
     w.resize(80, 0);
-    let mut run =
-        |p: LmProduct| launch(Level::best(), "lm_product", &[bound(&mut w), bound(&mut x), bound(&mut y)], &p, 1);
+    let mut run = |p: LmProduct| {
+        launch(Level::best(), "lm_product", &[bound(&mut w), bound(&mut x), bound(&mut bias), bound(&mut y)], &p, 1)
+    };
     assert_eq!(run(p), Ok(1));
     for (wrong, word) in [
         (LmProduct { rows: 17, ..p }, "`w`"),
+        (LmProduct { flags: LmProduct::BIAS, ..p }, "`bias`"),
         (LmProduct { columns: 64, ..p }, "`w`"),
         (LmProduct { columns: 31, ..p }, "groups"),
         (LmProduct { tokens: 2, ..p }, "`x`"),

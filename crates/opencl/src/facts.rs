@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     pub(crate) pci_khr: Option<[u32; 4]>,
     pub(crate) pci_amd: Option<[u8; 3]>,
     pub(crate) pci_nv: Option<[u32; 3]>,
+    /// The generation of a GPU of NVIDIA, as its compiler counts.
+    pub(crate) generation_nv: Option<u32>,
     pub(crate) uuid: Option<[u8; 16]>,
 }
 
@@ -95,6 +97,7 @@ impl Facts {
             pci_khr: words(&bytes(device::CL_DEVICE_PCI_BUS_INFO_KHR)).try_into().ok(),
             pci_amd: topology(&bytes(device::CL_DEVICE_TOPOLOGY_AMD)),
             pci_nv: None,
+            generation_nv: None,
             uuid: None,
         };
         if facts.has("cl_khr_device_uuid") {
@@ -102,6 +105,7 @@ impl Facts {
         }
         if facts.has("cl_nv_device_attribute_query") {
             let word = |what| words(&bytes(what)).first().copied();
+            facts.generation_nv = word(device::CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
             facts.pci_nv = word(device::CL_DEVICE_PCI_BUS_ID_NV)
                 .zip(word(device::CL_DEVICE_PCI_SLOT_ID_NV))
                 .map(|(bus, slot)| [word(PCI_DOMAIN_NV).unwrap_or(0), bus, slot]);

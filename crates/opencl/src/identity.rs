@@ -10,6 +10,9 @@ use crate::facts::Facts;
 /// Names under which Mesa renders on the processor, whatever type it gives.
 const RENDERERS: [&str; 2] = ["llvmpipe", "softpipe"];
 
+/// All GPUs of NVIDIA of this generation have products of four bytes at once.
+const DOT_GENERATION_NV: u32 = 7;
+
 /// Memory that differs by less than this part is not worth a word: drivers keep some for themselves.
 const TOLERANCE: u64 = 10;
 
@@ -52,7 +55,9 @@ pub(crate) fn describe(facts: &Facts, cards: &[Card]) -> PhysicalInfo {
             // `vload_half` is in every OpenCL.
             fp16_storage: true,
             fp16_arithmetic: facts.has("cl_khr_fp16"),
-            integer_dot: facts.has("cl_khr_integer_dot_product"),
+            // NVIDIA's compiler takes the instruction of its GPUs, and has no name for it.
+            integer_dot: facts.has("cl_khr_integer_dot_product")
+                || facts.generation_nv.is_some_and(|generation| generation >= DOT_GENERATION_NV),
             matrix: false,
             copies_constants,
             workgroup_memory: u32::try_from(facts.local_memory).unwrap_or(u32::MAX),
@@ -176,7 +181,9 @@ mod tests {
 
     #[test]
     fn places_come_from_any_makers_extension() {
-        let nvidia = Facts { pci_nv: Some([1, 0x3b, 8]), ..Facts::default() };
+        let nvidia = Facts { pci_nv: Some([1, 0x3b, 8]), generation_nv: Some(9), ..Facts::default() };
+        assert!(describe(&nvidia, &[]).capabilities.integer_dot);
+        assert!(!describe(&Facts::default(), &[]).capabilities.integer_dot);
         assert_eq!(place(&nvidia).map(|pci| pci.to_string()).as_deref(), Some("0001:3b:01.0"));
         let amd = Facts { pci_amd: Some([3, 0, 1]), ..Facts::default() };
         assert_eq!(place(&amd).map(|pci| pci.to_string()).as_deref(), Some("0000:03:00.1"));

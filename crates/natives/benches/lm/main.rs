@@ -152,8 +152,9 @@ fn product(name: &str, device: &Device, kind: Type, [rows, columns]: [usize; 2],
         flags: 0,
     };
     let x = if kind.is_quantised() { &whole } else { &x };
-    let buffers: Vec<[&Buffer; 3]> = weights.iter().map(|w| [w, x, &y]).collect();
-    let buffers: Vec<&[&Buffer]> = buffers.iter().map(|three| &three[..]).collect();
+    let bias = buffer(device, &[0; 16]);
+    let buffers: Vec<[&Buffer; 4]> = weights.iter().map(|w| [w, x, &bias, &y]).collect();
+    let buffers: Vec<&[&Buffer]> = buffers.iter().map(|four| &four[..]).collect();
     let seconds = best(replay(device, "lm_product", &buffers, &p)) / count as f64;
     let quantized = best(quantize);
     println!(

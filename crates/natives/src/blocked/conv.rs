@@ -12,6 +12,10 @@ use crate::params::{self, Conv};
 
 /// Rows of weights that a pass takes: they stay in the first-level cache while the pixels pass by.
 const DEPTH: usize = 144;
+/// What a multiplication takes where each channel is by itself, beside one where all are summed.
+const DEPTHWISE: u64 = 4;
+/// Weights for each element of the input from which on they are what is read only once.
+const MANY_WEIGHTS: u64 = 2;
 
 /// The convolution between blocked pictures.
 pub(in super::super) struct ConvBlocked(pub(in super::super) Level);
@@ -55,8 +59,12 @@ fn plan(p: &params::ConvBlocked, workers: usize) -> Plan {
     let groups = p.y.blocks().div_ceil(if depthwise { 1 } else { VECTORS });
     let ins = if depthwise { 1 } else { p.x.channels };
     let work = [p.batch, ins, p.y.channels].into_iter().chain(p.y.size).chain(p.kernel);
-    let work = work.fold(1u64, |all, size| all.saturating_mul(size.into()));
-    Plan::new([p.batch as usize, groups, p.y.size[0] as usize], 2, work, workers)
+    let work = work.fold(if depthwise { DEPTHWISE } else { 1 }, |all, size| all.saturating_mul(size.into()));
+    // Tiles of two rows are those of this width alone.
+    let row_step = if p.y.size[1] == 7 { 2 } else { 1 };
+    let pixels = u64::from(p.x.size[0]) * u64::from(p.x.size[1]);
+    let by_groups = !depthwise && u64::from(p.y.channels) * p.taps() as u64 > MANY_WEIGHTS * pixels;
+    Plan::new([p.batch as usize, groups, p.y.size[0] as usize], row_step, by_groups, work, workers)
 }
 
 // SAFETY: `prepare` holds the pictures and the weights against their bindings, and rejects windows that leave the border;

@@ -29,12 +29,25 @@ pub(super) struct Plan {
 
 impl Plan {
     /// For so many groups of channels and rows of each of `batch` pictures; areas have multiples of `row_step` rows.
-    pub(super) fn new([batch, groups, rows]: [usize; 3], row_step: usize, work: u64, workers: usize) -> Self {
+    /// `by_groups` where weights are so many that no two workers should read the same ones.
+    pub(super) fn new(
+        [batch, groups, rows]: [usize; 3],
+        row_step: usize,
+        by_groups: bool,
+        work: u64,
+        workers: usize,
+    ) -> Self {
         let most = usize::try_from(work / MIN_WORK).unwrap_or(usize::MAX).max(1);
-        let wanted = if workers > 1 { most.min(PER_WORKER * workers).div_ceil(batch.max(1)) } else { 1 };
+        // As many for each worker, so that none waits for another.
+        let even = if most > workers { most.next_multiple_of(workers.max(1)) } else { most };
+        let wanted = if workers > 1 { even.min(PER_WORKER * workers).div_ceil(batch.max(1)) } else { 1 };
         let steps = rows.div_ceil(row_step);
         // Areas of few rows need all weights, areas of few groups all of the input: the longer side is cut.
-        let down = if groups >= rows { wanted.min(groups) } else { wanted.div_ceil(steps.min(wanted)).min(groups) };
+        let down = if by_groups || groups >= rows {
+            wanted.min(groups)
+        } else {
+            wanted.div_ceil(steps.min(wanted)).min(groups)
+        };
         let across = wanted.div_ceil(down.max(1)).min(steps);
         Self { batch, groups, rows, down: down.max(1), across: across.max(1), row_step }
     }
@@ -47,8 +60,9 @@ impl Plan {
         let (batch, index) = (part / (self.down * self.across), part % (self.down * self.across));
         Area {
             batch,
-            groups: parts::share(self.groups, 1, index % self.down, self.down),
-            rows: parts::share(self.rows, self.row_step, index / self.down, self.across),
+            // Neighbours have the same weights: they are mostly one worker's.
+            groups: parts::share(self.groups, 1, index / self.across, self.down),
+            rows: parts::share(self.rows, self.row_step, index % self.across, self.across),
         }
     }
 }

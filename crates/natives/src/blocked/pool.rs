@@ -11,6 +11,9 @@ use super::plan::{Area, Plan};
 use super::{clear_border, extent};
 use crate::params;
 
+/// What an element of a window takes, beside a multiplication of a convolution.
+const COST: u64 = 16;
+
 /// Elements of one pixel's channels.
 type Pixel = [f32; Line::WORDS];
 
@@ -74,8 +77,8 @@ impl<F> PoolBlocked<F> {
 
 fn plan(p: &params::PoolBlocked, workers: usize) -> Plan {
     let work = [p.batch, p.y.channels].into_iter().chain(p.y.size).chain(p.kernel);
-    let work = work.fold(1u64, |all, size| all.saturating_mul(size.into()));
-    Plan::new([p.batch as usize, p.y.blocks(), p.y.size[0] as usize], 1, work, workers)
+    let work = work.fold(COST, |all, size| all.saturating_mul(size.into()));
+    Plan::new([p.batch as usize, p.y.blocks(), p.y.size[0] as usize], 1, false, work, workers)
 }
 
 // SAFETY: `prepare` holds both pictures against their bindings; windows are cut at the edges of the picture; the areas of a

@@ -1,25 +1,41 @@
 //! `lm_attention_*` and `lm_join`: queries against pages of keys and values.
+//!
+//! Tokens of one text that stand together are taken as a block (`block`), a few queries one after the other (`few`).
+
+mod block;
+mod few;
 
 use std::ops::Range;
 
 use half::f16;
 
-use super::linear::dot;
 use super::{Cells, Plan, Work, floats, word};
+use crate::matmul::tile::convert;
 use crate::params::{LmAttention, LmJoin};
-use crate::simd::{Level, Simd, Task};
+use crate::simd::{Level, Simd};
 
 /// `BYTES` for a cache of bytes with scales, 16-bit floats otherwise.
 pub(crate) struct Attention<const BYTES: bool>;
 /// Splits made one.
 pub(crate) struct Join;
 
+/// Most queries of a unit: what keys and values are made numbers for.
+const ROWS: u32 = 192;
+/// Units into which even a short prompt falls, for each head of keys: threads share them.
+const PIECES: u32 = 8;
+
+/// Tokens of a unit.
+fn unit_tokens(p: &LmAttention) -> usize {
+    let most = ROWS / (p.heads / p.kv_heads).max(1);
+    (p.tokens / PIECES).clamp(1, most.max(1)) as usize
+}
+
 impl<const BYTES: bool> Work for Attention<BYTES> {
     type Params = LmAttention;
     const INPUTS: usize = 4;
     const OUTPUTS: usize = 1;
 
-    /// A unit is a token and a head of keys.
+    /// A unit is some tokens and a head of keys.
     fn plan(p: &LmAttention) -> Result<Plan, String> {
         if p.page == 0 || p.kv_heads == 0 || !p.heads.is_multiple_of(p.kv_heads) || p.splits == 0 {
             return Err(format!(
@@ -27,15 +43,30 @@ impl<const BYTES: bool> Work for Attention<BYTES> {
                 p.heads, p.kv_heads, p.page, p.splits
             ));
         }
-        let cost = 512 * u64::from(p.key_length) * u64::from(p.heads / p.kv_heads);
-        Ok(Plan { units: u64::from(p.tokens) * u64::from(p.kv_heads), cost })
+        let tokens = unit_tokens(p);
+        let cost = 512 * u64::from(p.key_length) * u64::from(p.heads / p.kv_heads) * tokens as u64;
+        Ok(Plan { units: u64::from(p.tokens).div_ceil(tokens as u64) * u64::from(p.kv_heads), cost })
     }
 
     fn compute(level: Level, p: &LmAttention, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
+        let (tokens, each) = (p.tokens as usize, unit_tokens(p));
         let mut scratch = Scratch::default();
         for unit in units {
-            let (token, head) = (unit / p.kv_heads as usize, unit % p.kv_heads as usize);
-            level.run(Head { p, bytes: BYTES, inputs, y: outputs[0], token, head, scratch: &mut scratch });
+            // The last tokens of a prompt see the most. Taken by turns from both ends, units next to each other are as much work
+            // as any others.
+            let (turn, count) = (unit / p.kv_heads as usize, tokens.div_ceil(each));
+            let first = each * if turn.is_multiple_of(2) { count - 1 - turn / 2 } else { turn / 2 };
+            let head = unit % p.kv_heads as usize;
+            let mut left = first..(first + each).min(tokens);
+            while let Some(start) = left.next() {
+                let table = word(inputs[0], tokens + start);
+                while left.start < left.end && word(inputs[0], tokens + left.start) == table {
+                    left.next();
+                }
+                let texts =
+                    Text { p, level, bytes: BYTES, inputs, y: outputs[0], table, head, tokens: start..left.start };
+                texts.compute(&mut scratch);
+            }
         }
     }
 }
@@ -43,103 +74,104 @@ impl<const BYTES: bool> Work for Attention<BYTES> {
 /// Memory that is kept from head to head.
 #[derive(Default)]
 struct Scratch {
-    scores: Vec<f32>,
-    line: Vec<f32>,
-    sum: Vec<f32>,
+    few: few::Scratch,
+    block: block::Scratch,
 }
 
-struct Head<'a> {
+/// Tokens of one text, and a head of its keys.
+struct Text<'a> {
     p: &'a LmAttention,
+    level: Level,
     bytes: bool,
     inputs: &'a [&'a [u32]],
     y: Cells<'a>,
-    token: usize,
+    /// Where the pages of the text are named.
+    table: usize,
     head: usize,
-    scratch: &'a mut Scratch,
+    tokens: Range<usize>,
 }
 
-impl Task for Head<'_> {
-    type Output = ();
+impl Text<'_> {
+    fn compute(&self, scratch: &mut Scratch) {
+        if 2 * self.tokens.len() * self.shared() >= self.level.lanes() {
+            return self.block(&mut scratch.block);
+        }
+        for token in self.tokens.clone() {
+            self.level.run(few::Token { text: self, token, scratch: &mut scratch.few });
+        }
+    }
 
+    /// Heads of queries that share the head of keys.
+    fn shared(&self) -> usize {
+        (self.p.heads / self.p.kv_heads) as usize
+    }
+
+    /// The positions that a token sees.
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let Self { p, inputs, y, token, .. } = self;
-        let Scratch { scores, line, sum } = self.scratch;
-        let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
-        let shared = (p.heads / p.kv_heads) as usize;
-        let position = word(inputs[0], token);
-        let table = word(inputs[0], p.tokens as usize + token);
-        let first = if p.window == 0 { 0 } else { (position + 1).saturating_sub(p.window as usize) };
-        let seen = position + 1 - first;
-        let place = |position: usize| {
-            let page = word(inputs[0], table + position / p.page as usize);
-            (page * p.page as usize + position % p.page as usize) * p.kv_heads as usize + self.head
-        };
-        scores.resize(shared * seen, 0.0);
-        line.resize(keys.max(values), 0.0);
-        sum.resize(shared * values, 0.0);
-        let query =
-            |head: usize| floats(inputs[1], token * p.q_stride as usize + (self.head * shared + head) * keys, keys);
-        for at in 0..seen {
-            load(simd, self.bytes, inputs[2], place(first + at), &mut line[..keys]);
-            for head in 0..shared {
-                let score = dot(query(head), &line[..keys]) * p.scale;
-                let capped = if p.soft_cap > 0.0 { p.soft_cap * (score / p.soft_cap).tanh() } else { score };
-                scores[head * seen + at] = capped;
-            }
+    fn seen(&self, token: usize) -> Range<usize> {
+        let end = word(self.inputs[0], token) + 1;
+        (if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) })..end
+    }
+
+    /// The line of a position in the caches.
+    #[inline(always)]
+    fn place(&self, position: usize) -> usize {
+        let page = self.p.page as usize;
+        let found = word(self.inputs[0], self.table + position / page);
+        (found * page + position % page) * self.p.kv_heads as usize + self.head
+    }
+
+    /// A query; shorter if the binding ends.
+    #[inline(always)]
+    fn query(&self, token: usize, head: usize) -> &[f32] {
+        let keys = self.p.key_length as usize;
+        floats(self.inputs[1], token * self.p.q_stride as usize + (self.head * self.shared() + head) * keys, keys)
+    }
+
+    /// Writes what a query gives: sums of values, the greatest score and the sum of weights.
+    #[inline(always)]
+    fn finish(&self, token: usize, head: usize, sums: impl Fn(usize) -> f32, (most, total): (f32, f32)) {
+        let (p, y) = (self.p, self.y);
+        let values = p.value_length as usize;
+        let head = self.head * self.shared() + head;
+        if p.splits == 1 {
+            let start = token * p.y_stride as usize + head * values;
+            (0..values).for_each(|d| y.set(start + d, sums(d) / total));
+            return;
         }
-        let mut totals = Vec::with_capacity(shared);
-        for scores in scores.chunks_exact_mut(seen) {
-            let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            scores.iter_mut().for_each(|score| *score = crate::single::exp(*score - most));
-            totals.push((most, scores.iter().sum::<f32>()));
-        }
-        sum.fill(0.0);
-        for at in 0..seen {
-            load(simd, self.bytes, inputs[3], place(first + at), &mut line[..values]);
-            for head in 0..shared {
-                let weight = scores[head * seen + at];
-                let sum = &mut sum[head * values..][..values];
-                sum.iter_mut().zip(&*line).for_each(|(sum, value)| *sum += weight * value);
-            }
-        }
-        for (head, (sum, (most, total))) in sum.chunks_exact(values).zip(totals).enumerate() {
-            let head = self.head * shared + head;
-            if p.splits == 1 {
-                let start = token * p.y_stride as usize + head * values;
-                sum.iter().enumerate().for_each(|(d, sum)| y.set(start + d, sum / total));
-                continue;
-            }
-            // All of it in the first split; the others weigh nothing.
-            let start = (token * p.heads as usize + head) * p.splits as usize * (values + 2);
-            for split in 0..p.splits as usize {
-                let start = start + split * (values + 2);
-                let whole = split == 0;
-                sum.iter().enumerate().for_each(|(d, sum)| y.set(start + d, if whole { *sum } else { 0.0 }));
-                y.set(start + values, if whole { most } else { -3.0e38 });
-                y.set(start + values + 1, if whole { total } else { 0.0 });
-            }
+        // All of it in the first split; the others weigh nothing.
+        let start = (token * p.heads as usize + head) * p.splits as usize * (values + 2);
+        for split in 0..p.splits as usize {
+            let start = start + split * (values + 2);
+            let whole = split == 0;
+            (0..values).for_each(|d| y.set(start + d, if whole { sums(d) } else { 0.0 }));
+            y.set(start + values, if whole { most } else { -3.0e38 });
+            y.set(start + values + 1, if whole { total } else { 0.0 });
         }
     }
 }
 
-/// A line of a cache as numbers.
+/// `cap * tanh(score / cap)`, by the exponential of what is not positive.
 #[inline(always)]
-fn load<S: Simd>(_: S, bytes: bool, cache: &[u32], line: usize, to: &mut [f32]) {
+fn capped(score: f32, cap: f32) -> f32 {
+    let small = crate::single::exp(-2.0 * (score / cap).abs());
+    (cap * (1.0 - small) / (1.0 + small)).copysign(score)
+}
+
+/// A line of a cache as numbers; zeros behind its end.
+#[inline(always)]
+fn load<S: Simd>(simd: S, bytes: bool, cache: &[u32], line: usize, to: &mut [f32]) {
     let length = to.len();
+    let words = if bytes { length / 4 + length / 32 } else { length / 2 };
+    let Some(words) = cache.get(line * words..(line + 1) * words) else { return to.fill(0.0) };
     if !bytes {
-        let words = cache.get(line * (length / 2)..(line + 1) * (length / 2)).unwrap_or(&[]);
         let halves: &[f16] = bytemuck::cast_slice(words);
-        for (to, half) in to.iter_mut().zip(halves) {
-            *to = half.to_f32();
-        }
-        return;
+        // SAFETY: both slices are there, and no more is taken than the shorter has.
+        return unsafe { convert(simd, halves.len().min(length), halves.as_ptr(), to.as_mut_ptr()) };
     }
-    let words = length / 4 + length / 32;
-    let Some(words) = cache.get(line * words..(line + 1) * words) else { return };
     let (codes, scales) = words.split_at(length / 4);
     let codes: &[i8] = bytemuck::cast_slice(codes);
-    for ((to, codes), scale) in to.chunks_exact_mut(32).zip(codes.chunks_exact(32)).zip(scales) {
+    for ((to, codes), scale) in to.as_chunks_mut::<32>().0.iter_mut().zip(codes.as_chunks::<32>().0).zip(scales) {
         let scale = f32::from_bits(*scale);
         to.iter_mut().zip(codes).for_each(|(to, code)| *to = scale * f32::from(*code));
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use half::f16;
+use half::slice::HalfFloatSliceExt as _;
 
 use super::rows::scale;
 use super::{Cells, Plan, Work, floats, word};
@@ -78,8 +79,12 @@ fn turn(p: &Params, rotations: &[f32], head: &mut [f32]) {
 /// Writes a head to its line of a cache.
 fn store<const BYTES: bool>(cache: &Cells<'_>, line: usize, head: &[f32]) {
     if !BYTES {
-        for (i, pair) in head.as_chunks::<2>().0.iter().enumerate() {
-            let [low, high] = pair.map(|value| u32::from(f16::from_f32(value).to_bits()));
+        // All at once: one by one, each would look anew for the instruction.
+        let mut halves = [f16::ZERO; Params::LONGEST as usize];
+        let Some(halves) = halves.get_mut(..head.len()) else { return };
+        halves.convert_from_f32_slice(head);
+        for (i, pair) in halves.as_chunks::<2>().0.iter().enumerate() {
+            let [low, high] = pair.map(|half| u32::from(half.to_bits()));
             cache.set_word(line * (head.len() / 2) + i, low | high << 16);
         }
         return;

@@ -6,9 +6,11 @@ use half::f16;
 use half::slice::HalfFloatSliceExt as _;
 use roci_gguf::Type;
 
+use super::ROWS;
 use super::blocks::{self, Group};
 use super::format::{Format, GROUP, PackError, SCALES, group_bytes};
-use super::{super::simd::codes::LINE, ROWS};
+use crate::simd::codes::LINE;
+use crate::simd::transpose::by_columns;
 
 /// Packs some rows of a matrix: those of `groups`, sixteen each. `source` are all its rows as a GGUF file has them, and `target`
 /// is what the packed matrix has from `groups.start * group_bytes` on. Several threads may pack one matrix.
@@ -132,13 +134,12 @@ impl Rows<'_> {
             for group in 0..groups {
                 let at = block * groups + group;
                 let codes = &mut codes[at * WORDS * LINE..][..WORDS * LINE];
+                let mut words = [[0; WORDS]; ROWS];
                 let mut numbers = [[[S::default(); ROWS]; 2]; 2];
                 for r in 0..count {
                     let Some(bytes) = self.rows[start(r)..].first_chunk() else { continue };
                     let read = read(bytes, group, [factors[0][r], factors[1][r]]);
-                    for (line, word) in codes.as_chunks_mut::<LINE>().0.iter_mut().zip(read.words) {
-                        line[4 * r..4 * r + 4].copy_from_slice(&word.to_le_bytes());
-                    }
+                    words[r] = read.words;
                     let [scales, least] = &mut numbers;
                     for (numbers, scale) in scales.iter_mut().zip(read.scales).take(SCALED) {
                         numbers[r] = scale;
@@ -147,6 +148,7 @@ impl Rows<'_> {
                         numbers[r] = value;
                     }
                 }
+                by_columns(&words, codes.as_chunks_mut().0);
                 let scales = &mut scales[at * SCALED * SCALES..][..SCALED * SCALES];
                 let least = &mut least[at * LEAST * SCALES..][..LEAST * SCALES];
                 for (target, numbers) in scales.as_chunks_mut().0.iter_mut().zip(&numbers[0]) {

@@ -33,16 +33,16 @@ thread_local! {
 /// The kernel.
 pub(in super::super) struct Product(pub(in super::super) Level);
 
-// SAFETY: `prepare` holds the three arrays against their bindings and rejects results that overlap an input or each other; parts
+// SAFETY: `prepare` holds the arrays against their bindings and rejects results that overlap an input or each other; parts
 // are disjoint ranges of rows.
 unsafe impl NativeKernel for Product {
     fn accesses(&self) -> &[roci_hal::Access] {
-        check::last_written(3)
+        check::last_written(4)
     }
 
     fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
         let p: params::LmProduct = check::constants(launch)?;
-        let [w, x, y] = check::bindings(launch)?;
+        let [w, x, bias, y] = check::bindings(launch)?;
         let format = Format::of_id(p.format)?;
         if !format.is_float() && !p.columns.is_multiple_of(GROUP as u32) {
             return Err(format!("{} columns are no groups of {GROUP}", p.columns));
@@ -67,6 +67,9 @@ unsafe impl NativeKernel for Product {
         let y = y.skip::<f32>(p.y_offset);
         y.apart_from(&w)?;
         y.apart_from(&x)?;
+        if p.flags & params::LmProduct::BIAS != 0 {
+            y.apart_from(&Access::read::<f32>("bias", bias, Extent::words(p.rows.into()))?)?;
+        }
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         Ok(parts::count(bytes.saturating_mul(1 + u64::from(p.tokens) / FREE), groups as usize, launch.workers))
     }
@@ -74,9 +77,11 @@ unsafe impl NativeKernel for Product {
     unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, parts: usize) {
         let Ok(p) = check::constants::<params::LmProduct>(launch) else { return };
         let Ok(format) = Format::of_id(p.format) else { return };
-        let [w, x, y] = [0, 1, 2].map(|i| launch.bindings[i].pointer);
+        let [w, x, bias, y] = [0, 1, 2, 3].map(|i| launch.bindings[i].pointer);
         let groups = parts::share((p.rows as usize).div_ceil(ROWS), 1, part, parts);
-        let own = Own { level: self.0, p: &p, format, w, x, y: y.cast::<f32>().wrapping_add(p.y_offset as usize) };
+        let bias = (p.flags & params::LmProduct::BIAS != 0).then_some(bias.cast::<f32>().cast_const());
+        let y = y.cast::<f32>().wrapping_add(p.y_offset as usize);
+        let own = Own { level: self.0, p: &p, format, w, x, bias, y };
         if let Codes::Floats(size) = format.codes { own.floats(groups, size) } else { own.bytes(groups) }
     }
 }
@@ -88,6 +93,8 @@ struct Own<'a> {
     format: Format,
     w: *const u8,
     x: *const u8,
+    /// A number for each row.
+    bias: Option<*const f32>,
     /// The first row of the first token.
     y: *mut f32,
 }
@@ -99,8 +106,27 @@ impl Own<'_> {
         (self.y.wrapping_add(first), ROWS.min(self.p.rows as usize - first))
     }
 
+    /// Whether sums are added to what is there: always where that is a bias.
     fn add(&self) -> bool {
-        self.p.flags & params::LmProduct::ADD != 0
+        self.p.flags & params::LmProduct::ADD != 0 || self.bias.is_some()
+    }
+
+    /// Puts the bias of sixteen rows where sums of some tokens will be added to it.
+    fn begin(&self, group: usize, tokens: Range<usize>) {
+        let Some(bias) = self.bias else { return };
+        let (y, rows) = self.target(group);
+        // SAFETY: `prepare` held the bias, which is read only, against its binding.
+        let bias = unsafe { std::slice::from_raw_parts(bias.wrapping_add(group * ROWS), rows) };
+        for token in tokens {
+            let y = y.wrapping_add(token * self.p.y_stride as usize);
+            // SAFETY: rows of a token within the extent that `prepare` checked, which are this part's alone.
+            let y = unsafe { std::slice::from_raw_parts_mut(y, rows) };
+            if self.p.flags & params::LmProduct::ADD == 0 {
+                y.copy_from_slice(bias);
+            } else {
+                y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+            }
+        }
     }
 
     /// Sixteen rows after the other for a block of tokens, then the same for the next.
@@ -110,6 +136,7 @@ impl Own<'_> {
         let block = (BLOCK / token.max(1)).next_multiple_of(TILE);
         for start in (0..tokens).step_by(block) {
             let block = start..(start + block).min(tokens);
+            groups.clone().for_each(|group| self.begin(group, block.clone()));
             #[cfg(target_arch = "x86_64")]
             if let Some(units) = self.level.matrix_units().filter(|_| block.len() >= TILE) {
                 let tiles = units.begin();
@@ -210,6 +237,7 @@ impl Own<'_> {
         let block = (BLOCK / (columns * size_of::<f32>()).max(1)).next_multiple_of(TILE);
         for first in (0..tokens).step_by(block) {
             for group in groups.clone() {
+                self.begin(group, first..(first + block).min(tokens));
                 let (y, rows) = self.target(group);
                 // `prepare` held all three against their bindings; these rows are this part's alone.
                 self.level.run_codes(float::Tokens {

@@ -118,6 +118,8 @@ pub(crate) struct Tile {
     /// The first row of `x`, and elements between rows.
     pub(crate) x: *const f32,
     pub(crate) x_stride: usize,
+    /// Elements between those of a row.
+    pub(crate) x_step: usize,
     /// Elements of a row that count.
     pub(crate) depth: usize,
     /// The panel: `depth` rows of as many vectors as hold the columns.
@@ -147,6 +149,7 @@ impl Area<'_> {
                 let tile = Tile {
                     x: self.x.wrapping_add(self.rows.start * k + depths.start),
                     x_stride: k,
+                    x_step: 1,
                     depth: depths.len(),
                     w: self.w.wrapping_add(width + first * k + depths.start * vectors * lanes),
                     bias: (pass == 0).then(|| self.w.wrapping_add(first)),
@@ -285,7 +288,7 @@ impl Tile {
                     *sum = simd.mul_add(x, weight, *sum);
                 }
             }
-            starts.iter_mut().for_each(|start| *start = start.wrapping_add(1));
+            starts.iter_mut().for_each(|start| *start = start.wrapping_add(self.x_step));
             w = w.wrapping_add(V * S::LANES);
         }
         // The loops are plain and short on purpose: only if the compiler unrolls them whole do the sums stay in registers.

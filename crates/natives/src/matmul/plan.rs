@@ -14,6 +14,8 @@ const MAX_BLOCK: usize = 1024;
 const MIN_WORK: u64 = 1 << 20;
 /// Products with at most this many rows read `B` in place.
 const FEW_ROWS: usize = 8;
+/// Multiplications that take as long as reading an element of `B`.
+const READING: u32 = 4;
 /// Block edges fall on multiples of this many columns: four vectors of the widest level.
 const COLUMN_STEP: usize = 64;
 
@@ -64,7 +66,8 @@ impl Plan {
     /// Splits the result so that `workers` threads have equal shares and few inputs are packed twice.
     pub(super) fn new(p: &params::Matmul, workers: usize) -> Plan {
         let (rows, columns, batches) = (p.m as usize, p.n as usize, p.batches as usize);
-        let work = [p.m, p.n, p.k, p.batches].into_iter().fold(1u64, |all, size| all.saturating_mul(size.into()));
+        let work =
+            [p.m.max(READING), p.n, p.k, p.batches].into_iter().fold(1u64, |all, size| all.saturating_mul(size.into()));
         let mut plan =
             Plan { rows, columns, batches, work, down: rows.div_ceil(MAX_BLOCK), across: columns.div_ceil(MAX_BLOCK) };
         let wanted = workers.min(usize::try_from(work / MIN_WORK).unwrap_or(usize::MAX)).max(1);

@@ -19,7 +19,7 @@ pub struct LmQuantize {
     pub x_offset: u32,
 }
 
-/// `lm_product`: `y[t * y_stride + y_offset + r] = sum over c of w[r, c] * x[t, c]`, perhaps added to what is there. `w` is what
+/// `lm_product`: `y[t * y_stride + y_offset + r] = sum over c of w[r, c] * x[t, c]`, perhaps with a bias, perhaps added to what is there. `w` is what
 /// `roci_natives::lm::pack_rows` makes; `x` is what `lm_quantize` wrote for as many tokens and columns, or the activations
 /// themselves where `w` is of F32, F16 or BF16.
 #[repr(C)]
@@ -41,13 +41,15 @@ pub struct LmProduct {
     pub y_stride: u32,
     /// Where the first token starts in `y`.
     pub y_offset: u32,
-    /// 0 or [`LmProduct::ADD`].
+    /// Sum of the flags.
     pub flags: u32,
 }
 
 impl LmProduct {
     /// Added to what is in `y`.
     pub const ADD: u32 = 1;
+    /// With a number for each row from the third binding, which nobody reads otherwise.
+    pub const BIAS: u32 = 2;
 }
 
 /// `lm_rows`: `y[t * y_stride + y_offset + c] = scale * w[index[t], c]` with a packed `w`; zeros where there is no such row.

@@ -9,6 +9,7 @@
 pub(crate) mod amx;
 pub(crate) mod codes;
 mod portable;
+pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
@@ -200,6 +201,13 @@ impl Line {
     pub(crate) const ZERO: Line = Line([0; 16]);
     /// Elements of 32 bits in a line.
     pub(crate) const WORDS: usize = 16;
+
+    /// The words of lines.
+    pub(crate) fn words(lines: &mut [Line]) -> &mut [u32] {
+        let count = lines.len() * Self::WORDS;
+        // SAFETY: a `Line` is sixteen words without padding.
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), count) }
+    }
 }
 
 /// What a kernel stores: f32, or f16 that is computed on as f32.

@@ -19,6 +19,8 @@ use crate::segment::{Segment, Slot, Step};
 /// Multiplications that a convolution must have for each element that is reordered for its sake: about what the blocks
 /// save of them takes as long.
 const WORTH: u64 = 128;
+/// How many elements are copied row by row, for the sake of a border alone, while one is reordered.
+const COPIED: u64 = 8;
 
 /// What a step is to blocks.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,7 @@ pub(super) fn block(segment: &mut Segment, packer: &mut Packer<'_>) -> Result<()
         return Ok(());
     }
     let mut kinds: Vec<Kind> = segment.steps.iter().map(|step| kind(segment, step, lanes)).collect();
-    choose(segment, &mut kinds);
+    choose(segment, &mut kinds, lanes);
     if !kinds.iter().any(|kind| matches!(kind, Kind::Conv(_))) {
         return Ok(());
     }
@@ -100,12 +102,17 @@ fn border(p: &Conv) -> Option<u32> {
     u32::try_from(side(1).max(side(2))).ok().filter(|&border| border < 64)
 }
 
+/// Whether channels are so few that they are read as they lie.
+fn as_it_is(p: &Conv, lanes: u32) -> bool {
+    p.groups == 1 && p.in_channels < lanes
+}
+
 fn elements(batch: u32, channels: u32, sizes: [u32; 3]) -> u64 {
     sizes.iter().fold(u64::from(batch) * u64::from(channels), |all, &size| all * u64::from(size))
 }
 
 /// Leaves convolutions alone for whose sake too much would be reordered.
-fn choose(segment: &Segment, kinds: &mut [Kind]) {
+fn choose(segment: &Segment, kinds: &mut [Kind], lanes: u32) {
     let steps = &segment.steps;
     loop {
         let mut changed = false;
@@ -116,7 +123,8 @@ fn choose(segment: &Segment, kinds: &mut [Kind]) {
             let made = steps[..index].iter().rposition(|step| step.bindings.contains(&(x, true)));
             let mut reordered = 0;
             if !made.is_some_and(suits) && border(&p) != Some(0) {
-                reordered += elements(p.batch, p.in_channels, p.input);
+                let all = elements(p.batch, p.in_channels, p.input);
+                reordered += if as_it_is(&p, lanes) { all / COPIED } else { all };
             }
             let read = |at: usize| steps[at].bindings.contains(&(y, false));
             let readers: Vec<usize> = (index + 1..steps.len()).filter(|&at| read(at)).collect();
@@ -267,8 +275,8 @@ impl Walk<'_, '_> {
         let depthwise = p.groups > 1;
         let needed = border(p).unwrap_or(0);
         let size = [p.input[1], p.input[2]];
-        // Few channels are read as they lie, as is what needs no border and is there in no other order.
-        let as_it_is = !depthwise && (p.in_channels < self.lanes || needed == 0 && !self.has_blocks(x));
+        // So is what needs no border and is there in no other order.
+        let as_it_is = as_it_is(p, self.lanes) || !depthwise && needed == 0 && !self.has_blocks(x);
         let block = if as_it_is { 1 } else { self.lanes };
         let from =
             self.ordered(x, p.batch, Picture { channels: p.in_channels, size, block, border: needed }, &step.label);

@@ -59,11 +59,23 @@ ROCI_FN int roci_frexp_exponent(float a) {
 }
 //: roci_native_dot4_i8
 ROCI_FN int roci_native_dot4_i8(uint a, uint b) {
+#ifdef __NV_CL_C_VERSION
+    int sum;
+    asm("dp4a.s32.s32 %0, %1, %2, 0;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+#else
     return dot_4x8packed_ss_int(a, b);
+#endif
 }
 //: roci_native_dot4_u8
 ROCI_FN uint roci_native_dot4_u8(uint a, uint b) {
+#ifdef __NV_CL_C_VERSION
+    uint sum;
+    asm("dp4a.u32.u32 %0, %1, %2, 0;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+#else
     return dot_4x8packed_uu_uint(a, b);
+#endif
 }
 //: roci_atomic_add_f32_global
 ROCI_FN float roci_atomic_add_f32_global(volatile global float *p, float a) {
