@@ -17,14 +17,19 @@ typedef struct {
     float soft_cap;
     uint window;
 } Params;
-typedef struct { float e[2048]; } array2048_float;
-typedef struct { float e[1024]; } array1024_float;
-typedef struct { float e[256]; } array256_float;
-typedef struct { float e[8]; } array8_float;
-typedef struct { uint e[8]; } array8_uint;
-typedef struct { uint e[32]; } array32_uint;
-typedef struct { float2 e[8]; } array8_float2_;
+typedef struct { float4 e[512]; } array512_float4_;
+typedef struct { float e[1040]; } array1040_float;
+typedef struct { float e[128]; } array128_float;
+typedef struct { float e[16]; } array16_float;
+typedef struct { uint e[16]; } array16_uint;
+typedef struct { uint e[64]; } array64_uint;
 
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
+ROCI_FN uint roci_mod_u32(uint a, uint b) {
+    return b == 0 ? (uint)0 : (uint)(a % b);
+}
 ROCI_FN float roci_widen_f16(ushort bits) {
     return vload_half(0, (private const half *)&bits);
 }
@@ -32,533 +37,484 @@ ROCI_FN float2 roci_unpack2x16float(uint a) {
     const ushort2 v = as_ushort2(a);
     return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
 }
-ROCI_FN uint roci_div_u32(uint a, uint b) {
-    return b == 0 ? a : (uint)(a / b);
-}
-ROCI_FN uint roci_mod_u32(uint a, uint b) {
-    return b == 0 ? (uint)0 : (uint)(a % b);
-}
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
-ROCI_FN float2 key_pair(uint line, uint pair_1, private const Params *params, global const uint *keys) {
-    const uint _e5 = (*params).key_length;
-    const uint _e11 = keys[(line * (_e5 / 2u)) + pair_1];
-    return roci_unpack2x16float(_e11);
+ROCI_FN float roci_dot_float4(float4 a, float4 b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-ROCI_FN float2 value_pair(uint line_1, uint pair_2, private const Params *params, global const uint *values) {
+ROCI_FN float seen_score(float score, uint row, uint rows, uint position, uint end, private const Params *params, local array16_uint *places) {
+    float capped = 0.0f;
+    bool local_1 = false;
+    bool local_2 = false;
+    bool sees = false;
+    bool local_3 = false;
+    capped = score;
+    const float _e8 = (*params).soft_cap;
+    if (_e8 > 0.0f) {
+        const float _e13 = (*params).soft_cap;
+        const float _e16 = (*params).soft_cap;
+        capped = _e13 * tanh(fmin(fmax(score / _e16, -15.0f), 15.0f));
+    }
+    if (position < end) {
+        const uint _e28 = (*places).e[row];
+        local_1 = position <= _e28;
+    } else {
+        local_1 = false;
+    }
+    const bool _e31 = local_1;
+    if (_e31) {
+        local_2 = row < rows;
+    } else {
+        local_2 = false;
+    }
+    const bool _e36 = local_2;
+    sees = _e36;
+    const uint _e40 = (*params).window;
+    if (_e40 != 0u) {
+        const bool _e43 = sees;
+        if (_e43) {
+            const uint _e48 = (*params).window;
+            const uint _e52 = (*places).e[row];
+            local_3 = (position + _e48) > _e52;
+        } else {
+            local_3 = false;
+        }
+        const bool _e55 = local_3;
+        sees = _e55;
+    }
+    const float _e56 = capped;
+    const bool _e57 = sees;
+    return _e57 ? _e56 : (-3e38f);
+}
+
+ROCI_FN void put(uint row_1, uint d, float4 sum, uint first_token, uint first_row, uint3 group_1, private const Params *params, global float *y, local array16_float *greatest, local array16_float *totals) {
+    uint at = 0u;
+    float4 v = (float4)(0.0f);
+    const uint _e8 = (*params).heads;
+    const uint _e11 = (*params).kv_heads;
+    const uint shared_by = roci_div_u32(_e8, _e11);
+    const uint token = first_token + roci_div_u32(first_row + row_1, shared_by);
+    const uint head = (group_1.y * shared_by) + roci_mod_u32(first_row + row_1, shared_by);
+    const uint _e23 = (*params).y_stride;
+    const uint _e27 = (*params).value_length;
+    at = (token * _e23) + (head * _e27);
+    v = sum;
+    const uint _e34 = (*params).splits;
+    if (_e34 == 1u) {
+        const float _e39 = (*totals).e[row_1];
+        v = sum / ((float4)(_e39));
+    } else {
+        const uint _e44 = (*params).heads;
+        const uint _e49 = (*params).splits;
+        const uint _e55 = (*params).value_length;
+        at = ((((token * _e44) + head) * _e49) + group_1.z) * (_e55 + 2u);
+        if (d == 0u) {
+            const uint _e62 = at;
+            const uint _e65 = (*params).value_length;
+            const float _e70 = (*greatest).e[row_1];
+            y[_e62 + _e65] = _e70;
+            const uint _e72 = at;
+            const uint _e75 = (*params).value_length;
+            const float _e82 = (*totals).e[row_1];
+            y[(_e72 + _e75) + 1u] = _e82;
+        }
+    }
+    const uint _e84 = at;
+    const float _e90 = v.x;
+    y[_e84 + (d * 4u)] = _e90;
+    const uint _e92 = at;
+    const float _e100 = v.y;
+    y[(_e92 + (d * 4u)) + 1u] = _e100;
+    const uint _e102 = at;
+    const float _e110 = v.z;
+    y[(_e102 + (d * 4u)) + 2u] = _e110;
+    const uint _e112 = at;
+    const float _e120 = v.w;
+    y[(_e112 + (d * 4u)) + 3u] = _e120;
+}
+
+ROCI_FN float4 key_four(uint line, uint four, private const Params *params, global const uint2 *keys) {
+    const uint _e5 = (*params).key_length;
+    const uint2 two = keys[(line * (_e5 / 4u)) + four];
+    return (float4)(roci_unpack2x16float(two.x), roci_unpack2x16float(two.y));
+}
+
+ROCI_FN float4 value_four(uint line_1, uint four_1, private const Params *params, global const uint2 *values) {
     const uint _e5 = (*params).value_length;
-    const uint _e11 = values[(line_1 * (_e5 / 2u)) + pair_2];
-    return roci_unpack2x16float(_e11);
+    const uint2 two_1 = values[(line_1 * (_e5 / 4u)) + four_1];
+    return (float4)(roci_unpack2x16float(two_1.x), roci_unpack2x16float(two_1.y));
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void lm_attention_f16(global const uint *inputs, global const float *q, global const uint *keys, global const uint *values, global float *y, Params params) {
-    local array2048_float pool;
-    local array1024_float parts;
-    local array256_float weights;
-    local array8_float factors;
-    local array8_float greatest;
-    local array8_float totals;
-    local array8_uint places;
-    local array32_uint lines;
+void lm_attention_f16(global const uint *inputs, global const float *q, global const uint2 *keys, global const uint2 *values, global float *y, Params params) {
+    local array512_float4_ queries;
+    local array1040_float weights;
+    local array128_float tops;
+    local array128_float adds;
+    local array16_float factors;
+    local array16_float greatest;
+    local array16_float totals;
+    local array16_uint places;
+    local array64_uint lines;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
     uint begin = 0u;
     bool local_ = false;
     uint i = 0u;
-    array8_float2_ sums = (array8_float2_){0};
-    array8_float2_ more = (array8_float2_){0};
+    float4 sum0_ = (float4)(0.0f);
+    float4 sum1_ = (float4)(0.0f);
+    float4 sum2_ = (float4)(0.0f);
+    float4 sum3_ = (float4)(0.0f);
     uint first = 0u;
-    array8_float dots = {0};
-    uint pair = 0u;
-    uint r = 0u;
-    uint r_1 = 0u;
+    float4 near_dots = (float4)(0.0f);
+    float4 far_dots = (float4)(0.0f);
     uint i_1 = 0u;
-    float score = 0.0f;
-    bool local_1 = false;
-    bool local_2 = false;
-    bool sees = false;
-    bool local_3 = false;
+    uint i_2 = 0u;
     float top = 0.0f;
     uint k = 0u;
-    uint i_2 = 0u;
-    float total = 0.0f;
-    uint k_1 = 0u;
-    uint r_2 = 0u;
-    uint k_2 = 0u;
-    uint r_3 = 0u;
-    bool local_4 = false;
-    uint r_4 = 0u;
-    uint half_ = 0u;
+    float top_1 = 0.0f;
     uint i_3 = 0u;
+    float add = 0.0f;
+    uint k_1 = 0u;
+    float top_2 = 0.0f;
+    float add_1 = 0.0f;
     uint i_4 = 0u;
-    float sum = 0.0f;
-    uint t = 0u;
+    uint k_2 = 0u;
     const uint _e4 = params.heads;
     const uint _e7 = params.kv_heads;
-    const uint shared_by = roci_div_u32(_e4, _e7);
-    const uint _e13 = params.key_length;
-    const uint most = (_e13 > 256u) ? 4u : 8u;
-    const uint _e19 = params.block;
-    const uint groups = roci_div_u32(((_e19 * shared_by) + most) - 1u, most);
+    const uint shared_by_1 = roci_div_u32(_e4, _e7);
+    const uint _e11 = params.key_length;
+    const uint _e14 = params.value_length;
+    const uint longest = max(_e11, _e14);
+    const uint most = (longest <= 128u) ? 16u : ((longest <= 256u) ? 8u : 4u);
+    const uint _e27 = params.block;
+    const uint groups = roci_div_u32(((_e27 * shared_by_1) + most) - 1u, most);
     const uint block = roci_div_u32(group.x, groups);
-    const uint _e31 = params.tokens;
-    const uint first_token = inputs[(2u * _e31) + (2u * block)];
-    const uint _e42 = params.tokens;
-    const uint count = inputs[((2u * _e42) + (2u * block)) + 1u];
-    const uint first_row = roci_mod_u32(group.x, groups) * most;
-    const uint rows = min((count * shared_by) - min(first_row, count * shared_by), most);
-    const uint _e62 = params.tokens;
-    const uint table = inputs[_e62 + first_token];
-    const uint last_position = inputs[first_token + roci_div_u32((first_row + max(rows, 1u)) - 1u, shared_by)];
-    const uint first_position = inputs[first_token + roci_div_u32(first_row, shared_by)];
-    const uint _e85 = params.window;
-    if (_e85 != 0u) {
-        const uint _e94 = params.window;
-        local_ = (first_position + 1u) > _e94;
+    const uint _e39 = params.tokens;
+    const uint first_token_1 = inputs[(2u * _e39) + (2u * block)];
+    const uint _e50 = params.tokens;
+    const uint count = inputs[((2u * _e50) + (2u * block)) + 1u];
+    const uint first_row_1 = roci_mod_u32(group.x, groups) * most;
+    const uint rows_1 = min((count * shared_by_1) - min(first_row_1, count * shared_by_1), most);
+    const uint _e70 = params.tokens;
+    const uint table = inputs[_e70 + first_token_1];
+    const uint last_position = inputs[first_token_1 + roci_div_u32((min(first_row_1, (count * shared_by_1) - 1u) + max(rows_1, 1u)) - 1u, shared_by_1)];
+    const uint first_position = inputs[first_token_1 + roci_div_u32(min(first_row_1, (count * shared_by_1) - 1u), shared_by_1)];
+    const uint _e101 = params.window;
+    if (_e101 != 0u) {
+        const uint _e110 = params.window;
+        local_ = (first_position + 1u) > _e110;
     } else {
         local_ = false;
     }
-    const bool _e97 = local_;
-    if (_e97) {
-        const uint _e102 = params.window;
-        begin = (first_position + 1u) - _e102;
+    const bool _e113 = local_;
+    if (_e113) {
+        const uint _e118 = params.window;
+        begin = (first_position + 1u) - _e118;
     }
-    const uint _e106 = begin;
-    const uint seen = (last_position + 1u) - _e106;
-    const uint _e110 = params.splits;
-    const uint _e118 = params.splits;
-    const uint each = roci_div_u32((seen + (_e110 * 32u)) - 1u, _e118 * 32u) * 32u;
-    const uint _e124 = begin;
-    const uint start = _e124 + min(group.z * each, seen);
-    const uint _e130 = begin;
-    const uint end = min(start + each, _e130 + seen);
-    if (lane < 8u) {
+    const uint _e122 = begin;
+    const uint seen = (last_position + 1u) - _e122;
+    const uint _e126 = params.splits;
+    const uint _e134 = params.splits;
+    const uint each = roci_div_u32((seen + (_e126 * 64u)) - 1u, _e134 * 64u) * 64u;
+    const uint _e140 = begin;
+    const uint start = _e140 + min(group.z * each, seen);
+    const uint _e146 = begin;
+    const uint end_1 = (rows_1 > 0u) ? min(start + each, _e146 + seen) : start;
+    if (lane < 16u) {
         greatest.e[lane] = -3e38f;
         totals.e[lane] = 0.0f;
-        const uint _e151 = inputs[first_token + min(roci_div_u32(first_row + lane, shared_by), count - 1u)];
-        places.e[lane] = _e151;
+        const uint _e170 = inputs[first_token_1 + min(roci_div_u32(first_row_1 + lane, shared_by_1), count - 1u)];
+        places.e[lane] = _e170;
     }
+    const uint _e173 = params.key_length;
+    const uint key_fours = _e173 / 4u;
     i = lane;
     while (true) {
-        const uint _e153 = i;
-        const uint _e156 = params.key_length;
-        if (!(_e153 < (most * _e156))) {
+        const uint _e177 = i;
+        if (!(_e177 < (most * key_fours))) {
             break;
         }
         {
-            const uint _e159 = i;
-            const uint _e162 = params.key_length;
-            const uint row = first_row + min(roci_div_u32(_e159, _e162), max(rows, 1u) - 1u);
-            const uint _e174 = params.q_stride;
-            const uint _e182 = params.key_length;
-            const uint at = ((first_token + roci_div_u32(row, shared_by)) * _e174) + (((group.y * shared_by) + roci_mod_u32(row, shared_by)) * _e182);
-            const uint _e186 = i;
-            const uint _e189 = i;
-            const uint _e192 = params.key_length;
-            const float _e196 = q[at + roci_mod_u32(_e189, _e192)];
-            const float _e199 = params.scale;
-            pool.e[_e186] = _e196 * _e199;
+            const uint _e180 = i;
+            const uint row_2 = first_row_1 + min(roci_div_u32(_e180, key_fours), max(rows_1, 1u) - 1u);
+            const uint _e195 = params.q_stride;
+            const uint _e203 = params.key_length;
+            const uint _e206 = i;
+            const uint source = (((first_token_1 + min(roci_div_u32(row_2, shared_by_1), count - 1u)) * _e195) + (((group.y * shared_by_1) + roci_mod_u32(row_2, shared_by_1)) * _e203)) + (roci_mod_u32(_e206, key_fours) * 4u);
+            const uint _e212 = i;
+            const float _e216 = q[source];
+            const float _e221 = q[source + 1u];
+            const float _e226 = q[source + 2u];
+            const float _e231 = q[source + 3u];
+            const float _e235 = params.scale;
+            queries.e[_e212] = ((float4)(_e216, _e221, _e226, _e231)) * _e235;
         }
-        const uint _e201 = i;
-        i = _e201 + 128u;
+        const uint _e237 = i;
+        i = _e237 + 128u;
     }
-    const uint _e206 = params.value_length;
-    const uint pairs = _e206 / 2u;
-    const uint teams = max(roci_div_u32(128u, pairs), 1u);
-    const uint team = roci_div_u32(lane, pairs);
+    const uint near = (lane / 16u) * 2u;
+    const uint key = lane % 16u;
+    const uint near_row = min(near, most - 1u) * key_fours;
+    const uint far_row = min(near + 1u, most - 1u) * key_fours;
+    const uint _e258 = params.value_length;
+    const uint value_fours = _e258 / 4u;
+    const uint teams = roci_div_u32(128u, value_fours);
+    const uint team = roci_div_u32(lane, value_fours);
+    const uint d_1 = roci_mod_u32(lane, value_fours);
+    const uint own = roci_div_u32((most + teams) - 1u, teams);
+    const uint mine = team * own;
     first = start;
     while (true) {
-        const uint _e219 = first;
-        if (!(_e219 < end)) {
+        const uint _e279 = first;
+        if (!(_e279 < end_1)) {
             break;
         }
         {
             roci_barrier_workgroup();
-            if (lane < 32u) {
-                const uint _e223 = first;
-                const uint position = min(_e223 + lane, end - 1u);
-                const uint _e231 = params.page;
-                const uint page = inputs[table + roci_div_u32(position, _e231)];
-                const uint _e240 = params.page;
-                const uint _e244 = params.page;
-                const uint _e249 = params.kv_heads;
-                lines.e[lane] = (((page * _e240) + roci_mod_u32(position, _e244)) * _e249) + group.y;
+            if (lane < 64u) {
+                const uint _e283 = first;
+                const uint position_1 = min(_e283 + lane, end_1 - 1u);
+                const uint _e291 = params.page;
+                const uint page = inputs[table + roci_div_u32(position_1, _e291)];
+                const uint _e300 = params.page;
+                const uint _e304 = params.page;
+                const uint _e309 = params.kv_heads;
+                lines.e[lane] = (((page * _e300) + roci_mod_u32(position_1, _e304)) * _e309) + group.y;
             }
             roci_barrier_workgroup();
-            const uint line_2 = lines.e[lane / 4u];
-            dots = (array8_float){0};
-            pair = lane % 4u;
-            while (true) {
-                const uint _e263 = pair;
-                const uint _e266 = params.key_length;
-                if (!(_e263 < (_e266 / 2u))) {
-                    break;
-                }
-                {
-                    const uint _e270 = pair;
-                    const float2 k_3 = key_pair(line_2, _e270, &params, keys);
-                    r = 0u;
-                    while (true) {
-                        const uint _e274 = r;
-                        if (!(_e274 < 8u)) {
-                            break;
-                        }
-                        {
-                            const uint _e277 = r;
-                            const uint _e283 = params.key_length;
-                            const uint _e285 = pair;
-                            const uint at_1 = (min(_e277, most - 1u) * _e283) + (_e285 * 2u);
-                            const uint _e289 = r;
-                            const float _e291 = dots.e[_e289];
-                            const float _e295 = pool.e[at_1];
-                            const float _e302 = pool.e[at_1 + 1u];
-                            dots.e[_e289] = _e291 + ((k_3.x * _e295) + (k_3.y * _e302));
-                        }
-                        const uint _e306 = r;
-                        r = _e306 + 1u;
-                    }
-                }
-                const uint _e309 = pair;
-                pair = _e309 + 4u;
-            }
-            r_1 = 0u;
-            while (true) {
-                const uint _e314 = r_1;
-                if (!(_e314 < 8u)) {
-                    break;
-                }
-                {
-                    const uint _e318 = r_1;
-                    const uint _e323 = r_1;
-                    const float _e325 = dots.e[_e323];
-                    parts.e[(_e318 * 128u) + lane] = _e325;
-                }
-                const uint _e326 = r_1;
-                r_1 = _e326 + 1u;
-            }
-            roci_barrier_workgroup();
-            i_1 = lane;
-            while (true) {
-                const uint _e330 = i_1;
-                if (!(_e330 < 256u)) {
-                    break;
-                }
-                {
-                    const uint _e333 = i_1;
-                    const uint r_5 = _e333 / 32u;
-                    const uint _e338 = i_1;
-                    const uint base = (r_5 * 128u) + ((_e338 % 32u) * 4u);
-                    const float _e346 = parts.e[base];
-                    const float _e351 = parts.e[base + 1u];
-                    const float _e357 = parts.e[base + 2u];
-                    const float _e362 = parts.e[base + 3u];
-                    score = (_e346 + _e351) + (_e357 + _e362);
-                    const float _e368 = params.soft_cap;
-                    if (_e368 > 0.0f) {
-                        const float _e373 = params.soft_cap;
-                        const float _e374 = score;
-                        const float _e377 = params.soft_cap;
-                        score = _e373 * tanh(fmin(fmax(_e374 / _e377, -15.0f), 15.0f));
-                    }
-                    const uint _e384 = first;
-                    const uint _e385 = i_1;
-                    const uint position_1 = _e384 + (_e385 % 32u);
-                    if (position_1 < end) {
-                        const uint _e394 = places.e[r_5];
-                        local_1 = position_1 <= _e394;
-                    } else {
-                        local_1 = false;
-                    }
-                    const bool _e397 = local_1;
-                    if (_e397) {
-                        local_2 = r_5 < rows;
-                    } else {
-                        local_2 = false;
-                    }
-                    const bool _e402 = local_2;
-                    sees = _e402;
-                    const uint _e406 = params.window;
-                    if (_e406 != 0u) {
-                        const bool _e409 = sees;
-                        if (_e409) {
-                            const uint _e414 = params.window;
-                            const uint _e418 = places.e[r_5];
-                            local_3 = (position_1 + _e414) > _e418;
-                        } else {
-                            local_3 = false;
-                        }
-                        const bool _e421 = local_3;
-                        sees = _e421;
-                    }
-                    const uint _e423 = i_1;
-                    const float _e425 = score;
-                    const bool _e426 = sees;
-                    weights.e[_e423] = _e426 ? _e425 : (-3e38f);
-                }
-                const uint _e429 = i_1;
-                i_1 = _e429 + 128u;
-            }
-            roci_barrier_workgroup();
-            if (lane < 8u) {
-                const float _e436 = greatest.e[lane];
-                top = _e436;
-                k = 0u;
+            if (near < most) {
+                const uint line0_ = lines.e[key];
+                const uint line1_ = lines.e[key + 16u];
+                const uint line2_ = lines.e[key + 32u];
+                const uint line3_ = lines.e[key + 48u];
+                near_dots = (float4)(0.0f);
+                far_dots = (float4)(0.0f);
+                i_1 = 0u;
                 while (true) {
-                    const uint _e440 = k;
-                    if (!(_e440 < 32u)) {
+                    const uint _e338 = i_1;
+                    if (!(_e338 < key_fours)) {
                         break;
                     }
                     {
-                        const float _e443 = top;
-                        const uint _e447 = k;
-                        const float _e450 = weights.e[(lane * 32u) + _e447];
-                        top = fmax(_e443, _e450);
+                        const uint _e340 = i_1;
+                        const float4 k0_ = key_four(line0_, _e340, &params, keys);
+                        const uint _e342 = i_1;
+                        const float4 k1_ = key_four(line1_, _e342, &params, keys);
+                        const uint _e344 = i_1;
+                        const float4 k2_ = key_four(line2_, _e344, &params, keys);
+                        const uint _e346 = i_1;
+                        const float4 k3_ = key_four(line3_, _e346, &params, keys);
+                        const uint _e349 = i_1;
+                        const float4 a = queries.e[near_row + _e349];
+                        const uint _e354 = i_1;
+                        const float4 b = queries.e[far_row + _e354];
+                        const float4 _e358 = near_dots;
+                        near_dots = _e358 + ((float4)(roci_dot_float4(k0_, a), roci_dot_float4(k1_, a), roci_dot_float4(k2_, a), roci_dot_float4(k3_, a)));
+                        const float4 _e365 = far_dots;
+                        far_dots = _e365 + ((float4)(roci_dot_float4(k0_, b), roci_dot_float4(k1_, b), roci_dot_float4(k2_, b), roci_dot_float4(k3_, b)));
                     }
-                    const uint _e452 = k;
-                    k = _e452 + 1u;
+                    const uint _e372 = i_1;
+                    i_1 = _e372 + 1u;
                 }
-                const float _e459 = greatest.e[lane];
-                const float _e460 = top;
-                factors.e[lane] = exp(_e459 - _e460);
-                const float _e465 = top;
-                greatest.e[lane] = _e465;
+                i_2 = 0u;
+                while (true) {
+                    const uint _e377 = i_2;
+                    if (!(_e377 < 4u)) {
+                        break;
+                    }
+                    {
+                        const uint _e380 = first;
+                        const uint _e382 = i_2;
+                        const uint position_2 = (_e380 + key) + (_e382 * 16u);
+                        const uint _e390 = i_2;
+                        const uint _e395 = i_2;
+                        const float _e397 = ((private float *)&near_dots)[_e395];
+                        const float _e398 = seen_score(_e397, near, rows_1, position_2, end_1, &params, &places);
+                        weights.e[((near * 65u) + key) + (_e390 * 16u)] = _e398;
+                        const uint _e405 = i_2;
+                        const uint _e410 = i_2;
+                        const float _e412 = ((private float *)&far_dots)[_e410];
+                        const float _e415 = seen_score(_e412, near + 1u, rows_1, position_2, end_1, &params, &places);
+                        weights.e[(((near + 1u) * 65u) + key) + (_e405 * 16u)] = _e415;
+                    }
+                    const uint _e416 = i_2;
+                    i_2 = _e416 + 1u;
+                }
             }
             roci_barrier_workgroup();
-            i_2 = lane;
-            while (true) {
-                const uint _e467 = i_2;
-                if (!(_e467 < 256u)) {
-                    break;
+            const uint row_3 = lane / 8u;
+            const uint source_1 = (row_3 * 65u) + (lane % 8u);
+            if (row_3 < most) {
+                const float _e429 = weights.e[source_1];
+                top = _e429;
+                k = 8u;
+                while (true) {
+                    const uint _e433 = k;
+                    if (!(_e433 < 64u)) {
+                        break;
+                    }
+                    {
+                        const float _e436 = top;
+                        const uint _e438 = k;
+                        const float _e441 = weights.e[source_1 + _e438];
+                        top = fmax(_e436, _e441);
+                    }
+                    const uint _e443 = k;
+                    k = _e443 + 8u;
                 }
-                {
-                    const uint _e471 = i_2;
-                    const float score_1 = weights.e[_e471];
-                    const uint _e475 = i_2;
-                    const uint _e478 = i_2;
-                    const float _e482 = greatest.e[_e478 / 32u];
-                    weights.e[_e475] = (score_1 > (-3e38f)) ? exp(score_1 - _e482) : 0.0f;
-                }
-                const uint _e489 = i_2;
-                i_2 = _e489 + 128u;
+                const float _e448 = top;
+                tops.e[lane] = _e448;
             }
             roci_barrier_workgroup();
-            if (lane < 8u) {
-                const float _e496 = totals.e[lane];
-                const float _e499 = factors.e[lane];
-                total = _e496 * _e499;
+            if (row_3 < most) {
+                const float _e452 = greatest.e[row_3];
+                top_1 = _e452;
+                i_3 = 0u;
+                while (true) {
+                    const uint _e456 = i_3;
+                    if (!(_e456 < 8u)) {
+                        break;
+                    }
+                    {
+                        const float _e459 = top_1;
+                        const uint _e463 = i_3;
+                        const float _e466 = tops.e[(row_3 * 8u) + _e463];
+                        top_1 = fmax(_e459, _e466);
+                    }
+                    const uint _e468 = i_3;
+                    i_3 = _e468 + 1u;
+                }
+                add = 0.0f;
                 k_1 = 0u;
                 while (true) {
-                    const uint _e504 = k_1;
-                    if (!(_e504 < 32u)) {
+                    const uint _e475 = k_1;
+                    if (!(_e475 < 64u)) {
                         break;
                     }
                     {
-                        const float _e507 = total;
-                        const uint _e511 = k_1;
-                        const float _e514 = weights.e[(lane * 32u) + _e511];
-                        total = _e507 + _e514;
+                        const uint _e479 = k_1;
+                        const float score_1 = weights.e[source_1 + _e479];
+                        const float _e483 = top_1;
+                        const float weight = (score_1 > (-3e38f)) ? exp(score_1 - _e483) : 0.0f;
+                        const uint _e491 = k_1;
+                        weights.e[source_1 + _e491] = weight;
+                        const float _e494 = add;
+                        add = _e494 + weight;
                     }
-                    const uint _e516 = k_1;
-                    k_1 = _e516 + 1u;
+                    const uint _e496 = k_1;
+                    k_1 = _e496 + 8u;
                 }
-                const float _e521 = total;
-                totals.e[lane] = _e521;
+                const float _e501 = add;
+                adds.e[lane] = _e501;
             }
-            r_2 = 0u;
-            while (true) {
-                const uint _e524 = r_2;
-                if (!(_e524 < 8u)) {
-                    break;
-                }
-                {
-                    const uint _e527 = r_2;
-                    const float2 _e529 = sums.e[_e527];
-                    const uint _e531 = r_2;
-                    const float _e533 = factors.e[_e531];
-                    sums.e[_e527] = _e529 * _e533;
-                    const uint _e535 = r_2;
-                    const float2 _e537 = more.e[_e535];
-                    const uint _e539 = r_2;
-                    const float _e541 = factors.e[_e539];
-                    more.e[_e535] = _e537 * _e541;
-                }
-                const uint _e543 = r_2;
-                r_2 = _e543 + 1u;
-            }
-            if (team < teams) {
-                const uint pair_3 = roci_mod_u32(lane, pairs);
-                k_2 = team;
+            roci_barrier_workgroup();
+            if (lane < most) {
+                const float _e505 = greatest.e[lane];
+                top_2 = _e505;
+                add_1 = 0.0f;
+                i_4 = 0u;
                 while (true) {
-                    const uint _e549 = k_2;
-                    if (!(_e549 < 32u)) {
+                    const uint _e511 = i_4;
+                    if (!(_e511 < 8u)) {
                         break;
                     }
                     {
-                        const uint _e553 = k_2;
-                        const uint _e555 = lines.e[_e553];
-                        const float2 v = value_pair(_e555, pair_3, &params, values);
-                        r_3 = 0u;
-                        while (true) {
-                            const uint _e559 = r_3;
-                            if (!(_e559 < 8u)) {
-                                break;
-                            }
-                            {
-                                const uint _e562 = r_3;
-                                const float2 _e564 = sums.e[_e562];
-                                const uint _e566 = r_3;
-                                const uint _e569 = k_2;
-                                const float _e572 = weights.e[(_e566 * 32u) + _e569];
-                                sums.e[_e562] = _e564 + (_e572 * v);
-                            }
-                            const uint _e575 = r_3;
-                            r_3 = _e575 + 1u;
-                        }
-                        if (pairs > 128u) {
-                            local_4 = (pair_3 + 128u) < pairs;
-                        } else {
-                            local_4 = false;
-                        }
-                        const bool _e586 = local_4;
-                        if (_e586) {
-                            const uint _e588 = k_2;
-                            const uint _e590 = lines.e[_e588];
-                            const float2 w = value_pair(_e590, pair_3 + 128u, &params, values);
-                            r_4 = 0u;
-                            while (true) {
-                                const uint _e596 = r_4;
-                                if (!(_e596 < 8u)) {
-                                    break;
-                                }
-                                {
-                                    const uint _e599 = r_4;
-                                    const float2 _e601 = more.e[_e599];
-                                    const uint _e603 = r_4;
-                                    const uint _e606 = k_2;
-                                    const float _e609 = weights.e[(_e603 * 32u) + _e606];
-                                    more.e[_e599] = _e601 + (_e609 * w);
-                                }
-                                const uint _e612 = r_4;
-                                r_4 = _e612 + 1u;
-                            }
-                        }
+                        const float _e514 = top_2;
+                        const uint _e518 = i_4;
+                        const float _e521 = tops.e[(lane * 8u) + _e518];
+                        top_2 = fmax(_e514, _e521);
+                        const float _e523 = add_1;
+                        const uint _e527 = i_4;
+                        const float _e530 = adds.e[(lane * 8u) + _e527];
+                        add_1 = _e523 + _e530;
                     }
-                    const uint _e615 = k_2;
-                    k_2 = _e615 + teams;
+                    const uint _e532 = i_4;
+                    i_4 = _e532 + 1u;
+                }
+                const float _e537 = greatest.e[lane];
+                const float _e538 = top_2;
+                const float factor = exp(_e537 - _e538);
+                factors.e[lane] = factor;
+                const float _e545 = top_2;
+                greatest.e[lane] = _e545;
+                const float _e550 = totals.e[lane];
+                const float _e552 = add_1;
+                totals.e[lane] = (_e550 * factor) + _e552;
+            }
+            roci_barrier_workgroup();
+            if (mine < most) {
+                const uint row1_ = min(mine + 1u, most - 1u);
+                const uint row2_ = min(mine + 2u, most - 1u);
+                const uint row3_ = min(mine + 3u, most - 1u);
+                const float4 _e570 = sum0_;
+                const float _e573 = factors.e[mine];
+                sum0_ = _e570 * _e573;
+                const float4 _e575 = sum1_;
+                const float _e578 = factors.e[row1_];
+                sum1_ = _e575 * _e578;
+                const float4 _e580 = sum2_;
+                const float _e583 = factors.e[row2_];
+                sum2_ = _e580 * _e583;
+                const float4 _e585 = sum3_;
+                const float _e588 = factors.e[row3_];
+                sum3_ = _e585 * _e588;
+                k_2 = 0u;
+                while (true) {
+                    const uint _e592 = k_2;
+                    const uint _e594 = first;
+                    if (!(_e592 < min(64u, end_1 - _e594))) {
+                        break;
+                    }
+                    {
+                        const uint _e599 = k_2;
+                        const uint _e601 = lines.e[_e599];
+                        const float4 v_1 = value_four(_e601, d_1, &params, values);
+                        const float4 _e603 = sum0_;
+                        const uint _e607 = k_2;
+                        const float _e610 = weights.e[(mine * 65u) + _e607];
+                        sum0_ = _e603 + (_e610 * v_1);
+                        const float4 _e613 = sum1_;
+                        const uint _e617 = k_2;
+                        const float _e620 = weights.e[(row1_ * 65u) + _e617];
+                        sum1_ = _e613 + (_e620 * v_1);
+                        const float4 _e623 = sum2_;
+                        const uint _e627 = k_2;
+                        const float _e630 = weights.e[(row2_ * 65u) + _e627];
+                        sum2_ = _e623 + (_e630 * v_1);
+                        const float4 _e633 = sum3_;
+                        const uint _e637 = k_2;
+                        const float _e640 = weights.e[(row3_ * 65u) + _e637];
+                        sum3_ = _e633 + (_e640 * v_1);
+                    }
+                    const uint _e643 = k_2;
+                    k_2 = _e643 + 1u;
                 }
             }
         }
-        const uint _e617 = first;
-        first = _e617 + 32u;
+        const uint _e646 = first;
+        first = _e646 + 64u;
     }
-    while (true) {
-        const uint _e622 = half_;
-        if (!(_e622 < 2u)) {
-            break;
-        }
-        {
-            roci_barrier_workgroup();
-            i_3 = 0u;
-            while (true) {
-                const uint _e627 = i_3;
-                if (!(_e627 < 4u)) {
-                    break;
-                }
-                {
-                    const uint _e630 = half_;
-                    const uint _e633 = i_3;
-                    const uint r_6 = (_e630 * 4u) + _e633;
-                    const uint _e636 = i_3;
-                    const float _e645 = sums.e[r_6].x;
-                    pool.e[(_e636 * 512u) + (lane * 2u)] = _e645;
-                    const uint _e647 = i_3;
-                    const float _e658 = sums.e[r_6].y;
-                    pool.e[((_e647 * 512u) + (lane * 2u)) + 1u] = _e658;
-                    const uint _e660 = i_3;
-                    const float _e671 = more.e[r_6].x;
-                    pool.e[((_e660 * 512u) + 256u) + (lane * 2u)] = _e671;
-                    const uint _e673 = i_3;
-                    const float _e684 = more.e[r_6].y;
-                    pool.e[((_e673 * 512u) + 257u) + (lane * 2u)] = _e684;
-                }
-                const uint _e685 = i_3;
-                i_3 = _e685 + 1u;
-            }
-            roci_barrier_workgroup();
-            i_4 = lane;
-            while (true) {
-                const uint _e689 = i_4;
-                const uint _e693 = params.value_length;
-                if (!(_e689 < (4u * _e693))) {
-                    break;
-                }
-                {
-                    const uint _e696 = half_;
-                    const uint _e699 = i_4;
-                    const uint _e702 = params.value_length;
-                    const uint r_7 = (_e696 * 4u) + roci_div_u32(_e699, _e702);
-                    const uint _e705 = i_4;
-                    const uint _e708 = params.value_length;
-                    const uint d = roci_mod_u32(_e705, _e708);
-                    if (r_7 < rows) {
-                        const uint _e711 = i_4;
-                        const uint _e714 = params.value_length;
-                        const uint base_1 = (roci_div_u32(_e711, _e714) * 512u) + d;
-                        const float _e721 = pool.e[base_1];
-                        sum = _e721;
-                        if (pairs <= 128u) {
-                            t = 1u;
-                            while (true) {
-                                const uint _e727 = t;
-                                if (!(_e727 < teams)) {
-                                    break;
-                                }
-                                {
-                                    const float _e729 = sum;
-                                    const uint _e731 = t;
-                                    const uint _e734 = params.value_length;
-                                    const float _e738 = pool.e[base_1 + (_e731 * _e734)];
-                                    sum = _e729 + _e738;
-                                }
-                                const uint _e740 = t;
-                                t = _e740 + 1u;
-                            }
-                        }
-                        const uint row_1 = first_row + r_7;
-                        const uint token = first_token + roci_div_u32(row_1, shared_by);
-                        const uint head = (group.y * shared_by) + roci_mod_u32(row_1, shared_by);
-                        const uint _e752 = params.splits;
-                        if (_e752 == 1u) {
-                            const uint _e758 = params.y_stride;
-                            const uint _e762 = params.value_length;
-                            const float _e767 = sum;
-                            const float _e770 = totals.e[r_7];
-                            y[((token * _e758) + (head * _e762)) + d] = _e767 / _e770;
-                        } else {
-                            const uint _e774 = params.heads;
-                            const uint _e779 = params.splits;
-                            const uint _e785 = params.value_length;
-                            const uint at_2 = ((((token * _e774) + head) * _e779) + group.z) * (_e785 + 2u);
-                            const float _e792 = sum;
-                            y[at_2 + d] = _e792;
-                            if (d == 0u) {
-                                const uint _e798 = params.value_length;
-                                const float _e803 = greatest.e[r_7];
-                                y[at_2 + _e798] = _e803;
-                                const uint _e807 = params.value_length;
-                                const float _e814 = totals.e[r_7];
-                                y[(at_2 + _e807) + 1u] = _e814;
-                            }
-                        }
-                    }
-                }
-                const uint _e815 = i_4;
-                i_4 = _e815 + 128u;
-            }
-        }
-        const uint _e818 = half_;
-        half_ = _e818 + 1u;
+    roci_barrier_workgroup();
+    const uint stop = min(min(mine + own, most), rows_1);
+    if (mine < stop) {
+        const float4 _e653 = sum0_;
+        put(mine, d_1, _e653, first_token_1, first_row_1, group, &params, y, &greatest, &totals);
+    }
+    if ((mine + 1u) < stop) {
+        const float4 _e659 = sum1_;
+        put(mine + 1u, d_1, _e659, first_token_1, first_row_1, group, &params, y, &greatest, &totals);
+    }
+    if ((mine + 2u) < stop) {
+        const float4 _e665 = sum2_;
+        put(mine + 2u, d_1, _e665, first_token_1, first_row_1, group, &params, y, &greatest, &totals);
+    }
+    if ((mine + 3u) < stop) {
+        const float4 _e671 = sum3_;
+        put(mine + 3u, d_1, _e671, first_token_1, first_row_1, group, &params, y, &greatest, &totals);
+        return;
+    } else {
+        return;
     }
 }

@@ -66,69 +66,111 @@ ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     return _e28;
 }
 
-ROCI_FN float2 scale_of(uint group_1, uint half_, global const uint *scales) {
+ROCI_FN float2 scale_from(uint2 words, uint half_) {
     bool local_2 = false;
     bool local_3 = false;
     bool local_4 = false;
     local_2 = false;
     const bool _e5 = local_2;
     if (_e5) {
-        const uint _e10 = scales[group_1 / 2u];
-        const float2 pair = roci_unpack2x16float(_e10);
-        const float scale = ((group_1 % 2u) == 1u) ? pair.y : pair.x;
+        const float scale = roci_unpack2x16float(words.x).x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
     }
     local_3 = false;
-    const bool _e28 = local_3;
-    if (_e28) {
-        const uint _e34 = scales[(group_1 * 2u) + half_];
-        return roci_unpack2x16float(_e34);
+    const bool _e18 = local_3;
+    if (_e18) {
+        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
     }
     local_4 = true;
-    const bool _e39 = local_4;
-    if (_e39) {
-        const uint _e42 = scales[group_1];
-        return (float2)(as_float(_e42), 0.0f);
+    const bool _e28 = local_4;
+    if (_e28) {
+        return (float2)(as_float(words.x), 0.0f);
     }
     return (float2)(1.0f, 0.0f);
 }
 
-ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
-    float4 v = (float4)(0.0f);
+ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     bool local_5 = false;
     bool local_6 = false;
     bool local_7 = false;
-    const uint _e4 = (*params).columns;
-    const uint group_2 = (row * (_e4 / 32u)) + (four / 8u);
-    const uint chunk_1 = four % 8u;
+    bool local_8 = false;
+    bool local_9 = false;
     local_5 = false;
-    const bool _e18 = local_5;
+    const bool _e4 = local_5;
+    if (_e4) {
+        const uint _e9 = scales[group_1 / 2u];
+        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    }
+    local_6 = false;
+    const bool _e20 = local_6;
+    if (!_e20) {
+        local_7 = true;
+    } else {
+        local_7 = true;
+    }
+    const bool _e26 = local_7;
+    if (_e26) {
+        const uint _e29 = scales[group_1];
+        return (uint2)(_e29, 0u);
+    }
+    local_8 = false;
+    const bool _e35 = local_8;
+    if (!_e35) {
+        local_9 = false;
+    } else {
+        local_9 = true;
+    }
+    const bool _e41 = local_9;
+    if (_e41) {
+        const uint _e46 = scales[group_1 * 2u];
+        const uint _e53 = scales[(group_1 * 2u) + 1u];
+        return (uint2)(_e46, _e53);
+    }
+    return (uint2)(0u);
+}
+
+ROCI_FN float2 scale_of(uint group_2, uint half_1, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_2, scales);
+    const float2 _e3 = scale_from(_e2, half_1);
+    return _e3;
+}
+
+ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
+    float4 v = (float4)(0.0f);
+    bool local_10 = false;
+    bool local_11 = false;
+    bool local_12 = false;
+    const uint _e4 = (*params).columns;
+    const uint group_3 = (row * (_e4 / 32u)) + (four / 8u);
+    const uint chunk_1 = four % 8u;
+    local_10 = false;
+    const bool _e18 = local_10;
     if (_e18) {
-        const uint at = (group_2 * 16u) + (chunk_1 * 2u);
+        const uint at = (group_3 * 16u) + (chunk_1 * 2u);
         const uint _e26 = codes[at];
         const uint _e31 = codes[at + 1u];
         const float4 _e33 = codes_of(chunk_1, _e26, _e31, (uint2)(0u));
         v = _e33;
     } else {
-        local_6 = false;
-        const bool _e37 = local_6;
+        local_11 = false;
+        const bool _e37 = local_11;
         if (!_e37) {
-            local_7 = false;
+            local_12 = false;
         } else {
-            local_7 = true;
+            local_12 = true;
         }
-        const bool _e43 = local_7;
+        const bool _e43 = local_12;
         if (_e43) {
-            const uint _e49 = codes[(group_2 * 8u) + chunk_1];
+            const uint _e49 = codes[(group_3 * 8u) + chunk_1];
             const float4 _e52 = codes_of(chunk_1, _e49, 0u, (uint2)(0u));
             v = _e52;
         } else {
-            const uint _e60 = codes[(group_2 * 4u) + (chunk_1 % 4u)];
+            const uint _e60 = codes[(group_3 * 4u) + (chunk_1 % 4u)];
             const float4 _e63 = codes_of(chunk_1, _e60, 0u, (uint2)(0u));
             v = _e63;
         }
     }
-    const float2 s = scale_of(group_2, chunk_1 / 4u, scales);
+    const float2 s = scale_of(group_3, chunk_1 / 4u, scales);
     const float4 _e67 = v;
     return (_e67 * s.x) + ((float4)(s.y));
 }

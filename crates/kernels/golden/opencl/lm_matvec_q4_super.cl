@@ -15,19 +15,24 @@ typedef struct {
     uint model_columns;
     float epsilon;
 } Params;
-typedef struct { float4 e[864]; } array864_float4_;
 typedef struct { float2 e[128]; } array128_float2_;
+typedef struct { float2 e[32]; } array32_float2_;
+typedef struct { float4 e[4]; } array4_float4_;
 typedef struct {
-    float4 a;
-    float4 b;
-    float4 c;
-    float4 d;
-    float4 e;
-    float4 f;
-    float4 g;
-    float4 h;
-} Eight;
+    uint4 near;
+    uint4 far;
+    uint2 near_scale;
+    uint2 far_scale;
+} Held;
+typedef struct { float4 e[768]; } array768_float4_;
 
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return vload_half(0, (private const half *)&bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
+}
 ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
     return (int4)(v.x, v.y, v.z, v.w);
@@ -35,13 +40,6 @@ ROCI_FN int4 roci_unpack4xI8(uint a) {
 ROCI_FN uint4 roci_unpack4xU8(uint a) {
     const uchar4 v = as_uchar4(a);
     return (uint4)(v.x, v.y, v.z, v.w);
-}
-ROCI_FN float roci_widen_f16(ushort bits) {
-    return vload_half(0, (private const half *)&bits);
-}
-ROCI_FN float2 roci_unpack2x16float(uint a) {
-    const ushort2 v = as_ushort2(a);
-    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
 }
 ROCI_FN uint roci_div_u32(uint a, uint b) {
     return b == 0 ? a : (uint)(a / b);
@@ -52,107 +50,102 @@ ROCI_FN float roci_dot_float4(float4 a, float4 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-ROCI_FN Eight staged_eight(uint group_1, local array864_float4_ *staged) {
-    const uint at_3 = group_1 * 9u;
-    const float4 _e5 = (*staged).e[at_3];
-    const float4 _e10 = (*staged).e[at_3 + 1u];
-    const float4 _e15 = (*staged).e[at_3 + 2u];
-    const float4 _e20 = (*staged).e[at_3 + 3u];
-    const float4 _e25 = (*staged).e[at_3 + 4u];
-    const float4 _e30 = (*staged).e[at_3 + 5u];
-    const float4 _e35 = (*staged).e[at_3 + 6u];
-    const float4 _e40 = (*staged).e[at_3 + 7u];
-    return (Eight){.a = _e5, .b = _e10, .c = _e15, .d = _e20, .e = _e25, .f = _e30, .g = _e35, .h = _e40};
+ROCI_FN uint group_of(uint unit) {
+    return (unit * 8u) / 8u;
 }
 
-ROCI_FN float stage(uint row, uint first_1, uint count, uint lane_1, private const Params *params, global const float4 *x, global const float4 *norm, local array864_float4_ *staged) {
-    float squares_1 = 0.0f;
-    uint i_1 = 0u;
-    float4 v = (float4)(0.0f);
-    i_1 = lane_1;
-    while (true) {
-        const uint _e7 = i_1;
-        if (!(_e7 < (count * 8u))) {
-            break;
-        }
-        {
-            const uint _e15 = i_1;
-            const float4 _e18 = x[(row + (first_1 * 8u)) + _e15];
-            v = _e18;
-            const uint _e22 = (*params).flags;
-            if ((_e22 & 16u) != 0u) {
-                const float _e27 = squares_1;
-                const float4 _e28 = v;
-                const float4 _e29 = v;
-                squares_1 = _e27 + roci_dot_float4(_e28, _e29);
-                const float4 _e32 = v;
-                const uint _e36 = i_1;
-                const float4 _e39 = norm[(first_1 * 8u) + _e36];
-                v = _e32 * _e39;
-            }
-            const uint _e42 = i_1;
-            const uint _e47 = i_1;
-            const float4 _e52 = v;
-            (*staged).e[((_e42 / 8u) * 9u) + (_e47 % 8u)] = _e52;
-        }
-        const uint _e53 = i_1;
-        i_1 = _e53 + 128u;
+ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
+    bool local_6 = false;
+    bool local_7 = false;
+    bool local_8 = false;
+    bool local_9 = false;
+    bool local_10 = false;
+    local_6 = false;
+    const bool _e4 = local_6;
+    if (_e4) {
+        const uint _e9 = scales[group_1 / 2u];
+        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
     }
-    const float _e56 = squares_1;
-    return _e56;
+    local_7 = false;
+    const bool _e20 = local_7;
+    if (!_e20) {
+        local_8 = false;
+    } else {
+        local_8 = true;
+    }
+    const bool _e26 = local_8;
+    if (_e26) {
+        const uint _e29 = scales[group_1];
+        return (uint2)(_e29, 0u);
+    }
+    local_9 = false;
+    const bool _e35 = local_9;
+    if (!_e35) {
+        local_10 = false;
+    } else {
+        local_10 = true;
+    }
+    const bool _e41 = local_10;
+    if (_e41) {
+        const uint _e46 = scales[group_1 * 2u];
+        const uint _e53 = scales[(group_1 * 2u) + 1u];
+        return (uint2)(_e46, _e53);
+    }
+    const uint start_1 = (group_1 / 8u) * 5u;
+    const uint _e61 = scales[start_1];
+    const uint _e71 = scales[(start_1 + 1u) + ((group_1 % 8u) / 2u)];
+    return (uint2)(_e61, _e71 >> (((group_1 % 2u) * 16u) & 31u));
 }
 
-ROCI_FN float2 totals_of(Eight v_1) {
-    bool local_1 = false;
-    bool local_2 = false;
-    bool local_3 = false;
-    bool local_4 = false;
-    bool local_5 = false;
-    local_1 = false;
-    const bool _e4 = local_1;
-    if (!_e4) {
-        local_2 = false;
-    } else {
-        local_2 = true;
+ROCI_FN Held hold(uint2 rows, uint at_1, uint end, global const uint4 *codes, global const uint *scales) {
+    const uint2 unit_4 = rows + ((uint2)(min(at_1, end - 1u)));
+    const uint4 _e11 = codes[unit_4.x];
+    const uint4 _e15 = codes[unit_4.y];
+    const uint _e17 = group_of(unit_4.x);
+    const uint2 _e18 = scale_words(_e17, scales);
+    const uint _e20 = group_of(unit_4.y);
+    const uint2 _e21 = scale_words(_e20, scales);
+    return (Held){.near = _e11, .far = _e15, .near_scale = _e18, .far_scale = _e21};
+}
+
+ROCI_FN float square(float4 v, uint i_1, uint count) {
+    return (i_1 < count) ? roci_dot_float4(v, v) : 0.0f;
+}
+
+ROCI_FN float total(float4 v_1) {
+    return (v_1.x + v_1.y) + (v_1.z + v_1.w);
+}
+
+ROCI_FN float2 scale_from(uint2 words, uint half_) {
+    bool local_11 = false;
+    bool local_12 = false;
+    bool local_13 = false;
+    local_11 = false;
+    const bool _e5 = local_11;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
     }
-    const bool _e10 = local_2;
-    if (!_e10) {
-        local_3 = false;
-    } else {
-        local_3 = true;
+    local_12 = false;
+    const bool _e18 = local_12;
+    if (_e18) {
+        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
     }
-    const bool _e16 = local_3;
-    if (!_e16) {
-        local_4 = false;
-    } else {
-        local_4 = true;
-    }
-    const bool _e22 = local_4;
-    if (!_e22) {
-        local_5 = false;
-    } else {
-        local_5 = true;
-    }
-    const bool _e28 = local_5;
-    if (_e28) {
-        return (float2)(0.0f);
-    }
-    const float4 first_2 = (v_1.a + v_1.b) + (v_1.c + v_1.d);
-    const float4 second_1 = (v_1.e + v_1.f) + (v_1.g + v_1.h);
-    return (float2)((first_2.x + first_2.y) + (first_2.z + first_2.w), (second_1.x + second_1.y) + (second_1.z + second_1.w));
+    const float2 both = roci_unpack2x16float(words.x);
+    return (float2)(both.x * ((float)(words.y & 255u)), (-both.y) * ((float)((words.y >> 8u) & 255u)));
 }
 
 ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
-    bool local_6 = false;
-    bool local_7 = false;
-    local_6 = false;
-    const bool _e8 = local_6;
+    bool local_14 = false;
+    bool local_15 = false;
+    local_14 = false;
+    const bool _e8 = local_14;
     if (!_e8) {
-        local_7 = false;
+        local_15 = false;
     } else {
-        local_7 = true;
+        local_15 = true;
     }
-    const bool _e14 = local_7;
+    const bool _e14 = local_15;
     if (_e14) {
         return convert_float4(roci_unpack4xI8(word));
     }
@@ -160,397 +153,511 @@ ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     return convert_float4(roci_unpack4xU8(nibbles));
 }
 
-ROCI_FN float pair_dot(uint4 four, float4 v_2, float4 w) {
-    const float4 _e7 = codes_of(0u, four.x, four.y, four.zw);
-    const float4 _e13 = codes_of(0u, four.z, four.w, four.xy);
-    return roci_dot_float4(_e7, v_2) + roci_dot_float4(_e13, w);
-}
-
-ROCI_FN float word_dot(uint chunk_1, uint word_1, float4 v_3) {
+ROCI_FN float word_dot(uint chunk_1, uint word_1, float4 v_2) {
     const float4 _e4 = codes_of(chunk_1, word_1, word_1, (uint2)(0u));
-    return roci_dot_float4(_e4, v_3);
+    return roci_dot_float4(_e4, v_2);
 }
 
-ROCI_FN float2 products_of(uint group_2, Eight v_4, global const uint4 *codes) {
-    bool local_8 = false;
-    bool local_9 = false;
-    bool local_10 = false;
-    local_8 = false;
-    const bool _e5 = local_8;
-    if (_e5) {
-        const uint at_4 = group_2 * 4u;
-        const uint4 p = codes[at_4];
-        const uint4 q = codes[at_4 + 1u];
-        const uint4 r = codes[at_4 + 2u];
-        const uint4 s = codes[at_4 + 3u];
-        const float _e28 = pair_dot(p, v_4.a, v_4.b);
-        const float _e31 = pair_dot(q, v_4.c, v_4.d);
-        const float _e35 = pair_dot(r, v_4.e, v_4.f);
-        const float _e38 = pair_dot(s, v_4.g, v_4.h);
-        return (float2)(_e28 + _e31, _e35 + _e38);
+ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array768_float4_ *staged) {
+    bool local_16 = false;
+    bool local_17 = false;
+    bool local_18 = false;
+    bool local_19 = false;
+    local_16 = false;
+    const bool _e7 = local_16;
+    if (_e7) {
+        const float4 _e12 = codes_of(0u, code.x, code.y, code.zw);
+        const float4 _e15 = (*staged).e[at_2];
+        const float low = roci_dot_float4(_e12, _e15);
+        const float2 _e18 = scale_from(words_1, 0u);
+        const float4 _e24 = codes_of(0u, code.z, code.w, code.xy);
+        const float4 _e29 = (*staged).e[at_2 ^ 1u];
+        return _e18.x * (low + roci_dot_float4(_e24, _e29));
     }
-    local_9 = false;
-    const bool _e44 = local_9;
-    if (!_e44) {
-        local_10 = false;
+    local_17 = false;
+    const bool _e36 = local_17;
+    if (!_e36) {
+        local_18 = false;
     } else {
-        local_10 = true;
+        local_18 = true;
     }
-    const bool _e50 = local_10;
-    if (_e50) {
-        const uint4 p_1 = codes[group_2 * 2u];
-        const uint4 q_1 = codes[(group_2 * 2u) + 1u];
-        const float _e66 = word_dot(0u, p_1.x, v_4.a);
-        const float _e70 = word_dot(1u, p_1.y, v_4.b);
-        const float _e75 = word_dot(2u, p_1.z, v_4.c);
-        const float _e79 = word_dot(3u, p_1.w, v_4.d);
-        const float _e85 = word_dot(4u, q_1.x, v_4.e);
-        const float _e89 = word_dot(5u, q_1.y, v_4.f);
-        const float _e94 = word_dot(6u, q_1.z, v_4.g);
-        const float _e98 = word_dot(7u, q_1.w, v_4.h);
-        return (float2)((_e66 + _e70) + (_e75 + _e79), (_e85 + _e89) + (_e94 + _e98));
+    const bool _e42 = local_18;
+    if (_e42) {
+        const float4 a = (*staged).e[at_2];
+        const float4 b = (*staged).e[at_2 ^ 1u];
+        const float4 c = (*staged).e[at_2 ^ 2u];
+        const float4 d = (*staged).e[at_2 ^ 3u];
+        const float _e63 = word_dot(0u, code.x, a);
+        const float _e66 = word_dot(1u, code.y, b);
+        const float _e70 = word_dot(2u, code.z, c);
+        const float _e73 = word_dot(3u, code.w, d);
+        const float products = (_e63 + _e66) + (_e70 + _e73);
+        const float2 s = scale_from(words_1, unit_1 % 2u);
+        const float _e85 = total((a + b) + (c + d));
+        return (s.x * products) + (s.y * _e85);
     }
-    const uint4 p_2 = codes[group_2];
-    const float _e108 = word_dot(0u, p_2.x, v_4.a);
-    const float _e112 = word_dot(1u, p_2.y, v_4.b);
-    const float _e117 = word_dot(2u, p_2.z, v_4.c);
-    const float _e121 = word_dot(3u, p_2.w, v_4.d);
-    const float _e127 = word_dot(4u, p_2.x, v_4.e);
-    const float _e131 = word_dot(5u, p_2.y, v_4.f);
-    const float _e136 = word_dot(6u, p_2.z, v_4.g);
-    const float _e140 = word_dot(7u, p_2.w, v_4.h);
-    return (float2)((_e108 + _e112) + (_e117 + _e121), (_e127 + _e131) + (_e136 + _e140));
+    const float4 a_1 = (*staged).e[at_2];
+    const float4 b_1 = (*staged).e[at_2 ^ 1u];
+    const float4 c_1 = (*staged).e[at_2 ^ 2u];
+    const float4 d_1 = (*staged).e[at_2 ^ 3u];
+    const float4 e = (*staged).e[at_2 ^ 4u];
+    const float4 f = (*staged).e[at_2 ^ 5u];
+    const float4 g = (*staged).e[at_2 ^ 6u];
+    const float4 h = (*staged).e[at_2 ^ 7u];
+    const float _e128 = word_dot(0u, code.x, a_1);
+    const float _e131 = word_dot(1u, code.y, b_1);
+    const float _e135 = word_dot(2u, code.z, c_1);
+    const float _e138 = word_dot(3u, code.w, d_1);
+    const float low_1 = (_e128 + _e131) + (_e135 + _e138);
+    const float _e143 = word_dot(4u, code.x, e);
+    const float _e146 = word_dot(5u, code.y, f);
+    const float _e150 = word_dot(6u, code.z, g);
+    const float _e153 = word_dot(7u, code.w, h);
+    const float high = (_e143 + _e146) + (_e150 + _e153);
+    const float2 s_1 = scale_from(words_1, 0u);
+    local_19 = false;
+    const bool _e161 = local_19;
+    if (_e161) {
+        return s_1.x * (low_1 + high);
+    }
+    const float low_total = total((a_1 + b_1) + (c_1 + d_1));
+    const float high_total = total((e + f) + (g + h));
+    return (s_1.x * (low_1 + high)) + (s_1.y * (low_total + high_total));
 }
 
-ROCI_FN float2 scale_of(uint group_3, uint half_1, global const uint *scales) {
-    bool local_11 = false;
-    bool local_12 = false;
-    bool local_13 = false;
-    local_11 = false;
-    const bool _e5 = local_11;
-    if (_e5) {
-        const uint _e10 = scales[group_3 / 2u];
-        const float2 pair = roci_unpack2x16float(_e10);
-        const float scale = ((group_3 % 2u) == 1u) ? pair.y : pair.x;
-        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
-    }
-    local_12 = false;
-    const bool _e28 = local_12;
-    if (_e28) {
-        const uint _e34 = scales[(group_3 * 2u) + half_1];
-        return roci_unpack2x16float(_e34);
-    }
-    const uint start_1 = (group_3 / 8u) * 5u;
-    const uint _e42 = scales[start_1];
-    const float2 both = roci_unpack2x16float(_e42);
-    const uint _e53 = scales[(start_1 + 1u) + ((group_3 % 8u) / 2u)];
-    const uint own = _e53 >> (((group_3 % 2u) * 16u) & 31u);
-    return (float2)(both.x * ((float)(own & 255u)), (-both.y) * ((float)((own >> 8u) & 255u)));
+ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array768_float4_ *staged) {
+    const float _e5 = unit_of(it.near, it.near_scale, unit_2, at_3, staged);
+    const float _e8 = unit_of(it.far, it.far_scale, unit_2, at_3, staged);
+    return (float2)(_e5, _e8);
 }
 
-ROCI_FN float group_of(uint group_4, Eight v_5, float2 totals, global const uint4 *codes, global const uint *scales) {
-    bool local_14 = false;
-    const float2 products = products_of(group_4, v_5, codes);
-    const float2 first_3 = scale_of(group_4, 0u, scales);
-    local_14 = false;
-    const bool _e9 = local_14;
-    if (_e9) {
-        const float2 second_2 = scale_of(group_4, 1u, scales);
-        return ((first_3.x * products.x) + (first_3.y * totals.x)) + ((second_2.x * products.y) + (second_2.y * totals.y));
-    }
-    return (first_3.x * (products.x + products.y)) + (first_3.y * (totals.x + totals.y));
+ROCI_FN uint2 rows_of(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
+    const uint2 row_3 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
+    const uint _e17 = (*params).rows;
+    return (((uint2)(first_row_1)) + min(row_3, (uint2)((_e17 - 1u)))) * ((uint2)(units));
 }
 
-ROCI_FN uint row_of(uint token, private const Params *params) {
-    const uint _e3 = (*params).tokens;
-    const uint _e9 = (*params).sharing;
-    const uint _e13 = (*params).x_stride;
-    return roci_div_u32(min(token, _e3 - 1u), _e9) * (_e13 / 4u);
+ROCI_FN uint place(uint unit_3) {
+    return (unit_3 * 8u) + (((unit_3 * 8u) / 8u) % 8u);
 }
 
-ROCI_FN float2 step_(uint near, uint far, Eight v_6, global const uint4 *codes, global const uint *scales) {
-    const float2 totals_1 = totals_of(v_6);
-    const float _e4 = group_of(near, v_6, totals_1, codes, scales);
-    const float _e5 = group_of(far, v_6, totals_1, codes, scales);
-    return (float2)(_e4, _e5);
-}
-
-ROCI_FN float activation(float v_7, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v_7 / (1.0f + exp(-v_7));
-    }
-    const float z = 1.5957692f * (v_7 + (((0.044715f * v_7) * v_7) * v_7));
-    return v_7 / (1.0f + exp(-z));
-}
-
-ROCI_FN void finish_pair(uint token_1, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
-    float2 v_8 = (float2)(0.0f);
-    v_8 = sums_1;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_8;
-        const float _e14 = bias[row_1];
-        const float _e19 = bias[row_1 + 1u];
-        v_8 = _e11 + ((float2)(_e14, _e19));
-    }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_8.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_8.y;
-    y[((token_1 * _e25) + _e29) + (row_1 / 2u)] = _e37 * _e39;
-}
-
-ROCI_FN void finish(uint token_2, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_9 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at_5 = ((token_2 * _e5) + _e9) + row_2;
-    v_9 = sum;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_9;
-        const float _e23 = bias[row_2];
-        v_9 = _e20 + _e23;
-    }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_9;
-        const float _e35 = y[at_5];
-        v_9 = _e32 + _e35;
-    }
-    const float _e39 = v_9;
-    y[at_5] = _e39;
-}
-
-ROCI_FN void meet(uint token_3, uint tile_2, uint lane_2, float factor_1, private const Params *params, global const float *bias, global float *y, local array128_float2_ *partials) {
-    bool local_15 = false;
-    float2 sum_1 = (float2)(0.0f);
-    uint i_2 = 0u;
-    if (lane_2 < 4u) {
-        const uint _e10 = (*params).tokens;
-        local_15 = token_3 < _e10;
-    } else {
-        local_15 = false;
-    }
-    const bool _e13 = local_15;
-    if (_e13) {
-        while (true) {
-            const uint _e18 = i_2;
-            if (!(_e18 < 32u)) {
-                break;
-            }
-            {
-                const float2 _e21 = sum_1;
-                const uint _e25 = i_2;
-                const float2 _e28 = (*partials).e[(lane_2 * 32u) + _e25];
-                sum_1 = _e21 + _e28;
-            }
-            const uint _e30 = i_2;
-            i_2 = _e30 + 1u;
-        }
-        const float2 _e33 = sum_1;
-        sum_1 = _e33 * factor_1;
-        const uint row_3 = tile_2 + (lane_2 * 2u);
-        const uint _e40 = (*params).rows;
-        if (row_3 < _e40) {
-            const uint _e44 = (*params).flags;
-            if ((_e44 & 12u) != 0u) {
-                const float2 _e49 = sum_1;
-                finish_pair(token_3, row_3, _e49, params, bias, y);
-                return;
-            } else {
-                const float _e51 = sum_1.x;
-                finish(token_3, row_3, _e51, params, bias, y);
-                const uint _e56 = (*params).rows;
-                if ((row_3 + 1u) < _e56) {
-                    const float _e61 = sum_1.y;
-                    finish(token_3, row_3 + 1u, _e61, params, bias, y);
-                    return;
-                } else {
-                    return;
-                }
-            }
-        } else {
-            return;
-        }
+ROCI_FN void put(float4 v_3, uint i_2, uint count_1, local array768_float4_ *staged) {
+    if (i_2 < count_1) {
+        const uint _e7 = place(i_2 / 8u);
+        (*staged).e[_e7 ^ (i_2 % 8u)] = v_3;
+        return;
     } else {
         return;
     }
 }
 
+ROCI_FN float stage(uint row, uint first, uint count_2, uint lane_2, private const Params *params, global const float4 *x, global const float4 *norm, local array768_float4_ *staged) {
+    float4 v0_ = (float4)(0.0f);
+    float4 v1_ = (float4)(0.0f);
+    float4 v2_ = (float4)(0.0f);
+    float4 v3_ = (float4)(0.0f);
+    float4 v4_ = (float4)(0.0f);
+    float4 v5_ = (float4)(0.0f);
+    float squares = 0.0f;
+    const uint last = (first + count_2) - 1u;
+    const uint at0_ = min(first + lane_2, last);
+    const uint at1_ = min((first + lane_2) + 128u, last);
+    const uint at2_ = min((first + lane_2) + 256u, last);
+    const uint at3_ = min((first + lane_2) + 384u, last);
+    const uint at4_ = min((first + lane_2) + 512u, last);
+    const uint at5_ = min((first + lane_2) + 640u, last);
+    const float4 _e32 = x[row + at0_];
+    v0_ = _e32;
+    const float4 _e37 = x[row + at1_];
+    v1_ = _e37;
+    const float4 _e42 = x[row + at2_];
+    v2_ = _e42;
+    const float4 _e47 = x[row + at3_];
+    v3_ = _e47;
+    const float4 _e52 = x[row + at4_];
+    v4_ = _e52;
+    const float4 _e57 = x[row + at5_];
+    v5_ = _e57;
+    const uint _e63 = (*params).flags;
+    if ((_e63 & 16u) != 0u) {
+        const float4 n0_ = norm[at0_];
+        const float4 n1_ = norm[at1_];
+        const float4 n2_ = norm[at2_];
+        const float4 n3_ = norm[at3_];
+        const float4 n4_ = norm[at4_];
+        const float4 n5_ = norm[at5_];
+        const float _e86 = squares;
+        const float4 _e87 = v0_;
+        const float _e88 = square(_e87, lane_2, count_2);
+        const float4 _e89 = v1_;
+        const float _e92 = square(_e89, lane_2 + 128u, count_2);
+        squares = _e86 + (_e88 + _e92);
+        const float _e95 = squares;
+        const float4 _e96 = v2_;
+        const float _e99 = square(_e96, lane_2 + 256u, count_2);
+        const float4 _e100 = v3_;
+        const float _e103 = square(_e100, lane_2 + 384u, count_2);
+        squares = _e95 + (_e99 + _e103);
+        const float _e106 = squares;
+        const float4 _e107 = v4_;
+        const float _e110 = square(_e107, lane_2 + 512u, count_2);
+        const float4 _e111 = v5_;
+        const float _e114 = square(_e111, lane_2 + 640u, count_2);
+        squares = _e106 + (_e110 + _e114);
+        const float4 _e117 = v0_;
+        v0_ = _e117 * n0_;
+        const float4 _e119 = v1_;
+        v1_ = _e119 * n1_;
+        const float4 _e121 = v2_;
+        v2_ = _e121 * n2_;
+        const float4 _e123 = v3_;
+        v3_ = _e123 * n3_;
+        const float4 _e125 = v4_;
+        v4_ = _e125 * n4_;
+        const float4 _e127 = v5_;
+        v5_ = _e127 * n5_;
+    }
+    const float4 _e129 = v0_;
+    put(_e129, lane_2, count_2, staged);
+    const float4 _e130 = v1_;
+    put(_e130, lane_2 + 128u, count_2, staged);
+    const float4 _e133 = v2_;
+    put(_e133, lane_2 + 256u, count_2, staged);
+    const float4 _e136 = v3_;
+    put(_e136, lane_2 + 384u, count_2, staged);
+    const float4 _e139 = v4_;
+    put(_e139, lane_2 + 512u, count_2, staged);
+    const float4 _e142 = v5_;
+    put(_e142, lane_2 + 640u, count_2, staged);
+    const float _e145 = squares;
+    return _e145;
+}
+
+ROCI_FN float activation(float v_4, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v_4 / (1.0f + exp(-v_4));
+    }
+    const float z = 1.5957692f * (v_4 + (((0.044715f * v_4) * v_4) * v_4));
+    return v_4 / (1.0f + exp(-z));
+}
+
+ROCI_FN void finish_pair(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    float2 v_5 = (float2)(0.0f);
+    v_5 = sums_1;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_5;
+        const float _e14 = bias[row_1];
+        const float _e19 = bias[row_1 + 1u];
+        v_5 = _e11 + ((float2)(_e14, _e19));
+    }
+    const uint _e25 = (*params).y_stride;
+    const uint _e29 = (*params).y_offset;
+    const float _e36 = v_5.x;
+    const float _e37 = activation(_e36, params);
+    const float _e39 = v_5.y;
+    y[((token * _e25) + _e29) + (row_1 / 2u)] = _e37 * _e39;
+}
+
+ROCI_FN void finish(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_6 = 0.0f;
+    const uint _e5 = (*params).y_stride;
+    const uint _e9 = (*params).y_offset;
+    const uint at_4 = ((token_1 * _e5) + _e9) + row_2;
+    v_6 = sum;
+    const uint _e15 = (*params).flags;
+    if ((_e15 & 2u) != 0u) {
+        const float _e20 = v_6;
+        const float _e23 = bias[row_2];
+        v_6 = _e20 + _e23;
+    }
+    const uint _e27 = (*params).flags;
+    if ((_e27 & 1u) != 0u) {
+        const float _e32 = v_6;
+        const float _e35 = y[at_4];
+        v_6 = _e32 + _e35;
+    }
+    const float _e39 = v_6;
+    y[at_4] = _e39;
+}
+
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
 void lm_matvec_q4_super(global const uint4 *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *experts, global const float4 *norm, global float *y, Params params) {
-    local array864_float4_ staged;
     local array128_float2_ partials;
+    local array32_float2_ fewer;
+    local array4_float4_ squares_1;
+    local array768_float4_ staged;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
     const uint lane = (uint)get_local_id(0);
     uint first_row = 0u;
     float factor = 1.0f;
-    float squares = 0.0f;
-    uint i = 0u;
-    uint half_ = 64u;
+    uint2 next_rows = (uint2)(0u);
+    Held held0_ = {0};
+    Held held1_ = {0};
+    Held held2_ = {0};
     uint tile = 0u;
     float2 sums = (float2)(0.0f);
-    uint at = 0u;
     uint start = 0u;
-    uint at_1 = 0u;
     bool local_ = false;
-    uint tile_1 = 0u;
-    float2 first = (float2)(0.0f);
-    float2 second = (float2)(0.0f);
-    float2 third = (float2)(0.0f);
-    float2 fourth = (float2)(0.0f);
-    uint at_2 = 0u;
-    const uint _e5 = params.columns;
-    const uint width = _e5 / 32u;
-    const uint token_4 = group.y * 1u;
-    const uint _e15 = params.experts;
-    if (_e15 != 0u) {
-        const uint _e20 = experts[token_4];
-        const uint _e23 = params.experts;
-        const uint _e29 = params.rows;
-        first_row = min(_e20, _e23 - 1u) * _e29;
+    float mine = 0.0f;
+    bool local_1 = false;
+    bool local_2 = false;
+    uint i = 0u;
+    bool local_3 = false;
+    bool local_4 = false;
+    uint at = 0u;
+    bool local_5 = false;
+    const uint token_2 = group.y;
+    const uint _e6 = params.columns;
+    const uint fours = _e6 / 4u;
+    const uint units_1 = fours / 8u;
+    const uint own = lane % 32u;
+    const uint _e17 = params.experts;
+    if (_e17 != 0u) {
+        const uint _e22 = experts[token_2];
+        const uint _e25 = params.experts;
+        const uint _e31 = params.rows;
+        first_row = min(_e22, _e25 - 1u) * _e31;
     }
-    const uint only = row_of(token_4, &params);
-    if (width <= 96u) {
-        const float _e39 = stage(only, 0u, width, lane, &params, x, norm, &staged);
-        squares = _e39;
-    } else {
-        const uint _e42 = params.flags;
-        if ((_e42 & 16u) != 0u) {
-            i = lane;
-            while (true) {
-                const uint _e48 = i;
-                if (!(_e48 < (width * 8u))) {
-                    break;
-                }
-                {
-                    const uint _e53 = i;
-                    const float4 v_10 = x[only + _e53];
-                    const float _e57 = squares;
-                    squares = _e57 + roci_dot_float4(v_10, v_10);
-                }
-                const uint _e60 = i;
-                i = _e60 + 128u;
-            }
-        }
-    }
-    const uint _e65 = params.flags;
-    if ((_e65 & 16u) != 0u) {
-        const float _e72 = squares;
-        partials.e[lane] = (float2)(_e72, 0.0f);
-        roci_barrier_workgroup();
-        while (true) {
-            const uint _e77 = half_;
-            if (!(_e77 > 0u)) {
-                break;
-            }
-            {
-                const uint _e80 = half_;
-                if (lane < _e80) {
-                    const float2 _e84 = partials.e[lane];
-                    const uint _e86 = half_;
-                    const float2 _e89 = partials.e[lane + _e86];
-                    partials.e[lane] = _e84 + _e89;
-                }
-                roci_barrier_workgroup();
-            }
-            const uint _e91 = half_;
-            half_ = _e91 / 2u;
-        }
-        const float _e97 = partials.e[0].x;
-        const uint _e100 = params.model_columns;
-        const float _e105 = params.epsilon;
-        factor = 1.0f / sqrt((_e97 / ((float)_e100)) + _e105);
-    }
-    roci_barrier_workgroup();
+    const uint _e35 = params.tokens;
+    const uint _e41 = params.sharing;
+    const uint _e45 = params.x_stride;
+    const uint only = roci_div_u32(min(token_2, _e35 - 1u), _e41) * (_e45 / 4u);
+    const uint _e54 = first_row;
+    const uint2 _e55 = rows_of(group.x * 8u, _e54, units_1, lane, &params);
+    next_rows = _e55;
+    const uint2 _e57 = next_rows;
+    const Held _e58 = hold(_e57, own, units_1, codes, scales);
+    held0_ = _e58;
+    const uint2 _e60 = next_rows;
+    const Held _e63 = hold(_e60, own + 32u, units_1, codes, scales);
+    held1_ = _e63;
+    const uint2 _e65 = next_rows;
+    const Held _e68 = hold(_e65, own + 64u, units_1, codes, scales);
+    held2_ = _e68;
     tile = group.x * 8u;
     while (true) {
-        const uint _e114 = tile;
-        const uint _e117 = params.rows;
-        if (!(_e114 < _e117)) {
+        const uint _e74 = tile;
+        const uint _e77 = params.rows;
+        if (!(_e74 < _e77)) {
             break;
         }
         {
-            const uint _e119 = tile;
-            const uint row_4 = _e119 + ((lane / 32u) * 2u);
-            const uint _e125 = first_row;
-            const uint _e128 = params.rows;
-            const uint near_1 = (_e125 + min(row_4, _e128 - 1u)) * width;
-            const uint _e134 = first_row;
-            const uint _e139 = params.rows;
-            const uint far_1 = (_e134 + min(row_4 + 1u, _e139 - 1u)) * width;
+            const uint2 rows_1 = next_rows;
+            const uint _e80 = tile;
+            const uint _e85 = first_row;
+            const uint2 _e86 = rows_of(_e80 + (groups.x * 8u), _e85, units_1, lane, &params);
+            next_rows = _e86;
+            const uint _e87 = tile;
+            const bool is_first = _e87 == (group.x * 8u);
             sums = (float2)(0.0f);
-            if (width <= 96u) {
-                at = lane % 32u;
-                while (true) {
-                    const uint _e152 = at;
-                    if (!(_e152 < width)) {
-                        break;
-                    }
-                    {
-                        const float2 _e154 = sums;
-                        const uint _e155 = at;
-                        const uint _e157 = at;
-                        const uint _e159 = at;
-                        const Eight _e160 = staged_eight(_e159, &staged);
-                        const float2 _e161 = step_(near_1 + _e155, far_1 + _e157, _e160, codes, scales);
-                        sums = _e154 + _e161;
-                    }
-                    const uint _e163 = at;
-                    at = _e163 + 32u;
+            start = 0u;
+            while (true) {
+                const uint _e96 = start;
+                if (!(_e96 < fours)) {
+                    break;
                 }
-            } else {
-                start = 0u;
-                while (true) {
-                    const uint _e168 = start;
-                    if (!(_e168 < width)) {
-                        break;
+                {
+                    const uint _e98 = start;
+                    const uint count_3 = min(fours - _e98, 768u);
+                    if (!is_first) {
+                        local_ = fours > 768u;
+                    } else {
+                        local_ = true;
                     }
-                    {
-                        const uint _e170 = start;
-                        const uint count_1 = min(width - _e170, 96u);
-                        const uint _e174 = start;
-                        const float _e175 = stage(only, _e174, count_1, lane, &params, x, norm, &staged);
-                        roci_barrier_workgroup();
-                        at_1 = lane % 32u;
-                        while (true) {
-                            const uint _e179 = at_1;
-                            if (!(_e179 < count_1)) {
-                                break;
+                    const bool _e108 = local_;
+                    if (_e108) {
+                        const uint _e109 = start;
+                        const float _e110 = stage(only, _e109, count_3, lane, &params, x, norm, &staged);
+                        mine = _e110;
+                        const uint _e114 = params.flags;
+                        if ((_e114 & 16u) != 0u) {
+                            local_1 = is_first;
+                        } else {
+                            local_1 = false;
+                        }
+                        const bool _e122 = local_1;
+                        if (_e122) {
+                            const uint _e125 = start;
+                            local_2 = _e125 == 0u;
+                        } else {
+                            local_2 = false;
+                        }
+                        const bool _e129 = local_2;
+                        if (_e129) {
+                            i = count_3 + lane;
+                            while (true) {
+                                const uint _e132 = i;
+                                if (!(_e132 < fours)) {
+                                    break;
+                                }
+                                {
+                                    const uint _e135 = i;
+                                    const float4 v_7 = x[only + _e135];
+                                    const float _e139 = mine;
+                                    mine = _e139 + roci_dot_float4(v_7, v_7);
+                                }
+                                const uint _e142 = i;
+                                i = _e142 + 128u;
                             }
-                            {
-                                const float2 _e181 = sums;
-                                const uint _e182 = start;
-                                const uint _e184 = at_1;
-                                const uint _e186 = start;
-                                const uint _e188 = at_1;
-                                const uint _e190 = at_1;
-                                const Eight _e191 = staged_eight(_e190, &staged);
-                                const float2 _e192 = step_((near_1 + _e182) + _e184, (far_1 + _e186) + _e188, _e191, codes, scales);
-                                sums = _e181 + _e192;
-                            }
-                            const uint _e194 = at_1;
-                            at_1 = _e194 + 32u;
+                            const float _e148 = mine;
+                            ((local float *)&partials.e[lane])[0] = _e148;
                         }
                         roci_barrier_workgroup();
+                        const uint _e151 = params.flags;
+                        if ((_e151 & 16u) != 0u) {
+                            local_3 = is_first;
+                        } else {
+                            local_3 = false;
+                        }
+                        const bool _e159 = local_3;
+                        if (_e159) {
+                            const uint _e162 = start;
+                            local_4 = _e162 == 0u;
+                        } else {
+                            local_4 = false;
+                        }
+                        const bool _e166 = local_4;
+                        if (_e166) {
+                            if (lane < 16u) {
+                                const float _e172 = partials.e[lane].x;
+                                const float _e178 = partials.e[lane + 16u].x;
+                                const float _e185 = partials.e[lane + 32u].x;
+                                const float _e191 = partials.e[lane + 48u].x;
+                                const float low_2 = (_e172 + _e178) + (_e185 + _e191);
+                                const float _e199 = partials.e[lane + 64u].x;
+                                const float _e205 = partials.e[lane + 80u].x;
+                                const float _e212 = partials.e[lane + 96u].x;
+                                const float _e218 = partials.e[lane + 112u].x;
+                                const float high_1 = (_e199 + _e205) + (_e212 + _e218);
+                                ((local float *)&squares_1.e[lane / 4u])[lane % 4u] = low_2 + high_1;
+                            }
+                            roci_barrier_workgroup();
+                        }
                     }
-                    const uint _e197 = start;
-                    start = _e197 + 96u;
+                    const uint _e229 = start;
+                    const uint source = _e229 / 8u;
+                    const uint end_1 = source + (count_3 / 8u);
+                    at = source + own;
+                    while (true) {
+                        const uint _e237 = at;
+                        if (!(_e237 < end_1)) {
+                            break;
+                        }
+                        {
+                            const Held now0_ = held0_;
+                            const Held now1_ = held1_;
+                            const Held now2_ = held2_;
+                            const uint _e242 = at;
+                            const bool on = (_e242 + 96u) < units_1;
+                            const uint2 _e246 = next_rows;
+                            const uint2 from_rows = on ? rows_1 : _e246;
+                            const uint _e248 = at;
+                            const uint from_at = on ? (_e248 + 96u) : own;
+                            const Held _e252 = hold(from_rows, from_at, units_1, codes, scales);
+                            held0_ = _e252;
+                            const Held _e255 = hold(from_rows, from_at + 32u, units_1, codes, scales);
+                            held1_ = _e255;
+                            const Held _e258 = hold(from_rows, from_at + 64u, units_1, codes, scales);
+                            held2_ = _e258;
+                            const float2 _e259 = sums;
+                            const uint _e260 = at;
+                            const uint _e261 = at;
+                            const uint _e263 = place(_e261 - source);
+                            const float2 _e264 = both_of(now0_, _e260, _e263, &staged);
+                            sums = _e259 + _e264;
+                            const uint _e266 = at;
+                            if ((_e266 + 32u) < end_1) {
+                                const float2 _e270 = sums;
+                                const uint _e271 = at;
+                                const uint _e274 = at;
+                                const uint _e278 = place((_e274 + 32u) - source);
+                                const float2 _e279 = both_of(now1_, _e271 + 32u, _e278, &staged);
+                                sums = _e270 + _e279;
+                            }
+                            const uint _e281 = at;
+                            if ((_e281 + 64u) < end_1) {
+                                const float2 _e285 = sums;
+                                const uint _e286 = at;
+                                const uint _e289 = at;
+                                const uint _e293 = place((_e289 + 64u) - source);
+                                const float2 _e294 = both_of(now2_, _e286 + 64u, _e293, &staged);
+                                sums = _e285 + _e294;
+                            }
+                        }
+                        const uint _e296 = at;
+                        at = _e296 + 96u;
+                    }
+                    if (fours > 768u) {
+                        roci_barrier_workgroup();
+                    }
+                }
+                const uint _e301 = start;
+                start = _e301 + 768u;
+            }
+            if (is_first) {
+                const uint _e308 = params.flags;
+                local_5 = (_e308 & 16u) != 0u;
+            } else {
+                local_5 = false;
+            }
+            const bool _e314 = local_5;
+            if (_e314) {
+                const float4 _e317 = squares_1.e[0];
+                const float4 _e320 = squares_1.e[1];
+                const float4 _e324 = squares_1.e[2];
+                const float4 _e327 = squares_1.e[3];
+                const float _e330 = total((_e317 + _e320) + (_e324 + _e327));
+                const uint _e333 = params.model_columns;
+                const float mean = _e330 / ((float)_e333);
+                const float _e338 = params.epsilon;
+                factor = 1.0f / sqrt(mean + _e338);
+            }
+            const float2 _e345 = sums;
+            partials.e[lane] = _e345;
+            roci_barrier_workgroup();
+            if (lane < 32u) {
+                const uint at_5 = ((lane / 8u) * 32u) + (lane % 8u);
+                const float2 _e359 = partials.e[at_5];
+                const float2 _e364 = partials.e[at_5 + 8u];
+                const float2 _e370 = partials.e[at_5 + 16u];
+                const float2 _e375 = partials.e[at_5 + 24u];
+                fewer.e[lane] = (_e359 + _e364) + (_e370 + _e375);
+            }
+            roci_barrier_workgroup();
+            if (lane < 4u) {
+                const uint at_6 = lane * 8u;
+                const float2 _e384 = fewer.e[at_6];
+                const float2 _e389 = fewer.e[at_6 + 1u];
+                const float2 _e395 = fewer.e[at_6 + 2u];
+                const float2 _e400 = fewer.e[at_6 + 3u];
+                const float2 low_3 = (_e384 + _e389) + (_e395 + _e400);
+                const float2 _e407 = fewer.e[at_6 + 4u];
+                const float2 _e412 = fewer.e[at_6 + 5u];
+                const float2 _e419 = fewer.e[at_6 + 6u];
+                const float2 _e424 = fewer.e[at_6 + 7u];
+                const float _e427 = factor;
+                const float2 sum_1 = ((low_3 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
+                const uint _e429 = tile;
+                const uint first_1 = _e429 + (lane * 2u);
+                const uint _e435 = params.rows;
+                if (first_1 < _e435) {
+                    const uint _e439 = params.flags;
+                    if ((_e439 & 12u) != 0u) {
+                        finish_pair(token_2, first_1, sum_1, &params, bias, y);
+                    } else {
+                        finish(token_2, first_1, sum_1.x, &params, bias, y);
+                        const uint _e449 = params.rows;
+                        if ((first_1 + 1u) < _e449) {
+                            finish(token_2, first_1 + 1u, sum_1.y, &params, bias, y);
+                        }
+                    }
                 }
             }
-            const float2 _e202 = sums;
-            partials.e[lane] = _e202;
-            roci_barrier_workgroup();
-            const uint _e203 = tile;
-            const float _e204 = factor;
-            meet(token_4, _e203, lane, _e204, &params, bias, y, &partials);
-            roci_barrier_workgroup();
         }
-        const uint _e205 = tile;
-        tile = _e205 + (groups.x * 8u);
+        const uint _e454 = tile;
+        tile = _e454 + (groups.x * 8u);
     }
 }

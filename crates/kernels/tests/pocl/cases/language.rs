@@ -24,6 +24,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         "attend_f16" | "attend_q8" => attend(random, kernel == "attend_q8"),
         "heads_f16" | "heads_q8" => heads(random, kernel == "heads_q8"),
         "attention_f16" | "attention_q8" => attention(random, kernel == "attention_q8"),
+        "flash_64" | "flash_128" => flash(random, if kernel == "flash_64" { 64 } else { 128 }),
         _ => linear(random, kernel),
     }
 }
@@ -66,7 +67,7 @@ fn weights(random: &mut Random, format: WeightFormat, groups: usize) -> (Vec<u32
 fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
     let Some((format, together)) = format_of(kernel) else { return Vec::new() };
     let matrix = kernel.starts_with("matrix");
-    let vector = kernel.starts_with("matvec_");
+    let vector = kernel.starts_with("matvec_") || kernel.starts_with("dot_");
     let all = [
         (1, 32, 1, 0),
         (8, 64, 1, LmLinear::BIAS),
@@ -80,7 +81,7 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
     let normed = |flags: u32| flags & LmLinear::NORM != 0;
     let mut cases = Vec::new();
     for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || vector) {
-        let columns: u32 = if matrix { columns.next_multiple_of(LmLinear::MATRIX_STEP) } else { columns };
+        let columns = if matrix { u32::next_multiple_of(columns, LmLinear::MATRIX_STEP) } else { columns };
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
         let params = LmLinear {
             rows,
@@ -112,6 +113,24 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
             (grid, vec![codes, scales, x, bias, y])
         };
         cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, label) });
+    }
+    if matrix {
+        // Columns in parts, each with a row of its own.
+        let (rows, columns, tokens, parts) = (20, 320, 3, 3);
+        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+        let params = LmLinear {
+            rows,
+            columns,
+            tokens,
+            x_stride: columns,
+            y_stride: rows + 1,
+            sharing: parts,
+            ..LmLinear::default()
+        };
+        let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
+        let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
+        let grid = params.matrix_grid();
+        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "columns in parts".to_owned()) });
     }
     if vector {
         // Pairs of a token and one of three experts.
@@ -312,6 +331,39 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
         case(params, buffers, Element::Word, Tolerance::Exact, format!("heads of {length}, flags {flags}"))
     };
     vec![make(32, 0), make(64, LmHeads::NEIGHBOURS), make(128, 0)]
+}
+
+/// Attention on matrix units: queries and weights of values are rounded to 16 bits.
+fn flash(random: &mut Random, length: u32) -> Vec<Case> {
+    let mut make = |heads: u32, kv_heads: u32, block: u32, window: u32, soft_cap: f32| {
+        let positions: Vec<u32> = (90..130).collect();
+        let tokens = positions.len() as u32;
+        let params = LmAttention {
+            tokens,
+            blocks: tokens.div_ceil(block),
+            block,
+            heads,
+            kv_heads,
+            key_length: length,
+            value_length: length,
+            q_stride: heads * length + 7,
+            y_stride: heads * length + 1,
+            page: 64,
+            splits: 1,
+            scale: 0.125,
+            soft_cap,
+            window,
+        };
+        let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
+        let lines = (8 * params.page * kv_heads) as usize;
+        let (keys, values) = (cache(random, false, lines, length), cache(random, false, lines, length));
+        let buffers =
+            vec![inputs(&positions, block, |_| 1), q, keys, values, untouched((tokens * params.y_stride) as usize)];
+        let label = format!("{heads} heads of {kv_heads}, by {block}, window {window}, cap {soft_cap}");
+        let case = case(params, buffers, Element::F32, Tolerance::Half, label);
+        Case { grid: params.matrix_grid(), ..case }
+    };
+    vec![make(3, 1, 21, 0, 0.0), make(4, 2, 32, 70, 0.0), make(8, 2, 40, 0, 5.0)]
 }
 
 fn attention(random: &mut Random, bytes: bool) -> Vec<Case> {

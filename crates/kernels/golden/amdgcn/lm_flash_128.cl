@@ -1,0 +1,868 @@
+// Written from WGSL; do not edit.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define ROCI_FN static inline __attribute__((always_inline))
+#define ROCI_SUBGROUP_SIZE 32u
+
+typedef struct {
+    uint tokens;
+    uint blocks;
+    uint block;
+    uint heads;
+    uint kv_heads;
+    uint key_length;
+    uint value_length;
+    uint q_stride;
+    uint y_stride;
+    uint page;
+    uint splits;
+    float scale;
+    float soft_cap;
+    uint window;
+} Params;
+typedef struct { half4 e[2176]; } array2176_half4_;
+typedef struct { float4 e[1088]; } array1088_float4_;
+typedef struct { half4 e[1152]; } array1152_half4_;
+typedef struct { uint e[64]; } array64_uint;
+typedef struct {
+    uint begin;
+    uint end;
+} View;
+
+ROCI_FN float roci_copy_sign(float a, float sign) {
+    return as_float((as_uint(a) & 0x7fffffffu) | (as_uint(sign) & 0x80000000u));
+}
+ROCI_FN float roci_tanh(float a) {
+    const float x = __builtin_fabsf(a);
+    const float z = a * a;
+    float p = __builtin_fmaf(z, -5.70498872745e-3f, 2.06390887954e-2f);
+    p = __builtin_fmaf(z, p, -5.37397155531e-2f);
+    p = __builtin_fmaf(z, p, 1.33314422036e-1f);
+    p = __builtin_fmaf(z, p, -3.33332819422e-1f);
+    const float near = __builtin_fmaf(z * a, p, a);
+    const float far = 1.0f - 2.0f / (__builtin_elementwise_exp(2.0f * x) + 1.0f);
+    return x < 0.625f ? near : roci_copy_sign(far, a);
+}
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
+ROCI_FN uint roci_mod_u32(uint a, uint b) {
+    return b == 0 ? (uint)0 : (uint)(a % b);
+}
+ROCI_FN void roci_barrier_workgroup(void) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+ROCI_FN uint roci_lane(void) {
+#if ROCI_SUBGROUP_SIZE > 32
+    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+#else
+    return __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+#endif
+}
+ROCI_FN half16 roci_wmma_load_a_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN half16 roci_wmma_load_b_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN float8 roci_wmma_multiply_add_f32(half16 a, half16 b, float8 c) {
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c);
+}
+ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+ROCI_FN half16 roci_wmma_load_b_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[i * stride + lane];
+    }
+    return v;
+}
+
+ROCI_FN float4 roci_tanhx4(float4 a) {
+    return (float4)(roci_tanh(a.x), roci_tanh(a.y), roci_tanh(a.z), roci_tanh(a.w));
+}
+
+ROCI_FN float4 seen(float4 four, uint position, View view_1, private const Params *params) {
+    float4 v = (float4)(0.0f);
+    const float _e5 = (*params).scale;
+    v = four * _e5;
+    const float _e10 = (*params).soft_cap;
+    if (_e10 > 0.0f) {
+        const float _e15 = (*params).soft_cap;
+        const float4 _e16 = v;
+        const float _e19 = (*params).soft_cap;
+        v = _e15 * roci_tanhx4(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e16 / ((float4)(_e19)), (float4)((-15.0f))), (float4)(15.0f)));
+    }
+    const uint4 at = ((uint4)(position)) + ((uint4)(0u, 1u, 2u, 3u));
+    const int4 inside = (at >= ((uint4)(view_1.begin))) & (at < ((uint4)(view_1.end)));
+    const float4 _e45 = v;
+    return inside ? _e45 : ((float4)((-3e38f)));
+}
+
+ROCI_FN float greatest_of(float4 v_1) {
+    return __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(v_1.x, v_1.y), __builtin_elementwise_maxnum(v_1.z, v_1.w));
+}
+
+ROCI_FN void find(uint first_2, uint end, uint table, uint head, uint lane_1, private const Params *params, global const uint *inputs, local array64_uint *lines) {
+    if (lane_1 < 64u) {
+        const uint position_1 = __builtin_elementwise_min(first_2 + lane_1, end - 1u);
+        const uint _e14 = (*params).page;
+        const uint page = inputs[table + roci_div_u32(position_1, _e14)];
+        const uint _e23 = (*params).page;
+        const uint _e27 = (*params).page;
+        const uint _e32 = (*params).kv_heads;
+        (*lines).e[lane_1] = ((((page * _e23) + roci_mod_u32(position_1, _e27)) * _e32) + head) * 32u;
+        return;
+    } else {
+        return;
+    }
+}
+
+ROCI_FN uint line_of(uint i_3, local array64_uint *lines) {
+    const uint _e5 = (*lines).e[i_3 / 32u];
+    return _e5 + (i_3 % 32u);
+}
+
+ROCI_FN uint place(uint i_4) {
+    return ((i_4 / 32u) * 34u) + (i_4 % 32u);
+}
+
+ROCI_FN void bring_keys(uint lane_2, global const half4 *keys, local array2176_half4_ *tile, local array64_uint *lines) {
+    uint i_5 = 0u;
+    i_5 = lane_2;
+    while (true) {
+        const uint _e2 = i_5;
+        if (!(_e2 < 2048u)) {
+            break;
+        }
+        {
+            const uint _e6 = i_5;
+            const uint _e9 = line_of(_e6 + 0u, lines);
+            const half4 v0_ = keys[_e9];
+            const uint _e13 = i_5;
+            const uint _e16 = line_of(_e13 + 128u, lines);
+            const half4 v1_ = keys[_e16];
+            const uint _e20 = i_5;
+            const uint _e23 = line_of(_e20 + 256u, lines);
+            const half4 v2_ = keys[_e23];
+            const uint _e27 = i_5;
+            const uint _e30 = line_of(_e27 + 384u, lines);
+            const half4 v3_ = keys[_e30];
+            const uint _e34 = i_5;
+            const uint _e37 = line_of(_e34 + 512u, lines);
+            const half4 v4_ = keys[_e37];
+            const uint _e41 = i_5;
+            const uint _e44 = line_of(_e41 + 640u, lines);
+            const half4 v5_ = keys[_e44];
+            const uint _e48 = i_5;
+            const uint _e51 = line_of(_e48 + 768u, lines);
+            const half4 v6_ = keys[_e51];
+            const uint _e55 = i_5;
+            const uint _e58 = line_of(_e55 + 896u, lines);
+            const half4 v7_ = keys[_e58];
+            const uint _e62 = i_5;
+            const uint _e65 = place(_e62 + 0u);
+            (*tile).e[_e65] = v0_;
+            const uint _e68 = i_5;
+            const uint _e71 = place(_e68 + 128u);
+            (*tile).e[_e71] = v1_;
+            const uint _e74 = i_5;
+            const uint _e77 = place(_e74 + 256u);
+            (*tile).e[_e77] = v2_;
+            const uint _e80 = i_5;
+            const uint _e83 = place(_e80 + 384u);
+            (*tile).e[_e83] = v3_;
+            const uint _e86 = i_5;
+            const uint _e89 = place(_e86 + 512u);
+            (*tile).e[_e89] = v4_;
+            const uint _e92 = i_5;
+            const uint _e95 = place(_e92 + 640u);
+            (*tile).e[_e95] = v5_;
+            const uint _e98 = i_5;
+            const uint _e101 = place(_e98 + 768u);
+            (*tile).e[_e101] = v6_;
+            const uint _e104 = i_5;
+            const uint _e107 = place(_e104 + 896u);
+            (*tile).e[_e107] = v7_;
+        }
+        const uint _e109 = i_5;
+        i_5 = _e109 + 1024u;
+    }
+}
+
+ROCI_FN void bring_values(uint lane_3, global const half4 *values, local array2176_half4_ *tile, local array64_uint *lines) {
+    uint i_6 = 0u;
+    i_6 = lane_3;
+    while (true) {
+        const uint _e2 = i_6;
+        if (!(_e2 < 2048u)) {
+            break;
+        }
+        {
+            const uint _e6 = i_6;
+            const uint _e9 = line_of(_e6 + 0u, lines);
+            const half4 v0_1 = values[_e9];
+            const uint _e13 = i_6;
+            const uint _e16 = line_of(_e13 + 128u, lines);
+            const half4 v1_1 = values[_e16];
+            const uint _e20 = i_6;
+            const uint _e23 = line_of(_e20 + 256u, lines);
+            const half4 v2_1 = values[_e23];
+            const uint _e27 = i_6;
+            const uint _e30 = line_of(_e27 + 384u, lines);
+            const half4 v3_1 = values[_e30];
+            const uint _e34 = i_6;
+            const uint _e37 = line_of(_e34 + 512u, lines);
+            const half4 v4_1 = values[_e37];
+            const uint _e41 = i_6;
+            const uint _e44 = line_of(_e41 + 640u, lines);
+            const half4 v5_1 = values[_e44];
+            const uint _e48 = i_6;
+            const uint _e51 = line_of(_e48 + 768u, lines);
+            const half4 v6_1 = values[_e51];
+            const uint _e55 = i_6;
+            const uint _e58 = line_of(_e55 + 896u, lines);
+            const half4 v7_1 = values[_e58];
+            const uint _e62 = i_6;
+            const uint _e65 = place(_e62 + 0u);
+            (*tile).e[_e65] = v0_1;
+            const uint _e68 = i_6;
+            const uint _e71 = place(_e68 + 128u);
+            (*tile).e[_e71] = v1_1;
+            const uint _e74 = i_6;
+            const uint _e77 = place(_e74 + 256u);
+            (*tile).e[_e77] = v2_1;
+            const uint _e80 = i_6;
+            const uint _e83 = place(_e80 + 384u);
+            (*tile).e[_e83] = v3_1;
+            const uint _e86 = i_6;
+            const uint _e89 = place(_e86 + 512u);
+            (*tile).e[_e89] = v4_1;
+            const uint _e92 = i_6;
+            const uint _e95 = place(_e92 + 640u);
+            (*tile).e[_e95] = v5_1;
+            const uint _e98 = i_6;
+            const uint _e101 = place(_e98 + 768u);
+            (*tile).e[_e101] = v6_1;
+            const uint _e104 = i_6;
+            const uint _e107 = place(_e104 + 896u);
+            (*tile).e[_e107] = v7_1;
+        }
+        const uint _e109 = i_6;
+        i_6 = _e109 + 1024u;
+    }
+}
+
+ROCI_FN void put(uint four_1, uint own, uint first_token, uint first_row, uint rows, uint3 group_1, float total_1, uint lane_4, private const Params *params, global float *y, local array1088_float4_ *scores) {
+    uint i_7 = 0u;
+    const uint _e10 = (*params).heads;
+    const uint _e13 = (*params).kv_heads;
+    const uint shared_by = roci_div_u32(_e10, _e13);
+    const uint row = own + ((lane_4 % 32u) / 2u);
+    if (row < rows) {
+        const uint token = first_token + roci_div_u32(first_row + row, shared_by);
+        const uint head_1 = (group_1.y * shared_by) + roci_mod_u32(first_row + row, shared_by);
+        const uint _e31 = (*params).y_stride;
+        const uint at_1 = (((token * _e31) + (head_1 * 128u)) + (four_1 * 4u)) + ((lane_4 % 2u) * 32u);
+        while (true) {
+            const uint _e46 = i_7;
+            if (!(_e46 < 8u)) {
+                break;
+            }
+            {
+                const uint _e57 = i_7;
+                const float4 _e60 = (*scores).e[((row * 17u) + ((lane_4 % 2u) * 8u)) + _e57];
+                const float4 v_2 = _e60 / ((float4)(total_1));
+                const uint _e64 = i_7;
+                y[at_1 + (_e64 * 4u)] = v_2.x;
+                const uint _e71 = i_7;
+                y[(at_1 + (_e71 * 4u)) + 1u] = v_2.y;
+                const uint _e80 = i_7;
+                y[(at_1 + (_e80 * 4u)) + 2u] = v_2.z;
+                const uint _e89 = i_7;
+                y[(at_1 + (_e89 * 4u)) + 3u] = v_2.w;
+            }
+            const uint _e97 = i_7;
+            i_7 = _e97 + 1u;
+        }
+        return;
+    } else {
+        return;
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void lm_flash_128(global const uint *inputs, global const float *q, global const half4 *keys, global const half4 *values, global float *y, Params params) {
+    local array2176_half4_ tile;
+    local array1088_float4_ scores;
+    local array1152_half4_ weights;
+    local array64_uint lines;
+    const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
+    const uint lane = __builtin_amdgcn_workitem_id_x();
+    uint begin = 0u;
+    bool local_ = false;
+    uint i = 0u;
+    View view = {0};
+    bool local_1 = false;
+    float top = (-3e38f);
+    uint first = 0u;
+    float8 s0_ = (float8)(0);
+    float8 s1_ = (float8)(0);
+    float8 s2_ = (float8)(0);
+    float8 s3_ = (float8)(0);
+    uint i_1 = 0u;
+    float8 o0_ = (float8)(0);
+    float8 o1_ = (float8)(0);
+    float8 o2_ = (float8)(0);
+    float8 o3_ = (float8)(0);
+    float8 o4_ = (float8)(0);
+    float8 o5_ = (float8)(0);
+    float8 o6_ = (float8)(0);
+    float8 o7_ = (float8)(0);
+    float total = 0.0f;
+    uint first_1 = 0u;
+    float8 s0_1 = (float8)(0);
+    float8 s1_1 = (float8)(0);
+    float8 s2_1 = (float8)(0);
+    float8 s3_1 = (float8)(0);
+    uint i_2 = 0u;
+    const uint _e4 = params.heads;
+    const uint _e7 = params.kv_heads;
+    const uint shared_by_1 = roci_div_u32(_e4, _e7);
+    const uint _e11 = params.block;
+    const uint groups = (((_e11 * shared_by_1) + 64u) - 1u) / 64u;
+    const uint block = roci_div_u32(group.x, groups);
+    const uint _e25 = params.tokens;
+    const uint first_token_1 = inputs[(2u * _e25) + (2u * block)];
+    const uint _e36 = params.tokens;
+    const uint count = inputs[((2u * _e36) + (2u * block)) + 1u];
+    const uint first_row_1 = roci_mod_u32(group.x, groups) * 64u;
+    const uint rows_1 = __builtin_elementwise_min((count * shared_by_1) - __builtin_elementwise_min(first_row_1, count * shared_by_1), 64u);
+    const uint last_row = __builtin_elementwise_max(rows_1, 1u) - 1u;
+    const uint _e62 = params.tokens;
+    const uint table_1 = inputs[_e62 + first_token_1];
+    const uint near = __builtin_elementwise_min(first_row_1, (count * shared_by_1) - 1u);
+    const uint last_position = inputs[first_token_1 + roci_div_u32(near + last_row, shared_by_1)];
+    const uint first_position = inputs[first_token_1 + roci_div_u32(near, shared_by_1)];
+    const uint _e85 = params.window;
+    if (_e85 != 0u) {
+        const uint _e94 = params.window;
+        local_ = (first_position + 1u) > _e94;
+    } else {
+        local_ = false;
+    }
+    const bool _e97 = local_;
+    if (_e97) {
+        const uint _e102 = params.window;
+        begin = (((first_position + 1u) - _e102) / 64u) * 64u;
+    }
+    const uint _e108 = begin;
+    const uint end_1 = (rows_1 > 0u) ? (last_position + 1u) : _e108;
+    i = lane;
+    while (true) {
+        const uint _e116 = i;
+        if (!(_e116 < 2048u)) {
+            break;
+        }
+        {
+            const uint _e119 = i;
+            const uint row_1 = near + __builtin_elementwise_min(_e119 / 32u, last_row);
+            const uint _e127 = params.q_stride;
+            const uint _e136 = i;
+            const uint at_2 = (((first_token_1 + roci_div_u32(row_1, shared_by_1)) * _e127) + (((group.y * shared_by_1) + roci_mod_u32(row_1, shared_by_1)) * 128u)) + ((_e136 % 32u) * 4u);
+            const uint _e142 = i;
+            const uint _e146 = i;
+            const float _e152 = q[at_2];
+            const float _e157 = q[at_2 + 1u];
+            const float _e162 = q[at_2 + 2u];
+            const float _e167 = q[at_2 + 3u];
+            tile.e[((_e142 / 32u) * 34u) + (_e146 % 32u)] = __builtin_convertvector(((float4)(_e152, _e157, _e162, _e167)), half4);
+        }
+        const uint _e170 = i;
+        i = _e170 + 128u;
+    }
+    roci_barrier_workgroup();
+    const uint own_1 = (lane / 32u) * 16u;
+    const uint q_from = own_1 * 34u;
+    const half16 q0_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 0u], 34u * 4u);
+    const half16 q1_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 4u], 34u * 4u);
+    const half16 q2_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 8u], 34u * 4u);
+    const half16 q3_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 12u], 34u * 4u);
+    const half16 q4_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 16u], 34u * 4u);
+    const half16 q5_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 20u], 34u * 4u);
+    const half16 q6_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 24u], 34u * 4u);
+    const half16 q7_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 28u], 34u * 4u);
+    roci_barrier_workgroup();
+    const uint row_2 = own_1 + ((lane % 32u) / 2u);
+    const uint position_2 = inputs[first_token_1 + roci_div_u32(near + __builtin_elementwise_min(row_2, last_row), shared_by_1)];
+    view = (View){.begin = 0u, .end = (position_2 + 1u)};
+    const uint _e246 = params.window;
+    if (_e246 != 0u) {
+        const uint _e255 = params.window;
+        local_1 = (position_2 + 1u) > _e255;
+    } else {
+        local_1 = false;
+    }
+    const bool _e258 = local_1;
+    if (_e258) {
+        const uint _e264 = params.window;
+        view.begin = (position_2 + 1u) - _e264;
+    }
+    const uint from_score = (row_2 * 17u) + (lane % 2u);
+    const uint _e273 = begin;
+    first = _e273;
+    while (true) {
+        const uint _e275 = first;
+        if (!(_e275 < end_1)) {
+            break;
+        }
+        {
+            const uint _e277 = first;
+            find(_e277, end_1, table_1, group.y, lane, &params, inputs, &lines);
+            roci_barrier_workgroup();
+            bring_keys(lane, keys, &tile, &lines);
+            roci_barrier_workgroup();
+            s0_ = (float8)(0);
+            s1_ = (float8)(0);
+            s2_ = (float8)(0);
+            s3_ = (float8)(0);
+            const half16 _e290 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[0], 34u * 4u);
+            const float8 _e291 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q0_, _e290, _e291);
+            const half16 _e296 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[544], 34u * 4u);
+            const float8 _e297 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q0_, _e296, _e297);
+            const half16 _e302 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1088], 34u * 4u);
+            const float8 _e303 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q0_, _e302, _e303);
+            const half16 _e308 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1632], 34u * 4u);
+            const float8 _e309 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q0_, _e308, _e309);
+            const half16 _e314 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[4], 34u * 4u);
+            const float8 _e315 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q1_, _e314, _e315);
+            const half16 _e320 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[548], 34u * 4u);
+            const float8 _e321 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q1_, _e320, _e321);
+            const half16 _e326 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1092], 34u * 4u);
+            const float8 _e327 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q1_, _e326, _e327);
+            const half16 _e332 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1636], 34u * 4u);
+            const float8 _e333 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q1_, _e332, _e333);
+            const half16 _e338 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[8], 34u * 4u);
+            const float8 _e339 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q2_, _e338, _e339);
+            const half16 _e344 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[552], 34u * 4u);
+            const float8 _e345 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q2_, _e344, _e345);
+            const half16 _e350 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1096], 34u * 4u);
+            const float8 _e351 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q2_, _e350, _e351);
+            const half16 _e356 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1640], 34u * 4u);
+            const float8 _e357 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q2_, _e356, _e357);
+            const half16 _e362 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[12], 34u * 4u);
+            const float8 _e363 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q3_, _e362, _e363);
+            const half16 _e368 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[556], 34u * 4u);
+            const float8 _e369 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q3_, _e368, _e369);
+            const half16 _e374 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1100], 34u * 4u);
+            const float8 _e375 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q3_, _e374, _e375);
+            const half16 _e380 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1644], 34u * 4u);
+            const float8 _e381 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q3_, _e380, _e381);
+            const half16 _e386 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[16], 34u * 4u);
+            const float8 _e387 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q4_, _e386, _e387);
+            const half16 _e392 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[560], 34u * 4u);
+            const float8 _e393 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q4_, _e392, _e393);
+            const half16 _e398 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1104], 34u * 4u);
+            const float8 _e399 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q4_, _e398, _e399);
+            const half16 _e404 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1648], 34u * 4u);
+            const float8 _e405 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q4_, _e404, _e405);
+            const half16 _e410 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[20], 34u * 4u);
+            const float8 _e411 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q5_, _e410, _e411);
+            const half16 _e416 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[564], 34u * 4u);
+            const float8 _e417 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q5_, _e416, _e417);
+            const half16 _e422 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1108], 34u * 4u);
+            const float8 _e423 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q5_, _e422, _e423);
+            const half16 _e428 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1652], 34u * 4u);
+            const float8 _e429 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q5_, _e428, _e429);
+            const half16 _e434 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[24], 34u * 4u);
+            const float8 _e435 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q6_, _e434, _e435);
+            const half16 _e440 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[568], 34u * 4u);
+            const float8 _e441 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q6_, _e440, _e441);
+            const half16 _e446 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1112], 34u * 4u);
+            const float8 _e447 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q6_, _e446, _e447);
+            const half16 _e452 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1656], 34u * 4u);
+            const float8 _e453 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q6_, _e452, _e453);
+            const half16 _e458 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[28], 34u * 4u);
+            const float8 _e459 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q7_, _e458, _e459);
+            const half16 _e464 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[572], 34u * 4u);
+            const float8 _e465 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q7_, _e464, _e465);
+            const half16 _e470 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1116], 34u * 4u);
+            const float8 _e471 = s2_;
+            s2_ = roci_wmma_multiply_add_f32(q7_, _e470, _e471);
+            const half16 _e476 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1660], 34u * 4u);
+            const float8 _e477 = s3_;
+            s3_ = roci_wmma_multiply_add_f32(q7_, _e476, _e477);
+            const float8 _e479 = s0_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e479);
+            const float8 _e487 = s1_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e487);
+            const float8 _e495 = s2_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e495);
+            const float8 _e503 = s3_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e503);
+            roci_barrier_workgroup();
+            i_1 = 0u;
+            while (true) {
+                const uint _e513 = i_1;
+                if (!(_e513 < 16u)) {
+                    break;
+                }
+                {
+                    const float _e516 = top;
+                    const uint _e518 = i_1;
+                    const float4 _e521 = scores.e[from_score + _e518];
+                    const uint _e522 = first;
+                    const uint _e525 = i_1;
+                    const View _e530 = view;
+                    const float4 _e531 = seen(_e521, _e522 + (((lane % 2u) + _e525) * 4u), _e530, &params);
+                    const float _e532 = greatest_of(_e531);
+                    top = __builtin_elementwise_maxnum(_e516, _e532);
+                }
+                const uint _e534 = i_1;
+                i_1 = _e534 + 2u;
+            }
+        }
+        const uint _e537 = first;
+        first = _e537 + 64u;
+    }
+    roci_barrier_workgroup();
+    const float _e543 = top;
+    ((local float *)&scores.e[lane])[0] = _e543;
+    roci_barrier_workgroup();
+    const float _e544 = top;
+    const float _e550 = scores.e[lane ^ 1u].x;
+    top = __builtin_elementwise_maxnum(_e544, _e550);
+    roci_barrier_workgroup();
+    const uint _e570 = begin;
+    first_1 = _e570;
+    while (true) {
+        const uint _e572 = first_1;
+        if (!(_e572 < end_1)) {
+            break;
+        }
+        {
+            const uint _e574 = first_1;
+            find(_e574, end_1, table_1, group.y, lane, &params, inputs, &lines);
+            roci_barrier_workgroup();
+            bring_keys(lane, keys, &tile, &lines);
+            roci_barrier_workgroup();
+            s0_1 = (float8)(0);
+            s1_1 = (float8)(0);
+            s2_1 = (float8)(0);
+            s3_1 = (float8)(0);
+            const half16 _e587 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[0], 34u * 4u);
+            const float8 _e588 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q0_, _e587, _e588);
+            const half16 _e593 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[544], 34u * 4u);
+            const float8 _e594 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q0_, _e593, _e594);
+            const half16 _e599 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1088], 34u * 4u);
+            const float8 _e600 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q0_, _e599, _e600);
+            const half16 _e605 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1632], 34u * 4u);
+            const float8 _e606 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q0_, _e605, _e606);
+            const half16 _e611 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[4], 34u * 4u);
+            const float8 _e612 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q1_, _e611, _e612);
+            const half16 _e617 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[548], 34u * 4u);
+            const float8 _e618 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q1_, _e617, _e618);
+            const half16 _e623 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1092], 34u * 4u);
+            const float8 _e624 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q1_, _e623, _e624);
+            const half16 _e629 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1636], 34u * 4u);
+            const float8 _e630 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q1_, _e629, _e630);
+            const half16 _e635 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[8], 34u * 4u);
+            const float8 _e636 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q2_, _e635, _e636);
+            const half16 _e641 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[552], 34u * 4u);
+            const float8 _e642 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q2_, _e641, _e642);
+            const half16 _e647 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1096], 34u * 4u);
+            const float8 _e648 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q2_, _e647, _e648);
+            const half16 _e653 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1640], 34u * 4u);
+            const float8 _e654 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q2_, _e653, _e654);
+            const half16 _e659 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[12], 34u * 4u);
+            const float8 _e660 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q3_, _e659, _e660);
+            const half16 _e665 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[556], 34u * 4u);
+            const float8 _e666 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q3_, _e665, _e666);
+            const half16 _e671 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1100], 34u * 4u);
+            const float8 _e672 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q3_, _e671, _e672);
+            const half16 _e677 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1644], 34u * 4u);
+            const float8 _e678 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q3_, _e677, _e678);
+            const half16 _e683 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[16], 34u * 4u);
+            const float8 _e684 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q4_, _e683, _e684);
+            const half16 _e689 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[560], 34u * 4u);
+            const float8 _e690 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q4_, _e689, _e690);
+            const half16 _e695 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1104], 34u * 4u);
+            const float8 _e696 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q4_, _e695, _e696);
+            const half16 _e701 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1648], 34u * 4u);
+            const float8 _e702 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q4_, _e701, _e702);
+            const half16 _e707 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[20], 34u * 4u);
+            const float8 _e708 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q5_, _e707, _e708);
+            const half16 _e713 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[564], 34u * 4u);
+            const float8 _e714 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q5_, _e713, _e714);
+            const half16 _e719 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1108], 34u * 4u);
+            const float8 _e720 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q5_, _e719, _e720);
+            const half16 _e725 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1652], 34u * 4u);
+            const float8 _e726 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q5_, _e725, _e726);
+            const half16 _e731 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[24], 34u * 4u);
+            const float8 _e732 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q6_, _e731, _e732);
+            const half16 _e737 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[568], 34u * 4u);
+            const float8 _e738 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q6_, _e737, _e738);
+            const half16 _e743 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1112], 34u * 4u);
+            const float8 _e744 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q6_, _e743, _e744);
+            const half16 _e749 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1656], 34u * 4u);
+            const float8 _e750 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q6_, _e749, _e750);
+            const half16 _e755 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[28], 34u * 4u);
+            const float8 _e756 = s0_1;
+            s0_1 = roci_wmma_multiply_add_f32(q7_, _e755, _e756);
+            const half16 _e761 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[572], 34u * 4u);
+            const float8 _e762 = s1_1;
+            s1_1 = roci_wmma_multiply_add_f32(q7_, _e761, _e762);
+            const half16 _e767 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1116], 34u * 4u);
+            const float8 _e768 = s2_1;
+            s2_1 = roci_wmma_multiply_add_f32(q7_, _e767, _e768);
+            const half16 _e773 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1660], 34u * 4u);
+            const float8 _e774 = s3_1;
+            s3_1 = roci_wmma_multiply_add_f32(q7_, _e773, _e774);
+            const float8 _e776 = s0_1;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e776);
+            const float8 _e784 = s1_1;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e784);
+            const float8 _e792 = s2_1;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e792);
+            const float8 _e800 = s3_1;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e800);
+            roci_barrier_workgroup();
+            bring_values(lane, values, &tile, &lines);
+            i_2 = 0u;
+            while (true) {
+                const uint _e810 = i_2;
+                if (!(_e810 < 16u)) {
+                    break;
+                }
+                {
+                    const uint _e814 = i_2;
+                    const float4 _e817 = scores.e[from_score + _e814];
+                    const uint _e818 = first_1;
+                    const uint _e821 = i_2;
+                    const View _e826 = view;
+                    const float4 score = seen(_e817, _e818 + (((lane % 2u) + _e821) * 4u), _e826, &params);
+                    const float _e829 = top;
+                    const float4 weight = (score > ((float4)((-3e38f)))) ? __builtin_elementwise_exp(score - ((float4)(_e829))) : (float4)(0.0f);
+                    const float _e837 = total;
+                    total = _e837 + ((weight.x + weight.y) + (weight.z + weight.w));
+                    const uint _e852 = i_2;
+                    weights.e[((row_2 * 18u) + (lane % 2u)) + _e852] = __builtin_convertvector(weight, half4);
+                }
+                const uint _e856 = i_2;
+                i_2 = _e856 + 2u;
+            }
+            roci_barrier_workgroup();
+            const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 0u], 18u * 4u);
+            const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 4u], 18u * 4u);
+            const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 8u], 18u * 4u);
+            const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 12u], 18u * 4u);
+            const half16 _e894 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[0], 34u * 4u);
+            const float8 _e895 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p0_, _e894, _e895);
+            const half16 _e900 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[544], 34u * 4u);
+            const float8 _e901 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p1_, _e900, _e901);
+            const half16 _e906 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1088], 34u * 4u);
+            const float8 _e907 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p2_, _e906, _e907);
+            const half16 _e912 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1632], 34u * 4u);
+            const float8 _e913 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p3_, _e912, _e913);
+            const half16 _e918 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[4], 34u * 4u);
+            const float8 _e919 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p0_, _e918, _e919);
+            const half16 _e924 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[548], 34u * 4u);
+            const float8 _e925 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p1_, _e924, _e925);
+            const half16 _e930 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1092], 34u * 4u);
+            const float8 _e931 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p2_, _e930, _e931);
+            const half16 _e936 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1636], 34u * 4u);
+            const float8 _e937 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p3_, _e936, _e937);
+            const half16 _e942 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[8], 34u * 4u);
+            const float8 _e943 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p0_, _e942, _e943);
+            const half16 _e948 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[552], 34u * 4u);
+            const float8 _e949 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p1_, _e948, _e949);
+            const half16 _e954 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1096], 34u * 4u);
+            const float8 _e955 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p2_, _e954, _e955);
+            const half16 _e960 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1640], 34u * 4u);
+            const float8 _e961 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p3_, _e960, _e961);
+            const half16 _e966 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[12], 34u * 4u);
+            const float8 _e967 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p0_, _e966, _e967);
+            const half16 _e972 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[556], 34u * 4u);
+            const float8 _e973 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p1_, _e972, _e973);
+            const half16 _e978 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1100], 34u * 4u);
+            const float8 _e979 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p2_, _e978, _e979);
+            const half16 _e984 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1644], 34u * 4u);
+            const float8 _e985 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p3_, _e984, _e985);
+            const half16 _e990 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[16], 34u * 4u);
+            const float8 _e991 = o4_;
+            o4_ = roci_wmma_multiply_add_f32(p0_, _e990, _e991);
+            const half16 _e996 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[560], 34u * 4u);
+            const float8 _e997 = o4_;
+            o4_ = roci_wmma_multiply_add_f32(p1_, _e996, _e997);
+            const half16 _e1002 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1104], 34u * 4u);
+            const float8 _e1003 = o4_;
+            o4_ = roci_wmma_multiply_add_f32(p2_, _e1002, _e1003);
+            const half16 _e1008 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1648], 34u * 4u);
+            const float8 _e1009 = o4_;
+            o4_ = roci_wmma_multiply_add_f32(p3_, _e1008, _e1009);
+            const half16 _e1014 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[20], 34u * 4u);
+            const float8 _e1015 = o5_;
+            o5_ = roci_wmma_multiply_add_f32(p0_, _e1014, _e1015);
+            const half16 _e1020 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[564], 34u * 4u);
+            const float8 _e1021 = o5_;
+            o5_ = roci_wmma_multiply_add_f32(p1_, _e1020, _e1021);
+            const half16 _e1026 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1108], 34u * 4u);
+            const float8 _e1027 = o5_;
+            o5_ = roci_wmma_multiply_add_f32(p2_, _e1026, _e1027);
+            const half16 _e1032 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1652], 34u * 4u);
+            const float8 _e1033 = o5_;
+            o5_ = roci_wmma_multiply_add_f32(p3_, _e1032, _e1033);
+            const half16 _e1038 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[24], 34u * 4u);
+            const float8 _e1039 = o6_;
+            o6_ = roci_wmma_multiply_add_f32(p0_, _e1038, _e1039);
+            const half16 _e1044 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[568], 34u * 4u);
+            const float8 _e1045 = o6_;
+            o6_ = roci_wmma_multiply_add_f32(p1_, _e1044, _e1045);
+            const half16 _e1050 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1112], 34u * 4u);
+            const float8 _e1051 = o6_;
+            o6_ = roci_wmma_multiply_add_f32(p2_, _e1050, _e1051);
+            const half16 _e1056 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1656], 34u * 4u);
+            const float8 _e1057 = o6_;
+            o6_ = roci_wmma_multiply_add_f32(p3_, _e1056, _e1057);
+            const half16 _e1062 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[28], 34u * 4u);
+            const float8 _e1063 = o7_;
+            o7_ = roci_wmma_multiply_add_f32(p0_, _e1062, _e1063);
+            const half16 _e1068 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[572], 34u * 4u);
+            const float8 _e1069 = o7_;
+            o7_ = roci_wmma_multiply_add_f32(p1_, _e1068, _e1069);
+            const half16 _e1074 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1116], 34u * 4u);
+            const float8 _e1075 = o7_;
+            o7_ = roci_wmma_multiply_add_f32(p2_, _e1074, _e1075);
+            const half16 _e1080 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1660], 34u * 4u);
+            const float8 _e1081 = o7_;
+            o7_ = roci_wmma_multiply_add_f32(p3_, _e1080, _e1081);
+            roci_barrier_workgroup();
+        }
+        const uint _e1083 = first_1;
+        first_1 = _e1083 + 64u;
+    }
+    const float _e1089 = total;
+    ((local float *)&scores.e[lane])[0] = _e1089;
+    roci_barrier_workgroup();
+    const float _e1090 = total;
+    const float _e1096 = scores.e[lane ^ 1u].x;
+    total = _e1090 + _e1096;
+    roci_barrier_workgroup();
+    const float8 _e1098 = o0_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e1098);
+    const float8 _e1106 = o1_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e1106);
+    const float8 _e1114 = o2_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e1114);
+    const float8 _e1122 = o3_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e1122);
+    roci_barrier_workgroup();
+    const float _e1131 = total;
+    put(0u, own_1, first_token_1, first_row_1, rows_1, group, _e1131, lane, &params, y, &scores);
+    roci_barrier_workgroup();
+    const float8 _e1132 = o4_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e1132);
+    const float8 _e1140 = o5_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e1140);
+    const float8 _e1148 = o6_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e1148);
+    const float8 _e1156 = o7_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e1156);
+    roci_barrier_workgroup();
+    const float _e1165 = total;
+    put(16u, own_1, first_token_1, first_row_1, rows_1, group, _e1165, lane, &params, y, &scores);
+}

@@ -1,0 +1,731 @@
+// Written from WGSL; do not edit.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define ROCI_FN static inline __attribute__((always_inline))
+#define ROCI_SUBGROUP_SIZE 32u
+
+typedef struct {
+    uint rows;
+    uint columns;
+    uint tokens;
+    uint x_stride;
+    uint y_stride;
+    uint y_offset;
+    uint flags;
+    uint experts;
+    uint sharing;
+    uint model_columns;
+    float epsilon;
+} Params;
+typedef struct { half4 e[2560]; } array2560_half4_;
+typedef struct { float4 e[256]; } array256_float4_;
+typedef struct {
+    half4 a;
+    half4 b;
+    half4 c;
+    half4 d;
+    half4 e;
+    half4 f;
+    half4 g;
+    half4 h;
+} Eight;
+typedef struct {
+    uint4 a;
+    uint4 b;
+    uint4 c;
+    uint4 d;
+    float4 scales;
+} Group;
+
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return (float)as_half(bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
+}
+ROCI_FN int4 roci_unpack4xI8(uint a) {
+    const char4 v = as_char4(a);
+    return (int4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN uint4 roci_unpack4xU8(uint a) {
+    const uchar4 v = as_uchar4(a);
+    return (uint4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
+ROCI_FN void roci_barrier_workgroup(void) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+ROCI_FN uint roci_lane(void) {
+#if ROCI_SUBGROUP_SIZE > 32
+    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+#else
+    return __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+#endif
+}
+ROCI_FN half16 roci_wmma_load_a_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN half16 roci_wmma_load_b_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN float8 roci_wmma_multiply_add_f32(half16 a, half16 b, float8 c) {
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c);
+}
+ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+
+ROCI_FN float roci_component_of_float4(float4 v, uint i) {
+    return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
+}
+
+ROCI_FN Eight fetch(uint first, uint four, private const Params *params, global const half4 *x) {
+    const uint _e4 = (*params).tokens;
+    const uint last = _e4 - 1u;
+    const uint _e9 = (*params).x_stride;
+    const uint pitch = _e9 / 4u;
+    const half4 _e17 = x[(__builtin_elementwise_min(first, last) * pitch) + four];
+    const half4 _e25 = x[(__builtin_elementwise_min(first + 16u, last) * pitch) + four];
+    const half4 _e33 = x[(__builtin_elementwise_min(first + 32u, last) * pitch) + four];
+    const half4 _e41 = x[(__builtin_elementwise_min(first + 48u, last) * pitch) + four];
+    const half4 _e49 = x[(__builtin_elementwise_min(first + 64u, last) * pitch) + four];
+    const half4 _e57 = x[(__builtin_elementwise_min(first + 80u, last) * pitch) + four];
+    const half4 _e65 = x[(__builtin_elementwise_min(first + 96u, last) * pitch) + four];
+    const half4 _e73 = x[(__builtin_elementwise_min(first + 112u, last) * pitch) + four];
+    return (Eight){.a = _e17, .b = _e25, .c = _e33, .d = _e41, .e = _e49, .f = _e57, .g = _e65, .h = _e73};
+}
+
+ROCI_FN void put_x(Eight it, uint to, local array2560_half4_ *x_tile) {
+    (*x_tile).e[to] = it.a;
+    (*x_tile).e[to + 160u] = it.b;
+    (*x_tile).e[to + 320u] = it.c;
+    (*x_tile).e[to + 480u] = it.d;
+    (*x_tile).e[to + 640u] = it.e;
+    (*x_tile).e[to + 800u] = it.f;
+    (*x_tile).e[to + 960u] = it.g;
+    (*x_tile).e[to + 1120u] = it.h;
+}
+
+ROCI_FN float activation(float v, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v / (1.0f + __builtin_elementwise_exp(-v));
+    }
+    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
+    return v / (1.0f + __builtin_elementwise_exp(-z));
+}
+
+ROCI_FN void finish_pair(uint token, uint row, float2 sums, private const Params *params, global const float *bias, global float *y) {
+    float2 v_1 = (float2)(0.0f);
+    v_1 = sums;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_1;
+        const float _e14 = bias[row];
+        const float _e19 = bias[row + 1u];
+        v_1 = _e11 + ((float2)(_e14, _e19));
+    }
+    const uint _e25 = (*params).y_stride;
+    const uint _e29 = (*params).y_offset;
+    const float _e36 = v_1.x;
+    const float _e37 = activation(_e36, params);
+    const float _e39 = v_1.y;
+    y[((token * _e25) + _e29) + (row / 2u)] = _e37 * _e39;
+}
+
+ROCI_FN void finish(uint token_1, uint row_1, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
+    const uint _e5 = (*params).y_stride;
+    const uint _e9 = (*params).y_offset;
+    const uint at = ((token_1 * _e5) + _e9) + row_1;
+    v_2 = sum;
+    const uint _e15 = (*params).flags;
+    if ((_e15 & 2u) != 0u) {
+        const float _e20 = v_2;
+        const float _e23 = bias[row_1];
+        v_2 = _e20 + _e23;
+    }
+    const uint _e27 = (*params).flags;
+    if ((_e27 & 1u) != 0u) {
+        const float _e32 = v_2;
+        const float _e35 = y[at];
+        v_2 = _e32 + _e35;
+    }
+    const float _e39 = v_2;
+    y[at] = _e39;
+}
+
+ROCI_FN void end_four(uint token_2, uint row_2, float4 sums_1, private const Params *params, global const float *bias, global float *y) {
+    uint i = 0u;
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 12u) != 0u) {
+        finish_pair(token_2, row_2, sums_1.xy, params, bias, y);
+        const uint _e15 = (*params).rows;
+        if ((row_2 + 2u) < _e15) {
+            finish_pair(token_2, row_2 + 2u, sums_1.zw, params, bias, y);
+        }
+        return;
+    }
+    while (true) {
+        const uint _e22 = i;
+        if (!(_e22 < 4u)) {
+            break;
+        }
+        {
+            const uint _e25 = i;
+            const uint _e29 = (*params).rows;
+            if ((row_2 + _e25) < _e29) {
+                const uint _e31 = i;
+                const uint _e33 = i;
+                finish(token_2, row_2 + _e31, roci_component_of_float4(sums_1, _e33), params, bias, y);
+            }
+        }
+        const uint _e35 = i;
+        i = _e35 + 1u;
+    }
+}
+
+ROCI_FN void end(uint token_3, uint row_3, uint part, uint source, uint lane_1, private const Params *params, global const float *bias, global float *y, local array256_float4_ *result) {
+    uint half_ = 0u;
+    bool local_ = false;
+    while (true) {
+        const uint _e7 = half_;
+        if (!(_e7 < 2u)) {
+            break;
+        }
+        {
+            const uint _e13 = half_;
+            const uint at_1 = (token_3 + (lane_1 / 4u)) + (_e13 * 8u);
+            const uint first_3 = row_3 + ((lane_1 % 4u) * 4u);
+            const uint _e24 = (*params).tokens;
+            if (at_1 < _e24) {
+                const uint _e30 = (*params).rows;
+                local_ = first_3 < _e30;
+            } else {
+                local_ = false;
+            }
+            const bool _e33 = local_;
+            if (_e33) {
+                const uint _e36 = (*params).sharing;
+                const uint _e40 = half_;
+                const float4 _e46 = (*result).e[(source + (_e40 * 32u)) + lane_1];
+                end_four((at_1 * _e36) + part, first_3, _e46, params, bias, y);
+            }
+        }
+        const uint _e47 = half_;
+        half_ = _e47 + 1u;
+    }
+}
+
+ROCI_FN float2 scale_from(uint2 words, uint half_1) {
+    bool local_1 = false;
+    bool local_2 = false;
+    bool local_3 = false;
+    local_1 = false;
+    const bool _e5 = local_1;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
+    }
+    return roci_unpack2x16float(words.x);
+}
+
+ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
+    bool local_4 = false;
+    bool local_5 = false;
+    bool local_6 = false;
+    bool local_7 = false;
+    bool local_8 = false;
+    local_4 = false;
+    const bool _e4 = local_4;
+    if (_e4) {
+        const uint _e9 = scales[group_1 / 2u];
+        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    }
+    local_5 = true;
+    const bool _e20 = local_5;
+    if (!_e20) {
+        local_6 = false;
+    } else {
+        local_6 = true;
+    }
+    const bool _e26 = local_6;
+    if (_e26) {
+        const uint _e29 = scales[group_1];
+        return (uint2)(_e29, 0u);
+    }
+    local_7 = false;
+    const bool _e35 = local_7;
+    if (!_e35) {
+        local_8 = false;
+    } else {
+        local_8 = true;
+    }
+    const bool _e41 = local_8;
+    if (_e41) {
+        const uint _e46 = scales[group_1 * 2u];
+        const uint _e53 = scales[(group_1 * 2u) + 1u];
+        return (uint2)(_e46, _e53);
+    }
+    return (uint2)(0u);
+}
+
+ROCI_FN float2 scale_of(uint group_2, uint half_2, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_2, scales);
+    const float2 _e3 = scale_from(_e2, half_2);
+    return _e3;
+}
+
+ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
+    bool local_9 = false;
+    bool local_10 = false;
+    local_9 = false;
+    const bool _e8 = local_9;
+    if (!_e8) {
+        local_10 = false;
+    } else {
+        local_10 = true;
+    }
+    const bool _e14 = local_10;
+    if (_e14) {
+        return __builtin_convertvector(roci_unpack4xI8(word), float4);
+    }
+    const uint nibbles = (word >> (((chunk / 4u) * 4u) & 31u)) & 252645135u;
+    return __builtin_convertvector(roci_unpack4xU8(nibbles), float4);
+}
+
+ROCI_FN half4 four_of(uint chunk_1, uint word_1, uint next_1, float2 s) {
+    const float4 _e5 = codes_of(chunk_1, word_1, next_1, (uint2)(0u));
+    return __builtin_convertvector(((_e5 * s.x) + ((float4)(s.y))), half4);
+}
+
+ROCI_FN void put_sixteen(uint4 it_1, uint first_1, float2 s_1, uint to_1, local array2560_half4_ *w_tile) {
+    const half4 _e8 = four_of(first_1, it_1.x, 0u, s_1);
+    (*w_tile).e[to_1] = _e8;
+    const half4 _e17 = four_of(first_1 + 1u, it_1.y, 0u, s_1);
+    (*w_tile).e[to_1 + 1u] = _e17;
+    const half4 _e26 = four_of(first_1 + 2u, it_1.z, 0u, s_1);
+    (*w_tile).e[to_1 + 2u] = _e26;
+    const half4 _e35 = four_of(first_1 + 3u, it_1.w, 0u, s_1);
+    (*w_tile).e[to_1 + 3u] = _e35;
+}
+
+ROCI_FN void put_w(Group it_2, uint base, uint lane_2, local array2560_half4_ *w_tile) {
+    bool local_11 = false;
+    bool local_12 = false;
+    local_11 = false;
+    const bool _e6 = local_11;
+    if (!_e6) {
+        local_12 = false;
+    } else {
+        local_12 = true;
+    }
+    const bool _e12 = local_12;
+    if (_e12) {
+        const uint to_2 = (base + ((lane_2 / 2u) * 10u)) + ((lane_2 % 2u) * 4u);
+        put_sixteen(it_2.a, 0u, it_2.scales.xy, to_2, w_tile);
+        put_sixteen(it_2.b, 0u, it_2.scales.zw, to_2 + 640u, w_tile);
+        return;
+    } else {
+        const uint to_3 = base + (lane_2 * 10u);
+        put_sixteen(it_2.a, 0u, it_2.scales.xy, to_3, w_tile);
+        put_sixteen(it_2.a, 4u, it_2.scales.zw, to_3 + 4u, w_tile);
+        return;
+    }
+}
+
+ROCI_FN uint group_at(uint row_4, uint group_3, private const Params *params) {
+    const uint _e4 = (*params).rows;
+    const uint _e10 = (*params).columns;
+    return (__builtin_elementwise_min(row_4, _e4 - 1u) * (_e10 / 32u)) + group_3;
+}
+
+ROCI_FN Group fetch_w(uint first_2, uint group_4, uint lane_3, private const Params *params, global const uint4 *codes, global const uint *scales) {
+    Group it_3 = {0};
+    bool local_13 = false;
+    bool local_14 = false;
+    local_13 = false;
+    const bool _e7 = local_13;
+    if (!_e7) {
+        local_14 = false;
+    } else {
+        local_14 = true;
+    }
+    const bool _e13 = local_14;
+    if (_e13) {
+        const uint near = group_at(first_2 + (lane_3 / 2u), group_4, params);
+        const uint far = group_at((first_2 + 64u) + (lane_3 / 2u), group_4, params);
+        const uint4 _e32 = codes[(near * 2u) + (lane_3 % 2u)];
+        it_3.a = _e32;
+        const uint4 _e41 = codes[(far * 2u) + (lane_3 % 2u)];
+        it_3.b = _e41;
+        const float2 _e45 = scale_of(near, lane_3 % 2u, scales);
+        const float2 _e48 = scale_of(far, lane_3 % 2u, scales);
+        it_3.scales = (float4)(_e45, _e48);
+    } else {
+        const uint at_2 = group_at(first_2 + lane_3, group_4, params);
+        const uint4 _e55 = codes[at_2];
+        it_3.a = _e55;
+        const float2 _e58 = scale_of(at_2, 0u, scales);
+        const float2 _e60 = scale_of(at_2, 1u, scales);
+        it_3.scales = (float4)(_e58, _e60);
+    }
+    const Group _e62 = it_3;
+    return _e62;
+}
+
+kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void lm_matrix_q4_pairs(global const uint4 *codes, global const uint *scales, global const half4 *x, global const float *bias, global float *y, Params params) {
+    local array2560_half4_ x_tile;
+    local array2560_half4_ w_tile;
+    local array256_float4_ result;
+    const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
+    const uint lane = __builtin_amdgcn_workitem_id_x();
+    uint w_at = 0u;
+    uint x_at = 0u;
+    float8 s00_ = (float8)(0);
+    float8 s01_ = (float8)(0);
+    float8 s02_ = (float8)(0);
+    float8 s03_ = (float8)(0);
+    float8 s10_ = (float8)(0);
+    float8 s11_ = (float8)(0);
+    float8 s12_ = (float8)(0);
+    float8 s13_ = (float8)(0);
+    float8 s20_ = (float8)(0);
+    float8 s21_ = (float8)(0);
+    float8 s22_ = (float8)(0);
+    float8 s23_ = (float8)(0);
+    float8 s30_ = (float8)(0);
+    float8 s31_ = (float8)(0);
+    float8 s32_ = (float8)(0);
+    float8 s33_ = (float8)(0);
+    uint k = 0u;
+    const uint _e4 = params.columns;
+    const uint steps = _e4 / 64u;
+    const uint _e9 = params.sharing;
+    const uint _e15 = params.sharing;
+    const uint each = roci_div_u32((steps + _e9) - 1u, _e15);
+    const uint first_step = __builtin_elementwise_min(group.z * each, steps);
+    const uint groups = (__builtin_elementwise_min(first_step + each, steps) - first_step) * 2u;
+    const uint w_first = group.y * 128u;
+    w_at = first_step * 2u;
+    const uint x_row = (group.x * 128u) + (lane / 8u);
+    x_at = (first_step * 16u) + (lane % 8u);
+    const uint x_to = ((lane / 8u) * 10u) + (lane % 8u);
+    const uint tokens_from = (lane / 64u) * 64u;
+    const uint rows_from = ((lane / 32u) % 2u) * 64u;
+    const uint x_from = tokens_from * 10u;
+    const uint w_from = rows_from * 10u;
+    const uint _e96 = w_at;
+    const Group _e97 = fetch_w(w_first, _e96, lane, &params, codes, scales);
+    put_w(_e97, 0u, lane, &w_tile);
+    const uint _e99 = x_at;
+    const Eight _e100 = fetch(x_row, _e99, &params, x);
+    put_x(_e100, x_to, &x_tile);
+    roci_barrier_workgroup();
+    while (true) {
+        const uint _e103 = k;
+        if (!(_e103 < groups)) {
+            break;
+        }
+        {
+            const uint _e105 = w_at;
+            w_at = _e105 + 1u;
+            const uint _e108 = x_at;
+            x_at = _e108 + 8u;
+            const uint _e111 = w_at;
+            const Group w_next = fetch_w(w_first, _e111, lane, &params, codes, scales);
+            const uint _e113 = x_at;
+            const Eight x_next = fetch(x_row, _e113, &params, x);
+            {
+                const half16 x0_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 0u], 10u * 4u);
+                const half16 x1_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 160u], 10u * 4u);
+                const half16 x2_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 320u], 10u * 4u);
+                const half16 x3_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 480u], 10u * 4u);
+                const half16 w0_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 0u], 10u * 4u);
+                const half16 w1_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 160u], 10u * 4u);
+                const half16 w2_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 320u], 10u * 4u);
+                const half16 w3_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 480u], 10u * 4u);
+                const float8 _e163 = s00_;
+                s00_ = roci_wmma_multiply_add_f32(x0_, w0_, _e163);
+                const float8 _e165 = s10_;
+                s10_ = roci_wmma_multiply_add_f32(x1_, w0_, _e165);
+                const float8 _e167 = s20_;
+                s20_ = roci_wmma_multiply_add_f32(x2_, w0_, _e167);
+                const float8 _e169 = s30_;
+                s30_ = roci_wmma_multiply_add_f32(x3_, w0_, _e169);
+                const float8 _e171 = s01_;
+                s01_ = roci_wmma_multiply_add_f32(x0_, w1_, _e171);
+                const float8 _e173 = s11_;
+                s11_ = roci_wmma_multiply_add_f32(x1_, w1_, _e173);
+                const float8 _e175 = s21_;
+                s21_ = roci_wmma_multiply_add_f32(x2_, w1_, _e175);
+                const float8 _e177 = s31_;
+                s31_ = roci_wmma_multiply_add_f32(x3_, w1_, _e177);
+                const float8 _e179 = s02_;
+                s02_ = roci_wmma_multiply_add_f32(x0_, w2_, _e179);
+                const float8 _e181 = s12_;
+                s12_ = roci_wmma_multiply_add_f32(x1_, w2_, _e181);
+                const float8 _e183 = s22_;
+                s22_ = roci_wmma_multiply_add_f32(x2_, w2_, _e183);
+                const float8 _e185 = s32_;
+                s32_ = roci_wmma_multiply_add_f32(x3_, w2_, _e185);
+                const float8 _e187 = s03_;
+                s03_ = roci_wmma_multiply_add_f32(x0_, w3_, _e187);
+                const float8 _e189 = s13_;
+                s13_ = roci_wmma_multiply_add_f32(x1_, w3_, _e189);
+                const float8 _e191 = s23_;
+                s23_ = roci_wmma_multiply_add_f32(x2_, w3_, _e191);
+                const float8 _e193 = s33_;
+                s33_ = roci_wmma_multiply_add_f32(x3_, w3_, _e193);
+            }
+            {
+                const half16 x0_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 4u], 10u * 4u);
+                const half16 x1_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 164u], 10u * 4u);
+                const half16 x2_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 324u], 10u * 4u);
+                const half16 x3_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 484u], 10u * 4u);
+                const half16 w0_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 4u], 10u * 4u);
+                const half16 w1_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 164u], 10u * 4u);
+                const half16 w2_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 324u], 10u * 4u);
+                const half16 w3_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 484u], 10u * 4u);
+                const float8 _e243 = s00_;
+                s00_ = roci_wmma_multiply_add_f32(x0_1, w0_1, _e243);
+                const float8 _e245 = s10_;
+                s10_ = roci_wmma_multiply_add_f32(x1_1, w0_1, _e245);
+                const float8 _e247 = s20_;
+                s20_ = roci_wmma_multiply_add_f32(x2_1, w0_1, _e247);
+                const float8 _e249 = s30_;
+                s30_ = roci_wmma_multiply_add_f32(x3_1, w0_1, _e249);
+                const float8 _e251 = s01_;
+                s01_ = roci_wmma_multiply_add_f32(x0_1, w1_1, _e251);
+                const float8 _e253 = s11_;
+                s11_ = roci_wmma_multiply_add_f32(x1_1, w1_1, _e253);
+                const float8 _e255 = s21_;
+                s21_ = roci_wmma_multiply_add_f32(x2_1, w1_1, _e255);
+                const float8 _e257 = s31_;
+                s31_ = roci_wmma_multiply_add_f32(x3_1, w1_1, _e257);
+                const float8 _e259 = s02_;
+                s02_ = roci_wmma_multiply_add_f32(x0_1, w2_1, _e259);
+                const float8 _e261 = s12_;
+                s12_ = roci_wmma_multiply_add_f32(x1_1, w2_1, _e261);
+                const float8 _e263 = s22_;
+                s22_ = roci_wmma_multiply_add_f32(x2_1, w2_1, _e263);
+                const float8 _e265 = s32_;
+                s32_ = roci_wmma_multiply_add_f32(x3_1, w2_1, _e265);
+                const float8 _e267 = s03_;
+                s03_ = roci_wmma_multiply_add_f32(x0_1, w3_1, _e267);
+                const float8 _e269 = s13_;
+                s13_ = roci_wmma_multiply_add_f32(x1_1, w3_1, _e269);
+                const float8 _e271 = s23_;
+                s23_ = roci_wmma_multiply_add_f32(x2_1, w3_1, _e271);
+                const float8 _e273 = s33_;
+                s33_ = roci_wmma_multiply_add_f32(x3_1, w3_1, _e273);
+            }
+            put_w(w_next, 1280u, lane, &w_tile);
+            put_x(x_next, 1280u + x_to, &x_tile);
+            roci_barrier_workgroup();
+            const uint _e280 = k;
+            const uint ahead = ((_e280 + 2u) < groups) ? 1u : 0u;
+            const uint _e285 = w_at;
+            w_at = _e285 + ahead;
+            const uint _e287 = x_at;
+            x_at = _e287 + (ahead * 8u);
+            const uint _e291 = w_at;
+            const Group w_after = fetch_w(w_first, _e291, lane, &params, codes, scales);
+            const uint _e293 = x_at;
+            const Eight x_after = fetch(x_row, _e293, &params, x);
+            {
+                const half16 x0_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 0u], 10u * 4u);
+                const half16 x1_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 160u], 10u * 4u);
+                const half16 x2_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 320u], 10u * 4u);
+                const half16 x3_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 480u], 10u * 4u);
+                const half16 w0_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 0u], 10u * 4u);
+                const half16 w1_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 160u], 10u * 4u);
+                const half16 w2_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 320u], 10u * 4u);
+                const half16 w3_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 480u], 10u * 4u);
+                const float8 _e359 = s00_;
+                s00_ = roci_wmma_multiply_add_f32(x0_2, w0_2, _e359);
+                const float8 _e361 = s10_;
+                s10_ = roci_wmma_multiply_add_f32(x1_2, w0_2, _e361);
+                const float8 _e363 = s20_;
+                s20_ = roci_wmma_multiply_add_f32(x2_2, w0_2, _e363);
+                const float8 _e365 = s30_;
+                s30_ = roci_wmma_multiply_add_f32(x3_2, w0_2, _e365);
+                const float8 _e367 = s01_;
+                s01_ = roci_wmma_multiply_add_f32(x0_2, w1_2, _e367);
+                const float8 _e369 = s11_;
+                s11_ = roci_wmma_multiply_add_f32(x1_2, w1_2, _e369);
+                const float8 _e371 = s21_;
+                s21_ = roci_wmma_multiply_add_f32(x2_2, w1_2, _e371);
+                const float8 _e373 = s31_;
+                s31_ = roci_wmma_multiply_add_f32(x3_2, w1_2, _e373);
+                const float8 _e375 = s02_;
+                s02_ = roci_wmma_multiply_add_f32(x0_2, w2_2, _e375);
+                const float8 _e377 = s12_;
+                s12_ = roci_wmma_multiply_add_f32(x1_2, w2_2, _e377);
+                const float8 _e379 = s22_;
+                s22_ = roci_wmma_multiply_add_f32(x2_2, w2_2, _e379);
+                const float8 _e381 = s32_;
+                s32_ = roci_wmma_multiply_add_f32(x3_2, w2_2, _e381);
+                const float8 _e383 = s03_;
+                s03_ = roci_wmma_multiply_add_f32(x0_2, w3_2, _e383);
+                const float8 _e385 = s13_;
+                s13_ = roci_wmma_multiply_add_f32(x1_2, w3_2, _e385);
+                const float8 _e387 = s23_;
+                s23_ = roci_wmma_multiply_add_f32(x2_2, w3_2, _e387);
+                const float8 _e389 = s33_;
+                s33_ = roci_wmma_multiply_add_f32(x3_2, w3_2, _e389);
+            }
+            {
+                const half16 x0_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 4u], 10u * 4u);
+                const half16 x1_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 164u], 10u * 4u);
+                const half16 x2_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 324u], 10u * 4u);
+                const half16 x3_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 484u], 10u * 4u);
+                const half16 w0_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 4u], 10u * 4u);
+                const half16 w1_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 164u], 10u * 4u);
+                const half16 w2_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 324u], 10u * 4u);
+                const half16 w3_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 484u], 10u * 4u);
+                const float8 _e455 = s00_;
+                s00_ = roci_wmma_multiply_add_f32(x0_3, w0_3, _e455);
+                const float8 _e457 = s10_;
+                s10_ = roci_wmma_multiply_add_f32(x1_3, w0_3, _e457);
+                const float8 _e459 = s20_;
+                s20_ = roci_wmma_multiply_add_f32(x2_3, w0_3, _e459);
+                const float8 _e461 = s30_;
+                s30_ = roci_wmma_multiply_add_f32(x3_3, w0_3, _e461);
+                const float8 _e463 = s01_;
+                s01_ = roci_wmma_multiply_add_f32(x0_3, w1_3, _e463);
+                const float8 _e465 = s11_;
+                s11_ = roci_wmma_multiply_add_f32(x1_3, w1_3, _e465);
+                const float8 _e467 = s21_;
+                s21_ = roci_wmma_multiply_add_f32(x2_3, w1_3, _e467);
+                const float8 _e469 = s31_;
+                s31_ = roci_wmma_multiply_add_f32(x3_3, w1_3, _e469);
+                const float8 _e471 = s02_;
+                s02_ = roci_wmma_multiply_add_f32(x0_3, w2_3, _e471);
+                const float8 _e473 = s12_;
+                s12_ = roci_wmma_multiply_add_f32(x1_3, w2_3, _e473);
+                const float8 _e475 = s22_;
+                s22_ = roci_wmma_multiply_add_f32(x2_3, w2_3, _e475);
+                const float8 _e477 = s32_;
+                s32_ = roci_wmma_multiply_add_f32(x3_3, w2_3, _e477);
+                const float8 _e479 = s03_;
+                s03_ = roci_wmma_multiply_add_f32(x0_3, w3_3, _e479);
+                const float8 _e481 = s13_;
+                s13_ = roci_wmma_multiply_add_f32(x1_3, w3_3, _e481);
+                const float8 _e483 = s23_;
+                s23_ = roci_wmma_multiply_add_f32(x2_3, w3_3, _e483);
+                const float8 _e485 = s33_;
+                s33_ = roci_wmma_multiply_add_f32(x3_3, w3_3, _e485);
+            }
+            put_w(w_after, 0u, lane, &w_tile);
+            put_x(x_after, x_to, &x_tile);
+            roci_barrier_workgroup();
+        }
+        const uint _e488 = k;
+        k = _e488 + 2u;
+    }
+    const uint token_4 = (group.x * 128u) + tokens_from;
+    const uint row_5 = (group.y * 128u) + rows_from;
+    const uint to_4 = (lane / 32u) * 64u;
+    const float8 _e503 = s00_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e503);
+    roci_barrier_workgroup();
+    end(token_4 + 0u, row_5 + 0u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e514 = s01_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e514);
+    roci_barrier_workgroup();
+    end(token_4 + 0u, row_5 + 16u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e525 = s02_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e525);
+    roci_barrier_workgroup();
+    end(token_4 + 0u, row_5 + 32u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e536 = s03_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e536);
+    roci_barrier_workgroup();
+    end(token_4 + 0u, row_5 + 48u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e547 = s10_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e547);
+    roci_barrier_workgroup();
+    end(token_4 + 16u, row_5 + 0u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e558 = s11_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e558);
+    roci_barrier_workgroup();
+    end(token_4 + 16u, row_5 + 16u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e569 = s12_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e569);
+    roci_barrier_workgroup();
+    end(token_4 + 16u, row_5 + 32u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e580 = s13_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e580);
+    roci_barrier_workgroup();
+    end(token_4 + 16u, row_5 + 48u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e591 = s20_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e591);
+    roci_barrier_workgroup();
+    end(token_4 + 32u, row_5 + 0u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e602 = s21_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e602);
+    roci_barrier_workgroup();
+    end(token_4 + 32u, row_5 + 16u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e613 = s22_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e613);
+    roci_barrier_workgroup();
+    end(token_4 + 32u, row_5 + 32u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e624 = s23_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e624);
+    roci_barrier_workgroup();
+    end(token_4 + 32u, row_5 + 48u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e635 = s30_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e635);
+    roci_barrier_workgroup();
+    end(token_4 + 48u, row_5 + 0u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e646 = s31_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e646);
+    roci_barrier_workgroup();
+    end(token_4 + 48u, row_5 + 16u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e657 = s32_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e657);
+    roci_barrier_workgroup();
+    end(token_4 + 48u, row_5 + 32u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e668 = s33_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e668);
+    roci_barrier_workgroup();
+    end(token_4 + 48u, row_5 + 48u, group.z, to_4, lane % 32u, &params, bias, y, &result);
+    roci_barrier_workgroup();
+}

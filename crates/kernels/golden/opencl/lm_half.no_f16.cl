@@ -1,0 +1,39 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct {
+    uint words;
+} Params;
+
+ROCI_FN ushort roci_narrow_f16(float a) {
+    ushort bits;
+    vstore_half_rte(a, 0, (private half *)&bits);
+    return bits;
+}
+ROCI_FN uint roci_pack2x16float(float2 a) {
+    return as_uint((ushort2)(roci_narrow_f16(a.x), roci_narrow_f16(a.y)));
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void lm_half(global const float2 *x, global uint *y, Params params) {
+    const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
+    const uint3 groups = (uint3)((uint)get_num_groups(0), (uint)get_num_groups(1), (uint)get_num_groups(2));
+    const uint lane = (uint)get_local_id(0);
+    uint i = 0u;
+    i = (group.x * 256u) + lane;
+    while (true) {
+        const uint _e8 = i;
+        const uint _e11 = params.words;
+        if (!(_e8 < _e11)) {
+            break;
+        }
+        {
+            const uint _e14 = i;
+            const uint _e17 = i;
+            const float2 _e19 = x[_e17];
+            y[_e14] = roci_pack2x16float(fmin(fmax(_e19, (float2)((-65504.0f))), (float2)(65504.0f)));
+        }
+        const uint _e26 = i;
+        i = _e26 + (groups.x * 256u);
+    }
+}
