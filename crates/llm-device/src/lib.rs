@@ -13,6 +13,7 @@ mod memory;
 mod model;
 mod options;
 mod pack;
+mod product;
 mod record;
 mod scratch;
 mod stage;

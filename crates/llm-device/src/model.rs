@@ -8,7 +8,8 @@ use roci_hal::{Device, DeviceInfo, DeviceKind, Profile};
 use roci_llm::architecture::Model;
 
 use crate::memory::{Estimate, estimate};
-use crate::record::{Shape, Units, block_tokens};
+use crate::product::Units;
+use crate::record::{Shape, block_tokens};
 use crate::scratch::Sizes;
 use crate::stage::{Plan, Stage};
 use crate::weights::Progress;

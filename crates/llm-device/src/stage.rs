@@ -10,7 +10,8 @@ use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaph
 use roci_llm::architecture::Model;
 
 use crate::layer::{LayerPart, Maker};
-use crate::record::{Head, Kernels, Shape, Units, Writer};
+use crate::product::Units;
+use crate::record::{Head, Kernels, Shape, Writer};
 use crate::scratch::{Scratch, Sizes};
 use crate::weights::{Loader, Progress};
 use crate::{Error, Options};
