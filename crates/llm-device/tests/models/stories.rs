@@ -46,7 +46,7 @@ const STORIES: Limits = Limits {
 /// Keys and values of 16 bits alone make the reference miss one logit by 0.027, 0.007 on the average. llama.cpp, which rounds activations to 8
 /// bits as the CPU does here, is off by 2.0 after the same token, 0.46 on the average, and by 0.037 in its surprise.
 const SMOLLM2: Limits = Limits {
-    plain: &Allowed { logit: 0.03, mean: 0.01, surprise: 0.02 },
+    plain: &Allowed { logit: 0.04, mean: 0.01, surprise: 0.02 },
     rounded: &Allowed { logit: 2.5, mean: 0.5, surprise: 0.05 },
 };
 

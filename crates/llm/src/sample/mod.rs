@@ -116,7 +116,7 @@ impl Sampler {
             return Err(SampleError::Count { found: logits.len(), wanted: self.vocabulary });
         }
         // Plus infinity is no number to choose by either.
-        let is_wrong = |logit: f32| logit.is_nan() || logit == f32::INFINITY;
+        let is_wrong = |logit: f32| logit.is_nan() | (logit == f32::INFINITY);
         // Without a way out in the middle, so that it is done many at a time.
         if logits.iter().fold(false, |wrong, logit| wrong | is_wrong(*logit)) {
             let token = logits.iter().position(|logit| is_wrong(*logit)).unwrap_or(0);
