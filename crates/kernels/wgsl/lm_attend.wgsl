@@ -151,7 +151,31 @@ fn lm_attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
         } else {
             // Many at a time, so that they are on their way together.
-            for (var i = 0u; i < key_fours; i += 8u) {
+            var done = 0u;
+            for (var i = 0u; i + 16u <= key_fours; i += 16u) {
+                let k0 = key_four(line, i);
+                let k1 = key_four(line, i + 1u);
+                let k2 = key_four(line, i + 2u);
+                let k3 = key_four(line, i + 3u);
+                let k4 = key_four(line, i + 4u);
+                let k5 = key_four(line, i + 5u);
+                let k6 = key_four(line, i + 6u);
+                let k7 = key_four(line, i + 7u);
+                let k8 = key_four(line, i + 8u);
+                let k9 = key_four(line, i + 9u);
+                let k10 = key_four(line, i + 10u);
+                let k11 = key_four(line, i + 11u);
+                let k12 = key_four(line, i + 12u);
+                let k13 = key_four(line, i + 13u);
+                let k14 = key_four(line, i + 14u);
+                let k15 = key_four(line, i + 15u);
+                score += (dot(k0, turned[i]) + dot(k1, turned[i + 1u])) + (dot(k2, turned[i + 2u]) + dot(k3, turned[i + 3u]));
+                score += (dot(k4, turned[i + 4u]) + dot(k5, turned[i + 5u])) + (dot(k6, turned[i + 6u]) + dot(k7, turned[i + 7u]));
+                score += (dot(k8, turned[i + 8u]) + dot(k9, turned[i + 9u])) + (dot(k10, turned[i + 10u]) + dot(k11, turned[i + 11u]));
+                score += (dot(k12, turned[i + 12u]) + dot(k13, turned[i + 13u])) + (dot(k14, turned[i + 14u]) + dot(k15, turned[i + 15u]));
+                done = i + 16u;
+            }
+            for (var i = done; i < key_fours; i += 8u) {
                 let k0 = key_four(line, i);
                 let k1 = key_four(line, i + 1u);
                 let k2 = key_four(line, i + 2u);

@@ -150,6 +150,16 @@ impl Writer<'_> {
     fn head(&mut self, head: &Head, answer: &Buffer, limits: &Limits) -> Result<(), Error> {
         let Shape { rows, logits, .. } = self.shape;
         let (state, last) = (self.scratch.state.clone(), self.scratch.last.clone());
+        if self.shape.tokens == 1 && logits && !self.host {
+            // One token is normed by the product itself.
+            let logits = self.scratch.logits.clone();
+            let input = Input { rows: &state, norm: Some(&head.norm) };
+            self.product(&head.output, &input, 1, &logits, 0)?;
+            self.barrier();
+            let bytes = logits.bytes(1);
+            self.recorder.copy(logits.range.range(0, bytes)?, answer.range(0, bytes)?)?;
+            return Ok(());
+        }
         let norm = LmNorm {
             rows: rows as u32,
             columns: limits.embedding as u32,

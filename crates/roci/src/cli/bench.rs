@@ -54,6 +54,9 @@ pub(crate) struct BenchTextArgs {
     /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory
     #[arg(long, value_name = "TYPE", default_value_t, requires = "model")]
     pub(crate) cache: roci_llm_device::CacheType,
+    /// Rounds nothing to bytes: without it, GPUs that multiply four bytes at once round what one token is multiplied with, which is faster
+    #[arg(long, requires = "model")]
+    pub(crate) exact: bool,
     /// The most tokens that the device takes at once (default: by its kind, 512 or 64)
     #[arg(long, alias = "ubatch-size", value_name = "TOKENS", requires = "model")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 16))]

@@ -17,6 +17,9 @@ pub(crate) struct LanguageArgs {
     /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory (default: f16)
     #[arg(long, value_name = "TYPE")]
     pub(crate) cache: Option<roci_llm_device::CacheType>,
+    /// Rounds nothing to bytes: without it, GPUs that multiply four bytes at once round what one token is multiplied with, which is faster
+    #[arg(long)]
+    pub(crate) exact: bool,
     /// The most tokens of an answer (default: until the model ends it or the context is full)
     #[arg(short = 'n', long = "most", value_name = "TOKENS")]
     pub(crate) most: Option<usize>,

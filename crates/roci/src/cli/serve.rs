@@ -20,6 +20,9 @@ pub(crate) struct ServeArgs {
     /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory (default: f16)
     #[arg(long, value_name = "TYPE")]
     pub(crate) cache: Option<roci_llm_device::CacheType>,
+    /// Rounds nothing to bytes: without it, GPUs that multiply four bytes at once round what one token is multiplied with, which is faster
+    #[arg(long)]
+    pub(crate) exact: bool,
     /// How many texts are written at once
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) parallel: usize,

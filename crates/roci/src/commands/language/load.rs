@@ -32,6 +32,8 @@ pub(crate) struct Options<'a> {
     pub(crate) context: Option<u32>,
     /// How keys and values are kept.
     pub(crate) cache: Option<CacheType>,
+    /// Whether nothing is rounded to bytes on GPUs.
+    pub(crate) exact: bool,
     /// How requests share the device.
     pub(crate) settings: Settings,
 }
@@ -152,7 +154,8 @@ fn place(
     };
     let one = model.context as usize;
     let cache = options.cache.unwrap_or_default();
-    let wanted = |kept: usize| roci_llm_device::Options { cache, kept: Some(kept), ..Default::default() };
+    let exact = options.exact;
+    let wanted = |kept: usize| roci_llm_device::Options { cache, exact, kept: Some(kept), ..Default::default() };
     // Texts share the memory of keys and values: as many as are worked on together where that fits, and one at the least.
     let all = wanted(one.saturating_mul(options.settings.together.max(1)));
     if fits(&devices, &all).is_ok() {

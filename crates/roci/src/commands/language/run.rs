@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         devices: &arguments.devices,
         context: language.context,
         cache: language.cache,
+        exact: language.exact,
         settings: Settings { together: 1, waiting: 0 },
     };
     interrupt::listen();

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         devices: &arguments.devices,
         context: arguments.context,
         cache: arguments.cache,
+        exact: arguments.exact,
         settings: Settings { together: arguments.parallel, waiting: arguments.queue },
     };
     let Loaded { engine, tokenizer, template, about, .. } = load(&arguments.model, &options, drivers, printer)?;

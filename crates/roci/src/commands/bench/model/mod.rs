@@ -167,6 +167,7 @@ impl<'a> Bench<'a> {
         let text = &self.arguments.text;
         let options = Options {
             cache: text.cache,
+            exact: text.exact,
             kept: Some(self.model.context as usize),
             batch: text.batch.map(|batch| batch as usize),
             chunks: 1,

@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         devices: &arguments.devices,
         context: arguments.language.context,
         cache: arguments.language.cache,
+        exact: arguments.language.exact,
         settings: Settings { together: 1, waiting: 0 },
     };
     interrupt::listen();
