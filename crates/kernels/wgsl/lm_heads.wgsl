@@ -43,6 +43,10 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
         base = token * params.stride + keys_end + (index - params.heads - params.kv_heads) * params.value_length;
     }
 
+    // What is read later begins its way now.
+    let position = inputs[token];
+    let table = inputs[params.tokens + token];
+    let first_turn = rotations[position * params.pairs + min(lane, max(params.pairs, 1u) - 1u)];
     for (var i = lane; i < own; i += 64u) {
         head[i] = qkv[base + i];
     }
@@ -67,10 +71,12 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
         }
         workgroupBarrier();
     }
-    let position = inputs[token];
     if !is_value {
         for (var i = lane; i < params.pairs; i += 64u) {
-            let turn = rotations[position * params.pairs + i];
+            var turn = first_turn;
+            if i >= 64u {
+                turn = rotations[position * params.pairs + i];
+            }
             var one = i;
             var other = i + params.pairs;
             if (params.flags & NEIGHBOURS) != 0u {
@@ -90,7 +96,7 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
             qkv[base + i] = head[i];
         }
     } else {
-        let page = inputs[inputs[params.tokens + token] + position / params.page];
+        let page = inputs[table + position / params.page];
         var number = index - params.heads;
         if is_value {
             number = number - params.kv_heads;

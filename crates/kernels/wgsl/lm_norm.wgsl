@@ -52,12 +52,24 @@ fn lm_norm(
         }
         let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
         let to = row * params.y_stride;
-        for (var c = lane; c < params.columns; c += 256u) {
-            var v = x[base + c] * scale * weight[c];
+        for (var c = lane; c < params.columns; c += 1024u) {
+            let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
+            let near = min(at, vec4<u32>(last));
+            var v = vec4<f32>(x[base + near.x], x[base + near.y], x[base + near.z], x[base + near.w]);
+            v *= scale * vec4<f32>(weight[near.x], weight[near.y], weight[near.z], weight[near.w]);
             if (params.flags & ADD) != 0u {
-                v += y[to + c];
+                v += vec4<f32>(y[to + near.x], y[to + near.y], y[to + near.z], y[to + near.w]);
             }
-            y[to + c] = v;
+            y[to + at.x] = v.x;
+            if at.y <= last {
+                y[to + at.y] = v.y;
+            }
+            if at.z <= last {
+                y[to + at.z] = v.z;
+            }
+            if at.w <= last {
+                y[to + at.w] = v.w;
+            }
         }
         workgroupBarrier();
     }

@@ -20,6 +20,9 @@ const BATCH: usize = 512;
 const SLOW_BATCH: usize = 64;
 /// Rows of which logits are computed at once.
 const ROWS: usize = 32;
+/// Rows of embeddings that are worth several threads, and how many at most.
+const MANY_ROWS: usize = 128;
+const MOST_THREADS: usize = 8;
 /// Keys that are worth a part of their own.
 const KEYS_OF_A_SPLIT: usize = 128;
 /// The most parts into which attention is split.
@@ -208,8 +211,26 @@ impl DeviceModel {
     }
 }
 
-/// Writes the embeddings of tokens, a row each.
+/// Puts the embeddings of tokens to where the device reads them, a row each; those of a long prompt by several threads.
 fn embed(file: &Gguf, model: &Model, tokens: &[u32], stride: usize, to: &mut [f32]) -> Result<(), Error> {
+    let threads =
+        if tokens.len() < MANY_ROWS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    let each = tokens.len().div_ceil(threads.min(MOST_THREADS)).max(1);
+    if each == tokens.len() {
+        return embed_rows(file, model, tokens, stride, to);
+    }
+    std::thread::scope(|scope| {
+        let parts = tokens.chunks(each).zip(to.chunks_mut(each * stride));
+        let running: Vec<_> =
+            parts.map(|(tokens, to)| scope.spawn(move || embed_rows(file, model, tokens, stride, to))).collect();
+        running.into_iter().try_for_each(|one| match one.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+fn embed_rows(file: &Gguf, model: &Model, tokens: &[u32], stride: usize, to: &mut [f32]) -> Result<(), Error> {
     let matrix = &model.embedding;
     let tensor = file.expect_tensor(&matrix.tensor)?;
     let kind = tensor.info().kind();

@@ -3,6 +3,7 @@
 mod k;
 mod small;
 
+use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
 
 use crate::{Error, Type};
@@ -23,7 +24,7 @@ impl Type {
         }
         match self {
             Self::F32 => each(bytes, out, f32::from_le_bytes),
-            Self::F16 => each(bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
+            Self::F16 => halves(bytes, out),
             Self::BF16 => each(bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
             Self::F64 => each(bytes, out, |bytes| f64::from_le_bytes(bytes) as f32),
             Self::Q4_0 => blocks(bytes, out, small::q4_0),
@@ -54,6 +55,18 @@ impl Type {
         let mut out = vec![0.0; bytes.len() / self.block_bytes() * self.block_size()];
         self.dequantize(bytes, &mut out)?;
         Ok(out)
+    }
+}
+
+/// 16-bit floats, many at a time: processors convert them so, and one by one each asks anew whether this one can.
+fn halves(bytes: &[u8], out: &mut [f32]) {
+    let mut some = [f16::ZERO; 64];
+    for (bytes, out) in bytes.chunks(128).zip(out.chunks_mut(64)) {
+        let some = &mut some[..out.len()];
+        for (half, bytes) in some.iter_mut().zip(bytes.as_chunks::<2>().0) {
+            *half = f16::from_le_bytes(*bytes);
+        }
+        some.convert_to_f32_slice(out);
     }
 }
 
