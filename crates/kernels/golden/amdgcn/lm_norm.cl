@@ -30,7 +30,7 @@ void lm_norm(global const float *x, global const float *weight, global const uin
     uint c = 0u;
     uint step_ = 0u;
     uint c_1 = 0u;
-    float v = 0.0f;
+    float4 v = (float4)(0.0f);
     row = group.x;
     while (true) {
         const uint _e5 = row;
@@ -116,28 +116,50 @@ void lm_norm(global const float *x, global const float *weight, global const uin
                     break;
                 }
                 {
-                    const uint _e143 = c_1;
-                    const float _e146 = x[base + _e143];
-                    const uint _e149 = c_1;
-                    const float _e151 = weight[_e149];
-                    v = (_e146 * scale) * _e151;
-                    const uint _e156 = params.flags;
-                    if ((_e156 & 1u) != 0u) {
-                        const float _e161 = v;
-                        const uint _e163 = c_1;
-                        const float _e166 = y[to + _e163];
-                        v = _e161 + _e166;
+                    const uint _e142 = c_1;
+                    const uint4 at_1 = ((uint4)(_e142)) + ((uint4)(0u, 256u, 512u, 768u));
+                    const uint4 near_1 = __builtin_elementwise_min(at_1, (uint4)(last));
+                    const float _e156 = x[base + near_1.x];
+                    const float _e161 = x[base + near_1.y];
+                    const float _e166 = x[base + near_1.z];
+                    const float _e171 = x[base + near_1.w];
+                    v = (float4)(_e156, _e161, _e166, _e171);
+                    const float4 _e174 = v;
+                    const float _e178 = weight[near_1.x];
+                    const float _e182 = weight[near_1.y];
+                    const float _e186 = weight[near_1.z];
+                    const float _e190 = weight[near_1.w];
+                    v = _e174 * (scale * ((float4)(_e178, _e182, _e186, _e190)));
+                    const uint _e196 = params.flags;
+                    if ((_e196 & 1u) != 0u) {
+                        const float4 _e201 = v;
+                        const float _e206 = y[to + near_1.x];
+                        const float _e211 = y[to + near_1.y];
+                        const float _e216 = y[to + near_1.z];
+                        const float _e221 = y[to + near_1.w];
+                        v = _e201 + ((float4)(_e206, _e211, _e216, _e221));
                     }
-                    const uint _e169 = c_1;
-                    const float _e172 = v;
-                    y[to + _e169] = _e172;
+                    const float _e229 = v.x;
+                    y[to + at_1.x] = _e229;
+                    if (at_1.y <= last) {
+                        const float _e237 = v.y;
+                        y[to + at_1.y] = _e237;
+                    }
+                    if (at_1.z <= last) {
+                        const float _e245 = v.z;
+                        y[to + at_1.z] = _e245;
+                    }
+                    if (at_1.w <= last) {
+                        const float _e253 = v.w;
+                        y[to + at_1.w] = _e253;
+                    }
                 }
-                const uint _e173 = c_1;
-                c_1 = _e173 + 256u;
+                const uint _e254 = c_1;
+                c_1 = _e254 + 1024u;
             }
             roci_barrier_workgroup();
         }
-        const uint _e176 = row;
-        row = _e176 + groups.x;
+        const uint _e257 = row;
+        row = _e257 + groups.x;
     }
 }

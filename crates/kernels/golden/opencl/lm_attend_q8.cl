@@ -86,28 +86,28 @@ ROCI_FN float4 weights_of(uint4 safe, uint4 keys, local array128_float *weights)
 
 ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params *params, global const float *qkv, global uint *keys_1, global uint *values, local array128_float4_ *turned) {
     float most = 0.0f;
-    uint i_4 = 0u;
     uint i_5 = 0u;
+    uint i_6 = 0u;
     bool local_4 = false;
     float most_1 = 0.0f;
-    uint i_6 = 0u;
     uint i_7 = 0u;
+    uint i_8 = 0u;
     const uint _e5 = (*params).key_length;
     if (lane_1 < (_e5 / 32u)) {
         while (true) {
-            const uint _e13 = i_4;
+            const uint _e13 = i_5;
             if (!(_e13 < 8u)) {
                 break;
             }
             {
-                const uint _e21 = i_4;
+                const uint _e21 = i_5;
                 const float4 _e24 = (*turned).e[(64u + (lane_1 * 8u)) + _e21];
                 const float4 v_1 = fabs(_e24);
                 const float _e26 = most;
                 most = fmax(_e26, fmax(fmax(v_1.x, v_1.y), fmax(v_1.z, v_1.w)));
             }
-            const uint _e35 = i_4;
-            i_4 = _e35 + 1u;
+            const uint _e35 = i_5;
+            i_5 = _e35 + 1u;
         }
         const uint _e40 = (*params).key_length;
         const uint _e45 = (*params).key_length;
@@ -116,18 +116,18 @@ ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params 
         const float scale = _e50 / 127.0f;
         const float inverse = (scale > 0.0f) ? (1.0f / scale) : 0.0f;
         while (true) {
-            const uint _e61 = i_5;
+            const uint _e61 = i_6;
             if (!(_e61 < 8u)) {
                 break;
             }
             {
-                const uint _e68 = i_5;
-                const uint _e76 = i_5;
+                const uint _e68 = i_6;
+                const uint _e76 = i_6;
                 const float4 _e79 = (*turned).e[(64u + (lane_1 * 8u)) + _e76];
                 keys_1[(start_1 + (lane_1 * 8u)) + _e68] = roci_pack4xI8(roci_f32_to_i32x4(rint(_e79 * inverse)));
             }
-            const uint _e84 = i_5;
-            i_5 = _e84 + 1u;
+            const uint _e84 = i_6;
+            i_6 = _e84 + 1u;
         }
         const uint _e90 = (*params).key_length;
         keys_1[(start_1 + (_e90 / 4u)) + lane_1] = as_uint(scale);
@@ -145,18 +145,18 @@ ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params 
     if (_e118) {
         const uint source = value_at + (block * 32u);
         while (true) {
-            const uint _e126 = i_6;
+            const uint _e126 = i_7;
             if (!(_e126 < 32u)) {
                 break;
             }
             {
                 const float _e129 = most_1;
-                const uint _e131 = i_6;
+                const uint _e131 = i_7;
                 const float _e134 = qkv[source + _e131];
                 most_1 = fmax(_e129, fabs(_e134));
             }
-            const uint _e137 = i_6;
-            i_6 = _e137 + 1u;
+            const uint _e137 = i_7;
+            i_7 = _e137 + 1u;
         }
         const uint _e142 = (*params).value_length;
         const uint _e147 = (*params).value_length;
@@ -165,23 +165,23 @@ ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params 
         const float scale_1 = _e152 / 127.0f;
         const float inverse_1 = (scale_1 > 0.0f) ? (1.0f / scale_1) : 0.0f;
         while (true) {
-            const uint _e163 = i_7;
+            const uint _e163 = i_8;
             if (!(_e163 < 8u)) {
                 break;
             }
             {
-                const uint _e166 = i_7;
+                const uint _e166 = i_8;
                 const uint at_2 = source + (_e166 * 4u);
                 const float _e172 = qkv[at_2];
                 const float _e177 = qkv[at_2 + 1u];
                 const float _e182 = qkv[at_2 + 2u];
                 const float _e187 = qkv[at_2 + 3u];
                 const float4 v_2 = (float4)(_e172, _e177, _e182, _e187);
-                const uint _e193 = i_7;
+                const uint _e193 = i_8;
                 values[(start_2 + (block * 8u)) + _e193] = roci_pack4xI8(roci_f32_to_i32x4(rint(v_2 * inverse_1)));
             }
-            const uint _e200 = i_7;
-            i_7 = _e200 + 1u;
+            const uint _e200 = i_8;
+            i_8 = _e200 + 1u;
         }
         const uint _e206 = (*params).value_length;
         values[(start_2 + (_e206 / 4u)) + block] = as_uint(scale_1);
@@ -230,9 +230,11 @@ void lm_attend_q8(global const uint *inputs, global const float *norms, global c
     uint first = 0u;
     float score = 0.0f;
     uint i_1 = 0u;
+    uint done = 0u;
     uint i_2 = 0u;
-    float4 tops = (float4)(0.0f);
     uint i_3 = 0u;
+    float4 tops = (float4)(0.0f);
+    uint i_4 = 0u;
     uint k = 0u;
     uint t = 1u;
     uint at = 0u;
@@ -460,213 +462,300 @@ void lm_attend_q8(global const uint *inputs, global const float *norms, global c
                     i_1 = _e439 + 1u;
                 }
             } else {
+                done = 0u;
                 i_2 = 0u;
                 while (true) {
-                    const uint _e444 = i_2;
-                    if (!(_e444 < key_fours)) {
+                    const uint _e446 = i_2;
+                    if (!((_e446 + 16u) <= key_fours)) {
                         break;
                     }
                     {
-                        const uint _e446 = i_2;
-                        const float4 k0_ = key_four(line_4, _e446, &params, keys_1);
-                        const uint _e448 = i_2;
-                        const float4 k1_ = key_four(line_4, _e448 + 1u, &params, keys_1);
+                        const uint _e450 = i_2;
+                        const float4 k0_ = key_four(line_4, _e450, &params, keys_1);
                         const uint _e452 = i_2;
-                        const float4 k2_ = key_four(line_4, _e452 + 2u, &params, keys_1);
+                        const float4 k1_ = key_four(line_4, _e452 + 1u, &params, keys_1);
                         const uint _e456 = i_2;
-                        const float4 k3_ = key_four(line_4, _e456 + 3u, &params, keys_1);
+                        const float4 k2_ = key_four(line_4, _e456 + 2u, &params, keys_1);
                         const uint _e460 = i_2;
-                        const float4 k4_ = key_four(line_4, _e460 + 4u, &params, keys_1);
+                        const float4 k3_ = key_four(line_4, _e460 + 3u, &params, keys_1);
                         const uint _e464 = i_2;
-                        const float4 k5_ = key_four(line_4, _e464 + 5u, &params, keys_1);
+                        const float4 k4_ = key_four(line_4, _e464 + 4u, &params, keys_1);
                         const uint _e468 = i_2;
-                        const float4 k6_ = key_four(line_4, _e468 + 6u, &params, keys_1);
+                        const float4 k5_ = key_four(line_4, _e468 + 5u, &params, keys_1);
                         const uint _e472 = i_2;
-                        const float4 k7_ = key_four(line_4, _e472 + 7u, &params, keys_1);
-                        const float _e476 = score;
-                        const uint _e478 = i_2;
-                        const float4 _e480 = turned.e[_e478];
-                        const uint _e483 = i_2;
-                        const float4 _e487 = turned.e[_e483 + 1u];
-                        const uint _e491 = i_2;
-                        const float4 _e495 = turned.e[_e491 + 2u];
-                        const uint _e498 = i_2;
-                        const float4 _e502 = turned.e[_e498 + 3u];
-                        score = _e476 + ((roci_dot_float4(k0_, _e480) + roci_dot_float4(k1_, _e487)) + (roci_dot_float4(k2_, _e495) + roci_dot_float4(k3_, _e502)));
-                        const float _e507 = score;
-                        const uint _e509 = i_2;
-                        const float4 _e513 = turned.e[_e509 + 4u];
-                        const uint _e516 = i_2;
-                        const float4 _e520 = turned.e[_e516 + 5u];
-                        const uint _e524 = i_2;
-                        const float4 _e528 = turned.e[_e524 + 6u];
-                        const uint _e531 = i_2;
-                        const float4 _e535 = turned.e[_e531 + 7u];
-                        score = _e507 + ((roci_dot_float4(k4_, _e513) + roci_dot_float4(k5_, _e520)) + (roci_dot_float4(k6_, _e528) + roci_dot_float4(k7_, _e535)));
+                        const float4 k6_ = key_four(line_4, _e472 + 6u, &params, keys_1);
+                        const uint _e476 = i_2;
+                        const float4 k7_ = key_four(line_4, _e476 + 7u, &params, keys_1);
+                        const uint _e480 = i_2;
+                        const float4 k8_ = key_four(line_4, _e480 + 8u, &params, keys_1);
+                        const uint _e484 = i_2;
+                        const float4 k9_ = key_four(line_4, _e484 + 9u, &params, keys_1);
+                        const uint _e488 = i_2;
+                        const float4 k10_ = key_four(line_4, _e488 + 10u, &params, keys_1);
+                        const uint _e492 = i_2;
+                        const float4 k11_ = key_four(line_4, _e492 + 11u, &params, keys_1);
+                        const uint _e496 = i_2;
+                        const float4 k12_ = key_four(line_4, _e496 + 12u, &params, keys_1);
+                        const uint _e500 = i_2;
+                        const float4 k13_ = key_four(line_4, _e500 + 13u, &params, keys_1);
+                        const uint _e504 = i_2;
+                        const float4 k14_ = key_four(line_4, _e504 + 14u, &params, keys_1);
+                        const uint _e508 = i_2;
+                        const float4 k15_ = key_four(line_4, _e508 + 15u, &params, keys_1);
+                        const float _e512 = score;
+                        const uint _e514 = i_2;
+                        const float4 _e516 = turned.e[_e514];
+                        const uint _e519 = i_2;
+                        const float4 _e523 = turned.e[_e519 + 1u];
+                        const uint _e527 = i_2;
+                        const float4 _e531 = turned.e[_e527 + 2u];
+                        const uint _e534 = i_2;
+                        const float4 _e538 = turned.e[_e534 + 3u];
+                        score = _e512 + ((roci_dot_float4(k0_, _e516) + roci_dot_float4(k1_, _e523)) + (roci_dot_float4(k2_, _e531) + roci_dot_float4(k3_, _e538)));
+                        const float _e543 = score;
+                        const uint _e545 = i_2;
+                        const float4 _e549 = turned.e[_e545 + 4u];
+                        const uint _e552 = i_2;
+                        const float4 _e556 = turned.e[_e552 + 5u];
+                        const uint _e560 = i_2;
+                        const float4 _e564 = turned.e[_e560 + 6u];
+                        const uint _e567 = i_2;
+                        const float4 _e571 = turned.e[_e567 + 7u];
+                        score = _e543 + ((roci_dot_float4(k4_, _e549) + roci_dot_float4(k5_, _e556)) + (roci_dot_float4(k6_, _e564) + roci_dot_float4(k7_, _e571)));
+                        const float _e576 = score;
+                        const uint _e578 = i_2;
+                        const float4 _e582 = turned.e[_e578 + 8u];
+                        const uint _e585 = i_2;
+                        const float4 _e589 = turned.e[_e585 + 9u];
+                        const uint _e593 = i_2;
+                        const float4 _e597 = turned.e[_e593 + 10u];
+                        const uint _e600 = i_2;
+                        const float4 _e604 = turned.e[_e600 + 11u];
+                        score = _e576 + ((roci_dot_float4(k8_, _e582) + roci_dot_float4(k9_, _e589)) + (roci_dot_float4(k10_, _e597) + roci_dot_float4(k11_, _e604)));
+                        const float _e609 = score;
+                        const uint _e611 = i_2;
+                        const float4 _e615 = turned.e[_e611 + 12u];
+                        const uint _e618 = i_2;
+                        const float4 _e622 = turned.e[_e618 + 13u];
+                        const uint _e626 = i_2;
+                        const float4 _e630 = turned.e[_e626 + 14u];
+                        const uint _e633 = i_2;
+                        const float4 _e637 = turned.e[_e633 + 15u];
+                        score = _e609 + ((roci_dot_float4(k12_, _e615) + roci_dot_float4(k13_, _e622)) + (roci_dot_float4(k14_, _e630) + roci_dot_float4(k15_, _e637)));
+                        const uint _e642 = i_2;
+                        done = _e642 + 16u;
                     }
-                    const uint _e540 = i_2;
-                    i_2 = _e540 + 8u;
+                    const uint _e645 = i_2;
+                    i_2 = _e645 + 16u;
+                }
+                const uint _e648 = done;
+                i_3 = _e648;
+                while (true) {
+                    const uint _e650 = i_3;
+                    if (!(_e650 < key_fours)) {
+                        break;
+                    }
+                    {
+                        const uint _e652 = i_3;
+                        const float4 k0_1 = key_four(line_4, _e652, &params, keys_1);
+                        const uint _e654 = i_3;
+                        const float4 k1_1 = key_four(line_4, _e654 + 1u, &params, keys_1);
+                        const uint _e658 = i_3;
+                        const float4 k2_1 = key_four(line_4, _e658 + 2u, &params, keys_1);
+                        const uint _e662 = i_3;
+                        const float4 k3_1 = key_four(line_4, _e662 + 3u, &params, keys_1);
+                        const uint _e666 = i_3;
+                        const float4 k4_1 = key_four(line_4, _e666 + 4u, &params, keys_1);
+                        const uint _e670 = i_3;
+                        const float4 k5_1 = key_four(line_4, _e670 + 5u, &params, keys_1);
+                        const uint _e674 = i_3;
+                        const float4 k6_1 = key_four(line_4, _e674 + 6u, &params, keys_1);
+                        const uint _e678 = i_3;
+                        const float4 k7_1 = key_four(line_4, _e678 + 7u, &params, keys_1);
+                        const float _e682 = score;
+                        const uint _e684 = i_3;
+                        const float4 _e686 = turned.e[_e684];
+                        const uint _e689 = i_3;
+                        const float4 _e693 = turned.e[_e689 + 1u];
+                        const uint _e697 = i_3;
+                        const float4 _e701 = turned.e[_e697 + 2u];
+                        const uint _e704 = i_3;
+                        const float4 _e708 = turned.e[_e704 + 3u];
+                        score = _e682 + ((roci_dot_float4(k0_1, _e686) + roci_dot_float4(k1_1, _e693)) + (roci_dot_float4(k2_1, _e701) + roci_dot_float4(k3_1, _e708)));
+                        const float _e713 = score;
+                        const uint _e715 = i_3;
+                        const float4 _e719 = turned.e[_e715 + 4u];
+                        const uint _e722 = i_3;
+                        const float4 _e726 = turned.e[_e722 + 5u];
+                        const uint _e730 = i_3;
+                        const float4 _e734 = turned.e[_e730 + 6u];
+                        const uint _e737 = i_3;
+                        const float4 _e741 = turned.e[_e737 + 7u];
+                        score = _e713 + ((roci_dot_float4(k4_1, _e719) + roci_dot_float4(k5_1, _e726)) + (roci_dot_float4(k6_1, _e734) + roci_dot_float4(k7_1, _e741)));
+                    }
+                    const uint _e746 = i_3;
+                    i_3 = _e746 + 8u;
                 }
             }
-            const float _e545 = params.soft_cap;
-            if (_e545 > 0.0f) {
-                const float _e550 = params.soft_cap;
-                const float _e551 = score;
-                const float _e554 = params.soft_cap;
-                score = _e550 * tanh(fmin(fmax(_e551 / _e554, -15.0f), 15.0f));
+            const float _e751 = params.soft_cap;
+            if (_e751 > 0.0f) {
+                const float _e756 = params.soft_cap;
+                const float _e757 = score;
+                const float _e760 = params.soft_cap;
+                score = _e756 * tanh(fmin(fmax(_e757 / _e760, -15.0f), 15.0f));
             }
             lines.e[lane] = (own_1 == position_1) ? 0u : line_4;
-            const float _e573 = score;
-            ((local float *)&scores.e[lane / 4u])[lane % 4u] = (lane < count) ? _e573 : (-3e38f);
+            const float _e779 = score;
+            ((local float *)&scores.e[lane / 4u])[lane % 4u] = (lane < count) ? _e779 : (-3e38f);
             roci_barrier_workgroup();
-            const float _e577 = greatest;
-            tops = (float4)(_e577);
-            i_3 = 0u;
+            const float _e783 = greatest;
+            tops = (float4)(_e783);
+            i_4 = 0u;
             while (true) {
-                const uint _e582 = i_3;
-                if (!(_e582 < 32u)) {
+                const uint _e788 = i_4;
+                if (!(_e788 < 32u)) {
                     break;
                 }
                 {
-                    const float4 _e585 = tops;
-                    const uint _e587 = i_3;
-                    const float4 _e589 = scores.e[_e587];
-                    const uint _e591 = i_3;
-                    const float4 _e595 = scores.e[_e591 + 1u];
-                    const uint _e599 = i_3;
-                    const float4 _e603 = scores.e[_e599 + 2u];
-                    const uint _e605 = i_3;
-                    const float4 _e609 = scores.e[_e605 + 3u];
-                    tops = fmax(fmax(_e585, fmax(_e589, _e595)), fmax(_e603, _e609));
+                    const float4 _e791 = tops;
+                    const uint _e793 = i_4;
+                    const float4 _e795 = scores.e[_e793];
+                    const uint _e797 = i_4;
+                    const float4 _e801 = scores.e[_e797 + 1u];
+                    const uint _e805 = i_4;
+                    const float4 _e809 = scores.e[_e805 + 2u];
+                    const uint _e811 = i_4;
+                    const float4 _e815 = scores.e[_e811 + 3u];
+                    tops = fmax(fmax(_e791, fmax(_e795, _e801)), fmax(_e809, _e815));
                 }
-                const uint _e612 = i_3;
-                i_3 = _e612 + 4u;
+                const uint _e818 = i_4;
+                i_4 = _e818 + 4u;
             }
-            const float _e616 = tops.x;
-            const float _e618 = tops.y;
-            const float _e621 = tops.z;
-            const float _e623 = tops.w;
-            const float top = fmax(fmax(_e616, _e618), fmax(_e621, _e623));
-            const float _e626 = greatest;
-            const float carried = exp(_e626 - top);
+            const float _e822 = tops.x;
+            const float _e824 = tops.y;
+            const float _e827 = tops.z;
+            const float _e829 = tops.w;
+            const float top = fmax(fmax(_e822, _e824), fmax(_e827, _e829));
+            const float _e832 = greatest;
+            const float carried = exp(_e832 - top);
             greatest = top;
-            const float4 _e629 = sum;
-            sum = _e629 * carried;
-            const float _e631 = total;
-            total = _e631 * carried;
-            const float _e635 = score;
-            weights.e[lane] = (lane < count) ? exp(_e635 - top) : 0.0f;
+            const float4 _e835 = sum;
+            sum = _e835 * carried;
+            const float _e837 = total;
+            total = _e837 * carried;
+            const float _e841 = score;
+            weights.e[lane] = (lane < count) ? exp(_e841 - top) : 0.0f;
             roci_barrier_workgroup();
             if (team < teams) {
                 k = team;
                 while (true) {
-                    const uint _e643 = k;
-                    if (!(_e643 < count)) {
+                    const uint _e849 = k;
+                    if (!(_e849 < count)) {
                         break;
                     }
                     {
-                        const uint _e645 = k;
-                        const uint _e646 = k;
-                        const uint _e648 = k;
-                        const uint _e652 = k;
-                        const uint4 near = (uint4)(_e645, _e646 + teams, _e648 + (2u * teams), _e652 + (3u * teams));
+                        const uint _e851 = k;
+                        const uint _e852 = k;
+                        const uint _e854 = k;
+                        const uint _e858 = k;
+                        const uint4 near = (uint4)(_e851, _e852 + teams, _e854 + (2u * teams), _e858 + (3u * teams));
                         const uint4 far = near + ((uint4)((4u * teams)));
                         const uint4 safe_1 = min(near, (uint4)(127u));
                         const uint4 last = min(far, (uint4)(127u));
-                        const uint _e668 = first;
-                        const float4 v0_ = value_of(safe_1.x, _e668, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e671 = first;
-                        const float4 v1_ = value_of(safe_1.y, _e671, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e674 = first;
-                        const float4 v2_ = value_of(safe_1.z, _e674, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e677 = first;
-                        const float4 v3_ = value_of(safe_1.w, _e677, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e680 = first;
-                        const float4 v4_ = value_of(last.x, _e680, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e683 = first;
-                        const float4 v5_ = value_of(last.y, _e683, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e686 = first;
-                        const float4 v6_ = value_of(last.z, _e686, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e689 = first;
-                        const float4 v7_ = value_of(last.w, _e689, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e874 = first;
+                        const float4 v0_ = value_of(safe_1.x, _e874, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e877 = first;
+                        const float4 v1_ = value_of(safe_1.y, _e877, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e880 = first;
+                        const float4 v2_ = value_of(safe_1.z, _e880, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e883 = first;
+                        const float4 v3_ = value_of(safe_1.w, _e883, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e886 = first;
+                        const float4 v4_ = value_of(last.x, _e886, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e889 = first;
+                        const float4 v5_ = value_of(last.y, _e889, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e892 = first;
+                        const float4 v6_ = value_of(last.z, _e892, position_1, d_1, own_value, &params, values, &lines);
+                        const uint _e895 = first;
+                        const float4 v7_ = value_of(last.w, _e895, position_1, d_1, own_value, &params, values, &lines);
                         const float4 w = weights_of(safe_1, near, &weights);
                         const float4 more = weights_of(last, far, &weights);
-                        const float4 _e693 = sum;
-                        sum = _e693 + (((w.x * v0_) + (w.y * v1_)) + ((w.z * v2_) + (w.w * v3_)));
-                        const float4 _e706 = sum;
-                        sum = _e706 + (((more.x * v4_) + (more.y * v5_)) + ((more.z * v6_) + (more.w * v7_)));
-                        const float _e719 = total;
-                        total = _e719 + (((w.x + w.y) + (w.z + w.w)) + ((more.x + more.y) + (more.z + more.w)));
+                        const float4 _e899 = sum;
+                        sum = _e899 + (((w.x * v0_) + (w.y * v1_)) + ((w.z * v2_) + (w.w * v3_)));
+                        const float4 _e912 = sum;
+                        sum = _e912 + (((more.x * v4_) + (more.y * v5_)) + ((more.z * v6_) + (more.w * v7_)));
+                        const float _e925 = total;
+                        total = _e925 + (((w.x + w.y) + (w.z + w.w)) + ((more.x + more.y) + (more.z + more.w)));
                     }
-                    const uint _e736 = k;
-                    k = _e736 + (8u * teams);
+                    const uint _e942 = k;
+                    k = _e942 + (8u * teams);
                 }
             }
             roci_barrier_workgroup();
         }
-        const uint _e740 = first;
-        first = _e740 + 128u;
+        const uint _e946 = first;
+        first = _e946 + 128u;
     }
-    const float4 _e745 = sum;
-    sums.e[lane] = _e745;
-    const float _e748 = total;
-    totals.e[lane] = _e748;
+    const float4 _e951 = sum;
+    sums.e[lane] = _e951;
+    const float _e954 = total;
+    totals.e[lane] = _e954;
     roci_barrier_workgroup();
     if (team == 0u) {
         while (true) {
-            const uint _e753 = t;
-            if (!(_e753 < teams)) {
+            const uint _e959 = t;
+            if (!(_e959 < teams)) {
                 break;
             }
             {
-                const float4 _e755 = sum;
-                const uint _e757 = t;
-                const float4 _e761 = sums.e[(_e757 * value_fours) + d_1];
-                sum = _e755 + _e761;
-                const float _e763 = total;
-                const uint _e765 = t;
-                const float _e769 = totals.e[(_e765 * value_fours) + d_1];
-                total = _e763 + _e769;
+                const float4 _e961 = sum;
+                const uint _e963 = t;
+                const float4 _e967 = sums.e[(_e963 * value_fours) + d_1];
+                sum = _e961 + _e967;
+                const float _e969 = total;
+                const uint _e971 = t;
+                const float _e975 = totals.e[(_e971 * value_fours) + d_1];
+                total = _e969 + _e975;
             }
-            const uint _e771 = t;
-            t = _e771 + 1u;
+            const uint _e977 = t;
+            t = _e977 + 1u;
         }
-        const uint _e776 = params.y_stride;
-        const uint _e781 = params.value_length;
-        at = (token * _e776) + (group.y * _e781);
-        const uint _e787 = params.splits;
-        if (_e787 == 1u) {
-            const float4 _e790 = sum;
-            const float _e791 = total;
-            sum = _e790 / ((float4)(_e791));
+        const uint _e982 = params.y_stride;
+        const uint _e987 = params.value_length;
+        at = (token * _e982) + (group.y * _e987);
+        const uint _e993 = params.splits;
+        if (_e993 == 1u) {
+            const float4 _e996 = sum;
+            const float _e997 = total;
+            sum = _e996 / ((float4)(_e997));
         } else {
-            const uint _e796 = params.heads;
-            const uint _e802 = params.splits;
-            const uint _e808 = params.value_length;
-            at = ((((token * _e796) + group.y) * _e802) + group.z) * (_e808 + 2u);
+            const uint _e1002 = params.heads;
+            const uint _e1008 = params.splits;
+            const uint _e1014 = params.value_length;
+            at = ((((token * _e1002) + group.y) * _e1008) + group.z) * (_e1014 + 2u);
             if (d_1 == 0u) {
-                const uint _e815 = at;
-                const uint _e818 = params.value_length;
-                const float _e821 = greatest;
-                y[_e815 + _e818] = _e821;
-                const uint _e823 = at;
-                const uint _e826 = params.value_length;
-                const float _e831 = total;
-                y[(_e823 + _e826) + 1u] = _e831;
+                const uint _e1021 = at;
+                const uint _e1024 = params.value_length;
+                const float _e1027 = greatest;
+                y[_e1021 + _e1024] = _e1027;
+                const uint _e1029 = at;
+                const uint _e1032 = params.value_length;
+                const float _e1037 = total;
+                y[(_e1029 + _e1032) + 1u] = _e1037;
             }
         }
-        const uint _e833 = at;
-        const float _e839 = sum.x;
-        y[_e833 + (d_1 * 4u)] = _e839;
-        const uint _e841 = at;
-        const float _e849 = sum.y;
-        y[(_e841 + (d_1 * 4u)) + 1u] = _e849;
-        const uint _e851 = at;
-        const float _e859 = sum.z;
-        y[(_e851 + (d_1 * 4u)) + 2u] = _e859;
-        const uint _e861 = at;
-        const float _e869 = sum.w;
-        y[(_e861 + (d_1 * 4u)) + 3u] = _e869;
+        const uint _e1039 = at;
+        const float _e1045 = sum.x;
+        y[_e1039 + (d_1 * 4u)] = _e1045;
+        const uint _e1047 = at;
+        const float _e1055 = sum.y;
+        y[(_e1047 + (d_1 * 4u)) + 1u] = _e1055;
+        const uint _e1057 = at;
+        const float _e1065 = sum.z;
+        y[(_e1057 + (d_1 * 4u)) + 2u] = _e1065;
+        const uint _e1067 = at;
+        const float _e1075 = sum.w;
+        y[(_e1067 + (d_1 * 4u)) + 3u] = _e1075;
         return;
     } else {
         return;

@@ -46,6 +46,7 @@ void lm_heads_f16(global const uint *inputs, global const float *norms, global c
     uint step_ = 32u;
     uint i_2 = 0u;
     uint i_3 = 0u;
+    float2 turn = (float2)(0.0f);
     uint one = 0u;
     uint other = 0u;
     uint i_4 = 0u;
@@ -79,189 +80,201 @@ void lm_heads_f16(global const uint *inputs, global const float *norms, global c
         const uint _e59 = params.value_length;
         base = ((token * _e46) + keys_end) + (((index - _e51) - _e55) * _e59);
     }
+    const uint position = inputs[token];
+    const uint _e68 = params.tokens;
+    const uint table = inputs[_e68 + token];
+    const uint _e75 = params.pairs;
+    const uint _e79 = params.pairs;
+    const float2 first_turn = rotations[(position * _e75) + min(lane, max(_e79, 1u) - 1u)];
     i = lane;
     while (true) {
-        const uint _e63 = i;
-        if (!(_e63 < own)) {
+        const uint _e89 = i;
+        if (!(_e89 < own)) {
             break;
         }
         {
-            const uint _e66 = i;
-            const uint _e69 = base;
-            const uint _e70 = i;
-            const float _e73 = qkv[_e69 + _e70];
-            head.e[_e66] = _e73;
+            const uint _e92 = i;
+            const uint _e95 = base;
+            const uint _e96 = i;
+            const float _e99 = qkv[_e95 + _e96];
+            head.e[_e92] = _e99;
         }
-        const uint _e74 = i;
-        i = _e74 + 64u;
+        const uint _e100 = i;
+        i = _e100 + 64u;
     }
     roci_barrier_workgroup();
-    const uint _e79 = params.flags;
-    if ((_e79 & 1u) != 0u) {
+    const uint _e105 = params.flags;
+    if ((_e105 & 1u) != 0u) {
         local_ = !is_value;
     } else {
         local_ = false;
     }
-    const bool _e88 = local_;
-    if (_e88) {
+    const bool _e114 = local_;
+    if (_e114) {
         i_1 = lane;
         while (true) {
-            const uint _e92 = i_1;
-            if (!(_e92 < own)) {
+            const uint _e118 = i_1;
+            if (!(_e118 < own)) {
                 break;
             }
             {
-                const float _e94 = mine;
-                const uint _e96 = i_1;
-                const float _e98 = head.e[_e96];
-                const uint _e100 = i_1;
-                const float _e102 = head.e[_e100];
-                mine = _e94 + (_e98 * _e102);
+                const float _e120 = mine;
+                const uint _e122 = i_1;
+                const float _e124 = head.e[_e122];
+                const uint _e126 = i_1;
+                const float _e128 = head.e[_e126];
+                mine = _e120 + (_e124 * _e128);
             }
-            const uint _e105 = i_1;
-            i_1 = _e105 + 64u;
+            const uint _e131 = i_1;
+            i_1 = _e131 + 64u;
         }
-        const float _e110 = mine;
-        sums.e[lane] = _e110;
+        const float _e136 = mine;
+        sums.e[lane] = _e136;
         roci_barrier_workgroup();
         while (true) {
-            const uint _e113 = step_;
-            if (!(_e113 > 0u)) {
+            const uint _e139 = step_;
+            if (!(_e139 > 0u)) {
                 break;
             }
             {
-                const uint _e116 = step_;
-                if (lane < _e116) {
-                    const float _e120 = sums.e[lane];
-                    const uint _e122 = step_;
-                    const float _e125 = sums.e[lane + _e122];
-                    sums.e[lane] = _e120 + _e125;
+                const uint _e142 = step_;
+                if (lane < _e142) {
+                    const float _e146 = sums.e[lane];
+                    const uint _e148 = step_;
+                    const float _e151 = sums.e[lane + _e148];
+                    sums.e[lane] = _e146 + _e151;
                 }
                 roci_barrier_workgroup();
             }
-            const uint _e127 = step_;
-            step_ = _e127 / 2u;
+            const uint _e153 = step_;
+            step_ = _e153 / 2u;
         }
-        const float _e132 = sums.e[0];
-        const float _e137 = params.epsilon;
-        const float scale = 1.0f / sqrt((_e132 / ((float)own)) + _e137);
-        const uint _e144 = params.key_length;
-        const uint factors = is_query ? 0u : _e144;
+        const float _e158 = sums.e[0];
+        const float _e163 = params.epsilon;
+        const float scale = 1.0f / sqrt((_e158 / ((float)own)) + _e163);
+        const uint _e170 = params.key_length;
+        const uint factors = is_query ? 0u : _e170;
         i_2 = lane;
         while (true) {
-            const uint _e148 = i_2;
-            if (!(_e148 < own)) {
+            const uint _e174 = i_2;
+            if (!(_e174 < own)) {
                 break;
             }
             {
-                const uint _e151 = i_2;
-                const uint _e154 = i_2;
-                const float _e156 = head.e[_e154];
-                const uint _e159 = i_2;
-                const float _e162 = norms[factors + _e159];
-                head.e[_e151] = (_e156 * scale) * _e162;
+                const uint _e177 = i_2;
+                const uint _e180 = i_2;
+                const float _e182 = head.e[_e180];
+                const uint _e185 = i_2;
+                const float _e188 = norms[factors + _e185];
+                head.e[_e177] = (_e182 * scale) * _e188;
             }
-            const uint _e164 = i_2;
-            i_2 = _e164 + 64u;
+            const uint _e190 = i_2;
+            i_2 = _e190 + 64u;
         }
         roci_barrier_workgroup();
     }
-    const uint position = inputs[token];
     if (!is_value) {
         i_3 = lane;
         while (true) {
-            const uint _e172 = i_3;
-            const uint _e175 = params.pairs;
-            if (!(_e172 < _e175)) {
+            const uint _e195 = i_3;
+            const uint _e198 = params.pairs;
+            if (!(_e195 < _e198)) {
                 break;
             }
             {
-                const uint _e180 = params.pairs;
-                const uint _e182 = i_3;
-                const float2 turn = rotations[(position * _e180) + _e182];
-                const uint _e186 = i_3;
-                one = _e186;
-                const uint _e188 = i_3;
-                const uint _e191 = params.pairs;
-                other = _e188 + _e191;
-                const uint _e196 = params.flags;
-                if ((_e196 & 2u) != 0u) {
-                    const uint _e202 = i_3;
-                    one = 2u * _e202;
-                    const uint _e204 = one;
-                    other = _e204 + 1u;
+                turn = first_turn;
+                const uint _e201 = i_3;
+                if (_e201 >= 64u) {
+                    const uint _e207 = params.pairs;
+                    const uint _e209 = i_3;
+                    const float2 _e212 = rotations[(position * _e207) + _e209];
+                    turn = _e212;
                 }
-                const uint _e208 = one;
-                const float a = head.e[_e208];
-                const uint _e212 = other;
-                const float b = head.e[_e212];
-                const uint _e216 = one;
-                head.e[_e216] = (a * turn.x) - (b * turn.y);
-                const uint _e224 = other;
-                head.e[_e224] = (a * turn.y) + (b * turn.x);
+                const uint _e213 = i_3;
+                one = _e213;
+                const uint _e215 = i_3;
+                const uint _e218 = params.pairs;
+                other = _e215 + _e218;
+                const uint _e223 = params.flags;
+                if ((_e223 & 2u) != 0u) {
+                    const uint _e229 = i_3;
+                    one = 2u * _e229;
+                    const uint _e231 = one;
+                    other = _e231 + 1u;
+                }
+                const uint _e235 = one;
+                const float a = head.e[_e235];
+                const uint _e239 = other;
+                const float b = head.e[_e239];
+                const uint _e243 = one;
+                const float _e246 = turn.x;
+                const float _e249 = turn.y;
+                head.e[_e243] = (a * _e246) - (b * _e249);
+                const uint _e253 = other;
+                const float _e256 = turn.y;
+                const float _e259 = turn.x;
+                head.e[_e253] = (a * _e256) + (b * _e259);
             }
-            const uint _e231 = i_3;
-            i_3 = _e231 + 64u;
+            const uint _e262 = i_3;
+            i_3 = _e262 + 64u;
         }
         roci_barrier_workgroup();
     }
     if (is_query) {
         i_4 = lane;
         while (true) {
-            const uint _e235 = i_4;
-            if (!(_e235 < own)) {
+            const uint _e266 = i_4;
+            if (!(_e266 < own)) {
                 break;
             }
             {
-                const uint _e238 = base;
-                const uint _e239 = i_4;
-                const uint _e243 = i_4;
-                const float _e245 = head.e[_e243];
-                qkv[_e238 + _e239] = _e245;
+                const uint _e269 = base;
+                const uint _e270 = i_4;
+                const uint _e274 = i_4;
+                const float _e276 = head.e[_e274];
+                qkv[_e269 + _e270] = _e276;
             }
-            const uint _e246 = i_4;
-            i_4 = _e246 + 64u;
+            const uint _e277 = i_4;
+            i_4 = _e277 + 64u;
         }
         return;
     } else {
-        const uint _e253 = params.tokens;
-        const uint _e256 = inputs[_e253 + token];
-        const uint _e259 = params.page;
-        const uint page = inputs[_e256 + roci_div_u32(position, _e259)];
-        const uint _e266 = params.heads;
-        number = index - _e266;
+        const uint _e283 = params.page;
+        const uint page = inputs[table + roci_div_u32(position, _e283)];
+        const uint _e290 = params.heads;
+        number = index - _e290;
         if (is_value) {
-            const uint _e269 = number;
-            const uint _e272 = params.kv_heads;
-            number = _e269 - _e272;
+            const uint _e293 = number;
+            const uint _e296 = params.kv_heads;
+            number = _e293 - _e296;
         }
-        const uint _e276 = params.page;
-        const uint _e280 = params.page;
-        const uint _e285 = params.kv_heads;
-        const uint _e287 = number;
-        const uint line = (((page * _e276) + roci_mod_u32(position, _e280)) * _e285) + _e287;
+        const uint _e300 = params.page;
+        const uint _e304 = params.page;
+        const uint _e309 = params.kv_heads;
+        const uint _e311 = number;
+        const uint line = (((page * _e300) + roci_mod_u32(position, _e304)) * _e309) + _e311;
         i_5 = lane;
         while (true) {
-            const uint _e290 = i_5;
-            if (!(_e290 < (own / 2u))) {
+            const uint _e314 = i_5;
+            if (!(_e314 < (own / 2u))) {
                 break;
             }
             {
-                const uint _e296 = i_5;
-                const float _e299 = head.e[2u * _e296];
-                const uint _e302 = i_5;
-                const float _e307 = head.e[(2u * _e302) + 1u];
-                const uint word = roci_pack2x16float((float2)(_e299, _e307));
+                const uint _e320 = i_5;
+                const float _e323 = head.e[2u * _e320];
+                const uint _e326 = i_5;
+                const float _e331 = head.e[(2u * _e326) + 1u];
+                const uint word = roci_pack2x16float((float2)(_e323, _e331));
                 if (is_value) {
-                    const uint _e314 = i_5;
-                    values[(line * (own / 2u)) + _e314] = word;
+                    const uint _e338 = i_5;
+                    values[(line * (own / 2u)) + _e338] = word;
                 } else {
-                    const uint _e321 = i_5;
-                    keys[(line * (own / 2u)) + _e321] = word;
+                    const uint _e345 = i_5;
+                    keys[(line * (own / 2u)) + _e345] = word;
                 }
             }
-            const uint _e324 = i_5;
-            i_5 = _e324 + 64u;
+            const uint _e348 = i_5;
+            i_5 = _e348 + 64u;
         }
         return;
     }
