@@ -202,8 +202,9 @@ fn nothing_is_said_about_the_kernels_of_the_device_library() {
         let bytes = library.find(&device).expect("it has code for every chip").bytes;
         let object = CodeObject::parse(bytes).expect("it holds code objects");
         assert!(object.kernels().len() > 20);
-        // The constants that all kernels get here are none that `lm_heads` may have: it would turn more than a head has.
-        for kernel in object.kernels().iter().filter(|kernel| !kernel.name.starts_with("lm_heads")) {
+        // The constants that all kernels get here are none that these may have: they would turn more than a head has.
+        let turns = |name: &str| name.starts_with("lm_heads") || name.starts_with("lm_attend");
+        for kernel in object.kernels().iter().filter(|kernel| !turns(&kernel.name)) {
             let said = complaint(chip, bytes, &kernel.name, Checks::ALL);
             assert_eq!(said, None, "{} on {chip}", kernel.name);
         }
