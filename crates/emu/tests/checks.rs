@@ -81,9 +81,14 @@ fn run(chip: Chip, bytes: &[u8], kernel: &str, checks: Checks) -> Result<(), Fau
     }
 }
 
-/// A size that keeps what a kernel touches within its buffers: windows have it to the power of five.
+/// A size that keeps what a kernel touches within its buffers: windows have it to the power of five. Bytes with a scale for each 32 of them come
+/// in whole groups.
 fn size_for(kernel: &str) -> u8 {
-    if kernel.starts_with("conv") || kernel.starts_with("pool") { 4 } else { 16 }
+    match kernel {
+        _ if kernel.starts_with("conv") || kernel.starts_with("pool") => 4,
+        _ if kernel.starts_with("lm_dot") => 32,
+        _ => 16,
+    }
 }
 
 /// What a check says of a kernel, if anything.

@@ -2,12 +2,10 @@
 
 alias Codes = vec4<u32>;
 
-// As many fours of words as a group has, of rows that many apart; an invocation has 32 weights in any case.
+// One or two fours of words, of rows 64 apart; an invocation has 32 weights in any case.
 struct Group {
     a: vec4<u32>,
     b: vec4<u32>,
-    c: vec4<u32>,
-    d: vec4<u32>,
     scales: vec4<f32>,
 }
 
@@ -17,13 +15,7 @@ fn group_at(row: u32, group: u32) -> u32 {
 
 fn fetch_w(first: u32, group: u32, lane: u32) -> Group {
     var it: Group;
-    if FORMAT == BF16 {
-        let row = first + lane / 4u;
-        it.a = codes[group_at(row, group) * 4u + lane % 4u];
-        it.b = codes[group_at(row + 32u, group) * 4u + lane % 4u];
-        it.c = codes[group_at(row + 64u, group) * 4u + lane % 4u];
-        it.d = codes[group_at(row + 96u, group) * 4u + lane % 4u];
-    } else if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
+    if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         let near = group_at(first + lane / 2u, group);
         let far = group_at(first + 64u + lane / 2u, group);
         it.a = codes[near * 2u + lane % 2u];
@@ -37,33 +29,20 @@ fn fetch_w(first: u32, group: u32, lane: u32) -> Group {
     return it;
 }
 
-fn four_of(chunk: u32, word: u32, next: u32, s: vec2<f32>) -> vec4<f16> {
-    return vec4<f16>(codes_of(chunk, word, next, vec2<u32>()) * s.x + s.y);
-}
-
-// Eight floats in four words.
-fn put_eight(it: vec4<u32>, to: u32) {
-    let plain = scale_of(0u, 0u);
-    w_tile[to] = four_of(0u, it.x, it.y, plain);
-    w_tile[to + 1u] = four_of(0u, it.z, it.w, plain);
+fn four_of(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
+    return vec4<f16>(codes_of(chunk, word, word, vec2<u32>()) * s.x + s.y);
 }
 
 // Four words of four codes of half a group.
 fn put_sixteen(it: vec4<u32>, first: u32, s: vec2<f32>, to: u32) {
-    w_tile[to] = four_of(first, it.x, 0u, s);
-    w_tile[to + 1u] = four_of(first + 1u, it.y, 0u, s);
-    w_tile[to + 2u] = four_of(first + 2u, it.z, 0u, s);
-    w_tile[to + 3u] = four_of(first + 3u, it.w, 0u, s);
+    w_tile[to] = four_of(first, it.x, s);
+    w_tile[to + 1u] = four_of(first + 1u, it.y, s);
+    w_tile[to + 2u] = four_of(first + 2u, it.z, s);
+    w_tile[to + 3u] = four_of(first + 3u, it.w, s);
 }
 
 fn put_w(it: Group, base: u32, lane: u32) {
-    if FORMAT == BF16 {
-        let to = base + lane / 4u * PITCH + lane % 4u * 2u;
-        put_eight(it.a, to);
-        put_eight(it.b, to + 320u);
-        put_eight(it.c, to + 640u);
-        put_eight(it.d, to + 960u);
-    } else if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
+    if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         let to = base + lane / 2u * PITCH + lane % 2u * 4u;
         put_sixteen(it.a, 0u, it.scales.xy, to);
         put_sixteen(it.b, 0u, it.scales.zw, to + 640u);

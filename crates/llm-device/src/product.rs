@@ -153,7 +153,7 @@ impl Writer<'_> {
             return self.dispatch(&self.units.one_token(format), constants.vector_grid(1), &bindings, constants);
         }
         let name = |kind: &str| format!("lm_{kind}_{}", format.name());
-        let whole = constants.columns.is_multiple_of(LmLinear::MATRIX_STEP) && format != WeightFormat::F32;
+        let whole = constants.columns.is_multiple_of(LmLinear::MATRIX_STEP) && format.has_matrix();
         if self.units.matrix && tokens > TOGETHER && whole {
             return self.matrix(&name("matrix"), (codes, scales), x, bias, y, constants);
         }

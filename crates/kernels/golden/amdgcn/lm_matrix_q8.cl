@@ -31,18 +31,9 @@ typedef struct {
 typedef struct {
     uint4 a;
     uint4 b;
-    uint4 c;
-    uint4 d;
     float4 scales;
 } Group;
 
-ROCI_FN float roci_widen_f16(ushort bits) {
-    return (float)as_half(bits);
-}
-ROCI_FN float2 roci_unpack2x16float(uint a) {
-    const ushort2 v = as_ushort2(a);
-    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
-}
 ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
     return (int4)(v.x, v.y, v.z, v.w);
@@ -50,6 +41,13 @@ ROCI_FN int4 roci_unpack4xI8(uint a) {
 ROCI_FN uint4 roci_unpack4xU8(uint a) {
     const uchar4 v = as_uchar4(a);
     return (uint4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return (float)as_half(bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
 }
 ROCI_FN uint roci_div_u32(uint a, uint b) {
     return b == 0 ? a : (uint)(a / b);
@@ -237,86 +235,17 @@ ROCI_FN void end(uint token_3, uint row_3, uint part, uint source, uint lane_1, 
     }
 }
 
-ROCI_FN float2 scale_from(uint2 words, uint half_1) {
+ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     bool local_1 = false;
     bool local_2 = false;
-    bool local_3 = false;
     local_1 = true;
-    const bool _e5 = local_1;
-    if (_e5) {
-        const float scale = roci_unpack2x16float(words.x).x;
-        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
-    }
-    local_2 = false;
-    const bool _e18 = local_2;
-    if (_e18) {
-        return roci_unpack2x16float((half_1 == 1u) ? words.y : words.x);
-    }
-    local_3 = false;
-    const bool _e28 = local_3;
-    if (_e28) {
-        return (float2)(as_float(words.x), 0.0f);
-    }
-    return (float2)(1.0f, 0.0f);
-}
-
-ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
-    bool local_4 = false;
-    bool local_5 = false;
-    bool local_6 = false;
-    bool local_7 = false;
-    bool local_8 = false;
-    local_4 = true;
-    const bool _e4 = local_4;
-    if (_e4) {
-        const uint _e9 = scales[group_1 / 2u];
-        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
-    }
-    local_5 = false;
-    const bool _e20 = local_5;
-    if (!_e20) {
-        local_6 = false;
-    } else {
-        local_6 = true;
-    }
-    const bool _e26 = local_6;
-    if (_e26) {
-        const uint _e29 = scales[group_1];
-        return (uint2)(_e29, 0u);
-    }
-    local_7 = false;
-    const bool _e35 = local_7;
-    if (!_e35) {
-        local_8 = false;
-    } else {
-        local_8 = true;
-    }
-    const bool _e41 = local_8;
-    if (_e41) {
-        const uint _e46 = scales[group_1 * 2u];
-        const uint _e53 = scales[(group_1 * 2u) + 1u];
-        return (uint2)(_e46, _e53);
-    }
-    return (uint2)(0u);
-}
-
-ROCI_FN float2 scale_of(uint group_2, uint half_2, global const uint *scales) {
-    const uint2 _e2 = scale_words(group_2, scales);
-    const float2 _e3 = scale_from(_e2, half_2);
-    return _e3;
-}
-
-ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
-    bool local_9 = false;
-    bool local_10 = false;
-    local_9 = true;
-    const bool _e8 = local_9;
+    const bool _e8 = local_1;
     if (!_e8) {
-        local_10 = false;
+        local_2 = false;
     } else {
-        local_10 = true;
+        local_2 = true;
     }
-    const bool _e14 = local_10;
+    const bool _e14 = local_2;
     if (_e14) {
         return __builtin_convertvector(roci_unpack4xI8(word), float4);
     }
@@ -324,33 +253,33 @@ ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     return __builtin_convertvector(roci_unpack4xU8(nibbles), float4);
 }
 
-ROCI_FN half4 four_of(uint chunk_1, uint word_1, uint next_1, float2 s) {
-    const float4 _e5 = codes_of(chunk_1, word_1, next_1, (uint2)(0u));
-    return __builtin_convertvector(((_e5 * s.x) + ((float4)(s.y))), half4);
+ROCI_FN half4 four_of(uint chunk_1, uint word_1, float2 s) {
+    const float4 _e4 = codes_of(chunk_1, word_1, word_1, (uint2)(0u));
+    return __builtin_convertvector(((_e4 * s.x) + ((float4)(s.y))), half4);
 }
 
 ROCI_FN void put_sixteen(uint4 it_1, uint first_1, float2 s_1, uint to_1, local array2560_half4_ *w_tile) {
-    const half4 _e8 = four_of(first_1, it_1.x, 0u, s_1);
-    (*w_tile).e[to_1] = _e8;
-    const half4 _e17 = four_of(first_1 + 1u, it_1.y, 0u, s_1);
-    (*w_tile).e[to_1 + 1u] = _e17;
-    const half4 _e26 = four_of(first_1 + 2u, it_1.z, 0u, s_1);
-    (*w_tile).e[to_1 + 2u] = _e26;
-    const half4 _e35 = four_of(first_1 + 3u, it_1.w, 0u, s_1);
-    (*w_tile).e[to_1 + 3u] = _e35;
+    const half4 _e7 = four_of(first_1, it_1.x, s_1);
+    (*w_tile).e[to_1] = _e7;
+    const half4 _e15 = four_of(first_1 + 1u, it_1.y, s_1);
+    (*w_tile).e[to_1 + 1u] = _e15;
+    const half4 _e23 = four_of(first_1 + 2u, it_1.z, s_1);
+    (*w_tile).e[to_1 + 2u] = _e23;
+    const half4 _e31 = four_of(first_1 + 3u, it_1.w, s_1);
+    (*w_tile).e[to_1 + 3u] = _e31;
 }
 
 ROCI_FN void put_w(Group it_2, uint base, uint lane_2, local array2560_half4_ *w_tile) {
-    bool local_11 = false;
-    bool local_12 = false;
-    local_11 = true;
-    const bool _e6 = local_11;
+    bool local_3 = false;
+    bool local_4 = false;
+    local_3 = true;
+    const bool _e6 = local_3;
     if (!_e6) {
-        local_12 = false;
+        local_4 = false;
     } else {
-        local_12 = true;
+        local_4 = true;
     }
-    const bool _e12 = local_12;
+    const bool _e12 = local_4;
     if (_e12) {
         const uint to_2 = (base + ((lane_2 / 2u) * 10u)) + ((lane_2 % 2u) * 4u);
         put_sixteen(it_2.a, 0u, it_2.scales.xy, to_2, w_tile);
@@ -364,10 +293,79 @@ ROCI_FN void put_w(Group it_2, uint base, uint lane_2, local array2560_half4_ *w
     }
 }
 
-ROCI_FN uint group_at(uint row_4, uint group_3, private const Params *params) {
+ROCI_FN uint group_at(uint row_4, uint group_1, private const Params *params) {
     const uint _e4 = (*params).rows;
     const uint _e10 = (*params).columns;
-    return (__builtin_elementwise_min(row_4, _e4 - 1u) * (_e10 / 32u)) + group_3;
+    return (__builtin_elementwise_min(row_4, _e4 - 1u) * (_e10 / 32u)) + group_1;
+}
+
+ROCI_FN float2 scale_from(uint2 words, uint half_1) {
+    bool local_5 = false;
+    bool local_6 = false;
+    bool local_7 = false;
+    local_5 = true;
+    const bool _e5 = local_5;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
+    }
+    local_6 = false;
+    const bool _e18 = local_6;
+    if (_e18) {
+        return roci_unpack2x16float((half_1 == 1u) ? words.y : words.x);
+    }
+    local_7 = false;
+    const bool _e28 = local_7;
+    if (_e28) {
+        return (float2)(as_float(words.x), 0.0f);
+    }
+    return (float2)(1.0f, 0.0f);
+}
+
+ROCI_FN uint2 scale_words(uint group_2, global const uint *scales) {
+    bool local_8 = false;
+    bool local_9 = false;
+    bool local_10 = false;
+    bool local_11 = false;
+    bool local_12 = false;
+    local_8 = true;
+    const bool _e4 = local_8;
+    if (_e4) {
+        const uint _e9 = scales[group_2 / 2u];
+        return (uint2)(_e9 >> (((group_2 % 2u) * 16u) & 31u), 0u);
+    }
+    local_9 = false;
+    const bool _e20 = local_9;
+    if (!_e20) {
+        local_10 = false;
+    } else {
+        local_10 = true;
+    }
+    const bool _e26 = local_10;
+    if (_e26) {
+        const uint _e29 = scales[group_2];
+        return (uint2)(_e29, 0u);
+    }
+    local_11 = false;
+    const bool _e35 = local_11;
+    if (!_e35) {
+        local_12 = false;
+    } else {
+        local_12 = true;
+    }
+    const bool _e41 = local_12;
+    if (_e41) {
+        const uint _e46 = scales[group_2 * 2u];
+        const uint _e53 = scales[(group_2 * 2u) + 1u];
+        return (uint2)(_e46, _e53);
+    }
+    return (uint2)(0u);
+}
+
+ROCI_FN float2 scale_of(uint group_3, uint half_2, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_3, scales);
+    const float2 _e3 = scale_from(_e2, half_2);
+    return _e3;
 }
 
 ROCI_FN Group fetch_w(uint first_2, uint group_4, uint lane_3, private const Params *params, global const uint4 *codes, global const uint *scales) {

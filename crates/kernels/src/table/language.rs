@@ -39,7 +39,8 @@ const PRODUCT: Family = Family {
     matrix: false,
 };
 
-/// Products with many tokens on matrix units.
+/// Products with many tokens on matrix units. Formats that take many registers to decode are left out: beside the sums of a tile there are few, and spilled
+/// ones cost more than matrix units give.
 const MATRIX: Family = Family {
     file: "lm_matrix.wgsl",
     text: include_str!("../../wgsl/lm_matrix.wgsl"),
@@ -190,12 +191,9 @@ pub(super) static FAMILIES: &[Family] = &[
     },
     Family {
         variants: variants! {
-            "lm_matrix_bf16": FORMAT = 2;
             "lm_matrix_q4": FORMAT = 3;
             "lm_matrix_q4_pairs": FORMAT = 4;
             "lm_matrix_q4_halves": FORMAT = 5;
-            "lm_matrix_q4_curve": FORMAT = 6;
-            "lm_matrix_q4_float": FORMAT = 7;
             "lm_matrix_q8": FORMAT = 8;
             "lm_matrix_q8_halves": FORMAT = 9;
             "lm_matrix_q4_super": FORMAT = 10;

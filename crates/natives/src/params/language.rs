@@ -83,6 +83,11 @@ impl WeightFormat {
         !matches!(self, Self::F32 | Self::F16 | Self::Bf16 | Self::Q4Curve | Self::Q4Float)
     }
 
+    /// Whether there is a `lm_matrix_*` for it.
+    pub fn has_matrix(self) -> bool {
+        self == Self::F16 || self.is_whole()
+    }
+
     /// Bytes of the codes of a group.
     pub fn code_bytes(self) -> usize {
         match self {
