@@ -149,7 +149,12 @@ impl Window {
         if before > most || after > most {
             return None;
         }
-        let free = input.checked_add(before)?.checked_add(after)?.checked_sub(extent)?;
+        let span = input.checked_add(before)?.checked_add(after)?;
+        // Rounded up, a window that lacks less than a stride is one all the same.
+        let free = match span.checked_sub(extent) {
+            None if ceil && extent - span < stride && justified(kernel, input) => 0,
+            free => free?,
+        };
         let mut output = if ceil { free.div_ceil(stride) } else { free / stride } + 1;
         if ceil && (output - 1).checked_mul(stride)? >= input + before {
             output -= 1;
@@ -183,6 +188,15 @@ mod tests {
     fn window(strides: usize, dilations: usize, pads: (usize, usize)) -> Window {
         let padding = Padding::Explicit(vec![pads]);
         Window { kernel: vec![], strides: vec![strides], dilations: vec![dilations], padding }
+    }
+
+    #[test]
+    fn a_window_that_lacks_less_than_a_stride_is_one_when_rounded_up() {
+        let outputs = |kernel, input, ceil| window(2, 1, (0, 0)).axis(0, input, kernel, ceil).map(|axis| axis.output);
+        assert_eq!(outputs(2, 1, true), Some(1));
+        assert_eq!(outputs(3, 2, true), Some(1));
+        assert_eq!(outputs(4, 2, true), None, "a whole stride is lacking");
+        assert_eq!(outputs(2, 1, false), None);
     }
 
     #[test]

@@ -92,14 +92,23 @@ fn kind(segment: &Segment, step: &Step, lanes: u32) -> Kind {
     }
 }
 
-/// The border that a convolution needs around its input.
+/// How many times as large a border may make a picture, and how many pixels are too few to count.
+const MOST_BORDER: u64 = 4;
+const SMALL_PICTURE: u64 = 256;
+
+/// The border that a convolution needs around its input; none where it would make a picture several times as large, as one around a single row does.
 fn border(p: &Conv) -> Option<u32> {
     let side = |d: usize| {
         let reach = (i64::from(p.output[d]) - 1) * i64::from(p.stride[d])
             + (i64::from(p.kernel[d]) - 1) * i64::from(p.dilation[d]);
         i64::from(p.pad[d]).max(reach + 1 - i64::from(p.pad[d]) - i64::from(p.input[d])).max(0)
     };
-    u32::try_from(side(1).max(side(2))).ok().filter(|&border| border < 64)
+    let sizes = [p.input[1], p.input[2]].map(u64::from);
+    let fits = |border: u32| {
+        let [rows, columns] = sizes.map(|size| size + 2 * u64::from(border));
+        border < 64 && rows * columns <= sizes[0] * sizes[1] * MOST_BORDER + SMALL_PICTURE
+    };
+    u32::try_from(side(1).max(side(2))).ok().filter(|&border| fits(border))
 }
 
 /// Whether channels are so few that they are read as they lie.
@@ -319,7 +328,7 @@ impl Walk<'_, '_> {
         let there =
             self.orders.get(&x).and_then(|(orders, _)| orders.iter().find(|order| order.picture.block == self.lanes));
         // All of a plane may be told as one long row.
-        let whole = p.output == [1; 3] && p.kernel == p.input && p.pad == [0; 3];
+        let whole = p.output == [1; 3] && p.kernel == p.input && p.pad == [0; 3] && p.dilation == [1; 3];
         let pixels = |size: [u32; 2]| u64::from(size[0]) * u64::from(size[1]);
         let fits = there.copied().filter(|order| {
             let size = order.picture.size;

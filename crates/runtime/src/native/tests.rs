@@ -1,10 +1,10 @@
 //! Graphs that the CPU's own kernels run, against their definitions.
 
-use roci_graph::Graph;
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::pool::PoolKind;
 use roci_graph::ops::window::{Padding, Window};
-use roci_graph::ops::{Elementwise, Pool, Product};
+use roci_graph::ops::{Elementwise, Movement, Pool, Product};
+use roci_graph::{Graph, Tensor};
 
 use crate::fuse::linear::tests::attention_layer;
 use crate::fuse::tests::{Test, check, conv, numbers};
@@ -43,6 +43,30 @@ fn pictures_stay_in_blocks() -> Test {
         let pools = ["pool_blocked_max", "pool_blocked_average"];
         assert!(pools.iter().all(|pool| kernels.iter().any(|kernel| kernel == pool)), "{kernels:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_plane_told_as_a_row_keeps_its_gaps() -> Test {
+    let mut graph = Graph::default();
+    let x = graph.value("x");
+    graph.inputs.push(x);
+    let made = conv(&mut graph, "conv", x, [70, 40, 3, 3], 1)?;
+    let shape = graph.constant("row", Tensor::vector(vec![1i64, 70, 1, 9]));
+    let row = graph.node("reshape", Movement::Reshape { allow_zero: false }, &[made, shape]);
+    let window = |dilations, padding| Window {
+        kernel: vec![1, 9],
+        strides: Vec::new(),
+        dilations,
+        padding: Padding::Explicit(padding),
+    };
+    let kind = PoolKind::Max { column_major: false };
+    let gaps = window(vec![1, 2], vec![(0, 0), (0, 8)]);
+    let gaps = graph.node("gaps", Pool::Slide { kind, window: gaps, ceil: false }, &[row]);
+    let all = window(Vec::new(), Vec::new());
+    let all = graph.node("all", Pool::Slide { kind, window: all, ceil: false }, &[row]);
+    graph.outputs.extend([gaps, all]);
+    check(graph, &[numbers(&[1, 40, 3, 3], 5)?])?;
     Ok(())
 }
 
