@@ -31,7 +31,7 @@ pub(crate) struct RunArgs {
     /// Run so often, and tell the best time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Measure each kernel: print time by operation, and write a trace for https://ui.perfetto.dev
+    /// Measure each kernel: print time by operation, and write a trace for Perfetto (`ui.perfetto.dev`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "roci-trace.json")]
     pub(crate) profile: Option<PathBuf>,
     /// What products are computed in: `f16` reads weights as 16-bit floats, sums in 32 bits, and uses matrix units where a GPU
