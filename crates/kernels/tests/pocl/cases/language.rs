@@ -98,16 +98,19 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
             epsilon: 1e-5,
         };
         let count = tokens * params.x_stride;
-        // Whole numbers are bytes already: a device that divides a little differently could round others to another byte.
+        // Each group of 32 becomes the same bytes on every device: a device that divides a little differently could round others otherwise.
         let x = match () {
             () if matrix => halves(&random.floats(count as usize, -1.0, 1.0)),
-            () if bytes => whole(random, count),
+            () if bytes => scaled(whole(random, count), |group| 0.5f32.powi(group % 5)),
             () => words(&random.floats(count as usize, -1.0, 1.0)),
         };
         let bias = words(&random.floats(rows as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
-        let norm = if bytes { vec![1.0; columns as usize] } else { random.floats(columns as usize, 0.5, 1.5) };
-        let norm = words(&norm);
+        let norm = if bytes {
+            scaled(words(&vec![1.0; columns as usize]), |group| 2f32.powi(group % 3))
+        } else {
+            words(&random.floats(columns as usize, 0.5, 1.5))
+        };
         let label = format!("{rows} x {columns}, {tokens} tokens, flags {flags}");
         let (grid, buffers) = if vector {
             (params.vector_grid(1), vec![codes, scales, x, bias, vec![0; 4], norm, y])
@@ -271,6 +274,14 @@ fn whole(random: &mut Random, count: u32) -> Vec<u32> {
     let mut all: Vec<f32> = random.floats(count as usize, -9.0, 9.0).into_iter().map(f32::round).collect();
     (0..all.len()).step_by(16).for_each(|at| all[at] = 127.0);
     words(&all)
+}
+
+/// Numbers times a factor for each group of 32.
+fn scaled(mut numbers: Vec<u32>, factor: impl Fn(i32) -> f32) -> Vec<u32> {
+    for (number, at) in numbers.iter_mut().zip(0..) {
+        *number = (f32::from_bits(*number) * factor(at / 32)).to_bits();
+    }
+    numbers
 }
 
 /// One token of either text.
