@@ -218,6 +218,7 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     bad(&output, 2, "not UTF-8", "UTF-8");
     let onnx = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/small.onnx");
     bad(&roci(folder.path(), &["run", onnx, "-p", "a"]), 2, "--prompt is not for ONNX models", "leave it out");
+    bad(&roci(folder.path(), &["run", onnx, "--exact"]), 2, "--exact is not for ONNX models", "leave it out");
     // A pipe is not talked with: what is wrong with one line ends it.
     let long = fed(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
     bad(&long, 2, "and the context 64", "--context");

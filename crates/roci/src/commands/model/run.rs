@@ -150,6 +150,11 @@ fn refuse_others(arguments: &RunArgs) -> Result<(), LanguageError> {
         ("--prompt", arguments.text.prompt.is_some()),
         ("--system", arguments.language.system.is_some()),
         ("--context", arguments.language.context.is_some()),
+        ("--cache", arguments.language.cache.is_some()),
+        ("--exact", arguments.language.exact),
+        ("--most", arguments.language.most.is_some()),
+        ("--grammar", arguments.language.grammar.is_some()),
+        ("a schema", arguments.language.schema.is_some()),
         ("a second --device", arguments.devices.len() > 1),
     ];
     match given.into_iter().find(|(_, given)| *given) {
