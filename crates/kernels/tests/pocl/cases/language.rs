@@ -101,7 +101,7 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
         // Each group of 32 becomes the same bytes on every device: a device that divides a little differently could round others otherwise.
         let x = match () {
             () if matrix => halves(&random.floats(count as usize, -1.0, 1.0)),
-            () if bytes => scaled(whole(random, count), |group| 0.5f32.powi(group % 5)),
+            () if bytes => scaled(whole(random, count), |group| 0.5f32.powi(7 + group % 5)),
             () => words(&random.floats(count as usize, -1.0, 1.0)),
         };
         let bias = words(&random.floats(rows as usize, -1.0, 1.0));
