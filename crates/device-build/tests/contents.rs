@@ -98,7 +98,7 @@ fn check_resources(spec: &KernelSpec, kernel: &Kernel, lds: u64, context: &str) 
     assert_eq!(metadata.wavefront_size, descriptor.wave_size(), "{context}");
     assert_eq!(u64::from(descriptor.private_segment_fixed_size), metadata.private_segment_fixed_size, "{context}");
     // Sums of a tile on matrix units take half of the registers: a few addresses may lie elsewhere.
-    let most = if spec.needs_matrix() { 16 } else { 0 };
+    let most = if spec.needs_matrix() { 20 } else { 0 };
     let spilled = (metadata.vgpr_spill_count, metadata.sgpr_spill_count);
     assert!(spilled.0 <= most && spilled.1 == 0, "{context}: registers are spilled: {spilled:?}");
     assert!(kernel.code_size.is_some_and(|size| size > 0), "{context}");

@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::deadline::Deadline;
 use crate::device::Core;
 use crate::error::Error;
+use crate::expected::Expected;
 use crate::timeline::{Refused, Timeline, Watcher};
 
 /// A 64-bit counter that only grows. Cheap to clone.
@@ -49,6 +51,21 @@ impl Semaphore {
             Some(answer) => answer,
             None => Err(self.inner.core.timeout(deadline.waited())),
         }
+    }
+
+    /// The same for work that begins now and is expected to take about so long, on a device that is no processor of the host: close to its end this
+    /// thread looks again and again instead of sleeping.
+    pub fn wait_about(&self, value: u64, about: Duration, deadline: impl Into<Deadline>) -> Result<(), Error> {
+        let deadline = deadline.into();
+        let expected = Expected::new(Instant::now(), about);
+        let rest = expected.rest().min(deadline.remaining());
+        if let Some(answer) = self.inner.timeline.wait(value, Deadline::after(rest)) {
+            return answer;
+        }
+        while expected.is_near() && self.query().is_ok_and(|reached| reached < value) {
+            Expected::pause();
+        }
+        self.wait(value, deadline)
     }
 
     /// Signals from the host; the value must be higher than the present one. A failed semaphore gives its failure.

@@ -1,8 +1,9 @@
 // One token of each text: its heads are normed and turned, its key and value kept, and its queries held against all keys of its text. What
 // `lm_heads` and `lm_attention` do for many tokens, in one dispatch.
 //
-// A workgroup of 128 has a head of queries and one of the splits of the keys: those of heads that share keys run side by side, and caches serve them. It
-// takes 128 keys at a time: first an invocation has a key, then four neighbouring numbers of the sums, for some of the keys.
+// A workgroup of 128 has a head of queries and one of the splits of the keys: those of heads that share keys run side by side, and caches serve them.
+// Teams of invocations have a key each, an invocation eight numbers of it, eight keys at a time; the values are on their way beside the keys,
+// and the next ones while these are summed up. Heads of keys and of values are of one length.
 
 struct Params {
     tokens: u32,
@@ -34,32 +35,98 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read_write> values: array<Kept>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-const KEYS = 128u;
+const TOGETHER = 8u;
 const LEAST = -3.0e38;
 
 // The query, and 64 fours behind it the key.
 var<workgroup> turned: array<vec4<f32>, 128>;
-// Scores of the keys at hand; then their weights.
-var<workgroup> scores: array<vec4<f32>, 32>;
-var<workgroup> weights: array<f32, 128>;
+// Where the keys at hand lie.
 var<workgroup> lines: array<u32, 128>;
-// What teams of invocations have: sums of values, sums of weights.
-var<workgroup> sums: array<vec4<f32>, 128>;
+// What each invocation of a team adds to the score of a key; a place more for each key, so that they lie in different memory banks.
+var<workgroup> partials: array<f32, 1152>;
+var<workgroup> scores: array<vec4<f32>, 32>;
+// What invocations have: sums of values, sums of weights.
+var<workgroup> sums: array<vec4<f32>, 256>;
 var<workgroup> totals: array<f32, 128>;
+
+// Eight numbers.
+struct Eight {
+    low: vec4<f32>,
+    high: vec4<f32>,
+}
+
+// Eight keys or values of which an invocation has eight numbers each, as they are kept.
+struct Held {
+    a: vec4<u32>,
+    b: vec4<u32>,
+    c: vec4<u32>,
+    d: vec4<u32>,
+    e: vec4<u32>,
+    f: vec4<u32>,
+    g: vec4<u32>,
+    h: vec4<u32>,
+}
+
+fn hold_keys(first: u32, teams: u32, part: u32) -> Held {
+    return Held(
+        key_at(lines[first], part),
+        key_at(lines[first + teams], part),
+        key_at(lines[first + 2u * teams], part),
+        key_at(lines[first + 3u * teams], part),
+        key_at(lines[first + 4u * teams], part),
+        key_at(lines[first + 5u * teams], part),
+        key_at(lines[first + 6u * teams], part),
+        key_at(lines[first + 7u * teams], part),
+    );
+}
+
+fn hold_values(first: u32, teams: u32, part: u32) -> Held {
+    return Held(
+        value_at(lines[first], part),
+        value_at(lines[first + teams], part),
+        value_at(lines[first + 2u * teams], part),
+        value_at(lines[first + 3u * teams], part),
+        value_at(lines[first + 4u * teams], part),
+        value_at(lines[first + 5u * teams], part),
+        value_at(lines[first + 6u * teams], part),
+        value_at(lines[first + 7u * teams], part),
+    );
+}
 
 fn four_of(at: u32) -> vec4<f32> {
     return vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
 }
 
-// Four numbers of the value of a key at hand: of the token's own, what `qkv` has; behind it nothing counts. There is always a line to read.
-fn value_of(key: u32, first: u32, position: u32, d: u32, own: vec4<f32>) -> vec4<f32> {
-    return select(value_four(lines[key], d), own, first + key >= position);
+// What an invocation adds to a score: of the token's own key what was just turned.
+fn part_of(kept: vec4<u32>, is_own: bool, own: Eight, query: Eight) -> f32 {
+    let it = eight_of(kept);
+    return dot(select(it.low, own.low, is_own), query.low) + dot(select(it.high, own.high, is_own), query.high);
 }
 
-// The weights of four keys, none behind the last place.
-fn weights_of(safe: vec4<u32>, keys: vec4<u32>) -> vec4<f32> {
-    let four = vec4<f32>(weights[safe.x], weights[safe.y], weights[safe.z], weights[safe.w]);
-    return select(vec4<f32>(), four, keys < vec4<u32>(KEYS));
+// The line of a key; of the token's own, which may be about to be written, one that is not.
+fn line_of(key: u32, last: u32, position: u32, table: u32, kv_head: u32) -> u32 {
+    let at = min(key, last);
+    let page = inputs[table + at / params.page];
+    let line = (page * params.page + at % params.page) * params.kv_heads + kv_head;
+    return select(line, 0u, at == position);
+}
+
+// A sum of values and of their weights.
+struct Sum {
+    low: vec4<f32>,
+    high: vec4<f32>,
+    total: f32,
+}
+
+fn add_value(sum: Sum, weight: f32, kept: vec4<u32>, is_own: bool, own: Eight) -> Sum {
+    let it = eight_of(kept);
+    let low = sum.low + weight * select(it.low, own.low, is_own);
+    let high = sum.high + weight * select(it.high, own.high, is_own);
+    return Sum(low, high, sum.total + weight);
+}
+
+fn score_at(key: u32) -> f32 {
+    return scores[key / 4u][key % 4u];
 }
 
 @compute @workgroup_size(128)
@@ -70,18 +137,31 @@ fn lm_attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let position = inputs[token];
     let table = inputs[params.tokens + token];
 
+    // Invocations of a key, keys at a time. Invocations that are left over do as the last team does, and are not asked.
+    let parts = params.key_length / 8u;
+    let teams = min(128u / parts, 16u);
+    let chunk = TOGETHER * teams;
+    let team = min(lane / parts, teams - 1u);
+    let part = lane % parts;
+    let counts = lane < teams * parts;
+
     // The keys that are seen, and the share of them that is this workgroup's own.
     var begin = 0u;
     if params.window != 0u && position + 1u > params.window {
         begin = position + 1u - params.window;
     }
     let seen = position + 1u - begin;
-    let each = (seen + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;
+    let each = (seen + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
     let start = begin + min(group.z * each, seen);
     let end = min(start + each, begin + seen);
+    let last = max(end, 1u) - 1u;
 
     // The first half of the workgroup has the query, the second the key.
     let base = token * params.stride;
+    let value_from = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    // What is kept is not read again here, which would take a barrier for all memory.
+    let own_value = Eight(four_of(value_from + part * 8u), four_of(value_from + part * 8u + 4u));
+    lines[lane] = line_of(start + lane, last, position, table, kv_head);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
     let source = base + select(group.y, params.heads + kv_head, is_key) * params.key_length;
@@ -121,137 +201,95 @@ fn lm_attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         turned[to + one / 4u][one % 4u] = v.x;
         turned[to + other / 4u][other % 4u] = v.y;
     }
-    let value_fours = params.value_length / 4u;
-    let teams = 128u / value_fours;
-    let team = lane / value_fours;
-    let d = lane % value_fours;
-    // What is kept is not read again here, which would take a barrier for all memory.
-    let value_at = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
-    let own_value = four_of(value_at + d * 4u);
     workgroupBarrier();
+    var keys_held = hold_keys(team, teams, part);
+    var values_held = hold_values(team, teams, part);
     if end == position + 1u && group.y % shared_by == 0u && start < end {
         let page = inputs[table + position / params.page];
         let line = (page * params.page + position % params.page) * params.kv_heads + kv_head;
-        keep(line, value_at, lane);
+        keep(line, value_from, lane);
     }
+    let query = Eight(turned[part * 2u], turned[part * 2u + 1u]);
+    let own_key = Eight(turned[64u + part * 2u], turned[64u + part * 2u + 1u]);
 
-    let key_fours = params.key_length / 4u;
-    var sum = vec4<f32>();
-    var total = 0.0;
+    var sum = Sum(vec4<f32>(), vec4<f32>(), 0.0);
     var greatest = LEAST;
-    for (var first = start; first < end; first += KEYS) {
-        let count = min(KEYS, end - first);
-        let own = min(first + lane, end - 1u);
-        let page = inputs[table + own / params.page];
-        let line = (page * params.page + own % params.page) * params.kv_heads + kv_head;
-        var score = 0.0;
-        if own == position {
-            for (var i = 0u; i < key_fours; i += 1u) {
-                score += dot(turned[64u + i], turned[i]);
-            }
-        } else {
-            // Many at a time, so that they are on their way together.
-            var done = 0u;
-            for (var i = 0u; i + 16u <= key_fours; i += 16u) {
-                let k0 = key_four(line, i);
-                let k1 = key_four(line, i + 1u);
-                let k2 = key_four(line, i + 2u);
-                let k3 = key_four(line, i + 3u);
-                let k4 = key_four(line, i + 4u);
-                let k5 = key_four(line, i + 5u);
-                let k6 = key_four(line, i + 6u);
-                let k7 = key_four(line, i + 7u);
-                let k8 = key_four(line, i + 8u);
-                let k9 = key_four(line, i + 9u);
-                let k10 = key_four(line, i + 10u);
-                let k11 = key_four(line, i + 11u);
-                let k12 = key_four(line, i + 12u);
-                let k13 = key_four(line, i + 13u);
-                let k14 = key_four(line, i + 14u);
-                let k15 = key_four(line, i + 15u);
-                score += (dot(k0, turned[i]) + dot(k1, turned[i + 1u])) + (dot(k2, turned[i + 2u]) + dot(k3, turned[i + 3u]));
-                score += (dot(k4, turned[i + 4u]) + dot(k5, turned[i + 5u])) + (dot(k6, turned[i + 6u]) + dot(k7, turned[i + 7u]));
-                score += (dot(k8, turned[i + 8u]) + dot(k9, turned[i + 9u])) + (dot(k10, turned[i + 10u]) + dot(k11, turned[i + 11u]));
-                score += (dot(k12, turned[i + 12u]) + dot(k13, turned[i + 13u])) + (dot(k14, turned[i + 14u]) + dot(k15, turned[i + 15u]));
-                done = i + 16u;
-            }
-            for (var i = done; i < key_fours; i += 8u) {
-                let k0 = key_four(line, i);
-                let k1 = key_four(line, i + 1u);
-                let k2 = key_four(line, i + 2u);
-                let k3 = key_four(line, i + 3u);
-                let k4 = key_four(line, i + 4u);
-                let k5 = key_four(line, i + 5u);
-                let k6 = key_four(line, i + 6u);
-                let k7 = key_four(line, i + 7u);
-                score += (dot(k0, turned[i]) + dot(k1, turned[i + 1u])) + (dot(k2, turned[i + 2u]) + dot(k3, turned[i + 3u]));
-                score += (dot(k4, turned[i + 4u]) + dot(k5, turned[i + 5u])) + (dot(k6, turned[i + 6u]) + dot(k7, turned[i + 7u]));
-            }
+    for (var first = start; first < end; first += chunk) {
+        let count = min(chunk, end - first);
+        // Which of the keys at hand is the token's own, if any is.
+        let own = position - first;
+        if counts {
+            let pitch = parts + 1u;
+            let to = team * pitch + part;
+            partials[to] = part_of(keys_held.a, own == team, own_key, query);
+            partials[to + teams * pitch] = part_of(keys_held.b, own == team + teams, own_key, query);
+            partials[to + 2u * teams * pitch] = part_of(keys_held.c, own == team + 2u * teams, own_key, query);
+            partials[to + 3u * teams * pitch] = part_of(keys_held.d, own == team + 3u * teams, own_key, query);
+            partials[to + 4u * teams * pitch] = part_of(keys_held.e, own == team + 4u * teams, own_key, query);
+            partials[to + 5u * teams * pitch] = part_of(keys_held.f, own == team + 5u * teams, own_key, query);
+            partials[to + 6u * teams * pitch] = part_of(keys_held.g, own == team + 6u * teams, own_key, query);
+            partials[to + 7u * teams * pitch] = part_of(keys_held.h, own == team + 7u * teams, own_key, query);
         }
-        if params.soft_cap > 0.0 {
-            // Limited, since some drivers' tanh overflows.
-            score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
-        }
-        // The token's own line may be about to be written: one is read that is not.
-        lines[lane] = select(line, 0u, own == position);
-        scores[lane / 4u][lane % 4u] = select(LEAST, score, lane < count);
         workgroupBarrier();
+        var score = 0.0;
+        if lane < count {
+            for (var i = 0u; i < parts; i += 4u) {
+                let at = lane * (parts + 1u) + i;
+                score += (partials[at] + partials[at + 1u]) + (partials[at + 2u] + partials[at + 3u]);
+            }
+            if params.soft_cap > 0.0 {
+                // Limited, since some drivers' tanh overflows.
+                score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
+            }
+        }
+        scores[lane / 4u][lane % 4u] = select(LEAST, score, lane < count);
+        lines[lane] = line_of(first + chunk + lane, last, position, table, kv_head);
+        workgroupBarrier();
+        let values_now = values_held;
+        keys_held = hold_keys(team, teams, part);
+        values_held = hold_values(team, teams, part);
         var tops = vec4<f32>(greatest);
-        for (var i = 0u; i < 32u; i += 4u) {
-            tops = max(max(tops, max(scores[i], scores[i + 1u])), max(scores[i + 2u], scores[i + 3u]));
+        for (var i = 0u; i < chunk / 4u; i += 2u) {
+            tops = max(tops, max(scores[i], scores[i + 1u]));
         }
         let top = max(max(tops.x, tops.y), max(tops.z, tops.w));
         let carried = exp(greatest - top);
         greatest = top;
-        sum *= carried;
-        total *= carried;
-        weights[lane] = select(0.0, exp(score - top), lane < count);
-        workgroupBarrier();
-        if team < teams {
-            for (var k = team; k < count; k += 8u * teams) {
-                let near = vec4<u32>(k, k + teams, k + 2u * teams, k + 3u * teams);
-                let far = near + vec4<u32>(4u * teams);
-                let safe = min(near, vec4<u32>(KEYS - 1u));
-                let last = min(far, vec4<u32>(KEYS - 1u));
-                let v0 = value_of(safe.x, first, position, d, own_value);
-                let v1 = value_of(safe.y, first, position, d, own_value);
-                let v2 = value_of(safe.z, first, position, d, own_value);
-                let v3 = value_of(safe.w, first, position, d, own_value);
-                let v4 = value_of(last.x, first, position, d, own_value);
-                let v5 = value_of(last.y, first, position, d, own_value);
-                let v6 = value_of(last.z, first, position, d, own_value);
-                let v7 = value_of(last.w, first, position, d, own_value);
-                let w = weights_of(safe, near);
-                let more = weights_of(last, far);
-                sum += (w.x * v0 + w.y * v1) + (w.z * v2 + w.w * v3);
-                sum += (more.x * v4 + more.y * v5) + (more.z * v6 + more.w * v7);
-                total += ((w.x + w.y) + (w.z + w.w)) + ((more.x + more.y) + (more.z + more.w));
-            }
-        }
-        workgroupBarrier();
+        sum = Sum(sum.low * carried, sum.high * carried, sum.total * carried);
+        sum = add_value(sum, exp(score_at(team) - top), values_now.a, own == team, own_value);
+        sum = add_value(sum, exp(score_at(team + teams) - top), values_now.b, own == team + teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 2u * teams) - top), values_now.c, own == team + 2u * teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 3u * teams) - top), values_now.d, own == team + 3u * teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 4u * teams) - top), values_now.e, own == team + 4u * teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 5u * teams) - top), values_now.f, own == team + 5u * teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 6u * teams) - top), values_now.g, own == team + 6u * teams, own_value);
+        sum = add_value(sum, exp(score_at(team + 7u * teams) - top), values_now.h, own == team + 7u * teams, own_value);
     }
 
-    sums[lane] = sum;
-    totals[lane] = total;
+    sums[lane] = sum.low;
+    sums[128u + lane] = sum.high;
+    totals[lane] = sum.total;
     workgroupBarrier();
-    if team == 0u {
+    if lane < parts {
         for (var t = 1u; t < teams; t += 1u) {
-            sum += sums[t * value_fours + d];
-            total += totals[t * value_fours + d];
+            sum.low += sums[t * parts + lane];
+            sum.high += sums[128u + t * parts + lane];
+            sum.total += totals[t * parts + lane];
         }
         var at = token * params.y_stride + group.y * params.value_length;
         if params.splits == 1u {
-            sum = sum / total;
+            sum.low = sum.low / sum.total;
+            sum.high = sum.high / sum.total;
         } else {
             at = ((token * params.heads + group.y) * params.splits + group.z) * (params.value_length + 2u);
-            if d == 0u {
+            if lane == 0u {
                 y[at + params.value_length] = greatest;
-                y[at + params.value_length + 1u] = total;
+                y[at + params.value_length + 1u] = sum.total;
             }
         }
-        y[at + d * 4u] = sum.x;
-        y[at + d * 4u + 1u] = sum.y;
-        y[at + d * 4u + 2u] = sum.z;
-        y[at + d * 4u + 3u] = sum.w;
+        for (var i = 0u; i < 4u; i += 1u) {
+            y[at + lane * 8u + i] = sum.low[i];
+            y[at + lane * 8u + 4u + i] = sum.high[i];
+        }
     }
 }

@@ -5,6 +5,7 @@ const BIAS = 2u;
 const SILU = 4u;
 const GATE = 12u;
 const NORM = 16u;
+const PACKED = 32u;
 
 struct Params {
     rows: u32,
@@ -42,11 +43,16 @@ fn finish(token: u32, row: u32, sum: f32) {
     y[at] = v;
 }
 
-// Ends the sums of two rows, of which the first, an even one, is given.
-fn finish_pair(token: u32, row: u32, sums: vec2<f32>) {
+// What the sums of two rows give, of which the first, an even one, is given.
+fn pair_of(row: u32, sums: vec2<f32>) -> f32 {
     var v = sums;
     if (params.flags & BIAS) != 0u {
         v += vec2<f32>(bias[row], bias[row + 1u]);
     }
-    y[token * params.y_stride + params.y_offset + row / 2u] = activation(v.x) * v.y;
+    return activation(v.x) * v.y;
+}
+
+// Ends them.
+fn finish_pair(token: u32, row: u32, sums: vec2<f32>) {
+    y[token * params.y_stride + params.y_offset + row / 2u] = pair_of(row, sums);
 }

@@ -1,6 +1,27 @@
+// Keys and values that are kept as bytes, four of them in a word, with a scale for each 32 behind the bytes of a line, for `lm_attend.wgsl`; goes
+// behind its text.
+
+alias Kept = u32;
+
+fn key_at(line: u32, part: u32) -> vec4<u32> {
+    let start = line * (params.key_length / 4u + params.key_length / 32u);
+    let at = start + part * 2u;
+    return vec4<u32>(keys[at], keys[at + 1u], keys[start + params.key_length / 4u + part / 4u], 0u);
+}
+
+fn value_at(line: u32, part: u32) -> vec4<u32> {
+    let start = line * (params.value_length / 4u + params.value_length / 32u);
+    let at = start + part * 2u;
+    return vec4<u32>(values[at], values[at + 1u], values[start + params.value_length / 4u + part / 4u], 0u);
+}
+
+fn eight_of(kept: vec4<u32>) -> Eight {
+    let scale = bitcast<f32>(kept.z);
+    return Eight(vec4<f32>(unpack4xI8(kept.x)) * scale, vec4<f32>(unpack4xI8(kept.y)) * scale);
+}
 
 // Keeps a head of keys, which lies in `turned`, and one of values, which lies in `qkv`: an invocation has 32 numbers.
-fn keep(line: u32, value_at: u32, lane: u32) {
+fn keep(line: u32, value_from: u32, lane: u32) {
     if lane < params.key_length / 32u {
         var most = 0.0;
         for (var i = 0u; i < 8u; i += 1u) {
@@ -17,7 +38,7 @@ fn keep(line: u32, value_at: u32, lane: u32) {
     }
     let block = lane - params.key_length / 32u;
     if lane >= params.key_length / 32u && block < params.value_length / 32u {
-        let source = value_at + block * 32u;
+        let source = value_from + block * 32u;
         var most = 0.0;
         for (var i = 0u; i < 32u; i += 1u) {
             most = max(most, abs(qkv[source + i]));

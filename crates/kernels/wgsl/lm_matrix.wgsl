@@ -65,8 +65,22 @@ fn put_x(it: Eight, to: u32) {
     x_tile[to + 1120u] = it.h;
 }
 
+// Which row a number of 16 stands for: neighbours are four rows apart, which lie in different memory banks.
+fn spread(n: u32) -> u32 {
+    return (n & 8u) | (n & 1u) << 2u | n >> 1u & 3u;
+}
+
 // Ends four neighbouring sums of a token.
 fn end_four(token: u32, row: u32, sums: vec4<f32>) {
+    if (params.flags & PACKED) != 0u {
+        var both = vec2<f32>(pair_of(row, sums.xy), 0.0);
+        if row + 2u < params.rows {
+            both.y = pair_of(row + 2u, sums.zw);
+        }
+        let word = pack2x16float(clamp(both, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
+        y[token * params.y_stride + params.y_offset + row / 4u] = bitcast<f32>(word);
+        return;
+    }
     if (params.flags & GATE) != 0u {
         finish_pair(token, row, sums.xy);
         if row + 2u < params.rows {
@@ -103,9 +117,9 @@ fn lm_matrix(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     // the end.
     let w_first = group.y * TILE;
     var w_at = first_step * 2u;
-    let x_row = group.x * TILE + lane / 8u;
+    let x_row = group.x * TILE + spread(lane / 8u);
     var x_at = first_step * 16u + lane % 8u;
-    let x_to = lane / 8u * PITCH + lane % 8u;
+    let x_to = spread(lane / 8u) * PITCH + lane % 8u;
 
     // What its sub-group computes.
     let tokens_from = lane / 64u * 64u;
@@ -258,6 +272,45 @@ fn lm_matrix(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
 
     let token = group.x * TILE + tokens_from;
     let row = group.y * TILE + rows_from;
+    // A whole tile without anything to be done goes straight to where it belongs.
+    if params.flags == 0u && group.x * TILE + TILE <= params.tokens && group.y * TILE + TILE <= params.rows {
+        let pitch = params.sharing * params.y_stride;
+        let first = (token * params.sharing + group.z) * params.y_stride + params.y_offset + row;
+        let at00 = first;
+        coopStoreT(s00, &y[at00], pitch);
+        let at01 = first + 16u;
+        coopStoreT(s01, &y[at01], pitch);
+        let at02 = first + 32u;
+        coopStoreT(s02, &y[at02], pitch);
+        let at03 = first + 48u;
+        coopStoreT(s03, &y[at03], pitch);
+        let at10 = first + 16u * pitch;
+        coopStoreT(s10, &y[at10], pitch);
+        let at11 = first + 16u * pitch + 16u;
+        coopStoreT(s11, &y[at11], pitch);
+        let at12 = first + 16u * pitch + 32u;
+        coopStoreT(s12, &y[at12], pitch);
+        let at13 = first + 16u * pitch + 48u;
+        coopStoreT(s13, &y[at13], pitch);
+        let at20 = first + 32u * pitch;
+        coopStoreT(s20, &y[at20], pitch);
+        let at21 = first + 32u * pitch + 16u;
+        coopStoreT(s21, &y[at21], pitch);
+        let at22 = first + 32u * pitch + 32u;
+        coopStoreT(s22, &y[at22], pitch);
+        let at23 = first + 32u * pitch + 48u;
+        coopStoreT(s23, &y[at23], pitch);
+        let at30 = first + 48u * pitch;
+        coopStoreT(s30, &y[at30], pitch);
+        let at31 = first + 48u * pitch + 16u;
+        coopStoreT(s31, &y[at31], pitch);
+        let at32 = first + 48u * pitch + 32u;
+        coopStoreT(s32, &y[at32], pitch);
+        let at33 = first + 48u * pitch + 48u;
+        coopStoreT(s33, &y[at33], pitch);
+        return;
+    }
+    // Otherwise by way of workgroup memory.
     let to = lane / 32u * 64u;
     coopStoreT(s00, &result[to], 4u);
     workgroupBarrier();

@@ -36,9 +36,18 @@ fn four_of(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
 // Four words of four codes of half a group.
 fn put_sixteen(it: vec4<u32>, first: u32, s: vec2<f32>, to: u32) {
     w_tile[to] = four_of(first, it.x, s);
-    w_tile[to + 1u] = four_of(first + 1u, it.y, s);
-    w_tile[to + 2u] = four_of(first + 2u, it.z, s);
-    w_tile[to + 3u] = four_of(first + 3u, it.w, s);
+    w_tile[to + 1u] = four_of(first, it.y, s);
+    w_tile[to + 2u] = four_of(first, it.z, s);
+    w_tile[to + 3u] = four_of(first, it.w, s);
+}
+
+// The same where every second one exchanges neighbours: they would share memory banks. Formats of bytes have no registers left for that on some chips.
+fn put_in_turn(it: vec4<u32>, first: u32, s: vec2<f32>, to: u32, odd: u32) {
+    let words = select(it, it.yxwz, odd != 0u);
+    w_tile[to + odd] = four_of(first, words.x, s);
+    w_tile[to + 1u - odd] = four_of(first, words.y, s);
+    w_tile[to + 2u + odd] = four_of(first, words.z, s);
+    w_tile[to + 3u - odd] = four_of(first, words.w, s);
 }
 
 fn put_w(it: Group, base: u32, lane: u32) {
@@ -48,7 +57,7 @@ fn put_w(it: Group, base: u32, lane: u32) {
         put_sixteen(it.b, 0u, it.scales.zw, to + 640u);
     } else {
         let to = base + lane * PITCH;
-        put_sixteen(it.a, 0u, it.scales.xy, to);
-        put_sixteen(it.a, 4u, it.scales.zw, to + 4u);
+        put_in_turn(it.a, 0u, it.scales.xy, to, lane / 8u % 2u);
+        put_in_turn(it.a, 4u, it.scales.zw, to + 4u, lane / 8u % 2u);
     }
 }

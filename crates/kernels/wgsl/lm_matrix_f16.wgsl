@@ -20,7 +20,7 @@ fn four(row: u32, group: u32, part: u32) -> vec4<f16> {
 
 fn fetch_w(first: u32, group: u32, lane: u32) -> Group {
     // This format has no scales, and an offset of zero, which names the binding.
-    let row = first + lane / 8u + u32(scale_of(0u, 0u).y);
+    let row = first + spread(lane / 8u) + u32(scale_of(0u, 0u).y);
     let part = lane % 8u;
     return Group(
         four(row, group, part),
@@ -35,7 +35,7 @@ fn fetch_w(first: u32, group: u32, lane: u32) -> Group {
 }
 
 fn put_w(it: Group, base: u32, lane: u32) {
-    let to = base + lane / 8u * PITCH + lane % 8u;
+    let to = base + spread(lane / 8u) * PITCH + lane % 8u;
     w_tile[to] = it.a;
     w_tile[to + 160u] = it.b;
     w_tile[to + 320u] = it.c;

@@ -60,14 +60,6 @@ fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
 
 // A four of words of a row, `unit` of the row, times x.
 fn unit_of(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
-    // Formats without scales have a scale of one, which names the binding.
-    if FORMAT == F32 {
-        return scale_from(words, 0u).x * dot(codes_of(0u, code.x, code.y, code.zw), staged[at]);
-    }
-    if FORMAT == F16 || FORMAT == BF16 {
-        let low = dot(codes_of(0u, code.x, code.y, code.zw), staged[at]);
-        return scale_from(words, 0u).x * (low + dot(codes_of(0u, code.z, code.w, code.xy), staged[at ^ 1u]));
-    }
     if FORMAT == Q8 || FORMAT == Q8_HALVES || FORMAT == Q8_WIDE {
         let a = staged[at];
         let b = staged[at ^ 1u];

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
 use roci_gguf::Gguf;
-use roci_hal::{Device, DeviceInfo, DeviceKind, Profile};
+use roci_hal::{Device, DeviceInfo, Profile};
 use roci_llm::architecture::Model;
 
 use crate::memory::{Estimate, estimate};
-use crate::product::Units;
+use crate::product::{Units, is_played};
 use crate::record::{Shape, block_tokens};
 use crate::scratch::Sizes;
 use crate::stage::{Plan, Stage};
@@ -41,8 +41,7 @@ pub struct DeviceModel {
 
 /// Tokens of one call.
 fn batch(options: &Options, info: &DeviceInfo) -> usize {
-    let slow = info.physical.iter().any(|one| matches!(one.kind, DeviceKind::Emulated | DeviceKind::Software));
-    options.batch.unwrap_or(if slow { SLOW_BATCH } else { BATCH }).max(1)
+    options.batch.unwrap_or(if is_played(info) { SLOW_BATCH } else { BATCH }).max(1)
 }
 
 /// The most words of inputs of a call.

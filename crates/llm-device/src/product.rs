@@ -1,13 +1,14 @@
 //! Products of weights: which kernel computes one on a device.
 
 use roci_gguf::Type;
-use roci_hal::{BufferRange, DeviceInfo, DeviceKind, PhysicalInfo};
-use roci_kernels::params::{self, LmHalf, LmLinear, LmMix, Params, WeightFormat};
+use roci_hal::{BufferRange, DeviceInfo, DeviceKind};
+use roci_kernels::params::{self, LmHalf, LmLinear, LmMix, LmSumNorm, Params, WeightFormat};
 
 use crate::Error;
 use crate::layer::{NormPart, Product};
 use crate::options::Options;
-use crate::record::{FEW, Writer};
+use crate::pack::GROUP;
+use crate::record::{FEW, Pending, Writer};
 use crate::scratch::{Rows, Scratch};
 use crate::weights::{Held, Weights};
 
@@ -30,17 +31,22 @@ impl Units {
         let native = roci_kernels::takes_native(info);
         let matrix = !native && roci_kernels::find("lm_matrix_f16").is_ok_and(|kernel| kernel.runs_on(info));
         // Where a CPU plays the device nothing is gained by rounding.
-        let played = |one: &PhysicalInfo| matches!(one.kind, DeviceKind::Emulated | DeviceKind::Software);
-        let bytes = info.capabilities().integer_dot && !native && !info.physical.iter().any(played);
+        let bytes = info.capabilities().integer_dot && !native && !is_played(info);
         let compute = info.physical.iter().map(|one| one.compute_units).min().unwrap_or(1);
         Self { matrix, bytes: bytes && !options.exact, compute }
     }
 
-    /// The kernel of products with one token.
-    fn one_token(self, format: WeightFormat) -> String {
+    /// The kernel of products with one token, and its workgroups.
+    fn one_token(self, format: WeightFormat, constants: &LmLinear) -> (String, [u32; 3]) {
         let rounded = self.bytes && format.is_whole();
-        format!("lm_{}_{}", if rounded { "dot" } else { "matvec" }, format.name())
+        let grid = if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) };
+        (format!("lm_{}_{}", if rounded { "dot" } else { "matvec" }, format.name()), grid)
     }
+}
+
+/// Whether a processor of the host plays a device, or a part of it.
+pub(crate) fn is_played(info: &DeviceInfo) -> bool {
+    info.physical.iter().any(|one| matches!(one.kind, DeviceKind::Emulated | DeviceKind::Software))
 }
 
 /// What a product reads.
@@ -48,11 +54,13 @@ pub(crate) struct Input<'a> {
     pub(crate) rows: &'a Rows,
     /// Applied by the product itself.
     pub(crate) norm: Option<&'a NormPart>,
+    /// Whether they are 16-bit floats already.
+    pub(crate) halves: bool,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn plain(rows: &'a Rows) -> Self {
-        Self { rows, norm: None }
+        Self { rows, norm: None, halves: false }
     }
 }
 
@@ -87,7 +95,8 @@ impl Writer<'_> {
         };
         let Scratch { chosen, nothing, .. } = self.scratch.clone();
         let bindings = [codes, scales, &x.range, &nothing, &chosen, &nothing, &y.range];
-        self.dispatch(&self.units.one_token(*format), constants.vector_grid(1), &bindings, &constants)
+        let (name, grid) = self.units.one_token(*format, &constants);
+        self.dispatch(&name, grid, &bindings, &constants)
     }
 
     /// A product with a matrix that all tokens share.
@@ -99,19 +108,19 @@ impl Writer<'_> {
         y: &Rows,
         flags: u32,
     ) -> Result<(), Error> {
-        let norm = x.norm;
-        let x = x.rows;
+        let Input { rows: x, norm, halves } = *x;
         for part in &product.weights.parts {
             match &part.held {
                 Held::Apart { codes, scales, format } => {
                     let gated = flags & LmLinear::GATE != 0;
                     let offset = product.offset + if gated { part.first / 2 } else { part.first };
+                    let packed = flags & LmLinear::PACKED != 0;
                     let constants = LmLinear {
                         rows: part.rows as u32,
                         columns: product.weights.columns as u32,
                         tokens: tokens as u32,
                         x_stride: x.stride as u32,
-                        y_stride: y.stride as u32,
+                        y_stride: if packed { y.stride / 2 } else { y.stride } as u32,
                         y_offset: offset as u32,
                         flags: flags
                             | if product.bias.is_some() { LmLinear::BIAS } else { 0 }
@@ -125,7 +134,8 @@ impl Writer<'_> {
                         Some(bias) => bias.range(4 * part.first as u64, bias.length() - 4 * part.first as u64)?,
                         None => self.scratch.nothing.clone(),
                     };
-                    self.apart(*format, (codes, scales), x, (&bias, norm), y, &constants)?;
+                    let x = Input { rows: x, norm, halves };
+                    self.apart(*format, (codes, scales), &x, &bias, y, &constants)?;
                 }
                 Held::Packed { bytes, kind } => {
                     let rows = part.rows;
@@ -140,21 +150,22 @@ impl Writer<'_> {
         &mut self,
         format: WeightFormat,
         (codes, scales): (&BufferRange, &BufferRange),
-        x: &Rows,
-        (bias, norm): (&BufferRange, Option<&NormPart>),
+        x: &Input<'_>,
+        bias: &BufferRange,
         y: &Rows,
         constants: &LmLinear,
     ) -> Result<(), Error> {
         let tokens = constants.tokens as usize;
+        let range = &x.rows.range;
         if tokens == 1 {
             let nothing = self.scratch.nothing.clone();
-            let norm = norm.map_or(&nothing, |norm| &norm.weight);
-            let bindings = [codes, scales, &x.range, bias, &nothing, norm, &y.range];
-            return self.dispatch(&self.units.one_token(format), constants.vector_grid(1), &bindings, constants);
+            let norm = x.norm.map_or(&nothing, |norm| &norm.weight);
+            let bindings = [codes, scales, range, bias, &nothing, norm, &y.range];
+            let (name, grid) = self.units.one_token(format, constants);
+            return self.dispatch(&name, grid, &bindings, constants);
         }
         let name = |kind: &str| format!("lm_{kind}_{}", format.name());
-        let whole = constants.columns.is_multiple_of(LmLinear::MATRIX_STEP) && format.has_matrix();
-        if self.units.matrix && tokens > TOGETHER && whole {
+        if self.has_matrix(format, constants.columns as usize, tokens) {
             return self.matrix(&name("matrix"), (codes, scales), x, bias, y, constants);
         }
         let (kind, grid) = if tokens <= FEW {
@@ -162,42 +173,104 @@ impl Writer<'_> {
         } else {
             ("matmul", constants.tile_grid())
         };
-        self.dispatch(&name(kind), grid, &[codes, scales, &x.range, bias, &y.range], constants)
+        self.dispatch(&name(kind), grid, &[codes, scales, range, bias, &y.range], constants)
     }
 
-    /// A product on matrix units. Few tiles leave much of a device idle: then columns are split too, and what the parts give is added up.
+    /// Whether products with so many tokens run on matrix units.
+    fn has_matrix(&self, format: WeightFormat, columns: usize, tokens: usize) -> bool {
+        let whole = columns.is_multiple_of(LmLinear::MATRIX_STEP as usize) && format.has_matrix();
+        self.units.matrix && tokens > TOGETHER && whole
+    }
+
+    /// The same of all of a matrix.
+    pub(crate) fn on_matrix_units(&self, weights: &Weights, tokens: usize) -> bool {
+        weights.parts.iter().all(|part| match &part.held {
+            Held::Apart { format, .. } => self.has_matrix(*format, weights.columns, tokens),
+            Held::Packed { .. } => false,
+        })
+    }
+
+    /// Whether a gated product may give what the next one reads as 16-bit floats.
+    pub(crate) fn gives_halves(&self, gate_up: &Weights, down: &Weights) -> bool {
+        let tokens = self.shape.tokens;
+        let whole = gate_up.parts.len() == 1 && gate_up.rows.is_multiple_of(4);
+        whole && self.on_matrix_units(gate_up, tokens) && self.on_matrix_units(down, tokens)
+    }
+
+    /// Adds to the state what is still to be added.
+    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+        let Some(Pending { parts, stride }) = self.pending.take() else { return Ok(()) };
+        let Scratch { state, embedding, .. } = self.scratch.clone();
+        self.sum_parts(parts, stride, (self.shape.tokens as u32, embedding as u32), &state, true)?;
+        self.barrier();
+        Ok(())
+    }
+
+    /// Adds up the parts of a product.
+    fn sum_parts(
+        &mut self,
+        parts: u32,
+        stride: u32,
+        (tokens, columns): (u32, u32),
+        y: &Rows,
+        add: bool,
+    ) -> Result<(), Error> {
+        let mix =
+            LmMix { tokens, columns, used: parts, x_stride: stride, y_stride: y.stride as u32, add: u32::from(add) };
+        let Scratch { parts, ones, .. } = self.scratch.clone();
+        self.dispatch("lm_mix", mix.grid(), &[&parts.range, &ones, &y.range], &mix)
+    }
+
+    /// Adds to the state what is still to be added, and makes of it what products on matrix units read.
+    pub(crate) fn sum_and_norm(&mut self, norm: &NormPart, state: &Rows) -> Result<(), Error> {
+        let Scratch { parts, halves, embedding, .. } = self.scratch.clone();
+        let pending = self.pending.take();
+        let constants = LmSumNorm {
+            rows: self.shape.tokens as u32,
+            columns: embedding as u32,
+            x_stride: state.stride as u32,
+            used: pending.map_or(0, |pending| pending.parts),
+            part_stride: pending.map_or(0, |pending| pending.stride),
+            epsilon: norm.epsilon,
+        };
+        let bindings = [&parts.range, &norm.weight, &state.range, &halves];
+        self.dispatch("lm_sum_norm", constants.grid(), &bindings, &constants)?;
+        self.barrier();
+        self.ready = true;
+        Ok(())
+    }
+
+    /// A product on matrix units. Where tiles leave much of a device idle, columns are split too, and what the parts give is added up.
     fn matrix(
         &mut self,
         name: &str,
         (codes, scales): (&BufferRange, &BufferRange),
-        x: &Rows,
+        x: &Input<'_>,
         bias: &BufferRange,
         y: &Rows,
         constants: &LmLinear,
     ) -> Result<(), Error> {
-        let halves = self.halves(x, constants.tokens as usize)?;
+        let halves = if x.halves { x.rows.range.clone() } else { self.halves(x.rows, constants.tokens as usize)? };
+        let Rows { range, stride } = self.scratch.parts.clone();
+        let apart = (constants.rows as usize).next_multiple_of(GROUP);
         let parts = match constants.flags & !LmLinear::ADD {
-            0 if constants.y_offset == 0 => constants.matrix_parts(self.units.compute),
+            0 if constants.y_offset == 0 => constants.matrix_parts(self.units.compute, (stride / apart) as u32),
             _ => 1,
         };
-        if parts == 1 || constants.rows as usize > self.scratch.parts.stride {
+        if parts == 1 {
             let bindings = [codes, scales, &halves, bias, &y.range];
             return self.dispatch(name, constants.matrix_grid(), &bindings, constants);
         }
-        let Rows { range, stride } = self.scratch.parts.clone();
-        let split = LmLinear { flags: 0, sharing: parts, y_stride: stride as u32, ..*constants };
+        let split = LmLinear { flags: 0, sharing: parts, y_stride: apart as u32, ..*constants };
         self.dispatch(name, split.matrix_grid(), &[codes, scales, &halves, bias, &range], &split)?;
+        let add = constants.flags & LmLinear::ADD != 0;
+        if add && constants.rows as usize == self.scratch.embedding {
+            // Only to the state something is added; whoever reads it next does it.
+            self.pending = Some(Pending { parts, stride: apart as u32 });
+            return Ok(());
+        }
         self.barrier();
-        let mix = LmMix {
-            tokens: constants.tokens,
-            columns: constants.rows,
-            used: parts,
-            x_stride: split.y_stride,
-            y_stride: constants.y_stride,
-            add: u32::from(constants.flags & LmLinear::ADD != 0),
-        };
-        let ones = self.scratch.ones.clone();
-        self.dispatch("lm_mix", mix.grid(), &[&range, &ones, &y.range], &mix)
+        self.sum_parts(parts, apart as u32, (constants.tokens, constants.rows), y, add)
     }
 
     /// Rows as 16-bit floats.

@@ -79,6 +79,15 @@ pub(crate) struct Head {
     pub(crate) output: Product,
 }
 
+/// Parts of a product that are still to be added up.
+#[derive(Clone, Copy)]
+pub(crate) struct Pending {
+    /// How many.
+    pub(crate) parts: u32,
+    /// Floats between them.
+    pub(crate) stride: u32,
+}
+
 /// Writes one recording.
 pub(crate) struct Writer<'a> {
     pub(crate) device: &'a Device,
@@ -91,6 +100,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) host: bool,
     /// What products of this device run on.
     pub(crate) units: Units,
+    /// Parts of a product that are still to be added to the state.
+    pub(crate) pending: Option<Pending>,
     /// Whether the input of the products at hand, which share it, is there in the form that they take: as whole numbers on the CPU, as 16-bit
     /// floats for matrix units.
     pub(crate) ready: bool,
@@ -136,6 +147,7 @@ impl Writer<'_> {
             self.attention(&layer.attention)?;
             self.feed(&layer.feed)?;
         }
+        self.settle()?;
         match head {
             None => {
                 let bytes = state.bytes(shape.tokens);
@@ -153,7 +165,7 @@ impl Writer<'_> {
         if self.shape.tokens == 1 && logits && !self.host {
             // One token is normed by the product itself.
             let logits = self.scratch.logits.clone();
-            let input = Input { rows: &state, norm: Some(&head.norm) };
+            let input = Input { norm: Some(&head.norm), ..Input::plain(&state) };
             self.product(&head.output, &input, 1, &logits, 0)?;
             self.barrier();
             let bytes = logits.bytes(1);
@@ -187,6 +199,7 @@ impl Writer<'_> {
     }
 
     fn norm(&mut self, norm: &NormPart, x: &Rows, y: &Rows, columns: usize, flags: u32) -> Result<(), Error> {
+        self.settle()?;
         let constants = LmNorm {
             rows: self.shape.tokens as u32,
             columns: columns as u32,
@@ -203,24 +216,35 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The state as products read it: they norm one token themselves, where they are those of all devices.
-    fn normed<'n>(&mut self, norm: &'n NormPart, state: &'n Rows, to: &'n Rows) -> Result<Input<'n>, Error> {
+    /// The state as products read it: they norm one token themselves, where they are those of all devices; those on matrix units find it as they
+    /// take it.
+    fn normed<'n>(
+        &mut self,
+        norm: &'n NormPart,
+        (state, to): (&'n Rows, &'n Rows),
+        products: &[Product],
+    ) -> Result<Input<'n>, Error> {
         if self.shape.tokens == 1 && !self.host {
-            return Ok(Input { rows: state, norm: Some(norm) });
+            return Ok(Input { norm: Some(norm), ..Input::plain(state) });
+        }
+        let ready = products.iter().all(|product| self.on_matrix_units(&product.weights, self.shape.tokens));
+        if ready && self.scratch.embedding.is_multiple_of(4) {
+            self.sum_and_norm(norm, state)?;
+            return Ok(Input::plain(to));
         }
         self.norm(norm, state, to, self.scratch.embedding, 0)?;
         Ok(Input::plain(to))
     }
 
     /// Adds what a part gives to the state, perhaps normed first.
-    fn add(&mut self, product: &Product, x: &Rows, post_norm: Option<&NormPart>) -> Result<(), Error> {
+    fn add(&mut self, product: &Product, x: &Input<'_>, post_norm: Option<&NormPart>) -> Result<(), Error> {
         let tokens = self.shape.tokens;
         let state = self.scratch.state.clone();
         match post_norm {
-            None => self.product(product, &Input::plain(x), tokens, &state, LmLinear::ADD)?,
+            None => self.product(product, x, tokens, &state, LmLinear::ADD)?,
             Some(norm) => {
                 let given = self.scratch.normed.clone();
-                self.product(product, &Input::plain(x), tokens, &given, 0)?;
+                self.product(product, x, tokens, &given, 0)?;
                 self.barrier();
                 self.norm(norm, &given, &state, product.weights.rows, LmNorm::ADD)?;
             }
@@ -232,7 +256,7 @@ impl Writer<'_> {
     fn attention(&mut self, part: &AttentionPart) -> Result<(), Error> {
         let Shape { tokens, blocks, .. } = self.shape;
         let Scratch { state, normed, qkv, attended, partials, inputs, nothing, .. } = self.scratch.clone();
-        let input = self.normed(&part.norm, &state, &normed)?;
+        let input = self.normed(&part.norm, (&state, &normed), &part.products)?;
         for product in &part.products {
             self.product(product, &input, tokens, &qkv, 0)?;
         }
@@ -281,7 +305,7 @@ impl Writer<'_> {
             self.barrier();
         }
         self.ready = false;
-        self.add(&part.output, &attended, part.post_norm.as_ref())
+        self.add(&part.output, &Input::plain(&attended), part.post_norm.as_ref())
     }
 
     fn feed(&mut self, part: &FeedPart) -> Result<(), Error> {
@@ -291,13 +315,20 @@ impl Writer<'_> {
             self.norm(&part.norm, &state, &normed, self.scratch.embedding, 0)?;
             return self.experts(part, router, gate_up, down, *count, *used);
         }
-        let input = self.normed(&part.norm, &state, &normed)?;
+        let first = match &part.kind {
+            FeedKind::Dense { gate_up: GateUp::InTurn(product), .. } => std::slice::from_ref(product),
+            FeedKind::Dense { gate_up: GateUp::Beside(products), .. } => products,
+            FeedKind::Experts { .. } => &[],
+        };
+        let input = self.normed(&part.norm, (&state, &normed), first)?;
         match &part.kind {
             FeedKind::Dense { gate_up: GateUp::InTurn(product), down } => {
-                self.product(product, &input, tokens, &inner, part.activation)?;
+                let halves = self.gives_halves(&product.weights, &down.weights);
+                let packed = if halves { LmLinear::PACKED } else { 0 };
+                self.product(product, &input, tokens, &inner, part.activation | packed)?;
                 self.barrier();
                 self.ready = false;
-                self.add(down, &inner, part.post_norm.as_ref())
+                self.add(down, &Input { halves, ..Input::plain(&inner) }, part.post_norm.as_ref())
             }
             FeedKind::Dense { gate_up: GateUp::Beside(products), down } => {
                 for product in products {
@@ -314,7 +345,7 @@ impl Writer<'_> {
                 self.dispatch("lm_gate", gate.grid(), &[&both.range, &inner.range], &gate)?;
                 self.barrier();
                 self.ready = false;
-                self.add(down, &inner, part.post_norm.as_ref())
+                self.add(down, &Input::plain(&inner), part.post_norm.as_ref())
             }
             FeedKind::Experts { .. } => Ok(()),
         }

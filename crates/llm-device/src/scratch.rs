@@ -127,7 +127,11 @@ impl Sizes {
             if self.used > 0 { all(pairs, self.embedding) } else { (0, GROUP) },
             all(self.rows, self.embedding),
             all(self.rows, self.vocabulary),
-            if self.matrix { all(tokens * LmLinear::MATRIX_PARTS as usize, self.embedding) } else { (0, GROUP) },
+            if self.matrix {
+                all(tokens, LmLinear::MATRIX_PARTS as usize * Self::stride(self.embedding))
+            } else {
+                (0, GROUP)
+            },
         ]
     }
 

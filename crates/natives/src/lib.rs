@@ -38,6 +38,7 @@
 //! | `lm_attention_*`, `lm_flash_*` | inputs, q, keys, values, y |
 //! | `lm_attend_*` | inputs, norms, rotations, qkv, keys, values, y |
 //! | `lm_join`, `lm_gate`, `lm_half` | x, y |
+//! | `lm_sum_norm` | parts, weight, x, y |
 //! | `lm_route` | x, chosen, shares |
 //! | `lm_mix` | x, shares, y |
 //!
@@ -119,8 +120,8 @@ use blocked::{Average, ConvBlocked, Max as BlockedMax, PoolBlocked, Reorder};
 use conv::{Conv, Transposed};
 use each::EachKernel;
 use language::{
-    Attend, Attention as PagedAttention, BYTES, Gate, HALVES, Half, Heads, Join, Linear, Mix, Norm, Route, TILES,
-    VECTOR, WorkKernel,
+    Attend, Attention as PagedAttention, BYTES, Gate, HALVES, Half, Heads, Join, Linear, Mix, Norm, Route, SumNorm,
+    TILES, VECTOR, WorkKernel,
 };
 use lines::LinesKernel;
 pub use matmul::pack_columns;
@@ -280,6 +281,7 @@ static KERNELS: &[(&str, Make)] = &[
     ("lm_flash_128", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),
     ("lm_attend_f16", |level| Arc::new(WorkKernel::<Attend<false>>::new(level))),
     ("lm_attend_q8", |level| Arc::new(WorkKernel::<Attend<true>>::new(level))),
+    ("lm_sum_norm", |level| Arc::new(WorkKernel::<SumNorm>::new(level))),
     ("lm_norm", |level| Arc::new(WorkKernel::<Norm>::new(level))),
     ("lm_heads_f16", |level| Arc::new(WorkKernel::<Heads<false>>::new(level))),
     ("lm_heads_q8", |level| Arc::new(WorkKernel::<Heads<true>>::new(level))),

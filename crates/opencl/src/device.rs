@@ -7,7 +7,7 @@ use roci_hal::command::Recording;
 use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, ExecutableBackend};
 use roci_hal::error::Loss;
 use roci_hal::exit::{self, Busy};
-use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, DeviceUri, Error, ExecutableSource, QueueInfo};
+use roci_hal::{BufferDesc, CodeFormat, DeviceInfo, DeviceKind, DeviceUri, Error, ExecutableSource, QueueInfo};
 
 use crate::cl::{Context, DeviceId};
 use crate::discover::Found;
@@ -66,7 +66,7 @@ impl OpenClDevice {
         let line = |queue: &QueueInfo| {
             let found = &chosen[queue.physical];
             let out_of_order = options.out_of_order && found.facts.out_of_order;
-            Line::open(&context, found.id, out_of_order)
+            Line::open(&context, found.id, out_of_order, found.info.kind == DeviceKind::Software)
         };
         let lines = info.queues.iter().map(line).collect::<Result<_, _>>()?;
         let profiles = chosen.iter().all(|found| found.facts.profiles);

@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
 use roci_hal::exit::{self, Busy, Leaving};
 use roci_hal::profile::{Clock, Span};
-use roci_hal::{Deadline, Error};
+use roci_hal::{Deadline, Error, Expected};
 
 use crate::cl::{Context, DeviceId, Event, Queue, Stage};
 use crate::error::{Failed, unavailable};
@@ -51,6 +51,8 @@ struct Inner {
     clock: OnceLock<Option<Queue>>,
     context: Arc<Context>,
     device: DeviceId,
+    /// Whether a processor stands in for a GPU, which has better things to do than to look.
+    is_software: bool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -107,7 +109,12 @@ enum Trouble {
 }
 
 impl Line {
-    pub(crate) fn open(context: &Arc<Context>, device: DeviceId, out_of_order: bool) -> Result<Self, Error> {
+    pub(crate) fn open(
+        context: &Arc<Context>,
+        device: DeviceId,
+        out_of_order: bool,
+        is_software: bool,
+    ) -> Result<Self, Error> {
         let pair = |out_of_order| {
             let plain = context.queue(device, out_of_order, false).map_err(|error| error.unavailable("a queue"))?;
             Ok::<_, Error>(Pair { plain, profiled: OnceLock::new(), out_of_order })
@@ -118,6 +125,7 @@ impl Line {
             clock: OnceLock::new(),
             context: Arc::clone(context),
             device,
+            is_software,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -207,14 +215,21 @@ impl Inner {
                 }
                 continue;
             }
-            let soon = flying.first().and_then(|flight| flight.until_end(ended));
+            let expected = flying.first().and_then(|flight| flight.expected(ended));
+            let soon = expected.map(|expected| expected.rest());
             let part = soon.unwrap_or(since.elapsed() / LOOK_PART).clamp(*LOOK.start(), *LOOK.end());
             let look = match (state.closed, flying.iter().all(|flight| flight.announced)) {
                 (true, _) => LOOK_AFTER,
                 (false, true) => part,
                 (false, false) => part.min(LOOK_ALWAYS),
             };
-            self.changed.wait_for(&mut state, look);
+            let is_near = expected.is_some_and(|expected| expected.is_near());
+            if is_near && !self.is_software && !state.closed {
+                // A thread that sleeps wakes up too late.
+                MutexGuard::unlocked(&mut state, Expected::pause);
+            } else {
+                self.changed.wait_for(&mut state, look);
+            }
         }
     }
 
@@ -350,10 +365,10 @@ impl Flight {
         self.enqueued.adrift
     }
 
-    /// How long to let it be, if it is known when it ends: until a little before. `None` when that is long past.
-    fn until_end(&self, ended: Instant) -> Option<Duration> {
-        let (took, runs) = (self.program.short()?, self.since.max(ended).elapsed());
-        (self.learns && runs < 2 * took).then(|| (took - took / 8).saturating_sub(runs))
+    /// When it ends, if that is known. `None` when it is long past.
+    fn expected(&self, ended: Instant) -> Option<Expected> {
+        let (took, began) = (self.program.short()?, self.since.max(ended));
+        (self.learns && began.elapsed() < 2 * took).then(|| Expected::new(began, took))
     }
 
     /// Tells when commands ran, if somebody wants to know.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ash::vk;
 use parking_lot::Mutex;
+use roci_hal::Expected;
 
 use crate::shared::Shared;
 
@@ -101,8 +102,40 @@ impl Clock {
         submitted
     }
 
-    /// Waits until a count is reached or the time is over, then gives the count that is reached. One thread alone waits.
-    pub(crate) fn wait(&self, count: u64, time: Duration) -> Result<u64, vk::Result> {
+    /// Waits until a count is reached or the time is over, then gives the count that is reached. One thread alone waits. It looks again and
+    /// again when it is expected soon.
+    pub(crate) fn wait(&self, count: u64, time: Duration, expected: Option<Expected>) -> Result<u64, vk::Result> {
+        if let Some(expected) = expected {
+            let rest = expected.rest();
+            if rest > time {
+                return self.sleep(count, time);
+            }
+            let mut reached = if rest.is_zero() { self.look()? } else { self.sleep(count, rest)? };
+            while reached < count && expected.is_near() {
+                Expected::pause();
+                reached = self.look()?;
+            }
+            if reached >= count {
+                return Ok(reached);
+            }
+        }
+        self.sleep(count, time)
+    }
+
+    /// The count that is reached.
+    fn look(&self) -> Result<u64, vk::Result> {
+        match &self.kind {
+            Kind::Timeline(semaphore) => match &self.shared.timeline {
+                // SAFETY: a timeline semaphore of this device.
+                Some(functions) => unsafe { functions.get_semaphore_counter_value(*semaphore) },
+                // SAFETY: as above.
+                None => unsafe { self.shared.device.get_semaphore_counter_value(*semaphore) },
+            },
+            Kind::Fences(fences) => self.reached(&mut fences.lock()),
+        }
+    }
+
+    fn sleep(&self, count: u64, time: Duration) -> Result<u64, vk::Result> {
         let nanoseconds = time.as_nanos() as u64;
         match &self.kind {
             Kind::Timeline(semaphore) => {
@@ -115,12 +148,6 @@ impl Clock {
                     None => unsafe { self.shared.device.wait_semaphores(&info, nanoseconds) },
                 };
                 over(waited)?;
-                match &self.shared.timeline {
-                    // SAFETY: as above.
-                    Some(functions) => unsafe { functions.get_semaphore_counter_value(*semaphore) },
-                    // SAFETY: as above.
-                    None => unsafe { self.shared.device.get_semaphore_counter_value(*semaphore) },
-                }
             }
             Kind::Fences(fences) => {
                 let wanted = fences.lock().pending.iter().find(|(at, _)| *at >= count).map(|(_, fence)| *fence);
@@ -128,9 +155,9 @@ impl Clock {
                     // SAFETY: fences are reset by this thread alone.
                     over(unsafe { self.shared.device.wait_for_fences(&[fence], true, nanoseconds) })?;
                 }
-                self.reached(&mut fences.lock())
             }
         }
+        self.look()
     }
 
     /// Takes back the fences of what is complete.

@@ -21,6 +21,10 @@ use crate::shared::Shared;
 
 /// What one submission may take, of the two seconds of the watchdog.
 const BUDGET: Duration = Duration::from_millis(250);
+/// What takes less is one piece, however many commands it has.
+const QUICK: Duration = Duration::from_millis(30);
+/// Its weight.
+pub(crate) const WHOLE: u64 = 1 << 40;
 /// A piece that takes longer is cut finer.
 const SLOW: Duration = Duration::from_millis(500);
 /// Invocations of a piece at first: a large matrix product has as many, and takes a slow GPU a tenth of a second.
@@ -173,9 +177,22 @@ impl Plan {
         }
     }
 
+    /// How long pieces took together of late, if they ran.
+    pub(crate) fn about(&self, pieces: &Range<usize>) -> Option<Duration> {
+        let costs = self.pieces[pieces.clone()].iter().map(|piece| piece.cost.load(Ordering::Relaxed));
+        let about: u64 = costs.sum();
+        (about > 0).then(|| Duration::from_nanos(about))
+    }
+
+    /// Whether its pieces take so little time together that they should be one: each command buffer costs a device some microseconds.
+    pub(crate) fn is_quick(&self) -> bool {
+        let known = self.pieces.iter().all(|piece| piece.cost.load(Ordering::Relaxed) > 0);
+        known && self.pieces.len() > 1 && self.about(&(0..self.pieces.len())).is_some_and(|about| about < QUICK)
+    }
+
     /// The weight of finer pieces, if these take too long.
     pub(crate) fn finer(&self) -> Option<u64> {
-        let weight = self.weight / FINER;
+        let weight = self.weight.min(FIRST_WEIGHT) / FINER;
         (self.is_slow.load(Ordering::Relaxed) && weight >= LEAST_WEIGHT).then_some(weight)
     }
 }
@@ -280,7 +297,9 @@ impl Cutter<'_> {
     }
 
     fn add(&mut self, command: usize, weight: u64, can_split: bool, step: Step) {
-        if self.count > 0 && (self.load + weight > self.plan.weight || self.count == COMMANDS) {
+        if self.count > 0
+            && (self.load + weight > self.plan.weight || self.count == COMMANDS && self.plan.weight != WHOLE)
+        {
             self.cut();
         }
         if self.count == 0 {
@@ -435,6 +454,18 @@ mod tests {
         }
         assert_eq!(plan.groups(), [0..1, 1..2, 2..3, 3..4]);
         assert_eq!(plan.finer(), None);
+    }
+
+    #[test]
+    fn quick_pieces_become_one_when_all_are_known() {
+        let plan = plan(3);
+        plan.learn(0..2, Duration::from_micros(10));
+        assert!(!plan.is_quick());
+        plan.learn(2..3, Duration::from_micros(10));
+        assert!(plan.is_quick());
+        assert_eq!(plan.about(&(0..3)), Some(Duration::from_micros(30)));
+        plan.learn(0..1, Duration::from_millis(200));
+        assert!(!plan.is_quick());
     }
 
     #[test]

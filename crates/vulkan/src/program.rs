@@ -9,7 +9,7 @@ use roci_hal::driver::{BoundRange, CommandsBackend};
 
 use crate::encode::Encoded;
 use crate::memory::memory;
-use crate::plan::{FIRST_WEIGHT, Plan};
+use crate::plan::{FIRST_WEIGHT, Plan, WHOLE};
 use crate::shared::Shared;
 
 /// Ways of binding that are remembered: enough for a few buffers that take turns.
@@ -27,6 +27,8 @@ impl CommandsBackend for Program {}
 
 struct State {
     plan: Arc<Plan>,
+    /// Whether it was cut finer than at first.
+    is_finer: bool,
     /// The latest last.
     known: Vec<(Vec<Key>, Arc<Encoded>)>,
 }
@@ -41,7 +43,7 @@ impl Program {
         if recording.slots == 0 && !plan.is_empty() {
             known.push((Vec::new(), Arc::new(Encoded::new(shared, &plan, &[], false)?)));
         }
-        let state = Mutex::new(State { plan, known });
+        let state = Mutex::new(State { plan, is_finer: false, known });
         Ok(Self { shared: Arc::clone(shared), recording: Arc::clone(recording), state })
     }
 
@@ -54,7 +56,11 @@ impl Program {
         if state.plan.is_empty() {
             return Ok(None);
         }
-        if let Some(weight) = state.plan.finer() {
+        // Once cut finer it stays so.
+        let whole = (!state.is_finer && state.plan.is_quick()).then_some(WHOLE);
+        let finer = state.plan.finer();
+        state.is_finer |= finer.is_some();
+        if let Some(weight) = finer.or(whole) {
             state.plan = Arc::new(Plan::new(&self.shared, &self.recording, weight)?);
             state.known.clear();
         }

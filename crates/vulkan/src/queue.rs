@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use roci_hal::Error;
 use roci_hal::driver::{BatchFault, BoundRange, Completion};
 use roci_hal::exit::{self, Busy, Leaving};
+use roci_hal::{DeviceKind, Error, Expected};
 
 use crate::clock::Clock;
 use crate::encode::Encoded;
@@ -262,14 +262,19 @@ impl Inner {
     fn serve(&self) -> Busy {
         let mut state = self.state.lock();
         loop {
-            let Some(oldest) = state.flying.front().and_then(|flight| flight.groups.front()).map(|group| group.0)
-            else {
+            let first = state.flying.front().and_then(|flight| flight.groups.front().map(|group| (flight, group)));
+            let Some((flight, (oldest, pieces))) = first else {
                 if state.closed {
                     break;
                 }
                 self.changed.wait(&mut state);
                 continue;
             };
+            let (oldest, about) = (*oldest, flight.encoded.plan.about(pieces));
+            let began = state.seen.map_or(flight.since, |seen| seen.max(flight.since));
+            // Where a processor stands in for a GPU, it has better things to do than to look.
+            let expected = about.filter(|_| self.shared.card.info.kind != DeviceKind::Software);
+            let expected = expected.map(|about| Expected::new(began, about));
             // Almost never inside Vulkan with what may never end: the process may.
             let patience = if state.abandoned { Duration::ZERO } else { LOOK };
             if state.abandoned {
@@ -279,7 +284,7 @@ impl Inner {
             // to close the device.
             let (busy, reached) = MutexGuard::unlocked(&mut state, || {
                 let busy = Busy::new();
-                let reached = self.clock.wait(oldest, patience);
+                let reached = self.clock.wait(oldest, patience, expected);
                 (busy, reached)
             });
             let mut ended = match reached {

@@ -298,34 +298,39 @@ ROCI_FN float activation(float v_6, private const Params *params) {
     return v_6 / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN void finish_pair(uint token_1, uint row, float2 sums, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN float pair_of(uint row, float2 sums, private const Params *params, global const float *bias) {
     float2 v_7 = (float2)(0.0f);
     v_7 = sums;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_7;
-        const float _e14 = bias[row];
-        const float _e19 = bias[row + 1u];
-        v_7 = _e11 + ((float2)(_e14, _e19));
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_7;
+        const float _e13 = bias[row];
+        const float _e18 = bias[row + 1u];
+        v_7 = _e10 + ((float2)(_e13, _e18));
     }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_7.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_7.y;
-    y[((token_1 * _e25) + _e29) + (row / 2u)] = _e37 * _e39;
+    const float _e22 = v_7.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_7.y;
+    return _e23 * _e25;
 }
 
-ROCI_FN void finish(uint token_2, uint row_1, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void finish_pair(uint token_1, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_1, sums_1, params, bias);
+    y[((token_1 * _e6) + _e10) + (row_1 / 2u)] = _e16;
+}
+
+ROCI_FN void finish(uint token_2, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_8 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_3 = ((token_2 * _e5) + _e9) + row_1;
+    const uint at_3 = ((token_2 * _e5) + _e9) + row_2;
     v_8 = sum;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
         const float _e20 = v_8;
-        const float _e23 = bias[row_1];
+        const float _e23 = bias[row_2];
         v_8 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;
@@ -364,21 +369,21 @@ ROCI_FN void meet(uint token_3, uint tile_1, uint lane_1, private const Params *
             const uint _e29 = i;
             i = _e29 + 1u;
         }
-        const uint row_2 = tile_1 + (lane_1 * 2u);
+        const uint row_3 = tile_1 + (lane_1 * 2u);
         const uint _e37 = (*params).rows;
-        if (row_2 < _e37) {
+        if (row_3 < _e37) {
             const uint _e41 = (*params).flags;
             if ((_e41 & 12u) != 0u) {
                 const float2 _e46 = sum_1;
-                finish_pair(token_3, row_2, _e46, params, bias, y);
+                finish_pair(token_3, row_3, _e46, params, bias, y);
                 return;
             } else {
                 const float _e48 = sum_1.x;
-                finish(token_3, row_2, _e48, params, bias, y);
+                finish(token_3, row_3, _e48, params, bias, y);
                 const uint _e53 = (*params).rows;
-                if ((row_2 + 1u) < _e53) {
+                if ((row_3 + 1u) < _e53) {
                     const float _e58 = sum_1.y;
-                    finish(token_3, row_2 + 1u, _e58, params, bias, y);
+                    finish(token_3, row_3 + 1u, _e58, params, bias, y);
                     return;
                 } else {
                     return;
@@ -420,11 +425,11 @@ void lm_matvec4_q4_float(global const uint4 *codes, global const uint *scales, g
         }
         {
             const uint _e30 = tile;
-            const uint row_3 = _e30 + ((lane / 32u) * 2u);
+            const uint row_4 = _e30 + ((lane / 32u) * 2u);
             const uint _e38 = params.rows;
-            const uint near_1 = __builtin_elementwise_min(row_3, _e38 - 1u) * width;
+            const uint near_1 = __builtin_elementwise_min(row_4, _e38 - 1u) * width;
             const uint _e47 = params.rows;
-            const uint far_1 = __builtin_elementwise_min(row_3 + 1u, _e47 - 1u) * width;
+            const uint far_1 = __builtin_elementwise_min(row_4 + 1u, _e47 - 1u) * width;
             first = (float2)(0.0f);
             second = (float2)(0.0f);
             third = (float2)(0.0f);

@@ -15,16 +15,24 @@ typedef struct {
     uint model_columns;
     float epsilon;
 } Params;
-typedef struct { float2 e[128]; } array128_float2_;
-typedef struct { float2 e[32]; } array32_float2_;
-typedef struct { float4 e[4]; } array4_float4_;
+typedef struct { float e[1188]; } array1188_float;
+typedef struct { float e[144]; } array144_float;
 typedef struct {
-    uint4 near;
-    uint4 far;
-    uint2 near_scale;
-    uint2 far_scale;
-} Held;
-typedef struct { float4 e[768]; } array768_float4_;
+    uint4 a;
+    uint4 b;
+    uint4 c;
+    uint4 d;
+    uint4 e;
+    uint4 f;
+    uint4 g;
+    uint4 h;
+} Eight;
+typedef struct {
+    float4 low;
+    float4 high;
+    float squares;
+    uchar _pad_end[12];
+} Part;
 
 ROCI_FN float roci_widen_f16(ushort bits) {
     return (float)as_half(bits);
@@ -46,8 +54,122 @@ ROCI_FN float roci_dot_float4(float4 a, float4 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-ROCI_FN uint group_of(uint unit) {
-    return (unit * 2u) / 8u;
+ROCI_FN uint4 code_at(uint row, uint unit, uint first_row_1, uint units, private const Params *params, global const uint4 *codes) {
+    const uint _e7 = (*params).rows;
+    const uint4 _e15 = codes[((first_row_1 + __builtin_elementwise_min(row, _e7 - 1u)) * units) + unit];
+    return _e15;
+}
+
+ROCI_FN Eight hold(uint tile_1, uint at_1, uint first_row_2, uint units_1, private const Params *params, global const uint4 *codes) {
+    const uint unit_1 = __builtin_elementwise_min(at_1, units_1 - 1u);
+    const uint4 _e7 = code_at(tile_1, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e10 = code_at(tile_1 + 1u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e13 = code_at(tile_1 + 2u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e16 = code_at(tile_1 + 3u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e19 = code_at(tile_1 + 4u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e22 = code_at(tile_1 + 5u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e25 = code_at(tile_1 + 6u, unit_1, first_row_2, units_1, params, codes);
+    const uint4 _e28 = code_at(tile_1 + 7u, unit_1, first_row_2, units_1, params, codes);
+    return (Eight){.a = _e7, .b = _e10, .c = _e13, .d = _e16, .e = _e19, .f = _e22, .g = _e25, .h = _e28};
+}
+
+ROCI_FN Part part_of(uint start, uint at_2, uint units_2, private const Params *params, global const float4 *x, global const float4 *norm) {
+    float4 low_1 = (float4)(0.0f);
+    float4 high_1 = (float4)(0.0f);
+    float squares_1 = 0.0f;
+    const uint near = __builtin_elementwise_min(at_2, units_2 - 1u) * 2u;
+    const uint far = (near + 2u) - 1u;
+    const float4 _e16 = x[start + near];
+    low_1 = (at_2 < units_2) ? _e16 : (float4)(0.0f);
+    const float4 _e24 = x[start + far];
+    high_1 = (at_2 < units_2) ? _e24 : (float4)(0.0f);
+    const uint _e32 = (*params).flags;
+    if ((_e32 & 16u) != 0u) {
+        const float4 _e37 = low_1;
+        const float4 _e38 = low_1;
+        const float4 _e40 = high_1;
+        const float4 _e41 = high_1;
+        squares_1 = roci_dot_float4(_e37, _e38) + (true ? roci_dot_float4(_e40, _e41) : 0.0f);
+        const float4 _e47 = low_1;
+        const float4 _e50 = norm[near];
+        low_1 = _e47 * _e50;
+        const float4 _e52 = high_1;
+        const float4 _e55 = norm[far];
+        high_1 = _e52 * _e55;
+    }
+    const float4 _e57 = low_1;
+    const float4 _e58 = high_1;
+    const float _e59 = squares_1;
+    return (Part){.low = _e57, .high = _e58, .squares = _e59};
+}
+
+ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
+    bool local_1 = false;
+    bool local_2 = false;
+    return as_float4((uint4)(word << 16u, word & 4294901760u, next << 16u, next & 4294901760u));
+}
+
+ROCI_FN float times(uint4 code, Part part) {
+    const float4 _e6 = codes_of(0u, code.x, code.y, code.zw);
+    const float low_2 = roci_dot_float4(_e6, part.low);
+    const float4 _e13 = codes_of(0u, code.z, code.w, code.xy);
+    return low_2 + roci_dot_float4(_e13, part.high);
+}
+
+ROCI_FN float total(float4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+ROCI_FN float sum_of(uint row_1, local array144_float *fewer) {
+    float4 sum = (float4)(0.0f);
+    uint i_1 = 0u;
+    i_1 = row_1 * 16u;
+    while (true) {
+        const uint _e6 = i_1;
+        if (!(_e6 < ((row_1 * 16u) + 16u))) {
+            break;
+        }
+        {
+            const float4 _e12 = sum;
+            const uint _e14 = i_1;
+            const float _e16 = (*fewer).e[_e14];
+            const uint _e18 = i_1;
+            const float _e22 = (*fewer).e[_e18 + 1u];
+            const uint _e24 = i_1;
+            const float _e28 = (*fewer).e[_e24 + 2u];
+            const uint _e30 = i_1;
+            const float _e34 = (*fewer).e[_e30 + 3u];
+            sum = _e12 + ((float4)(_e16, _e22, _e28, _e34));
+        }
+        const uint _e37 = i_1;
+        i_1 = _e37 + 4u;
+    }
+    const float4 _e40 = sum;
+    const float _e41 = total(_e40);
+    return _e41;
+}
+
+ROCI_FN float2 scale_from(uint2 words, uint half_) {
+    bool local_3 = false;
+    bool local_4 = false;
+    bool local_5 = false;
+    local_3 = false;
+    const bool _e5 = local_3;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
+    }
+    local_4 = false;
+    const bool _e18 = local_4;
+    if (_e18) {
+        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
+    }
+    local_5 = false;
+    const bool _e28 = local_5;
+    if (_e28) {
+        return (float2)(as_float(words.x), 0.0f);
+    }
+    return (float2)(1.0f, 0.0f);
 }
 
 ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
@@ -90,559 +212,230 @@ ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     return (uint2)(0u);
 }
 
-ROCI_FN Held hold(uint2 rows, uint at_1, uint end, global const uint4 *codes, global const uint *scales) {
-    const uint2 unit_4 = rows + ((uint2)(__builtin_elementwise_min(at_1, end - 1u)));
-    const uint4 _e11 = codes[unit_4.x];
-    const uint4 _e15 = codes[unit_4.y];
-    const uint _e17 = group_of(unit_4.x);
-    const uint2 _e18 = scale_words(_e17, scales);
-    const uint _e20 = group_of(unit_4.y);
-    const uint2 _e21 = scale_words(_e20, scales);
-    return (Held){.near = _e11, .far = _e15, .near_scale = _e18, .far_scale = _e21};
-}
-
-ROCI_FN float square(float4 v, uint i_1, uint count) {
-    return (i_1 < count) ? roci_dot_float4(v, v) : 0.0f;
-}
-
-ROCI_FN float total(float4 v_1) {
-    return (v_1.x + v_1.y) + (v_1.z + v_1.w);
-}
-
-ROCI_FN float2 scale_from(uint2 words, uint half_) {
-    bool local_11 = false;
-    bool local_12 = false;
-    bool local_13 = false;
-    local_11 = false;
-    const bool _e5 = local_11;
-    if (_e5) {
-        const float scale = roci_unpack2x16float(words.x).x;
-        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
-    }
-    local_12 = false;
-    const bool _e18 = local_12;
-    if (_e18) {
-        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
-    }
-    local_13 = false;
-    const bool _e28 = local_13;
-    if (_e28) {
-        return (float2)(as_float(words.x), 0.0f);
-    }
-    return (float2)(1.0f, 0.0f);
-}
-
-ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
-    bool local_14 = false;
-    bool local_15 = false;
-    return as_float4((uint4)(word << 16u, word & 4294901760u, next << 16u, next & 4294901760u));
-}
-
-ROCI_FN float word_dot(uint chunk_1, uint word_1, float4 v_2) {
-    const float4 _e4 = codes_of(chunk_1, word_1, word_1, (uint2)(0u));
-    return roci_dot_float4(_e4, v_2);
-}
-
-ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array768_float4_ *staged) {
-    bool local_16 = false;
-    bool local_17 = false;
-    bool local_18 = false;
-    bool local_19 = false;
-    local_16 = true;
-    const bool _e7 = local_16;
-    if (_e7) {
-        const float4 _e12 = codes_of(0u, code.x, code.y, code.zw);
-        const float4 _e15 = (*staged).e[at_2];
-        const float low = roci_dot_float4(_e12, _e15);
-        const float2 _e18 = scale_from(words_1, 0u);
-        const float4 _e24 = codes_of(0u, code.z, code.w, code.xy);
-        const float4 _e29 = (*staged).e[at_2 ^ 1u];
-        return _e18.x * (low + roci_dot_float4(_e24, _e29));
-    }
-    local_17 = false;
-    const bool _e36 = local_17;
-    if (!_e36) {
-        local_18 = false;
-    } else {
-        local_18 = true;
-    }
-    const bool _e42 = local_18;
-    if (_e42) {
-        const float4 a = (*staged).e[at_2];
-        const float4 b = (*staged).e[at_2 ^ 1u];
-        const float4 c = (*staged).e[at_2 ^ 2u];
-        const float4 d = (*staged).e[at_2 ^ 3u];
-        const float _e63 = word_dot(0u, code.x, a);
-        const float _e66 = word_dot(1u, code.y, b);
-        const float _e70 = word_dot(2u, code.z, c);
-        const float _e73 = word_dot(3u, code.w, d);
-        const float products = (_e63 + _e66) + (_e70 + _e73);
-        const float2 s = scale_from(words_1, unit_1 % 2u);
-        const float _e85 = total((a + b) + (c + d));
-        return (s.x * products) + (s.y * _e85);
-    }
-    const float4 a_1 = (*staged).e[at_2];
-    const float4 b_1 = (*staged).e[at_2 ^ 1u];
-    const float4 c_1 = (*staged).e[at_2 ^ 2u];
-    const float4 d_1 = (*staged).e[at_2 ^ 3u];
-    const float4 e = (*staged).e[at_2 ^ 4u];
-    const float4 f = (*staged).e[at_2 ^ 5u];
-    const float4 g = (*staged).e[at_2 ^ 6u];
-    const float4 h = (*staged).e[at_2 ^ 7u];
-    const float _e128 = word_dot(0u, code.x, a_1);
-    const float _e131 = word_dot(1u, code.y, b_1);
-    const float _e135 = word_dot(2u, code.z, c_1);
-    const float _e138 = word_dot(3u, code.w, d_1);
-    const float low_1 = (_e128 + _e131) + (_e135 + _e138);
-    const float _e143 = word_dot(4u, code.x, e);
-    const float _e146 = word_dot(5u, code.y, f);
-    const float _e150 = word_dot(6u, code.z, g);
-    const float _e153 = word_dot(7u, code.w, h);
-    const float high = (_e143 + _e146) + (_e150 + _e153);
-    const float2 s_1 = scale_from(words_1, 0u);
-    local_19 = false;
-    const bool _e161 = local_19;
-    if (_e161) {
-        return s_1.x * (low_1 + high);
-    }
-    const float low_total = total((a_1 + b_1) + (c_1 + d_1));
-    const float high_total = total((e + f) + (g + h));
-    return (s_1.x * (low_1 + high)) + (s_1.y * (low_total + high_total));
-}
-
-ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array768_float4_ *staged) {
-    const float _e5 = unit_of(it.near, it.near_scale, unit_2, at_3, staged);
-    const float _e8 = unit_of(it.far, it.far_scale, unit_2, at_3, staged);
-    return (float2)(_e5, _e8);
-}
-
-ROCI_FN uint2 rows_of(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
-    const uint2 row_3 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
-    const uint _e17 = (*params).rows;
-    return (((uint2)(first_row_1)) + __builtin_elementwise_min(row_3, (uint2)((_e17 - 1u)))) * ((uint2)(units));
-}
-
-ROCI_FN uint place(uint unit_3) {
-    return (unit_3 * 2u) + (((unit_3 * 2u) / 8u) % 2u);
-}
-
-ROCI_FN void put(float4 v_3, uint i_2, uint count_1, local array768_float4_ *staged) {
-    if (i_2 < count_1) {
-        const uint _e7 = place(i_2 / 2u);
-        (*staged).e[_e7 ^ (i_2 % 2u)] = v_3;
-        return;
-    } else {
-        return;
-    }
-}
-
-ROCI_FN float stage(uint row, uint first, uint count_2, uint lane_2, private const Params *params, global const float4 *x, global const float4 *norm, local array768_float4_ *staged) {
-    float4 v0_ = (float4)(0.0f);
-    float4 v1_ = (float4)(0.0f);
-    float4 v2_ = (float4)(0.0f);
-    float4 v3_ = (float4)(0.0f);
-    float4 v4_ = (float4)(0.0f);
-    float4 v5_ = (float4)(0.0f);
-    float squares = 0.0f;
-    const uint last = (first + count_2) - 1u;
-    const uint at0_ = __builtin_elementwise_min(first + lane_2, last);
-    const uint at1_ = __builtin_elementwise_min((first + lane_2) + 128u, last);
-    const uint at2_ = __builtin_elementwise_min((first + lane_2) + 256u, last);
-    const uint at3_ = __builtin_elementwise_min((first + lane_2) + 384u, last);
-    const uint at4_ = __builtin_elementwise_min((first + lane_2) + 512u, last);
-    const uint at5_ = __builtin_elementwise_min((first + lane_2) + 640u, last);
-    const float4 _e32 = x[row + at0_];
-    v0_ = _e32;
-    const float4 _e37 = x[row + at1_];
-    v1_ = _e37;
-    const float4 _e42 = x[row + at2_];
-    v2_ = _e42;
-    const float4 _e47 = x[row + at3_];
-    v3_ = _e47;
-    const float4 _e52 = x[row + at4_];
-    v4_ = _e52;
-    const float4 _e57 = x[row + at5_];
-    v5_ = _e57;
-    const uint _e63 = (*params).flags;
-    if ((_e63 & 16u) != 0u) {
-        const float4 n0_ = norm[at0_];
-        const float4 n1_ = norm[at1_];
-        const float4 n2_ = norm[at2_];
-        const float4 n3_ = norm[at3_];
-        const float4 n4_ = norm[at4_];
-        const float4 n5_ = norm[at5_];
-        const float _e86 = squares;
-        const float4 _e87 = v0_;
-        const float _e88 = square(_e87, lane_2, count_2);
-        const float4 _e89 = v1_;
-        const float _e92 = square(_e89, lane_2 + 128u, count_2);
-        squares = _e86 + (_e88 + _e92);
-        const float _e95 = squares;
-        const float4 _e96 = v2_;
-        const float _e99 = square(_e96, lane_2 + 256u, count_2);
-        const float4 _e100 = v3_;
-        const float _e103 = square(_e100, lane_2 + 384u, count_2);
-        squares = _e95 + (_e99 + _e103);
-        const float _e106 = squares;
-        const float4 _e107 = v4_;
-        const float _e110 = square(_e107, lane_2 + 512u, count_2);
-        const float4 _e111 = v5_;
-        const float _e114 = square(_e111, lane_2 + 640u, count_2);
-        squares = _e106 + (_e110 + _e114);
-        const float4 _e117 = v0_;
-        v0_ = _e117 * n0_;
-        const float4 _e119 = v1_;
-        v1_ = _e119 * n1_;
-        const float4 _e121 = v2_;
-        v2_ = _e121 * n2_;
-        const float4 _e123 = v3_;
-        v3_ = _e123 * n3_;
-        const float4 _e125 = v4_;
-        v4_ = _e125 * n4_;
-        const float4 _e127 = v5_;
-        v5_ = _e127 * n5_;
-    }
-    const float4 _e129 = v0_;
-    put(_e129, lane_2, count_2, staged);
-    const float4 _e130 = v1_;
-    put(_e130, lane_2 + 128u, count_2, staged);
-    const float4 _e133 = v2_;
-    put(_e133, lane_2 + 256u, count_2, staged);
-    const float4 _e136 = v3_;
-    put(_e136, lane_2 + 384u, count_2, staged);
-    const float4 _e139 = v4_;
-    put(_e139, lane_2 + 512u, count_2, staged);
-    const float4 _e142 = v5_;
-    put(_e142, lane_2 + 640u, count_2, staged);
-    const float _e145 = squares;
-    return _e145;
-}
-
-ROCI_FN float activation(float v_4, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v_4 / (1.0f + __builtin_elementwise_exp(-v_4));
-    }
-    const float z = 1.5957692f * (v_4 + (((0.044715f * v_4) * v_4) * v_4));
-    return v_4 / (1.0f + __builtin_elementwise_exp(-z));
-}
-
-ROCI_FN void finish_pair(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
-    float2 v_5 = (float2)(0.0f);
-    v_5 = sums_1;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_5;
-        const float _e14 = bias[row_1];
-        const float _e19 = bias[row_1 + 1u];
-        v_5 = _e11 + ((float2)(_e14, _e19));
-    }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_5.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_5.y;
-    y[((token * _e25) + _e29) + (row_1 / 2u)] = _e37 * _e39;
-}
-
-ROCI_FN void finish(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_6 = 0.0f;
+ROCI_FN void finish(uint token, uint row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v_1 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_4 = ((token_1 * _e5) + _e9) + row_2;
-    v_6 = sum;
+    const uint at_3 = ((token * _e5) + _e9) + row_2;
+    v_1 = sum_1;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_6;
+        const float _e20 = v_1;
         const float _e23 = bias[row_2];
-        v_6 = _e20 + _e23;
+        v_1 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;
     if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_6;
-        const float _e35 = y[at_4];
-        v_6 = _e32 + _e35;
+        const float _e32 = v_1;
+        const float _e35 = y[at_3];
+        v_1 = _e32 + _e35;
     }
-    const float _e39 = v_6;
-    y[at_4] = _e39;
+    const float _e39 = v_1;
+    y[at_3] = _e39;
+}
+
+ROCI_FN float activation(float v_2, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v_2 / (1.0f + __builtin_elementwise_exp(-v_2));
+    }
+    const float z = 1.5957692f * (v_2 + (((0.044715f * v_2) * v_2) * v_2));
+    return v_2 / (1.0f + __builtin_elementwise_exp(-z));
+}
+
+ROCI_FN float pair_of(uint row_3, float2 sums, private const Params *params, global const float *bias) {
+    float2 v_3 = (float2)(0.0f);
+    v_3 = sums;
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_3;
+        const float _e13 = bias[row_3];
+        const float _e18 = bias[row_3 + 1u];
+        v_3 = _e10 + ((float2)(_e13, _e18));
+    }
+    const float _e22 = v_3.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_3.y;
+    return _e23 * _e25;
+}
+
+ROCI_FN void finish_pair(uint token_1, uint row_4, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_4, sums_1, params, bias);
+    y[((token_1 * _e6) + _e10) + (row_4 / 2u)] = _e16;
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
 void lm_matvec_bf16(global const uint4 *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *experts, global const float4 *norm, global float *y, Params params) {
-    local array128_float2_ partials;
-    local array32_float2_ fewer;
-    local array4_float4_ squares_1;
-    local array768_float4_ staged;
+    local array1188_float partials;
+    local array144_float fewer;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint3 groups = (uint3)(__builtin_amdgcn_grid_size_x() / 128u, __builtin_amdgcn_grid_size_y() / 1u, __builtin_amdgcn_grid_size_z() / 1u);
     const uint lane = __builtin_amdgcn_workitem_id_x();
     uint first_row = 0u;
-    float factor = 1.0f;
-    uint2 next_rows = (uint2)(0u);
-    Held held0_ = {0};
-    Held held1_ = {0};
-    Held held2_ = {0};
+    Eight held = {0};
+    Part part_held = {0};
     uint tile = 0u;
-    float2 sums = (float2)(0.0f);
-    uint start = 0u;
-    bool local_ = false;
-    float mine = 0.0f;
-    bool local_1 = false;
-    bool local_2 = false;
-    uint i = 0u;
-    bool local_3 = false;
-    bool local_4 = false;
+    float4 low = (float4)(0.0f);
+    float4 high = (float4)(0.0f);
+    float squares = 0.0f;
     uint at = 0u;
-    bool local_5 = false;
+    uint i = 0u;
+    bool local_ = false;
+    float factor = 0.0f;
     const uint token_2 = group.y;
     const uint _e6 = params.columns;
-    const uint fours = _e6 / 4u;
-    const uint units_1 = fours / 2u;
-    const uint own = lane % 32u;
-    const uint _e17 = params.experts;
-    if (_e17 != 0u) {
-        const uint _e22 = experts[token_2];
-        const uint _e25 = params.experts;
-        const uint _e31 = params.rows;
-        first_row = __builtin_elementwise_min(_e22, _e25 - 1u) * _e31;
+    const uint units_3 = (_e6 / 4u) / 2u;
+    const uint _e15 = params.experts;
+    if (_e15 != 0u) {
+        const uint _e20 = experts[token_2];
+        const uint _e23 = params.experts;
+        const uint _e29 = params.rows;
+        first_row = __builtin_elementwise_min(_e20, _e23 - 1u) * _e29;
     }
-    const uint _e35 = params.tokens;
-    const uint _e41 = params.sharing;
-    const uint _e45 = params.x_stride;
-    const uint only = roci_div_u32(__builtin_elementwise_min(token_2, _e35 - 1u), _e41) * (_e45 / 4u);
-    const uint _e54 = first_row;
-    const uint2 _e55 = rows_of(group.x * 8u, _e54, units_1, lane, &params);
-    next_rows = _e55;
-    const uint2 _e57 = next_rows;
-    const Held _e58 = hold(_e57, own, units_1, codes, scales);
-    held0_ = _e58;
-    const uint2 _e60 = next_rows;
-    const Held _e63 = hold(_e60, own + 32u, units_1, codes, scales);
-    held1_ = _e63;
-    const uint2 _e65 = next_rows;
-    const Held _e68 = hold(_e65, own + 64u, units_1, codes, scales);
-    held2_ = _e68;
+    const uint _e33 = params.tokens;
+    const uint _e39 = params.sharing;
+    const uint _e43 = params.x_stride;
+    const uint start_1 = roci_div_u32(__builtin_elementwise_min(token_2, _e33 - 1u), _e39) * (_e43 / 4u);
+    const uint2 _e48 = scale_words(0u, scales);
+    const float2 _e50 = scale_from(_e48, 0u);
+    const float one = _e50.x;
+    const uint _e55 = first_row;
+    const Eight _e56 = hold(group.x * 8u, lane, _e55, units_3, &params, codes);
+    held = _e56;
+    const Part _e58 = part_of(start_1, lane, units_3, &params, x, norm);
+    part_held = _e58;
     tile = group.x * 8u;
     while (true) {
-        const uint _e74 = tile;
-        const uint _e77 = params.rows;
-        if (!(_e74 < _e77)) {
+        const uint _e64 = tile;
+        const uint _e67 = params.rows;
+        if (!(_e64 < _e67)) {
             break;
         }
         {
-            const uint2 rows_1 = next_rows;
-            const uint _e80 = tile;
-            const uint _e85 = first_row;
-            const uint2 _e86 = rows_of(_e80 + (groups.x * 8u), _e85, units_1, lane, &params);
-            next_rows = _e86;
-            const uint _e87 = tile;
-            const bool is_first = _e87 == (group.x * 8u);
-            sums = (float2)(0.0f);
-            start = 0u;
+            low = (float4)(0.0f);
+            high = (float4)(0.0f);
+            squares = 0.0f;
+            at = lane;
             while (true) {
-                const uint _e96 = start;
-                if (!(_e96 < fours)) {
+                const uint _e76 = at;
+                if (!(_e76 < (units_3 + lane))) {
                     break;
                 }
                 {
-                    const uint _e98 = start;
-                    const uint count_3 = __builtin_elementwise_min(fours - _e98, 768u);
-                    if (!is_first) {
-                        local_ = fours > 768u;
-                    } else {
-                        local_ = true;
-                    }
-                    const bool _e108 = local_;
-                    if (_e108) {
-                        const uint _e109 = start;
-                        const float _e110 = stage(only, _e109, count_3, lane, &params, x, norm, &staged);
-                        mine = _e110;
-                        const uint _e114 = params.flags;
-                        if ((_e114 & 16u) != 0u) {
-                            local_1 = is_first;
-                        } else {
-                            local_1 = false;
-                        }
-                        const bool _e122 = local_1;
-                        if (_e122) {
-                            const uint _e125 = start;
-                            local_2 = _e125 == 0u;
-                        } else {
-                            local_2 = false;
-                        }
-                        const bool _e129 = local_2;
-                        if (_e129) {
-                            i = count_3 + lane;
-                            while (true) {
-                                const uint _e132 = i;
-                                if (!(_e132 < fours)) {
-                                    break;
-                                }
-                                {
-                                    const uint _e135 = i;
-                                    const float4 v_7 = x[only + _e135];
-                                    const float _e139 = mine;
-                                    mine = _e139 + roci_dot_float4(v_7, v_7);
-                                }
-                                const uint _e142 = i;
-                                i = _e142 + 128u;
-                            }
-                            const float _e148 = mine;
-                            ((local float *)&partials.e[lane])[0] = _e148;
-                        }
-                        roci_barrier_workgroup();
-                        const uint _e151 = params.flags;
-                        if ((_e151 & 16u) != 0u) {
-                            local_3 = is_first;
-                        } else {
-                            local_3 = false;
-                        }
-                        const bool _e159 = local_3;
-                        if (_e159) {
-                            const uint _e162 = start;
-                            local_4 = _e162 == 0u;
-                        } else {
-                            local_4 = false;
-                        }
-                        const bool _e166 = local_4;
-                        if (_e166) {
-                            if (lane < 16u) {
-                                const float _e172 = partials.e[lane].x;
-                                const float _e178 = partials.e[lane + 16u].x;
-                                const float _e185 = partials.e[lane + 32u].x;
-                                const float _e191 = partials.e[lane + 48u].x;
-                                const float low_2 = (_e172 + _e178) + (_e185 + _e191);
-                                const float _e199 = partials.e[lane + 64u].x;
-                                const float _e205 = partials.e[lane + 80u].x;
-                                const float _e212 = partials.e[lane + 96u].x;
-                                const float _e218 = partials.e[lane + 112u].x;
-                                const float high_1 = (_e199 + _e205) + (_e212 + _e218);
-                                ((local float *)&squares_1.e[lane / 4u])[lane % 4u] = low_2 + high_1;
-                            }
-                            roci_barrier_workgroup();
-                        }
-                    }
-                    const uint _e229 = start;
-                    const uint source = _e229 / 2u;
-                    const uint end_1 = source + (count_3 / 2u);
-                    at = source + own;
-                    while (true) {
-                        const uint _e237 = at;
-                        if (!(_e237 < end_1)) {
-                            break;
-                        }
-                        {
-                            const Held now0_ = held0_;
-                            const Held now1_ = held1_;
-                            const Held now2_ = held2_;
-                            const uint _e242 = at;
-                            const bool on = (_e242 + 96u) < units_1;
-                            const uint2 _e246 = next_rows;
-                            const uint2 from_rows = on ? rows_1 : _e246;
-                            const uint _e248 = at;
-                            const uint from_at = on ? (_e248 + 96u) : own;
-                            const Held _e252 = hold(from_rows, from_at, units_1, codes, scales);
-                            held0_ = _e252;
-                            const Held _e255 = hold(from_rows, from_at + 32u, units_1, codes, scales);
-                            held1_ = _e255;
-                            const Held _e258 = hold(from_rows, from_at + 64u, units_1, codes, scales);
-                            held2_ = _e258;
-                            const float2 _e259 = sums;
-                            const uint _e260 = at;
-                            const uint _e261 = at;
-                            const uint _e263 = place(_e261 - source);
-                            const float2 _e264 = both_of(now0_, _e260, _e263, &staged);
-                            sums = _e259 + _e264;
-                            const uint _e266 = at;
-                            if ((_e266 + 32u) < end_1) {
-                                const float2 _e270 = sums;
-                                const uint _e271 = at;
-                                const uint _e274 = at;
-                                const uint _e278 = place((_e274 + 32u) - source);
-                                const float2 _e279 = both_of(now1_, _e271 + 32u, _e278, &staged);
-                                sums = _e270 + _e279;
-                            }
-                            const uint _e281 = at;
-                            if ((_e281 + 64u) < end_1) {
-                                const float2 _e285 = sums;
-                                const uint _e286 = at;
-                                const uint _e289 = at;
-                                const uint _e293 = place((_e289 + 64u) - source);
-                                const float2 _e294 = both_of(now2_, _e286 + 64u, _e293, &staged);
-                                sums = _e285 + _e294;
-                            }
-                        }
-                        const uint _e296 = at;
-                        at = _e296 + 96u;
-                    }
-                    if (fours > 768u) {
-                        roci_barrier_workgroup();
-                    }
+                    const Eight now = held;
+                    const Part part_1 = part_held;
+                    const uint _e81 = at;
+                    const bool on = (_e81 + 128u) < (units_3 + lane);
+                    const uint _e86 = tile;
+                    const uint _e91 = tile;
+                    const uint from_tile = on ? _e91 : (_e86 + (groups.x * 8u));
+                    const uint _e93 = at;
+                    const uint from_at = on ? (_e93 + 128u) : lane;
+                    const uint _e97 = first_row;
+                    const Eight _e98 = hold(from_tile, from_at, _e97, units_3, &params, codes);
+                    held = _e98;
+                    const Part _e99 = part_of(start_1, from_at, units_3, &params, x, norm);
+                    part_held = _e99;
+                    const float4 _e100 = low;
+                    const float _e102 = times(now.a, part_1);
+                    const float _e104 = times(now.b, part_1);
+                    const float _e106 = times(now.c, part_1);
+                    const float _e108 = times(now.d, part_1);
+                    low = _e100 + ((float4)(_e102, _e104, _e106, _e108));
+                    const float4 _e111 = high;
+                    const float _e113 = times(now.e, part_1);
+                    const float _e115 = times(now.f, part_1);
+                    const float _e117 = times(now.g, part_1);
+                    const float _e119 = times(now.h, part_1);
+                    high = _e111 + ((float4)(_e113, _e115, _e117, _e119));
+                    const float _e122 = squares;
+                    squares = _e122 + part_1.squares;
                 }
-                const uint _e301 = start;
-                start = _e301 + 768u;
+                const uint _e125 = at;
+                at = _e125 + 128u;
             }
-            if (is_first) {
-                const uint _e308 = params.flags;
-                local_5 = (_e308 & 16u) != 0u;
+            i = 0u;
+            while (true) {
+                const uint _e130 = i;
+                if (!(_e130 < 4u)) {
+                    break;
+                }
+                {
+                    const uint _e134 = i;
+                    const uint _e139 = i;
+                    const float _e141 = ((private float *)&low)[_e139];
+                    partials.e[(_e134 * 132u) + lane] = _e141;
+                    const uint _e143 = i;
+                    const uint _e150 = i;
+                    const float _e152 = ((private float *)&high)[_e150];
+                    partials.e[((_e143 + 4u) * 132u) + lane] = _e152;
+                }
+                const uint _e153 = i;
+                i = _e153 + 1u;
+            }
+            const float _e160 = squares;
+            partials.e[1056u + lane] = _e160;
+            roci_barrier_workgroup();
+            const uint from_row = ((lane / 16u) * 132u) + (lane % 16u);
+            const float _e172 = partials.e[from_row];
+            const float _e177 = partials.e[from_row + 16u];
+            const float _e183 = partials.e[from_row + 32u];
+            const float _e188 = partials.e[from_row + 48u];
+            const float _e195 = partials.e[from_row + 64u];
+            const float _e200 = partials.e[from_row + 80u];
+            const float _e206 = partials.e[from_row + 96u];
+            const float _e211 = partials.e[from_row + 112u];
+            fewer.e[lane] = ((_e172 + _e177) + (_e183 + _e188)) + ((_e195 + _e200) + (_e206 + _e211));
+            if (lane < 16u) {
+                const uint behind = 1056u + lane;
+                const float _e225 = partials.e[behind];
+                const float _e230 = partials.e[behind + 16u];
+                const float _e236 = partials.e[behind + 32u];
+                const float _e241 = partials.e[behind + 48u];
+                const float _e248 = partials.e[behind + 64u];
+                const float _e253 = partials.e[behind + 80u];
+                const float _e259 = partials.e[behind + 96u];
+                const float _e264 = partials.e[behind + 112u];
+                fewer.e[128u + lane] = ((_e225 + _e230) + (_e236 + _e241)) + ((_e248 + _e253) + (_e259 + _e264));
+            }
+            roci_barrier_workgroup();
+            if (lane < 8u) {
+                const uint _e272 = tile;
+                const uint _e276 = params.rows;
+                local_ = (_e272 + lane) < _e276;
             } else {
-                local_5 = false;
+                local_ = false;
             }
-            const bool _e314 = local_5;
-            if (_e314) {
-                const float4 _e317 = squares_1.e[0];
-                const float4 _e320 = squares_1.e[1];
-                const float4 _e324 = squares_1.e[2];
-                const float4 _e327 = squares_1.e[3];
-                const float _e330 = total((_e317 + _e320) + (_e324 + _e327));
-                const uint _e333 = params.model_columns;
-                const float mean = _e330 / ((float)_e333);
-                const float _e338 = params.epsilon;
-                factor = 1.0f / __builtin_elementwise_sqrt(mean + _e338);
-            }
-            const float2 _e345 = sums;
-            partials.e[lane] = _e345;
-            roci_barrier_workgroup();
-            if (lane < 32u) {
-                const uint at_5 = ((lane / 8u) * 32u) + (lane % 8u);
-                const float2 _e359 = partials.e[at_5];
-                const float2 _e364 = partials.e[at_5 + 8u];
-                const float2 _e370 = partials.e[at_5 + 16u];
-                const float2 _e375 = partials.e[at_5 + 24u];
-                fewer.e[lane] = (_e359 + _e364) + (_e370 + _e375);
-            }
-            roci_barrier_workgroup();
-            if (lane < 4u) {
-                const uint at_6 = lane * 8u;
-                const float2 _e384 = fewer.e[at_6];
-                const float2 _e389 = fewer.e[at_6 + 1u];
-                const float2 _e395 = fewer.e[at_6 + 2u];
-                const float2 _e400 = fewer.e[at_6 + 3u];
-                const float2 low_3 = (_e384 + _e389) + (_e395 + _e400);
-                const float2 _e407 = fewer.e[at_6 + 4u];
-                const float2 _e412 = fewer.e[at_6 + 5u];
-                const float2 _e419 = fewer.e[at_6 + 6u];
-                const float2 _e424 = fewer.e[at_6 + 7u];
-                const float _e427 = factor;
-                const float2 sum_1 = ((low_3 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
-                const uint _e429 = tile;
-                const uint first_1 = _e429 + (lane * 2u);
-                const uint _e435 = params.rows;
-                if (first_1 < _e435) {
-                    const uint _e439 = params.flags;
-                    if ((_e439 & 12u) != 0u) {
-                        finish_pair(token_2, first_1, sum_1, &params, bias, y);
-                    } else {
-                        finish(token_2, first_1, sum_1.x, &params, bias, y);
-                        const uint _e449 = params.rows;
-                        if ((first_1 + 1u) < _e449) {
-                            finish(token_2, first_1 + 1u, sum_1.y, &params, bias, y);
-                        }
+            const bool _e279 = local_;
+            if (_e279) {
+                factor = one;
+                const uint _e283 = params.flags;
+                if ((_e283 & 16u) != 0u) {
+                    const float _e289 = sum_of(8u, &fewer);
+                    const uint _e292 = params.model_columns;
+                    const float _e297 = params.epsilon;
+                    factor = one / __builtin_elementwise_sqrt((_e289 / ((float)_e292)) + _e297);
+                }
+                const float _e301 = sum_of(lane, &fewer);
+                const float _e302 = factor;
+                const float sum_2 = _e301 * _e302;
+                const uint _e306 = params.flags;
+                if ((_e306 & 12u) == 0u) {
+                    const uint _e311 = tile;
+                    finish(token_2, _e311 + lane, sum_2, &params, bias, y);
+                } else {
+                    if ((lane % 2u) == 0u) {
+                        const uint _e317 = tile;
+                        const float _e321 = sum_of(lane + 1u, &fewer);
+                        const float _e322 = factor;
+                        finish_pair(token_2, _e317 + lane, (float2)(sum_2, _e321 * _e322), &params, bias, y);
                     }
                 }
             }
         }
-        const uint _e454 = tile;
-        tile = _e454 + (groups.x * 8u);
+        const uint _e325 = tile;
+        tile = _e325 + (groups.x * 8u);
     }
 }

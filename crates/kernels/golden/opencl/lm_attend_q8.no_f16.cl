@@ -19,9 +19,31 @@ typedef struct {
     float epsilon;
 } Params;
 typedef struct { float4 e[128]; } array128_float4_;
-typedef struct { float4 e[32]; } array32_float4_;
-typedef struct { float e[128]; } array128_float;
 typedef struct { uint e[128]; } array128_uint;
+typedef struct { float e[1152]; } array1152_float;
+typedef struct { float4 e[32]; } array32_float4_;
+typedef struct { float4 e[256]; } array256_float4_;
+typedef struct { float e[128]; } array128_float;
+typedef struct {
+    float4 low;
+    float4 high;
+} Eight;
+typedef struct {
+    uint4 a;
+    uint4 b;
+    uint4 c;
+    uint4 d;
+    uint4 e;
+    uint4 f;
+    uint4 g;
+    uint4 h;
+} Held;
+typedef struct {
+    float4 low;
+    float4 high;
+    float total;
+    uchar _pad_end[12];
+} Sum;
 
 #define roci_fmin fmin
 #define roci_fmax fmax
@@ -32,22 +54,86 @@ ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
     return (int4)(v.x, v.y, v.z, v.w);
 }
-ROCI_FN uint roci_pack4xI8(int4 a) {
-    return as_uint((char4)((char)a.x, (char)a.y, (char)a.z, (char)a.w));
-}
 ROCI_FN uint roci_div_u32(uint a, uint b) {
     return b == 0 ? a : (uint)(a / b);
 }
-#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 ROCI_FN uint roci_mod_u32(uint a, uint b) {
     return b == 0 ? (uint)0 : (uint)(a % b);
 }
+ROCI_FN uint roci_pack4xI8(int4 a) {
+    return as_uint((char4)((char)a.x, (char)a.y, (char)a.z, (char)a.w));
+}
+#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
+ROCI_FN float roci_dot_float4(float4 a, float4 b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
 ROCI_FN int4 roci_f32_to_i32x4(float4 a) {
     return (int4)(roci_f32_to_i32(a.x), roci_f32_to_i32(a.y), roci_f32_to_i32(a.z), roci_f32_to_i32(a.w));
 }
-ROCI_FN float roci_dot_float4(float4 a, float4 b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+
+ROCI_FN uint4 key_at(uint line, uint part, private const Params *params, global uint *keys) {
+    const uint _e4 = (*params).key_length;
+    const uint _e9 = (*params).key_length;
+    const uint start = line * ((_e4 / 4u) + (_e9 / 32u));
+    const uint at_2 = start + (part * 2u);
+    const uint _e19 = keys[at_2];
+    const uint _e24 = keys[at_2 + 1u];
+    const uint _e28 = (*params).key_length;
+    const uint _e36 = keys[(start + (_e28 / 4u)) + (part / 4u)];
+    return (uint4)(_e19, _e24, _e36, 0u);
+}
+
+ROCI_FN Held hold_keys(uint first_1, uint teams, uint part_1, private const Params *params, global uint *keys, local array128_uint *lines) {
+    const uint _e5 = (*lines).e[first_1];
+    const uint4 _e6 = key_at(_e5, part_1, params, keys);
+    const uint _e10 = (*lines).e[first_1 + teams];
+    const uint4 _e11 = key_at(_e10, part_1, params, keys);
+    const uint _e17 = (*lines).e[first_1 + (2u * teams)];
+    const uint4 _e18 = key_at(_e17, part_1, params, keys);
+    const uint _e24 = (*lines).e[first_1 + (3u * teams)];
+    const uint4 _e25 = key_at(_e24, part_1, params, keys);
+    const uint _e31 = (*lines).e[first_1 + (4u * teams)];
+    const uint4 _e32 = key_at(_e31, part_1, params, keys);
+    const uint _e38 = (*lines).e[first_1 + (5u * teams)];
+    const uint4 _e39 = key_at(_e38, part_1, params, keys);
+    const uint _e45 = (*lines).e[first_1 + (6u * teams)];
+    const uint4 _e46 = key_at(_e45, part_1, params, keys);
+    const uint _e52 = (*lines).e[first_1 + (7u * teams)];
+    const uint4 _e53 = key_at(_e52, part_1, params, keys);
+    return (Held){.a = _e6, .b = _e11, .c = _e18, .d = _e25, .e = _e32, .f = _e39, .g = _e46, .h = _e53};
+}
+
+ROCI_FN uint4 value_at(uint line_1, uint part_2, private const Params *params, global uint *values) {
+    const uint _e4 = (*params).value_length;
+    const uint _e9 = (*params).value_length;
+    const uint start_1 = line_1 * ((_e4 / 4u) + (_e9 / 32u));
+    const uint at_3 = start_1 + (part_2 * 2u);
+    const uint _e19 = values[at_3];
+    const uint _e24 = values[at_3 + 1u];
+    const uint _e28 = (*params).value_length;
+    const uint _e36 = values[(start_1 + (_e28 / 4u)) + (part_2 / 4u)];
+    return (uint4)(_e19, _e24, _e36, 0u);
+}
+
+ROCI_FN Held hold_values(uint first_2, uint teams_1, uint part_3, private const Params *params, global uint *values, local array128_uint *lines) {
+    const uint _e5 = (*lines).e[first_2];
+    const uint4 _e6 = value_at(_e5, part_3, params, values);
+    const uint _e10 = (*lines).e[first_2 + teams_1];
+    const uint4 _e11 = value_at(_e10, part_3, params, values);
+    const uint _e17 = (*lines).e[first_2 + (2u * teams_1)];
+    const uint4 _e18 = value_at(_e17, part_3, params, values);
+    const uint _e24 = (*lines).e[first_2 + (3u * teams_1)];
+    const uint4 _e25 = value_at(_e24, part_3, params, values);
+    const uint _e31 = (*lines).e[first_2 + (4u * teams_1)];
+    const uint4 _e32 = value_at(_e31, part_3, params, values);
+    const uint _e38 = (*lines).e[first_2 + (5u * teams_1)];
+    const uint4 _e39 = value_at(_e38, part_3, params, values);
+    const uint _e45 = (*lines).e[first_2 + (6u * teams_1)];
+    const uint4 _e46 = value_at(_e45, part_3, params, values);
+    const uint _e52 = (*lines).e[first_2 + (7u * teams_1)];
+    const uint4 _e53 = value_at(_e52, part_3, params, values);
+    return (Held){.a = _e6, .b = _e11, .c = _e18, .d = _e25, .e = _e32, .f = _e39, .g = _e46, .h = _e53};
 }
 
 ROCI_FN float4 four_of(uint at_1, global const float *qkv) {
@@ -58,78 +144,86 @@ ROCI_FN float4 four_of(uint at_1, global const float *qkv) {
     return (float4)(_e3, _e8, _e13, _e18);
 }
 
-ROCI_FN float4 value_four(uint line, uint four, private const Params *params, global uint *values) {
-    const uint _e4 = (*params).value_length;
-    const uint _e9 = (*params).value_length;
-    const uint start = line * ((_e4 / 4u) + (_e9 / 32u));
-    const uint _e17 = values[start + four];
-    const uint _e23 = (*params).value_length;
-    const uint _e31 = values[(start + (_e23 / 4u)) + (four / 8u)];
-    return convert_float4(roci_unpack4xI8(_e17)) * as_float(_e31);
+ROCI_FN Eight eight_of(uint4 kept) {
+    const float scale = as_float(kept.z);
+    return (Eight){.low = (convert_float4(roci_unpack4xI8(kept.x)) * scale), .high = (convert_float4(roci_unpack4xI8(kept.y)) * scale)};
 }
 
-ROCI_FN float4 value_of(uint key, uint first_1, uint position, uint d, float4 own, private const Params *params, global uint *values, local array128_uint *lines) {
-    const uint _e7 = (*lines).e[key];
-    const float4 _e8 = value_four(_e7, d, params, values);
-    return ((first_1 + key) >= position) ? own : _e8;
+ROCI_FN float part_of(uint4 kept_1, bool is_own, Eight own, Eight query) {
+    const Eight it = eight_of(kept_1);
+    return roci_dot_float4(is_own ? own.low : it.low, query.low) + roci_dot_float4(is_own ? own.high : it.high, query.high);
 }
 
-ROCI_FN float4 weights_of(uint4 safe, uint4 keys, local array128_float *weights) {
-    const float _e5 = (*weights).e[safe.x];
-    const float _e9 = (*weights).e[safe.y];
-    const float _e13 = (*weights).e[safe.z];
-    const float _e17 = (*weights).e[safe.w];
-    const float4 four_2 = (float4)(_e5, _e9, _e13, _e17);
-    return (keys < ((uint4)(128u))) ? four_2 : (float4)(0.0f);
+ROCI_FN uint line_of(uint key, uint last, uint position, uint table, uint kv_head, private const Params *params, global const uint *inputs) {
+    const uint at_4 = min(key, last);
+    const uint _e9 = (*params).page;
+    const uint page = inputs[table + roci_div_u32(at_4, _e9)];
+    const uint _e16 = (*params).page;
+    const uint _e20 = (*params).page;
+    const uint _e25 = (*params).kv_heads;
+    const uint line_3 = (((page * _e16) + roci_mod_u32(at_4, _e20)) * _e25) + kv_head;
+    return (at_4 == position) ? 0u : line_3;
 }
 
-ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params *params, global const float *qkv, global uint *keys_1, global uint *values, local array128_float4_ *turned) {
+ROCI_FN Sum add_value(Sum sum_1, float weight, uint4 kept_2, bool is_own_1, Eight own_1) {
+    const Eight it_1 = eight_of(kept_2);
+    const float4 low = sum_1.low + (weight * (is_own_1 ? own_1.low : it_1.low));
+    const float4 high = sum_1.high + (weight * (is_own_1 ? own_1.high : it_1.high));
+    return (Sum){.low = low, .high = high, .total = (sum_1.total + weight)};
+}
+
+ROCI_FN float score_at(uint key_1, local array32_float4_ *scores) {
+    const float _e8 = ((local float *)&(*scores).e[key_1 / 4u])[key_1 % 4u];
+    return _e8;
+}
+
+ROCI_FN void keep(uint line_2, uint value_from, uint lane_1, private const Params *params, global const float *qkv, global uint *keys, global uint *values, local array128_float4_ *turned) {
     float most = 0.0f;
+    uint i_4 = 0u;
     uint i_5 = 0u;
-    uint i_6 = 0u;
     bool local_4 = false;
     float most_1 = 0.0f;
+    uint i_6 = 0u;
     uint i_7 = 0u;
-    uint i_8 = 0u;
     const uint _e5 = (*params).key_length;
     if (lane_1 < (_e5 / 32u)) {
         while (true) {
-            const uint _e13 = i_5;
+            const uint _e13 = i_4;
             if (!(_e13 < 8u)) {
                 break;
             }
             {
-                const uint _e21 = i_5;
+                const uint _e21 = i_4;
                 const float4 _e24 = (*turned).e[(64u + (lane_1 * 8u)) + _e21];
                 const float4 v_1 = fabs(_e24);
                 const float _e26 = most;
                 most = fmax(_e26, fmax(fmax(v_1.x, v_1.y), fmax(v_1.z, v_1.w)));
             }
-            const uint _e35 = i_5;
-            i_5 = _e35 + 1u;
+            const uint _e35 = i_4;
+            i_4 = _e35 + 1u;
         }
         const uint _e40 = (*params).key_length;
         const uint _e45 = (*params).key_length;
-        const uint start_1 = line_1 * ((_e40 / 4u) + (_e45 / 32u));
+        const uint start_2 = line_2 * ((_e40 / 4u) + (_e45 / 32u));
         const float _e50 = most;
-        const float scale = _e50 / 127.0f;
-        const float inverse = (scale > 0.0f) ? (1.0f / scale) : 0.0f;
+        const float scale_1 = _e50 / 127.0f;
+        const float inverse = (scale_1 > 0.0f) ? (1.0f / scale_1) : 0.0f;
         while (true) {
-            const uint _e61 = i_6;
+            const uint _e61 = i_5;
             if (!(_e61 < 8u)) {
                 break;
             }
             {
-                const uint _e68 = i_6;
-                const uint _e76 = i_6;
+                const uint _e68 = i_5;
+                const uint _e76 = i_5;
                 const float4 _e79 = (*turned).e[(64u + (lane_1 * 8u)) + _e76];
-                keys_1[(start_1 + (lane_1 * 8u)) + _e68] = roci_pack4xI8(roci_f32_to_i32x4(rint(_e79 * inverse)));
+                keys[(start_2 + (lane_1 * 8u)) + _e68] = roci_pack4xI8(roci_f32_to_i32x4(rint(_e79 * inverse)));
             }
-            const uint _e84 = i_6;
-            i_6 = _e84 + 1u;
+            const uint _e84 = i_5;
+            i_5 = _e84 + 1u;
         }
         const uint _e90 = (*params).key_length;
-        keys_1[(start_1 + (_e90 / 4u)) + lane_1] = as_uint(scale);
+        keys[(start_2 + (_e90 / 4u)) + lane_1] = as_uint(scale_1);
     }
     const uint _e99 = (*params).key_length;
     const uint block = lane_1 - (_e99 / 32u);
@@ -142,71 +236,61 @@ ROCI_FN void keep(uint line_1, uint value_at, uint lane_1, private const Params 
     }
     const bool _e118 = local_4;
     if (_e118) {
-        const uint source = value_at + (block * 32u);
+        const uint source = value_from + (block * 32u);
         while (true) {
-            const uint _e126 = i_7;
+            const uint _e126 = i_6;
             if (!(_e126 < 32u)) {
                 break;
             }
             {
                 const float _e129 = most_1;
-                const uint _e131 = i_7;
+                const uint _e131 = i_6;
                 const float _e134 = qkv[source + _e131];
                 most_1 = fmax(_e129, fabs(_e134));
             }
-            const uint _e137 = i_7;
-            i_7 = _e137 + 1u;
+            const uint _e137 = i_6;
+            i_6 = _e137 + 1u;
         }
         const uint _e142 = (*params).value_length;
         const uint _e147 = (*params).value_length;
-        const uint start_2 = line_1 * ((_e142 / 4u) + (_e147 / 32u));
+        const uint start_3 = line_2 * ((_e142 / 4u) + (_e147 / 32u));
         const float _e152 = most_1;
-        const float scale_1 = _e152 / 127.0f;
-        const float inverse_1 = (scale_1 > 0.0f) ? (1.0f / scale_1) : 0.0f;
+        const float scale_2 = _e152 / 127.0f;
+        const float inverse_1 = (scale_2 > 0.0f) ? (1.0f / scale_2) : 0.0f;
         while (true) {
-            const uint _e163 = i_8;
+            const uint _e163 = i_7;
             if (!(_e163 < 8u)) {
                 break;
             }
             {
-                const uint _e166 = i_8;
-                const uint at_2 = source + (_e166 * 4u);
-                const float _e172 = qkv[at_2];
-                const float _e177 = qkv[at_2 + 1u];
-                const float _e182 = qkv[at_2 + 2u];
-                const float _e187 = qkv[at_2 + 3u];
+                const uint _e166 = i_7;
+                const uint at_5 = source + (_e166 * 4u);
+                const float _e172 = qkv[at_5];
+                const float _e177 = qkv[at_5 + 1u];
+                const float _e182 = qkv[at_5 + 2u];
+                const float _e187 = qkv[at_5 + 3u];
                 const float4 v_2 = (float4)(_e172, _e177, _e182, _e187);
-                const uint _e193 = i_8;
-                values[(start_2 + (block * 8u)) + _e193] = roci_pack4xI8(roci_f32_to_i32x4(rint(v_2 * inverse_1)));
+                const uint _e193 = i_7;
+                values[(start_3 + (block * 8u)) + _e193] = roci_pack4xI8(roci_f32_to_i32x4(rint(v_2 * inverse_1)));
             }
-            const uint _e200 = i_8;
-            i_8 = _e200 + 1u;
+            const uint _e200 = i_7;
+            i_7 = _e200 + 1u;
         }
         const uint _e206 = (*params).value_length;
-        values[(start_2 + (_e206 / 4u)) + block] = as_uint(scale_1);
+        values[(start_3 + (_e206 / 4u)) + block] = as_uint(scale_2);
         return;
     } else {
         return;
     }
 }
 
-ROCI_FN float4 key_four(uint line_2, uint four_1, private const Params *params, global uint *keys_1) {
-    const uint _e4 = (*params).key_length;
-    const uint _e9 = (*params).key_length;
-    const uint start_3 = line_2 * ((_e4 / 4u) + (_e9 / 32u));
-    const uint _e17 = keys_1[start_3 + four_1];
-    const uint _e23 = (*params).key_length;
-    const uint _e31 = keys_1[(start_3 + (_e23 / 4u)) + (four_1 / 8u)];
-    return convert_float4(roci_unpack4xI8(_e17)) * as_float(_e31);
-}
-
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void lm_attend_q8(global const uint *inputs, global const float *norms, global const float2 *rotations, global const float *qkv, global uint *keys_1, global uint *values, global float *y, Params params) {
+void lm_attend_q8(global const uint *inputs, global const float *norms, global const float2 *rotations, global const float *qkv, global uint *keys, global uint *values, global float *y, Params params) {
     local array128_float4_ turned;
-    local array32_float4_ scores;
-    local array128_float weights;
     local array128_uint lines;
-    local array128_float4_ sums;
+    local array1152_float partials;
+    local array32_float4_ scores;
+    local array256_float4_ sums;
     local array128_float totals;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
@@ -221,540 +305,446 @@ void lm_attend_q8(global const uint *inputs, global const float *norms, global c
     uint other = 0u;
     bool local_1 = false;
     float2 v = (float2)(0.0f);
+    Held keys_held = {0};
+    Held values_held = {0};
     bool local_2 = false;
     bool local_3 = false;
-    float4 sum = (float4)(0.0f);
-    float total = 0.0f;
+    Sum sum = ((Sum){.low = (float4)(0.0f), .high = (float4)(0.0f), .total = 0.0f});
     float greatest = (-3e38f);
     uint first = 0u;
     float score = 0.0f;
     uint i_1 = 0u;
-    uint done = 0u;
-    uint i_2 = 0u;
-    uint i_3 = 0u;
     float4 tops = (float4)(0.0f);
-    uint i_4 = 0u;
-    uint k = 0u;
+    uint i_2 = 0u;
     uint t = 1u;
     uint at = 0u;
+    uint i_3 = 0u;
     const uint token = group.x;
     const uint _e5 = params.heads;
     const uint _e8 = params.kv_heads;
     const uint shared_by = roci_div_u32(_e5, _e8);
-    const uint kv_head = roci_div_u32(group.y, shared_by);
+    const uint kv_head_1 = roci_div_u32(group.y, shared_by);
     const uint position_1 = inputs[token];
     const uint _e18 = params.tokens;
-    const uint table = inputs[_e18 + token];
-    const uint _e26 = params.window;
-    if (_e26 != 0u) {
-        const uint _e35 = params.window;
-        local_ = (position_1 + 1u) > _e35;
+    const uint table_1 = inputs[_e18 + token];
+    const uint _e24 = params.key_length;
+    const uint parts = _e24 / 8u;
+    const uint teams_2 = min(roci_div_u32(128u, parts), 16u);
+    const uint chunk = 8u * teams_2;
+    const uint team = min(roci_div_u32(lane, parts), teams_2 - 1u);
+    const uint part_4 = roci_mod_u32(lane, parts);
+    const bool counts = lane < (teams_2 * parts);
+    const uint _e44 = params.window;
+    if (_e44 != 0u) {
+        const uint _e53 = params.window;
+        local_ = (position_1 + 1u) > _e53;
     } else {
         local_ = false;
     }
-    const bool _e38 = local_;
-    if (_e38) {
-        const uint _e43 = params.window;
-        begin = (position_1 + 1u) - _e43;
+    const bool _e56 = local_;
+    if (_e56) {
+        const uint _e61 = params.window;
+        begin = (position_1 + 1u) - _e61;
     }
-    const uint _e47 = begin;
-    const uint seen = (position_1 + 1u) - _e47;
-    const uint _e51 = params.splits;
-    const uint _e59 = params.splits;
-    const uint each = roci_div_u32((seen + (_e51 * 128u)) - 1u, _e59 * 128u) * 128u;
     const uint _e65 = begin;
-    const uint start_4 = _e65 + min(group.z * each, seen);
-    const uint _e71 = begin;
-    const uint end = min(start_4 + each, _e71 + seen);
-    const uint _e76 = params.stride;
-    const uint base = token * _e76;
+    const uint seen = (position_1 + 1u) - _e65;
+    const uint _e69 = params.splits;
+    const uint _e77 = params.splits;
+    const uint each = roci_div_u32((seen + (_e69 * 128u)) - 1u, _e77 * 128u) * 128u;
+    const uint _e83 = begin;
+    const uint start_4 = _e83 + min(group.z * each, seen);
+    const uint _e89 = begin;
+    const uint end = min(start_4 + each, _e89 + seen);
+    const uint last_1 = max(end, 1u) - 1u;
+    const uint _e98 = params.stride;
+    const uint base = token * _e98;
+    const uint _e102 = params.heads;
+    const uint _e105 = params.kv_heads;
+    const uint _e109 = params.key_length;
+    const uint _e114 = params.value_length;
+    const uint value_from_1 = (base + ((_e102 + _e105) * _e109)) + (kv_head_1 * _e114);
+    const float4 _e120 = four_of(value_from_1 + (part_4 * 8u), qkv);
+    const float4 _e126 = four_of((value_from_1 + (part_4 * 8u)) + 4u, qkv);
+    const Eight own_value = (Eight){.low = _e120, .high = _e126};
+    const uint _e131 = line_of(start_4 + lane, last_1, position_1, table_1, kv_head_1, &params, inputs);
+    lines.e[lane] = _e131;
     const uint half_lane = lane % 64u;
     const bool is_key = lane >= 64u;
-    const uint _e85 = params.heads;
-    const uint _e90 = params.key_length;
-    const uint source_1 = base + ((is_key ? (_e85 + kv_head) : group.y) * _e90);
-    const uint _e97 = params.flags;
-    if ((_e97 & 1u) != 0u) {
+    const uint _e139 = params.heads;
+    const uint _e144 = params.key_length;
+    const uint source_1 = base + ((is_key ? (_e139 + kv_head_1) : group.y) * _e144);
+    const uint _e151 = params.flags;
+    if ((_e151 & 1u) != 0u) {
         c = half_lane;
         while (true) {
-            const uint _e105 = c;
-            const uint _e108 = params.key_length;
-            if (!(_e105 < _e108)) {
+            const uint _e159 = c;
+            const uint _e162 = params.key_length;
+            if (!(_e159 < _e162)) {
                 break;
             }
             {
-                const float _e110 = squares;
-                const uint _e112 = c;
-                const float _e115 = qkv[source_1 + _e112];
-                const uint _e117 = c;
-                const float _e120 = qkv[source_1 + _e117];
-                squares = _e110 + (_e115 * _e120);
+                const float _e164 = squares;
+                const uint _e166 = c;
+                const float _e169 = qkv[source_1 + _e166];
+                const uint _e171 = c;
+                const float _e174 = qkv[source_1 + _e171];
+                squares = _e164 + (_e169 * _e174);
             }
-            const uint _e123 = c;
-            c = _e123 + 64u;
+            const uint _e177 = c;
+            c = _e177 + 64u;
         }
-        const float _e128 = squares;
-        totals.e[lane] = _e128;
+        const float _e182 = squares;
+        totals.e[lane] = _e182;
         roci_barrier_workgroup();
         squares = 0.0f;
         while (true) {
-            const uint _e132 = i;
-            if (!(_e132 < 64u)) {
+            const uint _e186 = i;
+            if (!(_e186 < 64u)) {
                 break;
             }
             {
-                const float _e135 = squares;
-                const uint _e139 = i;
-                const float _e142 = totals.e[(lane & 64u) + _e139];
-                squares = _e135 + _e142;
+                const float _e189 = squares;
+                const uint _e193 = i;
+                const float _e196 = totals.e[(lane & 64u) + _e193];
+                squares = _e189 + _e196;
             }
-            const uint _e144 = i;
-            i = _e144 + 1u;
+            const uint _e198 = i;
+            i = _e198 + 1u;
         }
-        const float _e147 = squares;
-        const uint _e150 = params.key_length;
-        const float _e155 = params.epsilon;
-        factor = 1.0f / sqrt((_e147 / ((float)_e150)) + _e155);
+        const float _e201 = squares;
+        const uint _e204 = params.key_length;
+        const float _e209 = params.epsilon;
+        factor = 1.0f / sqrt((_e201 / ((float)_e204)) + _e209);
     }
     pair = half_lane;
     while (true) {
-        const uint _e161 = pair;
-        const uint _e164 = params.key_length;
-        if (!(_e161 < (_e164 / 2u))) {
+        const uint _e215 = pair;
+        const uint _e218 = params.key_length;
+        if (!(_e215 < (_e218 / 2u))) {
             break;
         }
         {
-            const uint _e169 = pair;
-            one = 2u * _e169;
-            const uint _e172 = one;
-            other = _e172 + 1u;
-            const uint _e176 = pair;
-            const uint _e179 = params.pairs;
-            if (_e176 < _e179) {
-                const uint _e185 = params.flags;
-                local_1 = (_e185 & 2u) == 0u;
+            const uint _e223 = pair;
+            one = 2u * _e223;
+            const uint _e226 = one;
+            other = _e226 + 1u;
+            const uint _e230 = pair;
+            const uint _e233 = params.pairs;
+            if (_e230 < _e233) {
+                const uint _e239 = params.flags;
+                local_1 = (_e239 & 2u) == 0u;
             } else {
                 local_1 = false;
             }
-            const bool _e191 = local_1;
-            if (_e191) {
-                const uint _e192 = pair;
-                one = _e192;
-                const uint _e193 = pair;
-                const uint _e196 = params.pairs;
-                other = _e193 + _e196;
-            }
-            const uint _e199 = one;
-            const float _e202 = qkv[source_1 + _e199];
-            const uint _e204 = other;
-            const float _e207 = qkv[source_1 + _e204];
-            v = (float2)(_e202, _e207);
-            const uint _e212 = params.flags;
-            if ((_e212 & 1u) != 0u) {
-                const uint _e220 = params.key_length;
-                const uint weights_at = is_key ? _e220 : 0u;
-                const float2 _e222 = v;
-                const float _e223 = factor;
-                const uint _e225 = one;
-                const float _e228 = norms[weights_at + _e225];
-                const uint _e230 = other;
-                const float _e233 = norms[weights_at + _e230];
-                v = _e222 * (_e223 * ((float2)(_e228, _e233)));
-            }
-            const uint _e237 = pair;
-            const uint _e240 = params.pairs;
-            if (_e237 < _e240) {
-                const uint _e245 = params.pairs;
+            const bool _e245 = local_1;
+            if (_e245) {
+                const uint _e246 = pair;
+                one = _e246;
                 const uint _e247 = pair;
-                const float2 turn = rotations[(position_1 * _e245) + _e247];
-                const float _e252 = v.x;
-                const float _e256 = v.y;
-                const float _e261 = v.x;
-                const float _e265 = v.y;
-                v = (float2)((_e252 * turn.x) - (_e256 * turn.y), (_e261 * turn.y) + (_e265 * turn.x));
+                const uint _e250 = params.pairs;
+                other = _e247 + _e250;
             }
-            const float2 _e270 = v;
-            const float _e273 = params.scale;
-            v = _e270 * (is_key ? 1.0f : _e273);
+            const uint _e253 = one;
+            const float _e256 = qkv[source_1 + _e253];
+            const uint _e258 = other;
+            const float _e261 = qkv[source_1 + _e258];
+            v = (float2)(_e256, _e261);
+            const uint _e266 = params.flags;
+            if ((_e266 & 1u) != 0u) {
+                const uint _e274 = params.key_length;
+                const uint weights_at = is_key ? _e274 : 0u;
+                const float2 _e276 = v;
+                const float _e277 = factor;
+                const uint _e279 = one;
+                const float _e282 = norms[weights_at + _e279];
+                const uint _e284 = other;
+                const float _e287 = norms[weights_at + _e284];
+                v = _e276 * (_e277 * ((float2)(_e282, _e287)));
+            }
+            const uint _e291 = pair;
+            const uint _e294 = params.pairs;
+            if (_e291 < _e294) {
+                const uint _e299 = params.pairs;
+                const uint _e301 = pair;
+                const float2 turn = rotations[(position_1 * _e299) + _e301];
+                const float _e306 = v.x;
+                const float _e310 = v.y;
+                const float _e315 = v.x;
+                const float _e319 = v.y;
+                v = (float2)((_e306 * turn.x) - (_e310 * turn.y), (_e315 * turn.y) + (_e319 * turn.x));
+            }
+            const float2 _e324 = v;
+            const float _e327 = params.scale;
+            v = _e324 * (is_key ? 1.0f : _e327);
             const uint to = lane & 64u;
-            const uint _e280 = one;
-            const uint _e285 = one;
-            const float _e290 = v.x;
-            ((local float *)&turned.e[to + (_e280 / 4u)])[_e285 % 4u] = _e290;
-            const uint _e292 = other;
-            const uint _e297 = other;
-            const float _e302 = v.y;
-            ((local float *)&turned.e[to + (_e292 / 4u)])[_e297 % 4u] = _e302;
+            const uint _e334 = one;
+            const uint _e339 = one;
+            const float _e344 = v.x;
+            ((local float *)&turned.e[to + (_e334 / 4u)])[_e339 % 4u] = _e344;
+            const uint _e346 = other;
+            const uint _e351 = other;
+            const float _e356 = v.y;
+            ((local float *)&turned.e[to + (_e346 / 4u)])[_e351 % 4u] = _e356;
         }
-        const uint _e303 = pair;
-        pair = _e303 + 64u;
+        const uint _e357 = pair;
+        pair = _e357 + 64u;
     }
-    const uint _e308 = params.value_length;
-    const uint value_fours = _e308 / 4u;
-    const uint teams = roci_div_u32(128u, value_fours);
-    const uint team = roci_div_u32(lane, value_fours);
-    const uint d_1 = roci_mod_u32(lane, value_fours);
-    const uint _e317 = params.heads;
-    const uint _e320 = params.kv_heads;
-    const uint _e324 = params.key_length;
-    const uint _e329 = params.value_length;
-    const uint value_at_1 = (base + ((_e317 + _e320) * _e324)) + (kv_head * _e329);
-    const float4 own_value = four_of(value_at_1 + (d_1 * 4u), qkv);
     roci_barrier_workgroup();
+    const Held _e360 = hold_keys(team, teams_2, part_4, &params, keys, &lines);
+    keys_held = _e360;
+    const Held _e362 = hold_values(team, teams_2, part_4, &params, values, &lines);
+    values_held = _e362;
     if (end == (position_1 + 1u)) {
         local_2 = roci_mod_u32(group.y, shared_by) == 0u;
     } else {
         local_2 = false;
     }
-    const bool _e346 = local_2;
-    if (_e346) {
+    const bool _e374 = local_2;
+    if (_e374) {
         local_3 = start_4 < end;
     } else {
         local_3 = false;
     }
-    const bool _e351 = local_3;
-    if (_e351) {
-        const uint _e355 = params.page;
-        const uint page = inputs[table + roci_div_u32(position_1, _e355)];
-        const uint _e362 = params.page;
-        const uint _e366 = params.page;
-        const uint _e371 = params.kv_heads;
-        const uint line_3 = (((page * _e362) + roci_mod_u32(position_1, _e366)) * _e371) + kv_head;
-        keep(line_3, value_at_1, lane, &params, qkv, keys_1, values, &turned);
+    const bool _e379 = local_3;
+    if (_e379) {
+        const uint _e383 = params.page;
+        const uint page_1 = inputs[table_1 + roci_div_u32(position_1, _e383)];
+        const uint _e390 = params.page;
+        const uint _e394 = params.page;
+        const uint _e399 = params.kv_heads;
+        const uint line_4 = (((page_1 * _e390) + roci_mod_u32(position_1, _e394)) * _e399) + kv_head_1;
+        keep(line_4, value_from_1, lane, &params, qkv, keys, values, &turned);
     }
-    const uint _e376 = params.key_length;
-    const uint key_fours = _e376 / 4u;
+    const float4 _e406 = turned.e[part_4 * 2u];
+    const float4 _e413 = turned.e[(part_4 * 2u) + 1u];
+    const Eight query_1 = (Eight){.low = _e406, .high = _e413};
+    const float4 _e421 = turned.e[64u + (part_4 * 2u)];
+    const float4 _e430 = turned.e[(64u + (part_4 * 2u)) + 1u];
+    const Eight own_key = (Eight){.low = _e421, .high = _e430};
     first = start_4;
     while (true) {
-        const uint _e386 = first;
-        if (!(_e386 < end)) {
+        const uint _e440 = first;
+        if (!(_e440 < end)) {
             break;
         }
         {
-            const uint _e389 = first;
-            const uint count = min(128u, end - _e389);
-            const uint _e392 = first;
-            const uint own_1 = min(_e392 + lane, end - 1u);
-            const uint _e400 = params.page;
-            const uint page_1 = inputs[table + roci_div_u32(own_1, _e400)];
-            const uint _e407 = params.page;
-            const uint _e411 = params.page;
-            const uint _e416 = params.kv_heads;
-            const uint line_4 = (((page_1 * _e407) + roci_mod_u32(own_1, _e411)) * _e416) + kv_head;
+            const uint _e442 = first;
+            const uint count = min(chunk, end - _e442);
+            const uint _e445 = first;
+            const uint own_2 = position_1 - _e445;
+            if (counts) {
+                const uint pitch = parts + 1u;
+                const uint to_1 = (team * pitch) + part_4;
+                const uint4 _e454 = keys_held.a;
+                const float _e456 = part_of(_e454, own_2 == team, own_key, query_1);
+                partials.e[to_1] = _e456;
+                const uint4 _e462 = keys_held.b;
+                const float _e465 = part_of(_e462, own_2 == (team + teams_2), own_key, query_1);
+                partials.e[to_1 + (teams_2 * pitch)] = _e465;
+                const uint4 _e473 = keys_held.c;
+                const float _e478 = part_of(_e473, own_2 == (team + (2u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((2u * teams_2) * pitch)] = _e478;
+                const uint4 _e486 = keys_held.d;
+                const float _e491 = part_of(_e486, own_2 == (team + (3u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((3u * teams_2) * pitch)] = _e491;
+                const uint4 _e499 = keys_held.e;
+                const float _e504 = part_of(_e499, own_2 == (team + (4u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((4u * teams_2) * pitch)] = _e504;
+                const uint4 _e512 = keys_held.f;
+                const float _e517 = part_of(_e512, own_2 == (team + (5u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((5u * teams_2) * pitch)] = _e517;
+                const uint4 _e525 = keys_held.g;
+                const float _e530 = part_of(_e525, own_2 == (team + (6u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((6u * teams_2) * pitch)] = _e530;
+                const uint4 _e538 = keys_held.h;
+                const float _e543 = part_of(_e538, own_2 == (team + (7u * teams_2)), own_key, query_1);
+                partials.e[to_1 + ((7u * teams_2) * pitch)] = _e543;
+            }
+            roci_barrier_workgroup();
             score = 0.0f;
-            if (own_1 == position_1) {
+            if (lane < count) {
                 i_1 = 0u;
                 while (true) {
-                    const uint _e424 = i_1;
-                    if (!(_e424 < key_fours)) {
+                    const uint _e549 = i_1;
+                    if (!(_e549 < parts)) {
                         break;
                     }
                     {
-                        const float _e426 = score;
-                        const uint _e429 = i_1;
-                        const float4 _e432 = turned.e[64u + _e429];
-                        const uint _e434 = i_1;
-                        const float4 _e436 = turned.e[_e434];
-                        score = _e426 + roci_dot_float4(_e432, _e436);
+                        const uint _e554 = i_1;
+                        const uint at_6 = (lane * (parts + 1u)) + _e554;
+                        const float _e556 = score;
+                        const float _e559 = partials.e[at_6];
+                        const float _e564 = partials.e[at_6 + 1u];
+                        const float _e570 = partials.e[at_6 + 2u];
+                        const float _e575 = partials.e[at_6 + 3u];
+                        score = _e556 + ((_e559 + _e564) + (_e570 + _e575));
                     }
-                    const uint _e439 = i_1;
-                    i_1 = _e439 + 1u;
+                    const uint _e579 = i_1;
+                    i_1 = _e579 + 4u;
                 }
-            } else {
-                done = 0u;
-                i_2 = 0u;
-                while (true) {
-                    const uint _e446 = i_2;
-                    if (!((_e446 + 16u) <= key_fours)) {
-                        break;
-                    }
-                    {
-                        const uint _e450 = i_2;
-                        const float4 k0_ = key_four(line_4, _e450, &params, keys_1);
-                        const uint _e452 = i_2;
-                        const float4 k1_ = key_four(line_4, _e452 + 1u, &params, keys_1);
-                        const uint _e456 = i_2;
-                        const float4 k2_ = key_four(line_4, _e456 + 2u, &params, keys_1);
-                        const uint _e460 = i_2;
-                        const float4 k3_ = key_four(line_4, _e460 + 3u, &params, keys_1);
-                        const uint _e464 = i_2;
-                        const float4 k4_ = key_four(line_4, _e464 + 4u, &params, keys_1);
-                        const uint _e468 = i_2;
-                        const float4 k5_ = key_four(line_4, _e468 + 5u, &params, keys_1);
-                        const uint _e472 = i_2;
-                        const float4 k6_ = key_four(line_4, _e472 + 6u, &params, keys_1);
-                        const uint _e476 = i_2;
-                        const float4 k7_ = key_four(line_4, _e476 + 7u, &params, keys_1);
-                        const uint _e480 = i_2;
-                        const float4 k8_ = key_four(line_4, _e480 + 8u, &params, keys_1);
-                        const uint _e484 = i_2;
-                        const float4 k9_ = key_four(line_4, _e484 + 9u, &params, keys_1);
-                        const uint _e488 = i_2;
-                        const float4 k10_ = key_four(line_4, _e488 + 10u, &params, keys_1);
-                        const uint _e492 = i_2;
-                        const float4 k11_ = key_four(line_4, _e492 + 11u, &params, keys_1);
-                        const uint _e496 = i_2;
-                        const float4 k12_ = key_four(line_4, _e496 + 12u, &params, keys_1);
-                        const uint _e500 = i_2;
-                        const float4 k13_ = key_four(line_4, _e500 + 13u, &params, keys_1);
-                        const uint _e504 = i_2;
-                        const float4 k14_ = key_four(line_4, _e504 + 14u, &params, keys_1);
-                        const uint _e508 = i_2;
-                        const float4 k15_ = key_four(line_4, _e508 + 15u, &params, keys_1);
-                        const float _e512 = score;
-                        const uint _e514 = i_2;
-                        const float4 _e516 = turned.e[_e514];
-                        const uint _e519 = i_2;
-                        const float4 _e523 = turned.e[_e519 + 1u];
-                        const uint _e527 = i_2;
-                        const float4 _e531 = turned.e[_e527 + 2u];
-                        const uint _e534 = i_2;
-                        const float4 _e538 = turned.e[_e534 + 3u];
-                        score = _e512 + ((roci_dot_float4(k0_, _e516) + roci_dot_float4(k1_, _e523)) + (roci_dot_float4(k2_, _e531) + roci_dot_float4(k3_, _e538)));
-                        const float _e543 = score;
-                        const uint _e545 = i_2;
-                        const float4 _e549 = turned.e[_e545 + 4u];
-                        const uint _e552 = i_2;
-                        const float4 _e556 = turned.e[_e552 + 5u];
-                        const uint _e560 = i_2;
-                        const float4 _e564 = turned.e[_e560 + 6u];
-                        const uint _e567 = i_2;
-                        const float4 _e571 = turned.e[_e567 + 7u];
-                        score = _e543 + ((roci_dot_float4(k4_, _e549) + roci_dot_float4(k5_, _e556)) + (roci_dot_float4(k6_, _e564) + roci_dot_float4(k7_, _e571)));
-                        const float _e576 = score;
-                        const uint _e578 = i_2;
-                        const float4 _e582 = turned.e[_e578 + 8u];
-                        const uint _e585 = i_2;
-                        const float4 _e589 = turned.e[_e585 + 9u];
-                        const uint _e593 = i_2;
-                        const float4 _e597 = turned.e[_e593 + 10u];
-                        const uint _e600 = i_2;
-                        const float4 _e604 = turned.e[_e600 + 11u];
-                        score = _e576 + ((roci_dot_float4(k8_, _e582) + roci_dot_float4(k9_, _e589)) + (roci_dot_float4(k10_, _e597) + roci_dot_float4(k11_, _e604)));
-                        const float _e609 = score;
-                        const uint _e611 = i_2;
-                        const float4 _e615 = turned.e[_e611 + 12u];
-                        const uint _e618 = i_2;
-                        const float4 _e622 = turned.e[_e618 + 13u];
-                        const uint _e626 = i_2;
-                        const float4 _e630 = turned.e[_e626 + 14u];
-                        const uint _e633 = i_2;
-                        const float4 _e637 = turned.e[_e633 + 15u];
-                        score = _e609 + ((roci_dot_float4(k12_, _e615) + roci_dot_float4(k13_, _e622)) + (roci_dot_float4(k14_, _e630) + roci_dot_float4(k15_, _e637)));
-                        const uint _e642 = i_2;
-                        done = _e642 + 16u;
-                    }
-                    const uint _e645 = i_2;
-                    i_2 = _e645 + 16u;
-                }
-                const uint _e648 = done;
-                i_3 = _e648;
-                while (true) {
-                    const uint _e650 = i_3;
-                    if (!(_e650 < key_fours)) {
-                        break;
-                    }
-                    {
-                        const uint _e652 = i_3;
-                        const float4 k0_1 = key_four(line_4, _e652, &params, keys_1);
-                        const uint _e654 = i_3;
-                        const float4 k1_1 = key_four(line_4, _e654 + 1u, &params, keys_1);
-                        const uint _e658 = i_3;
-                        const float4 k2_1 = key_four(line_4, _e658 + 2u, &params, keys_1);
-                        const uint _e662 = i_3;
-                        const float4 k3_1 = key_four(line_4, _e662 + 3u, &params, keys_1);
-                        const uint _e666 = i_3;
-                        const float4 k4_1 = key_four(line_4, _e666 + 4u, &params, keys_1);
-                        const uint _e670 = i_3;
-                        const float4 k5_1 = key_four(line_4, _e670 + 5u, &params, keys_1);
-                        const uint _e674 = i_3;
-                        const float4 k6_1 = key_four(line_4, _e674 + 6u, &params, keys_1);
-                        const uint _e678 = i_3;
-                        const float4 k7_1 = key_four(line_4, _e678 + 7u, &params, keys_1);
-                        const float _e682 = score;
-                        const uint _e684 = i_3;
-                        const float4 _e686 = turned.e[_e684];
-                        const uint _e689 = i_3;
-                        const float4 _e693 = turned.e[_e689 + 1u];
-                        const uint _e697 = i_3;
-                        const float4 _e701 = turned.e[_e697 + 2u];
-                        const uint _e704 = i_3;
-                        const float4 _e708 = turned.e[_e704 + 3u];
-                        score = _e682 + ((roci_dot_float4(k0_1, _e686) + roci_dot_float4(k1_1, _e693)) + (roci_dot_float4(k2_1, _e701) + roci_dot_float4(k3_1, _e708)));
-                        const float _e713 = score;
-                        const uint _e715 = i_3;
-                        const float4 _e719 = turned.e[_e715 + 4u];
-                        const uint _e722 = i_3;
-                        const float4 _e726 = turned.e[_e722 + 5u];
-                        const uint _e730 = i_3;
-                        const float4 _e734 = turned.e[_e730 + 6u];
-                        const uint _e737 = i_3;
-                        const float4 _e741 = turned.e[_e737 + 7u];
-                        score = _e713 + ((roci_dot_float4(k4_1, _e719) + roci_dot_float4(k5_1, _e726)) + (roci_dot_float4(k6_1, _e734) + roci_dot_float4(k7_1, _e741)));
-                    }
-                    const uint _e746 = i_3;
-                    i_3 = _e746 + 8u;
+                const float _e584 = params.soft_cap;
+                if (_e584 > 0.0f) {
+                    const float _e589 = params.soft_cap;
+                    const float _e590 = score;
+                    const float _e593 = params.soft_cap;
+                    score = _e589 * tanh(fmin(fmax(_e590 / _e593, -15.0f), 15.0f));
                 }
             }
-            const float _e751 = params.soft_cap;
-            if (_e751 > 0.0f) {
-                const float _e756 = params.soft_cap;
-                const float _e757 = score;
-                const float _e760 = params.soft_cap;
-                score = _e756 * tanh(fmin(fmax(_e757 / _e760, -15.0f), 15.0f));
-            }
-            lines.e[lane] = (own_1 == position_1) ? 0u : line_4;
-            const float _e779 = score;
-            ((local float *)&scores.e[lane / 4u])[lane % 4u] = (lane < count) ? _e779 : (-3e38f);
+            const float _e607 = score;
+            ((local float *)&scores.e[lane / 4u])[lane % 4u] = (lane < count) ? _e607 : (-3e38f);
+            const uint _e613 = first;
+            const uint _e616 = line_of((_e613 + chunk) + lane, last_1, position_1, table_1, kv_head_1, &params, inputs);
+            lines.e[lane] = _e616;
             roci_barrier_workgroup();
-            const float _e783 = greatest;
-            tops = (float4)(_e783);
-            i_4 = 0u;
+            const Held values_now = values_held;
+            const Held _e618 = hold_keys(team, teams_2, part_4, &params, keys, &lines);
+            keys_held = _e618;
+            const Held _e619 = hold_values(team, teams_2, part_4, &params, values, &lines);
+            values_held = _e619;
+            const float _e620 = greatest;
+            tops = (float4)(_e620);
+            i_2 = 0u;
             while (true) {
-                const uint _e788 = i_4;
-                if (!(_e788 < 32u)) {
+                const uint _e625 = i_2;
+                if (!(_e625 < (chunk / 4u))) {
                     break;
                 }
                 {
-                    const float4 _e791 = tops;
-                    const uint _e793 = i_4;
-                    const float4 _e795 = scores.e[_e793];
-                    const uint _e797 = i_4;
-                    const float4 _e801 = scores.e[_e797 + 1u];
-                    const uint _e805 = i_4;
-                    const float4 _e809 = scores.e[_e805 + 2u];
-                    const uint _e811 = i_4;
-                    const float4 _e815 = scores.e[_e811 + 3u];
-                    tops = fmax(fmax(_e791, fmax(_e795, _e801)), fmax(_e809, _e815));
+                    const float4 _e629 = tops;
+                    const uint _e631 = i_2;
+                    const float4 _e633 = scores.e[_e631];
+                    const uint _e635 = i_2;
+                    const float4 _e639 = scores.e[_e635 + 1u];
+                    tops = fmax(_e629, fmax(_e633, _e639));
                 }
-                const uint _e818 = i_4;
-                i_4 = _e818 + 4u;
+                const uint _e642 = i_2;
+                i_2 = _e642 + 2u;
             }
-            const float _e822 = tops.x;
-            const float _e824 = tops.y;
-            const float _e827 = tops.z;
-            const float _e829 = tops.w;
-            const float top = fmax(fmax(_e822, _e824), fmax(_e827, _e829));
-            const float _e832 = greatest;
-            const float carried = exp(_e832 - top);
+            const float _e646 = tops.x;
+            const float _e648 = tops.y;
+            const float _e651 = tops.z;
+            const float _e653 = tops.w;
+            const float top = fmax(fmax(_e646, _e648), fmax(_e651, _e653));
+            const float _e656 = greatest;
+            const float carried = exp(_e656 - top);
             greatest = top;
-            const float4 _e835 = sum;
-            sum = _e835 * carried;
-            const float _e837 = total;
-            total = _e837 * carried;
-            const float _e841 = score;
-            weights.e[lane] = (lane < count) ? exp(_e841 - top) : 0.0f;
-            roci_barrier_workgroup();
-            if (team < teams) {
-                k = team;
-                while (true) {
-                    const uint _e849 = k;
-                    if (!(_e849 < count)) {
-                        break;
-                    }
-                    {
-                        const uint _e851 = k;
-                        const uint _e852 = k;
-                        const uint _e854 = k;
-                        const uint _e858 = k;
-                        const uint4 near = (uint4)(_e851, _e852 + teams, _e854 + (2u * teams), _e858 + (3u * teams));
-                        const uint4 far = near + ((uint4)((4u * teams)));
-                        const uint4 safe_1 = min(near, (uint4)(127u));
-                        const uint4 last = min(far, (uint4)(127u));
-                        const uint _e874 = first;
-                        const float4 v0_ = value_of(safe_1.x, _e874, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e877 = first;
-                        const float4 v1_ = value_of(safe_1.y, _e877, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e880 = first;
-                        const float4 v2_ = value_of(safe_1.z, _e880, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e883 = first;
-                        const float4 v3_ = value_of(safe_1.w, _e883, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e886 = first;
-                        const float4 v4_ = value_of(last.x, _e886, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e889 = first;
-                        const float4 v5_ = value_of(last.y, _e889, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e892 = first;
-                        const float4 v6_ = value_of(last.z, _e892, position_1, d_1, own_value, &params, values, &lines);
-                        const uint _e895 = first;
-                        const float4 v7_ = value_of(last.w, _e895, position_1, d_1, own_value, &params, values, &lines);
-                        const float4 w = weights_of(safe_1, near, &weights);
-                        const float4 more = weights_of(last, far, &weights);
-                        const float4 _e899 = sum;
-                        sum = _e899 + (((w.x * v0_) + (w.y * v1_)) + ((w.z * v2_) + (w.w * v3_)));
-                        const float4 _e912 = sum;
-                        sum = _e912 + (((more.x * v4_) + (more.y * v5_)) + ((more.z * v6_) + (more.w * v7_)));
-                        const float _e925 = total;
-                        total = _e925 + (((w.x + w.y) + (w.z + w.w)) + ((more.x + more.y) + (more.z + more.w)));
-                    }
-                    const uint _e942 = k;
-                    k = _e942 + (8u * teams);
-                }
-            }
-            roci_barrier_workgroup();
+            const float4 _e660 = sum.low;
+            const float4 _e663 = sum.high;
+            const float _e666 = sum.total;
+            sum = (Sum){.low = (_e660 * carried), .high = (_e663 * carried), .total = (_e666 * carried)};
+            const Sum _e669 = sum;
+            const float _e670 = score_at(team, &scores);
+            const Sum _e675 = add_value(_e669, exp(_e670 - top), values_now.a, own_2 == team, own_value);
+            sum = _e675;
+            const Sum _e676 = sum;
+            const float _e678 = score_at(team + teams_2, &scores);
+            const Sum _e684 = add_value(_e676, exp(_e678 - top), values_now.b, own_2 == (team + teams_2), own_value);
+            sum = _e684;
+            const Sum _e685 = sum;
+            const float _e689 = score_at(team + (2u * teams_2), &scores);
+            const Sum _e697 = add_value(_e685, exp(_e689 - top), values_now.c, own_2 == (team + (2u * teams_2)), own_value);
+            sum = _e697;
+            const Sum _e698 = sum;
+            const float _e702 = score_at(team + (3u * teams_2), &scores);
+            const Sum _e710 = add_value(_e698, exp(_e702 - top), values_now.d, own_2 == (team + (3u * teams_2)), own_value);
+            sum = _e710;
+            const Sum _e711 = sum;
+            const float _e715 = score_at(team + (4u * teams_2), &scores);
+            const Sum _e723 = add_value(_e711, exp(_e715 - top), values_now.e, own_2 == (team + (4u * teams_2)), own_value);
+            sum = _e723;
+            const Sum _e724 = sum;
+            const float _e728 = score_at(team + (5u * teams_2), &scores);
+            const Sum _e736 = add_value(_e724, exp(_e728 - top), values_now.f, own_2 == (team + (5u * teams_2)), own_value);
+            sum = _e736;
+            const Sum _e737 = sum;
+            const float _e741 = score_at(team + (6u * teams_2), &scores);
+            const Sum _e749 = add_value(_e737, exp(_e741 - top), values_now.g, own_2 == (team + (6u * teams_2)), own_value);
+            sum = _e749;
+            const Sum _e750 = sum;
+            const float _e754 = score_at(team + (7u * teams_2), &scores);
+            const Sum _e762 = add_value(_e750, exp(_e754 - top), values_now.h, own_2 == (team + (7u * teams_2)), own_value);
+            sum = _e762;
         }
-        const uint _e946 = first;
-        first = _e946 + 128u;
+        const uint _e763 = first;
+        first = _e763 + chunk;
     }
-    const float4 _e951 = sum;
-    sums.e[lane] = _e951;
-    const float _e954 = total;
-    totals.e[lane] = _e954;
+    const float4 _e768 = sum.low;
+    sums.e[lane] = _e768;
+    const float4 _e774 = sum.high;
+    sums.e[128u + lane] = _e774;
+    const float _e778 = sum.total;
+    totals.e[lane] = _e778;
     roci_barrier_workgroup();
-    if (team == 0u) {
+    if (lane < parts) {
         while (true) {
-            const uint _e959 = t;
-            if (!(_e959 < teams)) {
+            const uint _e782 = t;
+            if (!(_e782 < teams_2)) {
                 break;
             }
             {
-                const float4 _e961 = sum;
-                const uint _e963 = t;
-                const float4 _e967 = sums.e[(_e963 * value_fours) + d_1];
-                sum = _e961 + _e967;
-                const float _e969 = total;
-                const uint _e971 = t;
-                const float _e975 = totals.e[(_e971 * value_fours) + d_1];
-                total = _e969 + _e975;
+                const float4 _e785 = sum.low;
+                const uint _e787 = t;
+                const float4 _e791 = sums.e[(_e787 * parts) + lane];
+                sum.low = _e785 + _e791;
+                const float4 _e794 = sum.high;
+                const uint _e797 = t;
+                const float4 _e802 = sums.e[(128u + (_e797 * parts)) + lane];
+                sum.high = _e794 + _e802;
+                const float _e805 = sum.total;
+                const uint _e807 = t;
+                const float _e811 = totals.e[(_e807 * parts) + lane];
+                sum.total = _e805 + _e811;
             }
-            const uint _e977 = t;
-            t = _e977 + 1u;
+            const uint _e813 = t;
+            t = _e813 + 1u;
         }
-        const uint _e982 = params.y_stride;
-        const uint _e987 = params.value_length;
-        at = (token * _e982) + (group.y * _e987);
-        const uint _e993 = params.splits;
-        if (_e993 == 1u) {
-            const float4 _e996 = sum;
-            const float _e997 = total;
-            sum = _e996 / ((float4)(_e997));
+        const uint _e818 = params.y_stride;
+        const uint _e823 = params.value_length;
+        at = (token * _e818) + (group.y * _e823);
+        const uint _e829 = params.splits;
+        if (_e829 == 1u) {
+            const float4 _e834 = sum.low;
+            const float _e836 = sum.total;
+            sum.low = _e834 / ((float4)(_e836));
+            const float4 _e841 = sum.high;
+            const float _e843 = sum.total;
+            sum.high = _e841 / ((float4)(_e843));
         } else {
-            const uint _e1002 = params.heads;
-            const uint _e1008 = params.splits;
-            const uint _e1014 = params.value_length;
-            at = ((((token * _e1002) + group.y) * _e1008) + group.z) * (_e1014 + 2u);
-            if (d_1 == 0u) {
-                const uint _e1021 = at;
-                const uint _e1024 = params.value_length;
-                const float _e1027 = greatest;
-                y[_e1021 + _e1024] = _e1027;
-                const uint _e1029 = at;
-                const uint _e1032 = params.value_length;
-                const float _e1037 = total;
-                y[(_e1029 + _e1032) + 1u] = _e1037;
+            const uint _e848 = params.heads;
+            const uint _e854 = params.splits;
+            const uint _e860 = params.value_length;
+            at = ((((token * _e848) + group.y) * _e854) + group.z) * (_e860 + 2u);
+            if (lane == 0u) {
+                const uint _e867 = at;
+                const uint _e870 = params.value_length;
+                const float _e873 = greatest;
+                y[_e867 + _e870] = _e873;
+                const uint _e875 = at;
+                const uint _e878 = params.value_length;
+                const float _e884 = sum.total;
+                y[(_e875 + _e878) + 1u] = _e884;
             }
         }
-        const uint _e1039 = at;
-        const float _e1045 = sum.x;
-        y[_e1039 + (d_1 * 4u)] = _e1045;
-        const uint _e1047 = at;
-        const float _e1055 = sum.y;
-        y[(_e1047 + (d_1 * 4u)) + 1u] = _e1055;
-        const uint _e1057 = at;
-        const float _e1065 = sum.z;
-        y[(_e1057 + (d_1 * 4u)) + 2u] = _e1065;
-        const uint _e1067 = at;
-        const float _e1075 = sum.w;
-        y[(_e1067 + (d_1 * 4u)) + 3u] = _e1075;
+        while (true) {
+            const uint _e887 = i_3;
+            if (!(_e887 < 4u)) {
+                break;
+            }
+            {
+                const uint _e891 = at;
+                const uint _e895 = i_3;
+                const uint _e899 = i_3;
+                const float _e901 = ((private float *)&sum.low)[_e899];
+                y[(_e891 + (lane * 8u)) + _e895] = _e901;
+                const uint _e903 = at;
+                const uint _e909 = i_3;
+                const uint _e913 = i_3;
+                const float _e915 = ((private float *)&sum.high)[_e913];
+                y[((_e903 + (lane * 8u)) + 4u) + _e909] = _e915;
+            }
+            const uint _e916 = i_3;
+            i_3 = _e916 + 1u;
+        }
         return;
     } else {
         return;

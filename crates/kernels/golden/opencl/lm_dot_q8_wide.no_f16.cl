@@ -178,9 +178,9 @@ ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array192_float4_ *
 }
 
 ROCI_FN uint2 rows_of(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
-    const uint2 row_4 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
+    const uint2 row_5 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
     const uint _e17 = (*params).rows;
-    return (((uint2)(first_row_1)) + min(row_4, (uint2)((_e17 - 1u)))) * ((uint2)(units));
+    return (((uint2)(first_row_1)) + min(row_5, (uint2)((_e17 - 1u)))) * ((uint2)(units));
 }
 
 ROCI_FN float greatest(float4 v_2) {
@@ -371,34 +371,39 @@ ROCI_FN float activation(float v_6, private const Params *params) {
     return v_6 / (1.0f + exp(-z));
 }
 
-ROCI_FN void finish_pair(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN float pair_of(uint row_2, float2 sums_1, private const Params *params, global const float *bias) {
     float2 v_7 = (float2)(0.0f);
     v_7 = sums_1;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_7;
-        const float _e14 = bias[row_2];
-        const float _e19 = bias[row_2 + 1u];
-        v_7 = _e11 + ((float2)(_e14, _e19));
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_7;
+        const float _e13 = bias[row_2];
+        const float _e18 = bias[row_2 + 1u];
+        v_7 = _e10 + ((float2)(_e13, _e18));
     }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_7.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_7.y;
-    y[((token * _e25) + _e29) + (row_2 / 2u)] = _e37 * _e39;
+    const float _e22 = v_7.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_7.y;
+    return _e23 * _e25;
 }
 
-ROCI_FN void finish(uint token_1, uint row_3, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void finish_pair(uint token, uint row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_3, sums_2, params, bias);
+    y[((token * _e6) + _e10) + (row_3 / 2u)] = _e16;
+}
+
+ROCI_FN void finish(uint token_1, uint row_4, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_8 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_5 = ((token_1 * _e5) + _e9) + row_3;
+    const uint at_5 = ((token_1 * _e5) + _e9) + row_4;
     v_8 = sum;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
         const float _e20 = v_8;
-        const float _e23 = bias[row_3];
+        const float _e23 = bias[row_4];
         v_8 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;

@@ -154,34 +154,39 @@ ROCI_FN float activation(float v_1, private const Params *params) {
     return v_1 / (1.0f + exp(-z));
 }
 
-ROCI_FN void finish_pair(uint token, uint row_1, float2 sums, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN float pair_of(uint row_1, float2 sums, private const Params *params, global const float *bias) {
     float2 v_2 = (float2)(0.0f);
     v_2 = sums;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_2;
-        const float _e14 = bias[row_1];
-        const float _e19 = bias[row_1 + 1u];
-        v_2 = _e11 + ((float2)(_e14, _e19));
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_2;
+        const float _e13 = bias[row_1];
+        const float _e18 = bias[row_1 + 1u];
+        v_2 = _e10 + ((float2)(_e13, _e18));
     }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_2.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_2.y;
-    y[((token * _e25) + _e29) + (row_1 / 2u)] = _e37 * _e39;
+    const float _e22 = v_2.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_2.y;
+    return _e23 * _e25;
 }
 
-ROCI_FN void finish(uint token_1, uint row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void finish_pair(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_2, sums_1, params, bias);
+    y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
+}
+
+ROCI_FN void finish(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
     float v_3 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_1 = ((token_1 * _e5) + _e9) + row_2;
+    const uint at_1 = ((token_1 * _e5) + _e9) + row_3;
     v_3 = sum_1;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
         const float _e20 = v_3;
-        const float _e23 = bias[row_2];
+        const float _e23 = bias[row_3];
         v_3 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;
@@ -211,7 +216,7 @@ void lm_matmul_bf16(global const uint *codes, global const uint *scales, global 
     float4 sum = (float4)(0.0f);
     uint r = 0u;
     const uint _e10 = params.rows;
-    const uint row_3 = min((group.x * 64u) + (lane / 4u), _e10 - 1u);
+    const uint row_4 = min((group.x * 64u) + (lane / 4u), _e10 - 1u);
     const uint _e22 = params.tokens;
     const uint token_2 = min((group.y * 64u) + (lane / 4u), _e22 - 1u);
     const uint _e28 = params.x_stride;
@@ -231,7 +236,7 @@ void lm_matmul_bf16(global const uint *codes, global const uint *scales, global 
             const uint _e61 = k;
             const uint at_2 = (_e61 / 4u) + (lane % 4u);
             const float4 v_4 = x[base + at_2];
-            const float4 w = weights(row_3, at_2, &params, codes, scales);
+            const float4 w = weights(row_4, at_2, &params, codes, scales);
             roci_barrier_workgroup();
             i = 0u;
             while (true) {

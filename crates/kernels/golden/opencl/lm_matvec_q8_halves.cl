@@ -26,13 +26,6 @@ typedef struct {
 } Held;
 typedef struct { float4 e[768]; } array768_float4_;
 
-ROCI_FN float roci_widen_f16(ushort bits) {
-    return vload_half(0, (private const half *)&bits);
-}
-ROCI_FN float2 roci_unpack2x16float(uint a) {
-    const ushort2 v = as_ushort2(a);
-    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
-}
 ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
     return (int4)(v.x, v.y, v.z, v.w);
@@ -40,6 +33,13 @@ ROCI_FN int4 roci_unpack4xI8(uint a) {
 ROCI_FN uint4 roci_unpack4xU8(uint a) {
     const uchar4 v = as_uchar4(a);
     return (uint4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return vload_half(0, (private const half *)&bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
 }
 ROCI_FN uint roci_div_u32(uint a, uint b) {
     return b == 0 ? a : (uint)(a / b);
@@ -113,40 +113,17 @@ ROCI_FN float total(float4 v_1) {
     return (v_1.x + v_1.y) + (v_1.z + v_1.w);
 }
 
-ROCI_FN float2 scale_from(uint2 words, uint half_) {
+ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     bool local_11 = false;
     bool local_12 = false;
-    bool local_13 = false;
-    local_11 = false;
-    const bool _e5 = local_11;
-    if (_e5) {
-        const float scale = roci_unpack2x16float(words.x).x;
-        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
-    }
-    local_12 = true;
-    const bool _e18 = local_12;
-    if (_e18) {
-        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
-    }
-    local_13 = false;
-    const bool _e28 = local_13;
-    if (_e28) {
-        return (float2)(as_float(words.x), 0.0f);
-    }
-    return (float2)(1.0f, 0.0f);
-}
-
-ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
-    bool local_14 = false;
-    bool local_15 = false;
-    local_14 = true;
-    const bool _e8 = local_14;
+    local_11 = true;
+    const bool _e8 = local_11;
     if (!_e8) {
-        local_15 = false;
+        local_12 = false;
     } else {
-        local_15 = true;
+        local_12 = true;
     }
-    const bool _e14 = local_15;
+    const bool _e14 = local_12;
     if (_e14) {
         return convert_float4(roci_unpack4xI8(word));
     }
@@ -159,43 +136,54 @@ ROCI_FN float word_dot(uint chunk_1, uint word_1, float4 v_2) {
     return roci_dot_float4(_e4, v_2);
 }
 
+ROCI_FN float2 scale_from(uint2 words, uint half_) {
+    bool local_13 = false;
+    bool local_14 = false;
+    bool local_15 = false;
+    local_13 = false;
+    const bool _e5 = local_13;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
+    }
+    local_14 = true;
+    const bool _e18 = local_14;
+    if (_e18) {
+        return roci_unpack2x16float((half_ == 1u) ? words.y : words.x);
+    }
+    local_15 = false;
+    const bool _e28 = local_15;
+    if (_e28) {
+        return (float2)(as_float(words.x), 0.0f);
+    }
+    return (float2)(1.0f, 0.0f);
+}
+
 ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array768_float4_ *staged) {
     bool local_16 = false;
     bool local_17 = false;
     bool local_18 = false;
-    bool local_19 = false;
-    local_16 = false;
+    local_16 = true;
     const bool _e7 = local_16;
-    if (_e7) {
-        const float4 _e12 = codes_of(0u, code.x, code.y, code.zw);
-        const float4 _e15 = (*staged).e[at_2];
-        const float low = roci_dot_float4(_e12, _e15);
-        const float2 _e18 = scale_from(words_1, 0u);
-        const float4 _e24 = codes_of(0u, code.z, code.w, code.xy);
-        const float4 _e29 = (*staged).e[at_2 ^ 1u];
-        return _e18.x * (low + roci_dot_float4(_e24, _e29));
-    }
-    local_17 = true;
-    const bool _e36 = local_17;
-    if (!_e36) {
-        local_18 = false;
+    if (!_e7) {
+        local_17 = false;
     } else {
-        local_18 = true;
+        local_17 = true;
     }
-    const bool _e42 = local_18;
-    if (_e42) {
+    const bool _e13 = local_17;
+    if (_e13) {
         const float4 a = (*staged).e[at_2];
         const float4 b = (*staged).e[at_2 ^ 1u];
         const float4 c = (*staged).e[at_2 ^ 2u];
         const float4 d = (*staged).e[at_2 ^ 3u];
-        const float _e63 = word_dot(0u, code.x, a);
-        const float _e66 = word_dot(1u, code.y, b);
-        const float _e70 = word_dot(2u, code.z, c);
-        const float _e73 = word_dot(3u, code.w, d);
-        const float products = (_e63 + _e66) + (_e70 + _e73);
+        const float _e34 = word_dot(0u, code.x, a);
+        const float _e37 = word_dot(1u, code.y, b);
+        const float _e41 = word_dot(2u, code.z, c);
+        const float _e44 = word_dot(3u, code.w, d);
+        const float products = (_e34 + _e37) + (_e41 + _e44);
         const float2 s = scale_from(words_1, unit_1 % 2u);
-        const float _e85 = total((a + b) + (c + d));
-        return (s.x * products) + (s.y * _e85);
+        const float _e56 = total((a + b) + (c + d));
+        return (s.x * products) + (s.y * _e56);
     }
     const float4 a_1 = (*staged).e[at_2];
     const float4 b_1 = (*staged).e[at_2 ^ 1u];
@@ -205,25 +193,25 @@ ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local a
     const float4 f = (*staged).e[at_2 ^ 5u];
     const float4 g = (*staged).e[at_2 ^ 6u];
     const float4 h = (*staged).e[at_2 ^ 7u];
-    const float _e128 = word_dot(0u, code.x, a_1);
-    const float _e131 = word_dot(1u, code.y, b_1);
-    const float _e135 = word_dot(2u, code.z, c_1);
-    const float _e138 = word_dot(3u, code.w, d_1);
-    const float low_1 = (_e128 + _e131) + (_e135 + _e138);
-    const float _e143 = word_dot(4u, code.x, e);
-    const float _e146 = word_dot(5u, code.y, f);
-    const float _e150 = word_dot(6u, code.z, g);
-    const float _e153 = word_dot(7u, code.w, h);
-    const float high = (_e143 + _e146) + (_e150 + _e153);
+    const float _e99 = word_dot(0u, code.x, a_1);
+    const float _e102 = word_dot(1u, code.y, b_1);
+    const float _e106 = word_dot(2u, code.z, c_1);
+    const float _e109 = word_dot(3u, code.w, d_1);
+    const float low = (_e99 + _e102) + (_e106 + _e109);
+    const float _e114 = word_dot(4u, code.x, e);
+    const float _e117 = word_dot(5u, code.y, f);
+    const float _e121 = word_dot(6u, code.z, g);
+    const float _e124 = word_dot(7u, code.w, h);
+    const float high = (_e114 + _e117) + (_e121 + _e124);
     const float2 s_1 = scale_from(words_1, 0u);
-    local_19 = false;
-    const bool _e161 = local_19;
-    if (_e161) {
-        return s_1.x * (low_1 + high);
+    local_18 = false;
+    const bool _e132 = local_18;
+    if (_e132) {
+        return s_1.x * (low + high);
     }
     const float low_total = total((a_1 + b_1) + (c_1 + d_1));
     const float high_total = total((e + f) + (g + h));
-    return (s_1.x * (low_1 + high)) + (s_1.y * (low_total + high_total));
+    return (s_1.x * (low + high)) + (s_1.y * (low_total + high_total));
 }
 
 ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array768_float4_ *staged) {
@@ -233,9 +221,9 @@ ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array768_float4_ *
 }
 
 ROCI_FN uint2 rows_of(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
-    const uint2 row_3 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
+    const uint2 row_4 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
     const uint _e17 = (*params).rows;
-    return (((uint2)(first_row_1)) + min(row_3, (uint2)((_e17 - 1u)))) * ((uint2)(units));
+    return (((uint2)(first_row_1)) + min(row_4, (uint2)((_e17 - 1u)))) * ((uint2)(units));
 }
 
 ROCI_FN uint place(uint unit_3) {
@@ -343,34 +331,39 @@ ROCI_FN float activation(float v_4, private const Params *params) {
     return v_4 / (1.0f + exp(-z));
 }
 
-ROCI_FN void finish_pair(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN float pair_of(uint row_1, float2 sums_1, private const Params *params, global const float *bias) {
     float2 v_5 = (float2)(0.0f);
     v_5 = sums_1;
-    const uint _e6 = (*params).flags;
-    if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_5;
-        const float _e14 = bias[row_1];
-        const float _e19 = bias[row_1 + 1u];
-        v_5 = _e11 + ((float2)(_e14, _e19));
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_5;
+        const float _e13 = bias[row_1];
+        const float _e18 = bias[row_1 + 1u];
+        v_5 = _e10 + ((float2)(_e13, _e18));
     }
-    const uint _e25 = (*params).y_stride;
-    const uint _e29 = (*params).y_offset;
-    const float _e36 = v_5.x;
-    const float _e37 = activation(_e36, params);
-    const float _e39 = v_5.y;
-    y[((token * _e25) + _e29) + (row_1 / 2u)] = _e37 * _e39;
+    const float _e22 = v_5.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_5.y;
+    return _e23 * _e25;
 }
 
-ROCI_FN void finish(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void finish_pair(uint token, uint row_2, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_2, sums_2, params, bias);
+    y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
+}
+
+ROCI_FN void finish(uint token_1, uint row_3, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_6 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
-    const uint at_4 = ((token_1 * _e5) + _e9) + row_2;
+    const uint at_4 = ((token_1 * _e5) + _e9) + row_3;
     v_6 = sum;
     const uint _e15 = (*params).flags;
     if ((_e15 & 2u) != 0u) {
         const float _e20 = v_6;
-        const float _e23 = bias[row_2];
+        const float _e23 = bias[row_3];
         v_6 = _e20 + _e23;
     }
     const uint _e27 = (*params).flags;
@@ -527,13 +520,13 @@ void lm_matvec_q8_halves(global const uint4 *codes, global const uint *scales, g
                                 const float _e178 = partials.e[lane + 16u].x;
                                 const float _e185 = partials.e[lane + 32u].x;
                                 const float _e191 = partials.e[lane + 48u].x;
-                                const float low_2 = (_e172 + _e178) + (_e185 + _e191);
+                                const float low_1 = (_e172 + _e178) + (_e185 + _e191);
                                 const float _e199 = partials.e[lane + 64u].x;
                                 const float _e205 = partials.e[lane + 80u].x;
                                 const float _e212 = partials.e[lane + 96u].x;
                                 const float _e218 = partials.e[lane + 112u].x;
                                 const float high_1 = (_e199 + _e205) + (_e212 + _e218);
-                                ((local float *)&squares_1.e[lane / 4u])[lane % 4u] = low_2 + high_1;
+                                ((local float *)&squares_1.e[lane / 4u])[lane % 4u] = low_1 + high_1;
                             }
                             roci_barrier_workgroup();
                         }
@@ -634,13 +627,13 @@ void lm_matvec_q8_halves(global const uint4 *codes, global const uint *scales, g
                 const float2 _e389 = fewer.e[at_6 + 1u];
                 const float2 _e395 = fewer.e[at_6 + 2u];
                 const float2 _e400 = fewer.e[at_6 + 3u];
-                const float2 low_3 = (_e384 + _e389) + (_e395 + _e400);
+                const float2 low_2 = (_e384 + _e389) + (_e395 + _e400);
                 const float2 _e407 = fewer.e[at_6 + 4u];
                 const float2 _e412 = fewer.e[at_6 + 5u];
                 const float2 _e419 = fewer.e[at_6 + 6u];
                 const float2 _e424 = fewer.e[at_6 + 7u];
                 const float _e427 = factor;
-                const float2 sum_1 = ((low_3 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
+                const float2 sum_1 = ((low_2 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
                 const uint _e429 = tile;
                 const uint first_1 = _e429 + (lane * 2u);
                 const uint _e435 = params.rows;

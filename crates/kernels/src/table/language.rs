@@ -105,11 +105,19 @@ const ATTEND: Family = Family {
 
 pub(super) static FAMILIES: &[Family] = &[
     Family {
-        aliases: PLAIN,
+        file: "lm_plain.wgsl",
+        text: include_str!("../../wgsl/lm_plain.wgsl"),
+        entry: "lm_plain",
         variants: variants! {
             "lm_matvec_f32": FORMAT = 0, FOURS = 1;
             "lm_matvec_f16": FORMAT = 1, FOURS = 2;
             "lm_matvec_bf16": FORMAT = 2, FOURS = 2;
+        },
+        ..PRODUCT
+    },
+    Family {
+        aliases: PLAIN,
+        variants: variants! {
             "lm_matvec_q4": FORMAT = 3, FOURS = 8;
             "lm_matvec_q4_pairs": FORMAT = 4, FOURS = 8;
             "lm_matvec_q4_halves": FORMAT = 5, FOURS = 8;
@@ -210,6 +218,15 @@ pub(super) static FAMILIES: &[Family] = &[
         ..SIMPLE
     },
     Family {
+        file: "lm_sum_norm.wgsl",
+        text: include_str!("../../wgsl/lm_sum_norm.wgsl"),
+        entry: "lm_sum_norm",
+        variants: &[plain("lm_sum_norm")],
+        bindings: &[read("parts"), read("weight"), write("x"), write("y")],
+        constants: constants!(LmSumNorm: rows columns x_stride used part_stride epsilon),
+        ..SIMPLE
+    },
+    Family {
         file: "lm_norm.wgsl",
         text: include_str!("../../wgsl/lm_norm.wgsl"),
         entry: "lm_norm",
@@ -250,16 +267,8 @@ pub(super) static FAMILIES: &[Family] = &[
         matrix: true,
         ..ATTENTION
     },
-    Family {
-        aliases: concat!(include_str!("../../wgsl/lm_cache_f16.wgsl"), include_str!("../../wgsl/lm_keep_f16.wgsl")),
-        variants: &[plain("lm_attend_f16")],
-        ..ATTEND
-    },
-    Family {
-        aliases: concat!(include_str!("../../wgsl/lm_cache_q8.wgsl"), include_str!("../../wgsl/lm_keep_q8.wgsl")),
-        variants: &[plain("lm_attend_q8")],
-        ..ATTEND
-    },
+    Family { aliases: include_str!("../../wgsl/lm_keep_f16.wgsl"), variants: &[plain("lm_attend_f16")], ..ATTEND },
+    Family { aliases: include_str!("../../wgsl/lm_keep_q8.wgsl"), variants: &[plain("lm_attend_q8")], ..ATTEND },
     Family {
         file: "lm_join.wgsl",
         text: include_str!("../../wgsl/lm_join.wgsl"),

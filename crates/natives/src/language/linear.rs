@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use half::f16;
 
+use super::rows::halves;
 use super::{Cells, Plan, Work, floats, word};
 use crate::params::{LmLinear as Params, WeightFormat};
 use crate::simd::{Level, Simd, Task};
@@ -161,7 +162,13 @@ impl Rows<'_> {
         let start = token * p.y_stride as usize + p.y_offset as usize;
         if p.flags & Params::GATE != 0 {
             let value = activation(p.flags & Params::GELU != 0, sums[0] + bias(row)) * (sums[1] + bias(row + 1));
-            self.y.set(start + row / 2, value);
+            if p.flags & Params::PACKED == 0 {
+                return self.y.set(start + row / 2, value);
+            }
+            // Its neighbour comes next, by the same thread.
+            let (at, is_high) = (start + row / 4, row % 4 != 0);
+            let (word, half) = (self.y.get(at).to_bits(), halves([value, 0.0]));
+            self.y.set_word(at, if is_high { word & 0xffff | half << 16 } else { half });
         } else {
             let before = if p.flags & Params::ADD == 0 { 0.0 } else { self.y.get(start + row) };
             self.y.set(start + row, sums[0] + bias(row) + before);

@@ -24,7 +24,7 @@ pub(super) use attend::Attend;
 pub(super) use attention::{Attention, Join};
 pub(super) use heads::Heads;
 pub(super) use linear::{BYTES, HALVES, Linear, TILES, VECTOR};
-pub(super) use rows::{Gate, Half, Mix, Norm, Route};
+pub(super) use rows::{Gate, Half, Mix, Norm, Route, SumNorm};
 
 /// The words of an output. Threads share it, and a word is written whole.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use half::f16;
 
 use super::{Cells, Plan, Work, floats, word};
-use crate::params::{LmGate, LmHalf, LmMix, LmNorm, LmRoute};
+use crate::params::{LmGate, LmHalf, LmMix, LmNorm, LmRoute, LmSumNorm};
 use crate::simd::{Level, Simd, Task};
 
 /// Rows by the root of their mean square.
@@ -18,6 +18,8 @@ pub(crate) struct Route;
 pub(crate) struct Mix;
 /// Numbers as 16-bit floats.
 pub(crate) struct Half;
+/// Sums of parts, normed, as 16-bit floats.
+pub(crate) struct SumNorm;
 
 impl Work for Half {
     type Params = LmHalf;
@@ -31,8 +33,51 @@ impl Work for Half {
     fn compute(_: Level, _: &LmHalf, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
         let pairs = floats(inputs[0], 2 * units.start, 2 * units.len());
         for (at, pair) in units.zip(pairs.as_chunks::<2>().0) {
-            let [low, high] = pair.map(|value| f16::from_f32(value.clamp(-65504.0, 65504.0)).to_bits());
-            outputs[0].set_word(at, u32::from(low) | u32::from(high) << 16);
+            outputs[0].set_word(at, halves(*pair));
+        }
+    }
+}
+
+/// Two numbers as 16-bit floats in a word; what is too large for them becomes the largest of them.
+pub(super) fn halves(pair: [f32; 2]) -> u32 {
+    let [low, high] = pair.map(|value| f16::from_f32(value.clamp(-65504.0, 65504.0)).to_bits());
+    u32::from(low) | u32::from(high) << 16
+}
+
+impl Work for SumNorm {
+    type Params = LmSumNorm;
+    const INPUTS: usize = 2;
+    const OUTPUTS: usize = 2;
+
+    fn plan(p: &LmSumNorm) -> Result<Plan, String> {
+        if [p.columns, p.x_stride, p.part_stride].iter().any(|count| !count.is_multiple_of(4)) {
+            return Err(format!(
+                "{} columns {} apart, parts {} apart: no whole fours",
+                p.columns, p.x_stride, p.part_stride
+            ));
+        }
+        Ok(Plan { units: p.rows.into(), cost: (8 + 4 * u64::from(p.used)) * u64::from(p.columns) })
+    }
+
+    fn compute(level: Level, p: &LmSumNorm, inputs: &[&[u32]], outputs: &[Cells<'_>], units: Range<usize>) {
+        let (columns, used) = (p.columns as usize, p.used as usize);
+        let weight = floats(inputs[1], 0, columns);
+        for row in units {
+            let from = row * p.x_stride as usize;
+            let mut line: Vec<f32> = (0..columns).map(|c| outputs[0].get(from + c)).collect();
+            for part in row * used..(row + 1) * used {
+                let part = floats(inputs[0], part * p.part_stride as usize, columns);
+                line.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+            }
+            if used > 0 {
+                line.iter().enumerate().for_each(|(c, value)| outputs[0].set(from + c, *value));
+            }
+            let scale = scale(level, &line, p.epsilon);
+            let mut normed = line.iter().zip(weight).map(|(value, weight)| value * scale * weight);
+            for word in 0..columns / 2 {
+                let pair = [normed.next().unwrap_or(0.0), normed.next().unwrap_or(0.0)];
+                outputs[1].set_word(from / 2 + word, halves(pair));
+            }
         }
     }
 }

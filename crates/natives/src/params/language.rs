@@ -83,6 +83,11 @@ impl WeightFormat {
         !matches!(self, Self::F32 | Self::F16 | Self::Bf16 | Self::Q4Curve | Self::Q4Float)
     }
 
+    /// Whether codes are numbers themselves.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
     /// Whether there is a `lm_matrix_*` for it.
     pub fn has_matrix(self) -> bool {
         self == Self::F16 || self.is_whole()
@@ -155,10 +160,14 @@ impl LmLinear {
     pub const GELU: u32 = 8;
     /// Either.
     pub const GATE: u32 = 12;
+    /// With [`Self::GATE`], `y` is 16-bit floats, two to a word; `y_stride` and `y_offset` count words. Only `lm_matrix_*` does that.
+    pub const PACKED: u32 = 32;
     /// `x` is normed first: divided by the root of its mean square, and multiplied by `norm`. Only `lm_matvec_*` does that.
     pub const NORM: u32 = 16;
     /// Workgroups in a row at most: each brings `x` to its memory, which many rows should share.
     const MOST_GROUPS: u32 = 512;
+    /// Workgroups that a large GPU runs all at once.
+    const AT_ONCE: u32 = 768;
     /// Rows that a workgroup of `lm_matvec_*` computes.
     pub const VECTOR_ROWS: u32 = 8;
     /// Rows and tokens of the tile of a workgroup of `lm_matmul_*`.
@@ -166,13 +175,25 @@ impl LmLinear {
     /// Rows and tokens of the tile of a workgroup of `lm_matrix_*`.
     pub const MATRIX_TILE: u32 = 128;
     /// The most parts into which columns are split.
-    pub const MATRIX_PARTS: u32 = 4;
+    pub const MATRIX_PARTS: u32 = 5;
     /// What columns must be a multiple of for `lm_matrix_*`.
     pub const MATRIX_STEP: u32 = 64;
 
     /// Workgroups of `lm_matvec_*`; `together` is how many tokens its variant takes at once.
     pub fn vector_grid(&self, together: u32) -> [u32; 3] {
-        [self.rows.div_ceil(Self::VECTOR_ROWS).min(Self::MOST_GROUPS), self.tokens.div_ceil(together), 1]
+        [self.groups(Self::MOST_GROUPS), self.tokens.div_ceil(together), 1]
+    }
+
+    /// Workgroups of those `lm_matvec_*` whose weights are floats: they bring nothing to their memory, so that there may be some more.
+    pub fn plain_grid(&self) -> [u32; 3] {
+        let most = if self.rows <= Self::VECTOR_ROWS * Self::AT_ONCE { Self::AT_ONCE } else { Self::MOST_GROUPS };
+        [self.groups(most), self.tokens, 1]
+    }
+
+    /// Workgroups that have about as many rows each.
+    fn groups(&self, most: u32) -> u32 {
+        let tiles = self.rows.div_ceil(Self::VECTOR_ROWS);
+        tiles.div_ceil(tiles.div_ceil(most).max(1))
     }
 
     /// Workgroups of `lm_matmul_*`.
@@ -185,11 +206,17 @@ impl LmLinear {
         [self.tokens.div_ceil(Self::MATRIX_TILE), self.rows.div_ceil(Self::MATRIX_TILE), self.sharing.max(1)]
     }
 
-    /// Into how many parts columns should be split for `lm_matrix_*`, so that so many compute units have up to two workgroups each: more would take a second round.
-    pub fn matrix_parts(&self, units: u32) -> u32 {
+    /// Into how many parts columns should be split for `lm_matrix_*`, at most so many, on so many compute units. They have up to two workgroups each: the
+    /// last round should leave few of them idle, and each part takes its time to be added up.
+    pub fn matrix_parts(&self, units: u32, most: u32) -> u32 {
         let [tokens, rows, _] = self.matrix_grid();
-        let few = 2 * units / (tokens * rows).max(1);
-        few.min(self.columns / (8 * Self::MATRIX_STEP)).clamp(1, Self::MATRIX_PARTS)
+        let most = most.min(self.columns / (8 * Self::MATRIX_STEP)).clamp(1, Self::MATRIX_PARTS);
+        let time = |parts: u32| {
+            let rounds = f64::from((tokens * rows * parts).div_ceil((2 * units).max(1)));
+            let sums = if parts == 1 { 0.0 } else { f64::from(160 * parts) / f64::from(self.columns.max(1)) };
+            rounds / f64::from(parts) + sums
+        };
+        (1..=most).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(1)
     }
 }
 
@@ -392,7 +419,8 @@ pub struct LmAttend {
 impl LmAttend {
     /// Both in one, of tokens that are of a text each; `None` for heads that it does not take.
     pub fn of(heads: &LmHeads, attention: &LmAttention) -> Option<Self> {
-        let fits = heads.key_length <= 256 && heads.key_length.is_multiple_of(32) && heads.value_length <= 512;
+        let fits =
+            heads.key_length <= 256 && heads.key_length.is_multiple_of(32) && heads.value_length == heads.key_length;
         fits.then_some(Self {
             tokens: heads.tokens,
             heads: heads.heads,
@@ -466,6 +494,31 @@ pub struct LmHalf {
 impl Params for LmHalf {
     fn grid(&self) -> [u32; 3] {
         [self.words.div_ceil(256).min(MAX_GROUPS), 1, 1]
+    }
+}
+
+/// `lm_sum_norm`: `x[t] += parts[used t] + … + parts[used t + used - 1]`, and `y[t, c] = x[t, c] / sqrt(mean square of x[t] + epsilon) * weight[c]` as 16-bit
+/// floats, two to a word, as far apart as the numbers of `x`. Strides and columns are multiples of four.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct LmSumNorm {
+    /// Rows.
+    pub rows: u32,
+    /// Columns.
+    pub columns: u32,
+    /// Floats between rows of `x`.
+    pub x_stride: u32,
+    /// Parts of a row; 0 leaves `x` as it is.
+    pub used: u32,
+    /// Floats between parts.
+    pub part_stride: u32,
+    /// Added to the mean square.
+    pub epsilon: f32,
+}
+
+impl Params for LmSumNorm {
+    fn grid(&self) -> [u32; 3] {
+        [self.rows, 1, 1]
     }
 }
 

@@ -4,7 +4,7 @@
 //! nothing is rounded on the way to them.
 
 use roci_kernels::params::{
-    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, WeightFormat,
+    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, LmSumNorm, WeightFormat,
 };
 use roci_testkit::Tolerance;
 
@@ -21,6 +21,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         "route" => route(random),
         "join" => join(random),
         "half" => half(random),
+        "sum_norm" => sum_norm(random),
         "attend_f16" | "attend_q8" => attend(random, kernel == "attend_q8"),
         "heads_f16" | "heads_q8" => heads(random, kernel == "heads_q8"),
         "attention_f16" | "attention_q8" => attention(random, kernel == "attention_q8"),
@@ -143,6 +144,42 @@ fn linear(random: &mut Random, kernel: &str) -> Vec<Case> {
         let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
         let grid = params.matrix_grid();
         cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "columns in parts".to_owned()) });
+        // A tile that is whole goes another way than those at the borders.
+        let (rows, columns, tokens) = (140, 64, 130);
+        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+        let params = LmLinear {
+            rows,
+            columns,
+            tokens,
+            x_stride: columns,
+            y_stride: rows + 3,
+            y_offset: 2,
+            sharing: 1,
+            ..LmLinear::default()
+        };
+        let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
+        let y = untouched((tokens * params.y_stride) as usize + 2);
+        let buffers = vec![codes, scales, x, vec![0; 4], y];
+        let grid = params.matrix_grid();
+        cases.push(Case { grid, ..case(params, buffers, Element::F32, Tolerance::Half, "a whole tile".to_owned()) });
+        // Results as 16-bit floats.
+        let (rows, columns, tokens) = (24, 64, 5);
+        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+        let params = LmLinear {
+            rows,
+            columns,
+            tokens,
+            x_stride: columns,
+            y_stride: rows / 4 + 1,
+            y_offset: 1,
+            flags: LmLinear::SILU | LmLinear::PACKED,
+            sharing: 1,
+            ..LmLinear::default()
+        };
+        let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
+        let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * params.y_stride) as usize + 1)];
+        let grid = params.matrix_grid();
+        cases.push(Case { grid, ..case(params, buffers, Element::F16, Tolerance::Half, "packed".to_owned()) });
     }
     if vector {
         // Pairs of a token and one of three experts.
@@ -222,6 +259,18 @@ fn half(random: &mut Random) -> Vec<Case> {
     vec![make(1), make(300), make(700).with_one_group()]
 }
 
+fn sum_norm(random: &mut Random) -> Vec<Case> {
+    let mut make = |rows: u32, columns: u32, used: u32| {
+        let params = LmSumNorm { rows, columns, x_stride: columns + 4, used, part_stride: columns + 8, epsilon: 1e-5 };
+        let parts = whole(random, (rows * used).max(1) * params.part_stride);
+        let x = whole(random, rows * params.x_stride);
+        let weight = words(&random.floats(columns as usize, 0.5, 1.5));
+        let buffers = vec![parts, weight, x, untouched((rows * params.x_stride / 2) as usize)];
+        case(params, buffers, Element::F16, Tolerance::Half, format!("{rows} x {columns}, {used} parts"))
+    };
+    vec![make(1, 4, 0), make(3, 64, 2), make(2, 1028, 5), make(2, 4100, 1), make(5, 320, 0)]
+}
+
 fn join(random: &mut Random) -> Vec<Case> {
     let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32| {
         let params = LmJoin { tokens, heads, value_length, splits, y_stride: heads * value_length + 3 };
@@ -286,7 +335,11 @@ fn scaled(mut numbers: Vec<u32>, factor: impl Fn(i32) -> f32) -> Vec<u32> {
 
 /// One token of either text.
 fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
-    let mut make = |heads: u32, kv_heads: u32, length: u32, positions: [u32; 2], window: u32, flags: u32| {
+    let mut make = |(heads, kv_heads, splits): (u32, u32, u32),
+                    length: u32,
+                    positions: [u32; 2],
+                    window: u32,
+                    flags: u32| {
         let params = LmAttend {
             tokens: 2,
             heads,
@@ -298,7 +351,7 @@ fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
             stride: (heads + 2 * kv_heads) * length + 16,
             y_stride: heads * length + 1,
             page: 64,
-            splits: 1,
+            splits,
             // Scores of whole numbers are large.
             scale: 1e-4,
             soft_cap: if window == 0 { 0.0 } else { 5.0 },
@@ -308,19 +361,22 @@ fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
         let lines = (8 * params.page * kv_heads) as usize;
         let qkv = whole(random, 2 * params.stride);
         let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
-        let y = untouched((2 * params.y_stride) as usize);
+        let y = untouched((2 * if splits == 1 { params.y_stride } else { heads * splits * (length + 2) }) as usize);
         let inputs = inputs(&positions, 1, in_turn);
         let buffers = vec![inputs, vec![0; 4], quarters(256, params.pairs), qkv, keys, values, y];
-        let label =
-            format!("{heads} heads of {kv_heads}, {length} long, at {positions:?}, window {window}, flags {flags}");
+        let label = format!(
+            "{heads} heads of {kv_heads}, {splits} splits, {length} long, at {positions:?}, window {window}, flags {flags}"
+        );
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };
     vec![
-        make(4, 2, 32, [0, 3], 0, 0),
-        make(3, 1, 128, [127, 128], 0, 0),
-        make(8, 1, 64, [200, 255], 100, LmHeads::NEIGHBOURS),
-        make(2, 2, 96, [63, 130], 0, 0),
-        make(5, 1, 256, [7, 140], 6, 0),
+        make((4, 2, 1), 32, [0, 3], 0, 0),
+        make((3, 1, 1), 128, [127, 128], 0, 0),
+        make((3, 1, 1), 128, [63, 64], 0, 0),
+        make((8, 1, 1), 64, [200, 255], 100, LmHeads::NEIGHBOURS),
+        make((2, 2, 1), 96, [63, 130], 0, 0),
+        make((5, 1, 1), 256, [7, 140], 6, 0),
+        make((4, 2, 2), 64, [255, 255], 0, 0),
     ]
 }
 
