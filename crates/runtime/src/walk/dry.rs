@@ -67,11 +67,12 @@ impl Walk<'_> {
         let is_collected = |id: &ValueId| {
             matches!(self.held[id.index()].device.as_ref().map(|device| &device.home), Some(Home::Slot(_)))
         };
+        let ahead = self.place == Placement::Ahead;
         // The host would have to see them.
-        if node.inputs.iter().flatten().any(is_collected) {
+        if !ahead && node.inputs.iter().flatten().any(is_collected) {
             self.imagine()?;
         }
-        Ok(self.outputs(node))
+        Ok(self.outputs(node).into_iter().map(|held| Held { ahead, ..held }).collect())
     }
 
     /// Plans the memory of what was collected.

@@ -37,9 +37,16 @@ pub(super) struct Held {
     pub(super) input: Option<usize>,
     /// In a walk that only tells what would happen: what would be at hand on the host.
     pub(super) told: Option<Fact>,
+    /// In such a walk: it would be computed ahead, and is too large for that now.
+    pub(super) ahead: bool,
 }
 
 impl Held {
+    /// Whether its elements are known before anything runs.
+    pub(super) fn is_known(&self) -> bool {
+        self.host.is_some() || self.ahead
+    }
+
     /// A value on the host.
     pub(super) fn on_host(value: impl Into<Value>) -> Self {
         Self { host: Some(value.into()), ..Self::default() }
