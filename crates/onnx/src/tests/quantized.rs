@@ -54,16 +54,16 @@ const fn zero(value: &[u8; 1]) -> (&'static [i64], All<'_>) {
 
 #[test]
 fn layers_on_bytes() {
-    let result = || [scale(&[0.03]), zero(&[127])];
+    let result = || [scale(&[0.031]), zero(&[127])];
     let pair = || {
         let [unit, at] = result();
         [A, scale(&[0.02]), zero(&[120]), ROW, scale(&[0.013]), zero(&[130]), unit, at]
     };
-    assert_eq!(layer("QLinearAdd", &pair(), vec![]), [0.0, 163.0, 125.0, 0.0, 200.0, 186.0]);
-    assert_eq!(layer("QLinearMul", &pair(), vec![]), [244.0, 99.0, 35.0, 255.0, 80.0, 136.0]);
+    assert_eq!(layer("QLinearAdd", &pair(), vec![]), [4.0, 162.0, 125.0, 0.0, 197.0, 185.0]);
+    assert_eq!(layer("QLinearMul", &pair(), vec![]), [240.0, 100.0, 38.0, 251.0, 82.0, 135.0]);
     let mut choice = vec![(&[2i64, 3][..], Bool(&[true, false, true, false, true, false]))];
     choice.extend(pair());
-    assert_eq!(layer("QLinearWhere", &choice, vec![]), [54.0, 110.0, 70.0, 74.0, 217.0, 181.0]);
+    assert_eq!(layer("QLinearWhere", &choice, vec![]), [56.0, 110.0, 72.0, 75.0, 214.0, 179.0]);
     let curve = [A, scale(&[0.05]), zero(&[127]), scale(&[1.0 / 256.0]), zero(&[0])];
     assert_eq!(layer("QLinearSigmoid", &curve, vec![]), [1.0, 250.0, 3.0, 0.0, 255.0, 131.0]);
     let leaky = [A, scale(&[0.05]), zero(&[127]), scale(&[0.04]), zero(&[60])];
