@@ -54,6 +54,9 @@ impl Hint for Error {
         Some(match self {
             Self::File { .. } => "check the path and its permissions".to_owned(),
             Self::Protobuf(_) => "export or download the model again; `onnx.checker` tells more".to_owned(),
+            Self::Invalid(text) if text.ends_with("not supported") => {
+                "export the model without it; docs/models.md says what is not there".to_owned()
+            }
             Self::Invalid(_) => "check the model with Python's `onnx.checker.check_model`".to_owned(),
             Self::Node { reason, .. } if !reason.ends_with("not supported") => {
                 "check the model with Python's `onnx.checker.check_model`".to_owned()

@@ -430,6 +430,23 @@ fn a_model_is_told_before_it_runs() {
     assert_eq!(run["arena_bytes"], value["devices"][0]["arena_bytes"]);
 }
 
+/// The CPU's own kernels want pictures in blocks with borders and weights in their order, which takes more than others do.
+#[test]
+fn the_memory_that_is_told_is_what_a_run_on_the_cpu_takes() {
+    let model = format!("{}/tests/models/blocks.onnx", env!("CARGO_MANIFEST_DIR"));
+    for batch in ["batch=1", "batch=4"] {
+        let told = json(&roci(&["inspect", &model, "--json", "--dim", batch]), "roci.inspect");
+        let run = json(&roci(&["run", &model, "--json", "-d", "cpu", "--dim", batch]), "roci.run");
+        let cpu = &told["devices"][0];
+        assert_eq!(cpu["device"], "cpu");
+        for key in ["constant_bytes", "arena_bytes"] {
+            assert_eq!(cpu[key], run[key], "{key} of {batch}");
+        }
+        let total = cpu["constant_bytes"].as_u64().zip(cpu["arena_bytes"].as_u64()).map(|(a, b)| a + b);
+        assert_eq!(cpu["total_bytes"].as_u64(), total);
+    }
+}
+
 #[test]
 fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
     let (folder, model) = (tempfile::tempdir().expect("a folder"), small_model());

@@ -126,7 +126,7 @@ fn inspect() {
     let model = format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"));
     let value = answer(&["inspect", &model, "--json"], 0);
     // Sizes of open dimensions go by their names, and places where nodes run by theirs.
-    let any = json!({ "devices": [{ "runs": { "ahead": 1, "refused": 1, "unknown": 1 } }] });
+    let any = json!({ "devices": [{ "runs": { "ahead": 1, "refused": 1, "unknown": 1 } }], "notes": ["odd"] });
     assert_shape("inspect", &[value, any]);
 }
 

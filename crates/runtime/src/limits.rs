@@ -1,39 +1,61 @@
-//! Indices among the inputs, checked before a run: kernels take the nearest element there is, and a token that the table
-//! has not would give a wrong answer without a word.
+//! Inputs that are checked before a run: kernels take the nearest element there is for an index that a table has not, and 0
+//! for an integer that is divided by zero, which would be a wrong answer without a word.
 
-use roci_graph::ops::Indexing;
+use roci_graph::ops::elementwise::Binary;
+use roci_graph::ops::{Elementwise, Indexing};
 use roci_graph::{Graph, Op, Value};
 
 use crate::Error;
 
-/// An input whose elements choose among so many.
+/// What the elements of an input have to be.
 pub(crate) struct Limit {
     input: usize,
-    size: usize,
+    kind: Kind,
     node: String,
 }
 
-/// The inputs that choose from constants.
+enum Kind {
+    /// They choose among so many.
+    Index(usize),
+    /// Integers are divided by them.
+    Divisor(Binary),
+}
+
+/// The inputs that choose from constants, or divide.
 pub(crate) fn limits(graph: &Graph) -> Vec<Limit> {
     let limit = |node: &roci_graph::Node| {
-        let Op::Indexing(Indexing::Gather { axis }) = &node.op else { return None };
-        let [Some(data), Some(indices)] = node.inputs[..] else { return None };
-        let input = graph.inputs.iter().position(|id| *id == indices)?;
-        let shape = graph.constants.get(&data)?.shape();
-        let axis = usize::try_from(if *axis < 0 { axis + shape.len() as i64 } else { *axis }).ok()?;
-        Some(Limit { input, size: *shape.get(axis)?, node: node.name.clone() })
+        let [Some(first), Some(second)] = node.inputs[..] else { return None };
+        let input = graph.inputs.iter().position(|id| *id == second)?;
+        let kind = match &node.op {
+            Op::Indexing(Indexing::Gather { axis }) => {
+                let shape = graph.constants.get(&first)?.shape();
+                let axis = usize::try_from(if *axis < 0 { axis + shape.len() as i64 } else { *axis }).ok()?;
+                Kind::Index(*shape.get(axis)?)
+            }
+            Op::Elementwise(Elementwise::Binary(kind @ (Binary::Div | Binary::Mod { .. }))) => Kind::Divisor(*kind),
+            _ => return None,
+        };
+        Some(Limit { input, kind, node: node.name.clone() })
     };
     graph.nodes.iter().filter_map(limit).collect()
 }
 
-/// Refuses inputs that choose what is not there.
+/// Refuses inputs that choose what is not there, or divide by zero.
 pub(crate) fn check(limits: &[Limit], graph: &Graph, inputs: &[Value]) -> Result<(), Error> {
-    for Limit { input, size, node } in limits {
-        let Some(indices) = inputs.get(*input).and_then(|value| value.tensor().ok()?.integers().ok()) else { continue };
-        let size = *size as i64;
-        if let Some(index) = indices.iter().find(|index| **index < -size || **index >= size) {
-            let name = graph.name(graph.inputs[*input]);
-            return Err(Error::Input(format!("`{name}` has the index {index}, and `{node}` chooses from {size} only")));
+    for Limit { input, kind, node } in limits {
+        let Some(tensor) = inputs.get(*input).and_then(|value| value.tensor().ok()) else { continue };
+        let name = graph.name(graph.inputs[*input]);
+        match kind {
+            Kind::Index(size) => {
+                let (Ok(indices), size) = (tensor.integers(), *size as i64) else { continue };
+                if let Some(index) = indices.iter().find(|index| **index < -size || **index >= size) {
+                    let text = format!("`{name}` has the index {index}, and `{node}` chooses from {size} only");
+                    return Err(Error::Input(text));
+                }
+            }
+            Kind::Divisor(kind) => {
+                kind.check_divisor(tensor).map_err(|error| Error::Input(format!("`{name}` for `{node}`: {error}")))?;
+            }
         }
     }
     Ok(())
@@ -61,6 +83,22 @@ mod tests {
             let error = run(vec![0, wrong]).expect_err("beyond the table");
             assert!(error.contains(&format!("`ids` has the index {wrong}")) && error.contains("from 3"), "{error}");
         }
+        Ok(())
+    }
+
+    #[test]
+    fn integers_are_not_divided_by_an_input_of_zeros() -> Result<(), Box<dyn std::error::Error>> {
+        let mut graph = Graph::default();
+        let (x, y) = (graph.value("x"), graph.value("y"));
+        graph.inputs.extend([x, y]);
+        let quotient = graph.node("quotient", Binary::Div, &[x, y]);
+        graph.outputs.push(quotient);
+        let limits = limits(&graph);
+        let run = |y: Tensor| check(&limits, &graph, &[y.clone().into(), y.into()]).map_err(|error| error.to_string());
+        assert_eq!(run(Tensor::vector(vec![3, -1])), Ok(()));
+        assert_eq!(run(Tensor::vector(vec![0.0f32])), Ok(()));
+        let error = run(Tensor::vector(vec![3u8, 0])).expect_err("a zero");
+        assert!(error.contains("`y` for `quotient`") && error.contains("divided by zero"), "{error}");
         Ok(())
     }
 }

@@ -30,7 +30,8 @@ pub enum Placement {
 pub struct Plan {
     /// By node of the graph.
     pub placements: Vec<Placement>,
-    /// Memory on the device. What comes behind data that decides about shapes is not in it.
+    /// Memory on the device, with what a run refuses if the device has less. What comes behind data that decides about
+    /// shapes is not in it.
     pub memory: Memory,
     /// Dispatches of kernels, once they are joined.
     pub dispatches: usize,
@@ -53,11 +54,12 @@ pub fn plan(graph: &Graph, inputs: &[Option<Fact>], format: CodeFormat) -> Resul
     let registry = Registry::new().with(NullDriver::new(1));
     let device = registry.open(&registry.parse(roci_hal::null::SCHEME)?, None)?;
     let nowhere = device.allocate(BufferDesc { size: 4, memory: MemoryType::Host, label: None })?.whole();
-    // Vulkan's devices ask for 256 bytes at most.
-    let info = DeviceInfo { formats: vec![format], binding_alignment: 256, ..device.info().clone() };
+    // Vulkan's devices ask for 256 bytes at most, and the CPU for what its vectors want.
+    let binding_alignment = if format == CodeFormat::Native { 16 } else { 256 };
+    let info = DeviceInfo { formats: vec![format], binding_alignment, ..device.info().clone() };
     let mut shelf = Shelf::new(device, format == CodeFormat::Native);
     shelf.dry = Some(Dry { info, nowhere, dispatches: 0 });
-    let placements = dry(&mut shelf, graph, inputs);
+    let placements = dry(&mut shelf, graph, inputs)?;
     let dispatches = shelf.dry.map_or(0, |dry| dry.dispatches);
     Ok(Plan { placements, memory: shelf.memory, dispatches })
 }

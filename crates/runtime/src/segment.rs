@@ -7,11 +7,9 @@ use roci_graph::ValueId;
 use roci_hal::{BufferDesc, BufferRange, CommandBuffer, Device};
 use roci_kernels::params::Params;
 
+use crate::Error;
 use crate::arena::{self, Span};
-use crate::fuse::fuse;
 use crate::kernels::Kernels;
-use crate::native::{self, Packed};
-use crate::{Error, Memory};
 
 /// A tensor of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +38,8 @@ enum Place {
     Given(BufferRange),
     /// Of the arena; kept until the run ends where somebody still wants it.
     Arena { bytes: u64, kept: bool },
+    /// Given back before anything runs: nobody reads it as it was.
+    Gone,
 }
 
 /// Kernels that are not recorded yet.
@@ -73,8 +73,6 @@ pub(crate) struct Recorded {
     places: HashMap<Slot, BufferRange>,
     /// By command: the nodes that it computes.
     pub(crate) names: Arc<[String]>,
-    /// Constants that were packed anew, so that nobody reads them as they were.
-    pub(crate) unread: Vec<ValueId>,
 }
 
 impl Recorded {
@@ -129,8 +127,34 @@ impl Segment {
         }
     }
 
+    /// By constant that no other value lies in: how many times steps read it.
+    pub(crate) fn readers(&self) -> HashMap<ValueId, usize> {
+        let mut readers = HashMap::new();
+        for slot in self.steps.iter().flat_map(Step::reads) {
+            if let Some(id) = self.constants.get(&slot) {
+                *readers.entry(*id).or_insert(0) += 1;
+            }
+        }
+        for id in self.wanted.iter().filter_map(|slot| self.constants.get(slot)) {
+            readers.remove(id);
+        }
+        readers
+    }
+
+    /// Lets go of the memory of a constant.
+    pub(crate) fn release(&mut self, id: ValueId) {
+        for (slot, _) in self.constants.iter().filter(|(_, other)| **other == id) {
+            self.slots[slot.0] = Place::Gone;
+        }
+    }
+
+    /// Whether a tensor is a constant that was let go of.
+    pub(crate) fn is_gone(&self, slot: Slot) -> bool {
+        matches!(self.slots[slot.0], Place::Gone)
+    }
+
     /// Constants that no kernel reads any more.
-    fn unread(&self) -> Vec<ValueId> {
+    pub(crate) fn unread(&self) -> Vec<ValueId> {
         let read = |slot: &Slot| {
             self.wanted.contains(slot) || self.steps.iter().any(|step| step.bindings.contains(&(*slot, false)))
         };
@@ -180,6 +204,11 @@ impl Segment {
         self.aliases.push((slot, place));
     }
 
+    /// Whether a tensor lies in memory that is there.
+    pub(crate) fn is_given(&self, slot: Slot) -> bool {
+        matches!(self.slots[slot.0], Place::Given(_))
+    }
+
     /// Runs a kernel with the grid that its constants ask for; the last binding is written.
     pub(crate) fn run<P: Params>(&mut self, kernel: &'static str, params: &P, inputs: &[Slot], output: Slot) {
         self.run_with(kernel, params.grid(), bytemuck::bytes_of(params), inputs, &[output]);
@@ -209,14 +238,8 @@ impl Segment {
         (0..self.slots.len()).filter(|&index| kept(&self.slots[index])).map(Slot).collect()
     }
 
-    /// Joins kernels, and gives each tensor of the arena a place.
-    pub(crate) fn plan(&mut self, alignment: u64, is_native: bool) -> Layout {
-        fuse(self, is_native);
-        self.layout(alignment)
-    }
-
     /// Gives each tensor of the arena a place.
-    fn layout(&self, alignment: u64) -> Layout {
+    pub(crate) fn layout(&self, alignment: u64) -> Layout {
         let last = self.steps.len();
         let mut spans: HashMap<Slot, Span> = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -234,26 +257,12 @@ impl Segment {
         Layout { tensors, bytes }
     }
 
-    /// Plans the memory and records the dispatches, with a barrier before each that touches what one before it wrote, or
-    /// writes what one before it touched.
-    pub(crate) fn record(
-        mut self,
-        device: &Device,
-        kernels: &mut Kernels,
-        held: &mut Memory,
-        packed: Option<&mut Packed>,
-    ) -> Result<Recorded, Error> {
-        fuse(&mut self, packed.is_some());
-        let mut unread = Vec::new();
-        if let Some(packed) = packed {
-            native::suit(&mut self, device, packed, held)?;
-            unread = self.unread();
-        }
-        let Layout { tensors, bytes } = self.layout(device.info().binding_alignment.max(4));
+    /// Records the dispatches, with a barrier before each that touches what one before it wrote, or writes what one before
+    /// it touched.
+    pub(crate) fn record(self, device: &Device, kernels: &mut Kernels, layout: Layout) -> Result<Recorded, Error> {
+        let Layout { tensors, bytes } = layout;
         let mut places = HashMap::new();
         if bytes > 0 {
-            fits(device, held.constants.saturating_add(held.arena).saturating_add(bytes))?;
-            held.arena += bytes;
             let memory = device.info().fastest_memory();
             let arena = device.allocate(BufferDesc { size: bytes, memory, label: Some("arena".into()) })?;
             for (slot, offset, size) in tensors {
@@ -261,10 +270,7 @@ impl Segment {
             }
         }
         for (index, memory) in self.slots.iter().enumerate() {
-            let gone = self.constants.get(&Slot(index)).is_some_and(|id| unread.contains(id));
-            if let Place::Given(range) = memory
-                && !gone
-            {
+            if let Place::Given(range) = memory {
                 places.insert(Slot(index), range.clone());
             }
         }
@@ -295,7 +301,7 @@ impl Segment {
             names.push(step.label.clone());
             since.extend(touched);
         }
-        Ok(Recorded { commands: recorder.finish()?, places, names: names.into(), unread })
+        Ok(Recorded { commands: recorder.finish()?, places, names: names.into() })
     }
 }
 

@@ -51,6 +51,13 @@ pub struct Memory {
     pub arena: u64,
 }
 
+impl Memory {
+    /// All of it, which a device has to have.
+    pub fn total(&self) -> u64 {
+        self.constants.saturating_add(self.arena)
+    }
+}
+
 /// A graph on a device, ready to run any number of times.
 pub struct Session {
     graph: Graph,

@@ -529,9 +529,12 @@ fn what_is_larger_than_the_device_is_refused_with_figures() -> Test {
     let wide = graph.node("wide", Movement::Expand, &[x, sizes]);
     let made = graph.node("made", Unary::Exp, &[wide]);
     graph.outputs = vec![made];
-    let refused = Session::new(graph, null).run(&[Tensor::vector(vec![1f32]).into()]);
+    let mut session = Session::new(graph, null);
+    let told = roci_runtime::plan(session.graph(), &[Some(Fact::new(DType::F32, [1]))], CodeFormat::Native)?.memory;
+    let refused = session.run(&[Tensor::vector(vec![1f32]).into()]);
     let Err(Error::Memory { needed, available, .. }) = refused else { return Err(format!("{refused:?}").into()) };
     assert!(needed >= 1 << 30 && available == 1 << 30, "{needed} of {available}");
+    assert_eq!(needed, told.total(), "what is told before a run");
     Ok(())
 }
 

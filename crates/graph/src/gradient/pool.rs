@@ -6,7 +6,7 @@ use crate::interpreter::RunError;
 use crate::ops::elementwise::Binary;
 use crate::ops::indexing::Scatter;
 use crate::ops::pool::PoolKind;
-use crate::ops::window::Axis;
+use crate::ops::window::{Axis, Count};
 use crate::ops::{Elementwise, Indexing, Pool};
 use crate::{DType, OpError, Tensor, shape};
 
@@ -16,7 +16,8 @@ pub(super) fn back(op: &Pool, back: &mut Back<'_>) -> Result<(), RunError> {
         | Pool::Global { kind: PoolKind::Max { column_major: false } } => max(back),
         Pool::Slide { kind: PoolKind::Average { with_padding }, window, ceil } => {
             let x = back.shape(back.input(0)?)?;
-            let axes = window.axes(&x[2..], &window.kernel, *ceil).map_err(|error| back.error(error))?;
+            let axes =
+                window.axes(&x[2..], &window.kernel, Count::of_pool(*ceil)).map_err(|error| back.error(error))?;
             average(back, &axes, *with_padding)
         }
         Pool::Global { kind: PoolKind::Average { .. } } => {

@@ -10,7 +10,7 @@ use crate::build::Builder;
 use crate::interpreter::RunError;
 use crate::ops::product::transposed_axes;
 use crate::ops::reduction::Fold;
-use crate::ops::window::{Axis, Padding, Window};
+use crate::ops::window::{Axis, Count, Padding, Window};
 use crate::ops::{Movement, Product};
 
 pub(super) fn back(op: &Product, back: &mut Back<'_>) -> Result<(), RunError> {
@@ -20,7 +20,7 @@ pub(super) fn back(op: &Product, back: &mut Back<'_>) -> Result<(), RunError> {
         }
         Product::Conv { window, groups } => {
             let (x, w) = (back.shape(back.input(0)?)?, back.shape(back.input(1)?)?);
-            let axes = window.axes(&x[2..], &w[2..], false).map_err(|error| back.error(error))?;
+            let axes = window.axes(&x[2..], &w[2..], Count::Whole).map_err(|error| back.error(error))?;
             conv(back, &axes, *groups)
         }
         Product::ConvTranspose { window, groups, output_padding, output_shape } => {

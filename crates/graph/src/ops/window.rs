@@ -99,10 +99,28 @@ impl std::fmt::Display for Window {
     }
 }
 
+/// Which windows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Those that lie wholly on the padded input, as convolutions want it.
+    Whole,
+    /// The same for pools, where the first is there even if it lacks less than a stride: ONNX cuts the quotient off toward
+    /// zero.
+    Down,
+    /// Also one that is not wholly on the padded input, if it begins before the padding behind.
+    Up,
+}
+
+impl Count {
+    /// That of a pool, which may round up.
+    pub fn of_pool(ceil: bool) -> Self {
+        if ceil { Self::Up } else { Self::Down }
+    }
+}
+
 impl Window {
-    /// Figures for an input of these spatial sizes and a kernel of those. `ceil` counts a window that is not wholly on
-    /// the padded input, if it begins before the padding behind.
-    pub fn axes(&self, spatial: &[usize], kernel: &[usize], ceil: bool) -> Result<Vec<Axis>, OpError> {
+    /// Figures for an input of these spatial sizes and a kernel of those.
+    pub fn axes(&self, spatial: &[usize], kernel: &[usize], count: Count) -> Result<Vec<Axis>, OpError> {
         let rank = spatial.len();
         let fits = |list: &[usize]| list.is_empty() || list.len() == rank;
         let padded = match &self.padding {
@@ -123,7 +141,7 @@ impl Window {
             return Err(OpError::invalid(format!("kernel_shape {:?} for weights of {kernel:?}", self.kernel)));
         }
         let one = |axis: usize| {
-            self.axis(axis, spatial[axis], kernel[axis], ceil).ok_or_else(|| {
+            self.axis(axis, spatial[axis], kernel[axis], count).ok_or_else(|| {
                 let text = format!("a kernel of {kernel:?} does not fit on {spatial:?} with {self}");
                 OpError::invalid(text)
             })
@@ -131,7 +149,7 @@ impl Window {
         (0..rank).map(one).collect()
     }
 
-    fn axis(&self, axis: usize, input: usize, kernel: usize, ceil: bool) -> Option<Axis> {
+    fn axis(&self, axis: usize, input: usize, kernel: usize, count: Count) -> Option<Axis> {
         let stride = self.stride(axis)?;
         let dilation = self.dilation(axis)?;
         let extent = Axis::extent(kernel, dilation)?;
@@ -150,9 +168,9 @@ impl Window {
             return None;
         }
         let span = input.checked_add(before)?.checked_add(after)?;
-        // Rounded up, a window that lacks less than a stride is one all the same.
+        let ceil = count == Count::Up;
         let free = match span.checked_sub(extent) {
-            None if ceil && extent - span < stride && justified(kernel, input) => 0,
+            None if count != Count::Whole && extent - span < stride && justified(kernel, input) => 0,
             free => free?,
         };
         let mut output = if ceil { free.div_ceil(stride) } else { free / stride } + 1;
@@ -191,12 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_lacks_less_than_a_stride_is_one_when_rounded_up() {
-        let outputs = |kernel, input, ceil| window(2, 1, (0, 0)).axis(0, input, kernel, ceil).map(|axis| axis.output);
-        assert_eq!(outputs(2, 1, true), Some(1));
-        assert_eq!(outputs(3, 2, true), Some(1));
-        assert_eq!(outputs(4, 2, true), None, "a whole stride is lacking");
-        assert_eq!(outputs(2, 1, false), None);
+    fn a_window_of_a_pool_may_lack_less_than_a_stride() {
+        let outputs = |kernel, input, count| window(2, 1, (0, 0)).axis(0, input, kernel, count).map(|axis| axis.output);
+        for count in [Count::Up, Count::Down] {
+            assert_eq!(outputs(2, 1, count), Some(1));
+            assert_eq!(outputs(3, 2, count), Some(1));
+            assert_eq!(outputs(4, 2, count), None, "a whole stride is lacking");
+        }
+        assert_eq!(outputs(2, 1, Count::Whole), None);
     }
 
     #[test]
@@ -208,17 +228,17 @@ mod tests {
             window(1, 1, (usize::MAX, usize::MAX)),
             window(1, 1 << 40, (1 << 40, 1 << 40)),
         ] {
-            assert!(bad.axes(&[4], &[3], true).is_err(), "{bad:?}");
+            assert!(bad.axes(&[4], &[3], Count::Up).is_err(), "{bad:?}");
         }
-        assert!(window(1, 1, (0, 0)).axes(&[4], &[0], false).is_err());
-        assert!(window(1, 1, (0, 0)).axes(&[4, 4], &[3, 3], false).is_err());
-        assert!(window(usize::MAX, 1, (0, 0)).axes(&[4], &[3], true).is_ok());
+        assert!(window(1, 1, (0, 0)).axes(&[4], &[0], Count::Whole).is_err());
+        assert!(window(1, 1, (0, 0)).axes(&[4, 4], &[3, 3], Count::Whole).is_err());
+        assert!(window(usize::MAX, 1, (0, 0)).axes(&[4], &[3], Count::Up).is_ok());
     }
 
     #[test]
     fn taps_and_windows_agree() -> Result<(), OpError> {
         for (stride, dilation, pads) in [(1, 1, (0, 0)), (2, 1, (1, 1)), (1, 3, (4, 5)), (3, 2, (2, 0))] {
-            let axis = window(stride, dilation, pads).axes(&[7], &[3], false)?[0];
+            let axis = window(stride, dilation, pads).axes(&[7], &[3], Count::Whole)?[0];
             for output in 0..axis.output {
                 for tap in 0..axis.kernel {
                     let place = (output * stride + tap * dilation).checked_sub(pads.0).filter(|place| *place < 7);

@@ -26,7 +26,8 @@ mod text;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use roci_graph::{Graph, ValueId};
+use roci_graph::graph::Declared;
+use roci_graph::{Fact, Graph, ValueId, known};
 
 use crate::Error;
 use crate::proto::{
@@ -82,7 +83,32 @@ pub(crate) fn import(model: &ModelProto, folder: Option<&Path>, given: &[&str]) 
     let shared = Shared { folder, given, functions, nodes: Default::default() };
     let mut builder = Builder::new(&shared, opsets(&model.opset_import), 0)?;
     builder.body(graph)?;
+    check_outputs(&builder.graph, &graph.output)?;
     Ok(builder.graph)
+}
+
+/// An error where the type that a model declares for an output is not that of what its nodes make: whoever reads the output
+/// by the declaration would read something else.
+fn check_outputs(graph: &Graph, outputs: &[ValueInfoProto]) -> Result<(), Error> {
+    let tensor = |declared: &Declared| match declared {
+        Declared::Tensor { dtype, .. } => Some(Fact::unknown(*dtype)),
+        _ => None,
+    };
+    let given = |id: &ValueId| graph.values[id.index()].declared.as_ref().and_then(tensor);
+    // Types do not hang on shapes, so that none has to be known.
+    let facts = known::facts(graph, &graph.inputs.iter().map(given).collect::<Vec<_>>());
+    for (id, output) in graph.outputs.iter().zip(outputs) {
+        let told = output.r#type.as_ref().map_or(Ok(None), declared)?.as_ref().and_then(tensor);
+        if let (Some(told), Some(made)) = (told, &facts[id.index()])
+            && told.dtype != made.dtype
+        {
+            let (name, told, made) = (&output.name, told.dtype, made.dtype);
+            return Err(Error::invalid(format!(
+                "output `{name}`: the model declares {told}, and its nodes make {made}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The versions of the operation sets, by domain.
@@ -182,7 +208,8 @@ impl<'a> Builder<'a> {
                 return Err(Error::invalid(format!("the output `{}` has elements of 4 bits", one.name)));
             }
             if let (Some(kind), Some(info)) = (&one.r#type, self.graph.values.get_mut(id.index())) {
-                info.declared = info.declared.take().or(declared(kind)?);
+                let kind = declared(kind).map_err(|error| Error::invalid(format!("output `{}`: {error}", one.name)))?;
+                info.declared = info.declared.take().or(kind);
             }
             self.graph.outputs.push(id);
             self.graph.output_names.push(one.name.clone());
@@ -197,7 +224,8 @@ impl<'a> Builder<'a> {
 
     fn declare(&mut self, info: &ValueInfoProto) -> Result<ValueId, Error> {
         let id = self.graph.value(&info.name);
-        let kind = info.r#type.as_ref().map_or(Ok(None), declared)?;
+        let kind = info.r#type.as_ref().map_or(Ok(None), declared);
+        let kind = kind.map_err(|error| Error::invalid(format!("input `{}`: {error}", info.name)))?;
         self.graph.values[id.index()].declared = kind;
         Ok(id)
     }

@@ -37,7 +37,21 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
             one(node, Reduction::Softmax { kind: SoftmaxKind::Softmax, axis, to_end })
         }
         "QLinearConcat" => concat(node),
+        "QLinearWhere" => choice(node),
         "QGemm" => gemm(node),
+        "MatMulIntegerToFloat" => {
+            let operands = [Some(node.required(0)?), Some(node.required(1)?), node.input(4), node.input(5)];
+            let unit = unit(node, 2, 3)?;
+            scaled(node, &operands, unit, 6)
+        }
+        "DynamicQuantizeMatMul" => {
+            let x = node.required(0)?;
+            let made = node.add(Quantize::Dynamic, &[Some(x)], 3);
+            let (x, scale, zero) = (made[0], made[1], made[2]);
+            let b_scale = node.required(2)?;
+            let unit = node.step(Elementwise::Binary(Binary::Mul), &[scale, b_scale]);
+            scaled(node, &[Some(x), Some(node.required(1)?), Some(zero), node.input(3)], unit, 4)
+        }
         _ => Ok(false),
     }
 }
@@ -84,6 +98,36 @@ fn concat(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     bytes(node, made, 0)
 }
 
+/// Operands: what decides, two times bytes, scale and zero point, then scale and zero point of the result.
+fn choice(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
+    let decides = node.required(0)?;
+    let (a, b) = (floats(node, 1, 1)?, floats(node, 4, 1)?);
+    let made = node.step(Elementwise::Where, &[decides, a, b]);
+    bytes(node, made, 7)
+}
+
+/// The unit of products: that of one operand times that of the other.
+fn unit(node: &mut NodeContext<'_, '_>, first: usize, second: usize) -> Result<ValueId, Error> {
+    let scales = [node.required(first)?, node.required(second)?];
+    Ok(node.step(Elementwise::Binary(Binary::Mul), &scales))
+}
+
+/// The node's result: floats, a product of integers in a unit, with a bias that may be there.
+fn scaled(
+    node: &mut NodeContext<'_, '_>,
+    operands: &[Option<ValueId>],
+    unit: ValueId,
+    bias: usize,
+) -> Result<bool, Error> {
+    let sums = node.add(Product::MatMulInteger, operands, 1)[0];
+    let sums = node.step(Elementwise::Cast { to: DType::F32 }, &[sums]);
+    let mut made = node.step(Elementwise::Binary(Binary::Mul), &[sums, unit]);
+    if let Some(bias) = node.input(bias) {
+        made = node.step(Elementwise::Binary(Binary::Add), &[made, bias]);
+    }
+    node.bind(0, made)
+}
+
 /// Operands: two times bytes, scale and zero point, then sums to start with, then scale and zero point of the result, which
 /// is floats without them.
 fn gemm(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
@@ -93,8 +137,7 @@ fn gemm(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     let mut operands = vec![a, b];
     if let Some(bias) = node.input(6) {
         // Its unit is that of the products.
-        let (a_scale, b_scale) = (node.required(1)?, node.required(4)?);
-        let unit = node.step(Elementwise::Binary(Binary::Mul), &[a_scale, b_scale]);
+        let unit = unit(node, 1, 4)?;
         let bias = node.step(Elementwise::Cast { to: DType::F32 }, &[bias]);
         operands.push(node.step(Elementwise::Binary(Binary::Mul), &[bias, unit]));
     }

@@ -23,6 +23,24 @@ fn a_default_gives_way_to_what_is_given() {
     assert_eq!((inputs(&[]), inputs(&["b"]), inputs(&["nonsense"])), (Some(1), Some(2), Some(1)));
 }
 
+#[test]
+fn an_output_is_of_the_type_that_is_declared() {
+    let typed = |elem_type: i32| {
+        let tensor = TensorType { elem_type, shape: None };
+        Some(TypeProto { value: Some(TypeValue::Tensor(tensor)) })
+    };
+    let with = |declared: i32| {
+        let mut graph = graph(vec![node("Relu", &["x"], &["y"], vec![])], &["x"], &["y"], vec![]);
+        graph.input[0].r#type = typed(1);
+        graph.output[0].r#type = typed(declared);
+        read(&model(graph)).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(with(1), Ok(()));
+    let error = with(7).expect_err("64-bit integers of floats");
+    assert!(error.contains("output `y`") && error.contains("declares i64") && error.contains("make f32"), "{error}");
+    assert_eq!(with(17), Err("output `y`: elements of type float8e4m3fn are not supported".to_owned()));
+}
+
 fn packed(name: &str, kind: i32, dims: &[i64], raw: &[u8]) -> TensorProto {
     let raw_data = Some(raw.to_vec());
     TensorProto { name: name.to_owned(), dims: dims.to_vec(), data_type: kind, raw_data, ..Default::default() }

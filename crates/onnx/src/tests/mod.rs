@@ -3,12 +3,14 @@
 mod functions;
 mod hostile;
 mod interface;
+mod quantized;
 
 use prost::Message;
 use roci_graph::{Tensor, Value};
 
 use crate::proto::{
-    AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorType,
+    TypeProto, TypeValue, ValueInfoProto,
 };
 use crate::{Error, Model};
 

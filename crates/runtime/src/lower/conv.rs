@@ -2,7 +2,7 @@
 
 use roci_graph::ops::movement::{GridMode, GridPadding};
 use roci_graph::ops::product::transposed_axes;
-use roci_graph::ops::window::{Axis, Window};
+use roci_graph::ops::window::{Axis, Count, Window};
 use roci_graph::{DType, shape};
 use roci_hal::DeviceInfo;
 use roci_kernels::params::{ChainOp as Op, Conv};
@@ -128,7 +128,7 @@ fn parts(params: &Conv, device: &DeviceInfo) -> u32 {
 
 pub(super) fn conv(context: &mut Context<'_, '_>, window: &Window, groups: usize) -> Result<Operand, Refusal> {
     let (x, bias) = (context.operand(0)?, context.optional(2)?);
-    let axes = window.axes(&x.shape[2..], &context.shape_of(1)?[2..], false)?;
+    let axes = window.axes(&x.shape[2..], &context.shape_of(1)?[2..], Count::Whole)?;
     context.convolved(&x, Weights::Operand(1), bias.as_ref(), &axes, groups)
 }
 
@@ -138,7 +138,7 @@ pub(super) fn bytes(context: &mut Context<'_, '_>, window: &Window, groups: usiz
     let (zero_x, zero_w) = (context.optional(2)?, context.optional(3)?);
     // Padding is made of zero points, which are zeros once they are taken away.
     let (x, w) = (less_zero(context, &x, zero_x, 0)?, less_zero(context, &w, zero_w, 0)?);
-    let axes = window.axes(&x.shape[2..], &w.shape[2..], false)?;
+    let axes = window.axes(&x.shape[2..], &w.shape[2..], Count::Whole)?;
     let taps: usize = w.shape[2..].iter().product();
     let channels = (EXACT_TERMS / taps.max(1)).max(1);
     let mut sum = match context.optional(4)? {
@@ -238,7 +238,7 @@ pub(super) fn deformed(
 ) -> Result<Operand, Refusal> {
     let (x, w, offsets) = (context.operand(0)?, context.operand(1)?, context.operand(2)?);
     let (bias, mask) = (context.optional(3)?, context.optional(4)?);
-    let axes = window.axes(&x.shape[2..], &w.shape[2..], false)?;
+    let axes = window.axes(&x.shape[2..], &w.shape[2..], Count::Whole)?;
     let [rows, columns] = axes[..] else {
         return Err(Refusal::unsupported(format!("a deformable convolution over {} dimensions", axes.len())));
     };

@@ -21,7 +21,13 @@ pub(super) fn lower(op: &Elementwise, context: &mut Context<'_, '_>) -> Result<V
     let first = from(context, 0);
     let code = match op {
         Elementwise::Unary(kind) => rounded(unary(*kind, first)?, to)?,
-        Elementwise::Binary(kind) => rounded(binary(*kind, first, from(context, 1))?, to)?,
+        Elementwise::Binary(kind) => {
+            // Kernels make 0 of a division by zero, without a word.
+            if let Ok(divisor) = context.value(1) {
+                kind.check_divisor(divisor)?;
+            }
+            rounded(binary(*kind, first, from(context, 1))?, to)?
+        }
         Elementwise::Compare(kind) => compare(*kind, first)?,
         Elementwise::Where => load(ChainOperand::C)?
             .save(3)?

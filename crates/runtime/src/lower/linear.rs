@@ -68,7 +68,7 @@ pub(super) fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Re
         let rows = most.min(n - first);
         let slot = match rows == n {
             true => Some(weights.slot),
-            false => context.segment().part_of(weights.slot, (first * pitch) as u64, (rows * pitch) as u64),
+            false => context.part_of(weights.slot, (first * pitch) as u64, (rows * pitch) as u64),
         };
         let Some(slot) = slot else { return Ok(None) };
         let part = context.new_tensor(a.dtype, [rows]);

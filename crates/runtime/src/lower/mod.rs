@@ -170,6 +170,11 @@ impl<'a, 'w> Context<'a, 'w> {
         self.walk.segment()
     }
 
+    /// Some bytes of a tensor that lies in memory of its own.
+    pub(crate) fn part_of(&mut self, slot: Slot, offset: u64, length: u64) -> Option<Slot> {
+        self.walk.part_of(slot, offset, length)
+    }
+
     /// The device.
     pub(crate) fn info(&self) -> &roci_hal::DeviceInfo {
         self.walk.info()

@@ -3,7 +3,7 @@
 use roci_graph::ops::Pool;
 use roci_graph::ops::indexing::Scatter;
 use roci_graph::ops::pool::{PoolKind, pooled};
-use roci_graph::ops::window::{Axis, Window};
+use roci_graph::ops::window::{Axis, Count, Window};
 use roci_graph::{DType, shape};
 use roci_kernels::params::{self, ChainOp, ChainOperand};
 
@@ -21,7 +21,7 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Oper
     let spatial = x.shape.len().saturating_sub(2);
     let (kind, axes) = match op {
         Pool::Slide { kind, window, ceil } if (1..=3).contains(&spatial) => {
-            (*kind, window.axes(&x.shape[2..], &window.kernel, *ceil)?)
+            (*kind, window.axes(&x.shape[2..], &window.kernel, Count::of_pool(*ceil))?)
         }
         Pool::Global { kind } if spatial >= 1 => {
             // One axis of all elements: their order means nothing here.

@@ -294,7 +294,8 @@ impl Walk<'_, '_> {
         let bias = (p.flags & Conv::BIAS != 0).then_some(bias);
         let pack =
             |w: &[f32], bias: Option<&[f32]>| pack_blocked(Level::best(), w, bias, sizes, block as usize, depthwise);
-        let weights = self.packer.pack(self.segment, form, (w, bias), pack)?;
+        let elements = sizes[0].next_multiple_of(self.lanes as usize) * (1 + sizes[1] * sizes[2]);
+        let weights = self.packer.pack(self.segment, form, (w, bias), elements, pack)?;
         let Some(weights) = weights else { return Ok(()) };
         let size = [p.output[1], p.output[2]];
         let to = if p.flags & Conv::ADD != 0 {

@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use roci_graph::ValueId;
+use roci_graph::{Graph, ValueId};
 use roci_hal::{BufferDesc, BufferRange, Device};
 
 use crate::segment::{Segment, Slot};
@@ -30,32 +30,54 @@ enum Form {
     Blocked { block: usize, depthwise: bool },
 }
 
-/// Lets the CPU's own kernels do what they do better.
-pub(crate) fn suit(
-    segment: &mut Segment,
-    device: &Device,
-    packed: &mut Packed,
-    held: &mut Memory,
-) -> Result<(), Error> {
-    let mut packer = Packer { device, packed, held };
-    product::pack(segment, &mut packer)?;
-    blocked::block(segment, &mut packer)
+/// Where packed constants go.
+pub(crate) enum Target<'a> {
+    Device(&'a Device),
+    /// It is only told what would be there.
+    Nowhere(&'a BufferRange),
 }
 
-/// Packs constants on a device.
-struct Packer<'a> {
-    device: &'a Device,
+/// Lets the CPU's own kernels do what they do better, and gives back the constants that none reads as they were.
+pub(crate) fn suit(segment: &mut Segment, mut packer: Packer<'_>) -> Result<(), Error> {
+    packer.readers = segment.readers();
+    product::pack(segment, &mut packer)?;
+    blocked::block(segment, &mut packer)?;
+    for id in segment.unread() {
+        packer.release(segment, id);
+    }
+    Ok(())
+}
+
+/// Packs constants.
+pub(crate) struct Packer<'a> {
+    target: Target<'a>,
+    graph: &'a Graph,
+    constants: &'a mut HashMap<ValueId, BufferRange>,
     packed: &'a mut Packed,
     held: &'a mut Memory,
+    /// By constant: how many steps read it as it is.
+    readers: HashMap<ValueId, usize>,
 }
 
-impl Packer<'_> {
-    /// A constant and perhaps another as `pack` orders them; both are known to the segment.
+impl<'a> Packer<'a> {
+    /// For the constants of a graph, which lie there.
+    pub(crate) fn new(
+        target: Target<'a>,
+        graph: &'a Graph,
+        constants: &'a mut HashMap<ValueId, BufferRange>,
+        packed: &'a mut Packed,
+        held: &'a mut Memory,
+    ) -> Self {
+        Self { target, graph, constants, packed, held, readers: HashMap::new() }
+    }
+
+    /// A constant and perhaps another as `pack` orders them, which makes so many elements; both are known to the segment.
     fn pack(
         &mut self,
         segment: &mut Segment,
         form: Form,
         (weights, bias): (Slot, Option<Slot>),
+        elements: usize,
         pack: impl FnOnce(&[f32], Option<&[f32]>) -> Vec<f32>,
     ) -> Result<Option<Slot>, Error> {
         let known = |slot: Slot| segment.known(slot).map(|(id, range)| (id, range.clone()));
@@ -68,23 +90,52 @@ impl Packer<'_> {
             },
         };
         let key = (id, bias.as_ref().map(|(id, _)| *id), form);
-        if let Some(range) = self.packed.0.get(&key) {
-            return Ok(Some(segment.given(range.clone())));
-        }
-        let read = |range: BufferRange| -> Result<Vec<f32>, Error> {
-            let bytes = self.device.read(range)?;
-            let mut numbers = vec![0.0; bytes.len() / 4];
-            bytemuck::cast_slice_mut(&mut numbers).copy_from_slice(&bytes);
-            Ok(numbers)
+        let there = match self.packed.0.get(&key) {
+            Some(there) => there.clone(),
+            None => {
+                let size = elements.max(1) as u64 * 4;
+                let there = match &self.target {
+                    Target::Nowhere(range) => (*range).clone(),
+                    Target::Device(device) => {
+                        let bias = bias.map(|(_, range)| read(device, range)).transpose()?;
+                        let made = pack(&read(device, range)?, bias.as_deref());
+                        debug_assert_eq!(made.len(), elements, "{form:?}");
+                        let memory = device.info().fastest_memory();
+                        let buffer =
+                            device.allocate(BufferDesc { size, memory, label: Some("packed weights".into()) })?;
+                        device.write(&buffer, bytemuck::cast_slice(&made))?;
+                        buffer.whole()
+                    }
+                };
+                self.held.constants = self.held.constants.saturating_add(size);
+                self.packed.0.insert(key, there.clone());
+                there
+            }
         };
-        let bias = bias.map(|(_, range)| read(range)).transpose()?;
-        let made = pack(&read(range)?, bias.as_deref());
-        let size = made.len().max(1) as u64 * 4;
-        let memory = self.device.info().fastest_memory();
-        let buffer = self.device.allocate(BufferDesc { size, memory, label: Some("packed weights".into()) })?;
-        self.device.write(&buffer, bytemuck::cast_slice(&made))?;
-        self.held.constants += size;
-        self.packed.0.insert(key, buffer.whole());
-        Ok(Some(segment.given(buffer.whole())))
+        // Given back at once, so that not all constants are there twice for a while.
+        if let Some(left) = self.readers.get_mut(&id) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.release(segment, id);
+            }
+        }
+        Ok(Some(segment.given(there)))
     }
+
+    /// Gives back a constant that nobody reads as it was.
+    fn release(&mut self, segment: &mut Segment, id: ValueId) {
+        segment.release(id);
+        if self.constants.remove(&id).is_some() {
+            let words = self.graph.constants.get(&id).map_or(0, |tensor| tensor.len().max(1));
+            self.held.constants = self.held.constants.saturating_sub(words as u64 * 4);
+        }
+    }
+}
+
+/// The elements of a constant.
+fn read(device: &Device, range: BufferRange) -> Result<Vec<f32>, Error> {
+    let bytes = device.read(range)?;
+    let mut numbers = vec![0.0; bytes.len() / 4];
+    bytemuck::cast_slice_mut(&mut numbers).copy_from_slice(&bytes);
+    Ok(numbers)
 }

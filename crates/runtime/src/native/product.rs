@@ -24,7 +24,9 @@ pub(super) fn pack(segment: &mut Segment, packer: &mut Packer<'_>) -> Result<(),
         let (bias, into) = tail.as_ref().map_or((None, None), |tail| (tail.bias, tail.into));
         let (k, n) = (params.k as usize, params.n as usize);
         let columns = |weights: &[f32], bias: Option<&[f32]>| pack_columns(Level::best(), weights, bias, [k, n]);
-        let Some(packed) = packer.pack(segment, Form::Columns, (weights, bias), columns)? else { continue };
+        let elements = n.next_multiple_of(Level::best().lanes()) * (k + 1);
+        let packed = packer.pack(segment, Form::Columns, (weights, bias), elements, columns)?;
+        let Some(packed) = packed else { continue };
         let flags = function.unwrap_or(MatmulPacked::LINEAR) | if into.is_some() { MatmulPacked::ADD } else { 0 };
         let constants = MatmulPacked { m: params.m, n: params.n, k: params.k, flags };
         let last = tail.as_ref().map_or(index, |tail| tail.step);

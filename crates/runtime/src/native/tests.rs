@@ -3,8 +3,8 @@
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::pool::PoolKind;
 use roci_graph::ops::window::{Padding, Window};
-use roci_graph::ops::{Elementwise, Movement, Pool, Product};
-use roci_graph::{Graph, Tensor};
+use roci_graph::ops::{Elementwise, Indexing, Movement, Pool, Product};
+use roci_graph::{DType, Graph, Tensor};
 
 use crate::fuse::linear::tests::attention_layer;
 use crate::fuse::tests::{Test, check, conv, numbers};
@@ -77,5 +77,24 @@ fn a_layer_of_attention_is_a_few_kernels() -> Test {
     let count = |name: &str| kernels.iter().filter(|kernel| *kernel == name).count();
     assert_eq!((count("attention"), count("softmax"), count("arrange")), (1, 0, 0), "{kernels:?}");
     assert_eq!(count("matmul_packed"), 6, "{kernels:?}");
+    Ok(())
+}
+
+#[test]
+fn large_weights_of_other_types_are_computed_ahead() -> Test {
+    let mut graph = Graph::default();
+    let ids = graph.value("ids");
+    graph.inputs.push(ids);
+    // More than a walk that only tells computes, and more than is folded before.
+    let (rows, columns) = (30_000, 48);
+    let bytes = (0..rows * columns).map(|index| (index % 251) as u8 as i8).collect::<Vec<_>>();
+    let bytes = graph.constant("bytes", Tensor::new([rows, columns], bytes)?);
+    let scale = graph.constant("scale", Tensor::scalar(0.02f32));
+    let table = graph.node("table", Elementwise::Cast { to: DType::F32 }, &[bytes]);
+    let table = graph.node("scaled", Elementwise::Binary(Binary::Mul), &[table, scale]);
+    let chosen = graph.node("chosen", Indexing::Gather { axis: 0 }, &[table, ids]);
+    let curved = graph.node("tanh", Elementwise::Unary(Unary::Tanh), &[chosen]);
+    graph.outputs.push(curved);
+    check(graph, &[Tensor::vector(vec![3i64, 29_999, 0])])?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use roci_graph::ops::Facts;
 use roci_graph::{Fact, Graph, Node, Op, Operation, ValueId, shape};
 
-use super::held::{Held, Home};
+use super::held::{Held, Home, OnDevice};
 use super::{Shelf, Walk};
 use crate::Error;
 use crate::error::Refusal;
@@ -13,7 +13,7 @@ use crate::plan::Placement;
 const LITTLE: usize = 1 << 20;
 
 /// Walks through a graph, of whose inputs this is known: where each of its nodes would run.
-pub(crate) fn dry(shelf: &mut Shelf, graph: &Graph, inputs: &[Option<Fact>]) -> Vec<Placement> {
+pub(crate) fn dry(shelf: &mut Shelf, graph: &Graph, inputs: &[Option<Fact>]) -> Result<Vec<Placement>, Error> {
     let mut walk = Walk::new(shelf, graph, &[], 0);
     for (id, fact) in graph.inputs.iter().zip(inputs) {
         walk.held[id.index()].told.clone_from(fact);
@@ -37,8 +37,8 @@ pub(crate) fn dry(shelf: &mut Shelf, graph: &Graph, inputs: &[Option<Fact>]) -> 
         };
         walk.hold(index, node, made);
     }
-    walk.imagine();
-    places
+    walk.imagine()?;
+    Ok(places)
 }
 
 impl Walk<'_> {
@@ -67,26 +67,28 @@ impl Walk<'_> {
         let is_collected = |id: &ValueId| {
             matches!(self.held[id.index()].device.as_ref().map(|device| &device.home), Some(Home::Slot(_)))
         };
+        let ahead = self.place == Placement::Ahead;
         // The host would have to see them.
-        if node.inputs.iter().flatten().any(is_collected) {
-            self.imagine();
+        if !ahead && node.inputs.iter().flatten().any(is_collected) {
+            self.imagine()?;
         }
-        Ok(self.outputs(node))
+        Ok(self.outputs(node).into_iter().map(|held| Held { ahead, ..held }).collect())
     }
 
     /// Plans the memory of what was collected.
-    pub(super) fn imagine(&mut self) {
+    pub(super) fn imagine(&mut self) -> Result<(), Error> {
         let mut segment = self.collected();
-        let alignment = self.info().binding_alignment.max(4);
-        let layout = segment.plan(alignment, self.shelf.is_host);
-        self.shelf.memory.arena = self.shelf.memory.arena.saturating_add(layout.bytes);
-        let Some(dry) = &mut self.shelf.dry else { return };
+        self.shelf.settle(&mut segment, self.graph)?;
+        let Some(dry) = &mut self.shelf.dry else { return Ok(()) };
         dry.dispatches += segment.steps.len();
         for held in &mut self.held {
-            if let Some(device) = &mut held.device {
-                device.home = Home::Range(dry.nowhere.clone());
+            match &mut held.device {
+                Some(OnDevice { home: Home::Slot(slot), .. }) if segment.is_gone(*slot) => held.device = None,
+                Some(device) => device.home = Home::Range(dry.nowhere.clone()),
+                None => {}
             }
         }
+        Ok(())
     }
 
     /// What is known of a node's outputs.

@@ -37,9 +37,16 @@ pub(super) struct Held {
     pub(super) input: Option<usize>,
     /// In a walk that only tells what would happen: what would be at hand on the host.
     pub(super) told: Option<Fact>,
+    /// In such a walk: it would be computed ahead, and is too large for that now.
+    pub(super) ahead: bool,
 }
 
 impl Held {
+    /// Whether its elements are known before anything runs.
+    pub(super) fn is_known(&self) -> bool {
+        self.host.is_some() || self.ahead
+    }
+
     /// A value on the host.
     pub(super) fn on_host(value: impl Into<Value>) -> Self {
         Self { host: Some(value.into()), ..Self::default() }
@@ -134,6 +141,14 @@ impl Walk<'_> {
         self.segment.constant(range, id, word)
     }
 
+    /// Some bytes of a tensor in memory that is there; `None` for another.
+    pub(crate) fn part_of(&mut self, slot: Slot, offset: u64, length: u64) -> Option<Slot> {
+        match &self.shelf.dry {
+            Some(dry) => self.segment.is_given(slot).then(|| self.segment.given(dry.nowhere.clone())),
+            None => self.segment.part_of(slot, offset, length),
+        }
+    }
+
     /// A constant of the graph as 16-bit floats, two a word; `None` where kernels take it as it is.
     pub(crate) fn halves(&mut self, id: ValueId) -> Result<Option<Operand>, Refusal> {
         let Some(tensor) = self.graph.constants.get(&id).filter(|_| !self.shelf.is_host) else { return Ok(None) };
@@ -166,7 +181,7 @@ impl Walk<'_> {
     /// Runs what was collected.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         if self.shelf.dry.is_some() {
-            self.imagine();
+            self.imagine()?;
         } else if self.record()?.is_some() {
             self.read_back = true;
         }
@@ -186,16 +201,10 @@ impl Walk<'_> {
 
     /// Records and runs what was collected; values that lie in it lie in memory of their own from then on.
     pub(super) fn record(&mut self) -> Result<Option<Recorded>, Error> {
-        let segment = self.collected();
+        let mut segment = self.collected();
         let (empty, label) = (segment.is_empty(), self.graph.name.clone());
-        let shelf = &mut *self.shelf;
-        let packed = shelf.is_host.then_some(&mut shelf.packed);
-        let recorded = segment.record(&shelf.device, &mut shelf.kernels, &mut shelf.memory, packed)?;
-        for id in &recorded.unread {
-            if let Some(range) = shelf.constants.remove(id) {
-                shelf.memory.constants = shelf.memory.constants.saturating_sub(range.length());
-            }
-        }
+        let layout = self.shelf.settle(&mut segment, self.graph)?;
+        let recorded = segment.record(&self.shelf.device, &mut self.shelf.kernels, layout)?;
         if !empty {
             let pending = submit(self.shelf, &recorded, &label, self.queue, None)?;
             wait(self.shelf, pending)?;

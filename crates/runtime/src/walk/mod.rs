@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
     /// What a node makes.
     fn results(&mut self, node: &Node) -> Result<Vec<Held>, Error> {
         loop {
-            let known = node.inputs.iter().flatten().all(|id| self.held[id.index()].host.is_some());
+            let known = node.inputs.iter().flatten().all(|id| self.held[id.index()].is_known());
             let facts: Vec<Option<Fact>> = node.inputs.iter().map(|id| id.and_then(|id| self.fact(id))).collect();
             let text = facts.iter().flatten().any(|fact| fact.dtype == DType::String);
             if known && !node.op.is_random() {

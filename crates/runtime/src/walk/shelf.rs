@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roci_graph::{DType, Fact, Tensor, ValueId};
+use roci_graph::{DType, Fact, Graph, Tensor, ValueId};
 use roci_hal::{BufferDesc, BufferRange, Deadline, Device, DeviceInfo, Semaphore, Submit};
 
 use crate::error::Refusal;
+use crate::fuse::fuse;
 use crate::kernels::Kernels;
-use crate::native::Packed;
+use crate::native::{self, Packed, Packer, Target};
 use crate::plan::Dry;
-use crate::segment::Recorded;
+use crate::segment::{Layout, Recorded, Segment, fits};
 use crate::storage::{decode, words};
 use crate::timing::Watch;
 use crate::{Error, Memory, Precision};
@@ -57,6 +58,27 @@ impl Shelf {
     /// The device that kernels are chosen for.
     pub(crate) fn info(&self) -> &DeviceInfo {
         self.dry.as_ref().map_or_else(|| self.device.info(), |dry| &dry.info)
+    }
+
+    /// Joins the kernels of a segment, chooses the host's own where the device is the host, and plans what lies in between.
+    /// More than the device has is refused; what is told of a run comes from here, too, so that the figures are the same.
+    pub(super) fn settle(&mut self, segment: &mut Segment, graph: &Graph) -> Result<Layout, Error> {
+        fuse(segment, self.is_host);
+        if self.is_host {
+            let target = match &self.dry {
+                Some(dry) => Target::Nowhere(&dry.nowhere),
+                None => Target::Device(&self.device),
+            };
+            let packer = Packer::new(target, graph, &mut self.constants, &mut self.packed, &mut self.memory);
+            native::suit(segment, packer)?;
+        }
+        let layout = segment.layout(self.info().binding_alignment.max(4));
+        let memory = Memory { arena: self.memory.arena.saturating_add(layout.bytes), ..self.memory };
+        if self.dry.is_none() {
+            fits(&self.device, memory.total())?;
+        }
+        self.memory = memory;
+        Ok(layout)
     }
 
     /// Puts a tensor into memory of its own.

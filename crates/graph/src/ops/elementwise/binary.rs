@@ -93,6 +93,9 @@ impl Binary {
         if self == Self::Pow {
             return power(first, second, to);
         }
+        if !to.contains(&0) {
+            self.check_divisor(second)?;
+        }
         let wrong = || Err(OpError::dtype("an operand", first.dtype()));
         if first.dtype() == DType::Bool {
             let f: fn(bool, bool) -> bool = match self {
@@ -110,6 +113,19 @@ impl Binary {
             let Some(f) = self.of_floats() else { return wrong() };
             float_zip::<T>(first, second, to, f)
         }, else wrong()))
+    }
+
+    /// An error where integers would be divided by zero, which has no result.
+    pub fn check_divisor(self, divisor: &Tensor) -> Result<(), OpError> {
+        if !matches!(self, Self::Div | Self::Mod { .. }) || !divisor.dtype().is_integer() {
+            return Ok(());
+        }
+        let zero = each_type!(integer: divisor, |T, elements| elements.iter().position(|one: &T| *one == 0),
+            else None);
+        match zero {
+            Some(at) => Err(OpError::invalid(format!("integers are divided by zero, the divisor's element {at}"))),
+            None => Ok(()),
+        }
     }
 
     fn of_floats(self) -> Option<fn(f64, f64) -> f64> {

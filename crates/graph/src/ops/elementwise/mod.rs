@@ -245,10 +245,17 @@ mod tests {
 
     #[test]
     fn integers_wrap_and_never_panic() -> Result<(), OpError> {
-        let (low, minus) = (Tensor::vector(vec![i32::MIN, 5]), Tensor::vector(vec![-1, 0]));
-        assert_eq!(run(Binary::Div, &[low.clone(), minus.clone()])?, Tensor::vector(vec![i32::MIN, 0]));
+        let (low, minus) = (Tensor::vector(vec![i32::MIN, 5]), Tensor::vector(vec![-1, -1]));
+        assert_eq!(run(Binary::Div, &[low.clone(), minus.clone()])?, Tensor::vector(vec![i32::MIN, -5]));
         for fmod in [false, true] {
             assert_eq!(run(Binary::Mod { fmod }, &[low.clone(), minus.clone()])?, Tensor::vector(vec![0, 0]));
+        }
+        let zero = Tensor::vector(vec![-1, 0]);
+        for op in [Binary::Div, Binary::Mod { fmod: false }, Binary::Mod { fmod: true }] {
+            let error = run(op, &[low.clone(), zero.clone()]).expect_err("there is no result").to_string();
+            assert!(error.contains("divided by zero") && error.contains("element 1"), "{error}");
+            let none = [Tensor::vector(Vec::<i32>::new()), Tensor::vector(vec![0])];
+            assert_eq!(run(op, &none)?.len(), 0, "nothing is divided");
         }
         assert_eq!(run(Binary::Sub, &[low.clone(), Tensor::vector(vec![1, 1])])?, Tensor::vector(vec![i32::MAX, 4]));
         assert_eq!(run(Unary::Abs, std::slice::from_ref(&low))?, Tensor::vector(vec![i32::MIN, 5]));

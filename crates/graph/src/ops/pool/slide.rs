@@ -2,7 +2,7 @@
 
 use super::{Pool, PoolKind};
 use crate::ops::wide::{Wide, wide};
-use crate::ops::window::{Axis, justified};
+use crate::ops::window::{Axis, Count, justified};
 use crate::{DType, OpError, Tensor, shape};
 
 impl Pool {
@@ -14,7 +14,7 @@ impl Pool {
                 |&input: &usize| Axis { input, output: 1, kernel: input, stride: 1, dilation: 1, before: 0, after: 0 };
             return Ok(spatial.iter().map(whole).collect());
         };
-        let axes = window.axes(spatial, &window.kernel, *ceil)?;
+        let axes = window.axes(spatial, &window.kernel, Count::of_pool(*ceil))?;
         for axis in &axes {
             // As other runtimes want it; windows on nothing but padding have no value.
             let extent = Axis::extent(axis.kernel, axis.dilation).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Convolutions.
 
 use super::{byte, common_float, pieces, wrapped};
-use crate::ops::window::{Axis, Window};
+use crate::ops::window::{Axis, Count, Window};
 use crate::ops::{Facts, Inputs};
 use crate::{DType, Fact, OpError, Tensor, shape};
 
@@ -14,7 +14,7 @@ pub(super) fn axes(window: &Window, groups: usize, x: &[usize], w: &[usize]) -> 
     {
         return Err(OpError::invalid(format!("{x:?} with weights of shape {w:?} in {groups} groups")));
     }
-    window.axes(spatial, kernel, false)
+    window.axes(spatial, kernel, Count::Whole)
 }
 
 fn shapes(window: &Window, groups: usize, dtype: DType, bias: usize, inputs: &Facts<'_>) -> Result<Fact, OpError> {

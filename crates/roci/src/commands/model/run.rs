@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Instant;
 
+use roci_graph::graph::Dim;
 use roci_graph::{Tensor, Value};
 use roci_hal::CodeFormat;
 use roci_hal::registry::AUTO;
@@ -87,6 +88,8 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     if arguments.precision == Precision::F16 && device.info().formats.first() == Some(&CodeFormat::Native) {
         printer.note("the CPU computes in f32, whatever --precision says");
     }
+    let declared: Vec<_> =
+        model.graph.outputs.iter().map(|id| model.graph.values[id.index()].declared.clone()).collect();
     let mut session = Session::new(model.graph, device).with_precision(precision);
     interrupt::listen();
     let started = Instant::now();
@@ -117,7 +120,11 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     for (index, value) in values.iter().enumerate() {
         outputs.push(row(graph.output_name(index), value, files.as_mut())?);
     }
-    let notes = session.notes().iter().map(note).collect();
+    let mut notes: Vec<String> = session.notes().iter().map(note).collect();
+    for (output, declared) in outputs.iter().zip(&declared) {
+        let shape: Vec<Dim> = output.shape.iter().map(|size| Dim::Known(*size)).collect();
+        notes.extend(super::stray(&output.name, declared.as_ref(), &shape));
+    }
     let report = Report {
         schema: "roci.run",
         version: 1,

@@ -46,9 +46,12 @@ pub(super) fn rows(timings: &[Timing]) -> Vec<Row> {
     rows
 }
 
-/// The operations of `a (Conv) + b (Relu)`: `Conv + Relu`.
+/// The operations of `a (Conv) + b (Relu)`: `Conv + Relu`; what is said behind them stays.
 fn operations(node: &str) -> String {
-    let inside = |one: &str| one.rsplit_once('(').map_or(one, |(_, op)| op.trim_end_matches(')')).to_owned();
+    let inside = |one: &str| {
+        let op = one.rsplit_once('(').map_or(one, |(_, op)| op);
+        op.rsplit_once(')').map_or_else(|| op.to_owned(), |(op, more)| format!("{op}{more}"))
+    };
     node.split(" + ").map(inside).collect::<Vec<_>>().join(" + ")
 }
 
@@ -122,5 +125,6 @@ mod tests {
         let short: Vec<_> = rows.iter().map(|row| (row.operation.as_str(), row.count)).collect();
         assert_eq!(short, [("Conv + Relu", 2), ("Conv", 1)]);
         assert!((rows[0].share - 7.0 / 12.0).abs() < 1e-9);
+        assert_eq!(operations("a (Conv) + b (Relu), reordered"), "Conv + Relu, reordered");
     }
 }

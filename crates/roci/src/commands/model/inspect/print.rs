@@ -40,7 +40,9 @@ pub(super) fn print(report: &Report, nodes: bool, printer: &Printer) -> Result<(
     }
     operations(report, printer)?;
     figures(report, printer)?;
-    reasons(report, printer)
+    reasons(report, printer)?;
+    report.notes.iter().for_each(|note| printer.note(note));
+    Ok(())
 }
 
 /// Types and shapes of values.
@@ -89,12 +91,13 @@ fn figures(report: &Report, printer: &Printer) -> Result<(), CliError> {
         Column::Text("DEVICE"),
         Column::Number("WEIGHTS, TABLES, INPUTS"),
         Column::Number("IN BETWEEN"),
+        Column::Number("TOGETHER"),
         Column::Number("DISPATCHES"),
         Column::Text("NODES"),
     ];
     let row = |one: &super::report::OnDevice| {
-        let (constants, arena) = (units::bytes(one.constant_bytes), units::bytes(one.arena_bytes));
-        vec![one.device.to_owned(), constants, arena, one.dispatches.to_string(), places(&one.runs)]
+        let [constants, arena, total] = [one.constant_bytes, one.arena_bytes, one.total_bytes].map(units::bytes);
+        vec![one.device.to_owned(), constants, arena, total, one.dispatches.to_string(), places(&one.runs)]
     };
     printer.table(&columns, report.devices.iter().map(row).collect())?;
     printer.note("as the runtime plans it; no device was asked. `ahead`: computed once, or part of another operation");

@@ -41,6 +41,8 @@ pub(super) struct Report {
     pub(super) devices: Vec<OnDevice>,
     /// All nodes, in an order in which they run.
     pub(super) graph: Vec<NodeRow>,
+    /// What is odd about the model.
+    pub(super) notes: Vec<String>,
 }
 
 #[derive(Clone, Serialize)]
@@ -71,10 +73,12 @@ pub(super) struct Counted {
 #[derive(Serialize)]
 pub(super) struct OnDevice {
     pub(super) device: &'static str,
-    /// Weights, tables and inputs on the device, a 32-bit word an element.
+    /// Weights, tables and inputs on the device, a 32-bit word an element, in the order that its kernels want.
     pub(super) constant_bytes: u64,
     /// Everything in between.
     pub(super) arena_bytes: u64,
+    /// Both, which a device has to have.
+    pub(super) total_bytes: u64,
     /// Kernels that are started, once they are joined.
     pub(super) dispatches: usize,
     /// How many nodes run where.
@@ -182,6 +186,13 @@ impl Report {
             operations: operations(&rows),
             devices: plans.iter().map(|(device, plan)| on_device(device, plan, &rows)).collect(),
             graph: rows,
+            notes: (graph.outputs.iter().enumerate())
+                .filter_map(|(index, id)| {
+                    let Some(Declared::Tensor { dims: Some(made), .. }) = &declared[id.index()] else { return None };
+                    let told = graph.values[id.index()].declared.as_ref();
+                    crate::commands::model::stray(&plain(graph.output_name(index)), told, made)
+                })
+                .collect(),
         })
     }
 }
@@ -260,6 +271,12 @@ fn on_device(device: &'static str, plan: &Plan, rows: &[NodeRow]) -> OnDevice {
     for row in rows.iter().filter_map(|row| row.runs.get(device)) {
         *runs.entry(row.r#where).or_default() += 1;
     }
-    let (constant_bytes, arena_bytes) = (plan.memory.constants, plan.memory.arena);
-    OnDevice { device, constant_bytes, arena_bytes, dispatches: plan.dispatches, runs }
+    OnDevice {
+        device,
+        constant_bytes: plan.memory.constants,
+        arena_bytes: plan.memory.arena,
+        total_bytes: plan.memory.total(),
+        dispatches: plan.dispatches,
+        runs,
+    }
 }
