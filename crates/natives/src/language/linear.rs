@@ -166,7 +166,7 @@ impl Rows<'_> {
                 return self.y.set(start + row / 2, value);
             }
             // Its neighbour comes next, by the same thread.
-            let (at, is_high) = (start + row / 4, row % 4 != 0);
+            let (at, is_high) = (start + row / 4, !row.is_multiple_of(4));
             let (word, half) = (self.y.get(at).to_bits(), halves([value, 0.0]));
             self.y.set_word(at, if is_high { word & 0xffff | half << 16 } else { half });
         } else {
