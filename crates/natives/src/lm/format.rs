@@ -193,6 +193,14 @@ impl Piece {
     }
 }
 
+/// Bytes of a row that products take as it lies in a file; `None` for types that must be packed first, and for rows that end within a block.
+///
+/// Such types have blocks of one scale and codes as packed matrices have them, so that reading them is hardly more work.
+pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
+    let taken = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) && columns.is_multiple_of(GROUP);
+    taken.then(|| (columns / GROUP).checked_mul(kind.block_bytes())).flatten()
+}
+
 /// Bytes of sixteen packed rows.
 ///
 /// # Errors

@@ -54,6 +54,29 @@ pub(crate) trait Codes: Copy + 'static {
     /// `source` is valid for reading it.
     unsafe fn load(self, source: *const u8) -> Self::Line;
 
+    /// Reads four lines from where sixteen rows lie `pitch` bytes apart: sixteen bytes of each.
+    ///
+    /// # Safety
+    /// `source` is valid for reading as many of every row.
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [Self::Line; 4];
+
+    /// A 16-bit number of each of sixteen rows, which lie `pitch` bytes apart.
+    ///
+    /// # Safety
+    /// `source` is valid for reading four bytes of every row.
+    #[inline(always)]
+    unsafe fn column(self, source: *const u8, pitch: usize) -> [u16; ROWS] {
+        let mut numbers = [0; ROWS];
+        for (row, number) in numbers.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for it; an unaligned read needs no more.
+            *number = unsafe { source.wrapping_add(row * pitch).cast::<u16>().read_unaligned() };
+        }
+        numbers
+    }
+
+    /// A line with 128 added to, or taken from, each of its codes.
+    fn flip(self, line: Self::Line) -> Self::Line;
+
     /// Writes a line.
     ///
     /// # Safety
@@ -127,6 +150,24 @@ impl Codes for Portable {
     unsafe fn load(self, source: *const u8) -> [u8; LINE] {
         // SAFETY: the caller vouches for a line; bytes have no alignment.
         unsafe { source.cast::<[u8; LINE]>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [[u8; LINE]; 4] {
+        let mut lines = [[0; LINE]; 4];
+        for row in 0..ROWS {
+            // SAFETY: the caller vouches for sixteen bytes of every row.
+            let bytes = unsafe { source.wrapping_add(row * pitch).cast::<[u8; 16]>().read() };
+            for (line, four) in lines.iter_mut().zip(bytes.as_chunks::<LINE_COLUMNS>().0) {
+                line[row * LINE_COLUMNS..][..LINE_COLUMNS].copy_from_slice(four);
+            }
+        }
+        lines
+    }
+
+    #[inline(always)]
+    fn flip(self, line: [u8; LINE]) -> [u8; LINE] {
+        line.map(|code| code ^ 0x80)
     }
 
     #[inline(always)]

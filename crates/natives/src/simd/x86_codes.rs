@@ -89,6 +89,23 @@ impl Codes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [[__m256i; 2]; 4] {
+        // Eight rows each: four and the four behind them side by side.
+        // SAFETY: the caller vouches for sixteen bytes of sixteen rows, the token for AVX2.
+        let low = unsafe { eight_rows(source, pitch) };
+        // SAFETY: as above.
+        let high = unsafe { eight_rows(source.wrapping_add(ROWS / 2 * pitch), pitch) };
+        [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
+    }
+
+    #[inline(always)]
+    fn flip(self, line: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: the token proves AVX2.
+        let bias = [unsafe { _mm256_set1_epi8(-128) }; 2];
+        both!(_mm256_xor_si256(line, bias))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, target: *mut u8, line: [__m256i; 2]) {
         // SAFETY: the caller vouches for a line, the token for AVX; stores need not be aligned.
         unsafe { _mm256_storeu_si256(target.cast(), line[0]) };
@@ -203,6 +220,31 @@ impl Codes for Avx2 {
     }
 }
 
+/// The first four words of eight rows, by words.
+///
+/// # Safety
+/// The CPU has AVX2, and sixteen bytes of every row can be read.
+#[inline(always)]
+unsafe fn eight_rows(source: *const u8, pitch: usize) -> [__m256i; 4] {
+    // SAFETY: the caller vouches for AVX2.
+    let mut rows = [unsafe { _mm256_setzero_si256() }; 4];
+    for (row, four) in rows.iter_mut().enumerate() {
+        let (low, high) = (source.wrapping_add(row * pitch), source.wrapping_add((row + 4) * pitch));
+        // SAFETY: the caller vouches for both rows; loads need not be aligned.
+        *four = unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) };
+    }
+    let [a, b, c, d] = rows;
+    // SAFETY: as above.
+    let (low, high) = unsafe { (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)) };
+    // SAFETY: as above.
+    let (low_2, high_2) = unsafe { (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d)) };
+    // SAFETY: as above.
+    let first = unsafe { [_mm256_unpacklo_epi64(low, low_2), _mm256_unpackhi_epi64(low, low_2)] };
+    // SAFETY: as above.
+    let last = unsafe { [_mm256_unpacklo_epi64(high, high_2), _mm256_unpackhi_epi64(high, high_2)] };
+    [first[0], first[1], last[0], last[1]]
+}
+
 /// Sixteen numbers of 16 bits.
 ///
 /// # Safety
@@ -227,6 +269,51 @@ impl Codes for Vnni {
     unsafe fn load(self, source: *const u8) -> __m512i {
         // SAFETY: the caller vouches for a line, the token for AVX-512; the load need not be aligned.
         unsafe { _mm512_loadu_si512(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [__m512i; 4] {
+        // SAFETY: the token proves AVX-512.
+        let mut rows = [unsafe { _mm512_setzero_si512() }; 4];
+        for (row, sixteen) in rows.iter_mut().enumerate() {
+            // Rows four apart side by side.
+            let four = [0, 4, 8, 12].map(|more| source.wrapping_add((row + more) * pitch).cast::<__m128i>());
+            // SAFETY: the caller vouches for sixteen bytes of every row; loads need not be aligned.
+            let [a, b, c, d] = unsafe { four.map(|at| at.read_unaligned()) };
+            // SAFETY: the token proves AVX-512.
+            let (low, high) = unsafe { (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c)) };
+            // SAFETY: as above.
+            *sixteen = unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) };
+        }
+        let [a, b, c, d] = rows;
+        // SAFETY: as above.
+        let (low, high) = unsafe { (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)) };
+        // SAFETY: as above.
+        let (low_2, high_2) = unsafe { (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d)) };
+        // SAFETY: as above.
+        let first = unsafe { [_mm512_unpacklo_epi64(low, low_2), _mm512_unpackhi_epi64(low, low_2)] };
+        // SAFETY: as above.
+        let last = unsafe { [_mm512_unpacklo_epi64(high, high_2), _mm512_unpackhi_epi64(high, high_2)] };
+        [first[0], first[1], last[0], last[1]]
+    }
+
+    #[inline(always)]
+    unsafe fn column(self, source: *const u8, pitch: usize) -> [u16; ROWS] {
+        // SAFETY: the token proves AVX-512.
+        let places = unsafe {
+            let rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            _mm512_mullo_epi32(rows, _mm512_set1_epi32(pitch as i32))
+        };
+        // SAFETY: the caller vouches for four bytes of every row.
+        let words = unsafe { _mm512_i32gather_epi32::<1>(places, source.cast()) };
+        // SAFETY: as above; both are 32 bytes of plain data.
+        unsafe { std::mem::transmute(_mm512_cvtepi32_epi16(words)) }
+    }
+
+    #[inline(always)]
+    fn flip(self, line: __m512i) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_xor_si512(line, _mm512_set1_epi8(-128)) }
     }
 
     #[inline(always)]
