@@ -140,3 +140,31 @@ impl BoundRange {
         Some(unsafe { start.add(self.offset as usize) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_and_never_written() {
+        let path = std::env::temp_dir().join(format!("roci-host-memory-{}", std::process::id()));
+        let bytes: Vec<u8> = (0..200_001_u32).map(|at| (at % 251) as u8).collect();
+        File::create(&path).and_then(|mut file| file.write_all(&bytes)).expect("a temporary file");
+        let file = File::open(&path).expect("it was just written");
+        let memory = HostMemory::of_file(&file).expect("a file can be mapped");
+        assert_eq!(memory.size(), bytes.len() as u64);
+        memory.fetch(70_000, 130_001);
+        let start = memory.host_pointer().expect("it is the host's").as_ptr();
+        // SAFETY: the map is as long as the file, and nothing else has it.
+        let mapped = unsafe { std::slice::from_raw_parts_mut(start, bytes.len()) };
+        assert_eq!(mapped, bytes);
+        mapped.fill(7);
+        assert_eq!(std::fs::read(&path).expect("it is still there"), bytes);
+        drop(memory);
+        let empty = File::create(&path).expect("it can be written again");
+        assert!(HostMemory::of_file(&empty).is_err());
+        std::fs::remove_file(&path).expect("it is ours");
+    }
+}

@@ -90,7 +90,7 @@ pub(super) struct Format {
 /// The codes of four-bit numbers that are taken as they are.
 const PLAIN: [u8; 16] = codes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
 /// Of those that are 8 too large.
-const CENTRED: [u8; 16] = codes([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7]);
+pub(super) const CENTRED: [u8; 16] = codes([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7]);
 /// Of IQ4_NL and IQ4_XS.
 const IQ4: [u8; 16] = codes([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]);
 /// Twice the values of four-bit floats; scales are half as large in turn.

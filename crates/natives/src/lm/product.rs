@@ -14,7 +14,7 @@ use super::super::simd::{Level, Line};
 use super::ROWS;
 use super::activations::{BYTES, Place, TILE};
 use super::float::{self, Kind};
-use super::format::{Codes, Format, GROUP, Sixteen, row_in_place};
+use super::format::{CENTRED, Codes, Format, GROUP, Sixteen, row_in_place};
 #[cfg(target_arch = "x86_64")]
 use super::matrix::Whole;
 use super::tile::{Area, Tokens, Weights};
@@ -279,6 +279,7 @@ impl Own<'_> {
         Weights {
             codes,
             table: if let Codes::Halves(table) = self.format.codes { Some(table) } else { None },
+            plain: self.format.codes == Codes::Halves(&CENTRED),
             scales: codes.wrapping_add(piece.scales().start).cast(),
             least: self.format.least.then(|| codes.wrapping_add(piece.least().start).cast()),
             bf16: self.format.sixteen == Sixteen::BF16,

@@ -16,6 +16,8 @@ pub(super) struct Weights {
     /// Lines of codes: bytes, or halves of them if there is a table.
     pub(super) codes: *const u8,
     pub(super) table: Option<&'static [u8; 16]>,
+    /// Whether what the table says is 8 less than what stands there.
+    pub(super) plain: bool,
     pub(super) scales: *const u16,
     /// What is added, where the type has such.
     pub(super) least: Option<*const u16>,
@@ -119,7 +121,6 @@ impl Area {
             if fresh {
                 ahead.ask(codes, (group + 1) * each);
             }
-            let lines = w.lines::<C, ROWS, HALVES>(codes, table, group);
             let scales =
                 if ROWS { w.scales_of_rows(codes, group) } else { w.sixteens::<C, FINER>(codes, w.scales, group) };
             let least = match w.least {
@@ -127,6 +128,18 @@ impl Area {
                 _ => scales,
             };
             let x = self.x.wrapping_add(group * self.place.group());
+            if ROWS && T == 1 {
+                let token = Token { x, place: self.place, token: first };
+                let halves = if HALVES { Some(table) } else { None };
+                let dot = if w.plain {
+                    token.dot_rows::<C, true>(codes, w, halves, group)
+                } else {
+                    token.dot_rows::<C, false>(codes, w, halves, group)
+                };
+                sums[0] = codes.mul_add(dot, codes.mul(scales[0], codes.splat(token.float(Number::Scale))), sums[0]);
+                continue;
+            }
+            let lines = w.lines::<C, ROWS, HALVES>(codes, table, group);
             for (t, sum) in sums.iter_mut().enumerate() {
                 let token = Token { x, place: self.place, token: first + t };
                 let by = codes.splat(token.float(Number::Scale));
@@ -277,6 +290,23 @@ impl Token {
         } else {
             codes.mul_add(least[0], codes.splat(self.float(Number::Sum)), sum)
         }
+    }
+
+    /// The products with rows that lie as in a file.
+    #[inline(always)]
+    fn dot_rows<C: Codes, const PLAIN: bool>(
+        self,
+        codes: C,
+        w: &Weights,
+        halves: Option<C::Table>,
+        group: usize,
+    ) -> C::Floats {
+        let offset = self.float(Number::Start).to_bits().cast_signed();
+        let source = w.block(group).wrapping_add(size_of::<u16>());
+        let x = self.x.wrapping_add(self.place.codes(self.token));
+        // SAFETY: a block of every row, and this token's codes, which the maker of the task vouches for.
+        let sums = unsafe { codes.dot_rows::<PLAIN>(source, w.pitch.unwrap_or(0), halves, x, offset) };
+        codes.floats(sums)
     }
 
     /// The products with some lines, and `start`.

@@ -96,6 +96,42 @@ pub(crate) trait Codes: Copy + 'static {
     /// Adds the products of a line with the four activations in `x`.
     fn dot(self, sums: Self::Sums, line: Self::Line, x: i32) -> Self::Sums;
 
+    /// The same of codes that lie in rows `pitch` bytes apart, with 32 activations and [`Codes::start`] of their `offset`: signed bytes, or
+    /// what half bytes stand for. `PLAIN` says that these are 8 less than they are.
+    ///
+    /// # Safety
+    /// `source` is valid for reading 32 bytes, or 16 of half bytes, of every row, and `x` for 32.
+    #[inline(always)]
+    unsafe fn dot_rows<const PLAIN: bool>(
+        self,
+        source: *const u8,
+        pitch: usize,
+        halves: Option<Self::Table>,
+        x: *const u8,
+        offset: i32,
+    ) -> Self::Sums {
+        let mut sums = self.start(offset);
+        // SAFETY: the caller vouches for the first half of every row.
+        let first = unsafe { self.load_rows(source, pitch) };
+        let last = match halves {
+            Some(_) => first,
+            // SAFETY: as above, and for the second.
+            None => unsafe { self.load_rows(source.wrapping_add(16), pitch) },
+        };
+        for j in 0..4 {
+            let [low, high] = match halves {
+                Some(table) => self.nibbles(first[j], table),
+                None => [self.flip(first[j]), self.flip(last[j])],
+            };
+            let x = x.wrapping_add(j * LINE_COLUMNS);
+            // SAFETY: the caller vouches for all activations.
+            sums = self.dot(sums, low, unsafe { x.cast::<i32>().read_unaligned() });
+            // SAFETY: as above.
+            sums = self.dot(sums, high, unsafe { x.wrapping_add(16).cast::<i32>().read_unaligned() });
+        }
+        sums
+    }
+
     /// Reads sums.
     ///
     /// # Safety

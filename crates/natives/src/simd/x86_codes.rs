@@ -258,6 +258,56 @@ unsafe fn load_sixteen(source: *const u16) -> [__m128i; 2] {
     [low, high]
 }
 
+/// The low and the high halves of all bytes.
+#[inline(always)]
+fn halves_of(line: __m512i) -> [__m512i; 2] {
+    // SAFETY: who has such a vector has AVX-512.
+    let mask = unsafe { _mm512_set1_epi8(0xf) };
+    // SAFETY: as above.
+    let low = unsafe { _mm512_and_si512(line, mask) };
+    // SAFETY: as above.
+    let high = unsafe { _mm512_srli_epi16::<4>(line) };
+    // SAFETY: as above.
+    let high = unsafe { _mm512_and_si512(high, mask) };
+    [low, high]
+}
+
+/// Sixteen bytes of each of four rows, of which every fourth is taken.
+///
+/// # Safety
+/// The CPU has AVX-512, and the rows can be read.
+#[inline(always)]
+unsafe fn rows_of_sixteen(source: *const u8, pitch: usize) -> __m512i {
+    let [a, b, c, d] =
+        [source, source.wrapping_add(4 * pitch), source.wrapping_add(8 * pitch), source.wrapping_add(12 * pitch)];
+    // SAFETY: the caller vouches for the rows; loads need not be aligned.
+    let low = unsafe { _mm256_loadu2_m128i(b.cast(), a.cast()) };
+    // SAFETY: as above.
+    let high = unsafe { _mm256_loadu2_m128i(d.cast(), c.cast()) };
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) }
+}
+
+/// Of each four words the first and the third summed, and the second and the fourth, of both operands in turn.
+///
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+unsafe fn pairs(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)) }
+}
+
+/// What [`pairs`] gave, summed to the end: of each four words that went in one is left.
+///
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+unsafe fn pairs_of_words(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)) }
+}
+
 impl Codes for Vnni {
     type Line = __m512i;
     type Sums = __m512i;
@@ -275,15 +325,9 @@ impl Codes for Vnni {
     unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [__m512i; 4] {
         // SAFETY: the token proves AVX-512.
         let mut rows = [unsafe { _mm512_setzero_si512() }; 4];
-        for (row, sixteen) in rows.iter_mut().enumerate() {
-            // Rows four apart side by side.
-            let four = [0, 4, 8, 12].map(|more| source.wrapping_add((row + more) * pitch).cast::<__m128i>());
-            // SAFETY: the caller vouches for sixteen bytes of every row; loads need not be aligned.
-            let [a, b, c, d] = unsafe { four.map(|at| at.read_unaligned()) };
-            // SAFETY: the token proves AVX-512.
-            let (low, high) = unsafe { (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c)) };
-            // SAFETY: as above.
-            *sixteen = unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) };
+        for (row, four) in rows.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for sixteen bytes of every row.
+            *four = unsafe { rows_of_sixteen(source.wrapping_add(row * pitch), pitch) };
         }
         let [a, b, c, d] = rows;
         // SAFETY: as above.
@@ -332,15 +376,8 @@ impl Codes for Vnni {
 
     #[inline(always)]
     fn nibbles(self, line: __m512i, table: __m512i) -> [__m512i; 2] {
+        let [low, high] = halves_of(line);
         // SAFETY: the token proves AVX-512.
-        let mask = unsafe { _mm512_set1_epi8(0xf) };
-        // SAFETY: as above.
-        let low = unsafe { _mm512_and_si512(line, mask) };
-        // SAFETY: as above.
-        let high = unsafe { _mm512_srli_epi16::<4>(line) };
-        // SAFETY: as above.
-        let high = unsafe { _mm512_and_si512(high, mask) };
-        // SAFETY: as above.
         let low = unsafe { _mm512_shuffle_epi8(table, low) };
         // SAFETY: as above.
         let high = unsafe { _mm512_shuffle_epi8(table, high) };
@@ -360,6 +397,67 @@ impl Codes for Vnni {
         let x = unsafe { _mm512_set1_epi32(x) };
         // SAFETY: the token proves VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, line, x) }
+    }
+
+    /// Lines are not needed for one token: products of a row are summed where they are, and the sums of rows brought side by side.
+    #[inline(always)]
+    unsafe fn dot_rows<const PLAIN: bool>(
+        self,
+        source: *const u8,
+        pitch: usize,
+        halves: Option<__m512i>,
+        x: *const u8,
+        offset: i32,
+    ) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        let zero = unsafe { _mm512_setzero_si512() };
+        let sums = if let Some(table) = halves {
+            // SAFETY: the caller vouches for 32 activations; loads need not be aligned.
+            let (low_x, high_x) = unsafe { (_mm_loadu_si128(x.cast()), _mm_loadu_si128(x.wrapping_add(16).cast())) };
+            // SAFETY: the token proves AVX-512.
+            let (low_x, high_x) = unsafe { (_mm512_broadcast_i32x4(low_x), _mm512_broadcast_i32x4(high_x)) };
+            let mut products = [zero; 4];
+            for (row, products) in products.iter_mut().enumerate() {
+                // SAFETY: the caller vouches for sixteen bytes of every row.
+                let four = unsafe { rows_of_sixteen(source.wrapping_add(row * pitch), pitch) };
+                let [low, high] = if PLAIN { halves_of(four) } else { self.nibbles(four, table) };
+                // SAFETY: the token proves VNNI.
+                *products = unsafe { _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(zero, low, low_x), high, high_x) };
+            }
+            // SAFETY: the token proves AVX-512.
+            unsafe { pairs_of_words(pairs(products[0], products[1]), pairs(products[2], products[3])) }
+        } else {
+            // SAFETY: the caller vouches for 32 activations; the load need not be aligned.
+            let x = unsafe { _mm256_loadu_si256(x.cast()) };
+            // SAFETY: the token proves AVX-512.
+            let x = unsafe { _mm512_broadcast_i64x4(x) };
+            let mut products = [zero; 8];
+            for (at, products) in products.iter_mut().enumerate() {
+                let first = source.wrapping_add((at / 4 * 8 + at % 4) * pitch);
+                // SAFETY: the caller vouches for 32 bytes of every row; loads need not be aligned.
+                let low = unsafe { _mm256_loadu_si256(first.cast()) };
+                // SAFETY: as above.
+                let high = unsafe { _mm256_loadu_si256(first.wrapping_add(4 * pitch).cast()) };
+                // SAFETY: the token proves AVX-512.
+                let both = unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) };
+                // SAFETY: the token proves VNNI.
+                *products = unsafe { _mm512_dpbusd_epi32(zero, self.flip(both), x) };
+            }
+            let [a, b, c, d, e, f, g, h] = products;
+            // SAFETY: the token proves AVX-512. Each holds both halves of eight rows, four of them behind the other four.
+            let (first, last) =
+                unsafe { (pairs_of_words(pairs(a, b), pairs(c, d)), pairs_of_words(pairs(e, f), pairs(g, h))) };
+            // SAFETY: as above.
+            let low = unsafe { _mm512_shuffle_i64x2::<0b10_00_10_00>(first, last) };
+            // SAFETY: as above.
+            let high = unsafe { _mm512_shuffle_i64x2::<0b11_01_11_01>(first, last) };
+            // SAFETY: as above.
+            unsafe { _mm512_add_epi32(low, high) }
+        };
+        // Codes have 128 added; without the table it is only 8.
+        let offset = if PLAIN && halves.is_some() { offset / 16 } else { offset };
+        // SAFETY: as above.
+        unsafe { _mm512_add_epi32(sums, self.start(offset)) }
     }
 
     #[inline(always)]
