@@ -1,5 +1,6 @@
 //! The HAL's side of the driver.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use roci_hal::command::Recording;
@@ -63,6 +64,12 @@ impl DeviceBackend for CpuDevice {
             limit: Some(self.info.max_allocation),
         };
         Ok(Arc::new(HostMemory::new(desc.size).ok_or_else(out_of_memory)?))
+    }
+
+    fn map_file(&self, file: &File) -> Option<(Arc<dyn BufferBackend>, u64)> {
+        let memory = HostMemory::of_file(file).ok()?;
+        let size = memory.size();
+        Some((Arc::new(memory), size))
     }
 
     fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {

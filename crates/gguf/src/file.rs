@@ -1,6 +1,7 @@
 //! An open model: one file, or all files of a split one.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
 use crate::map::Bytes;
@@ -24,6 +25,17 @@ struct Entry {
     info: TensorInfo,
     file: usize,
     offset: usize,
+}
+
+/// Where a tensor lies, see [`Gguf::place`].
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Which one of the model's it is.
+    pub index: usize,
+    /// Bytes from its start.
+    pub offset: usize,
 }
 
 impl Gguf {
@@ -132,6 +144,16 @@ impl Gguf {
     /// If it is not.
     pub fn expect_tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
         self.tensor(name).ok_or_else(|| Error::MissingTensor(name.to_owned()))
+    }
+
+    /// Where a tensor lies: its file, which of the model's files that is, and how many bytes from its start; `None` if there is no such tensor,
+    /// or no file.
+    pub fn place(&self, name: &str) -> Option<Place<'_>> {
+        let entry = &self.tensors[*self.by_name.get(name)?];
+        match &self.files[entry.file] {
+            Bytes::Mapped(_, file) => Some(Place { file, index: entry.file, offset: entry.offset }),
+            Bytes::Owned(_) => None,
+        }
     }
 
     fn view<'a>(&'a self, entry: &'a Entry) -> Tensor<'a> {

@@ -43,7 +43,7 @@ mod value;
 mod writer;
 
 pub use error::Error;
-pub use file::Gguf;
+pub use file::{Gguf, Place};
 pub use metadata::{FromValue, Metadata};
 pub use split::SplitName;
 pub use tensor::{Tensor, TensorInfo};

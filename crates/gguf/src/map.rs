@@ -12,7 +12,8 @@ use crate::Error;
 /// Bytes that a file is read from.
 #[derive(Debug)]
 pub(crate) enum Bytes {
-    Mapped(Mmap),
+    /// With the file itself, for those who map it in another way.
+    Mapped(Mmap, File),
     Owned(Vec<u8>),
 }
 
@@ -29,7 +30,7 @@ impl Bytes {
         // while it is mapped. Values are checked when they are read and never again assumed, so that a changed byte is a changed
         // weight; a file cut short ends the process with a bus error, as it does for every program that maps files.
         let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
-        Ok(Self::Mapped(map))
+        Ok(Self::Mapped(map, file))
     }
 }
 
@@ -38,7 +39,7 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Mapped(map, _) => map,
             Self::Owned(bytes) => bytes,
         }
     }

@@ -144,6 +144,13 @@ impl BufferRange {
         Mapping::to_write(self)
     }
 
+    /// Brings memory here that is only found when it is touched, as that of [`Device::map_file`](crate::Device::map_file).
+    pub fn fetch(&self) -> Result<(), Error> {
+        let bound = self.bound()?;
+        bound.buffer.fetch(bound.offset, bound.length);
+        Ok(())
+    }
+
     /// The driver's view, if there is memory already.
     pub(crate) fn bound(&self) -> Result<BoundRange, Error> {
         Ok(BoundRange { buffer: self.buffer.inner.backing()?, offset: self.offset, length: self.length })

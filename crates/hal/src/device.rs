@@ -1,6 +1,7 @@
 //! An open logical device: the handle that people hold, and the state that its buffers, queues and semaphores share.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -85,6 +86,16 @@ impl Device {
         self.core.check_desc(&desc)?;
         let backing = self.core.allocate(&desc)?;
         Ok(Buffer::ready(&self.core, desc, backing))
+    }
+
+    /// A host buffer of the bytes of a file, without a copy of them; `None` where the device cannot work on such. Bytes are read when they are
+    /// first touched, or by [`BufferRange::fetch`]; writing to the buffer does not change the file.
+    ///
+    /// The file must stay as it is for as long as the buffer is used: see [`HostMemory::of_file`](crate::host_memory::HostMemory::of_file).
+    pub fn map_file(&self, file: &File, label: &str) -> Result<Option<Buffer>, Error> {
+        self.core.check_alive()?;
+        let Some((backing, size)) = self.core.backend.map_file(file) else { return Ok(None) };
+        Ok(Some(Buffer::ready(&self.core, BufferDesc::host(size).label(label), backing)))
     }
 
     /// Loads code.

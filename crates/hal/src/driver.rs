@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "declares the trait whose implementers promise valid memory")]
 
 use std::any::Any;
+use std::fs::File;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -81,6 +82,11 @@ pub trait DeviceBackend: Send + Sync {
     /// Allocates memory that every queue of the device can reach.
     fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error>;
 
+    /// The bytes of a file as memory of the device, and how many they are, without a copy of them; `None` where that cannot be.
+    fn map_file(&self, _file: &File) -> Option<(Arc<dyn BufferBackend>, u64)> {
+        None
+    }
+
     /// Loads code in one of the formats that [`DeviceInfo::formats`] lists.
     fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error>;
 
@@ -117,6 +123,9 @@ pub unsafe trait BufferBackend: Any + Send + Sync {
     fn flush(&self, _offset: u64, _length: u64) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Brings memory here that is only found when it is touched, as that of a file.
+    fn fetch(&self, _offset: u64, _length: u64) {}
 
     /// The driver's own buffer inside a wrapper of the HAL's (pooled memory); drivers leave this alone.
     fn block(&self) -> Option<&Arc<dyn BufferBackend>> {

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::pack::GROUP;
 use crate::record::{FEW, Pending, Writer};
 use crate::scratch::{Rows, Scratch};
-use crate::weights::{Held, Weights};
+use crate::weights::{Held, Places, Weights};
 
 /// Tokens for which weights are read once where they are not read in tiles.
 const TOGETHER: usize = 4;
@@ -138,8 +138,10 @@ impl Writer<'_> {
                     self.apart(*format, (codes, scales), &x, &bias, y, &constants)?;
                 }
                 Held::Packed { bytes, kind } => {
-                    let rows = part.rows;
-                    self.packed(*kind, bytes, (rows, x, y), tokens, product, flags)?;
+                    self.packed(*kind, (bytes, None), (part.rows, x, y), tokens, product, flags)?;
+                }
+                Held::InPlace { file, kind, places } => {
+                    self.packed(*kind, (file, Some(*places)), (part.rows, x, y), tokens, product, flags)?;
                 }
             }
         }
@@ -288,7 +290,7 @@ impl Writer<'_> {
     fn packed(
         &mut self,
         kind: Type,
-        bytes: &BufferRange,
+        (bytes, places): (&BufferRange, Option<Places>),
         (rows, x, y): (usize, &Rows, &Rows),
         tokens: usize,
         product: &Product,
@@ -308,6 +310,8 @@ impl Writer<'_> {
             self.barrier();
             self.ready = true;
         }
+        let in_place = if places.is_some() { params::LmProduct::IN_PLACE } else { 0 };
+        let Places { starts, ends } = places.unwrap_or_default();
         let constants = params::LmProduct {
             rows: rows as u32,
             columns: columns as u32,
@@ -318,7 +322,10 @@ impl Writer<'_> {
             y_stride: y.stride as u32,
             y_offset: product.offset as u32,
             flags: if flags & LmLinear::ADD != 0 { params::LmProduct::ADD } else { 0 }
-                | if product.bias.is_some() { params::LmProduct::BIAS } else { 0 },
+                | if product.bias.is_some() { params::LmProduct::BIAS } else { 0 }
+                | in_place,
+            starts,
+            ends,
         };
         let source = if plain { &x.range } else { &quantised };
         let nothing = self.scratch.nothing.clone();

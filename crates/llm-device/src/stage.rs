@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use roci_engine::Limits;
@@ -62,7 +63,7 @@ pub(crate) struct Plan<'a> {
 impl Stage {
     pub(crate) fn new(device: &Device, plan: &Plan<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let host = roci_kernels::takes_native(device.info());
-        let loader = Loader { file: plan.file, device, host, progress };
+        let loader = Loader { file: plan.file, device, host, progress, files: Mutex::default() };
         let context = plan.model.context as usize;
         let mut maker = Maker { loader, options: plan.options, context, pages: plan.pages, rotations: Vec::new() };
         let layers = plan.model.layers[plan.layers.clone()]

@@ -1,11 +1,13 @@
 //! Matrices and vectors of a file on a device.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use roci_gguf::{Gguf, Type};
-use roci_hal::{BufferDesc, BufferRange, Device};
+use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm;
-use roci_kernels::params::WeightFormat;
+use roci_kernels::params::{LmProduct, WeightFormat};
 use roci_llm::architecture::blocks::{Gated, Linear, Matrix, Vector};
 
 use crate::Error;
@@ -70,6 +72,15 @@ pub(crate) enum Held {
     Apart { codes: BufferRange, scales: BufferRange, format: WeightFormat },
     /// As the CPU's own kernels like it.
     Packed { bytes: BufferRange, kind: Type },
+    /// Where it is in a file, all of which is bound. Only the CPU's own kernels can do that, with some types.
+    InPlace { file: BufferRange, kind: Type, places: Places },
+}
+
+/// Where the matrices lie that make one, as [`LmProduct`] tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) starts: [u32; 3],
+    pub(crate) ends: [u32; 3],
 }
 
 /// A matrix on a device.
@@ -108,6 +119,8 @@ pub(crate) struct Loader<'a> {
     /// Whether the device runs the CPU's own kernels.
     pub(crate) host: bool,
     pub(crate) progress: &'a Progress<'a>,
+    /// The model's files as buffers of the device, where it can have that, by their numbers.
+    pub(crate) files: Mutex<BTreeMap<usize, Option<Buffer>>>,
 }
 
 /// Bytes that a matrix takes on a device, and the alignment of its parts left out.
@@ -147,7 +160,11 @@ impl Loader<'_> {
         let count = rows.count();
         let padded = columns.next_multiple_of(GROUP);
         let parts = if self.host {
-            vec![self.packed(rows, &tensors, kind, columns)?]
+            let held = match self.in_place(rows, kind, columns)? {
+                Some(held) => held,
+                None => self.packed(rows, &tensors, kind, columns)?,
+            };
+            vec![Part { first: 0, rows: count, held }]
         } else {
             self.apart(rows, &tensors, kind, padded)?
         };
@@ -219,24 +236,72 @@ impl Loader<'_> {
         Ok(parts)
     }
 
-    fn packed(&self, rows: &Rows<'_>, tensors: &[(&[u8], usize)], kind: Type, columns: usize) -> Result<Part, Error> {
+    /// Rows where they lie in a file, if the kernels of the CPU take them so. They are brought to memory here, so that the first token is
+    /// as fast as the next.
+    fn in_place(&self, rows: &Rows<'_>, kind: Type, columns: usize) -> Result<Option<Held>, Error> {
+        let Some(pitch) = lm::row_in_place(kind, columns).filter(|_| rows.turns == 1) else { return Ok(None) };
+        let mut places = Places::default();
+        if rows.parts.len() > places.starts.len() {
+            return Ok(None);
+        }
+        let (mut found, mut end) = (None, 0);
+        for (at, part) in rows.parts.iter().enumerate() {
+            let Some(place) = self.file.place(&part.tensor) else { return Ok(None) };
+            let start = place.offset + part.rows.start * pitch;
+            let unit = LmProduct::UNIT as usize;
+            end += part.outputs();
+            let narrow = (u32::try_from(start / unit), u32::try_from(end));
+            let (Ok(start_units), Ok(end_narrow)) = narrow else { return Ok(None) };
+            let one_file = found.is_none_or(|index| index == place.index);
+            if !one_file || !start.is_multiple_of(unit) || !part.outputs().is_multiple_of(lm::ROWS) {
+                return Ok(None);
+            }
+            found = Some(place.index);
+            (places.starts[at], places.ends[at]) = (start_units, end_narrow);
+        }
+        // Those that are not there have no rows.
+        places.ends[rows.parts.len()..].fill(end as u32);
+        let Some(buffer) = rows.parts.first().map(|part| self.file_buffer(&part.tensor)).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        for (part, start) in rows.parts.iter().zip(places.starts) {
+            let bytes = (part.outputs() * pitch) as u64;
+            buffer.range(u64::from(start) * u64::from(LmProduct::UNIT), bytes)?.fetch()?;
+            self.progress.add(bytes);
+        }
+        Ok(Some(Held::InPlace { file: buffer.whole(), kind, places }))
+    }
+
+    /// The file that holds a tensor as a buffer; `None` where the device cannot have that.
+    fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
+        let Some(place) = self.file.place(tensor) else { return Ok(None) };
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files.get(&place.index) {
+            return Ok(known.clone());
+        }
+        let mapped = self.device.map_file(place.file, "weights")?;
+        Ok(files.entry(place.index).or_insert(mapped).clone())
+    }
+
+    fn packed(&self, rows: &Rows<'_>, tensors: &[(&[u8], usize)], kind: Type, columns: usize) -> Result<Held, Error> {
         let wrong = |error: lm::PackError| Error::file(error.to_string());
         let count = rows.count();
         let buffer = self.allocate(lm::packed_bytes(kind, count, columns).map_err(wrong)? as u64)?;
         let group = lm::group_bytes(kind, columns).map_err(wrong)?;
         let groups = count.div_ceil(lm::ROWS);
         let pitch = tensors[0].1;
-        let result = std::sync::Mutex::new(Ok(()));
+        let result = Mutex::new(Ok(()));
         let mut mapping = buffer.buffer().map()?;
-        in_threads(groups, |ranges, threads| {
-            let targets = split(&mut mapping, &ranges, group);
-            for (range, target) in ranges.into_iter().zip(targets) {
-                let result = &result;
+        // A thread that others hold up takes fewer.
+        let next = Mutex::new(mapping[..groups * group].chunks_mut(group).enumerate());
+        std::thread::scope(|threads| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1)) {
+                let (result, next) = (&result, &next);
                 threads.spawn(move || {
-                    for (at, index) in range.enumerate() {
+                    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    while let Some((index, target)) = take() {
                         let first = index * lm::ROWS;
                         let here = lm::ROWS.min(count - first);
-                        let target = &mut target[at * group..][..group];
                         // Rows that follow each other in the file are packed from there, others from a copy.
                         let together = if rows.turns > 1 { None } else { contiguous(rows, tensors, first, here) };
                         let outcome = match together {
@@ -259,7 +324,7 @@ impl Loader<'_> {
         });
         drop(mapping);
         result.into_inner().unwrap_or_else(|_| Err(Error::file("packing was interrupted")))?;
-        Ok(Part { first: 0, rows: count, held: Held::Packed { bytes: buffer, kind } })
+        Ok(Held::Packed { bytes: buffer, kind })
     }
 
     fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {

@@ -163,6 +163,7 @@ impl Case {
             y_stride,
             y_offset,
             flags,
+            ..LmProduct::default()
         };
         let mut whole =
             if self.kind.is_quantised() { quantized(level, x, tokens, columns, workers) } else { Vec::new() };
@@ -239,6 +240,53 @@ fn a_token_gives_the_same_among_others_as_alone() {
                 case.run(level, &mut x[token * columns..][..columns], &mut one, 1, 0);
                 let all = &all[5 + token * (rows + 3)..][..rows];
                 assert_eq!(&one[5..5 + rows], all, "{kind}, {level}, token {token}");
+            }
+        }
+    }
+}
+
+/// Three matrices of a file, not one behind the other, as one: the same to the bit as if that were packed.
+#[test]
+fn rows_in_place_give_the_same() {
+    for kind in [Type::Q4_0, Type::IQ4_NL, Type::Q8_0] {
+        let (rows, columns) = (32 + 16 + 64, 512);
+        let row = lm::row_in_place(kind, columns).expect("such rows are taken as they are");
+        let mut random = Random(0x9e37_79b9 + kind.id() as u64);
+        let source = matrix(kind, rows * columns, &mut random);
+        let mut case = Case { packed: packed(kind, &source, [rows, columns]), ..Case::new(kind, rows, columns) };
+        // The last matrix lies first.
+        let mut file = vec![0xa5_u8; 32];
+        let ends = [32, 48, 112];
+        let mut starts = [0; 3];
+        for (part, first) in [(2, 48), (0, 0), (1, 32)] {
+            file.resize(file.len().next_multiple_of(16), 0xa5);
+            starts[part] = file.len() as u32 / LmProduct::UNIT;
+            file.extend_from_slice(&source[first * row..ends[part] as usize * row]);
+        }
+        for tokens in [1, 2, 4, 7, 16, 45] {
+            let mut x: Vec<f32> = (0..tokens * columns).map(|_| random.unit()).collect();
+            let packed_once = case.packed.clone();
+            for (number, level) in levels() {
+                let size = 5 + tokens * (rows + 3);
+                let [mut wanted, mut got] = [vec![0.25; size], vec![0.25; size]];
+                case.packed.clone_from(&packed_once);
+                case.run(level, &mut x, &mut wanted, 2, LmProduct::BIAS);
+                let mut whole = quantized(level, &mut x, tokens as u32, columns as u32, 1);
+                let p = LmProduct {
+                    rows: rows as u32,
+                    columns: columns as u32,
+                    tokens: tokens as u32,
+                    format: kind.id(),
+                    y_stride: rows as u32 + 3,
+                    y_offset: 5,
+                    flags: LmProduct::BIAS | LmProduct::IN_PLACE,
+                    starts,
+                    ends,
+                    ..LmProduct::default()
+                };
+                let bindings = [bound(&mut file), bound(&mut whole), bound(&mut case.bias), bound(&mut got)];
+                launch(level, "lm_product", &bindings, &p, 3).expect("it fits");
+                assert_eq!(got, wanted, "{kind}, {tokens} tokens, {number} {level}");
             }
         }
     }
@@ -359,6 +407,10 @@ fn what_does_not_fit_is_refused() {
         (LmProduct { tokens: 2, y_stride: 15, ..p }, "apart"),
         (LmProduct { y_offset: 1, ..p }, "`y`"),
         (LmProduct { format: 999, ..p }, "type 999"),
+        (LmProduct { flags: LmProduct::IN_PLACE, ..p }, "0 rows of 16"),
+        (LmProduct { flags: LmProduct::IN_PLACE, ends: [15, 16, 0], ..p }, "which 16 do not divide"),
+        (LmProduct { flags: LmProduct::IN_PLACE, starts: [3, 0, 0], ends: [16; 3], ..p }, "`w`"),
+        (LmProduct { flags: LmProduct::IN_PLACE, format: Type::Q4_1.id(), ends: [16; 3], ..p }, "in place"),
         (LmProduct { format: Type::I8.id(), ..p }, "I8"),
     ] {
         let error = run(wrong).expect_err("it does not fit");

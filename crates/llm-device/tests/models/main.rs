@@ -3,6 +3,7 @@
 //! Tokens go in as an engine sends them: a prompt in chunks, then one by one, beside another text whose pages lie between.
 
 mod devices;
+mod in_place;
 mod stories;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(in_place::trials());
     trials.extend(stories::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -149,7 +149,7 @@ fn product(name: &str, device: &Device, kind: Type, [rows, columns]: [usize; 2],
         x_offset: 0,
         y_stride: rows_,
         y_offset: 0,
-        flags: 0,
+        ..LmProduct::default()
     };
     let x = if kind.is_quantised() { &whole } else { &x };
     let bias = buffer(device, &[0; 16]);

@@ -1,6 +1,7 @@
 //! Products with matrices of floats: sixteen rows by some tokens, column by column.
 
 use super::super::simd::codes::{Codes, CodesTask, ROWS};
+use super::ahead::Ahead;
 use super::tile::write;
 
 /// How the numbers of a matrix are written.
@@ -68,10 +69,13 @@ impl Tokens {
     fn compute<C: Codes, const KIND: usize, const T: usize>(&self, codes: C, first: usize) {
         let size = if KIND == 0 { size_of::<f32>() } else { size_of::<u16>() };
         let x = self.x.wrapping_add(first * self.x_stride);
+        let mut ahead = Ahead::new(self.weights, 1);
         let mut sums = [codes.splat(0.0); T];
         for column in 0..self.columns {
             let source = self.weights.wrapping_add(column * ROWS * size);
-            codes.prefetch(source.wrapping_add(4096));
+            if first == 0 {
+                ahead.ask(codes, (column + 1) * ROWS * size);
+            }
             let weights = match KIND {
                 // SAFETY: sixteen rows of this column, by the promise of the task's maker.
                 0 => unsafe { codes.load_f32(source.cast()) },

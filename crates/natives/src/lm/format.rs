@@ -90,7 +90,7 @@ pub(super) struct Format {
 /// The codes of four-bit numbers that are taken as they are.
 const PLAIN: [u8; 16] = codes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
 /// Of those that are 8 too large.
-const CENTRED: [u8; 16] = codes([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7]);
+pub(super) const CENTRED: [u8; 16] = codes([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7]);
 /// Of IQ4_NL and IQ4_XS.
 const IQ4: [u8; 16] = codes([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]);
 /// Twice the values of four-bit floats; scales are half as large in turn.
@@ -191,6 +191,14 @@ impl Piece {
         let start = self.scales().end;
         start..start + self.least as usize
     }
+}
+
+/// Bytes of a row that products take as it lies in a file; `None` for types that must be packed first, and for rows that end within a block.
+///
+/// Such types have blocks of one scale and codes as packed matrices have them, so that reading them is hardly more work.
+pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
+    let taken = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) && columns.is_multiple_of(GROUP);
+    taken.then(|| (columns / GROUP).checked_mul(kind.block_bytes())).flatten()
 }
 
 /// Bytes of sixteen packed rows.

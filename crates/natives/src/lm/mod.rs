@@ -3,7 +3,8 @@
 //! A matrix of a GGUF file is packed once, sixteen rows at a time ([`pack_rows`]), into a form that vectors read without
 //! shuffling; every kind of CPU reads the same form. Activations become whole numbers of eight bits first (`lm_quantize`), with
 //! a scale for each 32 of them; then a product (`lm_product`) is mostly one of bytes. Matrices of floats take activations as
-//! they are. `lm_rows` gives single rows of a packed matrix, for embeddings.
+//! they are. `lm_rows` gives single rows of a packed matrix, for embeddings. Some types need not be packed ([`row_in_place`]): their
+//! rows are brought into the same form as they are read.
 //!
 //! ```
 //! use roci_gguf::Type;
@@ -23,6 +24,7 @@
 //! Start reading at `format` (what lies where), then `tile` (the product itself) and `matrix` (the same on matrix units).
 
 mod activations;
+mod ahead;
 mod blocks;
 mod float;
 mod format;
@@ -33,9 +35,10 @@ mod product;
 mod quantize;
 mod rows;
 mod tile;
+mod widen;
 
 pub use activations::activation_bytes;
-pub use format::{PackError, group_bytes, packed_bytes};
+pub use format::{PackError, group_bytes, packed_bytes, row_in_place};
 pub use pack::pack_rows;
 pub(super) use product::Product;
 pub(super) use quantize::Quantize;

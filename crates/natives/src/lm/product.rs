@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use roci_gguf::Type;
 use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::super::check::{self, Access, Extent};
@@ -13,15 +14,18 @@ use super::super::simd::{Level, Line};
 use super::ROWS;
 use super::activations::{BYTES, Place, TILE};
 use super::float::{self, Kind};
-use super::format::{Codes, Format, GROUP, Sixteen};
+use super::format::{CENTRED, Codes, Format, GROUP, Sixteen, row_in_place};
 #[cfg(target_arch = "x86_64")]
 use super::matrix::Whole;
-use super::tile::{Area, Tokens, Weights, Widen};
+use super::tile::{Area, Tokens, Weights};
+use super::widen::Widen;
 use crate::params;
 
 /// Bytes of activations that are read again and again, for one sixteen rows after the other: half of what a core's second-level
 /// cache has to be at least.
 const BLOCK: usize = 512 << 10;
+/// So many tokens are worth a copy of rows that are used in place.
+const COPIED: usize = 4;
 /// Multiplications of bytes that are worth as much as reading one byte of weights.
 const FREE: u64 = 16;
 
@@ -54,8 +58,13 @@ unsafe impl NativeKernel for Product {
             return Ok(0);
         }
         let groups = p.rows.div_ceil(ROWS as u32);
-        let bytes = u128::from(groups) * u128::from(format.piece(p.columns.into()).bytes());
-        let w = Access::read::<u32>("w", w, Extent::words(bytes / 4))?;
+        let (bytes, w) = if p.flags & params::LmProduct::IN_PLACE == 0 {
+            let bytes = u128::from(groups) * u128::from(format.piece(p.columns.into()).bytes());
+            (bytes, Access::read::<u32>("w", w, Extent::words(bytes / 4))?)
+        } else {
+            let (bytes, reach) = in_place(&p)?;
+            (bytes, Access::read::<u8>("w", w, Extent::words(reach))?)
+        };
         let x = if format.is_float() {
             let extent = Extent::of(&[(p.tokens, p.x_stride), (p.columns, 1)]).after(p.x_offset);
             Access::read::<f32>("x", x, extent)?
@@ -81,9 +90,40 @@ unsafe impl NativeKernel for Product {
         let groups = parts::share((p.rows as usize).div_ceil(ROWS), 1, part, parts);
         let bias = (p.flags & params::LmProduct::BIAS != 0).then_some(bias.cast::<f32>().cast_const());
         let y = y.cast::<f32>().wrapping_add(p.y_offset as usize);
-        let own = Own { level: self.0, p: &p, format, w, x, bias, y };
+        let pitch = (p.flags & params::LmProduct::IN_PLACE != 0).then(|| pitch(&p)).flatten();
+        let own = Own { level: self.0, p: &p, format, pitch, w, x, bias, y };
         if let Codes::Floats(size) = format.codes { own.floats(groups, size) } else { own.bytes(groups) }
     }
+}
+
+/// Bytes of a row that is used in place.
+fn pitch(p: &params::LmProduct) -> Option<usize> {
+    row_in_place(Type::from_id(p.format)?, p.columns as usize)
+}
+
+/// Bytes of all rows that are used in place, and how far they reach into `w`.
+fn in_place(p: &params::LmProduct) -> Result<(u128, u128), String> {
+    let pitch = pitch(p).ok_or("rows of that type or length are not used in place")? as u128;
+    // Sixteen rows are reached by 32 bits from the first of them.
+    if pitch * ROWS as u128 > i32::MAX as u128 {
+        return Err(format!("rows of {} columns are too long to be used in place", p.columns));
+    }
+    let (mut first, mut reach) = (0, 0);
+    for (&start, &end) in p.starts.iter().zip(&p.ends) {
+        let end = end.min(p.rows);
+        if !end.is_multiple_of(ROWS as u32) {
+            return Err(format!("a matrix that is used in place ends at row {end}, which {ROWS} do not divide"));
+        }
+        if end > first {
+            let bytes = u128::from(end - first) * pitch;
+            reach = reach.max(u128::from(start) * u128::from(params::LmProduct::UNIT) + bytes);
+            first = end;
+        }
+    }
+    if first < p.rows {
+        return Err(format!("matrices in place have {first} rows of {}", p.rows));
+    }
+    Ok((u128::from(p.rows) * pitch, reach))
 }
 
 /// What a part works on.
@@ -91,6 +131,8 @@ struct Own<'a> {
     level: Level,
     p: &'a params::LmProduct,
     format: Format,
+    /// Bytes between rows, where these are used in place.
+    pitch: Option<usize>,
     w: *const u8,
     x: *const u8,
     /// A number for each row.
@@ -148,7 +190,8 @@ impl Own<'_> {
             }
             for group in groups.clone() {
                 let weights = self.weights(group);
-                if weights.table.is_some() && block.len() > TILE {
+                let few = if self.pitch.is_some() { COPIED } else { TILE };
+                if (weights.table.is_some() || self.pitch.is_some()) && block.len() > few {
                     self.widened(weights, false, |weights| self.tiles(weights, group, block.clone()));
                 } else {
                     self.tiles(weights, group, block.clone());
@@ -176,6 +219,7 @@ impl Own<'_> {
     fn tiles(&self, weights: Weights, group: usize, block: Range<usize>) {
         for first in block.clone().step_by(TILE) {
             let tokens = first..(first + TILE).min(block.end);
+            let weights = Weights { fresh: weights.fresh && first == block.start, ..weights };
             // `prepare` held all three against their bindings; these rows are this part's alone.
             self.level.run_codes(Tokens(self.area(weights, group, tokens)));
         }
@@ -196,31 +240,53 @@ impl Own<'_> {
     /// Runs `work` with codes as bytes of their own, signed or not.
     fn widened(&self, mut weights: Weights, signed: bool, work: impl FnOnce(Weights)) {
         WIDE.with_borrow_mut(|wide| {
-            let lines = self.p.columns as usize * ROWS / size_of::<Line>();
+            let lines = Widen::bytes(weights.groups).div_ceil(size_of::<Line>());
             if wide.len() < lines {
                 wide.resize(lines, Line::ZERO);
             }
-            let (source, target) = (weights.codes, wide.as_mut_ptr().cast());
+            let target = wide.as_mut_ptr().cast::<u8>();
             // `prepare` held the matrix against its binding; the target was just made large enough.
-            self.level.run_codes(Widen { source, target, table: weights.table, signed, groups: weights.groups });
-            (weights.codes, weights.table) = (target.cast_const(), None);
+            self.level.run_codes(Widen { weights, target, signed });
+            if weights.pitch.take().is_some() {
+                weights.scales = target.wrapping_add(Widen::scales(weights.groups)).cast_const().cast();
+            }
+            (weights.codes, weights.table, weights.fresh) = (target.cast_const(), None, false);
             work(weights);
         });
+    }
+
+    /// A row that is used in place.
+    fn row_in_place(&self, row: usize, pitch: usize) -> *const u8 {
+        let mut first = 0;
+        for (&start, &end) in self.p.starts.iter().zip(&self.p.ends) {
+            if row < end as usize {
+                let start = start as usize * params::LmProduct::UNIT as usize;
+                return self.w.wrapping_add(start + (row - first) * pitch);
+            }
+            first = first.max(end as usize);
+        }
+        self.w
     }
 
     /// Sixteen rows of a matrix that is not of floats.
     fn weights(&self, group: usize) -> Weights {
         let columns = self.p.columns;
         let piece = self.format.piece(columns.into());
-        let codes = self.w.wrapping_add(group * piece.bytes() as usize);
+        let codes = match self.pitch {
+            Some(pitch) => self.row_in_place(group * ROWS, pitch),
+            None => self.w.wrapping_add(group * piece.bytes() as usize),
+        };
         Weights {
             codes,
             table: if let Codes::Halves(table) = self.format.codes { Some(table) } else { None },
+            plain: self.format.codes == Codes::Halves(&CENTRED),
             scales: codes.wrapping_add(piece.scales().start).cast(),
             least: self.format.least.then(|| codes.wrapping_add(piece.least().start).cast()),
             bf16: self.format.sixteen == Sixteen::BF16,
             finer: self.format.finer,
             groups: columns as usize / GROUP,
+            fresh: true,
+            pitch: self.pitch,
         }
     }
 

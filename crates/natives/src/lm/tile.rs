@@ -7,10 +7,8 @@ use std::ops::Range;
 
 use super::super::simd::codes::{Codes, CodesTask, LINE, ROWS};
 use super::activations::{Number, Place};
+use super::ahead::Ahead;
 use super::format::{GROUP, LINES, SCALES};
-
-/// How many bytes ahead weights are asked for.
-const AHEAD: usize = 4096;
 
 /// Sixteen rows of a matrix.
 #[derive(Clone, Copy)]
@@ -18,6 +16,8 @@ pub(super) struct Weights {
     /// Lines of codes: bytes, or halves of them if there is a table.
     pub(super) codes: *const u8,
     pub(super) table: Option<&'static [u8; 16]>,
+    /// Whether what the table says is 8 less than what stands there.
+    pub(super) plain: bool,
     pub(super) scales: *const u16,
     /// What is added, where the type has such.
     pub(super) least: Option<*const u16>,
@@ -26,6 +26,10 @@ pub(super) struct Weights {
     /// Whether each 16 columns have a scale.
     pub(super) finer: bool,
     pub(super) groups: usize,
+    /// Whether they are read for the first time, and so from memory.
+    pub(super) fresh: bool,
+    /// Bytes between rows where these lie as in a file, each with its scales among its codes; `codes` then is the first row.
+    pub(super) pitch: Option<usize>,
 }
 
 /// Sixteen rows by some tokens of a tile.
@@ -55,28 +59,35 @@ impl CodesTask for Tokens {
 
     #[inline(always)]
     fn run<C: Codes>(self, codes: C) {
-        match (self.0.weights.table, self.0.weights.finer, self.0.weights.least) {
-            (None, false, None) => self.0.tokens::<C, false, false, false>(codes),
-            (None, false, Some(_)) => self.0.tokens::<C, false, false, true>(codes),
-            (None, true, None) => self.0.tokens::<C, false, true, false>(codes),
-            (None, true, Some(_)) => self.0.tokens::<C, false, true, true>(codes),
-            (Some(_), false, None) => self.0.tokens::<C, true, false, false>(codes),
-            (Some(_), false, Some(_)) => self.0.tokens::<C, true, false, true>(codes),
-            (Some(_), true, None) => self.0.tokens::<C, true, true, false>(codes),
-            (Some(_), true, Some(_)) => self.0.tokens::<C, true, true, true>(codes),
+        let w = &self.0.weights;
+        if w.pitch.is_some() {
+            return match w.table {
+                None => self.0.tokens::<C, true, false, false, false>(codes),
+                Some(_) => self.0.tokens::<C, true, true, false, false>(codes),
+            };
+        }
+        match (w.table, w.finer, w.least) {
+            (None, false, None) => self.0.tokens::<C, false, false, false, false>(codes),
+            (None, false, Some(_)) => self.0.tokens::<C, false, false, false, true>(codes),
+            (None, true, None) => self.0.tokens::<C, false, false, true, false>(codes),
+            (None, true, Some(_)) => self.0.tokens::<C, false, false, true, true>(codes),
+            (Some(_), false, None) => self.0.tokens::<C, false, true, false, false>(codes),
+            (Some(_), false, Some(_)) => self.0.tokens::<C, false, true, false, true>(codes),
+            (Some(_), true, None) => self.0.tokens::<C, false, true, true, false>(codes),
+            (Some(_), true, Some(_)) => self.0.tokens::<C, false, true, true, true>(codes),
         }
     }
 }
 
 impl Area {
     #[inline(always)]
-    fn tokens<C: Codes, const HALVES: bool, const FINER: bool, const LEAST: bool>(&self, codes: C) {
+    fn tokens<C: Codes, const ROWS: bool, const HALVES: bool, const FINER: bool, const LEAST: bool>(&self, codes: C) {
         let mut token = 0;
         while token < self.place.width {
             /// Computes so many tokens, and tells how many.
             macro_rules! tokens {
                 ($count:expr) => {{
-                    self.compute::<C, { $count }, HALVES, FINER, LEAST>(codes, token);
+                    self.compute::<C, { $count }, ROWS, HALVES, FINER, LEAST>(codes, token);
                     $count
                 }};
             }
@@ -94,7 +105,7 @@ impl Area {
     ///
     /// No closures here: the compiler does not always inline them into where the instructions are.
     #[inline(always)]
-    fn compute<C: Codes, const T: usize, const HALVES: bool, const FINER: bool, const LEAST: bool>(
+    fn compute<C: Codes, const T: usize, const ROWS: bool, const HALVES: bool, const FINER: bool, const LEAST: bool>(
         &self,
         codes: C,
         first: usize,
@@ -102,14 +113,33 @@ impl Area {
         let w = &self.weights;
         let table = codes.table(w.table.unwrap_or(&[0; 16]));
         let mut sums = [codes.splat(0.0); T];
+        let lines = if HALVES { LINES / 2 } else { LINES };
+        let each = lines * LINE + SCALES * if FINER { 2 } else { 1 } * if LEAST { 2 } else { 1 };
+        let mut ahead = Ahead::new(w.codes, lines);
+        let fresh = w.fresh && first == 0;
         for group in 0..w.groups {
-            let lines = w.lines::<C, HALVES>(codes, table, group);
-            let scales = w.sixteens::<C, FINER>(codes, w.scales, group);
+            if fresh {
+                ahead.ask(codes, (group + 1) * each);
+            }
+            let scales =
+                if ROWS { w.scales_of_rows(codes, group) } else { w.sixteens::<C, FINER>(codes, w.scales, group) };
             let least = match w.least {
                 Some(least) if LEAST => w.sixteens::<C, FINER>(codes, least, group),
                 _ => scales,
             };
             let x = self.x.wrapping_add(group * self.place.group());
+            if ROWS && T == 1 {
+                let token = Token { x, place: self.place, token: first };
+                let halves = if HALVES { Some(table) } else { None };
+                let dot = if w.plain {
+                    token.dot_rows::<C, true>(codes, w, halves, group)
+                } else {
+                    token.dot_rows::<C, false>(codes, w, halves, group)
+                };
+                sums[0] = codes.mul_add(dot, codes.mul(scales[0], codes.splat(token.float(Number::Scale))), sums[0]);
+                continue;
+            }
+            let lines = w.lines::<C, ROWS, HALVES>(codes, table, group);
             for (t, sum) in sums.iter_mut().enumerate() {
                 let token = Token { x, place: self.place, token: first + t };
                 let by = codes.splat(token.float(Number::Scale));
@@ -138,14 +168,21 @@ impl Area {
 impl Weights {
     /// The codes of a group.
     #[inline(always)]
-    fn lines<C: Codes, const HALVES: bool>(&self, codes: C, table: C::Table, group: usize) -> [C::Line; LINES] {
+    pub(super) fn lines<C: Codes, const ROWS: bool, const HALVES: bool>(
+        &self,
+        codes: C,
+        table: C::Table,
+        group: usize,
+    ) -> [C::Line; LINES] {
+        if ROWS {
+            return self.lines_of_rows::<C, HALVES>(codes, table, group);
+        }
         let count = if HALVES { LINES / 2 } else { LINES };
         let source = self.codes.wrapping_add(group * count * LINE);
         // SAFETY: the group's first line, which the maker of the task vouches for.
         let mut lines = [unsafe { codes.load(source) }; LINES];
         for j in 0..count {
             let source = source.wrapping_add(j * LINE);
-            codes.prefetch(source.wrapping_add(AHEAD));
             // SAFETY: as above, another line.
             lines[j] = unsafe { codes.load(source) };
             if HALVES {
@@ -153,6 +190,49 @@ impl Weights {
             }
         }
         lines
+    }
+
+    /// The same of rows that lie as in a file: blocks of a scale and the codes of a group, which are bytes with a sign, or halves.
+    #[inline(always)]
+    fn lines_of_rows<C: Codes, const HALVES: bool>(&self, codes: C, table: C::Table, group: usize) -> [C::Line; LINES] {
+        let pitch = self.pitch.unwrap_or(0);
+        let source = self.block(group).wrapping_add(size_of::<u16>());
+        // SAFETY: the first sixteen bytes of codes in a block of every row, which the maker of the task vouches for.
+        let first = unsafe { codes.load_rows(source, pitch) };
+        let mut lines = [first[0]; LINES];
+        if HALVES {
+            for j in 0..LINES / 2 {
+                [lines[j], lines[j + LINES / 2]] = codes.nibbles(first[j], table);
+            }
+            return lines;
+        }
+        // SAFETY: as above, the last sixteen.
+        let last = unsafe { codes.load_rows(source.wrapping_add(GROUP / 2), pitch) };
+        for j in 0..LINES / 2 {
+            lines[j] = codes.flip(first[j]);
+            lines[j + LINES / 2] = codes.flip(last[j]);
+        }
+        lines
+    }
+
+    /// A block of the first row, where rows lie as in a file.
+    #[inline(always)]
+    fn block(&self, group: usize) -> *const u8 {
+        let codes = if self.table.is_some() { GROUP / 2 } else { GROUP };
+        self.codes.wrapping_add(group * (codes + size_of::<u16>()))
+    }
+
+    /// The scales of a group of such rows.
+    #[inline(always)]
+    pub(super) fn column(&self, codes: impl Codes, group: usize) -> [u16; ROWS] {
+        // SAFETY: the beginning of a block of every row, which the maker of the task vouches for.
+        unsafe { codes.column(self.block(group), self.pitch.unwrap_or(0)) }
+    }
+
+    #[inline(always)]
+    fn scales_of_rows<C: Codes>(&self, codes: C, group: usize) -> [C::Floats; 2] {
+        let scales = self.column(codes, group);
+        [self.sixteen(codes, scales.as_ptr()); 2]
     }
 
     /// The scales of a group, or what is added; of both 16 columns if they have their own.
@@ -212,6 +292,23 @@ impl Token {
         }
     }
 
+    /// The products with rows that lie as in a file.
+    #[inline(always)]
+    fn dot_rows<C: Codes, const PLAIN: bool>(
+        self,
+        codes: C,
+        w: &Weights,
+        halves: Option<C::Table>,
+        group: usize,
+    ) -> C::Floats {
+        let offset = self.float(Number::Start).to_bits().cast_signed();
+        let source = w.block(group).wrapping_add(size_of::<u16>());
+        let x = self.x.wrapping_add(self.place.codes(self.token));
+        // SAFETY: a block of every row, and this token's codes, which the maker of the task vouches for.
+        let sums = unsafe { codes.dot_rows::<PLAIN>(source, w.pitch.unwrap_or(0), halves, x, offset) };
+        codes.floats(sums)
+    }
+
     /// The products with some lines, and `start`.
     #[inline(always)]
     fn dot<C: Codes>(self, codes: C, start: Number, lines: &[C::Line; LINES], range: Range<usize>) -> C::Floats {
@@ -247,52 +344,5 @@ pub(super) unsafe fn write(y: *mut f32, mut sums: [f32; ROWS], rows: usize, add:
     let y = unsafe { std::slice::from_raw_parts_mut(y, rows) };
     for (y, sum) in y.iter_mut().zip(sums) {
         *y = if add { *y + sum } else { sum };
-    }
-}
-
-/// Copies the codes of sixteen rows as bytes, signed or not. `source` and `target` hold `groups` groups, by the promise of whoever
-/// makes the task.
-pub(super) struct Widen {
-    pub(super) source: *const u8,
-    pub(super) target: *mut u8,
-    /// What half bytes stand for, where the source has such.
-    pub(super) table: Option<&'static [u8; 16]>,
-    pub(super) signed: bool,
-    pub(super) groups: usize,
-}
-
-impl CodesTask for Widen {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<C: Codes>(self, codes: C) {
-        let flip = if self.signed { 0x80 } else { 0 };
-        let Some(table) = self.table else {
-            let bytes = self.groups * GROUP * ROWS;
-            // SAFETY: so many bytes are there, by the promise of the task's maker, which nothing writes meanwhile.
-            let source = unsafe { std::slice::from_raw_parts(self.source, bytes) };
-            // SAFETY: as above, which nothing else touches.
-            let target = unsafe { std::slice::from_raw_parts_mut(self.target, bytes) };
-            for (target, source) in target.iter_mut().zip(source) {
-                *target = source ^ flip;
-            }
-            return;
-        };
-        let mut flipped = *table;
-        flipped.iter_mut().for_each(|code| *code ^= flip);
-        let table = codes.table(&flipped);
-        for group in 0..self.groups {
-            let source = self.source.wrapping_add(group * GROUP * ROWS / 2);
-            let target = self.target.wrapping_add(group * GROUP * ROWS);
-            for j in 0..LINES / 2 {
-                // SAFETY: a line of this group, by the promise of the task's maker.
-                let both = unsafe { codes.load(source.wrapping_add(j * LINE)) };
-                let [low, high] = codes.nibbles(both, table);
-                // SAFETY: as above.
-                unsafe { codes.store(target.wrapping_add(j * LINE), low) };
-                // SAFETY: as above.
-                unsafe { codes.store(target.wrapping_add((j + LINES / 2) * LINE), high) };
-            }
-        }
     }
 }

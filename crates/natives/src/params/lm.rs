@@ -22,6 +22,9 @@ pub struct LmQuantize {
 /// `lm_product`: `y[t * y_stride + y_offset + r] = sum over c of w[r, c] * x[t, c]`, perhaps with a bias, perhaps added to what is there. `w` is what
 /// `roci_natives::lm::pack_rows` makes; `x` is what `lm_quantize` wrote for as many tokens and columns, or the activations
 /// themselves where `w` is of F32, F16 or BF16.
+///
+/// With [`LmProduct::IN_PLACE`], `w` is a file instead, or all of it that matters, and rows lie as they do there
+/// (`roci_natives::lm::row_in_place`): those of up to three matrices, which make one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct LmProduct {
@@ -43,9 +46,17 @@ pub struct LmProduct {
     pub y_offset: u32,
     /// Sum of the flags.
     pub flags: u32,
+    /// With [`LmProduct::IN_PLACE`], where matrices begin in `w`, in [`LmProduct::UNIT`]s.
+    pub starts: [u32; 3],
+    /// With it, which row is the first that a matrix no longer has; the next one begins with that. A multiple of 16.
+    pub ends: [u32; 3],
 }
 
 impl LmProduct {
+    /// Bytes that places in a file are told in.
+    pub const UNIT: u32 = 16;
+    /// Rows are used where they lie in a file.
+    pub const IN_PLACE: u32 = 4;
     /// Added to what is in `y`.
     pub const ADD: u32 = 1;
     /// With a number for each row from the third binding, which nobody reads otherwise.

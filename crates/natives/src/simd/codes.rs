@@ -54,6 +54,29 @@ pub(crate) trait Codes: Copy + 'static {
     /// `source` is valid for reading it.
     unsafe fn load(self, source: *const u8) -> Self::Line;
 
+    /// Reads four lines from where sixteen rows lie `pitch` bytes apart: sixteen bytes of each.
+    ///
+    /// # Safety
+    /// `source` is valid for reading as many of every row.
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [Self::Line; 4];
+
+    /// A 16-bit number of each of sixteen rows, which lie `pitch` bytes apart.
+    ///
+    /// # Safety
+    /// `source` is valid for reading four bytes of every row.
+    #[inline(always)]
+    unsafe fn column(self, source: *const u8, pitch: usize) -> [u16; ROWS] {
+        let mut numbers = [0; ROWS];
+        for (row, number) in numbers.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for it; an unaligned read needs no more.
+            *number = unsafe { source.wrapping_add(row * pitch).cast::<u16>().read_unaligned() };
+        }
+        numbers
+    }
+
+    /// A line with 128 added to, or taken from, each of its codes.
+    fn flip(self, line: Self::Line) -> Self::Line;
+
     /// Writes a line.
     ///
     /// # Safety
@@ -72,6 +95,42 @@ pub(crate) trait Codes: Copy + 'static {
 
     /// Adds the products of a line with the four activations in `x`.
     fn dot(self, sums: Self::Sums, line: Self::Line, x: i32) -> Self::Sums;
+
+    /// The same of codes that lie in rows `pitch` bytes apart, with 32 activations and [`Codes::start`] of their `offset`: signed bytes, or
+    /// what half bytes stand for. `PLAIN` says that these are 8 less than they are.
+    ///
+    /// # Safety
+    /// `source` is valid for reading 32 bytes, or 16 of half bytes, of every row, and `x` for 32.
+    #[inline(always)]
+    unsafe fn dot_rows<const PLAIN: bool>(
+        self,
+        source: *const u8,
+        pitch: usize,
+        halves: Option<Self::Table>,
+        x: *const u8,
+        offset: i32,
+    ) -> Self::Sums {
+        let mut sums = self.start(offset);
+        // SAFETY: the caller vouches for the first half of every row.
+        let first = unsafe { self.load_rows(source, pitch) };
+        let last = match halves {
+            Some(_) => first,
+            // SAFETY: as above, and for the second.
+            None => unsafe { self.load_rows(source.wrapping_add(16), pitch) },
+        };
+        for j in 0..4 {
+            let [low, high] = match halves {
+                Some(table) => self.nibbles(first[j], table),
+                None => [self.flip(first[j]), self.flip(last[j])],
+            };
+            let x = x.wrapping_add(j * LINE_COLUMNS);
+            // SAFETY: the caller vouches for all activations.
+            sums = self.dot(sums, low, unsafe { x.cast::<i32>().read_unaligned() });
+            // SAFETY: as above.
+            sums = self.dot(sums, high, unsafe { x.wrapping_add(16).cast::<i32>().read_unaligned() });
+        }
+        sums
+    }
 
     /// Reads sums.
     ///
@@ -127,6 +186,24 @@ impl Codes for Portable {
     unsafe fn load(self, source: *const u8) -> [u8; LINE] {
         // SAFETY: the caller vouches for a line; bytes have no alignment.
         unsafe { source.cast::<[u8; LINE]>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [[u8; LINE]; 4] {
+        let mut lines = [[0; LINE]; 4];
+        for row in 0..ROWS {
+            // SAFETY: the caller vouches for sixteen bytes of every row.
+            let bytes = unsafe { source.wrapping_add(row * pitch).cast::<[u8; 16]>().read() };
+            for (line, four) in lines.iter_mut().zip(bytes.as_chunks::<LINE_COLUMNS>().0) {
+                line[row * LINE_COLUMNS..][..LINE_COLUMNS].copy_from_slice(four);
+            }
+        }
+        lines
+    }
+
+    #[inline(always)]
+    fn flip(self, line: [u8; LINE]) -> [u8; LINE] {
+        line.map(|code| code ^ 0x80)
     }
 
     #[inline(always)]

@@ -89,6 +89,23 @@ impl Codes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [[__m256i; 2]; 4] {
+        // Eight rows each: four and the four behind them side by side.
+        // SAFETY: the caller vouches for sixteen bytes of sixteen rows, the token for AVX2.
+        let low = unsafe { eight_rows(source, pitch) };
+        // SAFETY: as above.
+        let high = unsafe { eight_rows(source.wrapping_add(ROWS / 2 * pitch), pitch) };
+        [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
+    }
+
+    #[inline(always)]
+    fn flip(self, line: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: the token proves AVX2.
+        let bias = [unsafe { _mm256_set1_epi8(-128) }; 2];
+        both!(_mm256_xor_si256(line, bias))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, target: *mut u8, line: [__m256i; 2]) {
         // SAFETY: the caller vouches for a line, the token for AVX; stores need not be aligned.
         unsafe { _mm256_storeu_si256(target.cast(), line[0]) };
@@ -203,6 +220,31 @@ impl Codes for Avx2 {
     }
 }
 
+/// The first four words of eight rows, by words.
+///
+/// # Safety
+/// The CPU has AVX2, and sixteen bytes of every row can be read.
+#[inline(always)]
+unsafe fn eight_rows(source: *const u8, pitch: usize) -> [__m256i; 4] {
+    // SAFETY: the caller vouches for AVX2.
+    let mut rows = [unsafe { _mm256_setzero_si256() }; 4];
+    for (row, four) in rows.iter_mut().enumerate() {
+        let (low, high) = (source.wrapping_add(row * pitch), source.wrapping_add((row + 4) * pitch));
+        // SAFETY: the caller vouches for both rows; loads need not be aligned.
+        *four = unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) };
+    }
+    let [a, b, c, d] = rows;
+    // SAFETY: as above.
+    let (low, high) = unsafe { (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)) };
+    // SAFETY: as above.
+    let (low_2, high_2) = unsafe { (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d)) };
+    // SAFETY: as above.
+    let first = unsafe { [_mm256_unpacklo_epi64(low, low_2), _mm256_unpackhi_epi64(low, low_2)] };
+    // SAFETY: as above.
+    let last = unsafe { [_mm256_unpacklo_epi64(high, high_2), _mm256_unpackhi_epi64(high, high_2)] };
+    [first[0], first[1], last[0], last[1]]
+}
+
 /// Sixteen numbers of 16 bits.
 ///
 /// # Safety
@@ -216,6 +258,56 @@ unsafe fn load_sixteen(source: *const u16) -> [__m128i; 2] {
     [low, high]
 }
 
+/// The low and the high halves of all bytes.
+#[inline(always)]
+fn halves_of(line: __m512i) -> [__m512i; 2] {
+    // SAFETY: who has such a vector has AVX-512.
+    let mask = unsafe { _mm512_set1_epi8(0xf) };
+    // SAFETY: as above.
+    let low = unsafe { _mm512_and_si512(line, mask) };
+    // SAFETY: as above.
+    let high = unsafe { _mm512_srli_epi16::<4>(line) };
+    // SAFETY: as above.
+    let high = unsafe { _mm512_and_si512(high, mask) };
+    [low, high]
+}
+
+/// Sixteen bytes of each of four rows, of which every fourth is taken.
+///
+/// # Safety
+/// The CPU has AVX-512, and the rows can be read.
+#[inline(always)]
+unsafe fn rows_of_sixteen(source: *const u8, pitch: usize) -> __m512i {
+    let [a, b, c, d] =
+        [source, source.wrapping_add(4 * pitch), source.wrapping_add(8 * pitch), source.wrapping_add(12 * pitch)];
+    // SAFETY: the caller vouches for the rows; loads need not be aligned.
+    let low = unsafe { _mm256_loadu2_m128i(b.cast(), a.cast()) };
+    // SAFETY: as above.
+    let high = unsafe { _mm256_loadu2_m128i(d.cast(), c.cast()) };
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) }
+}
+
+/// Of each four words the first and the third summed, and the second and the fourth, of both operands in turn.
+///
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+unsafe fn pairs(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)) }
+}
+
+/// What [`pairs`] gave, summed to the end: of each four words that went in one is left.
+///
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+unsafe fn pairs_of_words(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)) }
+}
+
 impl Codes for Vnni {
     type Line = __m512i;
     type Sums = __m512i;
@@ -227,6 +319,45 @@ impl Codes for Vnni {
     unsafe fn load(self, source: *const u8) -> __m512i {
         // SAFETY: the caller vouches for a line, the token for AVX-512; the load need not be aligned.
         unsafe { _mm512_loadu_si512(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_rows(self, source: *const u8, pitch: usize) -> [__m512i; 4] {
+        // SAFETY: the token proves AVX-512.
+        let mut rows = [unsafe { _mm512_setzero_si512() }; 4];
+        for (row, four) in rows.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for sixteen bytes of every row.
+            *four = unsafe { rows_of_sixteen(source.wrapping_add(row * pitch), pitch) };
+        }
+        let [a, b, c, d] = rows;
+        // SAFETY: as above.
+        let (low, high) = unsafe { (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)) };
+        // SAFETY: as above.
+        let (low_2, high_2) = unsafe { (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d)) };
+        // SAFETY: as above.
+        let first = unsafe { [_mm512_unpacklo_epi64(low, low_2), _mm512_unpackhi_epi64(low, low_2)] };
+        // SAFETY: as above.
+        let last = unsafe { [_mm512_unpacklo_epi64(high, high_2), _mm512_unpackhi_epi64(high, high_2)] };
+        [first[0], first[1], last[0], last[1]]
+    }
+
+    #[inline(always)]
+    unsafe fn column(self, source: *const u8, pitch: usize) -> [u16; ROWS] {
+        // SAFETY: the token proves AVX-512.
+        let places = unsafe {
+            let rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            _mm512_mullo_epi32(rows, _mm512_set1_epi32(pitch as i32))
+        };
+        // SAFETY: the caller vouches for four bytes of every row.
+        let words = unsafe { _mm512_i32gather_epi32::<1>(places, source.cast()) };
+        // SAFETY: as above; both are 32 bytes of plain data.
+        unsafe { std::mem::transmute(_mm512_cvtepi32_epi16(words)) }
+    }
+
+    #[inline(always)]
+    fn flip(self, line: __m512i) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        unsafe { _mm512_xor_si512(line, _mm512_set1_epi8(-128)) }
     }
 
     #[inline(always)]
@@ -245,15 +376,8 @@ impl Codes for Vnni {
 
     #[inline(always)]
     fn nibbles(self, line: __m512i, table: __m512i) -> [__m512i; 2] {
+        let [low, high] = halves_of(line);
         // SAFETY: the token proves AVX-512.
-        let mask = unsafe { _mm512_set1_epi8(0xf) };
-        // SAFETY: as above.
-        let low = unsafe { _mm512_and_si512(line, mask) };
-        // SAFETY: as above.
-        let high = unsafe { _mm512_srli_epi16::<4>(line) };
-        // SAFETY: as above.
-        let high = unsafe { _mm512_and_si512(high, mask) };
-        // SAFETY: as above.
         let low = unsafe { _mm512_shuffle_epi8(table, low) };
         // SAFETY: as above.
         let high = unsafe { _mm512_shuffle_epi8(table, high) };
@@ -273,6 +397,67 @@ impl Codes for Vnni {
         let x = unsafe { _mm512_set1_epi32(x) };
         // SAFETY: the token proves VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, line, x) }
+    }
+
+    /// Lines are not needed for one token: products of a row are summed where they are, and the sums of rows brought side by side.
+    #[inline(always)]
+    unsafe fn dot_rows<const PLAIN: bool>(
+        self,
+        source: *const u8,
+        pitch: usize,
+        halves: Option<__m512i>,
+        x: *const u8,
+        offset: i32,
+    ) -> __m512i {
+        // SAFETY: the token proves AVX-512.
+        let zero = unsafe { _mm512_setzero_si512() };
+        let sums = if let Some(table) = halves {
+            // SAFETY: the caller vouches for 32 activations; loads need not be aligned.
+            let (low_x, high_x) = unsafe { (_mm_loadu_si128(x.cast()), _mm_loadu_si128(x.wrapping_add(16).cast())) };
+            // SAFETY: the token proves AVX-512.
+            let (low_x, high_x) = unsafe { (_mm512_broadcast_i32x4(low_x), _mm512_broadcast_i32x4(high_x)) };
+            let mut products = [zero; 4];
+            for (row, products) in products.iter_mut().enumerate() {
+                // SAFETY: the caller vouches for sixteen bytes of every row.
+                let four = unsafe { rows_of_sixteen(source.wrapping_add(row * pitch), pitch) };
+                let [low, high] = if PLAIN { halves_of(four) } else { self.nibbles(four, table) };
+                // SAFETY: the token proves VNNI.
+                *products = unsafe { _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(zero, low, low_x), high, high_x) };
+            }
+            // SAFETY: the token proves AVX-512.
+            unsafe { pairs_of_words(pairs(products[0], products[1]), pairs(products[2], products[3])) }
+        } else {
+            // SAFETY: the caller vouches for 32 activations; the load need not be aligned.
+            let x = unsafe { _mm256_loadu_si256(x.cast()) };
+            // SAFETY: the token proves AVX-512.
+            let x = unsafe { _mm512_broadcast_i64x4(x) };
+            let mut products = [zero; 8];
+            for (at, products) in products.iter_mut().enumerate() {
+                let first = source.wrapping_add((at / 4 * 8 + at % 4) * pitch);
+                // SAFETY: the caller vouches for 32 bytes of every row; loads need not be aligned.
+                let low = unsafe { _mm256_loadu_si256(first.cast()) };
+                // SAFETY: as above.
+                let high = unsafe { _mm256_loadu_si256(first.wrapping_add(4 * pitch).cast()) };
+                // SAFETY: the token proves AVX-512.
+                let both = unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high) };
+                // SAFETY: the token proves VNNI.
+                *products = unsafe { _mm512_dpbusd_epi32(zero, self.flip(both), x) };
+            }
+            let [a, b, c, d, e, f, g, h] = products;
+            // SAFETY: the token proves AVX-512. Each holds both halves of eight rows, four of them behind the other four.
+            let (first, last) =
+                unsafe { (pairs_of_words(pairs(a, b), pairs(c, d)), pairs_of_words(pairs(e, f), pairs(g, h))) };
+            // SAFETY: as above.
+            let low = unsafe { _mm512_shuffle_i64x2::<0b10_00_10_00>(first, last) };
+            // SAFETY: as above.
+            let high = unsafe { _mm512_shuffle_i64x2::<0b11_01_11_01>(first, last) };
+            // SAFETY: as above.
+            unsafe { _mm512_add_epi32(low, high) }
+        };
+        // Codes have 128 added; without the table it is only 8.
+        let offset = if PLAIN && halves.is_some() { offset / 16 } else { offset };
+        // SAFETY: as above.
+        unsafe { _mm512_add_epi32(sums, self.start(offset)) }
     }
 
     #[inline(always)]
