@@ -188,7 +188,7 @@ impl Writer<'_> {
     pub(crate) fn on_matrix_units(&self, weights: &Weights, tokens: usize) -> bool {
         weights.parts.iter().all(|part| match &part.held {
             Held::Apart { format, .. } => self.has_matrix(*format, weights.columns, tokens),
-            Held::Packed { .. } => false,
+            Held::Packed { .. } | Held::InPlace { .. } => false,
         })
     }
 
