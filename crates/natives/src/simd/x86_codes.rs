@@ -1,5 +1,10 @@
 //! Small whole numbers by AVX2, and by AVX-512 with VNNI.
 
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "instructions that follow each other need the same: a CPU that has them"
+)]
+
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::*;
 
