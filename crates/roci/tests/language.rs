@@ -154,7 +154,10 @@ fn chat_obeys_and_saves() {
     let folder = models();
     let input =
         "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever said\n";
-    let output = fed(folder.path(), &["chat", "chat.model", "-n", "3", "--stats"], input.as_bytes());
+    // No seed is given, so any text may come: of letters, since control characters are kept from terminals.
+    std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]+").expect("there is room");
+    let arguments = ["chat", "chat.model", "-n", "3", "--stats", "--grammar", "letters.gbnf"];
+    let output = fed(folder.path(), &arguments, input.as_bytes());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let answer = good(output);
     for part in ["there is no /nonsense", "the seed is 5", "the temperature is 0", "wrote talk.json", "answer 3 tokens"]
