@@ -18,6 +18,7 @@ struct Params {
     scale: f32,
     soft_cap: f32,
     window: u32,
+    packed: u32,
 }
 
 var<immediate> params: Params;

@@ -1,5 +1,5 @@
-// Heads of queries and keys are normed and turned, and keys and values written to their pages. A workgroup a head of a token: first the
-// heads of queries, then those of keys, then those of values.
+// Heads of queries and keys are normed and turned, and keys and values written to their pages. A workgroup a head of some tokens: first
+// the heads of queries, then those of keys, then those of values.
 
 override CACHE: u32;
 
@@ -27,32 +27,56 @@ var<immediate> params: Params;
 @group(0) @binding(4) var<storage, read_write> keys: array<u32>;
 @group(0) @binding(5) var<storage, read_write> values: array<u32>;
 
-var<workgroup> head: array<f32, 512>;
-var<workgroup> sums: array<f32, 64>;
+// What is on its way for several tokens at a time keeps memory busy: the number of `LmHeads::TOGETHER`, each a component.
+const TOGETHER = 4u;
+
+var<workgroup> head: array<vec4<f32>, 512>;
+var<workgroup> sums: array<vec4<f32>, 64>;
+
+// The cosines and sines of a pair.
+struct Turn {
+    x: vec4<f32>,
+    y: vec4<f32>,
+}
+
+fn turn_of(position: vec4<u32>, pair: u32) -> Turn {
+    let a = rotations[position.x * params.pairs + pair];
+    let b = rotations[position.y * params.pairs + pair];
+    let c = rotations[position.z * params.pairs + pair];
+    let d = rotations[position.w * params.pairs + pair];
+    return Turn(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
+}
+
+fn of_four(v: vec4<u32>, i: u32) -> u32 {
+    return select(select(v.x, v.y, i == 1u), select(v.z, v.w, i == 3u), i >= 2u);
+}
 
 @compute @workgroup_size(64)
 fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let token = group.y;
+    let first = group.y * TOGETHER;
     let index = group.x;
     let is_query = index < params.heads;
     let is_value = index >= params.heads + params.kv_heads;
     let own = select(params.key_length, params.value_length, is_value);
-    var base = token * params.stride + index * params.key_length;
+    var offset = index * params.key_length;
     if is_value {
         let keys_end = (params.heads + params.kv_heads) * params.key_length;
-        base = token * params.stride + keys_end + (index - params.heads - params.kv_heads) * params.value_length;
+        offset = keys_end + (index - params.heads - params.kv_heads) * params.value_length;
     }
+    // The last token takes the place of those behind it, and only the first of these is written.
+    let token = min(vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.tokens - 1u));
+    let count = min(params.tokens - first, TOGETHER);
+    let base = token * params.stride + vec4<u32>(offset);
 
     // What is read later begins its way now.
-    let position = inputs[token];
-    let table = inputs[params.tokens + token];
-    let first_turn = rotations[position * params.pairs + min(lane, max(params.pairs, 1u) - 1u)];
+    let position = vec4<u32>(inputs[token.x], inputs[token.y], inputs[token.z], inputs[token.w]);
     for (var i = lane; i < own; i += 64u) {
-        head[i] = qkv[base + i];
+        head[i] = vec4<f32>(qkv[base.x + i], qkv[base.y + i], qkv[base.z + i], qkv[base.w + i]);
     }
+    let first_turn = turn_of(position, min(lane, max(params.pairs, 1u) - 1u));
     workgroupBarrier();
     if (params.flags & NORMS) != 0u && !is_value {
-        var mine = 0.0;
+        var mine = vec4<f32>();
         for (var i = lane; i < own; i += 64u) {
             mine += head[i] * head[i];
         }
@@ -75,7 +99,7 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
         for (var i = lane; i < params.pairs; i += 64u) {
             var turn = first_turn;
             if i >= 64u {
-                turn = rotations[position * params.pairs + i];
+                turn = turn_of(position, i);
             }
             var one = i;
             var other = i + params.pairs;
@@ -93,49 +117,63 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
 
     if is_query {
         for (var i = lane; i < own; i += 64u) {
-            qkv[base + i] = head[i];
+            let v = head[i];
+            qkv[base.x + i] = v.x;
+            if count > 1u {
+                qkv[base.y + i] = v.y;
+            }
+            if count > 2u {
+                qkv[base.z + i] = v.z;
+            }
+            if count > 3u {
+                qkv[base.w + i] = v.w;
+            }
         }
-    } else {
-        let page = inputs[table + position / params.page];
-        var number = index - params.heads;
-        if is_value {
-            number = number - params.kv_heads;
-        }
-        let line = (page * params.page + position % params.page) * params.kv_heads + number;
+        return;
+    }
+    var number = index - params.heads;
+    if is_value {
+        number = number - params.kv_heads;
+    }
+    // The tokens take turns, so that 64 invocations have something to do.
+    let length = select(own / 32u, own / 2u, CACHE == 0u);
+    for (var i = lane; i < length * count; i += 64u) {
+        let turn = i / length;
+        let at = of_four(position, turn);
+        let table = inputs[params.tokens + of_four(token, turn)];
+        let line = (inputs[table + at / params.page] * params.page + at % params.page) * params.kv_heads + number;
         if CACHE == 0u {
-            for (var i = lane; i < own / 2u; i += 64u) {
-                let word = pack2x16float(vec2<f32>(head[2u * i], head[2u * i + 1u]));
-                if is_value {
-                    values[line * (own / 2u) + i] = word;
-                } else {
-                    keys[line * (own / 2u) + i] = word;
-                }
+            let from_pair = i % length;
+            let word = pack2x16float(vec2<f32>(head[2u * from_pair][turn], head[2u * from_pair + 1u][turn]));
+            if is_value {
+                values[line * length + from_pair] = word;
+            } else {
+                keys[line * length + from_pair] = word;
             }
         } else {
             // Eight words of bytes for each 32 numbers, then a scale for each.
             let words = own / 4u + own / 32u;
-            for (var block = lane; block < own / 32u; block += 64u) {
-                var most = 0.0;
-                for (var i = 0u; i < 32u; i += 1u) {
-                    most = max(most, abs(head[block * 32u + i]));
-                }
-                let scale = most / 127.0;
-                let inverse = select(0.0, 1.0 / scale, scale > 0.0);
-                for (var i = 0u; i < 8u; i += 1u) {
-                    let at = block * 32u + i * 4u;
-                    let four = vec4<f32>(head[at], head[at + 1u], head[at + 2u], head[at + 3u]);
-                    let word = pack4xI8(vec4<i32>(round(four * inverse)));
-                    if is_value {
-                        values[line * words + block * 8u + i] = word;
-                    } else {
-                        keys[line * words + block * 8u + i] = word;
-                    }
-                }
+            let block = i % length;
+            var most = 0.0;
+            for (var j = 0u; j < 32u; j += 1u) {
+                most = max(most, abs(head[block * 32u + j][turn]));
+            }
+            let scale = most / 127.0;
+            let inverse = select(0.0, 1.0 / scale, scale > 0.0);
+            for (var j = 0u; j < 8u; j += 1u) {
+                let four = block * 32u + j * 4u;
+                let v = vec4<f32>(head[four][turn], head[four + 1u][turn], head[four + 2u][turn], head[four + 3u][turn]);
+                let word = pack4xI8(vec4<i32>(round(v * inverse)));
                 if is_value {
-                    values[line * words + own / 4u + block] = bitcast<u32>(scale);
+                    values[line * words + block * 8u + j] = word;
                 } else {
-                    keys[line * words + own / 4u + block] = bitcast<u32>(scale);
+                    keys[line * words + block * 8u + j] = word;
                 }
+            }
+            if is_value {
+                values[line * words + own / 4u + block] = bitcast<u32>(scale);
+            } else {
+                keys[line * words + own / 4u + block] = bitcast<u32>(scale);
             }
         }
     }

@@ -278,6 +278,12 @@ impl Writer<'_> {
         let target = if attention.splits > 1 { &partials } else { &attended.range };
         let norms = part.head_norms.as_ref().unwrap_or(&nothing);
         let both = LmAttend::of(&heads, &attention).filter(|_| self.shape.alone && !self.host);
+        let matrix = both.is_none() && self.units.matrix && self.cache == CacheType::F16 && tokens > FEW;
+        let on_matrix = attention.matrix_kernel().filter(|_| matrix);
+        // Straight as the next product takes it.
+        let whole = part.output.weights.columns == part.output.weights.model_columns;
+        let halves = on_matrix.is_some() && whole && self.on_matrix_units(&part.output.weights, tokens);
+        let attention = LmAttention { packed: u32::from(halves), ..attention };
         if let Some(both) = both {
             let bindings = [&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values, target];
             self.dispatch(&format!("lm_attend_{kind}"), both.grid(), &bindings, &both)?;
@@ -286,8 +292,7 @@ impl Writer<'_> {
             self.dispatch(&format!("lm_heads_{kind}"), heads.grid(), &bindings, &heads)?;
             self.barrier();
             let bindings = [&inputs, &qkv.range, &part.keys, &part.values, target];
-            let matrix = self.units.matrix && self.cache == CacheType::F16 && tokens > FEW;
-            match attention.matrix_kernel().filter(|_| matrix) {
+            match on_matrix {
                 Some(name) => self.dispatch(name, attention.matrix_grid(), &bindings, &attention)?,
                 None => self.dispatch(&format!("lm_attention_{kind}"), attention.grid(), &bindings, &attention)?,
             }
@@ -305,7 +310,7 @@ impl Writer<'_> {
             self.barrier();
         }
         self.ready = false;
-        self.add(&part.output, &Input::plain(&attended), part.post_norm.as_ref())
+        self.add(&part.output, &Input { halves, ..Input::plain(&attended) }, part.post_norm.as_ref())
     }
 
     fn feed(&mut self, part: &FeedPart) -> Result<(), Error> {

@@ -16,6 +16,7 @@ typedef struct {
     float scale;
     float soft_cap;
     uint window;
+    uint packed;
 } Params;
 typedef struct { float4 e[512]; } array512_float4_;
 typedef struct { float e[1040]; } array1040_float;

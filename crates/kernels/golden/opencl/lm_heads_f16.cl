@@ -14,8 +14,12 @@ typedef struct {
     uint page;
     float epsilon;
 } Params;
-typedef struct { float e[512]; } array512_float;
-typedef struct { float e[64]; } array64_float;
+typedef struct { float4 e[512]; } array512_float4_;
+typedef struct { float4 e[64]; } array64_float4_;
+typedef struct {
+    float4 x;
+    float4 y;
+} Turn;
 
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 ROCI_FN uint roci_div_u32(uint a, uint b) {
@@ -33,250 +37,289 @@ ROCI_FN uint roci_pack2x16float(float2 a) {
     return as_uint((ushort2)(roci_narrow_f16(a.x), roci_narrow_f16(a.y)));
 }
 
+ROCI_FN Turn turn_of(uint4 position, uint pair, private const Params *params, global const float2 *rotations) {
+    const uint _e6 = (*params).pairs;
+    const float2 a = rotations[(position.x * _e6) + pair];
+    const uint _e15 = (*params).pairs;
+    const float2 b = rotations[(position.y * _e15) + pair];
+    const uint _e24 = (*params).pairs;
+    const float2 c = rotations[(position.z * _e24) + pair];
+    const uint _e33 = (*params).pairs;
+    const float2 d = rotations[(position.w * _e33) + pair];
+    return (Turn){.x = ((float4)(a.x, b.x, c.x, d.x)), .y = ((float4)(a.y, b.y, c.y, d.y))};
+}
+
+ROCI_FN uint of_four(uint4 v, uint i_6) {
+    return (i_6 >= 2u) ? ((i_6 == 3u) ? v.w : v.z) : ((i_6 == 1u) ? v.y : v.x);
+}
+
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void lm_heads_f16(global const uint *inputs, global const float *norms, global const float2 *rotations, global float *qkv, global uint *keys, global uint *values, Params params) {
-    local array512_float head;
-    local array64_float sums;
+    local array512_float4_ head;
+    local array64_float4_ sums;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
-    uint base = 0u;
+    uint offset = 0u;
     uint i = 0u;
     bool local_ = false;
-    float mine = 0.0f;
+    float4 mine = (float4)(0.0f);
     uint i_1 = 0u;
     uint step_ = 32u;
     uint i_2 = 0u;
     uint i_3 = 0u;
-    float2 turn = (float2)(0.0f);
+    Turn turn = {0};
     uint one = 0u;
     uint other = 0u;
     uint i_4 = 0u;
     uint number = 0u;
     uint i_5 = 0u;
-    uint block = 0u;
     float most = 0.0f;
-    uint i_6 = 0u;
-    uint i_7 = 0u;
-    const uint token = group.y;
+    uint j = 0u;
+    uint j_1 = 0u;
+    const uint first = group.y * 4u;
     const uint index = group.x;
-    const uint _e6 = params.heads;
-    const bool is_query = index < _e6;
-    const uint _e10 = params.heads;
-    const uint _e13 = params.kv_heads;
-    const bool is_value = index >= (_e10 + _e13);
-    const uint _e18 = params.key_length;
-    const uint _e21 = params.value_length;
-    const uint own = is_value ? _e21 : _e18;
-    const uint _e25 = params.stride;
-    const uint _e29 = params.key_length;
-    base = (token * _e25) + (index * _e29);
+    const uint _e8 = params.heads;
+    const bool is_query = index < _e8;
+    const uint _e12 = params.heads;
+    const uint _e15 = params.kv_heads;
+    const bool is_value = index >= (_e12 + _e15);
+    const uint _e20 = params.key_length;
+    const uint _e23 = params.value_length;
+    const uint own = is_value ? _e23 : _e20;
+    const uint _e27 = params.key_length;
+    offset = index * _e27;
     if (is_value) {
-        const uint _e35 = params.heads;
-        const uint _e38 = params.kv_heads;
-        const uint _e42 = params.key_length;
-        const uint keys_end = (_e35 + _e38) * _e42;
-        const uint _e46 = params.stride;
-        const uint _e51 = params.heads;
-        const uint _e55 = params.kv_heads;
-        const uint _e59 = params.value_length;
-        base = ((token * _e46) + keys_end) + (((index - _e51) - _e55) * _e59);
+        const uint _e32 = params.heads;
+        const uint _e35 = params.kv_heads;
+        const uint _e39 = params.key_length;
+        const uint keys_end = (_e32 + _e35) * _e39;
+        const uint _e43 = params.heads;
+        const uint _e47 = params.kv_heads;
+        const uint _e51 = params.value_length;
+        offset = keys_end + (((index - _e43) - _e47) * _e51);
     }
-    const uint position = inputs[token];
-    const uint _e68 = params.tokens;
-    const uint table = inputs[_e68 + token];
-    const uint _e75 = params.pairs;
-    const uint _e79 = params.pairs;
-    const float2 first_turn = rotations[(position * _e75) + min(lane, max(_e79, 1u) - 1u)];
+    const uint _e63 = params.tokens;
+    const uint4 token = min(((uint4)(first)) + ((uint4)(0u, 1u, 2u, 3u)), (uint4)((_e63 - 1u)));
+    const uint _e70 = params.tokens;
+    const uint count = min(_e70 - first, 4u);
+    const uint _e76 = params.stride;
+    const uint _e78 = offset;
+    const uint4 base = (token * ((uint4)(_e76))) + ((uint4)(_e78));
+    const uint _e84 = inputs[token.x];
+    const uint _e88 = inputs[token.y];
+    const uint _e92 = inputs[token.z];
+    const uint _e96 = inputs[token.w];
+    const uint4 position_1 = (uint4)(_e84, _e88, _e92, _e96);
     i = lane;
     while (true) {
-        const uint _e89 = i;
-        if (!(_e89 < own)) {
+        const uint _e99 = i;
+        if (!(_e99 < own)) {
             break;
         }
         {
-            const uint _e92 = i;
-            const uint _e95 = base;
-            const uint _e96 = i;
-            const float _e99 = qkv[_e95 + _e96];
-            head.e[_e92] = _e99;
+            const uint _e102 = i;
+            const uint _e106 = i;
+            const float _e109 = qkv[base.x + _e106];
+            const uint _e112 = i;
+            const float _e115 = qkv[base.y + _e112];
+            const uint _e118 = i;
+            const float _e121 = qkv[base.z + _e118];
+            const uint _e124 = i;
+            const float _e127 = qkv[base.w + _e124];
+            head.e[_e102] = (float4)(_e109, _e115, _e121, _e127);
         }
-        const uint _e100 = i;
-        i = _e100 + 64u;
+        const uint _e129 = i;
+        i = _e129 + 64u;
     }
+    const uint _e134 = params.pairs;
+    const Turn first_turn = turn_of(position_1, min(lane, max(_e134, 1u) - 1u), &params, rotations);
     roci_barrier_workgroup();
-    const uint _e105 = params.flags;
-    if ((_e105 & 1u) != 0u) {
+    const uint _e143 = params.flags;
+    if ((_e143 & 1u) != 0u) {
         local_ = !is_value;
     } else {
         local_ = false;
     }
-    const bool _e114 = local_;
-    if (_e114) {
+    const bool _e152 = local_;
+    if (_e152) {
         i_1 = lane;
         while (true) {
-            const uint _e118 = i_1;
-            if (!(_e118 < own)) {
+            const uint _e156 = i_1;
+            if (!(_e156 < own)) {
                 break;
             }
             {
-                const float _e120 = mine;
-                const uint _e122 = i_1;
-                const float _e124 = head.e[_e122];
-                const uint _e126 = i_1;
-                const float _e128 = head.e[_e126];
-                mine = _e120 + (_e124 * _e128);
+                const float4 _e158 = mine;
+                const uint _e160 = i_1;
+                const float4 _e162 = head.e[_e160];
+                const uint _e164 = i_1;
+                const float4 _e166 = head.e[_e164];
+                mine = _e158 + (_e162 * _e166);
             }
-            const uint _e131 = i_1;
-            i_1 = _e131 + 64u;
+            const uint _e169 = i_1;
+            i_1 = _e169 + 64u;
         }
-        const float _e136 = mine;
-        sums.e[lane] = _e136;
+        const float4 _e174 = mine;
+        sums.e[lane] = _e174;
         roci_barrier_workgroup();
         while (true) {
-            const uint _e139 = step_;
-            if (!(_e139 > 0u)) {
+            const uint _e177 = step_;
+            if (!(_e177 > 0u)) {
                 break;
             }
             {
-                const uint _e142 = step_;
-                if (lane < _e142) {
-                    const float _e146 = sums.e[lane];
-                    const uint _e148 = step_;
-                    const float _e151 = sums.e[lane + _e148];
-                    sums.e[lane] = _e146 + _e151;
+                const uint _e180 = step_;
+                if (lane < _e180) {
+                    const float4 _e184 = sums.e[lane];
+                    const uint _e186 = step_;
+                    const float4 _e189 = sums.e[lane + _e186];
+                    sums.e[lane] = _e184 + _e189;
                 }
                 roci_barrier_workgroup();
             }
-            const uint _e153 = step_;
-            step_ = _e153 / 2u;
+            const uint _e191 = step_;
+            step_ = _e191 / 2u;
         }
-        const float _e158 = sums.e[0];
-        const float _e163 = params.epsilon;
-        const float scale = 1.0f / sqrt((_e158 / ((float)own)) + _e163);
-        const uint _e170 = params.key_length;
-        const uint factors = is_query ? 0u : _e170;
+        const float4 _e196 = sums.e[0];
+        const float _e202 = params.epsilon;
+        const float4 scale = ((float4)(1.0f)) / sqrt((_e196 / ((float4)(((float)own)))) + ((float4)(_e202)));
+        const uint _e211 = params.key_length;
+        const uint factors = is_query ? 0u : _e211;
         i_2 = lane;
         while (true) {
-            const uint _e174 = i_2;
-            if (!(_e174 < own)) {
+            const uint _e215 = i_2;
+            if (!(_e215 < own)) {
                 break;
             }
             {
-                const uint _e177 = i_2;
-                const uint _e180 = i_2;
-                const float _e182 = head.e[_e180];
-                const uint _e185 = i_2;
-                const float _e188 = norms[factors + _e185];
-                head.e[_e177] = (_e182 * scale) * _e188;
+                const uint _e218 = i_2;
+                const uint _e221 = i_2;
+                const float4 _e223 = head.e[_e221];
+                const uint _e226 = i_2;
+                const float _e229 = norms[factors + _e226];
+                head.e[_e218] = (_e223 * scale) * _e229;
             }
-            const uint _e190 = i_2;
-            i_2 = _e190 + 64u;
+            const uint _e231 = i_2;
+            i_2 = _e231 + 64u;
         }
         roci_barrier_workgroup();
     }
     if (!is_value) {
         i_3 = lane;
         while (true) {
-            const uint _e195 = i_3;
-            const uint _e198 = params.pairs;
-            if (!(_e195 < _e198)) {
+            const uint _e236 = i_3;
+            const uint _e239 = params.pairs;
+            if (!(_e236 < _e239)) {
                 break;
             }
             {
                 turn = first_turn;
-                const uint _e201 = i_3;
-                if (_e201 >= 64u) {
-                    const uint _e207 = params.pairs;
-                    const uint _e209 = i_3;
-                    const float2 _e212 = rotations[(position * _e207) + _e209];
-                    turn = _e212;
+                const uint _e242 = i_3;
+                if (_e242 >= 64u) {
+                    const uint _e245 = i_3;
+                    const Turn _e246 = turn_of(position_1, _e245, &params, rotations);
+                    turn = _e246;
                 }
-                const uint _e213 = i_3;
-                one = _e213;
-                const uint _e215 = i_3;
-                const uint _e218 = params.pairs;
-                other = _e215 + _e218;
-                const uint _e223 = params.flags;
-                if ((_e223 & 2u) != 0u) {
-                    const uint _e229 = i_3;
-                    one = 2u * _e229;
-                    const uint _e231 = one;
-                    other = _e231 + 1u;
+                const uint _e247 = i_3;
+                one = _e247;
+                const uint _e249 = i_3;
+                const uint _e252 = params.pairs;
+                other = _e249 + _e252;
+                const uint _e257 = params.flags;
+                if ((_e257 & 2u) != 0u) {
+                    const uint _e263 = i_3;
+                    one = 2u * _e263;
+                    const uint _e265 = one;
+                    other = _e265 + 1u;
                 }
-                const uint _e235 = one;
-                const float a = head.e[_e235];
-                const uint _e239 = other;
-                const float b = head.e[_e239];
-                const uint _e243 = one;
-                const float _e246 = turn.x;
-                const float _e249 = turn.y;
-                head.e[_e243] = (a * _e246) - (b * _e249);
-                const uint _e253 = other;
-                const float _e256 = turn.y;
-                const float _e259 = turn.x;
-                head.e[_e253] = (a * _e256) + (b * _e259);
+                const uint _e269 = one;
+                const float4 a_1 = head.e[_e269];
+                const uint _e273 = other;
+                const float4 b_1 = head.e[_e273];
+                const uint _e277 = one;
+                const float4 _e280 = turn.x;
+                const float4 _e283 = turn.y;
+                head.e[_e277] = (a_1 * _e280) - (b_1 * _e283);
+                const uint _e287 = other;
+                const float4 _e290 = turn.y;
+                const float4 _e293 = turn.x;
+                head.e[_e287] = (a_1 * _e290) + (b_1 * _e293);
             }
-            const uint _e262 = i_3;
-            i_3 = _e262 + 64u;
+            const uint _e296 = i_3;
+            i_3 = _e296 + 64u;
         }
         roci_barrier_workgroup();
     }
     if (is_query) {
         i_4 = lane;
         while (true) {
-            const uint _e266 = i_4;
-            if (!(_e266 < own)) {
+            const uint _e300 = i_4;
+            if (!(_e300 < own)) {
                 break;
             }
             {
-                const uint _e269 = base;
-                const uint _e270 = i_4;
-                const uint _e274 = i_4;
-                const float _e276 = head.e[_e274];
-                qkv[_e269 + _e270] = _e276;
-            }
-            const uint _e277 = i_4;
-            i_4 = _e277 + 64u;
-        }
-        return;
-    } else {
-        const uint _e283 = params.page;
-        const uint page = inputs[table + roci_div_u32(position, _e283)];
-        const uint _e290 = params.heads;
-        number = index - _e290;
-        if (is_value) {
-            const uint _e293 = number;
-            const uint _e296 = params.kv_heads;
-            number = _e293 - _e296;
-        }
-        const uint _e300 = params.page;
-        const uint _e304 = params.page;
-        const uint _e309 = params.kv_heads;
-        const uint _e311 = number;
-        const uint line = (((page * _e300) + roci_mod_u32(position, _e304)) * _e309) + _e311;
-        i_5 = lane;
-        while (true) {
-            const uint _e314 = i_5;
-            if (!(_e314 < (own / 2u))) {
-                break;
-            }
-            {
-                const uint _e320 = i_5;
-                const float _e323 = head.e[2u * _e320];
-                const uint _e326 = i_5;
-                const float _e331 = head.e[(2u * _e326) + 1u];
-                const uint word = roci_pack2x16float((float2)(_e323, _e331));
-                if (is_value) {
-                    const uint _e338 = i_5;
-                    values[(line * (own / 2u)) + _e338] = word;
-                } else {
-                    const uint _e345 = i_5;
-                    keys[(line * (own / 2u)) + _e345] = word;
+                const uint _e303 = i_4;
+                const float4 v_1 = head.e[_e303];
+                const uint _e308 = i_4;
+                qkv[base.x + _e308] = v_1.x;
+                if (count > 1u) {
+                    const uint _e316 = i_4;
+                    qkv[base.y + _e316] = v_1.y;
+                }
+                if (count > 2u) {
+                    const uint _e324 = i_4;
+                    qkv[base.z + _e324] = v_1.z;
+                }
+                if (count > 3u) {
+                    const uint _e332 = i_4;
+                    qkv[base.w + _e332] = v_1.w;
                 }
             }
-            const uint _e348 = i_5;
-            i_5 = _e348 + 64u;
+            const uint _e336 = i_4;
+            i_4 = _e336 + 64u;
         }
         return;
+    }
+    const uint _e341 = params.heads;
+    number = index - _e341;
+    if (is_value) {
+        const uint _e344 = number;
+        const uint _e347 = params.kv_heads;
+        number = _e344 - _e347;
+    }
+    const uint length_ = true ? (own / 2u) : (own / 32u);
+    i_5 = lane;
+    while (true) {
+        const uint _e356 = i_5;
+        if (!(_e356 < (length_ * count))) {
+            break;
+        }
+        {
+            const uint _e359 = i_5;
+            const uint turn_1 = roci_div_u32(_e359, length_);
+            const uint at = of_four(position_1, turn_1);
+            const uint _e365 = params.tokens;
+            const uint _e366 = of_four(token, turn_1);
+            const uint table = inputs[_e365 + _e366];
+            const uint _e373 = params.page;
+            const uint _e377 = inputs[table + roci_div_u32(at, _e373)];
+            const uint _e380 = params.page;
+            const uint _e384 = params.page;
+            const uint _e389 = params.kv_heads;
+            const uint _e391 = number;
+            const uint line = (((_e377 * _e380) + roci_mod_u32(at, _e384)) * _e389) + _e391;
+            const uint _e393 = i_5;
+            const uint from_pair = roci_mod_u32(_e393, length_);
+            const float _e400 = ((local float *)&head.e[2u * from_pair])[turn_1];
+            const float _e408 = ((local float *)&head.e[(2u * from_pair) + 1u])[turn_1];
+            const uint word = roci_pack2x16float((float2)(_e400, _e408));
+            if (is_value) {
+                values[(line * length_) + from_pair] = word;
+            } else {
+                keys[(line * length_) + from_pair] = word;
+            }
+        }
+        const uint _e419 = i_5;
+        i_5 = _e419 + 64u;
     }
 }

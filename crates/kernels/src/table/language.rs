@@ -76,7 +76,7 @@ const ATTENTION: Family = Family {
     entry: "lm_attention",
     bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
     constants: constants!(
-        LmAttention: tokens blocks block heads kv_heads key_length value_length q_stride y_stride page splits scale soft_cap window
+        LmAttention: tokens blocks block heads kv_heads key_length value_length q_stride y_stride page splits scale soft_cap window packed
     ),
     workgroup: [128, 1, 1],
     ..SIMPLE
@@ -265,6 +265,7 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_flash_128": LENGTH = 128;
         },
         matrix: true,
+        workgroup: [256, 1, 1],
         ..ATTENTION
     },
     Family { aliases: include_str!("../../wgsl/lm_keep_f16.wgsl"), variants: &[plain("lm_attend_f16")], ..ATTEND },

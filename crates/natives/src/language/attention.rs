@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use half::f16;
 
+use super::rows::halves;
 use super::{Cells, Plan, Work, floats, word};
 use crate::matmul::tile::convert;
 use crate::params::{LmAttention, LmJoin};
@@ -136,6 +137,11 @@ impl Text<'_> {
         let head = self.head * self.shared() + head;
         if p.splits == 1 {
             let start = token * p.y_stride as usize + head * values;
+            if p.packed != 0 {
+                return (0..values).step_by(2).for_each(|d| {
+                    y.set_word((start + d) / 2, halves([d, d + 1].map(|d| sums(d) / total)));
+                });
+            }
             (0..values).for_each(|d| y.set(start + d, sums(d) / total));
             return;
         }

@@ -292,11 +292,13 @@ impl LmHeads {
     pub const NEIGHBOURS: u32 = 2;
     /// The longest head.
     pub const LONGEST: u32 = 512;
+    /// Tokens of a workgroup.
+    pub const TOGETHER: u32 = 4;
 }
 
 impl Params for LmHeads {
     fn grid(&self) -> [u32; 3] {
-        [self.heads + 2 * self.kv_heads, self.tokens, 1]
+        [self.heads + 2 * self.kv_heads, self.tokens.div_ceil(Self::TOGETHER), 1]
     }
 }
 
@@ -336,6 +338,8 @@ pub struct LmAttention {
     pub soft_cap: f32,
     /// So many of the last tokens are seen; 0 for all.
     pub window: u32,
+    /// Whether `lm_flash_*` gives 16-bit floats, two to a word, for a product on matrix units; rows of `y` are as many floats apart.
+    pub packed: u32,
 }
 
 impl LmAttention {
@@ -473,6 +477,7 @@ impl LmAttend {
             scale: self.scale,
             soft_cap: self.soft_cap,
             window: self.window,
+            packed: 0,
         }
     }
 }

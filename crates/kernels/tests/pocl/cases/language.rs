@@ -376,9 +376,10 @@ fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
 
 fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
     let mut make = |length: u32, flags: u32| {
-        let positions = [0, 5, 17, 9];
+        // More than a workgroup takes, and fewer than two of them.
+        let positions = [0, 5, 17, 9, 30, 2];
         let params = LmHeads {
-            tokens: 4,
+            tokens: 6,
             heads: 4,
             kv_heads: 2,
             key_length: length,
@@ -389,7 +390,7 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
             page: 8,
             epsilon: 0.0,
         };
-        let qkv = whole(random, 4 * params.stride);
+        let qkv = whole(random, 6 * params.stride);
         let rotations = quarters(32, params.pairs);
         let line = if bytes { length / 4 + length / 32 } else { length / 2 };
         let cache = (8 * 8 * 2 * line) as usize;
@@ -405,7 +406,7 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
 
 /// Attention on matrix units: queries and weights of values are rounded to 16 bits.
 fn flash(random: &mut Random, length: u32) -> Vec<Case> {
-    let mut make = |heads: u32, kv_heads: u32, block: u32, window: u32, soft_cap: f32| {
+    let mut make = |heads: u32, kv_heads: u32, block: u32, window: u32, soft_cap: f32, scale: f32, packed: bool| {
         let positions: Vec<u32> = (90..130).collect();
         let tokens = positions.len() as u32;
         let params = LmAttention {
@@ -417,23 +418,42 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             key_length: length,
             value_length: length,
             q_stride: heads * length + 7,
-            y_stride: heads * length + 1,
+            y_stride: heads * length + if packed { 8 } else { 1 },
             page: 64,
             splits: 1,
-            scale: 0.125,
+            scale,
             soft_cap,
             window,
+            packed: u32::from(packed),
         };
-        let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
+        let mut q = random.floats((tokens * params.q_stride) as usize, -1.0, 1.0);
+        if scale > 1.0 {
+            // Nothing is lost when they are rounded, which far apart scores would show.
+            q.iter_mut().for_each(|q| *q = (*q * 8.0).round() / 8.0);
+        }
+        let q = words(&q);
         let lines = (8 * params.page * kv_heads) as usize;
         let (keys, values) = (cache(random, false, lines, length), cache(random, false, lines, length));
-        let buffers =
-            vec![inputs(&positions, block, |_| 1), q, keys, values, untouched((tokens * params.y_stride) as usize)];
-        let label = format!("{heads} heads of {kv_heads}, by {block}, window {window}, cap {soft_cap}");
-        let case = case(params, buffers, Element::F32, Tolerance::Half, label);
+        let buffers = vec![
+            inputs(&positions, block, |_| 1),
+            q,
+            keys,
+            values,
+            untouched((tokens * params.y_stride) as usize / if packed { 2 } else { 1 }),
+        ];
+        let label = format!(
+            "{heads} heads of {kv_heads}, by {block}, window {window}, cap {soft_cap}, scale {scale}, packed {packed}"
+        );
+        let case = case(params, buffers, if packed { Element::F16 } else { Element::F32 }, Tolerance::Half, label);
         Case { grid: params.matrix_grid(), ..case }
     };
-    vec![make(3, 1, 21, 0, 0.0), make(4, 2, 32, 70, 0.0), make(8, 2, 40, 0, 5.0)]
+    vec![
+        make(3, 1, 21, 0, 0.0, 0.125, true),
+        make(4, 2, 32, 70, 0.0, 0.125, false),
+        make(8, 2, 40, 0, 5.0, 0.125, false),
+        // The greatest score grows from tile to tile.
+        make(2, 1, 32, 0, 0.0, 12.0, false),
+    ]
 }
 
 fn attention(random: &mut Random, bytes: bool) -> Vec<Case> {
@@ -456,6 +476,7 @@ fn attention(random: &mut Random, bytes: bool) -> Vec<Case> {
             scale: 0.125,
             soft_cap,
             window,
+            packed: 0,
         };
         let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
         let lines = (8 * params.page * kv_heads) as usize;
