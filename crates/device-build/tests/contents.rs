@@ -93,10 +93,8 @@ fn check_resources(spec: &KernelSpec, kernel: &Kernel, lds: u64, context: &str) 
     let metadata = kernel.metadata.as_ref().expect(context);
     let descriptor = &kernel.descriptor;
     assert_eq!(metadata.reqd_workgroup_size, Some(spec.workgroup()), "{context}");
-    let given = metadata.group_segment_fixed_size;
-    // A variable may stand behind one that does not end where vectors begin.
-    assert!((lds..lds + 16).contains(&given), "{context}: {given} bytes of work-group memory for {lds}");
-    assert_eq!(u64::from(descriptor.group_segment_fixed_size), given, "{context}: work-group memory");
+    assert_eq!(metadata.group_segment_fixed_size, lds, "{context}: work-group memory");
+    assert_eq!(u64::from(descriptor.group_segment_fixed_size), lds, "{context}: work-group memory");
     assert_eq!(metadata.wavefront_size, descriptor.wave_size(), "{context}");
     assert_eq!(u64::from(descriptor.private_segment_fixed_size), metadata.private_segment_fixed_size, "{context}");
     // Sums of a tile on matrix units take half of the registers: a few addresses may lie elsewhere.

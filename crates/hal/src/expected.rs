@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 /// How close to the end one begins to look, as a part of the time that is expected, and the limits of that.
-const PART: u32 = 1;
+const PART: u32 = 2;
 const LEAST: Duration = Duration::from_micros(100);
-const MOST: Duration = Duration::from_micros(2500);
+const MOST: Duration = Duration::from_millis(2);
 
 /// When work should end. Whoever waits for it sleeps until its end is near and then looks again and again for a short while: a thread that
 /// sleeps takes some ten microseconds to wake up, which is much of the time of short work that runs over and over.

@@ -265,7 +265,6 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_flash_128": LENGTH = 128;
         },
         matrix: true,
-        workgroup: [256, 1, 1],
         ..ATTENTION
     },
     Family { aliases: include_str!("../../wgsl/lm_keep_f16.wgsl"), variants: &[plain("lm_attend_f16")], ..ATTEND },
