@@ -17,8 +17,8 @@ use roci_onnx::proto::{
 use roci_runtime::{Session, plan};
 
 /// Variants of each model, by their bytes and by what they say.
-const BYTES: u32 = 60;
-const MEANINGS: u32 = 60;
+const BYTES: u32 = 200;
+const MEANINGS: u32 = 200;
 /// Elements of a tensor, and bytes in all, of what is run here: a model may ask for more, and gets what the machine has.
 const MOST_ELEMENTS: usize = 1 << 14;
 const MOST_MEMORY: u64 = 1 << 24;
@@ -415,4 +415,21 @@ fn broken_models_end_with_results_or_with_a_line() {
     let seen = worker.join().unwrap_or_else(|_| panic!("{last} panics")).expect("a device");
     // Most of what is broken is found, and a good part of the rest runs.
     assert!(seen[0] > 100 && seen[3] > 100, "errors, nothing, much, results: {seen:?}");
+}
+
+#[test]
+fn what_was_found_once_stays_found() -> Result<(), Box<dyn std::error::Error>> {
+    let device = Registry::new().with(CpuDriver::new()).open(&"cpu?threads=1".parse()?, None)?;
+    // An operand too many, of more dimensions than the first.
+    let surplus = model(&[3], vec![node("Relu", &["x", "w"], &["y"], vec![])], vec![floats("w", &[2, 2, 3])]);
+    let error = carry(&surplus.encode_to_vec(), &device).expect_err("one operand");
+    assert!(error.contains("2 operands are given, and it takes 1"), "{error}");
+    // Steps beyond all sizes, which leave one element.
+    for step in [i64::MAX, i64::MIN] {
+        let lists =
+            vec![integers("from", &[1]), integers("to", &[step]), integers("axes", &[0]), integers("by", &[step])];
+        let steps = model(&[3, 2], vec![node("Slice", &["x", "from", "to", "axes", "by"], &["y"], vec![])], lists);
+        assert_eq!(carry(&steps.encode_to_vec(), &device), Ok(Reached::Results), "{step}");
+    }
+    Ok(())
 }
