@@ -112,7 +112,7 @@ impl Builder {
         let name = self.name.clone();
         let made: Vec<_> = (0..outputs).map(|_| self.graph.value(&name)).collect();
         let outputs = made.iter().copied().map(Some).collect();
-        self.graph.nodes.push(Node { name, op: op.into(), inputs: operands.to_vec(), outputs });
+        self.graph.nodes.push(Node { name, op: op.into(), kind: None, inputs: operands.to_vec(), outputs });
         self.infer(self.graph.nodes.len() - 1)?;
         Ok(made)
     }

@@ -1,8 +1,9 @@
 //! A graph: values, and nodes that make values of others.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::{DType, Op, Tensor};
+use crate::{DType, Op, Operation as _, Tensor};
 
 /// A value of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,10 +69,19 @@ pub struct Node {
     pub name: String,
     /// What it does.
     pub op: Op,
+    /// What the model calls that, where it is another name than the operation has here.
+    pub kind: Option<Arc<str>>,
     /// Its operands, in order; missing ones are `None`.
     pub inputs: Vec<Option<ValueId>>,
     /// What it makes, in order; what nobody asks for is `None`.
     pub outputs: Vec<Option<ValueId>>,
+}
+
+impl Node {
+    /// What the model calls what it does.
+    pub fn kind(&self) -> &str {
+        self.kind.as_deref().unwrap_or_else(|| self.op.name())
+    }
 }
 
 /// A graph. Nodes stand in an order in which they can run.
@@ -113,6 +123,7 @@ impl Graph {
         self.nodes.push(Node {
             name: name.to_owned(),
             op: op.into(),
+            kind: None,
             inputs: inputs.iter().copied().map(Some).collect(),
             outputs: vec![Some(output)],
         });

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use roci_graph::OpError;
 use roci_hal::Hint;
 
+use crate::OPSETS;
+
 /// What is wrong with a model, or with us.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,7 +63,11 @@ impl Hint for Error {
             Self::Node { reason, .. } if !reason.ends_with("not supported") => {
                 "check the model with Python's `onnx.checker.check_model`".to_owned()
             }
-            Self::Node { .. } => "export the model with operations of ONNX's own, of opset 6 to 24; docs/models.md says what is not there".to_owned(),
+            Self::Node { .. } => format!(
+                "export the model with operations of ONNX's own, of opset {} to {}; docs/models.md says what is not there",
+                OPSETS.start(),
+                OPSETS.end()
+            ),
         })
     }
 }

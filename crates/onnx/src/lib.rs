@@ -16,5 +16,5 @@ mod tensor;
 mod tests;
 
 pub use error::Error;
-pub use model::Model;
+pub use model::{Model, OPSETS};
 pub use tensor::{dtype, tensor, value_from_file};

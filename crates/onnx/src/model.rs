@@ -1,5 +1,6 @@
 //! A model: a graph with what is known of it.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use prost::Message;
@@ -7,6 +8,10 @@ use roci_graph::Graph;
 
 use crate::proto::ModelProto;
 use crate::{Error, import};
+
+/// The versions of ONNX's own operations whose test cases were run. Older and newer ones are read by the same rules, and what
+/// they changed is not known.
+pub const OPSETS: RangeInclusive<i64> = 6..=26;
 
 /// A model that was read.
 #[derive(Debug)]

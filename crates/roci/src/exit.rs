@@ -81,13 +81,13 @@ impl From<&CliError> for ExitStatus {
             CliError::Emu(error) => error.status(),
             CliError::Model(error) => error.status(),
             CliError::Language(error) => error.status(),
+            CliError::Matrix(error) => error.status(),
             CliError::Output(_)
             | CliError::File { .. }
             | CliError::UnknownDriver { .. }
             | CliError::UnknownKernel { .. }
             | CliError::Doctor(_)
             | CliError::Lab(_)
-            | CliError::Matrix(_)
             | CliError::Library(_)
             | CliError::Target { .. }
             | CliError::GenericTarget { .. } => Self::Error,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers of plain arrays take some 60 bytes; a longer one is none that we could read.
 const MAX_HEADER: usize = 64 << 10;
 

@@ -22,6 +22,7 @@ mod limits;
 mod lower;
 mod native;
 mod plan;
+mod ranges;
 mod segment;
 mod session;
 mod split;

@@ -1,9 +1,11 @@
 //! Inputs that are checked before a run: kernels take the nearest element there is for an index that a table has not, and 0
 //! for an integer that is divided by zero, which would be a wrong answer without a word.
 
+use std::collections::HashMap;
+
 use roci_graph::ops::elementwise::Binary;
 use roci_graph::ops::{Elementwise, Indexing};
-use roci_graph::{Graph, Op, Value};
+use roci_graph::{Graph, Op, Value, ValueId};
 
 use crate::Error;
 
@@ -23,9 +25,10 @@ enum Kind {
 
 /// The inputs that choose from constants, or divide.
 pub(crate) fn limits(graph: &Graph) -> Vec<Limit> {
+    let inputs: HashMap<ValueId, usize> = graph.inputs.iter().enumerate().map(|(at, id)| (*id, at)).rev().collect();
     let limit = |node: &roci_graph::Node| {
         let [Some(first), Some(second)] = node.inputs[..] else { return None };
-        let input = graph.inputs.iter().position(|id| *id == second)?;
+        let input = *inputs.get(&second)?;
         let kind = match &node.op {
             Op::Indexing(Indexing::Gather { axis }) => {
                 let shape = graph.constants.get(&first)?.shape();

@@ -10,10 +10,18 @@ use roci_kernels::params::Params;
 use crate::Error;
 use crate::arena::{self, Span};
 use crate::kernels::Kernels;
+use crate::ranges::Since;
 
 /// A tensor of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(usize);
+
+impl Slot {
+    /// Its place among the tensors of its segment.
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// One dispatch.
 pub(crate) struct Step {
@@ -53,6 +61,8 @@ pub(crate) struct Segment {
     aliases: Vec<(Slot, Slot)>,
     /// Tensors that never change, and the words of those that have one.
     constants: HashMap<Slot, ValueId>,
+    /// By constant: the tensors that it is.
+    homes: HashMap<ValueId, Vec<Slot>>,
     scalars: HashMap<Slot, u32>,
     /// The name for dispatches from here on.
     label: String,
@@ -110,6 +120,7 @@ impl Segment {
     pub(crate) fn constant(&mut self, range: BufferRange, id: ValueId, word: Option<u32>) -> Slot {
         let slot = self.given(range);
         self.constants.insert(slot, id);
+        self.homes.entry(id).or_default().push(slot);
         self.scalars.extend(word.map(|word| (slot, word)));
         slot
     }
@@ -143,7 +154,7 @@ impl Segment {
 
     /// Lets go of the memory of a constant.
     pub(crate) fn release(&mut self, id: ValueId) {
-        for (slot, _) in self.constants.iter().filter(|(_, other)| **other == id) {
+        for slot in self.homes.get(&id).into_iter().flatten() {
             self.slots[slot.0] = Place::Gone;
         }
     }
@@ -155,13 +166,9 @@ impl Segment {
 
     /// Constants that no kernel reads any more.
     pub(crate) fn unread(&self) -> Vec<ValueId> {
-        let read = |slot: &Slot| {
-            self.wanted.contains(slot) || self.steps.iter().any(|step| step.bindings.contains(&(*slot, false)))
-        };
-        let mut unread: Vec<ValueId> =
-            self.constants.iter().filter(|(slot, _)| !read(slot)).map(|(_, id)| *id).collect();
-        unread.retain(|id| !self.constants.iter().any(|(slot, other)| other == id && read(slot)));
-        unread
+        let read: HashSet<Slot> = self.steps.iter().flat_map(Step::reads).chain(self.wanted.iter().copied()).collect();
+        let unread = self.homes.iter().filter(|(_, slots)| !slots.iter().any(|slot| read.contains(slot)));
+        unread.map(|(id, _)| *id).collect()
     }
 
     /// A new tensor of so many words.
@@ -191,15 +198,10 @@ impl Segment {
         matches!(self.slots[slot.0], Place::Arena { kept: false, .. })
     }
 
-    /// Lets a tensor lie in the place of another.
+    /// Lets a tensor lie in the place of another, which the steps name already.
     pub(crate) fn alias(&mut self, slot: Slot, place: Slot) {
         if !self.is_temporary(slot) {
             self.keep(place);
-        }
-        for binding in self.steps.iter_mut().flat_map(|step| &mut step.bindings) {
-            if binding.0 == slot {
-                binding.0 = place;
-            }
         }
         self.aliases.push((slot, place));
     }
@@ -282,14 +284,12 @@ impl Segment {
         }
         let mut recorder = device.record();
         let mut names = Vec::new();
-        let mut since: Vec<(&BufferRange, bool)> = Vec::new();
+        let written = self.steps.iter().flat_map(|step| &step.bindings).filter(|(_, written)| *written);
+        let mut since = Since::new(written.filter_map(|(slot, _)| places.get(slot)));
         for step in &self.steps {
             let touched: Vec<(&BufferRange, bool)> =
                 step.bindings.iter().filter_map(|(slot, written)| Some((places.get(slot)?, *written))).collect();
-            let conflict = |(range, written): &(&BufferRange, bool)| {
-                since.iter().any(|(other, other_written)| (*written || *other_written) && overlap(range, other))
-            };
-            if touched.iter().any(conflict) {
+            if touched.iter().any(|(range, written)| since.is_in_the_way(range, *written)) {
                 recorder.barrier();
                 names.push(String::new());
                 since.clear();
@@ -299,7 +299,7 @@ impl Segment {
             let kernel = kernels.get(device, step.kernel)?;
             recorder.dispatch(&kernel, step.grid, &bindings, &step.constants)?;
             names.push(step.label.clone());
-            since.extend(touched);
+            touched.iter().for_each(|(range, written)| since.add(range, *written));
         }
         Ok(Recorded { commands: recorder.finish()?, places, names: names.into() })
     }
@@ -312,9 +312,4 @@ pub(crate) fn fits(device: &Device, needed: u64) -> Result<(), Error> {
         return Err(Error::Memory { needed, device: device.info().uri.to_string(), available });
     }
     Ok(())
-}
-
-/// Whether two ranges share a byte.
-fn overlap(a: &BufferRange, b: &BufferRange) -> bool {
-    a.buffer() == b.buffer() && a.offset() < b.offset() + b.length() && b.offset() < a.offset() + a.length()
 }

@@ -70,3 +70,77 @@ pub(crate) fn join(graph: &Graph, made: Vec<Vec<Value>>) -> Result<Vec<Value>, E
     };
     (0..graph.outputs.len()).map(concat).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use roci_cpu::CpuDriver;
+    use roci_graph::ops::elementwise::Unary;
+    use roci_graph::ops::{Elementwise, Product};
+    use roci_graph::{DType, OpError};
+    use roci_hal::{Device, Registry};
+
+    use super::*;
+    use crate::Session;
+    use crate::fuse::tests::{Test, numbers};
+
+    /// A layer over rows, whose number is called that in the input and that in the output.
+    fn layer(given: &str, made: &str) -> Result<Graph, OpError> {
+        let mut graph = Graph::default();
+        let x = graph.value("x");
+        graph.inputs.push(x);
+        let w = graph.constant("w", numbers(&[3, 5], 1)?);
+        let product = Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
+        let sum = graph.node("sum", product, &[x, w]);
+        let y = graph.node("y", Elementwise::Unary(Unary::Tanh), &[sum]);
+        graph.outputs.push(y);
+        let rows = |name: &str, columns| Declared::Tensor {
+            dtype: DType::F32,
+            dims: Some(vec![Dim::Symbol(name.into()), Dim::Known(columns)]),
+        };
+        graph.values[x.index()].declared = Some(rows(given, 3));
+        graph.values[y.index()].declared = Some(rows(made, 5));
+        Ok(graph)
+    }
+
+    fn device(uri: &str, devices: u8) -> Result<Device, Box<dyn std::error::Error>> {
+        let registry = Registry::new().with(CpuDriver::split(devices));
+        Ok(registry.open(&registry.parse(uri)?, None)?)
+    }
+
+    #[test]
+    fn parts_are_of_one_size_and_go_to_as_many_devices_as_that_allows() -> Test {
+        let graph = layer("batch", "batch")?;
+        let sizes = |rows: usize, devices: usize| -> Result<Vec<usize>, Box<dyn std::error::Error>> {
+            let parts = parts(&graph, &[numbers(&[rows, 3], 2)?.into()], devices)?.unwrap_or_default();
+            Ok(parts.iter().filter_map(|part| Some(part[0].tensor().ok()?.shape()[0])).collect())
+        };
+        assert_eq!(sizes(6, 2)?, [3, 3]);
+        assert_eq!(sizes(6, 4)?, [2, 2, 2]);
+        assert_eq!(sizes(4, 3)?, [2, 2]);
+        for (rows, devices) in [(6, 1), (5, 2), (1, 4), (0, 2), (7, 3)] {
+            assert_eq!(sizes(rows, devices)?, [0; 0], "{rows} rows on {devices} devices");
+        }
+        let other = layer("batch", "rows")?;
+        assert!(parts(&other, &[numbers(&[6, 3], 2)?.into()], 2)?.is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn two_devices_make_what_one_makes() -> Test {
+        let mut one = Session::new(layer("batch", "batch")?, device("cpu", 1)?);
+        let mut two = Session::new(layer("batch", "batch")?, device("cpu://0,1", 2)?);
+        // Sizes that split, that do not, and the first once more, which is a replay by then.
+        for rows in [6, 5, 1, 8, 6] {
+            let given = [numbers(&[rows, 3], rows as u32)?.into()];
+            let expected = one.run(&given)?;
+            let (made, timings) = two.run_timed(&given)?;
+            assert_eq!(made, expected, "{rows} rows");
+            assert_eq!(made[0].tensor()?.shape(), [rows, 5]);
+            let queues: BTreeSet<usize> = timings.iter().map(|timing| timing.queue).collect();
+            assert_eq!(queues.len(), if rows % 2 == 0 { 2 } else { 1 }, "{rows} rows");
+        }
+        Ok(())
+    }
+}

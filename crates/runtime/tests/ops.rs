@@ -37,7 +37,13 @@ fn graph(op: Op, operands: &[Option<Tensor>], outputs: usize) -> Graph {
     let inputs = operands.iter().enumerate().map(|(index, one)| one.as_ref().map(|_| input(index))).collect();
     let outputs: Vec<_> = (0..outputs).map(|index| graph.value(format!("output {index}"))).collect();
     graph.outputs.clone_from(&outputs);
-    graph.nodes.push(Node { name: "node".into(), op, inputs, outputs: outputs.into_iter().map(Some).collect() });
+    graph.nodes.push(Node {
+        name: "node".into(),
+        op,
+        kind: None,
+        inputs,
+        outputs: outputs.into_iter().map(Some).collect(),
+    });
     graph
 }
 

@@ -6,16 +6,17 @@ use crate::ops::Elementwise;
 use crate::ops::elementwise::{Binary, Unary};
 use crate::{Graph, Op, ValueId};
 
-use super::view::View;
+use super::view::{Index, View};
 
 /// Makes one node of each.
 pub(super) fn join(graph: &mut Graph) {
+    let mut known = Index::new(graph);
     for index in 0..graph.nodes.len() {
-        if let Some((x, last)) = find(graph, index) {
+        if let Some((x, last)) = find(graph, &known, index) {
             // It stands where the last of them stood.
-            let node = &mut graph.nodes[last];
-            node.op = Elementwise::Unary(Unary::Gelu { tanh: false }).into();
-            node.inputs = vec![Some(x)];
+            graph.nodes[last].kind = None;
+            graph.nodes[last].op = Elementwise::Unary(Unary::Gelu { tanh: false }).into();
+            known.rewire(graph, last, vec![Some(x)]);
         }
     }
 }
@@ -26,10 +27,10 @@ fn is(view: &View<'_>, id: ValueId, number: f64) -> bool {
 }
 
 /// The operand of the `gelu` whose `erf` is at `index`, and the node that makes the result.
-fn find(graph: &Graph, index: usize) -> Option<(ValueId, usize)> {
+fn find(graph: &Graph, known: &Index, index: usize) -> Option<(ValueId, usize)> {
     let node = &graph.nodes[index];
     matches!(&node.op, Op::Elementwise(Elementwise::Unary(Unary::Erf))).then_some(())?;
-    let view = View::new(graph);
+    let view = View::new(graph, known);
     let scaled = view.operand(node, 0)?;
     let x = match view.binary(scaled, Binary::Div) {
         Some((x, by)) => is(&view, by, SQRT_2).then_some(x)?,

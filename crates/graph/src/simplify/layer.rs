@@ -7,16 +7,17 @@ use crate::ops::{Elementwise, Norm, Reduction};
 use crate::{DType, Graph, Op, ValueId};
 
 use super::constant;
-use super::view::View;
+use super::view::{Index, View};
 
 /// Makes one node of each.
 pub(super) fn norms(graph: &mut Graph) {
+    let mut known = Index::new(graph);
     for index in 0..graph.nodes.len() {
-        if let Some(Found { x, epsilon, scale, bias, last }) = find(graph, index) {
+        if let Some(Found { x, epsilon, scale, bias, last }) = find(graph, &known, index) {
             // It stands where the last of them stood: all operands are there by then.
-            let node = &mut graph.nodes[last];
-            node.op = Norm::Layer { axis: -1, epsilon, rms: false, stash: DType::F32 }.into();
-            node.inputs = vec![Some(x), Some(scale), Some(bias)];
+            graph.nodes[last].kind = None;
+            graph.nodes[last].op = Norm::Layer { axis: -1, epsilon, rms: false, stash: DType::F32 }.into();
+            known.rewire(graph, last, vec![Some(x), Some(scale), Some(bias)]);
         }
     }
 }
@@ -39,12 +40,12 @@ fn mean(view: &View<'_>, id: ValueId) -> Option<ValueId> {
 }
 
 /// The layer norm whose division is at `index`.
-fn find(graph: &Graph, index: usize) -> Option<Found> {
+fn find(graph: &Graph, known: &Index, index: usize) -> Option<Found> {
     let node = &graph.nodes[index];
     if !matches!(&node.op, Op::Elementwise(Elementwise::Binary(Binary::Div))) {
         return None;
     }
-    let view = View::new(graph);
+    let view = View::new(graph, known);
     let (centred, deviation) = (view.operand(node, 0)?, view.operand(node, 1)?);
     let root = view.maker(deviation)?;
     matches!(&root.op, Op::Elementwise(Elementwise::Unary(Unary::Sqrt))).then_some(())?;

@@ -74,15 +74,6 @@ fn known(graph: &Graph, node: &Node) -> Option<Vec<Value>> {
     made.iter().all(|value| matches!(value, Value::Tensor(_))).then_some(made)
 }
 
-/// How often each value is used, by nodes and as an output.
-fn uses(graph: &Graph) -> HashMap<ValueId, usize> {
-    let mut uses = HashMap::new();
-    for id in graph.nodes.iter().flat_map(|node| node.inputs.iter().flatten()).chain(&graph.outputs) {
-        *uses.entry(*id).or_default() += 1;
-    }
-    uses
-}
-
 /// By value: the node that makes it as its first output.
 fn makers(graph: &Graph) -> HashMap<ValueId, usize> {
     let first = |(index, node): (usize, &Node)| node.outputs.first().copied().flatten().map(|id| (id, index));

@@ -25,9 +25,10 @@ pub(super) fn products(graph: &mut Graph) {
 
 /// Makes one transposition of two.
 pub(super) fn transposes(graph: &mut Graph) {
+    let makers = makers(graph);
     for index in 0..graph.nodes.len() {
         let Some(outer) = perm(&graph.nodes[index]) else { continue };
-        let maker = graph.nodes[index].inputs[0].and_then(|id| makers(graph).get(&id).copied());
+        let maker = graph.nodes[index].inputs[0].and_then(|id| makers.get(&id).copied());
         let Some((inner, source)) =
             maker.and_then(|maker| Some((perm(&graph.nodes[maker])?, graph.nodes[maker].inputs[0]?)))
         else {

@@ -3,21 +3,24 @@
 use crate::ops::{Norm, Product};
 use crate::{Graph, Op, Tensor, ValueId};
 
-use super::{constant, makers, uses};
+use super::constant;
+use super::view::Index;
 
 /// `conv(x, w, b) * factor + shift` is `conv(x, w * factor, b * factor + shift)`.
 pub(super) fn into_convolutions(graph: &mut Graph) {
+    let mut known = Index::new(graph);
     for index in 0..graph.nodes.len() {
-        if let Some((conv, weights, bias)) = folded(graph, index) {
+        if let Some((conv, weights, bias)) = folded(graph, &known, index) {
             let base = graph.nodes[index].name.clone();
             let weights = graph.constant(format!("{base}.weights"), weights);
             let bias = graph.constant(format!("{base}.bias"), bias);
             let made = graph.nodes[index].outputs[0];
-            let node = &mut graph.nodes[conv];
-            node.inputs.truncate(2);
-            node.inputs[1] = Some(weights);
-            node.inputs.push(Some(bias));
-            node.outputs[0] = made;
+            let inputs = vec![graph.nodes[conv].inputs[0], Some(weights), Some(bias)];
+            known.rewire(graph, conv, inputs);
+            if let Some(before) = std::mem::replace(&mut graph.nodes[conv].outputs[0], made) {
+                known.makers.remove(&before);
+            }
+            known.makers.extend(made.map(|made| (made, conv)));
             // Whoever made the norm's input makes its output now: the norm itself makes what nobody uses.
             graph.nodes[index].outputs = vec![None];
         }
@@ -25,16 +28,16 @@ pub(super) fn into_convolutions(graph: &mut Graph) {
 }
 
 /// The convolution before a norm, with weights and bias that do the work of both.
-fn folded(graph: &Graph, index: usize) -> Option<(usize, Tensor, Tensor)> {
+fn folded(graph: &Graph, known: &Index, index: usize) -> Option<(usize, Tensor, Tensor)> {
     let norm = &graph.nodes[index];
     let Op::Norm(Norm::Batch { epsilon, momentum: None }) = &norm.op else { return None };
     if norm.outputs.iter().skip(1).any(Option::is_some) || norm.outputs.first().copied().flatten().is_none() {
         return None;
     }
     let input: ValueId = norm.inputs.first().copied().flatten()?;
-    let conv = *makers(graph).get(&input)?;
+    let conv = *known.makers.get(&input)?;
     let node = &graph.nodes[conv];
-    if !matches!(node.op, Op::Product(Product::Conv { .. })) || uses(graph).get(&input) != Some(&1) {
+    if !matches!(node.op, Op::Product(Product::Conv { .. })) || !known.is_used_once(input) {
         return None;
     }
     let weights = constant(graph, node, 1)?;

@@ -79,6 +79,12 @@ const FAMILIES: [Family; 18] = [
 /// The graph of a model. Inputs among `given` are inputs even where the model has a constant for them.
 pub(crate) fn import(model: &ModelProto, folder: Option<&Path>, given: &[&str]) -> Result<Graph, Error> {
     let graph = model.graph.as_ref().ok_or_else(|| Error::Protobuf("it has no graph".to_owned()))?;
+    if let Some(none) = model.opset_import.iter().find(|one| one.version < 1) {
+        let (domain, version) = (if none.domain.is_empty() { "ai.onnx" } else { &none.domain }, none.version);
+        return Err(Error::invalid(format!(
+            "the model names version {version} of the operations of `{domain}`, and the first is 1"
+        )));
+    }
     let functions = model.functions.iter().map(|one| ((plain(&one.domain), one.name.as_str()), one)).collect();
     let shared = Shared { folder, given, functions, nodes: Default::default() };
     let mut builder = Builder::new(&shared, opsets(&model.opset_import), 0)?;
@@ -325,10 +331,8 @@ impl<'a> Builder<'a> {
     /// uses, which are returned with it. Constants are known to both.
     fn subgraph(&mut self, proto: &GraphProto) -> Result<(Graph, Vec<ValueId>), Error> {
         let mut inner = Builder::new(self.shared, self.opsets.clone(), self.depth + 1)?;
-        let mut used = Vec::new();
-        free_names(proto, &mut Vec::new(), &mut used);
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
-        for name in used {
+        for name in free_names(proto) {
             let Ok(Some(id)) = self.find(&name) else { continue };
             let copy = inner.graph.value(&name);
             if let Some(constant) = self.graph.constants.get(&id) {
@@ -367,22 +371,47 @@ fn resolve(attributes: &[AttributeProto], given: &[AttributeProto]) -> Vec<Attri
 }
 
 /// Names that a graph uses and does not make, graphs inside of it included.
-fn free_names(graph: &GraphProto, around: &mut Vec<String>, found: &mut Vec<String>) {
-    let before = around.len();
-    around.extend(graph.input.iter().map(|one| one.name.clone()));
-    around.extend(graph.initializer.iter().map(|one| one.name.clone()));
-    around.extend(graph.node.iter().flat_map(|node| node.output.iter().cloned()));
-    let own: std::collections::HashSet<String> = around.iter().cloned().collect();
-    let outputs = graph.output.iter().map(|one| &one.name);
-    for name in graph.node.iter().flat_map(|node| &node.input).chain(outputs) {
-        if !name.is_empty() && !own.contains(name) && !found.contains(name) {
-            found.push(name.clone());
+fn free_names(graph: &GraphProto) -> Vec<String> {
+    let mut free = FreeNames::default();
+    free.visit(graph);
+    free.found.into_iter().map(str::to_owned).collect()
+}
+
+/// Names on the way through graphs that lie in each other.
+#[derive(Default)]
+struct FreeNames<'a> {
+    /// By name: how many of the graphs around make it.
+    around: HashMap<&'a str, usize>,
+    found: Vec<&'a str>,
+    known: HashSet<&'a str>,
+}
+
+impl<'a> FreeNames<'a> {
+    fn visit(&mut self, graph: &'a GraphProto) {
+        for name in made(graph) {
+            *self.around.entry(name).or_default() += 1;
+        }
+        let outputs = graph.output.iter().map(|one| &one.name);
+        for name in graph.node.iter().flat_map(|node| &node.input).chain(outputs) {
+            if !name.is_empty()
+                && self.around.get(name.as_str()).is_none_or(|count| *count == 0)
+                && self.known.insert(name)
+            {
+                self.found.push(name);
+            }
+        }
+        for attribute in graph.node.iter().flat_map(|node| &node.attribute) {
+            attribute.g.iter().chain(&attribute.graphs).for_each(|inner| self.visit(inner));
+        }
+        for name in made(graph) {
+            self.around.entry(name).and_modify(|count| *count -= 1);
         }
     }
-    for attribute in graph.node.iter().flat_map(|node| &node.attribute) {
-        for inner in attribute.g.iter().chain(&attribute.graphs) {
-            free_names(inner, around, found);
-        }
-    }
-    around.truncate(before);
+}
+
+/// The names that a graph makes.
+fn made(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let inputs = graph.input.iter().map(|one| one.name.as_str());
+    let constants = graph.initializer.iter().map(|one| one.name.as_str());
+    inputs.chain(constants).chain(graph.node.iter().flat_map(|node| node.output.iter().map(String::as_str)))
 }

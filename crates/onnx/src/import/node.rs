@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::Path;
 
-use roci_graph::{DType, Graph, Node, Op, Tensor, ValueId};
+use roci_graph::{DType, Graph, Node, Op, Operation as _, Tensor, ValueId};
 
 use super::Builder;
 use crate::Error;
@@ -136,9 +136,12 @@ impl<'b, 'a> NodeContext<'b, 'a> {
     pub(crate) fn add(&mut self, op: impl Into<Op>, inputs: &[Option<ValueId>], outputs: usize) -> Vec<ValueId> {
         let name = self.name();
         let made: Vec<_> = (0..outputs).map(|_| self.builder.graph.value(&name)).collect();
+        let op: Op = op.into();
+        let kind = (op.name() != self.proto.op_type).then(|| self.proto.op_type.as_str().into());
         self.builder.graph.nodes.push(Node {
             name,
-            op: op.into(),
+            op,
+            kind,
             inputs: inputs.to_vec(),
             outputs: made.iter().copied().map(Some).collect(),
         });
@@ -156,8 +159,9 @@ impl<'b, 'a> NodeContext<'b, 'a> {
         let proto = self.proto;
         if let Some(name) = proto.output.get(index).filter(|name| !name.is_empty()) {
             self.builder.bind(name, id)?;
+            // Inputs are declared one after the other, so that they are sorted.
             if let Some(info) = self.builder.graph.values.get_mut(id.index())
-                && !self.builder.graph.inputs.contains(&id)
+                && self.builder.graph.inputs.binary_search(&id).is_err()
                 && !self.builder.graph.constants.contains_key(&id)
             {
                 info.name.clone_from(name);

@@ -133,6 +133,32 @@ fn loops_hand_on_values_and_collect_none_in_no_rounds() {
     assert_eq!(none.first().and_then(|value| Some(value.tensor().ok()?.shape().to_vec())), Some(vec![0, 1]));
 }
 
+#[test]
+fn no_rounds_collect_none_of_the_shape_that_one_would_make() {
+    // What is handed on grows, and whether to go on is computed: nothing says how the rounds would end.
+    let body = graph(
+        vec![
+            node("Concat", &["s", "s"], &["t"], vec![int("axis", 0)]),
+            node("Not", &["go"], &["stop"], vec![]),
+            node("Not", &["stop"], &["on"], vec![]),
+            node("Relu", &["s"], &["r"], vec![]),
+        ],
+        &["i", "go", "s"],
+        &["on", "t", "r"],
+        vec![],
+    );
+    let nodes = vec![node("Loop", &["m", "c", "s0"], &["last", "all"], vec![inner("body", body)])];
+    let model = model(graph(nodes, &["m", "c", "s0"], &["all", "last"], vec![]));
+    let given = |rounds: i64, go: bool| {
+        vec![Tensor::scalar(rounds), Tensor::scalar(go), Tensor::new([2, 3], vec![1f32; 6]).expect("six elements")]
+    };
+    for inputs in [given(0, true), given(5, false)] {
+        let made = run(&model, inputs).unwrap_or_default();
+        let shapes: Vec<_> = made.iter().filter_map(|value| Some(value.tensor().ok()?.shape().to_vec())).collect();
+        assert_eq!(shapes, [vec![0, 2, 3], vec![2, 3]]);
+    }
+}
+
 /// A model whose weight is 8 bytes of a file from the fourth on.
 fn external(location: &str, offset: &str, length: &str) -> ModelProto {
     let entry = |key: &str, value: &str| StringStringEntryProto { key: key.to_owned(), value: value.to_owned() };

@@ -4,30 +4,31 @@
 use roci_kernels::params::{Arrange, Attention, ChainOp, Matmul, Params as _, Softmax};
 
 use super::program::{Instruction, Operand, Program};
-use super::{only_reader, remove, written_between};
-use crate::segment::{Segment, Slot, Step};
+use super::work::Work;
+use crate::segment::{Slot, Step};
 
 /// A walk: sizes and strides, the innermost first.
 type Walk = Vec<(u32, u32)>;
 
 /// Replaces all that is found; where it is for groups of invocations, what they take.
-pub(super) fn join(segment: &mut Segment, is_native: bool) {
-    for index in 0..segment.steps.len() {
-        if segment.steps[index].kernel == "softmax"
-            && let Some(found) = find(segment, index).filter(|found| is_native || found.params.fits_groups())
+pub(super) fn join(work: &mut Work<'_>, is_native: bool) {
+    for index in 0..work.steps.len() {
+        if work.steps[index].kernel == "softmax"
+            && let Some(found) = find(work, index).filter(|found| is_native || found.params.fits_groups())
         {
-            let label = segment.steps[index].label.clone();
-            found.gone.iter().for_each(|&step| remove(&mut segment.steps[step]));
-            segment.steps[found.last] = Step {
+            let label = work.steps[index].label.clone();
+            found.gone.iter().for_each(|&step| work.remove(step));
+            let step = Step {
                 kernel: "attention",
                 label,
                 grid: found.params.grid(),
                 constants: bytemuck::bytes_of(&found.params).to_vec(),
                 bindings: found.bindings,
             };
+            work.set(found.last, step);
         }
     }
-    segment.steps.retain(|step| !step.bindings.is_empty());
+    work.sweep();
 }
 
 struct Found {
@@ -46,19 +47,19 @@ struct Scores {
 }
 
 /// The attention whose softmax is at `index`.
-fn find(segment: &Segment, index: usize) -> Option<Found> {
-    let steps = &segment.steps;
+fn find(work: &Work<'_>, index: usize) -> Option<Found> {
+    let steps = &work.steps;
     let softmax: Softmax = bytemuck::pod_read_unaligned(&steps[index].constants);
     let (input, weights) = (steps[index].bindings[0].0, steps[index].bindings[1].0);
     let mut gone = vec![index];
     // Backwards to the product of queries and keys.
     let mut scores = Scores { product: input, scale: 1.0, mask: None };
-    let mut maker = made_for(segment, input, index)?;
+    let mut maker = made_for(work, input, index)?;
     let masker = maker;
     if steps[maker].kernel == "chain" {
         scores = masked(&Program::of(&steps[maker])?)?;
         gone.push(maker);
-        maker = made_for(segment, scores.product, maker)?;
+        maker = made_for(work, scores.product, maker)?;
     }
     let first = batched(&steps[maker])?;
     gone.push(maker);
@@ -67,7 +68,7 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
         return None;
     }
     // Forwards to the product with the values.
-    let second_at = only_reader(segment, index)?;
+    let second_at = work.only_reader(index)?;
     let second = batched(&steps[second_at])?;
     let width = second.n;
     if steps[second_at].bindings[0].0 != weights || [second.batches, second.m, second.k] != [units, rows, keys] {
@@ -78,7 +79,7 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
     // What is read, and by which step so far: nothing may write it from there on.
     let mut read: Vec<(Slot, usize)> = Vec::new();
     let mut source = |slot: Slot, reader: usize, count: u32| {
-        let (slot, walk, step) = arranged(segment, slot, reader).unwrap_or((slot, vec![(count, 1)], None));
+        let (slot, walk, step) = arranged(work, slot, reader).unwrap_or((slot, vec![(count, 1)], None));
         gone.extend(step);
         read.push((slot, step.unwrap_or(reader)));
         (slot, walk)
@@ -106,7 +107,7 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
     // The result goes where a change of order behind it would bring it.
     let mut result = steps[second_at].bindings[2].0;
     let mut to = [heads * rows * width, rows * width, width];
-    if let Some(reader) = only_reader(segment, second_at)
+    if let Some(reader) = work.only_reader(second_at)
         && let Some(walk) = walk_of(&steps[reader])
         && let Some(own) = strides(walk, [width, heads, rows, batch])
         && own[..3] == [1, rows * width, width]
@@ -118,7 +119,7 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
         last = reader;
     }
     read.extend(mask.map(|(slot, _)| (slot, masker)));
-    if read.iter().any(|&(slot, at)| slot == result || written_between(segment, slot, at, last)) {
+    if read.iter().any(|&(slot, at)| slot == result || work.written_between(slot, at, last)) {
         return None;
     }
     let params = Attention {
@@ -144,9 +145,9 @@ fn find(segment: &Segment, index: usize) -> Option<Found> {
 }
 
 /// The step that makes a tensor for one reader alone.
-fn made_for(segment: &Segment, slot: Slot, reader: usize) -> Option<usize> {
-    let maker = (0..reader).rev().find(|&at| segment.steps[at].bindings.contains(&(slot, true)))?;
-    (only_reader(segment, maker) == Some(reader)).then_some(maker)
+fn made_for(work: &Work<'_>, slot: Slot, reader: usize) -> Option<usize> {
+    let maker = work.maker(slot, reader)?;
+    (work.only_reader(maker) == Some(reader)).then_some(maker)
 }
 
 /// The figures of products of many dense matrices.
@@ -174,10 +175,10 @@ fn walk_of(step: &Step) -> Option<Walk> {
 }
 
 /// The tensor that a change of order reads to make another for one reader, the walk, and the step.
-fn arranged(segment: &Segment, slot: Slot, reader: usize) -> Option<(Slot, Walk, Option<usize>)> {
-    let maker = made_for(segment, slot, reader)?;
-    let walk = walk_of(&segment.steps[maker])?;
-    Some((segment.steps[maker].bindings[0].0, walk, Some(maker)))
+fn arranged(work: &Work<'_>, slot: Slot, reader: usize) -> Option<(Slot, Walk, Option<usize>)> {
+    let maker = made_for(work, slot, reader)?;
+    let walk = walk_of(&work.steps[maker])?;
+    Some((work.steps[maker].bindings[0].0, walk, Some(maker)))
 }
 
 /// The strides of dimensions of these sizes, the innermost first, and what is left of the walk.

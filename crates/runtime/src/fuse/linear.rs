@@ -7,8 +7,8 @@ use roci_kernels::params::{ChainOp, Linear, Matmul, Matvec};
 
 use super::program::{Instruction, Operand, Program};
 use super::tail::clamp;
-use super::{only_reader, readers, remove, written_between};
-use crate::segment::{Segment, Slot, Step};
+use super::work::Work;
+use crate::segment::{Slot, Step};
 
 /// The element-wise step behind a product, taken apart.
 pub(crate) struct Tail {
@@ -32,18 +32,17 @@ pub(crate) enum Function {
 }
 
 /// Puts layers in the place of products and what follows them.
-pub(super) fn join(segment: &mut Segment) {
-    for index in 0..segment.steps.len() {
-        let Some((kernel, params, columns)) = layer(&segment.steps[index]) else { continue };
-        let Some(tail) = tail(segment, index, columns) else { continue };
+pub(super) fn join(work: &mut Work<'_>) {
+    for index in 0..work.steps.len() {
+        let Some((kernel, params, columns)) = layer(&work.steps[index]) else { continue };
+        let Some(tail) = tail(work, index, columns) else { continue };
         let Some(params) = with_tail(params, &tail) else { continue };
-        let (Some(&(a, _)), Some(&(b, _))) =
-            (segment.steps[index].bindings.first(), segment.steps[index].bindings.get(1))
+        let (Some(&(a, _)), Some(&(b, _))) = (work.steps[index].bindings.first(), work.steps[index].bindings.get(1))
         else {
             continue;
         };
-        let Some(&(made, _)) = segment.steps[tail.step].bindings.last() else { continue };
-        let (first, last) = (&segment.steps[index], &segment.steps[tail.step]);
+        let Some(&(made, _)) = work.steps[tail.step].bindings.last() else { continue };
+        let (first, last) = (&work.steps[index], &work.steps[tail.step]);
         let step = Step {
             kernel,
             label: format!("{} + {}", first.label, last.label),
@@ -52,10 +51,10 @@ pub(super) fn join(segment: &mut Segment) {
             // Something has to be bound where there is no bias.
             bindings: vec![(a, false), (b, false), (tail.bias.unwrap_or(a), false), (tail.into.unwrap_or(made), true)],
         };
-        remove(&mut segment.steps[index]);
-        segment.steps[tail.step] = step;
+        work.remove(index);
+        work.set(tail.step, step);
         if let Some(into) = tail.into {
-            segment.alias(made, into);
+            work.alias(made, into);
         }
     }
 }
@@ -100,12 +99,12 @@ fn with_tail(params: Linear, tail: &Tail) -> Option<Linear> {
 
 /// The element-wise step behind a product that it can do itself: sums with a row and with a tensor that is of no more use,
 /// and one of some functions.
-pub(crate) fn tail(segment: &Segment, index: usize, columns: u32) -> Option<Tail> {
-    let made = segment.steps[index].bindings.last()?.0;
-    let reader = only_reader(segment, index)?;
-    let program = Program::of(&segment.steps[reader])?;
+pub(crate) fn tail(work: &Work<'_>, index: usize, columns: u32) -> Option<Tail> {
+    let made = work.steps[index].bindings.last()?.0;
+    let reader = work.only_reader(index)?;
+    let program = Program::of(&work.steps[reader])?;
     // It is computed where its reader stood.
-    if segment.steps[index].reads().iter().any(|&slot| written_between(segment, slot, index, reader)) {
+    if work.steps[index].reads().iter().any(|&slot| work.written_between(slot, index, reader)) {
         return None;
     }
     let (mut bias, mut into) = (None, None);
@@ -119,7 +118,7 @@ pub(crate) fn tail(segment: &Segment, index: usize, columns: u32) -> Option<Tail
             program.is_dense(input).then_some(())?;
         } else if bias.is_none() && is_row(&program, &input.strides, columns) {
             bias = Some(input.slot);
-        } else if into.is_none() && program.is_dense(input) && is_free(segment, input.slot, index, reader) {
+        } else if into.is_none() && program.is_dense(input) && is_free(work, input.slot, index, reader) {
             into = Some(input.slot);
         } else {
             return None;
@@ -196,10 +195,11 @@ fn is_row(program: &Program, strides: &[u32], columns: u32) -> bool {
 }
 
 /// Whether a tensor may be written over by the step at `reader`, in which the one at `index` goes on.
-fn is_free(segment: &Segment, slot: Slot, index: usize, reader: usize) -> bool {
-    let others = readers(segment, slot, index);
-    segment.is_temporary(slot)
-        && others.iter().all(|&other| other <= reader && other != index)
-        && !written_between(segment, slot, reader, segment.steps.len())
-        && segment.steps[..reader].iter().any(|step| step.bindings.contains(&(slot, true)))
+fn is_free(work: &Work<'_>, slot: Slot, index: usize, reader: usize) -> bool {
+    let mut readers = work.readers_of(slot, index);
+    work.is_temporary(slot)
+        && readers.next_back().is_none_or(|last| last <= reader)
+        && !work.steps[index].bindings.contains(&(slot, false))
+        && !work.written_between(slot, reader, work.steps.len())
+        && work.maker(slot, reader).is_some()
 }

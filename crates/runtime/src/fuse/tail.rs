@@ -3,8 +3,8 @@
 use roci_kernels::params::{ChainOp, Conv};
 
 use super::program::{Instruction, Operand, Program};
-use super::{only_reader, readers, written_between};
-use crate::segment::{Segment, Slot};
+use super::work::Work;
+use crate::segment::Slot;
 
 /// A convolution that can do the work of an element-wise step behind it.
 pub(super) struct Tail {
@@ -16,8 +16,8 @@ pub(super) struct Tail {
 }
 
 /// The convolution that can do what the step at `index` does.
-pub(super) fn find(segment: &Segment, index: usize) -> Option<Tail> {
-    let program = Program::of(&segment.steps[index])?;
+pub(super) fn find(work: &Work<'_>, index: usize) -> Option<Tail> {
+    let program = Program::of(&work.steps[index])?;
     if !program.inputs.iter().all(|input| program.is_dense(input)) {
         return None;
     }
@@ -35,20 +35,20 @@ pub(super) fn find(segment: &Segment, index: usize) -> Option<Tail> {
     }
     let (low, high) = clamp(rest)?;
     // The last of the two that make the terms: the other one is there by then.
-    let conv = program.inputs().filter_map(|slot| maker(segment, slot, index)).max()?;
-    let step = &segment.steps[conv];
+    let conv = program.inputs().filter_map(|slot| work.maker(slot, index)).max()?;
+    let step = &work.steps[conv];
     if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_tiled_f16" | "conv_join" | "conv_transpose") {
         return None;
     }
     let mut params: Conv = bytemuck::pod_read_unaligned(&step.constants);
     let made = step.bindings.last()?.0;
-    if params.flags & (Conv::ADD | Conv::CLAMP) != 0 || only_reader(segment, conv) != Some(index) {
+    if params.flags & (Conv::ADD | Conv::CLAMP) != 0 || work.only_reader(conv) != Some(index) {
         return None;
     }
     let into = if sum {
         let other = program.inputs().find(|slot| *slot != made)?;
-        let free = segment.is_temporary(other) && readers(segment, other, conv).iter().all(|&reader| reader == index);
-        if !free || step.reads().contains(&other) || written_between(segment, other, conv, index) {
+        let free = work.is_temporary(other) && work.readers_of(other, conv).all(|reader| reader == index);
+        if !free || step.reads().contains(&other) || work.written_between(other, conv, index) {
             return None;
         }
         Some(other)
@@ -67,11 +67,6 @@ pub(super) fn find(segment: &Segment, index: usize) -> Option<Tail> {
 
 fn is_load(one: &Instruction) -> bool {
     one.op == ChainOp::Load && matches!(one.operand, Operand::Input(_))
-}
-
-/// The step that makes a slot, before a place.
-fn maker(segment: &Segment, slot: Slot, before: usize) -> Option<usize> {
-    (0..before).rev().find(|&at| segment.steps[at].bindings.contains(&(slot, true)))
 }
 
 /// The limits that a program keeps its number between, if it does nothing else.

@@ -90,7 +90,8 @@ fn slice(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
     let mut offset = 0;
     for part in &parts {
         offset += part.start * strides[part.axis] as usize;
-        strides[part.axis] *= part.step;
+        // A step may be any number where one element is taken.
+        strides[part.axis] = if shape[part.axis] > 1 { strides[part.axis] * part.step } else { 0 };
     }
     context.arranged(&source, offset, &dimensions(&shape, strides), shape.clone())
 }

@@ -14,6 +14,7 @@ use super::{Form, Packer};
 use crate::Error;
 use crate::fuse::chain_of;
 use crate::fuse::program::{Input, Program};
+use crate::fuse::work::Touches;
 use crate::segment::{Segment, Slot, Step};
 
 /// Multiplications that a convolution must have for each element that is reordered for its sake: about what the blocks
@@ -120,35 +121,49 @@ fn elements(batch: u32, channels: u32, sizes: [u32; 3]) -> u64 {
     sizes.iter().fold(u64::from(batch) * u64::from(channels), |all, &size| all * u64::from(size))
 }
 
-/// Leaves convolutions alone for whose sake too much would be reordered.
+/// Leaves convolutions alone for whose sake too much would be reordered. One that is left alone may be what its neighbours
+/// counted on, which are looked at again.
 fn choose(segment: &Segment, kinds: &mut [Kind], lanes: u32) {
     let steps = &segment.steps;
-    loop {
-        let mut changed = false;
-        for index in 0..steps.len() {
-            let Kind::Conv(p) = kinds[index] else { continue };
-            let (x, y) = (steps[index].bindings[0].0, steps[index].bindings[3].0);
-            let suits = |at: usize| !matches!(kinds[at], Kind::Other);
-            let made = steps[..index].iter().rposition(|step| step.bindings.contains(&(x, true)));
-            let mut reordered = 0;
-            if !made.is_some_and(suits) && border(&p) != Some(0) {
-                let all = elements(p.batch, p.in_channels, p.input);
-                reordered += if as_it_is(&p, lanes) { all / COPIED } else { all };
-            }
-            let read = |at: usize| steps[at].bindings.contains(&(y, false));
-            let readers: Vec<usize> = (index + 1..steps.len()).filter(|&at| read(at)).collect();
-            if !segment.is_temporary(y) || readers.iter().any(|&at| !suits(at)) {
-                reordered += elements(p.batch, p.out_channels, p.output);
-            }
-            let work =
-                elements(p.batch, p.out_channels, p.output) * u64::from(p.in_channels / p.groups) * u64::from(p.taps());
-            if reordered * WORTH > work {
-                kinds[index] = Kind::Other;
-                changed = true;
-            }
+    let touches = Touches::new(steps);
+    let suits = |kind: &Kind| !matches!(kind, Kind::Other);
+    // By step: whether its input comes in blocks, and whether all want its output in blocks.
+    let mut fits = vec![[false; 2]; steps.len()];
+    let mut waiting: Vec<usize> = Vec::new();
+    for (index, step) in steps.iter().enumerate().filter(|(index, _)| matches!(kinds[*index], Kind::Conv(_))) {
+        let (x, y) = (step.bindings[0].0, step.bindings[3].0);
+        let made = touches.maker(x, index).is_some_and(|at| suits(&kinds[at]));
+        let read = touches.readers_until_written(y, index).all(|at| suits(&kinds[at]));
+        fits[index] = [made, read && segment.is_temporary(y)];
+        waiting.push(index);
+    }
+    while let Some(index) = waiting.pop() {
+        let Kind::Conv(p) = kinds[index] else { continue };
+        let [made, read] = fits[index];
+        let mut reordered = 0;
+        if !made && border(&p) != Some(0) {
+            let all = elements(p.batch, p.in_channels, p.input);
+            reordered += if as_it_is(&p, lanes) { all / COPIED } else { all };
         }
-        if !changed {
-            return;
+        if !read {
+            reordered += elements(p.batch, p.out_channels, p.output);
+        }
+        let work =
+            elements(p.batch, p.out_channels, p.output) * u64::from(p.in_channels / p.groups) * u64::from(p.taps());
+        if reordered * WORTH <= work {
+            continue;
+        }
+        kinds[index] = Kind::Other;
+        let (x, y) = (steps[index].bindings[0].0, steps[index].bindings[3].0);
+        if let Some(at) = touches.maker(x, index).filter(|&at| fits[at][1]) {
+            fits[at][1] = false;
+            waiting.push(at);
+        }
+        for at in touches.readers_until_written(y, index) {
+            if steps[at].bindings[0].0 == y && fits[at][0] {
+                fits[at][0] = false;
+                waiting.push(at);
+            }
         }
     }
 }

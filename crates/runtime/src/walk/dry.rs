@@ -81,7 +81,8 @@ impl Walk<'_> {
         self.shelf.settle(&mut segment, self.graph)?;
         let Some(dry) = &mut self.shelf.dry else { return Ok(()) };
         dry.dispatches += segment.steps.len();
-        for held in &mut self.held {
+        for id in self.collected.drain(..) {
+            let held = &mut self.held[id.index()];
             match &mut held.device {
                 Some(OnDevice { home: Home::Slot(slot), .. }) if segment.is_gone(*slot) => held.device = None,
                 Some(device) => device.home = Home::Range(dry.nowhere.clone()),

@@ -62,10 +62,8 @@ impl Walk<'_> {
         let held = &self.held[id.index()];
         if let Some(index) = held.input {
             let value = self.given[index].clone();
-            if let Value::Tensor(tensor) = &value
-                && !self.fixed.iter().any(|(fixed, _)| *fixed == index)
-            {
-                self.fixed.push((index, tensor.clone()));
+            if let Value::Tensor(tensor) = &value {
+                self.fixed.entry(index).or_insert_with(|| tensor.clone());
             }
             self.held[id.index()].host = Some(value);
             return Ok(());
@@ -92,6 +90,7 @@ impl Walk<'_> {
                 Home::Range(range) => {
                     let slot = self.given(range, id);
                     // Later uses in this segment share the slot; a flush makes it a range again.
+                    self.collected.push(id);
                     if let Some(device) = &mut self.held[id.index()].device {
                         device.home = Home::Slot(slot);
                     }
@@ -126,6 +125,7 @@ impl Walk<'_> {
             range
         };
         let slot = self.given(range, id);
+        self.collected.push(id);
         self.held[id.index()].device =
             Some(OnDevice { home: Home::Slot(slot), fact: Fact::new(fact.dtype, shape.clone()) });
         Ok(operand(slot))
@@ -191,9 +191,9 @@ impl Walk<'_> {
     /// What was collected, in which everything is kept that is still at hand.
     pub(super) fn collected(&mut self) -> Segment {
         let mut segment = std::mem::take(&mut self.segment);
-        for (index, held) in self.held.iter().enumerate() {
-            if let Some(OnDevice { home: Home::Slot(slot), .. }) = &held.device {
-                segment.keep_for(*slot, ValueId(index as u32));
+        for id in &self.collected {
+            if let Some(OnDevice { home: Home::Slot(slot), .. }) = &self.held[id.index()].device {
+                segment.keep_for(*slot, *id);
             }
         }
         segment
@@ -209,7 +209,8 @@ impl Walk<'_> {
             let pending = submit(self.shelf, &recorded, &label, self.queue, None)?;
             wait(self.shelf, pending)?;
         }
-        for held in &mut self.held {
+        for id in self.collected.drain(..) {
+            let held = &mut self.held[id.index()];
             if let Some(device) = &mut held.device
                 && let Home::Slot(slot) = device.home
             {

@@ -4,7 +4,7 @@ mod dry;
 mod held;
 mod shelf;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use roci_graph::interpreter::{check_size, quarter_of_memory};
 use roci_graph::ops::Facts;
@@ -49,8 +49,10 @@ pub(crate) struct Walk<'a> {
     held: Vec<Held>,
     last_use: HashMap<ValueId, usize>,
     segment: Segment,
+    /// Values that lie in the segment that is being collected, or lay there.
+    collected: Vec<ValueId>,
     inputs: Vec<Option<BufferRange>>,
-    fixed: Vec<(usize, Tensor)>,
+    fixed: BTreeMap<usize, Tensor>,
     /// Whether something was read back in between: then the walk cannot be replayed.
     read_back: bool,
     notes: Vec<Note>,
@@ -66,7 +68,7 @@ type Walked = (Vec<Value>, Vec<Note>, Option<Program>);
 pub(crate) fn walk(shelf: &mut Shelf, graph: &Graph, given: &[Value], queue: usize) -> Result<Walked, Error> {
     let mut walk = Walk::new(shelf, graph, given, queue);
     for (index, node) in graph.nodes.iter().enumerate() {
-        walk.segment.label(format!("{} ({})", node.name, node.op.name()));
+        walk.segment.label(format!("{} ({})", node.name, node.kind()));
         let made = walk.results(node)?;
         walk.hold(index, node, made);
     }
@@ -99,8 +101,9 @@ impl<'a> Walk<'a> {
             held,
             last_use,
             segment: Segment::default(),
+            collected: Vec::new(),
             inputs: vec![None; graph.inputs.len()],
-            fixed: Vec::new(),
+            fixed: BTreeMap::new(),
             read_back,
             notes: Vec::new(),
             queue,
@@ -115,6 +118,7 @@ impl<'a> Walk<'a> {
                 && self.last_use.contains_key(id)
             {
                 self.held[id.index()] = made;
+                self.collected.push(*id);
             }
         }
         for id in node.inputs.iter().flatten() {
@@ -311,7 +315,7 @@ impl<'a> Walk<'a> {
         if self.read_back {
             return Ok((values, self.notes, None));
         }
-        let (inputs, fixed, notes) = (self.inputs, self.fixed, self.notes);
+        let (inputs, fixed, notes) = (self.inputs, self.fixed.into_iter().collect(), self.notes);
         Ok((values, notes.clone(), Some(Program { recorded, inputs, fixed, outputs, notes })))
     }
 }

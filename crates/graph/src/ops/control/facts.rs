@@ -55,13 +55,7 @@ pub(super) fn rounds(body: &Graph, carried: usize, inputs: &Facts<'_>) -> Result
     if body.outputs.len() < 1 + carried {
         super::check("outputs", body.outputs.len(), 1 + carried)?;
     }
-    let mut given = vec![Some(Fact::new(DType::I64, [])), Some(Fact::new(DType::Bool, []))];
-    for index in 2..inputs.len() {
-        let fact = inputs.optional(index).cloned();
-        // What a round hands on is another value in the next.
-        given.push(if index < 2 + carried { fact.map(|fact| Fact { value: None, ..fact }) } else { fact });
-    }
-    let mut made = steady(body, &given, 2..2 + carried, 1)?;
+    let mut made = steady(body, &given(carried, inputs), 2..2 + carried, 1)?;
     let collected = made.split_off(1 + carried);
     made.remove(0);
     let count = trips(body, inputs);
@@ -71,6 +65,17 @@ pub(super) fn rounds(body: &Graph, carried: usize, inputs: &Facts<'_>) -> Result
     });
     made.extend(collected);
     Ok(made)
+}
+
+/// What is known of the inputs of a body in any round, and of the shapes of those that it hands on in the first.
+pub(super) fn given(carried: usize, inputs: &Facts<'_>) -> Vec<Option<Fact>> {
+    let mut given = vec![Some(Fact::new(DType::I64, [])), Some(Fact::new(DType::Bool, []))];
+    for index in 2..inputs.len() {
+        let fact = inputs.optional(index).cloned();
+        // What a round hands on is another value in the next.
+        given.push(if index < 2 + carried { fact.map(|fact| Fact { value: None, ..fact }) } else { fact });
+    }
+    given
 }
 
 /// The outputs of a body, with shapes if those that it hands on stay as they are. `from` is where its outputs begin
@@ -104,5 +109,5 @@ fn trips(body: &Graph, inputs: &Facts<'_>) -> Option<usize> {
     let always = goes_on == body.inputs.get(1)?
         || body.constants.get(goes_on).is_some_and(|constant| super::truth(constant).unwrap_or(false));
     let most = usize::try_from(inputs.optional(0)?.value.as_ref()?.integer().ok()?.max(0)).ok()?;
-    if !begin { Some(0) } else { always.then_some(most) }
+    if begin && most > 0 { always.then_some(most) } else { Some(0) }
 }

@@ -38,7 +38,7 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
     }
     for (index, tensors) in all.iter().enumerate() {
         let stacked = if tensors.is_empty() {
-            nothing(&facts_of(body, carried, inputs)?[carried + index], body, 1 + carried + index)?
+            nothing(&first_round(body, carried, inputs)?[1 + carried + index], body, 1 + carried + index)?
         } else {
             join::stack(&tensors.iter().collect::<Vec<_>>(), 0)?
         };
@@ -47,10 +47,10 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
     Ok(state)
 }
 
-/// What is known of all outputs.
-fn facts_of(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<Vec<Fact>, OpError> {
+/// What is known of all that the graph inside would make in a first round.
+fn first_round(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<Vec<Fact>, OpError> {
     let known: Vec<_> = (0..inputs.len()).map(|index| fact(inputs, index)).collect();
-    facts::rounds(body, carried, &Facts::new(&known, inputs.outputs()))
+    facts::outputs(body, &facts::given(carried, &Facts::new(&known, inputs.outputs())))
 }
 
 /// What is known of an operand.
@@ -65,11 +65,11 @@ fn as_declared(body: &Graph, index: usize, scalar: Tensor) -> Result<Value, OpEr
     Ok(if one { scalar.reshaped([1])?.into() } else { scalar.into() })
 }
 
-/// What is collected in no rounds; sizes that nobody knows are 0.
+/// What is collected in no rounds, of which this is known of one; sizes that nobody knows are 0.
 pub(super) fn nothing(fact: &Fact, body: &Graph, output: usize) -> Result<Tensor, OpError> {
     let declared = body.outputs.get(output).and_then(|id| body.values.get(id.index())?.declared.as_ref());
     let shape = match (&fact.shape, declared) {
-        (Some(shape), _) => shape.get(1..).unwrap_or_default().to_vec(),
+        (Some(shape), _) => shape.clone(),
         (None, Some(Declared::Tensor { dims: Some(dims), .. })) => {
             let size = |dim: &crate::graph::Dim| if let crate::graph::Dim::Known(size) = dim { *size } else { 0 };
             dims.iter().map(size).collect()

@@ -86,6 +86,11 @@ impl Operation for Elementwise {
 
     fn infer(&self, inputs: &Facts<'_>) -> Result<Vec<Fact>, OpError> {
         let first = inputs.get(0)?;
+        // Kernels broadcast all operands that a node has, so that there may be none that do not count.
+        if (self.operands()..inputs.len()).any(|index| inputs.optional(index).is_some()) {
+            let (given, most) = (inputs.len(), self.operands());
+            return Err(OpError::invalid(format!("{given} operands are given, and it takes {most} at most")));
+        }
         let fact = match self {
             Self::Unary(kind) => Fact { dtype: kind.result(first.dtype)?, shape: first.shape.clone(), value: None },
             Self::Binary(kind) => {
@@ -157,6 +162,17 @@ impl Operation for Elementwise {
             Self::Align { .. } => first.reshaped(to)?,
         };
         Ok(vec![made.into()])
+    }
+}
+
+impl Elementwise {
+    /// How many operands it takes at most.
+    fn operands(&self) -> usize {
+        match self {
+            Self::Unary(_) | Self::Cast { .. } | Self::BitCast { .. } => 1,
+            Self::Binary(_) | Self::Compare(_) | Self::CastLike | Self::Align { .. } => 2,
+            Self::Where | Self::Clip => 3,
+        }
     }
 }
 

@@ -36,6 +36,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::printer::{Column, Printer};
+use crate::registry::registry;
 use database::{Before, Database};
 use devices::Wanted;
 use probes::Probe;
@@ -54,6 +55,9 @@ pub(crate) fn run(arguments: &MatrixArgs, drivers: &DriverArgs, printer: &Printe
         return Err(MatrixError::TwoAnswers.into());
     }
     let probes = select(arguments)?;
+    // A driver that nobody has is a slip of the pen, whatever else is named.
+    let drivers_there = registry(drivers);
+    arguments.devices.iter().try_for_each(|uri| drivers_there.parse(uri).map(drop))?;
     if arguments.list {
         let row = |probe: &Probe| vec![probe.group.name(), probe.name.clone()];
         printer.table(&[Column::Text("GROUP"), Column::Text("PROBE")], probes.iter().map(row).collect())?;
@@ -71,6 +75,14 @@ pub(crate) fn run(arguments: &MatrixArgs, drivers: &DriverArgs, printer: &Printe
     let (wanted, notes) = devices::choose(&arguments.devices, drivers);
     notes.iter().for_each(|note| printer.note(note));
     let report = gather(&wanted, &probes, arguments.deadline.unwrap_or(DEADLINE), database.as_ref(), drivers, printer);
+    let absent = |device: &DeviceReport| device.error.clone().filter(|_| !device.died);
+    let errors: Vec<String> = report.devices.iter().filter_map(absent).collect();
+    // Where nothing was tried there is no table to show.
+    if let Some(first) =
+        errors.first().filter(|_| !arguments.devices.is_empty() && errors.len() == report.devices.len())
+    {
+        return Err(MatrixError::no_device(first).into());
+    }
     show(&report, arguments, to_stdout, printer)?;
     Ok(status(&report, !arguments.devices.is_empty()))
 }

@@ -9,7 +9,7 @@ use roci_graph::{DType, Graph, Tensor, Value, ValueId, symbols};
 use super::{ModelError, image};
 use crate::cli::{ImageArgs, RunArgs};
 use crate::input::read;
-use crate::npy::{Array, Dtype};
+use crate::npy::{self, Array, Dtype};
 
 /// `NAME=VALUE` arguments.
 fn pairs(arguments: &[String], form: &'static str) -> Result<BTreeMap<String, String>, ModelError> {
@@ -129,6 +129,13 @@ fn one(
                 return image::tensor(&bytes, *dtype, dims, options)
                     .map(Value::from)
                     .map_err(|reason| wrong(format!("`{path}`: {reason}"), "`roci inspect MODEL` shows the inputs"));
+            }
+            if !bytes.starts_with(npy::MAGIC) {
+                let kind = image::other_kind(&bytes).map_or_else(String::new, |kind| format!(" {kind},"));
+                return Err(wrong(
+                    format!("`{path}` is{kind} neither an array of NumPy's (.npy) nor a PNG or JPEG picture"),
+                    "save it with numpy.save, or convert the picture to PNG",
+                ));
             }
             let failed = |error: String| {
                 wrong(

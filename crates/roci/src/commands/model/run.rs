@@ -1,7 +1,6 @@
 //! `roci run`: a model on a device.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,6 +8,7 @@ use roci_graph::graph::Dim;
 use roci_graph::{Tensor, Value};
 use roci_hal::CodeFormat;
 use roci_hal::registry::AUTO;
+use roci_onnx::OPSETS;
 use roci_runtime::{Note, Session};
 use serde::Serialize;
 
@@ -22,9 +22,6 @@ use crate::interrupt;
 use crate::printer::{Column, Printer};
 use crate::registry::registry;
 use crate::units;
-
-/// The versions of ONNX's operations whose own test cases were run.
-const OPSETS: RangeInclusive<i64> = 6..=26;
 
 #[derive(Serialize)]
 struct Report {
@@ -65,12 +62,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     refuse_others(arguments)?;
     let named = inputs::named(arguments)?;
     let model = super::open(&arguments.model, &named.keys().map(String::as_str).collect::<Vec<_>>())?;
-    if !OPSETS.contains(&model.opset) {
-        let (opset, oldest, newest) = (model.opset, OPSETS.start(), OPSETS.end());
-        printer.note(&format!(
-            "the model is of opset {opset}, and only {oldest} to {newest} are known: it is read as the nearest"
-        ));
-    }
+    unproven(model.opset).iter().for_each(|note| printer.note(note));
     // What would be lost behind a long run is told before it.
     if let Some(folder) = &arguments.output {
         let failed = |source| ModelError::Output { path: folder.clone(), source };
@@ -93,7 +85,8 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     let mut session = Session::new(model.graph, device).with_precision(precision);
     interrupt::listen();
     let started = Instant::now();
-    let mut values = session.run(&given).map_err(ModelError::from)?;
+    // Until there is something to show, a signal ends the process at once: planning, or a loop, may take any time.
+    let mut values = interrupt::at_once(|| session.run(&given)).map_err(ModelError::from)?;
     let first_seconds = started.elapsed().as_secs_f64();
     let bar = printer.progress(arguments.repeat as usize - 1);
     let mut seconds = Vec::new();
@@ -108,7 +101,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     }
     bar.finish_and_clear();
     let mut profile = None;
-    if let Some(path) = &arguments.profile {
+    if let Some(path) = arguments.profile.as_ref().filter(|_| !interrupt::asked()) {
         let (_, timings) = session.run_timed(&given).map_err(ModelError::from)?;
         trace::write(&timings, path)?;
         profile = Some(trace::rows(&timings));
@@ -149,6 +142,15 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         }
     }
     Ok(if interrupt::asked() { ExitStatus::Interrupted } else { ExitStatus::Success })
+}
+
+/// A note where an operation may mean something else than what is computed.
+fn unproven(opset: i64) -> Option<String> {
+    let (oldest, newest) = (OPSETS.start(), OPSETS.end());
+    let text = format!(
+        "the model is of opset {opset}, and {oldest} to {newest} were tested: what others mean by an operation is not proven"
+    );
+    (!OPSETS.contains(&opset)).then_some(text)
 }
 
 /// Options for language models would be passed over in silence.
@@ -290,6 +292,15 @@ impl<'a> Files<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn opsets_that_were_not_tested_are_told() {
+        assert!(OPSETS.clone().all(|opset| unproven(opset).is_none()));
+        for opset in [1, 5, 27, 99] {
+            let note = unproven(opset).expect("a note");
+            assert!(note.contains(&format!("of opset {opset}, and 6 to 26 were tested")), "{note}");
+        }
+    }
 
     #[test]
     fn outputs_never_share_a_file() {

@@ -46,13 +46,16 @@ pub(super) fn rows(timings: &[Timing]) -> Vec<Row> {
     rows
 }
 
-/// The operations of `a (Conv) + b (Relu)`: `Conv + Relu`; what is said behind them stays.
+/// The operations of `a (Conv) + b (Relu)`: `Conv + Relu`; what is said behind them stays. A node that became several steps is
+/// there once.
 fn operations(node: &str) -> String {
     let inside = |one: &str| {
         let op = one.rsplit_once('(').map_or(one, |(_, op)| op);
         op.rsplit_once(')').map_or_else(|| op.to_owned(), |(op, more)| format!("{op}{more}"))
     };
-    node.split(" + ").map(inside).collect::<Vec<_>>().join(" + ")
+    let mut nodes: Vec<&str> = node.split(" + ").collect();
+    nodes.dedup();
+    nodes.into_iter().map(inside).collect::<Vec<_>>().join(" + ")
 }
 
 /// Prints them.

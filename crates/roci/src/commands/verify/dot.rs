@@ -1,7 +1,8 @@
 //! Packed 8-bit dot products, for which devices have instructions of their own.
 
-use roci_hal::{Access, Binding, BufferDesc, Deadline, Device, EntryPoint, Submit};
-use roci_kernels::Source;
+use roci_hal::{Access, Binding, BufferDesc, Deadline, Device, EntryPoint, ExecutableSource, Submit};
+use roci_kernels::params::{LmLinear, Params as _};
+use roci_kernels::{Source, find, takes_native};
 
 use super::checks::{Stop, Verdict, compare};
 
@@ -9,6 +10,11 @@ use super::checks::{Stop, Verdict, compare};
 const NAME: &str = "packed_dot";
 const COUNT: u32 = 1021;
 const WORKGROUP: u32 = 64;
+/// The prebuilt kernel with such products, and the sizes of a matrix for it: more rows than a workgroup has, and sums that single
+/// precision holds.
+const PREBUILT: &str = "lm_dot_q8";
+const ROWS: u32 = 13;
+const COLUMNS: u32 = 384;
 
 const TEXT: &str = "
 struct Params { count: u32, }
@@ -28,7 +34,7 @@ fn packed_dot(@builtin(global_invocation_id) id: vec3<u32>) {
 ";
 
 /// Runs products of signed and of unsigned bytes, by the device's instructions or, where it has none, by what stands for
-/// them. The prebuilt kernels have no such products, so that devices that take those alone have nothing to check.
+/// them. Devices that take prebuilt or native code alone have them in kernels of language models.
 pub(super) fn run(device: &Device) -> Result<(), Stop> {
     let info = device.info();
     let entry_point = EntryPoint {
@@ -39,28 +45,84 @@ pub(super) fn run(device: &Device) -> Result<(), Stop> {
         in_place: false,
     };
     let Some(source) = Source::parse("dot.wgsl", TEXT, &[])?.executable(entry_point, info)? else {
-        return Err(Verdict::NotApplicable("its kernels are prebuilt, and none uses packed dot products".into()).into());
+        return rows(device);
     };
-    let kernel = device.load(&source)?.kernel(NAME)?;
     let words = |factor: u32| (0..COUNT).map(move |index| (index + 1).wrapping_mul(factor));
     let (a, b) = (|| words(0x9e37_79b1), || words(0x85eb_ca77));
     let bytes = |words: &mut dyn Iterator<Item = u32>| words.flat_map(u32::to_le_bytes).collect::<Vec<_>>();
     let expected = bytes(&mut a().zip(b()).flat_map(|(a, b)| [signed(a, b), unsigned(a, b)]));
+    let inputs = [bytes(&mut a()), bytes(&mut b())];
+    let grid = [COUNT.div_ceil(WORKGROUP), 1, 1];
+    let made = dispatch(device, &source, NAME, grid, &inputs, expected.len(), &COUNT.to_le_bytes())?;
+    compare("packed products", &made, &expected)?;
+    Ok(())
+}
 
-    let memory = info.fastest_memory();
-    let allocate = |words: u32| device.allocate(BufferDesc { size: u64::from(words) * 4, memory, label: None });
-    let buffers = [allocate(COUNT)?, allocate(COUNT)?, allocate(2 * COUNT)?];
-    device.write(&buffers[0], &bytes(&mut a()))?;
-    device.write(&buffers[1], &bytes(&mut b()))?;
-    device.write(&buffers[2], &vec![0xff; expected.len()])?;
+/// Rows of a matrix of bytes times a row of whole numbers of which each 32 have 127 for their greatest: rounded to bytes they are
+/// what they were, and the sums are exact.
+fn rows(device: &Device) -> Result<(), Stop> {
+    let info = device.info();
+    if !takes_native(info) && !info.capabilities().integer_dot {
+        let reason = "the chip has no instructions for them, and no kernel that it runs uses them";
+        return Err(Verdict::NotApplicable(reason.into()).into());
+    }
+    let weight = |row: u32, column: u32| ((row * COLUMNS + column + 1).wrapping_mul(0x9e37_79b1) >> 24) as i8;
+    let number = |column: u32| match column % 32 {
+        7 => 127,
+        _ => i32::from(((column + 1).wrapping_mul(0x85eb_ca77) >> 24) as i8).max(-127),
+    };
+    let sum = |row: u32| (0..COLUMNS).map(|column| i32::from(weight(row, column)) * number(column)).sum::<i32>();
+    let expected: Vec<u8> = (0..ROWS).flat_map(|row| (sum(row) as f32).to_le_bytes()).collect();
+    let params = LmLinear {
+        rows: ROWS,
+        columns: COLUMNS,
+        tokens: 1,
+        x_stride: COLUMNS,
+        y_stride: ROWS,
+        sharing: 1,
+        ..LmLinear::default()
+    };
+    let codes = (0..ROWS * COLUMNS).map(|at| weight(at / COLUMNS, at % COLUMNS) as u8).collect();
+    // A 16-bit float of one for each 32 columns.
+    let scales = 0x3c00_u16.to_le_bytes().repeat((ROWS * COLUMNS / 32) as usize);
+    let x = (0..COLUMNS).flat_map(|column| (number(column) as f32).to_le_bytes()).collect();
+    // Nobody reads bias, experts and norm, but something has to be bound.
+    let none = || vec![0; 16];
+    let inputs = [codes, scales, x, none(), none(), none()];
+    let source = find(PREBUILT)?.executable(info)?;
+    let constants = bytemuck::bytes_of(&params);
+    let made = dispatch(device, &source, PREBUILT, params.grid(), &inputs, expected.len(), constants)?;
+    compare("packed products of rows", &made, &expected)?;
+    Ok(())
+}
+
+/// What a kernel makes of its inputs.
+fn dispatch(
+    device: &Device,
+    source: &ExecutableSource,
+    name: &str,
+    grid: [u32; 3],
+    inputs: &[Vec<u8>],
+    made: usize,
+    constants: &[u8],
+) -> Result<Vec<u8>, Stop> {
+    let kernel = device.load(source)?.kernel(name)?;
+    let memory = device.info().fastest_memory();
+    let allocate = |size: usize| device.allocate(BufferDesc { size: size as u64, memory, label: None });
+    let mut buffers = inputs.iter().map(|input| allocate(input.len())).collect::<Result<Vec<_>, _>>()?;
+    for (buffer, input) in buffers.iter().zip(inputs) {
+        device.write(buffer, input)?;
+    }
+    let result = allocate(made)?;
+    device.write(&result, &vec![0xff; made])?;
+    buffers.push(result.clone());
     let bindings: Vec<_> = buffers.iter().map(Binding::from).collect();
     let mut recorder = device.record();
-    recorder.dispatch(&kernel, [COUNT.div_ceil(WORKGROUP), 1, 1], &bindings, &COUNT.to_le_bytes())?;
+    recorder.dispatch(&kernel, grid, &bindings, constants)?;
     let (commands, done) = (recorder.finish()?, device.semaphore(0));
-    device.queue(0)?.submit(&commands, Submit::new().signal(&done, 1).label(NAME))?;
+    device.queue(0)?.submit(&commands, Submit::new().signal(&done, 1).label(name))?;
     done.wait(1, Deadline::default())?;
-    compare("packed products", &device.read(&buffers[2])?, &expected)?;
-    Ok(())
+    Ok(device.read(&result)?)
 }
 
 fn signed(a: u32, b: u32) -> u32 {

@@ -107,7 +107,7 @@ impl Sketch {
         let name = format!("n{}", self.graph.nodes.len());
         let made: Vec<_> = (0..outputs).map(|index| self.graph.value(format!("{name}.{index}"))).collect();
         let outputs = made.iter().copied().map(Some).collect();
-        self.graph.nodes.push(Node { name, op: op.into(), inputs: operands.to_vec(), outputs });
+        self.graph.nodes.push(Node { name, op: op.into(), kind: None, inputs: operands.to_vec(), outputs });
         made
     }
 

@@ -26,6 +26,15 @@ pub(in crate::commands::model) fn is_image(bytes: &[u8]) -> bool {
     bytes.starts_with(PNG) || bytes.starts_with(JPEG)
 }
 
+/// What a picture is that cannot be read here, by its first bytes; `None` for other files.
+pub(in crate::commands::model) fn other_kind(bytes: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 5] =
+        [(b"BM", "a BMP"), (b"GIF8", "a GIF"), (b"RIFF", "a WebP"), (b"II*\0", "a TIFF"), (b"MM\0*", "a TIFF")];
+    let is_webp = bytes.get(8..12) == Some(b"WEBP");
+    let found = known.iter().find(|(start, _)| bytes.starts_with(start))?;
+    (found.0 != b"RIFF" || is_webp).then_some(found.1)
+}
+
 /// The picture in a file; the error says why there is none.
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture, String> {
     if bytes.starts_with(PNG) {

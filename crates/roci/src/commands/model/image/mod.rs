@@ -9,7 +9,7 @@ use roci_graph::{DType, Tensor};
 use crate::cli::{ImageArgs, ImageOrder};
 
 use decode::Picture;
-pub(super) use decode::is_image;
+pub(super) use decode::{is_image, other_kind};
 
 /// Pixels that a model may ask for.
 const LARGEST: usize = 1 << 28;
@@ -25,6 +25,8 @@ struct Layout {
 /// The tensor of a picture; the error says why there is none.
 pub(super) fn tensor(bytes: &[u8], dtype: DType, dims: &[Dim], options: &ImageArgs) -> Result<Tensor, String> {
     let layout = layout(dims)?;
+    check_count("--image-mean", &options.image_mean, layout.channels)?;
+    check_count("--image-std", &options.image_std, layout.channels)?;
     let picture = decode::decode(bytes)?;
     let (width, height) = (layout.width.unwrap_or(picture.width), layout.height.unwrap_or(picture.height));
     if width.checked_mul(height).is_none_or(|count| count > LARGEST) {
@@ -32,6 +34,16 @@ pub(super) fn tensor(bytes: &[u8], dtype: DType, dims: &[Dim], options: &ImageAr
     }
     let picture = resize::fitted(picture, width, height, options.image_fit);
     numbers(&picture, dtype, &layout, options).map_err(|error| error.to_string())
+}
+
+/// An error unless there is one number for all channels, or one for each.
+fn check_count(option: &str, numbers: &[f64], channels: usize) -> Result<(), String> {
+    let count = numbers.len();
+    if count <= 1 || count == channels {
+        return Ok(());
+    }
+    let wanted = if channels == 1 { "one, for its one channel".to_owned() } else { format!("one, or {channels}") };
+    Err(format!("{option} has {count} numbers, and the model's pictures have {channels} channels: give {wanted}"))
 }
 
 /// What the dimensions say: `[batch, channels, height, width]`, or with the channels last; the batch may be missing.
@@ -139,6 +151,23 @@ mod tests {
     }
 
     #[test]
+    fn figures_are_one_for_all_channels_or_one_for_each() {
+        let bytes = png(1, 1, &[[255, 0, 51]]);
+        let color = [1, 3, 1, 1].map(Dim::Known);
+        let grey = [1, 1, 1, 1].map(Dim::Known);
+        for wrong in [vec![0.5, 0.25], vec![0.1; 4]] {
+            for (dims, mean, std) in [(&color, wrong.clone(), vec![]), (&color, vec![], wrong.clone())] {
+                let options = ImageArgs { image_mean: mean, image_std: std, ..options() };
+                let error = tensor(&bytes, DType::F32, dims, &options).expect_err("a wrong count");
+                assert!(error.contains(&format!("has {} numbers", wrong.len())) && error.contains("give one, or 3"));
+            }
+        }
+        let three = ImageArgs { image_mean: vec![0.1; 3], image_std: vec![], ..options() };
+        assert!(tensor(&bytes, DType::F32, &color, &three).is_ok());
+        assert!(tensor(&bytes, DType::F32, &grey, &three).expect_err("one channel").contains("--image-mean has 3"));
+    }
+
+    #[test]
     fn sizes_come_from_the_model_and_other_models_are_refused() {
         let bytes = png(7, 5, &[[0; 3]; 35]);
         for fit in [ImageFit::Stretch, ImageFit::Crop, ImageFit::Pad] {
@@ -147,7 +176,8 @@ mod tests {
             assert_eq!(tensor(&bytes, DType::F32, &dims, &options).expect("a picture").shape(), [1, 3, 4, 6]);
         }
         let own = [Dim::Symbol("n".into()), Dim::Known(1), Dim::Unknown, Dim::Unknown];
-        assert_eq!(tensor(&bytes, DType::F32, &own, &options()).expect("a picture").shape(), [1, 1, 5, 7]);
+        let one = ImageArgs { image_std: vec![0.5], ..options() };
+        assert_eq!(tensor(&bytes, DType::F32, &own, &one).expect("a picture").shape(), [1, 1, 5, 7]);
         assert!(tensor(&bytes, DType::F32, &[Dim::Known(10)], &options()).is_err());
         assert!(
             tensor(&bytes, DType::F32, &[Dim::Known(4), Dim::Known(3), Dim::Known(8), Dim::Known(8)], &options())
