@@ -384,6 +384,12 @@ fn the_matrix_tries_what_is_asked_for_and_tells_changes() {
     let refused = roci(&["matrix", "--device", "cpu", "--only", "add", "--database", file]);
     assert_error(&refused, 2, "it is damaged, or no SQLite file", "--database");
     assert_error(&roci(&["matrix", "--only", "nonsense"]), 2, "no probe has `nonsense`", "roci matrix --list");
+    let file = folder.path().join("other.sqlite");
+    let file = file.to_str().expect("a plain path");
+    for (device, reason) in [("nope", "no driver `nope`"), ("cpu:7", "no device 7")] {
+        let absent = roci(&["matrix", "--device", device, "--only", "add, broadcast", "--database", file]);
+        assert_error(&absent, 3, reason, "devices are: ");
+    }
 }
 
 #[test]
@@ -476,6 +482,15 @@ fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
         format!("x={path}")
     };
     assert_error(&run(&["--input", "z=random"]), 2, "no input of that name", "its inputs are: x");
+    let bitmap = folder.path().join("x.bmp");
+    std::fs::write(&bitmap, b"BM and more").expect("it can be written");
+    let given = format!("x={}", bitmap.display());
+    assert_error(
+        &run(&["--input", &given]),
+        2,
+        "is a BMP, neither an array of NumPy's (.npy) nor a PNG or JPEG",
+        "PNG",
+    );
     assert_error(&run(&["--dim", "depth=2"]), 2, "`depth`", "batch, width");
     assert_error(&run(&["--dim", "batch=many"]), 2, "NAME=SIZE", "");
     let absurd = ["--dim", "batch=4000000", "--dim", "width=4000000"];

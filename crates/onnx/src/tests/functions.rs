@@ -222,3 +222,18 @@ fn circles_unknown_operations_and_graphs_within_graphs_without_end_are_errors() 
         assert!(told.contains("nested deeper") || told.contains("recursion"), "{told}");
     }
 }
+
+#[test]
+fn versions_of_operations_begin_at_one() {
+    let with = |version: i64| {
+        let graph = graph(vec![node("Relu", &["x"], &["y"], vec![])], &["x"], &["y"], vec![]);
+        let read = read(&ModelProto { opset_import: vec![opset("", version)], ..model(graph) });
+        read.map(|model| model.opset).map_err(|error| error.to_string())
+    };
+    for version in [0, -3] {
+        let error = with(version).expect_err("no version");
+        assert!(error.contains(&format!("names version {version} of the operations of `ai.onnx`")), "{error}");
+    }
+    // Those that were not tested are read by the same rules; whoever runs them is told.
+    assert_eq!([1, 5, 26, 99].map(with), [Ok(1), Ok(5), Ok(26), Ok(99)]);
+}

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &MatrixArgs, drivers: &DriverArgs, printer: &Printe
         return Err(MatrixError::TwoAnswers.into());
     }
     let probes = select(arguments)?;
-    // A driver that nobody has is a slip of the pen, whatever else is named.
+    // What is no URI is a slip of the pen, whatever else is named.
     let drivers_there = registry(drivers);
     arguments.devices.iter().try_for_each(|uri| drivers_there.parse(uri).map(drop))?;
     if arguments.list {
