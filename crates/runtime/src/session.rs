@@ -7,7 +7,7 @@ use roci_hal::{BufferRange, CodeFormat, Device};
 
 use crate::limits::{Limit, check, limits};
 use crate::segment::fits;
-use crate::split;
+use crate::split::{self, Verdicts};
 use crate::storage::words;
 use crate::timing::{Timing, Watch};
 use crate::walk::{self, Output, Program, Shelf};
@@ -65,6 +65,7 @@ pub struct Session {
     programs: HashMap<Key, Program>,
     notes: Vec<Note>,
     limits: Vec<Limit>,
+    verdicts: Verdicts,
 }
 
 /// What a recording is for: the queue that runs it, and the shapes of the inputs.
@@ -77,7 +78,7 @@ impl Session {
         let is_host = device.info().formats.first() == Some(&CodeFormat::Native);
         let shelf = Shelf::new(device, is_host);
         let limits = limits(&graph);
-        Self { graph, shelf, programs: HashMap::new(), notes: Vec::new(), limits }
+        Self { graph, shelf, programs: HashMap::new(), notes: Vec::new(), limits, verdicts: Verdicts::default() }
     }
 
     /// The same session with products of another precision; for one that has not run yet.
@@ -101,7 +102,8 @@ impl Session {
         self.shelf.memory
     }
 
-    /// Runs the graph on inputs in its order. On a device of several physical ones a batch is split over them.
+    /// Runs the graph on inputs in its order. On a device of several physical ones a batch is split over
+    /// them, if every node is known to keep its rows apart.
     pub fn run(&mut self, inputs: &[Value]) -> Result<Vec<Value>, Error> {
         if inputs.len() != self.graph.inputs.len() {
             let (given, has) = (inputs.len(), self.graph.inputs.len());
@@ -109,7 +111,7 @@ impl Session {
         }
         check(&self.limits, &self.graph, inputs)?;
         let queues = split::queues(self.shelf.device.info());
-        let Some(parts) = split::parts(&self.graph, inputs, queues.len())? else {
+        let Some(parts) = split::parts(&self.graph, inputs, queues.len(), &mut self.verdicts)? else {
             return self.run_part(inputs, queues[0])?.wait(&mut self.shelf);
         };
         // All are under way before the first is waited for.
