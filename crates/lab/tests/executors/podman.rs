@@ -30,7 +30,8 @@ impl Podman {
         let archive = podman.archive().map_err(text)?;
         let mut why = String::new();
         // From the plain one to those for machines that let a container have less.
-        for (own_mounts, limits) in [(false, false), (false, true), (true, true)] {
+        // Each twice: on a busy machine Podman now and then loses what a short container says.
+        for (own_mounts, limits) in [(false, false), (false, true), (true, true)].into_iter().flat_map(|one| [one; 2]) {
             podman.configure(own_mounts, limits).map_err(text)?;
             let tried = podman
                 .said(&["import", &archive, IMAGE])
