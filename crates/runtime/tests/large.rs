@@ -2,10 +2,11 @@
 
 use roci_cpu::CpuDriver;
 use roci_graph::ops::elementwise::{Binary, Unary};
+use roci_graph::ops::movement::PadMode;
 use roci_graph::ops::reduction::SoftmaxKind;
 use roci_graph::ops::window::{Padding, Window};
 use roci_graph::ops::{Elementwise, Movement, Product, Reduction};
-use roci_graph::{DType, Fact, Graph, Tensor, Value, ValueId};
+use roci_graph::{DType, Fact, Graph, Op, Tensor, Value, ValueId};
 use roci_hal::{CodeFormat, Registry};
 use roci_runtime::{Session, plan};
 
@@ -112,5 +113,29 @@ fn many_convolutions() -> Test {
     let numbers: Vec<f32> = (0..8 * 9).map(|at| at as f32).collect();
     let made = run(convs, Tensor::new([1, 8, 3, 3], numbers.clone())?)?;
     assert!(made.iter().zip(numbers).all(|(made, given)| *made == f64::from(given)));
+    Ok(())
+}
+
+#[test]
+fn what_no_memory_holds_is_refused_before_anything_is_written_down() -> Test {
+    let list = |numbers: &[i64]| Tensor::vector(numbers.to_vec());
+    let pad = |mode| Op::from(Movement::Pad { mode });
+    let ops = [
+        (pad(PadMode::Constant), list(&[0, 1 << 40])),
+        (pad(PadMode::Edge), list(&[1 << 40, 0])),
+        (pad(PadMode::Wrap), list(&[0, 1 << 40])),
+        (Movement::CenterCropPad { axes: None }.into(), list(&[1 << 40])),
+        (Movement::Expand.into(), list(&[1 << 40, 2])),
+        (Movement::Tile.into(), list(&[1 << 40])),
+    ];
+    for (op, operand) in ops {
+        let what = format!("{op:?}");
+        let grown = graph(|graph, x| {
+            let operand = graph.constant("operand", operand);
+            graph.node("grown", op, &[x, operand])
+        });
+        let error = run(grown, two()).map(|_| ()).expect_err(&what).to_string();
+        assert!(error.contains("needs") || error.contains("large"), "{what}: {error}");
+    }
     Ok(())
 }

@@ -380,6 +380,7 @@ fn attention_and_norms_of_narrow_floats() -> Test {
         let (q, k, v) = (tensor(dtype, &[2, 3, 8])?, tensor(dtype, &[2, 5, 4])?, tensor(dtype, &[2, 5, 6])?);
         let mask = Some(Tensor::new([3, 4], (0..12).map(|at| at % 3 != 1).collect::<Vec<bool>>())?);
         check(&device, attention(true, 0.0, Scores::Masked), &[q.clone(), k.clone(), v.clone(), mask], 4)?;
+        check(&device, attention(true, 0.5, Scores::Capped), &[q.clone(), k.clone(), v.clone()], 4)?;
         let past = [tensor(dtype, &[2, 2, 2, 2])?, tensor(dtype, &[2, 2, 2, 3])?];
         let lengths = list(&[4, 0]);
         let [keys, values] = past;

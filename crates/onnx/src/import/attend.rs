@@ -16,8 +16,8 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
             node.dtype("softmax_precision")?;
             let scores = match node.int_or("qk_matmul_output_mode", 0)? {
                 0 => Scores::Products,
-                1 => Scores::Masked,
-                2 => Scores::Capped,
+                1 => Scores::Capped,
+                2 => Scores::Masked,
                 3 => Scores::Weights,
                 other => return Err(Error::invalid(format!("`qk_matmul_output_mode` is {other}"))),
             };

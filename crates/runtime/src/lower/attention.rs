@@ -186,14 +186,14 @@ pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result
         }
     };
     keep(Scores::Products, &scores);
-    scores = masked(context, &scores, op, past)?;
-    keep(Scores::Masked, &scores);
     if op.softcap > 0.0 {
         let cap = float(op.softcap);
         let code = [With(Op::Load, A), With(Op::Div, cap), Do(Op::Tanh), With(Op::Mul, cap)];
         scores = context.map(&code, &[&scores], DType::F32, &shape)?;
     }
     keep(Scores::Capped, &scores);
+    scores = masked(context, &scores, op, past)?;
+    keep(Scores::Masked, &scores);
     let weights = context.new_tensor(DType::F32, shape);
     let params = Softmax { rows: word(batch * heads * rows)?, columns: word(total)? };
     context.segment().run("softmax", &params, &[scores.slot], weights.slot);

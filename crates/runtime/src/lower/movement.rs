@@ -1,5 +1,7 @@
 //! Other views, and selections by fixed rules.
 
+use std::ops::Range;
+
 use roci_graph::ops::movement::{PadMode, pad_fill, pad_source, pads, slice_parts};
 use roci_graph::ops::{Facts, Movement};
 use roci_graph::{OpError, shape};
@@ -10,6 +12,9 @@ use super::strided::{Target, dense, dimensions};
 use super::{Context, Operand, conv, masks, resize, word};
 use crate::error::Refusal;
 use crate::storage::encode;
+
+/// Places along an axis that are written down one by one, at most.
+const MOST_PLACES: usize = 1 << 27;
 
 pub(super) fn lower(op: &Movement, context: &mut Context<'_, '_>) -> Result<Vec<Operand>, Refusal> {
     let made = match op {
@@ -143,10 +148,45 @@ fn pad(context: &mut Context<'_, '_>, mode: PadMode) -> Result<Operand, Refusal>
         }
         let size = source.shape[axis];
         let made = usize::try_from(size as i64 + before + behind).map_err(|_| OpError::invalid("negative pads"))?;
+        if mode == PadMode::Constant {
+            let cut = |pad: i64| usize::try_from(-pad).unwrap_or(0).min(size);
+            let taken = cut(before)..(size - cut(behind)).max(cut(before));
+            source = stretch(context, &source, axis, made, (usize::try_from(before).unwrap_or(0), taken), fill)?;
+            continue;
+        }
+        if made > MOST_PLACES {
+            return Err(OpError::TooLarge(vec![made]).into());
+        }
         let from = (0..made).map(|at| pad_source(at, size, (before, behind), mode)).collect::<Result<Vec<_>, _>>()?;
         source = chosen(context, &source, axis, &from, fill)?;
     }
     Ok(source)
+}
+
+/// Some elements along an axis, which lie side by side, at a place among so many, with the word around them.
+fn stretch(
+    context: &mut Context<'_, '_>,
+    source: &Operand,
+    axis: usize,
+    made: usize,
+    (first, taken): (usize, Range<usize>),
+    fill: u32,
+) -> Result<Operand, Refusal> {
+    let (rows, size, inner) = shape::around(&source.shape, axis);
+    let mut shape = source.shape.clone();
+    shape[axis] = made;
+    let target = context.new_tensor(source.dtype, shape);
+    if taken.len() < made {
+        let params = Fill { count: word(target.count())?, offset: 0, value: fill };
+        context.segment().run("fill", &params, &[], target.slot);
+    }
+    if !taken.is_empty() {
+        let run = taken.len() * inner;
+        let walk = dimensions(&[rows, run], [(size * inner) as i64, 1]);
+        let to = Target { offset: first * inner, run, pitch: made * inner };
+        context.arrange(source, taken.start * inner, &walk, &target, to)?;
+    }
+    Ok(target)
 }
 
 /// Elements along an axis by their places in the operand; `None` is the word.
@@ -166,18 +206,8 @@ fn chosen(
     let consecutive = inside.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let together = first.is_none_or(|first| from[first..].iter().take(inside.len()).all(Option::is_some));
     if consecutive && together {
-        let target = context.new_tensor(source.dtype, shape);
-        if inside.len() < from.len() {
-            let params = Fill { count: word(target.count())?, offset: 0, value: fill };
-            context.segment().run("fill", &params, &[], target.slot);
-        }
-        if let Some(first) = first {
-            let run = inside.len() * inner;
-            let walk = dimensions(&[rows, run], [(size * inner) as i64, 1]);
-            let to = Target { offset: first * inner, run, pitch: from.len() * inner };
-            context.arrange(source, inside[0] * inner, &walk, &target, to)?;
-        }
-        return Ok(target);
+        let taken = inside.first().map_or(0..0, |&start| start..start + inside.len());
+        return stretch(context, source, axis, from.len(), (first.unwrap_or(0), taken), fill);
     }
     if inside.len() < from.len() {
         return Err(Refusal::unsupported("padding between elements"));
@@ -193,15 +223,11 @@ fn center(context: &mut Context<'_, '_>) -> Result<Operand, Refusal> {
     let (mut source, shape) = (context.operand(0)?, context.output(0)?.shape()?.to_vec());
     for (axis, &wanted) in shape.iter().enumerate() {
         let size = source.shape[axis];
-        let from: Vec<Option<usize>> = if wanted <= size {
+        if wanted < size {
             let start = (size - wanted) / 2;
-            (start..start + wanted).map(Some).collect()
-        } else {
-            let before = (wanted - size) / 2;
-            (0..wanted).map(|at| at.checked_sub(before).filter(|at| *at < size)).collect()
-        };
-        if wanted != size {
-            source = chosen(context, &source, axis, &from, 0)?;
+            source = stretch(context, &source, axis, wanted, (0, start..start + wanted), 0)?;
+        } else if wanted > size {
+            source = stretch(context, &source, axis, wanted, ((wanted - size) / 2, 0..size), 0)?;
         }
     }
     Ok(source)

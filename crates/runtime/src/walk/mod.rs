@@ -15,7 +15,7 @@ use crate::error::Refusal;
 use crate::host::runs_on_host;
 use crate::lower::{self, Context, Operand};
 use crate::plan::Placement;
-use crate::segment::{Recorded, Segment};
+use crate::segment::{Recorded, Segment, fits};
 use crate::{Error, Note};
 
 use held::{Held, Home, OnDevice};
@@ -167,7 +167,8 @@ impl<'a> Walk<'a> {
             }
             // A file can claim any size.
             let count = |fact: &Fact| roci_graph::shape::count(fact.shape()?);
-            outputs.iter().try_for_each(|fact| count(fact).map(drop)).map_err(wrong)?;
+            let counts = outputs.iter().map(count).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+            fits(&self.shelf.device, counts.iter().map(|count| 4 * *count as u64).sum())?;
             // There is nothing to compute of tensors without elements.
             let empty = |fact: &Fact| fact.shape.as_ref().is_some_and(|shape| shape.contains(&0));
             if outputs.iter().all(empty) {

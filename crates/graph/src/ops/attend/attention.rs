@@ -9,10 +9,10 @@ use crate::{Fact, OpError, Tensor, Value, shape};
 pub enum Scores {
     /// The scaled products of queries and keys.
     Products,
-    /// With the mask.
-    Masked,
-    /// With the mask, and capped.
+    /// Capped.
     Capped,
+    /// Capped, and with the mask: what is hidden stays hidden.
+    Masked,
     /// Behind softmax.
     Weights,
 }
@@ -198,12 +198,12 @@ impl Attention {
                 }
             };
             keep(Scores::Products, &scores, &mut kept);
-            scores.iter_mut().zip(&bias[row * total..]).for_each(|(score, bias)| *score += bias);
-            keep(Scores::Masked, &scores, &mut kept);
             if cap > 0.0 {
                 scores.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
             }
             keep(Scores::Capped, &scores, &mut kept);
+            scores.iter_mut().zip(&bias[row * total..]).for_each(|(score, bias)| *score += bias);
+            keep(Scores::Masked, &scores, &mut kept);
             softmax(&mut scores);
             keep(Scores::Weights, &scores, &mut kept);
             let into = &mut result[row * width..][..width];
@@ -239,4 +239,24 @@ fn behind(past: Option<&Tensor>, new: Vec<f64>, [batch, heads, length, size]: [u
         all.extend_from_slice(&new[head * each..][..each]);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn what_is_hidden_stays_hidden_behind_a_cap() -> Result<(), OpError> {
+        let numbers = |from: f32| -> Result<Value, OpError> {
+            Ok(Tensor::new([1, 1, 2, 2], (0..4).map(|at| from + at as f32).collect::<Vec<_>>())?.into())
+        };
+        let op = Attention { scale: None, causal: true, heads: (None, None), softcap: 2.0, scores: Scores::Masked };
+        let (queries, keys, values) = (numbers(1.0)?, numbers(-1.0)?, numbers(5.0)?);
+        let made = op.eval(&Inputs::new(&[Some(&queries), Some(&keys), Some(&values)], 4))?;
+        // The first query sees the first key alone.
+        assert_eq!(made[0].tensor()?.floats()?[..2], [5.0, 6.0]);
+        assert_eq!(made[3].tensor()?.floats()?[1], f64::NEG_INFINITY);
+        Ok(())
+    }
 }
