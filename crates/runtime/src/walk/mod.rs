@@ -20,6 +20,9 @@ use crate::{Error, Note};
 
 use held::{Held, Home, OnDevice};
 
+/// Elements of a tensor for which it is told what would run; tables may have as many.
+const MOST_TOLD: usize = 1 << 30;
+
 pub(crate) use dry::dry;
 pub(crate) use shelf::{Pending, Shelf, download, submit, wait};
 
@@ -168,7 +171,14 @@ impl<'a> Walk<'a> {
             // A file can claim any size.
             let count = |fact: &Fact| roci_graph::shape::count(fact.shape()?);
             let counts = outputs.iter().map(count).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-            fits(&self.shelf.device, counts.iter().map(|count| 4 * *count as u64).sum())?;
+            match &self.shelf.dry {
+                None => fits(&self.shelf.device, counts.iter().map(|count| 4 * *count as u64).sum())?,
+                // What is only told of has no device that could be too small.
+                Some(_) => match outputs.iter().zip(&counts).find(|(_, count)| **count > MOST_TOLD) {
+                    Some((fact, _)) => return Err(wrong(OpError::TooLarge(fact.shape().map_err(wrong)?.to_vec()))),
+                    None => {}
+                },
+            }
             // There is nothing to compute of tensors without elements.
             let empty = |fact: &Fact| fact.shape.as_ref().is_some_and(|shape| shape.contains(&0));
             if outputs.iter().all(empty) {

@@ -9,7 +9,7 @@ pub(super) fn render(report: &Report) -> String {
     let used: Vec<_> = report.devices.iter().filter(|device| device.error.is_none()).collect();
     let mut text = format!(
         "# What works where\n\nMade by `roci matrix` {} on {}. Every result was compared with a reference in double \
-         precision; each probe ran in a process of its own that may crash or hang.\n\n",
+         precision; probes ran in processes of their own, which may crash or hang.\n\n",
         report.roci,
         date::utc(report.started),
     );
