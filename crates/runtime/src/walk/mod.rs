@@ -171,13 +171,11 @@ impl<'a> Walk<'a> {
             // A file can claim any size.
             let count = |fact: &Fact| roci_graph::shape::count(fact.shape()?);
             let counts = outputs.iter().map(count).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-            match &self.shelf.dry {
-                None => fits(&self.shelf.device, counts.iter().map(|count| 4 * *count as u64).sum())?,
+            if self.shelf.dry.is_none() {
+                fits(&self.shelf.device, counts.iter().map(|count| 4 * *count as u64).sum())?;
+            } else if let Some((fact, _)) = outputs.iter().zip(&counts).find(|(_, count)| **count > MOST_TOLD) {
                 // What is only told of has no device that could be too small.
-                Some(_) => match outputs.iter().zip(&counts).find(|(_, count)| **count > MOST_TOLD) {
-                    Some((fact, _)) => return Err(wrong(OpError::TooLarge(fact.shape().map_err(wrong)?.to_vec()))),
-                    None => {}
-                },
+                return Err(wrong(OpError::TooLarge(fact.shape().map_err(wrong)?.to_vec())));
             }
             // There is nothing to compute of tensors without elements.
             let empty = |fact: &Fact| fact.shape.as_ref().is_some_and(|shape| shape.contains(&0));
