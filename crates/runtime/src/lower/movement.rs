@@ -149,7 +149,7 @@ fn pad(context: &mut Context<'_, '_>, mode: PadMode) -> Result<Operand, Refusal>
         let size = source.shape[axis];
         let made = usize::try_from(size as i64 + before + behind).map_err(|_| OpError::invalid("negative pads"))?;
         if mode == PadMode::Constant {
-            let cut = |pad: i64| usize::try_from(-pad).unwrap_or(0).min(size);
+            let cut = |pad: i64| pad.saturating_neg().clamp(0, size as i64) as usize;
             let taken = cut(before)..(size - cut(behind)).max(cut(before));
             source = stretch(context, &source, axis, made, (usize::try_from(before).unwrap_or(0), taken), fill)?;
             continue;
