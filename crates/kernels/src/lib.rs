@@ -15,6 +15,7 @@ pub mod spirv;
 mod error;
 mod executable;
 mod matmul;
+mod memory_model;
 mod prune;
 mod source;
 mod subgroups;

@@ -4,6 +4,7 @@ use naga::ResourceBinding;
 use naga::back::spv;
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 
+use crate::memory_model::share_accesses;
 use crate::{Compiled, Error};
 
 /// How to write SPIR-V.
@@ -61,5 +62,6 @@ pub fn write(compiled: &Compiled, options: &SpirvOptions) -> Result<Vec<u32>, Er
         ..spv::Options::default()
     };
     spv::write_vec(&compiled.module, &compiled.info, &options, None)
+        .map(share_accesses)
         .map_err(|source| Error::Spirv { file: compiled.file.clone(), source: Box::new(source) })
 }

@@ -77,6 +77,20 @@ fn bindings_agree() {
     });
 }
 
+/// Drivers lay variables of workgroup memory one behind the other, and load matrices 16 bytes at a time: an odd word between them is a wrong result on a real
+/// GPU, and on none that is played.
+#[test]
+fn workgroup_variables_of_matrix_kernels_are_whole_fours() {
+    each(|kernel, module| {
+        for (_, variable) in module.global_variables.iter() {
+            if kernel.needs_matrix() && variable.space == AddressSpace::WorkGroup {
+                let size = module.types[variable.ty].inner.size(module.to_ctx());
+                assert!(size.is_multiple_of(16), "{}: {:?} has {size} bytes", kernel.name(), variable.name);
+            }
+        }
+    });
+}
+
 #[test]
 fn constants_have_the_layout_of_the_rust_struct() {
     each(|kernel, module| {

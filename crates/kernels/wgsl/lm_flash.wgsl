@@ -1,9 +1,12 @@
 // Queries of many tokens against the keys and values in the pages of their text, on matrix units: products in f16, sums in f32. Keys and values
 // are kept as 16-bit floats; heads are `LENGTH` long, 64 or 128. Needs sub-groups of 32.
 //
-// A workgroup of 128 has up to 64 rows: tokens of one text times the heads of queries that share a head of keys; a sub-group has 16 of them. It
-// takes 64 keys at a time, twice: first the greatest score of each row is found, then weights and sums. Sums on matrix units cannot be
-// multiplied row by row, as they would have to be if the greatest score were carried along.
+// A workgroup has up to 64 rows: tokens of one text times the heads of queries that share a head of keys. Two sub-groups have 16 of them: each
+// multiplies them with half of the 64 keys at hand, and the weights that come of it with half of the columns of the values. While one of
+// the products runs, what the next one takes is on its way from memory.
+//
+// Sums on matrix units cannot be multiplied row by row, as they would have to be whenever a row's greatest score grows. But weights may be taken
+// against any score near the greatest: only when it has grown by more than `SLACK` do the sums go through workgroup memory.
 
 enable f16;
 enable wgpu_cooperative_matrix;
@@ -37,23 +40,43 @@ var<immediate> params: Params;
 
 const ROWS = 64u;
 const KEYS = 64u;
-// Fours between rows of the tile and of the weights: 8 elements more than a row has, so that rows start in different memory banks.
+// Fours between rows of the tile and of the weights: 8 elements more than a row has, so that rows start in different memory banks. Those of the
+// scores are read by four invocations a row.
 const PITCH = 34u;
 const W_PITCH = 18u;
-const S_PITCH = 17u;
+const S_PITCH = 20u;
 const LEAST = -3.0e38;
+// e^10 is a third of the greatest 16-bit float.
+const SLACK = 10.0;
 
 // Queries at first, then the keys or values at hand.
 var<workgroup> tile: array<vec4<f16>, 2176>;
 // Scores, 64 for each row.
-var<workgroup> scores: array<vec4<f32>, 1088>;
+var<workgroup> scores: array<vec4<f32>, 1280>;
 var<workgroup> weights: array<vec4<f16>, 1152>;
-var<workgroup> lines: array<u32, 64>;
+// Where the lines of 64 keys and values begin, and of the next 64.
+var<workgroup> lines: array<u32, 128>;
+// What sums are multiplied by, and in its first place whether any of it is not one. Every variable here is of whole fours: matrices are loaded 16 bytes
+// at a time, and a driver may lay one variable right behind the other.
+var<workgroup> factors: array<f32, 64>;
+var<workgroup> raised: array<u32, 4>;
 
 // What a row sees: keys from here to there.
 struct View {
     begin: u32,
     end: u32,
+}
+
+// Fours that an invocation brings to the tile.
+struct Brought {
+    a: vec4<f16>,
+    b: vec4<f16>,
+    c: vec4<f16>,
+    d: vec4<f16>,
+    e: vec4<f16>,
+    f: vec4<f16>,
+    g: vec4<f16>,
+    h: vec4<f16>,
 }
 
 // A four of scores as they are weighed: capped, and the least where the row does not see the key.
@@ -72,64 +95,65 @@ fn greatest_of(v: vec4<f32>) -> f32 {
     return max(max(v.x, v.y), max(v.z, v.w));
 }
 
-// Where the lines of 64 keys and values begin.
-fn find(first: u32, end: u32, table: u32, head: u32, lane: u32) {
-    if lane < KEYS {
-        let position = min(first + lane, end - 1u);
-        let page = inputs[table + position / params.page];
-        lines[lane] = ((page * params.page + position % params.page) * params.kv_heads + head) * (LENGTH / 4u);
+fn total_of(v: vec4<f32>) -> f32 {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+fn weight_of(score: vec4<f32>, top: f32) -> vec4<f32> {
+    return select(vec4<f32>(), exp(score - top), score > vec4<f32>(LEAST));
+}
+
+// Where the line of a key begins.
+fn line_of(position: u32, table: u32, head: u32) -> u32 {
+    let page = inputs[table + position / params.page];
+    return ((page * params.page + position % params.page) * params.kv_heads + head) * (LENGTH / 4u);
+}
+
+
+fn keys_at(first: u32, column: u32) -> Brought {
+    let apart = 1024u / LENGTH;
+    var brought: Brought;
+    brought.a = keys[lines[first + 0u * apart] + column];
+    brought.b = keys[lines[first + 1u * apart] + column];
+    brought.c = keys[lines[first + 2u * apart] + column];
+    brought.d = keys[lines[first + 3u * apart] + column];
+    if LENGTH > 64u {
+        brought.e = keys[lines[first + 4u * apart] + column];
+        brought.f = keys[lines[first + 5u * apart] + column];
+        brought.g = keys[lines[first + 6u * apart] + column];
+        brought.h = keys[lines[first + 7u * apart] + column];
     }
+    return brought;
 }
 
-fn line_of(i: u32) -> u32 {
-    return lines[i / (LENGTH / 4u)] + i % (LENGTH / 4u);
-}
-
-fn place(i: u32) -> u32 {
-    return i / (LENGTH / 4u) * PITCH + i % (LENGTH / 4u);
-}
-
-// Brings the keys to the tile, eight fours at a time on their way together.
-fn bring_keys(lane: u32) {
-    for (var i = lane; i < KEYS * (LENGTH / 4u); i += 1024u) {
-        let v0 = keys[line_of(i + 0u)];
-        let v1 = keys[line_of(i + 128u)];
-        let v2 = keys[line_of(i + 256u)];
-        let v3 = keys[line_of(i + 384u)];
-        let v4 = keys[line_of(i + 512u)];
-        let v5 = keys[line_of(i + 640u)];
-        let v6 = keys[line_of(i + 768u)];
-        let v7 = keys[line_of(i + 896u)];
-        tile[place(i + 0u)] = v0;
-        tile[place(i + 128u)] = v1;
-        tile[place(i + 256u)] = v2;
-        tile[place(i + 384u)] = v3;
-        tile[place(i + 512u)] = v4;
-        tile[place(i + 640u)] = v5;
-        tile[place(i + 768u)] = v6;
-        tile[place(i + 896u)] = v7;
+fn values_at(first: u32, column: u32) -> Brought {
+    let apart = 1024u / LENGTH;
+    var brought: Brought;
+    brought.a = values[lines[first + 0u * apart] + column];
+    brought.b = values[lines[first + 1u * apart] + column];
+    brought.c = values[lines[first + 2u * apart] + column];
+    brought.d = values[lines[first + 3u * apart] + column];
+    if LENGTH > 64u {
+        brought.e = values[lines[first + 4u * apart] + column];
+        brought.f = values[lines[first + 5u * apart] + column];
+        brought.g = values[lines[first + 6u * apart] + column];
+        brought.h = values[lines[first + 7u * apart] + column];
     }
+    return brought;
 }
 
-// Brings the values to the tile, eight fours at a time on their way together.
-fn bring_values(lane: u32) {
-    for (var i = lane; i < KEYS * (LENGTH / 4u); i += 1024u) {
-        let v0 = values[line_of(i + 0u)];
-        let v1 = values[line_of(i + 128u)];
-        let v2 = values[line_of(i + 256u)];
-        let v3 = values[line_of(i + 384u)];
-        let v4 = values[line_of(i + 512u)];
-        let v5 = values[line_of(i + 640u)];
-        let v6 = values[line_of(i + 768u)];
-        let v7 = values[line_of(i + 896u)];
-        tile[place(i + 0u)] = v0;
-        tile[place(i + 128u)] = v1;
-        tile[place(i + 256u)] = v2;
-        tile[place(i + 384u)] = v3;
-        tile[place(i + 512u)] = v4;
-        tile[place(i + 640u)] = v5;
-        tile[place(i + 768u)] = v6;
-        tile[place(i + 896u)] = v7;
+fn put_tile(brought: Brought, row: u32, column: u32) {
+    let apart = 1024u / LENGTH;
+    let at = row * PITCH + column;
+    tile[at + 0u * apart * PITCH] = brought.a;
+    tile[at + 1u * apart * PITCH] = brought.b;
+    tile[at + 2u * apart * PITCH] = brought.c;
+    tile[at + 3u * apart * PITCH] = brought.d;
+    if LENGTH > 64u {
+        tile[at + 4u * apart * PITCH] = brought.e;
+        tile[at + 5u * apart * PITCH] = brought.f;
+        tile[at + 6u * apart * PITCH] = brought.g;
+        tile[at + 7u * apart * PITCH] = brought.h;
     }
 }
 
@@ -137,31 +161,25 @@ fn half_words(v: vec2<f32>) -> u32 {
     return pack2x16float(clamp(v, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
 }
 
-// Writes a part of the sums, of which each sub-group has put 64 columns to workgroup memory.
-fn put(four: u32, own: u32, first_token: u32, first_row: u32, rows: u32, group: vec3<u32>, total: f32, lane: u32) {
-    let shared_by = params.heads / params.kv_heads;
-    let row = own + lane % 32u / 2u;
-    if row < rows {
-        let token = first_token + (first_row + row) / shared_by;
-        let head = group.y * shared_by + (first_row + row) % shared_by;
-        let at = token * params.y_stride + head * LENGTH + four * 4u + lane % 2u * 32u;
-        for (var i = 0u; i < 8u; i += 1u) {
-            let v = scores[row * S_PITCH + lane % 2u * 8u + i] / total;
-            let to = at + i * 4u;
-            if params.packed != 0u {
-                y[to / 2u] = half_words(v.xy);
-                y[to / 2u + 1u] = half_words(v.zw);
-            } else {
-                y[to] = bitcast<u32>(v.x);
-                y[to + 1u] = bitcast<u32>(v.y);
-                y[to + 2u] = bitcast<u32>(v.z);
-                y[to + 3u] = bitcast<u32>(v.w);
-            }
+// Writes 16 numbers of a row, of which 64 lie in workgroup memory: 32 of each half of the columns.
+fn put(turn: u32, row: u32, at: u32, total: f32, part: u32) {
+    let column = part / 2u * (LENGTH / 2u) + turn * 32u + part % 2u * 16u;
+    for (var i = 0u; i < 4u; i += 1u) {
+        let v = scores[row * S_PITCH + part * 4u + i] / total;
+        let to = at + column + i * 4u;
+        if params.packed != 0u {
+            y[to / 2u] = half_words(v.xy);
+            y[to / 2u + 1u] = half_words(v.zw);
+        } else {
+            y[to] = bitcast<u32>(v.x);
+            y[to + 1u] = bitcast<u32>(v.y);
+            y[to + 2u] = bitcast<u32>(v.z);
+            y[to + 3u] = bitcast<u32>(v.w);
         }
     }
 }
 
-@compute @workgroup_size(128)
+@compute @workgroup_size(256)
 fn lm_flash(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let shared_by = params.heads / params.kv_heads;
     let groups = (params.block * shared_by + ROWS - 1u) / ROWS;
@@ -183,13 +201,24 @@ fn lm_flash(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     let end = select(begin, last_position + 1u, rows > 0u);
 
     let fours = LENGTH / 4u;
-    for (var i = lane; i < ROWS * fours; i += 128u) {
+    let bring_row = lane / fours;
+    let bring_column = lane % fours;
+    if lane < 2u * KEYS {
+        lines[lane] = line_of(min(begin + lane, last_position), table, group.y);
+    }
+    if lane == 0u {
+        raised[0] = 0u;
+    }
+    for (var i = lane; i < ROWS * fours; i += 256u) {
         let row = near + min(i / fours, last_row);
         let at = (first_token + row / shared_by) * params.q_stride + (group.y * shared_by + row % shared_by) * LENGTH + i % fours * 4u;
         tile[i / fours * PITCH + i % fours] = vec4<f16>(vec4<f32>(q[at], q[at + 1u], q[at + 2u], q[at + 3u]));
     }
     workgroupBarrier();
-    let own = lane / 32u * 16u;
+    var brought = keys_at(bring_row, bring_column);
+    // Sixteen rows of two sub-groups.
+    let own = lane / 64u * 16u;
+    let side = lane / 32u % 2u;
     let q_from = own * PITCH;
     let q0 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 0u], PITCH);
     let q1 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 4u], PITCH);
@@ -201,196 +230,157 @@ fn lm_flash(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     let q7 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 28u], PITCH);
     workgroupBarrier();
 
-    // Two invocations have a row of scores, each every other four of it.
-    let row = own + lane % 32u / 2u;
-    let position = inputs[first_token + (near + min(row, last_row)) / shared_by];
+    // Four invocations have a row of scores, each every fourth four of it.
+    let row = own + lane % 64u / 4u;
+    let part = lane % 4u;
+    let row_token = first_token + (near + min(row, last_row)) / shared_by;
+    let position = inputs[row_token];
     var view = View(0u, position + 1u);
     if params.window != 0u && position + 1u > params.window {
         view.begin = position + 1u - params.window;
     }
-    let from_score = row * S_PITCH + lane % 2u;
+    let from_score = row * S_PITCH + part;
+    let to_weight = row * W_PITCH + part;
+    let key_from = side * 32u * PITCH;
+    let value_from = side * (LENGTH / 8u);
+    let to_score = own * S_PITCH + side * 8u;
     var top = LEAST;
-    for (var first = begin; first < end; first += KEYS) {
-        find(first, end, table, group.y, lane);
-        workgroupBarrier();
-        bring_keys(lane);
-        workgroupBarrier();
-        var s0 = coop_mat16x16<f32, C>();
-        var s1 = coop_mat16x16<f32, C>();
-        var s2 = coop_mat16x16<f32, C>();
-        var s3 = coop_mat16x16<f32, C>();
-        s0 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 0u], PITCH), s0);
-        s1 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 0u], PITCH), s1);
-        s2 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 0u], PITCH), s2);
-        s3 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 0u], PITCH), s3);
-        s0 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 4u], PITCH), s0);
-        s1 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 4u], PITCH), s1);
-        s2 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 4u], PITCH), s2);
-        s3 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 4u], PITCH), s3);
-        s0 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 8u], PITCH), s0);
-        s1 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 8u], PITCH), s1);
-        s2 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 8u], PITCH), s2);
-        s3 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 8u], PITCH), s3);
-        s0 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 12u], PITCH), s0);
-        s1 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 12u], PITCH), s1);
-        s2 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 12u], PITCH), s2);
-        s3 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 12u], PITCH), s3);
-        if LENGTH > 64u {
-            s0 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 16u], PITCH), s0);
-            s1 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 16u], PITCH), s1);
-            s2 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 16u], PITCH), s2);
-            s3 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 16u], PITCH), s3);
-            s0 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 20u], PITCH), s0);
-            s1 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 20u], PITCH), s1);
-            s2 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 20u], PITCH), s2);
-            s3 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 20u], PITCH), s3);
-            s0 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 24u], PITCH), s0);
-            s1 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 24u], PITCH), s1);
-            s2 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 24u], PITCH), s2);
-            s3 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 24u], PITCH), s3);
-            s0 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 28u], PITCH), s0);
-            s1 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 28u], PITCH), s1);
-            s2 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 28u], PITCH), s2);
-            s3 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 28u], PITCH), s3);
-        }
-        coopStoreT(s0, &scores[own * S_PITCH + 0u], S_PITCH);
-        coopStoreT(s1, &scores[own * S_PITCH + 4u], S_PITCH);
-        coopStoreT(s2, &scores[own * S_PITCH + 8u], S_PITCH);
-        coopStoreT(s3, &scores[own * S_PITCH + 12u], S_PITCH);
-        workgroupBarrier();
-        for (var i = 0u; i < 16u; i += 2u) {
-            top = max(top, greatest_of(seen(scores[from_score + i], first + (lane % 2u + i) * 4u, view)));
-        }
-    }
-    // The other half of the row's keys: by way of what is free now.
-    workgroupBarrier();
-    scores[lane].x = top;
-    workgroupBarrier();
-    top = max(top, scores[lane ^ 1u].x);
-    workgroupBarrier();
-
+    var total = 0.0;
     var o0 = coop_mat16x16<f32, C>();
     var o1 = coop_mat16x16<f32, C>();
     var o2 = coop_mat16x16<f32, C>();
     var o3 = coop_mat16x16<f32, C>();
-    var o4 = coop_mat16x16<f32, C>();
-    var o5 = coop_mat16x16<f32, C>();
-    var o6 = coop_mat16x16<f32, C>();
-    var o7 = coop_mat16x16<f32, C>();
-    var total = 0.0;
+    // Which half of the lines is that of the keys at hand.
+    var slot = 0u;
     for (var first = begin; first < end; first += KEYS) {
-        find(first, end, table, group.y, lane);
-        workgroupBarrier();
-        bring_keys(lane);
+        put_tile(brought, bring_row, bring_column);
+        brought = values_at(slot + bring_row, bring_column);
         workgroupBarrier();
         var s0 = coop_mat16x16<f32, C>();
         var s1 = coop_mat16x16<f32, C>();
-        var s2 = coop_mat16x16<f32, C>();
-        var s3 = coop_mat16x16<f32, C>();
-        s0 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 0u], PITCH), s0);
-        s1 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 0u], PITCH), s1);
-        s2 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 0u], PITCH), s2);
-        s3 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 0u], PITCH), s3);
-        s0 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 4u], PITCH), s0);
-        s1 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 4u], PITCH), s1);
-        s2 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 4u], PITCH), s2);
-        s3 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 4u], PITCH), s3);
-        s0 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 8u], PITCH), s0);
-        s1 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 8u], PITCH), s1);
-        s2 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 8u], PITCH), s2);
-        s3 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 8u], PITCH), s3);
-        s0 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 12u], PITCH), s0);
-        s1 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 12u], PITCH), s1);
-        s2 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 12u], PITCH), s2);
-        s3 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 12u], PITCH), s3);
+        s0 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 0u], PITCH), s0);
+        s1 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 0u], PITCH), s1);
+        s0 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 4u], PITCH), s0);
+        s1 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 4u], PITCH), s1);
+        s0 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 8u], PITCH), s0);
+        s1 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 8u], PITCH), s1);
+        s0 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 12u], PITCH), s0);
+        s1 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 12u], PITCH), s1);
         if LENGTH > 64u {
-            s0 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 16u], PITCH), s0);
-            s1 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 16u], PITCH), s1);
-            s2 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 16u], PITCH), s2);
-            s3 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 16u], PITCH), s3);
-            s0 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 20u], PITCH), s0);
-            s1 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 20u], PITCH), s1);
-            s2 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 20u], PITCH), s2);
-            s3 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 20u], PITCH), s3);
-            s0 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 24u], PITCH), s0);
-            s1 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 24u], PITCH), s1);
-            s2 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 24u], PITCH), s2);
-            s3 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 24u], PITCH), s3);
-            s0 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 28u], PITCH), s0);
-            s1 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 28u], PITCH), s1);
-            s2 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 28u], PITCH), s2);
-            s3 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 28u], PITCH), s3);
+            s0 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 16u], PITCH), s0);
+            s1 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 16u], PITCH), s1);
+            s0 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 20u], PITCH), s0);
+            s1 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 20u], PITCH), s1);
+            s0 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 24u], PITCH), s0);
+            s1 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 24u], PITCH), s1);
+            s0 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 28u], PITCH), s0);
+            s1 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 28u], PITCH), s1);
         }
-        coopStoreT(s0, &scores[own * S_PITCH + 0u], S_PITCH);
-        coopStoreT(s1, &scores[own * S_PITCH + 4u], S_PITCH);
-        coopStoreT(s2, &scores[own * S_PITCH + 8u], S_PITCH);
-        coopStoreT(s3, &scores[own * S_PITCH + 12u], S_PITCH);
+        coopStoreT(s0, &scores[to_score], S_PITCH);
+        coopStoreT(s1, &scores[to_score + 4u], S_PITCH);
         workgroupBarrier();
-        bring_values(lane);
-        for (var i = 0u; i < 16u; i += 2u) {
-            let score = seen(scores[from_score + i], first + (lane % 2u + i) * 4u, view);
-            let weight = select(vec4<f32>(), exp(score - top), score > vec4<f32>(LEAST));
-            total += (weight.x + weight.y) + (weight.z + weight.w);
-            weights[row * W_PITCH + lane % 2u + i] = vec4<f16>(weight);
+        put_tile(brought, bring_row, bring_column);
+        brought = keys_at(64u - slot + bring_row, bring_column);
+        let a = seen(scores[from_score], first + part * 4u, view);
+        let b = seen(scores[from_score + 4u], first + part * 4u + 16u, view);
+        let c = seen(scores[from_score + 8u], first + part * 4u + 32u, view);
+        let d = seen(scores[from_score + 12u], first + part * 4u + 48u, view);
+        var most = max(max(greatest_of(a), greatest_of(b)), max(greatest_of(c), greatest_of(d)));
+        most = max(most, subgroupShuffleXor(most, 1u));
+        most = max(most, subgroupShuffleXor(most, 2u));
+        if most > top + SLACK {
+            let factor = exp(top - most);
+            total *= factor;
+            factors[row] = factor;
+            if top > LEAST {
+                // Whoever writes it writes the same.
+                raised[0] = 1u;
+            }
+            top = most;
+        } else {
+            factors[row] = 1.0;
         }
-        workgroupBarrier();
+        let e = weight_of(a, top);
+        let f = weight_of(b, top);
+        let g = weight_of(c, top);
+        let h = weight_of(d, top);
+        total += (total_of(e) + total_of(f)) + (total_of(g) + total_of(h));
+        weights[to_weight] = vec4<f16>(e);
+        weights[to_weight + 4u] = vec4<f16>(f);
+        weights[to_weight + 8u] = vec4<f16>(g);
+        weights[to_weight + 12u] = vec4<f16>(h);
+        // With a barrier on both sides.
+        if workgroupUniformLoad(&raised[0]) != 0u {
+            coopStoreT(o0, &scores[to_score], S_PITCH);
+            coopStoreT(o1, &scores[to_score + 4u], S_PITCH);
+            workgroupBarrier();
+            for (var i = 0u; i < 16u; i += 4u) {
+                scores[from_score + i] *= factors[row];
+            }
+            workgroupBarrier();
+            o0 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score], S_PITCH);
+            o1 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score + 4u], S_PITCH);
+            if LENGTH > 64u {
+                workgroupBarrier();
+                coopStoreT(o2, &scores[to_score], S_PITCH);
+                coopStoreT(o3, &scores[to_score + 4u], S_PITCH);
+                workgroupBarrier();
+                for (var i = 0u; i < 16u; i += 4u) {
+                    scores[from_score + i] *= factors[row];
+                }
+                workgroupBarrier();
+                o2 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score], S_PITCH);
+                o3 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score + 4u], S_PITCH);
+            }
+        }
+        if lane == 0u {
+            raised[0] = 0u;
+        }
+        if lane < KEYS {
+            lines[slot + lane] = line_of(min(first + 2u * KEYS + lane, last_position), table, group.y);
+        }
+        slot = 64u - slot;
         let p0 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 0u], W_PITCH);
         let p1 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 4u], W_PITCH);
         let p2 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 8u], W_PITCH);
         let p3 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 12u], W_PITCH);
-        o0 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 0u], PITCH), o0);
-        o1 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 4u], PITCH), o1);
-        o2 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 8u], PITCH), o2);
-        o2 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 8u], PITCH), o2);
-        o2 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 8u], PITCH), o2);
-        o2 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 8u], PITCH), o2);
-        o3 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 12u], PITCH), o3);
-        o3 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 12u], PITCH), o3);
-        o3 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 12u], PITCH), o3);
-        o3 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 12u], PITCH), o3);
+        o0 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 0u], PITCH), o0);
+        o1 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 4u], PITCH), o1);
         if LENGTH > 64u {
-            o4 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 16u], PITCH), o4);
-            o4 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 16u], PITCH), o4);
-            o4 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 16u], PITCH), o4);
-            o4 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 16u], PITCH), o4);
-            o5 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 20u], PITCH), o5);
-            o5 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 20u], PITCH), o5);
-            o5 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 20u], PITCH), o5);
-            o5 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 20u], PITCH), o5);
-            o6 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 24u], PITCH), o6);
-            o6 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 24u], PITCH), o6);
-            o6 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 24u], PITCH), o6);
-            o6 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 24u], PITCH), o6);
-            o7 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[0u * PITCH + 28u], PITCH), o7);
-            o7 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[16u * PITCH + 28u], PITCH), o7);
-            o7 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[32u * PITCH + 28u], PITCH), o7);
-            o7 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[48u * PITCH + 28u], PITCH), o7);
+            o2 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 8u], PITCH), o2);
+            o3 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 12u], PITCH), o3);
         }
         workgroupBarrier();
     }
-    scores[lane].x = total;
+    total += subgroupShuffleXor(total, 1u);
+    total += subgroupShuffleXor(total, 2u);
+    let head = group.y * shared_by + (first_row + row) % shared_by;
+    let at = row_token * params.y_stride + head * LENGTH;
+    coopStoreT(o0, &scores[to_score], S_PITCH);
+    coopStoreT(o1, &scores[to_score + 4u], S_PITCH);
     workgroupBarrier();
-    total += scores[lane ^ 1u].x;
-    workgroupBarrier();
-    coopStoreT(o0, &scores[own * S_PITCH + 0u], S_PITCH);
-    coopStoreT(o1, &scores[own * S_PITCH + 4u], S_PITCH);
-    coopStoreT(o2, &scores[own * S_PITCH + 8u], S_PITCH);
-    coopStoreT(o3, &scores[own * S_PITCH + 12u], S_PITCH);
-    workgroupBarrier();
-    put(0u, own, first_token, first_row, rows, group, total, lane);
-    workgroupBarrier();
+    if row < rows {
+        put(0u, row, at, total, part);
+    }
     if LENGTH > 64u {
-        coopStoreT(o4, &scores[own * S_PITCH + 0u], S_PITCH);
-        coopStoreT(o5, &scores[own * S_PITCH + 4u], S_PITCH);
-        coopStoreT(o6, &scores[own * S_PITCH + 8u], S_PITCH);
-        coopStoreT(o7, &scores[own * S_PITCH + 12u], S_PITCH);
         workgroupBarrier();
-        put(16u, own, first_token, first_row, rows, group, total, lane);
+        coopStoreT(o2, &scores[to_score], S_PITCH);
+        coopStoreT(o3, &scores[to_score + 4u], S_PITCH);
+        workgroupBarrier();
+        if row < rows {
+            put(1u, row, at, total, part);
+        }
     }
 }

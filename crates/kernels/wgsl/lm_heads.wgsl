@@ -1,5 +1,5 @@
 // Heads of queries and keys are normed and turned, and keys and values written to their pages. A workgroup a head of some tokens: first
-// the heads of queries, then those of keys, then those of values.
+// the heads of queries, then those of keys, then those of values. A product that came in parts is added up on the way.
 
 override CACHE: u32;
 
@@ -14,6 +14,8 @@ struct Params {
     stride: u32,
     page: u32,
     epsilon: f32,
+    used: u32,
+    part_stride: u32,
 }
 
 const NORMS = 1u;
@@ -23,9 +25,10 @@ var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
 @group(0) @binding(1) var<storage, read> norms: array<f32>;
 @group(0) @binding(2) var<storage, read> rotations: array<vec2<f32>>;
-@group(0) @binding(3) var<storage, read_write> qkv: array<f32>;
-@group(0) @binding(4) var<storage, read_write> keys: array<u32>;
-@group(0) @binding(5) var<storage, read_write> values: array<u32>;
+@group(0) @binding(3) var<storage, read> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> qkv: array<f32>;
+@group(0) @binding(5) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(6) var<storage, read_write> values: array<u32>;
 
 // What is on its way for several tokens at a time keeps memory busy: the number of `LmHeads::TOGETHER`, each a component.
 const TOGETHER = 4u;
@@ -45,6 +48,16 @@ fn turn_of(position: vec4<u32>, pair: u32) -> Turn {
     let c = rotations[position.z * params.pairs + pair];
     let d = rotations[position.w * params.pairs + pair];
     return Turn(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
+}
+
+// The sums of what parts of a product gave.
+fn sum_of(from_part: vec4<u32>) -> vec4<f32> {
+    var sum = vec4<f32>();
+    for (var part = 0u; part < params.used; part += 1u) {
+        let at = from_part + vec4<u32>(part * params.part_stride);
+        sum += vec4<f32>(parts[at.x], parts[at.y], parts[at.z], parts[at.w]);
+    }
+    return sum;
 }
 
 fn of_four(v: vec4<u32>, i: u32) -> u32 {
@@ -70,8 +83,14 @@ fn lm_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
 
     // What is read later begins its way now.
     let position = vec4<u32>(inputs[token.x], inputs[token.y], inputs[token.z], inputs[token.w]);
-    for (var i = lane; i < own; i += 64u) {
-        head[i] = vec4<f32>(qkv[base.x + i], qkv[base.y + i], qkv[base.z + i], qkv[base.w + i]);
+    if params.used == 0u {
+        for (var i = lane; i < own; i += 64u) {
+            head[i] = vec4<f32>(qkv[base.x + i], qkv[base.y + i], qkv[base.z + i], qkv[base.w + i]);
+        }
+    } else {
+        for (var i = lane; i < own; i += 64u) {
+            head[i] = sum_of(token * (params.used * params.part_stride) + vec4<u32>(offset + i));
+        }
     }
     let first_turn = turn_of(position, min(lane, max(params.pairs, 1u) - 1u));
     workgroupBarrier();

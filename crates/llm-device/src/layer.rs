@@ -152,6 +152,8 @@ impl Maker<'_> {
             norm: self.norm(&block.norm)?,
             products: self.beside(&[&block.query, &block.key, &block.value])?,
             heads: LmHeads {
+                used: 0,
+                part_stride: 0,
                 tokens: 0,
                 heads: count(block.heads),
                 kv_heads: count(block.kv_heads),

@@ -48,7 +48,7 @@ fn batch(options: &Options, info: &DeviceInfo) -> usize {
 fn words(model: &Model, options: &Options, tokens: usize) -> usize {
     let pages = (model.context as usize).div_ceil(options.page);
     // The power of two that a shape may round up to.
-    (4 * tokens + ROWS + options.chunks.min(tokens) * pages).next_power_of_two()
+    (5 * tokens + ROWS + options.chunks.min(tokens) * pages).next_power_of_two()
 }
 
 /// Into how many parts keys are split at most, for a device to be busy with one token.
@@ -136,6 +136,9 @@ impl DeviceModel {
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
         if tokens.is_empty() || tokens.len() > self.limits.batch {
             return Err(Error::file(format!("{} tokens at once; 1 to {} are taken", tokens.len(), self.limits.batch)));
+        }
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= self.model.embedding.outputs()) {
+            return Err(Error::file(format!("the model has no token {token}")));
         }
         let step = Step::new(chunks, self.block);
         let logits = chunks.iter().any(|chunk| matches!(chunk.wanted, Wanted::Last | Wanted::Each));
@@ -322,6 +325,7 @@ impl<'a> Step<'a> {
             for at in 0..chunk.tokens.len() {
                 words[token] = (chunk.start + at) as u32;
                 words[shape.tokens + token] = table;
+                words[shape.numbers_at() + token] = chunk.tokens[at];
                 token += 1;
             }
             words.extend_from_slice(chunk.pages);
@@ -330,7 +334,7 @@ impl<'a> Step<'a> {
             words[shape.blocks_at() + 2 * index] = *first as u32;
             words[shape.blocks_at() + 2 * index + 1] = *count as u32;
         }
-        words[shape.rows_at()..].iter_mut().zip(rows).for_each(|(word, row)| *word = row.place);
+        words[shape.rows_at()..shape.numbers_at()].iter_mut().zip(rows).for_each(|(word, row)| *word = row.place);
         // Rounded up, so that a text that grows does not need a recording for each page.
         words.resize(words.len().next_power_of_two().max(64), 0);
         (Shape { words: words.len(), ..shape }, words)

@@ -266,7 +266,7 @@ impl Writer<'_> {
         let split = LmLinear { flags: 0, sharing: parts, y_stride: apart as u32, ..*constants };
         self.dispatch(name, split.matrix_grid(), &[codes, scales, &halves, bias, &range], &split)?;
         let add = constants.flags & LmLinear::ADD != 0;
-        if add && constants.rows as usize == self.scratch.embedding {
+        if self.leaves_parts || add && constants.rows as usize == self.scratch.embedding {
             // Only to the state something is added; whoever reads it next does it.
             self.pending = Some(Pending { parts, stride: apart as u32 });
             return Ok(());

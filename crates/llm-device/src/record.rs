@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use roci_engine::Limits;
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Kernel, Recorder};
-use roci_kernels::params::{LmAttend, LmAttention, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params};
+use roci_kernels::params::{
+    LmAttend, LmAttention, LmEmbed, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params,
+};
 
 use crate::Error;
 use crate::layer::{AttentionPart, FeedKind, FeedPart, GateUp, LayerPart, NormPart, Product};
 use crate::options::CacheType;
 use crate::product::{Input, Units};
 use crate::scratch::{Rows, Scratch};
+use crate::weights::Held;
 
 /// Tokens up to which products read their weights for each four tokens anew, rather than in tiles of many tokens.
 pub(crate) const FEW: usize = crate::FEW_TOKENS;
@@ -49,6 +52,11 @@ impl Shape {
 
     /// The word at which pages begin.
     pub(crate) fn pages_at(&self) -> usize {
+        self.numbers_at() + self.tokens
+    }
+
+    /// The word at which tokens' numbers begin.
+    pub(crate) fn numbers_at(&self) -> usize {
         self.rows_at() + self.rows
     }
 }
@@ -77,6 +85,29 @@ impl Kernels {
 pub(crate) struct Head {
     pub(crate) norm: NormPart,
     pub(crate) output: Product,
+    /// What embeddings are multiplied with, if they are the rows of the output, and layers here begin with them.
+    pub(crate) embeds: Option<f32>,
+}
+
+impl Head {
+    /// The matrix of the output as the kernel that looks embeddings up takes it, for so many tokens. Those of a few are brought sooner than looked up.
+    pub(crate) fn embedding(&self, tokens: usize) -> Option<Embedding<'_>> {
+        let factor = self.embeds.filter(|_| tokens > FEW)?;
+        let [part] = &self.output.weights.parts[..] else { return None };
+        let Held::Apart { codes, scales, format } = &part.held else { return None };
+        let kernel = LmEmbed::kernel(*format)?;
+        Some(Embedding { kernel, codes, scales, rows: part.rows, columns: self.output.weights.columns, factor })
+    }
+}
+
+/// Where embeddings lie on a device.
+pub(crate) struct Embedding<'a> {
+    kernel: &'static str,
+    codes: &'a BufferRange,
+    scales: &'a BufferRange,
+    rows: usize,
+    columns: usize,
+    factor: f32,
 }
 
 /// Parts of a product that are still to be added up.
@@ -100,8 +131,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) host: bool,
     /// What products of this device run on.
     pub(crate) units: Units,
-    /// Parts of a product that are still to be added to the state.
+    /// Parts of a product that are still to be added to the state, or are what the next kernel adds up.
     pub(crate) pending: Option<Pending>,
+    /// Whether the product at hand may be left in parts.
+    pub(crate) leaves_parts: bool,
     /// Whether the input of the products at hand, which share it, is there in the form that they take: as whole numbers on the CPU, as 16-bit
     /// floats for matrix units.
     pub(crate) ready: bool,
@@ -138,7 +171,10 @@ impl Writer<'_> {
         let words = 4 * shape.words as u64;
         self.recorder.copy(staging.range(0, words)?, self.scratch.inputs.range(0, words)?)?;
         let state = self.scratch.state.clone();
-        if shape.tokens > 0 {
+        if let Some(embedding) = head.and_then(|head| head.embedding(shape.tokens)) {
+            self.barrier();
+            self.embed(&embedding, &state)?;
+        } else if shape.tokens > 0 {
             let bytes = state.bytes(shape.tokens);
             self.recorder.copy(staging.range(self.scratch.state_at, bytes)?, state.range.range(0, bytes)?)?;
         }
@@ -157,6 +193,19 @@ impl Writer<'_> {
             Some(_) => {}
         }
         Ok(self.recorder.finish()?)
+    }
+
+    fn embed(&mut self, from: &Embedding<'_>, state: &Rows) -> Result<(), Error> {
+        let constants = LmEmbed {
+            tokens: self.shape.tokens as u32,
+            columns: from.columns as u32,
+            rows: from.rows as u32,
+            first: self.shape.numbers_at() as u32,
+            y_stride: state.stride as u32,
+            factor: from.factor,
+        };
+        let inputs = self.scratch.inputs.clone();
+        self.dispatch(from.kernel, constants.grid(), &[&inputs, from.codes, from.scales, &state.range], &constants)
     }
 
     fn head(&mut self, head: &Head, answer: &Buffer, limits: &Limits) -> Result<(), Error> {
@@ -257,14 +306,6 @@ impl Writer<'_> {
         let Shape { tokens, blocks, .. } = self.shape;
         let Scratch { state, normed, qkv, attended, partials, inputs, nothing, .. } = self.scratch.clone();
         let input = self.normed(&part.norm, (&state, &normed), &part.products)?;
-        for product in &part.products {
-            self.product(product, &input, tokens, &qkv, 0)?;
-        }
-        self.barrier();
-        let kind = match self.cache {
-            CacheType::F16 => "f16",
-            CacheType::Q8 => "q8",
-        };
         let heads = LmHeads { tokens: tokens as u32, stride: qkv.stride as u32, ..part.heads };
         let attention = LmAttention {
             tokens: tokens as u32,
@@ -275,9 +316,27 @@ impl Writer<'_> {
             splits: if tokens <= FEW && !self.host { self.shape.splits as u32 } else { 1 },
             ..part.attention
         };
+        let both = LmAttend::of(&heads, &attention).filter(|_| self.shape.alone && !self.host);
+        // One product that comes in parts is added up by `lm_heads`.
+        let alone = part.products.len() == 1 && part.products.iter().all(|product| product.weights.parts.len() == 1);
+        self.leaves_parts = alone && both.is_none();
+        for product in &part.products {
+            self.product(product, &input, tokens, &qkv, 0)?;
+        }
+        let given = self.pending.take_if(|_| self.leaves_parts);
+        self.leaves_parts = false;
+        let heads = LmHeads {
+            used: given.map_or(0, |given| given.parts),
+            part_stride: given.map_or(0, |given| given.stride),
+            ..heads
+        };
+        self.barrier();
+        let kind = match self.cache {
+            CacheType::F16 => "f16",
+            CacheType::Q8 => "q8",
+        };
         let target = if attention.splits > 1 { &partials } else { &attended.range };
         let norms = part.head_norms.as_ref().unwrap_or(&nothing);
-        let both = LmAttend::of(&heads, &attention).filter(|_| self.shape.alone && !self.host);
         let matrix = both.is_none() && self.units.matrix && self.cache == CacheType::F16 && tokens > FEW;
         let on_matrix = attention.matrix_kernel().filter(|_| matrix);
         // Straight as the next product takes it.
@@ -288,7 +347,8 @@ impl Writer<'_> {
             let bindings = [&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values, target];
             self.dispatch(&format!("lm_attend_{kind}"), both.grid(), &bindings, &both)?;
         } else {
-            let bindings = [&inputs, norms, &part.rotations, &qkv.range, &part.keys, &part.values];
+            let parts = &self.scratch.parts.range.clone();
+            let bindings = [&inputs, norms, &part.rotations, parts, &qkv.range, &part.keys, &part.values];
             self.dispatch(&format!("lm_heads_{kind}"), heads.grid(), &bindings, &heads)?;
             self.barrier();
             let bindings = [&inputs, &qkv.range, &part.keys, &part.values, target];

@@ -71,7 +71,13 @@ impl Stage {
             .map(|layer| maker.layer(layer))
             .collect::<Result<Vec<_>, _>>()?;
         let head = if plan.layers.end == plan.model.layers.len() {
-            Some(Head { norm: maker.norm(&plan.model.norm)?, output: maker.product(&plan.model.output, 0)? })
+            // The CPU looks them up in the file.
+            let tied = plan.model.embedding == plan.model.output.matrix && plan.layers.start == 0 && !host;
+            Some(Head {
+                norm: maker.norm(&plan.model.norm)?,
+                output: maker.product(&plan.model.output, 0)?,
+                embeds: tied.then_some(plan.model.embedding_scale),
+            })
         } else {
             None
         };
@@ -114,7 +120,7 @@ impl Stage {
     ) -> Result<T, Error> {
         let words: &[u8] = bytemuck::cast_slice(inputs);
         self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
-        if shape.tokens > 0 {
+        if shape.tokens > 0 && !self.embeds(shape.tokens) {
             let state = self.staging.range(self.scratch.state_at, self.scratch.state.bytes(shape.tokens))?;
             fill(bytemuck::cast_slice_mut(&mut state.map_write()?))?;
         }
@@ -139,6 +145,11 @@ impl Stage {
         let floats = rows * self.answer_stride(shape.logits);
         let answer = self.answer.range(0, 4 * floats as u64)?.map_read()?;
         Ok(take(bytemuck::cast_slice(&answer)))
+    }
+
+    /// Whether the device looks up the embeddings of so many tokens itself.
+    fn embeds(&self, tokens: usize) -> bool {
+        self.head.as_ref().is_some_and(|head| head.embedding(tokens).is_some())
     }
 
     /// Floats between rows of what [`run`](Self::run) gives.
@@ -171,6 +182,7 @@ impl Stage {
             host: self.host,
             units: self.units,
             pending: None,
+            leaves_parts: false,
             ready: false,
         };
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };

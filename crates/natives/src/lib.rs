@@ -120,8 +120,8 @@ use blocked::{Average, ConvBlocked, Max as BlockedMax, PoolBlocked, Reorder};
 use conv::{Conv, Transposed};
 use each::EachKernel;
 use language::{
-    Attend, Attention as PagedAttention, BYTES, Gate, HALVES, Half, Heads, Join, Linear, Mix, Norm, Route, SumNorm,
-    TILES, VECTOR, WorkKernel,
+    Attend, Attention as PagedAttention, BYTES, Embed, Gate, HALVES, Half, Heads, Join, Linear, Mix, Norm, Route,
+    SumNorm, TILES, VECTOR, WorkKernel,
 };
 use lines::LinesKernel;
 pub use matmul::pack_columns;
@@ -276,6 +276,11 @@ static KERNELS: &[(&str, Make)] = &[
     ("lm_matrix_q8_halves", |level| Arc::new(WorkKernel::<Linear<9, HALVES>>::new(level))),
     ("lm_matrix_q4_super", |level| Arc::new(WorkKernel::<Linear<10, HALVES>>::new(level))),
     ("lm_matrix_q8_wide", |level| Arc::new(WorkKernel::<Linear<11, HALVES>>::new(level))),
+    ("lm_embed_f32", |level| Arc::new(WorkKernel::<Embed<0>>::new(level))),
+    ("lm_embed_f16", |level| Arc::new(WorkKernel::<Embed<1>>::new(level))),
+    ("lm_embed_bf16", |level| Arc::new(WorkKernel::<Embed<2>>::new(level))),
+    ("lm_embed_q4", |level| Arc::new(WorkKernel::<Embed<3>>::new(level))),
+    ("lm_embed_q8", |level| Arc::new(WorkKernel::<Embed<8>>::new(level))),
     ("lm_half", |level| Arc::new(WorkKernel::<Half>::new(level))),
     ("lm_flash_64", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),
     ("lm_flash_128", |level| Arc::new(WorkKernel::<PagedAttention<false>>::new(level))),

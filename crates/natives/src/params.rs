@@ -32,7 +32,8 @@ pub use blocked::{ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
 pub use chain::{CHAIN_IMMEDIATES, CHAIN_LENGTH, Chain, ChainCode, ChainError, ChainOp, ChainOperand};
 pub use indexing::{Combine, Numbers, Resample, ScatterElements, ScatterNd, Take, TakeElements, TakeNd};
 pub use language::{
-    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, LmSumNorm, WeightFormat,
+    LmAttend, LmAttention, LmEmbed, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, LmSumNorm,
+    WeightFormat,
 };
 pub use layers::{Attention, Linear};
 pub use lm::{LmProduct, LmQuantize, LmRows};

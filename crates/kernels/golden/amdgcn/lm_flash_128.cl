@@ -21,13 +21,25 @@ typedef struct {
     uint packed;
 } Params;
 typedef struct { half4 e[2176]; } array2176_half4_;
-typedef struct { float4 e[1088]; } array1088_float4_;
+typedef struct { float4 e[1280]; } array1280_float4_;
 typedef struct { half4 e[1152]; } array1152_half4_;
-typedef struct { uint e[64]; } array64_uint;
+typedef struct { uint e[128]; } array128_uint;
+typedef struct { float e[64]; } array64_float;
+typedef struct { uint e[4]; } array4_uint;
 typedef struct {
     uint begin;
     uint end;
 } View;
+typedef struct {
+    half4 a;
+    half4 b;
+    half4 c;
+    half4 d;
+    half4 e;
+    half4 f;
+    half4 g;
+    half4 h;
+} Brought;
 
 ROCI_FN float roci_copy_sign(float a, float sign) {
     return as_float((as_uint(a) & 0x7fffffffu) | (as_uint(sign) & 0x80000000u));
@@ -95,6 +107,21 @@ ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float
         p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
     }
 }
+ROCI_FN float roci_subgroup_shuffle_f32(float a, uint lane) {
+    return as_float(__builtin_amdgcn_ds_bpermute((int)(lane * 4u), as_int(a)));
+}
+ROCI_FN float roci_subgroup_shuffle_xor_f32(float a, uint mask) {
+    return roci_subgroup_shuffle_f32(a, roci_lane() ^ mask);
+}
+ROCI_FN float8 roci_wmma_load_c_f32_local_rows(local const float *p, uint stride) {
+    const uint lane = roci_lane();
+    float8 v;
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        v[i] = p[(2u * i + lane / 16u) * stride + lane % 16u];
+    }
+    return v;
+}
 ROCI_FN half16 roci_wmma_load_b_f16_local_rows(local const half *p, uint stride) {
     const uint lane = roci_lane() % 16u;
     half16 v;
@@ -120,8 +147,8 @@ ROCI_FN float4 seen(float4 four, uint position, View view_1, private const Param
         const float _e19 = (*params).soft_cap;
         v = _e15 * roci_tanhx4(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e16 / ((float4)(_e19)), (float4)((-15.0f))), (float4)(15.0f)));
     }
-    const uint4 at = ((uint4)(position)) + ((uint4)(0u, 1u, 2u, 3u));
-    const int4 inside = (at >= ((uint4)(view_1.begin))) & (at < ((uint4)(view_1.end)));
+    const uint4 at_1 = ((uint4)(position)) + ((uint4)(0u, 1u, 2u, 3u));
+    const int4 inside = (at_1 >= ((uint4)(view_1.begin))) & (at_1 < ((uint4)(view_1.end)));
     const float4 _e45 = v;
     return inside ? _e45 : ((float4)((-3e38f)));
 }
@@ -130,257 +157,178 @@ ROCI_FN float greatest_of(float4 v_1) {
     return __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(v_1.x, v_1.y), __builtin_elementwise_maxnum(v_1.z, v_1.w));
 }
 
-ROCI_FN void find(uint first_2, uint end, uint table, uint head, uint lane_1, private const Params *params, global const uint *inputs, local array64_uint *lines) {
-    if (lane_1 < 64u) {
-        const uint position_1 = __builtin_elementwise_min(first_2 + lane_1, end - 1u);
-        const uint _e14 = (*params).page;
-        const uint page = inputs[table + roci_div_u32(position_1, _e14)];
-        const uint _e23 = (*params).page;
-        const uint _e27 = (*params).page;
-        const uint _e32 = (*params).kv_heads;
-        (*lines).e[lane_1] = ((((page * _e23) + roci_mod_u32(position_1, _e27)) * _e32) + head) * 32u;
-        return;
-    } else {
-        return;
-    }
+ROCI_FN float total_of(float4 v_2) {
+    return (v_2.x + v_2.y) + (v_2.z + v_2.w);
 }
 
-ROCI_FN uint line_of(uint i_3, local array64_uint *lines) {
-    const uint _e5 = (*lines).e[i_3 / 32u];
-    return _e5 + (i_3 % 32u);
+ROCI_FN float4 weight_of(float4 score, float top_1) {
+    return (score > ((float4)((-3e38f)))) ? __builtin_elementwise_exp(score - ((float4)(top_1))) : (float4)(0.0f);
 }
 
-ROCI_FN uint place(uint i_4) {
-    return ((i_4 / 32u) * 34u) + (i_4 % 32u);
+ROCI_FN uint line_of(uint position_1, uint table, uint head, private const Params *params, global const uint *inputs) {
+    const uint _e6 = (*params).page;
+    const uint page = inputs[table + roci_div_u32(position_1, _e6)];
+    const uint _e13 = (*params).page;
+    const uint _e17 = (*params).page;
+    const uint _e22 = (*params).kv_heads;
+    return ((((page * _e13) + roci_mod_u32(position_1, _e17)) * _e22) + head) * 32u;
 }
 
-ROCI_FN void bring_keys(uint lane_2, global const half4 *keys, local array2176_half4_ *tile, local array64_uint *lines) {
-    uint i_5 = 0u;
-    i_5 = lane_2;
+ROCI_FN Brought keys_at(uint first_1, uint column, global const half4 *keys, local array128_uint *lines) {
+    Brought brought_1 = {0};
+    const uint _e10 = (*lines).e[first_1 + 0u];
+    const half4 _e13 = keys[_e10 + column];
+    brought_1.a = _e13;
+    const uint _e20 = (*lines).e[first_1 + 8u];
+    const half4 _e23 = keys[_e20 + column];
+    brought_1.b = _e23;
+    const uint _e30 = (*lines).e[first_1 + 16u];
+    const half4 _e33 = keys[_e30 + column];
+    brought_1.c = _e33;
+    const uint _e40 = (*lines).e[first_1 + 24u];
+    const half4 _e43 = keys[_e40 + column];
+    brought_1.d = _e43;
+    const uint _e50 = (*lines).e[first_1 + 32u];
+    const half4 _e53 = keys[_e50 + column];
+    brought_1.e = _e53;
+    const uint _e60 = (*lines).e[first_1 + 40u];
+    const half4 _e63 = keys[_e60 + column];
+    brought_1.f = _e63;
+    const uint _e70 = (*lines).e[first_1 + 48u];
+    const half4 _e73 = keys[_e70 + column];
+    brought_1.g = _e73;
+    const uint _e80 = (*lines).e[first_1 + 56u];
+    const half4 _e83 = keys[_e80 + column];
+    brought_1.h = _e83;
+    const Brought _e84 = brought_1;
+    return _e84;
+}
+
+ROCI_FN Brought values_at(uint first_2, uint column_1, global const half4 *values, local array128_uint *lines) {
+    Brought brought_2 = {0};
+    const uint _e10 = (*lines).e[first_2 + 0u];
+    const half4 _e13 = values[_e10 + column_1];
+    brought_2.a = _e13;
+    const uint _e20 = (*lines).e[first_2 + 8u];
+    const half4 _e23 = values[_e20 + column_1];
+    brought_2.b = _e23;
+    const uint _e30 = (*lines).e[first_2 + 16u];
+    const half4 _e33 = values[_e30 + column_1];
+    brought_2.c = _e33;
+    const uint _e40 = (*lines).e[first_2 + 24u];
+    const half4 _e43 = values[_e40 + column_1];
+    brought_2.d = _e43;
+    const uint _e50 = (*lines).e[first_2 + 32u];
+    const half4 _e53 = values[_e50 + column_1];
+    brought_2.e = _e53;
+    const uint _e60 = (*lines).e[first_2 + 40u];
+    const half4 _e63 = values[_e60 + column_1];
+    brought_2.f = _e63;
+    const uint _e70 = (*lines).e[first_2 + 48u];
+    const half4 _e73 = values[_e70 + column_1];
+    brought_2.g = _e73;
+    const uint _e80 = (*lines).e[first_2 + 56u];
+    const half4 _e83 = values[_e80 + column_1];
+    brought_2.h = _e83;
+    const Brought _e84 = brought_2;
+    return _e84;
+}
+
+ROCI_FN void put_tile(Brought brought_3, uint row, uint column_2, local array2176_half4_ *tile) {
+    const uint at_2 = (row * 34u) + column_2;
+    (*tile).e[at_2 + 0u] = brought_3.a;
+    (*tile).e[at_2 + 272u] = brought_3.b;
+    (*tile).e[at_2 + 544u] = brought_3.c;
+    (*tile).e[at_2 + 816u] = brought_3.d;
+    (*tile).e[at_2 + 1088u] = brought_3.e;
+    (*tile).e[at_2 + 1360u] = brought_3.f;
+    (*tile).e[at_2 + 1632u] = brought_3.g;
+    (*tile).e[at_2 + 1904u] = brought_3.h;
+}
+
+ROCI_FN uint half_words(float2 v_3) {
+    return roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(v_3, (float2)((-65504.0f))), (float2)(65504.0f)));
+}
+
+ROCI_FN void put(uint turn, uint row_1, uint at, float total_1, uint part, private const Params *params, global uint *y, local array1280_float4_ *scores) {
+    uint i_3 = 0u;
+    const uint column_3 = (((part / 2u) * 64u) + (turn * 32u)) + ((part % 2u) * 16u);
     while (true) {
-        const uint _e2 = i_5;
-        if (!(_e2 < 2048u)) {
+        const uint _e19 = i_3;
+        if (!(_e19 < 4u)) {
             break;
         }
         {
-            const uint _e6 = i_5;
-            const uint _e9 = line_of(_e6 + 0u, lines);
-            const half4 v0_ = keys[_e9];
-            const uint _e13 = i_5;
-            const uint _e16 = line_of(_e13 + 128u, lines);
-            const half4 v1_ = keys[_e16];
-            const uint _e20 = i_5;
-            const uint _e23 = line_of(_e20 + 256u, lines);
-            const half4 v2_ = keys[_e23];
-            const uint _e27 = i_5;
-            const uint _e30 = line_of(_e27 + 384u, lines);
-            const half4 v3_ = keys[_e30];
-            const uint _e34 = i_5;
-            const uint _e37 = line_of(_e34 + 512u, lines);
-            const half4 v4_ = keys[_e37];
-            const uint _e41 = i_5;
-            const uint _e44 = line_of(_e41 + 640u, lines);
-            const half4 v5_ = keys[_e44];
-            const uint _e48 = i_5;
-            const uint _e51 = line_of(_e48 + 768u, lines);
-            const half4 v6_ = keys[_e51];
-            const uint _e55 = i_5;
-            const uint _e58 = line_of(_e55 + 896u, lines);
-            const half4 v7_ = keys[_e58];
-            const uint _e62 = i_5;
-            const uint _e65 = place(_e62 + 0u);
-            (*tile).e[_e65] = v0_;
-            const uint _e68 = i_5;
-            const uint _e71 = place(_e68 + 128u);
-            (*tile).e[_e71] = v1_;
-            const uint _e74 = i_5;
-            const uint _e77 = place(_e74 + 256u);
-            (*tile).e[_e77] = v2_;
-            const uint _e80 = i_5;
-            const uint _e83 = place(_e80 + 384u);
-            (*tile).e[_e83] = v3_;
-            const uint _e86 = i_5;
-            const uint _e89 = place(_e86 + 512u);
-            (*tile).e[_e89] = v4_;
-            const uint _e92 = i_5;
-            const uint _e95 = place(_e92 + 640u);
-            (*tile).e[_e95] = v5_;
-            const uint _e98 = i_5;
-            const uint _e101 = place(_e98 + 768u);
-            (*tile).e[_e101] = v6_;
-            const uint _e104 = i_5;
-            const uint _e107 = place(_e104 + 896u);
-            (*tile).e[_e107] = v7_;
-        }
-        const uint _e109 = i_5;
-        i_5 = _e109 + 1024u;
-    }
-}
-
-ROCI_FN void bring_values(uint lane_3, global const half4 *values, local array2176_half4_ *tile, local array64_uint *lines) {
-    uint i_6 = 0u;
-    i_6 = lane_3;
-    while (true) {
-        const uint _e2 = i_6;
-        if (!(_e2 < 2048u)) {
-            break;
-        }
-        {
-            const uint _e6 = i_6;
-            const uint _e9 = line_of(_e6 + 0u, lines);
-            const half4 v0_1 = values[_e9];
-            const uint _e13 = i_6;
-            const uint _e16 = line_of(_e13 + 128u, lines);
-            const half4 v1_1 = values[_e16];
-            const uint _e20 = i_6;
-            const uint _e23 = line_of(_e20 + 256u, lines);
-            const half4 v2_1 = values[_e23];
-            const uint _e27 = i_6;
-            const uint _e30 = line_of(_e27 + 384u, lines);
-            const half4 v3_1 = values[_e30];
-            const uint _e34 = i_6;
-            const uint _e37 = line_of(_e34 + 512u, lines);
-            const half4 v4_1 = values[_e37];
-            const uint _e41 = i_6;
-            const uint _e44 = line_of(_e41 + 640u, lines);
-            const half4 v5_1 = values[_e44];
-            const uint _e48 = i_6;
-            const uint _e51 = line_of(_e48 + 768u, lines);
-            const half4 v6_1 = values[_e51];
-            const uint _e55 = i_6;
-            const uint _e58 = line_of(_e55 + 896u, lines);
-            const half4 v7_1 = values[_e58];
-            const uint _e62 = i_6;
-            const uint _e65 = place(_e62 + 0u);
-            (*tile).e[_e65] = v0_1;
-            const uint _e68 = i_6;
-            const uint _e71 = place(_e68 + 128u);
-            (*tile).e[_e71] = v1_1;
-            const uint _e74 = i_6;
-            const uint _e77 = place(_e74 + 256u);
-            (*tile).e[_e77] = v2_1;
-            const uint _e80 = i_6;
-            const uint _e83 = place(_e80 + 384u);
-            (*tile).e[_e83] = v3_1;
-            const uint _e86 = i_6;
-            const uint _e89 = place(_e86 + 512u);
-            (*tile).e[_e89] = v4_1;
-            const uint _e92 = i_6;
-            const uint _e95 = place(_e92 + 640u);
-            (*tile).e[_e95] = v5_1;
-            const uint _e98 = i_6;
-            const uint _e101 = place(_e98 + 768u);
-            (*tile).e[_e101] = v6_1;
-            const uint _e104 = i_6;
-            const uint _e107 = place(_e104 + 896u);
-            (*tile).e[_e107] = v7_1;
-        }
-        const uint _e109 = i_6;
-        i_6 = _e109 + 1024u;
-    }
-}
-
-ROCI_FN uint half_words(float2 v_2) {
-    return roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(v_2, (float2)((-65504.0f))), (float2)(65504.0f)));
-}
-
-ROCI_FN void put(uint four_1, uint own, uint first_token, uint first_row, uint rows, uint3 group_1, float total_1, uint lane_4, private const Params *params, global uint *y, local array1088_float4_ *scores) {
-    uint i_7 = 0u;
-    const uint _e10 = (*params).heads;
-    const uint _e13 = (*params).kv_heads;
-    const uint shared_by = roci_div_u32(_e10, _e13);
-    const uint row = own + ((lane_4 % 32u) / 2u);
-    if (row < rows) {
-        const uint token = first_token + roci_div_u32(first_row + row, shared_by);
-        const uint head_1 = (group_1.y * shared_by) + roci_mod_u32(first_row + row, shared_by);
-        const uint _e31 = (*params).y_stride;
-        const uint at_1 = (((token * _e31) + (head_1 * 128u)) + (four_1 * 4u)) + ((lane_4 % 2u) * 32u);
-        while (true) {
-            const uint _e46 = i_7;
-            if (!(_e46 < 8u)) {
-                break;
+            const uint _e28 = i_3;
+            const float4 _e31 = (*scores).e[((row_1 * 20u) + (part * 4u)) + _e28];
+            const float4 v_4 = _e31 / ((float4)(total_1));
+            const uint _e35 = i_3;
+            const uint to = (at + column_3) + (_e35 * 4u);
+            const uint _e41 = (*params).packed;
+            if (_e41 != 0u) {
+                const uint _e49 = half_words(v_4.xy);
+                y[to / 2u] = _e49;
+                const uint _e57 = half_words(v_4.zw);
+                y[(to / 2u) + 1u] = _e57;
+            } else {
+                y[to] = as_uint(v_4.x);
+                y[to + 1u] = as_uint(v_4.y);
+                y[to + 2u] = as_uint(v_4.z);
+                y[to + 3u] = as_uint(v_4.w);
             }
-            {
-                const uint _e57 = i_7;
-                const float4 _e60 = (*scores).e[((row * 17u) + ((lane_4 % 2u) * 8u)) + _e57];
-                const float4 v_3 = _e60 / ((float4)(total_1));
-                const uint _e63 = i_7;
-                const uint to = at_1 + (_e63 * 4u);
-                const uint _e69 = (*params).packed;
-                if (_e69 != 0u) {
-                    const uint _e77 = half_words(v_3.xy);
-                    y[to / 2u] = _e77;
-                    const uint _e85 = half_words(v_3.zw);
-                    y[(to / 2u) + 1u] = _e85;
-                } else {
-                    y[to] = as_uint(v_3.x);
-                    y[to + 1u] = as_uint(v_3.y);
-                    y[to + 2u] = as_uint(v_3.z);
-                    y[to + 3u] = as_uint(v_3.w);
-                }
-            }
-            const uint _e108 = i_7;
-            i_7 = _e108 + 1u;
         }
-        return;
-    } else {
-        return;
+        const uint _e80 = i_3;
+        i_3 = _e80 + 1u;
     }
 }
 
-kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void lm_flash_128(global const uint *inputs, global const float *q, global const half4 *keys, global const half4 *values, global uint *y, Params params) {
     local array2176_half4_ tile;
-    local array1088_float4_ scores;
+    local array1280_float4_ scores;
     local array1152_half4_ weights;
-    local array64_uint lines;
+    local array128_uint lines;
+    local array64_float factors;
+    local array4_uint raised;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint lane = __builtin_amdgcn_workitem_id_x();
     uint begin = 0u;
     bool local_ = false;
     uint i = 0u;
+    Brought brought = {0};
     View view = {0};
     bool local_1 = false;
     float top = (-3e38f);
-    uint first = 0u;
-    float8 s0_ = (float8)(0);
-    float8 s1_ = (float8)(0);
-    float8 s2_ = (float8)(0);
-    float8 s3_ = (float8)(0);
-    uint i_1 = 0u;
+    float total = 0.0f;
     float8 o0_ = (float8)(0);
     float8 o1_ = (float8)(0);
     float8 o2_ = (float8)(0);
     float8 o3_ = (float8)(0);
-    float8 o4_ = (float8)(0);
-    float8 o5_ = (float8)(0);
-    float8 o6_ = (float8)(0);
-    float8 o7_ = (float8)(0);
-    float total = 0.0f;
-    uint first_1 = 0u;
-    float8 s0_1 = (float8)(0);
-    float8 s1_1 = (float8)(0);
-    float8 s2_1 = (float8)(0);
-    float8 s3_1 = (float8)(0);
+    uint slot = 0u;
+    uint first = 0u;
+    float8 s0_ = (float8)(0);
+    float8 s1_ = (float8)(0);
+    float most = 0.0f;
+    uint i_1 = 0u;
     uint i_2 = 0u;
     const uint _e4 = params.heads;
     const uint _e7 = params.kv_heads;
-    const uint shared_by_1 = roci_div_u32(_e4, _e7);
+    const uint shared_by = roci_div_u32(_e4, _e7);
     const uint _e11 = params.block;
-    const uint groups = (((_e11 * shared_by_1) + 64u) - 1u) / 64u;
+    const uint groups = (((_e11 * shared_by) + 64u) - 1u) / 64u;
     const uint block = roci_div_u32(group.x, groups);
     const uint _e25 = params.tokens;
-    const uint first_token_1 = inputs[(2u * _e25) + (2u * block)];
+    const uint first_token = inputs[(2u * _e25) + (2u * block)];
     const uint _e36 = params.tokens;
     const uint count = inputs[((2u * _e36) + (2u * block)) + 1u];
-    const uint first_row_1 = roci_mod_u32(group.x, groups) * 64u;
-    const uint rows_1 = __builtin_elementwise_min((count * shared_by_1) - __builtin_elementwise_min(first_row_1, count * shared_by_1), 64u);
-    const uint last_row = __builtin_elementwise_max(rows_1, 1u) - 1u;
+    const uint first_row = roci_mod_u32(group.x, groups) * 64u;
+    const uint rows = __builtin_elementwise_min((count * shared_by) - __builtin_elementwise_min(first_row, count * shared_by), 64u);
+    const uint last_row = __builtin_elementwise_max(rows, 1u) - 1u;
     const uint _e62 = params.tokens;
-    const uint table_1 = inputs[_e62 + first_token_1];
-    const uint near = __builtin_elementwise_min(first_row_1, (count * shared_by_1) - 1u);
-    const uint last_position = inputs[first_token_1 + roci_div_u32(near + last_row, shared_by_1)];
-    const uint first_position = inputs[first_token_1 + roci_div_u32(near, shared_by_1)];
+    const uint table_1 = inputs[_e62 + first_token];
+    const uint near = __builtin_elementwise_min(first_row, (count * shared_by) - 1u);
+    const uint last_position = inputs[first_token + roci_div_u32(near + last_row, shared_by)];
+    const uint first_position = inputs[first_token + roci_div_u32(near, shared_by)];
     const uint _e85 = params.window;
     if (_e85 != 0u) {
         const uint _e94 = params.window;
@@ -394,33 +342,46 @@ void lm_flash_128(global const uint *inputs, global const float *q, global const
         begin = (((first_position + 1u) - _e102) / 64u) * 64u;
     }
     const uint _e108 = begin;
-    const uint end_1 = (rows_1 > 0u) ? (last_position + 1u) : _e108;
+    const uint end = (rows > 0u) ? (last_position + 1u) : _e108;
+    const uint bring_row = lane / 32u;
+    const uint bring_column = lane % 32u;
+    if (lane < 128u) {
+        const uint _e121 = begin;
+        const uint _e125 = line_of(__builtin_elementwise_min(_e121 + lane, last_position), table_1, group.y, &params, inputs);
+        lines.e[lane] = _e125;
+    }
+    if (lane == 0u) {
+        raised.e[0] = 0u;
+    }
     i = lane;
     while (true) {
-        const uint _e116 = i;
-        if (!(_e116 < 2048u)) {
+        const uint _e132 = i;
+        if (!(_e132 < 2048u)) {
             break;
         }
         {
-            const uint _e119 = i;
-            const uint row_1 = near + __builtin_elementwise_min(_e119 / 32u, last_row);
-            const uint _e127 = params.q_stride;
-            const uint _e136 = i;
-            const uint at_2 = (((first_token_1 + roci_div_u32(row_1, shared_by_1)) * _e127) + (((group.y * shared_by_1) + roci_mod_u32(row_1, shared_by_1)) * 128u)) + ((_e136 % 32u) * 4u);
-            const uint _e142 = i;
-            const uint _e146 = i;
-            const float _e152 = q[at_2];
-            const float _e157 = q[at_2 + 1u];
-            const float _e162 = q[at_2 + 2u];
-            const float _e167 = q[at_2 + 3u];
-            tile.e[((_e142 / 32u) * 34u) + (_e146 % 32u)] = __builtin_convertvector(((float4)(_e152, _e157, _e162, _e167)), half4);
+            const uint _e135 = i;
+            const uint row_2 = near + __builtin_elementwise_min(_e135 / 32u, last_row);
+            const uint _e143 = params.q_stride;
+            const uint _e152 = i;
+            const uint at_3 = (((first_token + roci_div_u32(row_2, shared_by)) * _e143) + (((group.y * shared_by) + roci_mod_u32(row_2, shared_by)) * 128u)) + ((_e152 % 32u) * 4u);
+            const uint _e158 = i;
+            const uint _e162 = i;
+            const float _e168 = q[at_3];
+            const float _e173 = q[at_3 + 1u];
+            const float _e178 = q[at_3 + 2u];
+            const float _e183 = q[at_3 + 3u];
+            tile.e[((_e158 / 32u) * 34u) + (_e162 % 32u)] = __builtin_convertvector(((float4)(_e168, _e173, _e178, _e183)), half4);
         }
-        const uint _e170 = i;
-        i = _e170 + 128u;
+        const uint _e186 = i;
+        i = _e186 + 256u;
     }
     roci_barrier_workgroup();
-    const uint own_1 = (lane / 32u) * 16u;
-    const uint q_from = own_1 * 34u;
+    const Brought _e189 = keys_at(bring_row, bring_column, keys, &lines);
+    brought = _e189;
+    const uint own = (lane / 64u) * 16u;
+    const uint side = (lane / 32u) % 2u;
+    const uint q_from = own * 34u;
     const half16 q0_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 0u], 34u * 4u);
     const half16 q1_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 4u], 34u * 4u);
     const half16 q2_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 8u], 34u * 4u);
@@ -430,456 +391,322 @@ void lm_flash_128(global const uint *inputs, global const float *q, global const
     const half16 q6_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 24u], 34u * 4u);
     const half16 q7_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 28u], 34u * 4u);
     roci_barrier_workgroup();
-    const uint row_2 = own_1 + ((lane % 32u) / 2u);
-    const uint position_2 = inputs[first_token_1 + roci_div_u32(near + __builtin_elementwise_min(row_2, last_row), shared_by_1)];
+    const uint row_3 = own + ((lane % 64u) / 4u);
+    const uint part_1 = lane % 4u;
+    const uint row_token = first_token + roci_div_u32(near + __builtin_elementwise_min(row_3, last_row), shared_by);
+    const uint position_2 = inputs[row_token];
     view = (View){.begin = 0u, .end = (position_2 + 1u)};
-    const uint _e246 = params.window;
-    if (_e246 != 0u) {
-        const uint _e255 = params.window;
-        local_1 = (position_2 + 1u) > _e255;
+    const uint _e270 = params.window;
+    if (_e270 != 0u) {
+        const uint _e279 = params.window;
+        local_1 = (position_2 + 1u) > _e279;
     } else {
         local_1 = false;
     }
-    const bool _e258 = local_1;
-    if (_e258) {
-        const uint _e264 = params.window;
-        view.begin = (position_2 + 1u) - _e264;
+    const bool _e282 = local_1;
+    if (_e282) {
+        const uint _e288 = params.window;
+        view.begin = (position_2 + 1u) - _e288;
     }
-    const uint from_score = (row_2 * 17u) + (lane % 2u);
-    const uint _e273 = begin;
-    first = _e273;
+    const uint from_score = (row_3 * 20u) + part_1;
+    const uint to_weight = (row_3 * 18u) + part_1;
+    const uint key_from = (side * 32u) * 34u;
+    const uint value_from = side * 16u;
+    const uint to_score = (own * 20u) + (side * 8u);
+    const uint _e321 = begin;
+    first = _e321;
     while (true) {
-        const uint _e275 = first;
-        if (!(_e275 < end_1)) {
+        const uint _e323 = first;
+        if (!(_e323 < end)) {
             break;
         }
         {
-            const uint _e277 = first;
-            find(_e277, end_1, table_1, group.y, lane, &params, inputs, &lines);
-            roci_barrier_workgroup();
-            bring_keys(lane, keys, &tile, &lines);
+            const Brought _e325 = brought;
+            put_tile(_e325, bring_row, bring_column, &tile);
+            const uint _e326 = slot;
+            const Brought _e328 = values_at(_e326 + bring_row, bring_column, values, &lines);
+            brought = _e328;
             roci_barrier_workgroup();
             s0_ = (float8)(0);
             s1_ = (float8)(0);
-            s2_ = (float8)(0);
-            s3_ = (float8)(0);
-            const half16 _e290 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[0], 34u * 4u);
-            const float8 _e291 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q0_, _e290, _e291);
-            const half16 _e296 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[544], 34u * 4u);
-            const float8 _e297 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q0_, _e296, _e297);
-            const half16 _e302 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1088], 34u * 4u);
-            const float8 _e303 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q0_, _e302, _e303);
-            const half16 _e308 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1632], 34u * 4u);
-            const float8 _e309 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q0_, _e308, _e309);
-            const half16 _e314 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[4], 34u * 4u);
-            const float8 _e315 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q1_, _e314, _e315);
-            const half16 _e320 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[548], 34u * 4u);
-            const float8 _e321 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q1_, _e320, _e321);
-            const half16 _e326 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1092], 34u * 4u);
-            const float8 _e327 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q1_, _e326, _e327);
-            const half16 _e332 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1636], 34u * 4u);
-            const float8 _e333 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q1_, _e332, _e333);
-            const half16 _e338 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[8], 34u * 4u);
-            const float8 _e339 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q2_, _e338, _e339);
-            const half16 _e344 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[552], 34u * 4u);
-            const float8 _e345 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q2_, _e344, _e345);
-            const half16 _e350 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1096], 34u * 4u);
-            const float8 _e351 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q2_, _e350, _e351);
-            const half16 _e356 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1640], 34u * 4u);
-            const float8 _e357 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q2_, _e356, _e357);
-            const half16 _e362 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[12], 34u * 4u);
-            const float8 _e363 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q3_, _e362, _e363);
-            const half16 _e368 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[556], 34u * 4u);
-            const float8 _e369 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q3_, _e368, _e369);
-            const half16 _e374 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1100], 34u * 4u);
-            const float8 _e375 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q3_, _e374, _e375);
-            const half16 _e380 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1644], 34u * 4u);
-            const float8 _e381 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q3_, _e380, _e381);
-            const half16 _e386 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[16], 34u * 4u);
-            const float8 _e387 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q4_, _e386, _e387);
-            const half16 _e392 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[560], 34u * 4u);
-            const float8 _e393 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q4_, _e392, _e393);
-            const half16 _e398 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1104], 34u * 4u);
-            const float8 _e399 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q4_, _e398, _e399);
-            const half16 _e404 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1648], 34u * 4u);
-            const float8 _e405 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q4_, _e404, _e405);
-            const half16 _e410 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[20], 34u * 4u);
-            const float8 _e411 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q5_, _e410, _e411);
-            const half16 _e416 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[564], 34u * 4u);
-            const float8 _e417 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q5_, _e416, _e417);
-            const half16 _e422 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1108], 34u * 4u);
-            const float8 _e423 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q5_, _e422, _e423);
-            const half16 _e428 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1652], 34u * 4u);
-            const float8 _e429 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q5_, _e428, _e429);
-            const half16 _e434 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[24], 34u * 4u);
-            const float8 _e435 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q6_, _e434, _e435);
-            const half16 _e440 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[568], 34u * 4u);
-            const float8 _e441 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q6_, _e440, _e441);
-            const half16 _e446 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1112], 34u * 4u);
-            const float8 _e447 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q6_, _e446, _e447);
-            const half16 _e452 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1656], 34u * 4u);
-            const float8 _e453 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q6_, _e452, _e453);
-            const half16 _e458 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[28], 34u * 4u);
-            const float8 _e459 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q7_, _e458, _e459);
-            const half16 _e464 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[572], 34u * 4u);
-            const float8 _e465 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q7_, _e464, _e465);
-            const half16 _e470 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1116], 34u * 4u);
-            const float8 _e471 = s2_;
-            s2_ = roci_wmma_multiply_add_f32(q7_, _e470, _e471);
-            const half16 _e476 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1660], 34u * 4u);
-            const float8 _e477 = s3_;
-            s3_ = roci_wmma_multiply_add_f32(q7_, _e476, _e477);
-            const float8 _e479 = s0_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e479);
-            const float8 _e487 = s1_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e487);
-            const float8 _e495 = s2_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e495);
-            const float8 _e503 = s3_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e503);
+            const half16 _e340 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 0u], 34u * 4u);
+            const float8 _e341 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q0_, _e340, _e341);
+            const half16 _e350 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 0u], 34u * 4u);
+            const float8 _e351 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q0_, _e350, _e351);
+            const half16 _e360 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 4u], 34u * 4u);
+            const float8 _e361 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q1_, _e360, _e361);
+            const half16 _e370 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 4u], 34u * 4u);
+            const float8 _e371 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q1_, _e370, _e371);
+            const half16 _e380 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 8u], 34u * 4u);
+            const float8 _e381 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q2_, _e380, _e381);
+            const half16 _e390 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 8u], 34u * 4u);
+            const float8 _e391 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q2_, _e390, _e391);
+            const half16 _e400 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 12u], 34u * 4u);
+            const float8 _e401 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q3_, _e400, _e401);
+            const half16 _e410 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 12u], 34u * 4u);
+            const float8 _e411 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q3_, _e410, _e411);
+            const half16 _e420 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 16u], 34u * 4u);
+            const float8 _e421 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q4_, _e420, _e421);
+            const half16 _e430 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 16u], 34u * 4u);
+            const float8 _e431 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q4_, _e430, _e431);
+            const half16 _e440 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 20u], 34u * 4u);
+            const float8 _e441 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q5_, _e440, _e441);
+            const half16 _e450 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 20u], 34u * 4u);
+            const float8 _e451 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q5_, _e450, _e451);
+            const half16 _e460 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 24u], 34u * 4u);
+            const float8 _e461 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q6_, _e460, _e461);
+            const half16 _e470 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 24u], 34u * 4u);
+            const float8 _e471 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q6_, _e470, _e471);
+            const half16 _e480 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 28u], 34u * 4u);
+            const float8 _e481 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q7_, _e480, _e481);
+            const half16 _e490 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 28u], 34u * 4u);
+            const float8 _e491 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q7_, _e490, _e491);
+            const float8 _e493 = s0_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e493);
+            const float8 _e497 = s1_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e497);
             roci_barrier_workgroup();
-            i_1 = 0u;
-            while (true) {
-                const uint _e513 = i_1;
-                if (!(_e513 < 16u)) {
-                    break;
+            const Brought _e503 = brought;
+            put_tile(_e503, bring_row, bring_column, &tile);
+            const uint _e505 = slot;
+            const Brought _e508 = keys_at((64u - _e505) + bring_row, bring_column, keys, &lines);
+            brought = _e508;
+            const float4 _e511 = scores.e[from_score];
+            const uint _e512 = first;
+            const View _e516 = view;
+            const float4 a = seen(_e511, _e512 + (part_1 * 4u), _e516, &params);
+            const float4 _e522 = scores.e[from_score + 4u];
+            const uint _e523 = first;
+            const View _e529 = view;
+            const float4 b = seen(_e522, (_e523 + (part_1 * 4u)) + 16u, _e529, &params);
+            const float4 _e535 = scores.e[from_score + 8u];
+            const uint _e536 = first;
+            const View _e542 = view;
+            const float4 c = seen(_e535, (_e536 + (part_1 * 4u)) + 32u, _e542, &params);
+            const float4 _e548 = scores.e[from_score + 12u];
+            const uint _e549 = first;
+            const View _e555 = view;
+            const float4 d = seen(_e548, (_e549 + (part_1 * 4u)) + 48u, _e555, &params);
+            const float _e557 = greatest_of(a);
+            const float _e558 = greatest_of(b);
+            const float _e560 = greatest_of(c);
+            const float _e561 = greatest_of(d);
+            most = __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(_e557, _e558), __builtin_elementwise_maxnum(_e560, _e561));
+            const float _e565 = most;
+            const float _e566 = most;
+            const float _e568 = roci_subgroup_shuffle_xor_f32(_e566, 1u);
+            most = __builtin_elementwise_maxnum(_e565, _e568);
+            const float _e570 = most;
+            const float _e571 = most;
+            const float _e573 = roci_subgroup_shuffle_xor_f32(_e571, 2u);
+            most = __builtin_elementwise_maxnum(_e570, _e573);
+            const float _e575 = most;
+            const float _e576 = top;
+            if (_e575 > (_e576 + 10.0f)) {
+                const float _e580 = top;
+                const float _e581 = most;
+                const float factor = __builtin_elementwise_exp(_e580 - _e581);
+                const float _e584 = total;
+                total = _e584 * factor;
+                factors.e[row_3] = factor;
+                const float _e588 = top;
+                if (_e588 > (-3e38f)) {
+                    raised.e[0] = 1u;
                 }
-                {
-                    const float _e516 = top;
-                    const uint _e518 = i_1;
-                    const float4 _e521 = scores.e[from_score + _e518];
-                    const uint _e522 = first;
-                    const uint _e525 = i_1;
-                    const View _e530 = view;
-                    const float4 _e531 = seen(_e521, _e522 + (((lane % 2u) + _e525) * 4u), _e530, &params);
-                    const float _e532 = greatest_of(_e531);
-                    top = __builtin_elementwise_maxnum(_e516, _e532);
-                }
-                const uint _e534 = i_1;
-                i_1 = _e534 + 2u;
+                const float _e594 = most;
+                top = _e594;
+            } else {
+                factors.e[row_3] = 1.0f;
             }
+            const float _e598 = top;
+            const float4 e = weight_of(a, _e598);
+            const float _e600 = top;
+            const float4 f = weight_of(b, _e600);
+            const float _e602 = top;
+            const float4 g = weight_of(c, _e602);
+            const float _e604 = top;
+            const float4 h = weight_of(d, _e604);
+            const float _e606 = total;
+            const float _e607 = total_of(e);
+            const float _e608 = total_of(f);
+            const float _e610 = total_of(g);
+            const float _e611 = total_of(h);
+            total = _e606 + ((_e607 + _e608) + (_e610 + _e611));
+            weights.e[to_weight] = __builtin_convertvector(e, half4);
+            weights.e[to_weight + 4u] = __builtin_convertvector(f, half4);
+            weights.e[to_weight + 8u] = __builtin_convertvector(g, half4);
+            weights.e[to_weight + 12u] = __builtin_convertvector(h, half4);
+            roci_barrier_workgroup();
+            const uint _e635 = raised.e[0];
+            roci_barrier_workgroup();
+            if (_e635 != 0u) {
+                const float8 _e638 = o0_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e638);
+                const float8 _e642 = o1_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e642);
+                roci_barrier_workgroup();
+                i_1 = 0u;
+                while (true) {
+                    const uint _e650 = i_1;
+                    if (!(_e650 < 16u)) {
+                        break;
+                    }
+                    {
+                        const uint _e654 = i_1;
+                        const float4 _e657 = scores.e[from_score + _e654];
+                        const float _e660 = factors.e[row_3];
+                        scores.e[from_score + _e654] = _e657 * _e660;
+                    }
+                    const uint _e662 = i_1;
+                    i_1 = _e662 + 4u;
+                }
+                roci_barrier_workgroup();
+                const float8 _e668 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u);
+                o0_ = _e668;
+                const float8 _e674 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u);
+                o1_ = _e674;
+                roci_barrier_workgroup();
+                const float8 _e675 = o2_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e675);
+                const float8 _e679 = o3_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e679);
+                roci_barrier_workgroup();
+                i_2 = 0u;
+                while (true) {
+                    const uint _e687 = i_2;
+                    if (!(_e687 < 16u)) {
+                        break;
+                    }
+                    {
+                        const uint _e691 = i_2;
+                        const float4 _e694 = scores.e[from_score + _e691];
+                        const float _e697 = factors.e[row_3];
+                        scores.e[from_score + _e691] = _e694 * _e697;
+                    }
+                    const uint _e699 = i_2;
+                    i_2 = _e699 + 4u;
+                }
+                roci_barrier_workgroup();
+                const float8 _e705 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u);
+                o2_ = _e705;
+                const float8 _e711 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u);
+                o3_ = _e711;
+            }
+            if (lane == 0u) {
+                raised.e[0] = 0u;
+            }
+            if (lane < 64u) {
+                const uint _e720 = slot;
+                const uint _e723 = first;
+                const uint _e729 = line_of(__builtin_elementwise_min((_e723 + 128u) + lane, last_position), table_1, group.y, &params, inputs);
+                lines.e[_e720 + lane] = _e729;
+            }
+            const uint _e731 = slot;
+            slot = 64u - _e731;
+            const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 0u], 18u * 4u);
+            const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 4u], 18u * 4u);
+            const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 8u], 18u * 4u);
+            const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 12u], 18u * 4u);
+            const half16 _e772 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 0u], 34u * 4u);
+            const float8 _e773 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p0_, _e772, _e773);
+            const half16 _e782 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 0u], 34u * 4u);
+            const float8 _e783 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p1_, _e782, _e783);
+            const half16 _e792 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 0u], 34u * 4u);
+            const float8 _e793 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p2_, _e792, _e793);
+            const half16 _e802 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 0u], 34u * 4u);
+            const float8 _e803 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p3_, _e802, _e803);
+            const half16 _e812 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 4u], 34u * 4u);
+            const float8 _e813 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p0_, _e812, _e813);
+            const half16 _e822 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 4u], 34u * 4u);
+            const float8 _e823 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p1_, _e822, _e823);
+            const half16 _e832 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 4u], 34u * 4u);
+            const float8 _e833 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p2_, _e832, _e833);
+            const half16 _e842 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 4u], 34u * 4u);
+            const float8 _e843 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p3_, _e842, _e843);
+            const half16 _e852 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 8u], 34u * 4u);
+            const float8 _e853 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p0_, _e852, _e853);
+            const half16 _e862 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 8u], 34u * 4u);
+            const float8 _e863 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p1_, _e862, _e863);
+            const half16 _e872 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 8u], 34u * 4u);
+            const float8 _e873 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p2_, _e872, _e873);
+            const half16 _e882 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 8u], 34u * 4u);
+            const float8 _e883 = o2_;
+            o2_ = roci_wmma_multiply_add_f32(p3_, _e882, _e883);
+            const half16 _e892 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 12u], 34u * 4u);
+            const float8 _e893 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p0_, _e892, _e893);
+            const half16 _e902 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 12u], 34u * 4u);
+            const float8 _e903 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p1_, _e902, _e903);
+            const half16 _e912 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 12u], 34u * 4u);
+            const float8 _e913 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p2_, _e912, _e913);
+            const half16 _e922 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 12u], 34u * 4u);
+            const float8 _e923 = o3_;
+            o3_ = roci_wmma_multiply_add_f32(p3_, _e922, _e923);
+            roci_barrier_workgroup();
         }
-        const uint _e537 = first;
-        first = _e537 + 64u;
+        const uint _e925 = first;
+        first = _e925 + 64u;
+    }
+    const float _e928 = total;
+    const float _e929 = total;
+    const float _e931 = roci_subgroup_shuffle_xor_f32(_e929, 1u);
+    total = _e928 + _e931;
+    const float _e933 = total;
+    const float _e934 = total;
+    const float _e936 = roci_subgroup_shuffle_xor_f32(_e934, 2u);
+    total = _e933 + _e936;
+    const uint head_1 = (group.y * shared_by) + roci_mod_u32(first_row + row_3, shared_by);
+    const uint _e945 = params.y_stride;
+    const uint at_4 = (row_token * _e945) + (head_1 * 128u);
+    const float8 _e950 = o0_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e950);
+    const float8 _e954 = o1_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e954);
+    roci_barrier_workgroup();
+    if (row_3 < rows) {
+        const float _e962 = total;
+        put(0u, row_3, at_4, _e962, part_1, &params, y, &scores);
     }
     roci_barrier_workgroup();
-    const float _e543 = top;
-    ((local float *)&scores.e[lane])[0] = _e543;
+    const float8 _e963 = o2_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e963);
+    const float8 _e967 = o3_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e967);
     roci_barrier_workgroup();
-    const float _e544 = top;
-    const float _e550 = scores.e[lane ^ 1u].x;
-    top = __builtin_elementwise_maxnum(_e544, _e550);
-    roci_barrier_workgroup();
-    const uint _e570 = begin;
-    first_1 = _e570;
-    while (true) {
-        const uint _e572 = first_1;
-        if (!(_e572 < end_1)) {
-            break;
-        }
-        {
-            const uint _e574 = first_1;
-            find(_e574, end_1, table_1, group.y, lane, &params, inputs, &lines);
-            roci_barrier_workgroup();
-            bring_keys(lane, keys, &tile, &lines);
-            roci_barrier_workgroup();
-            s0_1 = (float8)(0);
-            s1_1 = (float8)(0);
-            s2_1 = (float8)(0);
-            s3_1 = (float8)(0);
-            const half16 _e587 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[0], 34u * 4u);
-            const float8 _e588 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q0_, _e587, _e588);
-            const half16 _e593 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[544], 34u * 4u);
-            const float8 _e594 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q0_, _e593, _e594);
-            const half16 _e599 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1088], 34u * 4u);
-            const float8 _e600 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q0_, _e599, _e600);
-            const half16 _e605 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1632], 34u * 4u);
-            const float8 _e606 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q0_, _e605, _e606);
-            const half16 _e611 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[4], 34u * 4u);
-            const float8 _e612 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q1_, _e611, _e612);
-            const half16 _e617 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[548], 34u * 4u);
-            const float8 _e618 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q1_, _e617, _e618);
-            const half16 _e623 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1092], 34u * 4u);
-            const float8 _e624 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q1_, _e623, _e624);
-            const half16 _e629 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1636], 34u * 4u);
-            const float8 _e630 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q1_, _e629, _e630);
-            const half16 _e635 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[8], 34u * 4u);
-            const float8 _e636 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q2_, _e635, _e636);
-            const half16 _e641 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[552], 34u * 4u);
-            const float8 _e642 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q2_, _e641, _e642);
-            const half16 _e647 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1096], 34u * 4u);
-            const float8 _e648 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q2_, _e647, _e648);
-            const half16 _e653 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1640], 34u * 4u);
-            const float8 _e654 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q2_, _e653, _e654);
-            const half16 _e659 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[12], 34u * 4u);
-            const float8 _e660 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q3_, _e659, _e660);
-            const half16 _e665 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[556], 34u * 4u);
-            const float8 _e666 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q3_, _e665, _e666);
-            const half16 _e671 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1100], 34u * 4u);
-            const float8 _e672 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q3_, _e671, _e672);
-            const half16 _e677 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1644], 34u * 4u);
-            const float8 _e678 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q3_, _e677, _e678);
-            const half16 _e683 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[16], 34u * 4u);
-            const float8 _e684 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q4_, _e683, _e684);
-            const half16 _e689 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[560], 34u * 4u);
-            const float8 _e690 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q4_, _e689, _e690);
-            const half16 _e695 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1104], 34u * 4u);
-            const float8 _e696 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q4_, _e695, _e696);
-            const half16 _e701 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1648], 34u * 4u);
-            const float8 _e702 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q4_, _e701, _e702);
-            const half16 _e707 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[20], 34u * 4u);
-            const float8 _e708 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q5_, _e707, _e708);
-            const half16 _e713 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[564], 34u * 4u);
-            const float8 _e714 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q5_, _e713, _e714);
-            const half16 _e719 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1108], 34u * 4u);
-            const float8 _e720 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q5_, _e719, _e720);
-            const half16 _e725 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1652], 34u * 4u);
-            const float8 _e726 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q5_, _e725, _e726);
-            const half16 _e731 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[24], 34u * 4u);
-            const float8 _e732 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q6_, _e731, _e732);
-            const half16 _e737 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[568], 34u * 4u);
-            const float8 _e738 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q6_, _e737, _e738);
-            const half16 _e743 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1112], 34u * 4u);
-            const float8 _e744 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q6_, _e743, _e744);
-            const half16 _e749 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1656], 34u * 4u);
-            const float8 _e750 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q6_, _e749, _e750);
-            const half16 _e755 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[28], 34u * 4u);
-            const float8 _e756 = s0_1;
-            s0_1 = roci_wmma_multiply_add_f32(q7_, _e755, _e756);
-            const half16 _e761 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[572], 34u * 4u);
-            const float8 _e762 = s1_1;
-            s1_1 = roci_wmma_multiply_add_f32(q7_, _e761, _e762);
-            const half16 _e767 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1116], 34u * 4u);
-            const float8 _e768 = s2_1;
-            s2_1 = roci_wmma_multiply_add_f32(q7_, _e767, _e768);
-            const half16 _e773 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[1660], 34u * 4u);
-            const float8 _e774 = s3_1;
-            s3_1 = roci_wmma_multiply_add_f32(q7_, _e773, _e774);
-            const float8 _e776 = s0_1;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e776);
-            const float8 _e784 = s1_1;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e784);
-            const float8 _e792 = s2_1;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e792);
-            const float8 _e800 = s3_1;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e800);
-            roci_barrier_workgroup();
-            bring_values(lane, values, &tile, &lines);
-            i_2 = 0u;
-            while (true) {
-                const uint _e810 = i_2;
-                if (!(_e810 < 16u)) {
-                    break;
-                }
-                {
-                    const uint _e814 = i_2;
-                    const float4 _e817 = scores.e[from_score + _e814];
-                    const uint _e818 = first_1;
-                    const uint _e821 = i_2;
-                    const View _e826 = view;
-                    const float4 score = seen(_e817, _e818 + (((lane % 2u) + _e821) * 4u), _e826, &params);
-                    const float _e829 = top;
-                    const float4 weight = (score > ((float4)((-3e38f)))) ? __builtin_elementwise_exp(score - ((float4)(_e829))) : (float4)(0.0f);
-                    const float _e837 = total;
-                    total = _e837 + ((weight.x + weight.y) + (weight.z + weight.w));
-                    const uint _e852 = i_2;
-                    weights.e[((row_2 * 18u) + (lane % 2u)) + _e852] = __builtin_convertvector(weight, half4);
-                }
-                const uint _e856 = i_2;
-                i_2 = _e856 + 2u;
-            }
-            roci_barrier_workgroup();
-            const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 0u], 18u * 4u);
-            const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 4u], 18u * 4u);
-            const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 8u], 18u * 4u);
-            const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own_1 * 18u) + 12u], 18u * 4u);
-            const half16 _e894 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[0], 34u * 4u);
-            const float8 _e895 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p0_, _e894, _e895);
-            const half16 _e900 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[544], 34u * 4u);
-            const float8 _e901 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p1_, _e900, _e901);
-            const half16 _e906 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1088], 34u * 4u);
-            const float8 _e907 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p2_, _e906, _e907);
-            const half16 _e912 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1632], 34u * 4u);
-            const float8 _e913 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p3_, _e912, _e913);
-            const half16 _e918 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[4], 34u * 4u);
-            const float8 _e919 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p0_, _e918, _e919);
-            const half16 _e924 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[548], 34u * 4u);
-            const float8 _e925 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p1_, _e924, _e925);
-            const half16 _e930 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1092], 34u * 4u);
-            const float8 _e931 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p2_, _e930, _e931);
-            const half16 _e936 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1636], 34u * 4u);
-            const float8 _e937 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p3_, _e936, _e937);
-            const half16 _e942 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[8], 34u * 4u);
-            const float8 _e943 = o2_;
-            o2_ = roci_wmma_multiply_add_f32(p0_, _e942, _e943);
-            const half16 _e948 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[552], 34u * 4u);
-            const float8 _e949 = o2_;
-            o2_ = roci_wmma_multiply_add_f32(p1_, _e948, _e949);
-            const half16 _e954 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1096], 34u * 4u);
-            const float8 _e955 = o2_;
-            o2_ = roci_wmma_multiply_add_f32(p2_, _e954, _e955);
-            const half16 _e960 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1640], 34u * 4u);
-            const float8 _e961 = o2_;
-            o2_ = roci_wmma_multiply_add_f32(p3_, _e960, _e961);
-            const half16 _e966 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[12], 34u * 4u);
-            const float8 _e967 = o3_;
-            o3_ = roci_wmma_multiply_add_f32(p0_, _e966, _e967);
-            const half16 _e972 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[556], 34u * 4u);
-            const float8 _e973 = o3_;
-            o3_ = roci_wmma_multiply_add_f32(p1_, _e972, _e973);
-            const half16 _e978 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1100], 34u * 4u);
-            const float8 _e979 = o3_;
-            o3_ = roci_wmma_multiply_add_f32(p2_, _e978, _e979);
-            const half16 _e984 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1644], 34u * 4u);
-            const float8 _e985 = o3_;
-            o3_ = roci_wmma_multiply_add_f32(p3_, _e984, _e985);
-            const half16 _e990 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[16], 34u * 4u);
-            const float8 _e991 = o4_;
-            o4_ = roci_wmma_multiply_add_f32(p0_, _e990, _e991);
-            const half16 _e996 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[560], 34u * 4u);
-            const float8 _e997 = o4_;
-            o4_ = roci_wmma_multiply_add_f32(p1_, _e996, _e997);
-            const half16 _e1002 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1104], 34u * 4u);
-            const float8 _e1003 = o4_;
-            o4_ = roci_wmma_multiply_add_f32(p2_, _e1002, _e1003);
-            const half16 _e1008 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1648], 34u * 4u);
-            const float8 _e1009 = o4_;
-            o4_ = roci_wmma_multiply_add_f32(p3_, _e1008, _e1009);
-            const half16 _e1014 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[20], 34u * 4u);
-            const float8 _e1015 = o5_;
-            o5_ = roci_wmma_multiply_add_f32(p0_, _e1014, _e1015);
-            const half16 _e1020 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[564], 34u * 4u);
-            const float8 _e1021 = o5_;
-            o5_ = roci_wmma_multiply_add_f32(p1_, _e1020, _e1021);
-            const half16 _e1026 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1108], 34u * 4u);
-            const float8 _e1027 = o5_;
-            o5_ = roci_wmma_multiply_add_f32(p2_, _e1026, _e1027);
-            const half16 _e1032 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1652], 34u * 4u);
-            const float8 _e1033 = o5_;
-            o5_ = roci_wmma_multiply_add_f32(p3_, _e1032, _e1033);
-            const half16 _e1038 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[24], 34u * 4u);
-            const float8 _e1039 = o6_;
-            o6_ = roci_wmma_multiply_add_f32(p0_, _e1038, _e1039);
-            const half16 _e1044 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[568], 34u * 4u);
-            const float8 _e1045 = o6_;
-            o6_ = roci_wmma_multiply_add_f32(p1_, _e1044, _e1045);
-            const half16 _e1050 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1112], 34u * 4u);
-            const float8 _e1051 = o6_;
-            o6_ = roci_wmma_multiply_add_f32(p2_, _e1050, _e1051);
-            const half16 _e1056 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1656], 34u * 4u);
-            const float8 _e1057 = o6_;
-            o6_ = roci_wmma_multiply_add_f32(p3_, _e1056, _e1057);
-            const half16 _e1062 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[28], 34u * 4u);
-            const float8 _e1063 = o7_;
-            o7_ = roci_wmma_multiply_add_f32(p0_, _e1062, _e1063);
-            const half16 _e1068 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[572], 34u * 4u);
-            const float8 _e1069 = o7_;
-            o7_ = roci_wmma_multiply_add_f32(p1_, _e1068, _e1069);
-            const half16 _e1074 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1116], 34u * 4u);
-            const float8 _e1075 = o7_;
-            o7_ = roci_wmma_multiply_add_f32(p2_, _e1074, _e1075);
-            const half16 _e1080 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[1660], 34u * 4u);
-            const float8 _e1081 = o7_;
-            o7_ = roci_wmma_multiply_add_f32(p3_, _e1080, _e1081);
-            roci_barrier_workgroup();
-        }
-        const uint _e1083 = first_1;
-        first_1 = _e1083 + 64u;
+    if (row_3 < rows) {
+        const float _e975 = total;
+        put(1u, row_3, at_4, _e975, part_1, &params, y, &scores);
+        return;
+    } else {
+        return;
     }
-    const float _e1089 = total;
-    ((local float *)&scores.e[lane])[0] = _e1089;
-    roci_barrier_workgroup();
-    const float _e1090 = total;
-    const float _e1096 = scores.e[lane ^ 1u].x;
-    total = _e1090 + _e1096;
-    roci_barrier_workgroup();
-    const float8 _e1098 = o0_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e1098);
-    const float8 _e1106 = o1_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e1106);
-    const float8 _e1114 = o2_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e1114);
-    const float8 _e1122 = o3_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e1122);
-    roci_barrier_workgroup();
-    const float _e1131 = total;
-    put(0u, own_1, first_token_1, first_row_1, rows_1, group, _e1131, lane, &params, y, &scores);
-    roci_barrier_workgroup();
-    const float8 _e1132 = o4_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 0u], 17u * 4u, _e1132);
-    const float8 _e1140 = o5_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 4u], 17u * 4u, _e1140);
-    const float8 _e1148 = o6_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 8u], 17u * 4u, _e1148);
-    const float8 _e1156 = o7_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[(own_1 * 17u) + 12u], 17u * 4u, _e1156);
-    roci_barrier_workgroup();
-    const float _e1165 = total;
-    put(16u, own_1, first_token_1, first_row_1, rows_1, group, _e1165, lane, &params, y, &scores);
 }

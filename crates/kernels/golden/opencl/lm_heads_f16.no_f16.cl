@@ -12,6 +12,8 @@ typedef struct {
     uint stride;
     uint page;
     float epsilon;
+    uint used;
+    uint part_stride;
 } Params;
 typedef struct { float4 e[512]; } array512_float4_;
 typedef struct { float4 e[64]; } array64_float4_;
@@ -48,30 +50,58 @@ ROCI_FN Turn turn_of(uint4 position, uint pair, private const Params *params, gl
     return (Turn){.x = ((float4)(a.x, b.x, c.x, d.x)), .y = ((float4)(a.y, b.y, c.y, d.y))};
 }
 
-ROCI_FN uint of_four(uint4 v, uint i_6) {
-    return (i_6 >= 2u) ? ((i_6 == 3u) ? v.w : v.z) : ((i_6 == 1u) ? v.y : v.x);
+ROCI_FN float4 sum_of(uint4 from_part, private const Params *params, global const float *parts) {
+    float4 sum = (float4)(0.0f);
+    uint part = 0u;
+    while (true) {
+        const uint _e5 = part;
+        const uint _e8 = (*params).used;
+        if (!(_e5 < _e8)) {
+            break;
+        }
+        {
+            const uint _e10 = part;
+            const uint _e13 = (*params).part_stride;
+            const uint4 at = from_part + ((uint4)((_e10 * _e13)));
+            const float4 _e17 = sum;
+            const float _e21 = parts[at.x];
+            const float _e25 = parts[at.y];
+            const float _e29 = parts[at.z];
+            const float _e33 = parts[at.w];
+            sum = _e17 + ((float4)(_e21, _e25, _e29, _e33));
+        }
+        const uint _e36 = part;
+        part = _e36 + 1u;
+    }
+    const float4 _e39 = sum;
+    return _e39;
+}
+
+ROCI_FN uint of_four(uint4 v, uint i_7) {
+    return (i_7 >= 2u) ? ((i_7 == 3u) ? v.w : v.z) : ((i_7 == 1u) ? v.y : v.x);
 }
 
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void lm_heads_f16(global const uint *inputs, global const float *norms, global const float2 *rotations, global float *qkv, global uint *keys, global uint *values, Params params) {
+void lm_heads_f16(global const uint *inputs, global const float *norms, global const float2 *rotations, global const float *parts, global float *qkv, global uint *keys, global uint *values, Params params) {
     local array512_float4_ head;
     local array64_float4_ sums;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
     uint offset = 0u;
     uint i = 0u;
+    uint i_1 = 0u;
     bool local_ = false;
     float4 mine = (float4)(0.0f);
-    uint i_1 = 0u;
-    uint step_ = 32u;
     uint i_2 = 0u;
+    uint step_ = 32u;
     uint i_3 = 0u;
+    uint i_4 = 0u;
     Turn turn = {0};
     uint one = 0u;
     uint other = 0u;
-    uint i_4 = 0u;
-    uint number = 0u;
     uint i_5 = 0u;
+    uint number = 0u;
+    uint i_6 = 0u;
     float most = 0.0f;
     uint j = 0u;
     uint j_1 = 0u;
@@ -109,216 +139,238 @@ void lm_heads_f16(global const uint *inputs, global const float *norms, global c
     const uint _e92 = inputs[token.z];
     const uint _e96 = inputs[token.w];
     const uint4 position_1 = (uint4)(_e84, _e88, _e92, _e96);
-    i = lane;
-    while (true) {
-        const uint _e99 = i;
-        if (!(_e99 < own)) {
-            break;
+    const uint _e100 = params.used;
+    if (_e100 == 0u) {
+        i = lane;
+        while (true) {
+            const uint _e104 = i;
+            if (!(_e104 < own)) {
+                break;
+            }
+            {
+                const uint _e107 = i;
+                const uint _e111 = i;
+                const float _e114 = qkv[base.x + _e111];
+                const uint _e117 = i;
+                const float _e120 = qkv[base.y + _e117];
+                const uint _e123 = i;
+                const float _e126 = qkv[base.z + _e123];
+                const uint _e129 = i;
+                const float _e132 = qkv[base.w + _e129];
+                head.e[_e107] = (float4)(_e114, _e120, _e126, _e132);
+            }
+            const uint _e134 = i;
+            i = _e134 + 64u;
         }
-        {
-            const uint _e102 = i;
-            const uint _e106 = i;
-            const float _e109 = qkv[base.x + _e106];
-            const uint _e112 = i;
-            const float _e115 = qkv[base.y + _e112];
-            const uint _e118 = i;
-            const float _e121 = qkv[base.z + _e118];
-            const uint _e124 = i;
-            const float _e127 = qkv[base.w + _e124];
-            head.e[_e102] = (float4)(_e109, _e115, _e121, _e127);
+    } else {
+        i_1 = lane;
+        while (true) {
+            const uint _e138 = i_1;
+            if (!(_e138 < own)) {
+                break;
+            }
+            {
+                const uint _e141 = i_1;
+                const uint _e145 = params.used;
+                const uint _e148 = params.part_stride;
+                const uint _e151 = offset;
+                const uint _e152 = i_1;
+                const float4 _e156 = sum_of((token * ((uint4)((_e145 * _e148)))) + ((uint4)((_e151 + _e152))), &params, parts);
+                head.e[_e141] = _e156;
+            }
+            const uint _e157 = i_1;
+            i_1 = _e157 + 64u;
         }
-        const uint _e129 = i;
-        i = _e129 + 64u;
     }
-    const uint _e134 = params.pairs;
-    const Turn first_turn = turn_of(position_1, min(lane, max(_e134, 1u) - 1u), &params, rotations);
+    const uint _e162 = params.pairs;
+    const Turn first_turn = turn_of(position_1, min(lane, max(_e162, 1u) - 1u), &params, rotations);
     roci_barrier_workgroup();
-    const uint _e143 = params.flags;
-    if ((_e143 & 1u) != 0u) {
+    const uint _e171 = params.flags;
+    if ((_e171 & 1u) != 0u) {
         local_ = !is_value;
     } else {
         local_ = false;
     }
-    const bool _e152 = local_;
-    if (_e152) {
-        i_1 = lane;
+    const bool _e180 = local_;
+    if (_e180) {
+        i_2 = lane;
         while (true) {
-            const uint _e156 = i_1;
-            if (!(_e156 < own)) {
+            const uint _e184 = i_2;
+            if (!(_e184 < own)) {
                 break;
             }
             {
-                const float4 _e158 = mine;
-                const uint _e160 = i_1;
-                const float4 _e162 = head.e[_e160];
-                const uint _e164 = i_1;
-                const float4 _e166 = head.e[_e164];
-                mine = _e158 + (_e162 * _e166);
+                const float4 _e186 = mine;
+                const uint _e188 = i_2;
+                const float4 _e190 = head.e[_e188];
+                const uint _e192 = i_2;
+                const float4 _e194 = head.e[_e192];
+                mine = _e186 + (_e190 * _e194);
             }
-            const uint _e169 = i_1;
-            i_1 = _e169 + 64u;
+            const uint _e197 = i_2;
+            i_2 = _e197 + 64u;
         }
-        const float4 _e174 = mine;
-        sums.e[lane] = _e174;
+        const float4 _e202 = mine;
+        sums.e[lane] = _e202;
         roci_barrier_workgroup();
         while (true) {
-            const uint _e177 = step_;
-            if (!(_e177 > 0u)) {
+            const uint _e205 = step_;
+            if (!(_e205 > 0u)) {
                 break;
             }
             {
-                const uint _e180 = step_;
-                if (lane < _e180) {
-                    const float4 _e184 = sums.e[lane];
-                    const uint _e186 = step_;
-                    const float4 _e189 = sums.e[lane + _e186];
-                    sums.e[lane] = _e184 + _e189;
+                const uint _e208 = step_;
+                if (lane < _e208) {
+                    const float4 _e212 = sums.e[lane];
+                    const uint _e214 = step_;
+                    const float4 _e217 = sums.e[lane + _e214];
+                    sums.e[lane] = _e212 + _e217;
                 }
                 roci_barrier_workgroup();
             }
-            const uint _e191 = step_;
-            step_ = _e191 / 2u;
+            const uint _e219 = step_;
+            step_ = _e219 / 2u;
         }
-        const float4 _e196 = sums.e[0];
-        const float _e202 = params.epsilon;
-        const float4 scale = ((float4)(1.0f)) / sqrt((_e196 / ((float4)(((float)own)))) + ((float4)(_e202)));
-        const uint _e211 = params.key_length;
-        const uint factors = is_query ? 0u : _e211;
-        i_2 = lane;
+        const float4 _e224 = sums.e[0];
+        const float _e230 = params.epsilon;
+        const float4 scale = ((float4)(1.0f)) / sqrt((_e224 / ((float4)(((float)own)))) + ((float4)(_e230)));
+        const uint _e239 = params.key_length;
+        const uint factors = is_query ? 0u : _e239;
+        i_3 = lane;
         while (true) {
-            const uint _e215 = i_2;
-            if (!(_e215 < own)) {
+            const uint _e243 = i_3;
+            if (!(_e243 < own)) {
                 break;
             }
             {
-                const uint _e218 = i_2;
-                const uint _e221 = i_2;
-                const float4 _e223 = head.e[_e221];
-                const uint _e226 = i_2;
-                const float _e229 = norms[factors + _e226];
-                head.e[_e218] = (_e223 * scale) * _e229;
+                const uint _e246 = i_3;
+                const uint _e249 = i_3;
+                const float4 _e251 = head.e[_e249];
+                const uint _e254 = i_3;
+                const float _e257 = norms[factors + _e254];
+                head.e[_e246] = (_e251 * scale) * _e257;
             }
-            const uint _e231 = i_2;
-            i_2 = _e231 + 64u;
+            const uint _e259 = i_3;
+            i_3 = _e259 + 64u;
         }
         roci_barrier_workgroup();
     }
     if (!is_value) {
-        i_3 = lane;
+        i_4 = lane;
         while (true) {
-            const uint _e236 = i_3;
-            const uint _e239 = params.pairs;
-            if (!(_e236 < _e239)) {
+            const uint _e264 = i_4;
+            const uint _e267 = params.pairs;
+            if (!(_e264 < _e267)) {
                 break;
             }
             {
                 turn = first_turn;
-                const uint _e242 = i_3;
-                if (_e242 >= 64u) {
-                    const uint _e245 = i_3;
-                    const Turn _e246 = turn_of(position_1, _e245, &params, rotations);
-                    turn = _e246;
+                const uint _e270 = i_4;
+                if (_e270 >= 64u) {
+                    const uint _e273 = i_4;
+                    const Turn _e274 = turn_of(position_1, _e273, &params, rotations);
+                    turn = _e274;
                 }
-                const uint _e247 = i_3;
-                one = _e247;
-                const uint _e249 = i_3;
-                const uint _e252 = params.pairs;
-                other = _e249 + _e252;
-                const uint _e257 = params.flags;
-                if ((_e257 & 2u) != 0u) {
-                    const uint _e263 = i_3;
-                    one = 2u * _e263;
-                    const uint _e265 = one;
-                    other = _e265 + 1u;
+                const uint _e275 = i_4;
+                one = _e275;
+                const uint _e277 = i_4;
+                const uint _e280 = params.pairs;
+                other = _e277 + _e280;
+                const uint _e285 = params.flags;
+                if ((_e285 & 2u) != 0u) {
+                    const uint _e291 = i_4;
+                    one = 2u * _e291;
+                    const uint _e293 = one;
+                    other = _e293 + 1u;
                 }
-                const uint _e269 = one;
-                const float4 a_1 = head.e[_e269];
-                const uint _e273 = other;
-                const float4 b_1 = head.e[_e273];
-                const uint _e277 = one;
-                const float4 _e280 = turn.x;
-                const float4 _e283 = turn.y;
-                head.e[_e277] = (a_1 * _e280) - (b_1 * _e283);
-                const uint _e287 = other;
-                const float4 _e290 = turn.y;
-                const float4 _e293 = turn.x;
-                head.e[_e287] = (a_1 * _e290) + (b_1 * _e293);
+                const uint _e297 = one;
+                const float4 a_1 = head.e[_e297];
+                const uint _e301 = other;
+                const float4 b_1 = head.e[_e301];
+                const uint _e305 = one;
+                const float4 _e308 = turn.x;
+                const float4 _e311 = turn.y;
+                head.e[_e305] = (a_1 * _e308) - (b_1 * _e311);
+                const uint _e315 = other;
+                const float4 _e318 = turn.y;
+                const float4 _e321 = turn.x;
+                head.e[_e315] = (a_1 * _e318) + (b_1 * _e321);
             }
-            const uint _e296 = i_3;
-            i_3 = _e296 + 64u;
+            const uint _e324 = i_4;
+            i_4 = _e324 + 64u;
         }
         roci_barrier_workgroup();
     }
     if (is_query) {
-        i_4 = lane;
+        i_5 = lane;
         while (true) {
-            const uint _e300 = i_4;
-            if (!(_e300 < own)) {
+            const uint _e328 = i_5;
+            if (!(_e328 < own)) {
                 break;
             }
             {
-                const uint _e303 = i_4;
-                const float4 v_1 = head.e[_e303];
-                const uint _e308 = i_4;
-                qkv[base.x + _e308] = v_1.x;
+                const uint _e331 = i_5;
+                const float4 v_1 = head.e[_e331];
+                const uint _e336 = i_5;
+                qkv[base.x + _e336] = v_1.x;
                 if (count > 1u) {
-                    const uint _e316 = i_4;
-                    qkv[base.y + _e316] = v_1.y;
+                    const uint _e344 = i_5;
+                    qkv[base.y + _e344] = v_1.y;
                 }
                 if (count > 2u) {
-                    const uint _e324 = i_4;
-                    qkv[base.z + _e324] = v_1.z;
+                    const uint _e352 = i_5;
+                    qkv[base.z + _e352] = v_1.z;
                 }
                 if (count > 3u) {
-                    const uint _e332 = i_4;
-                    qkv[base.w + _e332] = v_1.w;
+                    const uint _e360 = i_5;
+                    qkv[base.w + _e360] = v_1.w;
                 }
             }
-            const uint _e336 = i_4;
-            i_4 = _e336 + 64u;
+            const uint _e364 = i_5;
+            i_5 = _e364 + 64u;
         }
         return;
     }
-    const uint _e341 = params.heads;
-    number = index - _e341;
+    const uint _e369 = params.heads;
+    number = index - _e369;
     if (is_value) {
-        const uint _e344 = number;
-        const uint _e347 = params.kv_heads;
-        number = _e344 - _e347;
+        const uint _e372 = number;
+        const uint _e375 = params.kv_heads;
+        number = _e372 - _e375;
     }
     const uint length_ = true ? (own / 2u) : (own / 32u);
-    i_5 = lane;
+    i_6 = lane;
     while (true) {
-        const uint _e356 = i_5;
-        if (!(_e356 < (length_ * count))) {
+        const uint _e384 = i_6;
+        if (!(_e384 < (length_ * count))) {
             break;
         }
         {
-            const uint _e359 = i_5;
-            const uint turn_1 = roci_div_u32(_e359, length_);
-            const uint at = of_four(position_1, turn_1);
-            const uint _e365 = params.tokens;
-            const uint _e366 = of_four(token, turn_1);
-            const uint table = inputs[_e365 + _e366];
-            const uint _e373 = params.page;
-            const uint _e377 = inputs[table + roci_div_u32(at, _e373)];
-            const uint _e380 = params.page;
-            const uint _e384 = params.page;
-            const uint _e389 = params.kv_heads;
-            const uint _e391 = number;
-            const uint line = (((_e377 * _e380) + roci_mod_u32(at, _e384)) * _e389) + _e391;
-            const uint _e393 = i_5;
-            const uint from_pair = roci_mod_u32(_e393, length_);
-            const float _e400 = ((local float *)&head.e[2u * from_pair])[turn_1];
-            const float _e408 = ((local float *)&head.e[(2u * from_pair) + 1u])[turn_1];
-            const uint word = roci_pack2x16float((float2)(_e400, _e408));
+            const uint _e387 = i_6;
+            const uint turn_1 = roci_div_u32(_e387, length_);
+            const uint at_1 = of_four(position_1, turn_1);
+            const uint _e393 = params.tokens;
+            const uint _e394 = of_four(token, turn_1);
+            const uint table = inputs[_e393 + _e394];
+            const uint _e401 = params.page;
+            const uint _e405 = inputs[table + roci_div_u32(at_1, _e401)];
+            const uint _e408 = params.page;
+            const uint _e412 = params.page;
+            const uint _e417 = params.kv_heads;
+            const uint _e419 = number;
+            const uint line = (((_e405 * _e408) + roci_mod_u32(at_1, _e412)) * _e417) + _e419;
+            const uint _e421 = i_6;
+            const uint from_pair = roci_mod_u32(_e421, length_);
+            const float _e428 = ((local float *)&head.e[2u * from_pair])[turn_1];
+            const float _e436 = ((local float *)&head.e[(2u * from_pair) + 1u])[turn_1];
+            const uint word = roci_pack2x16float((float2)(_e428, _e436));
             if (is_value) {
                 values[(line * length_) + from_pair] = word;
             } else {
                 keys[(line * length_) + from_pair] = word;
             }
         }
-        const uint _e419 = i_5;
-        i_5 = _e419 + 64u;
+        const uint _e447 = i_6;
+        i_6 = _e447 + 64u;
     }
 }

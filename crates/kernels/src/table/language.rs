@@ -210,6 +210,22 @@ pub(super) static FAMILIES: &[Family] = &[
         ..MATRIX
     },
     Family {
+        file: "lm_embed.wgsl",
+        text: include_str!("../../wgsl/lm_embed.wgsl"),
+        entry: "lm_embed",
+        aliases: include_str!("../../wgsl/lm_weights.wgsl"),
+        variants: variants! {
+            "lm_embed_f32": FORMAT = 0;
+            "lm_embed_f16": FORMAT = 1;
+            "lm_embed_bf16": FORMAT = 2;
+            "lm_embed_q4": FORMAT = 3;
+            "lm_embed_q8": FORMAT = 8;
+        },
+        bindings: &[read("inputs"), read("codes"), read("scales"), write("y")],
+        constants: constants!(LmEmbed: tokens columns rows first y_stride factor),
+        ..SIMPLE
+    },
+    Family {
         file: "lm_half.wgsl",
         text: include_str!("../../wgsl/lm_half.wgsl"),
         entry: "lm_half",
@@ -243,9 +259,17 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_heads_f16": CACHE = 0;
             "lm_heads_q8": CACHE = 1;
         },
-        bindings: &[read("inputs"), read("norms"), read("rotations"), write("qkv"), write("keys"), write("values")],
+        bindings: &[
+            read("inputs"),
+            read("norms"),
+            read("rotations"),
+            read("parts"),
+            write("qkv"),
+            write("keys"),
+            write("values"),
+        ],
         constants: constants!(
-            LmHeads: tokens heads kv_heads key_length value_length pairs flags stride page epsilon
+            LmHeads: tokens heads kv_heads key_length value_length pairs flags stride page epsilon used part_stride
         ),
         workgroup: [64, 1, 1],
         ..SIMPLE
@@ -265,6 +289,7 @@ pub(super) static FAMILIES: &[Family] = &[
             "lm_flash_128": LENGTH = 128;
         },
         matrix: true,
+        workgroup: [256, 1, 1],
         ..ATTENTION
     },
     Family { aliases: include_str!("../../wgsl/lm_keep_f16.wgsl"), variants: &[plain("lm_attend_f16")], ..ATTEND },

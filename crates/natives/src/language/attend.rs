@@ -27,7 +27,8 @@ impl<const BYTES: bool> Work for Attend<BYTES> {
         let own: Vec<AtomicU32> = inputs[3].iter().copied().map(AtomicU32::new).collect();
         let heads = p.heads();
         let targets = [Cells(&own), outputs[0], outputs[1]];
-        Heads::<BYTES>::compute(level, &heads, &inputs[..3], &targets, all(Heads::<BYTES>::plan(&heads)));
+        let sources = [inputs[0], inputs[1], inputs[2], &[]];
+        Heads::<BYTES>::compute(level, &heads, &sources, &targets, all(Heads::<BYTES>::plan(&heads)));
         let [queries, keys, values] = targets.map(|cells| cells.words());
         let attention = p.attention();
         let sources = [inputs[0], &queries, &keys, &values];

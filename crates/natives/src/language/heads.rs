@@ -15,7 +15,7 @@ pub(crate) struct Heads<const BYTES: bool>;
 
 impl<const BYTES: bool> Work for Heads<BYTES> {
     type Params = Params;
-    const INPUTS: usize = 3;
+    const INPUTS: usize = 4;
     const OUTPUTS: usize = 3;
 
     fn plan(p: &Params) -> Result<Plan, String> {
@@ -34,6 +34,12 @@ impl<const BYTES: bool> Work for Heads<BYTES> {
         let [heads, kv_heads] = [p.heads, p.kv_heads].map(|count| count as usize);
         let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
         let mut head = vec![0.0; keys.max(values)];
+        let (used, apart) = (p.used as usize, p.part_stride as usize);
+        let part = |at: usize| inputs[3].get(at).map_or(0.0, |word| f32::from_bits(*word));
+        let given = |token: usize, at: usize| match used {
+            0 => outputs[0].get(token * p.stride as usize + at),
+            _ => (token * used..(token + 1) * used).map(|row| part(row * apart + at)).sum(),
+        };
         for token in units {
             let position = word(inputs[0], token);
             let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
@@ -42,7 +48,7 @@ impl<const BYTES: bool> Work for Heads<BYTES> {
             for index in 0..heads + kv_heads {
                 let head = &mut head[..keys];
                 let from = start + index * keys;
-                head.iter_mut().enumerate().for_each(|(i, value)| *value = outputs[0].get(from + i));
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, index * keys + i));
                 if p.flags & Params::NORMS != 0 {
                     let factors = floats(inputs[1], if index < heads { 0 } else { keys }, keys);
                     let scale = scale(level, head, p.epsilon);
@@ -55,11 +61,10 @@ impl<const BYTES: bool> Work for Heads<BYTES> {
                     store::<BYTES>(&outputs[1], line + index - heads, head);
                 }
             }
-            let from = start + (heads + kv_heads) * keys;
+            let first = (heads + kv_heads) * keys;
             for index in 0..kv_heads {
                 let head = &mut head[..values];
-                let from = from + index * values;
-                head.iter_mut().enumerate().for_each(|(i, value)| *value = outputs[0].get(from + i));
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, first + index * values + i));
                 store::<BYTES>(&outputs[2], line + index, head);
             }
         }

@@ -22,7 +22,7 @@ pub(crate) const HALVES: u32 = 2;
 pub(crate) const BYTES: u32 = 3;
 
 /// Columns of a group.
-const GROUP: usize = 32;
+pub(super) const GROUP: usize = 32;
 /// What columns are split by for matrix units.
 const STEP: usize = Params::MATRIX_STEP as usize;
 /// Rows of a unit of work.
@@ -203,7 +203,7 @@ const FLOAT: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 
 /// The weights of a group.
 #[inline(always)]
-fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
+pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
     let words = format.code_bytes() / 4;
     let Some(codes) = codes.get(group * words..(group + 1) * words) else { return weights.fill(0.0) };
     let half = |word: u32| f16::from_bits(word as u16).to_f32();

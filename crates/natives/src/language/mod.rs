@@ -5,6 +5,7 @@
 
 mod attend;
 mod attention;
+mod embed;
 mod heads;
 mod linear;
 mod rows;
@@ -22,6 +23,7 @@ use super::{memory, parts};
 
 pub(super) use attend::Attend;
 pub(super) use attention::{Attention, Join};
+pub(super) use embed::Embed;
 pub(super) use heads::Heads;
 pub(super) use linear::{BYTES, HALVES, Linear, TILES, VECTOR};
 pub(super) use rows::{Gate, Half, Mix, Norm, Route, SumNorm};

@@ -3,7 +3,7 @@
 //! A batch is `tokens` rows of 32-bit floats. What changes from step to step (where tokens stand, which pages their texts have)
 //! lies in a buffer of words, so that a recording can be replayed: first the position of each token, then for each token the word
 //! at which the pages of its text begin, then `(first token, tokens)` of each block of attention, then the rows that are
-//! wanted of the last state, and then the pages.
+//! wanted of the last state, then the number of each token, and then the pages.
 
 mod attention;
 mod products;
@@ -13,7 +13,7 @@ use bytemuck::{Pod, Zeroable};
 use super::{MAX_GROUPS, Params};
 
 pub use attention::{LmAttend, LmAttention, LmHeads, LmJoin};
-pub use products::{LmLinear, WeightFormat};
+pub use products::{LmEmbed, LmLinear, WeightFormat};
 
 /// `lm_norm`: `y[t, c] = x[i, c] / sqrt(mean square of x[i] + epsilon) * weight[c]`.
 #[repr(C)]

@@ -4,7 +4,8 @@
 //! nothing is rounded on the way to them.
 
 use roci_kernels::params::{
-    LmAttend, LmAttention, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, LmSumNorm, WeightFormat,
+    LmAttend, LmAttention, LmEmbed, LmGate, LmHalf, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, LmSumNorm,
+    WeightFormat,
 };
 use roci_testkit::Tolerance;
 
@@ -20,6 +21,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         "mix" => mix(random),
         "route" => route(random),
         "join" => join(random),
+        one if one.starts_with("embed_") => embed(random, &format!("lm_{one}")),
         "half" => half(random),
         "sum_norm" => sum_norm(random),
         "attend_f16" | "attend_q8" => attend(random, kernel == "attend_q8"),
@@ -250,6 +252,21 @@ fn route(random: &mut Random) -> Vec<Case> {
     vec![make(1, 4, 2), make(5, 128, 8), make(3, 65, 1).with_one_group()]
 }
 
+fn embed(random: &mut Random, kernel: &str) -> Vec<Case> {
+    let Some(format) = WeightFormat::ALL.into_iter().find(|format| LmEmbed::kernel(*format) == Some(kernel)) else {
+        return Vec::new();
+    };
+    let mut make = |tokens: u32, columns: u32, behind: u32| {
+        let rows = 9;
+        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+        let params = LmEmbed { tokens, columns, rows, first: 3, y_stride: columns + behind, factor: 0.5 };
+        let inputs = [7; 3].into_iter().chain((0..tokens).map(|token| token * 5 % rows)).collect();
+        let buffers = vec![inputs, codes, scales, untouched((tokens * params.y_stride) as usize)];
+        case(params, buffers, Element::F32, Tolerance::Exact, format!("{tokens} x {columns}, {behind} behind them"))
+    };
+    vec![make(1, 32, 0), make(3, 96, 4), make(5, 1056, 32)]
+}
+
 fn half(random: &mut Random) -> Vec<Case> {
     let mut make = |words_of: u32| {
         let x = words(&random.floats(2 * words_of as usize, -70000.0, 70000.0));
@@ -375,7 +392,7 @@ fn attend(random: &mut Random, bytes: bool) -> Vec<Case> {
 }
 
 fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
-    let mut make = |length: u32, flags: u32| {
+    let mut make = |length: u32, flags: u32, used: u32| {
         // More than a workgroup takes, and fewer than two of them.
         let positions = [0, 5, 17, 9, 30, 2];
         let params = LmHeads {
@@ -389,8 +406,11 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
             stride: 8 * length + 3,
             page: 8,
             epsilon: 0.0,
+            used,
+            part_stride: 8 * length + 16,
         };
         let qkv = whole(random, 6 * params.stride);
+        let parts = whole(random, 6 * used.max(1) * params.part_stride);
         let rotations = quarters(32, params.pairs);
         let line = if bytes { length / 4 + length / 32 } else { length / 2 };
         let cache = (8 * 8 * 2 * line) as usize;
@@ -398,10 +418,16 @@ fn heads(random: &mut Random, bytes: bool) -> Vec<Case> {
         // Words of bytes are no numbers that could be compared.
         values.fill(0);
         let inputs = inputs(&positions, 1, in_turn);
-        let buffers = vec![inputs, vec![0; 4], rotations, qkv, untouched(cache), values];
-        case(params, buffers, Element::Word, Tolerance::Exact, format!("heads of {length}, flags {flags}"))
+        let buffers = vec![inputs, vec![0; 4], rotations, parts, qkv, untouched(cache), values];
+        case(
+            params,
+            buffers,
+            Element::Word,
+            Tolerance::Exact,
+            format!("heads of {length}, flags {flags}, {used} parts"),
+        )
     };
-    vec![make(32, 0), make(64, LmHeads::NEIGHBOURS), make(128, 0)]
+    vec![make(32, 0, 0), make(64, LmHeads::NEIGHBOURS, 3), make(128, 0, 0)]
 }
 
 /// Attention on matrix units: queries and weights of values are rounded to 16 bits.

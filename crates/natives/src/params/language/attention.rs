@@ -28,6 +28,10 @@ pub struct LmHeads {
     pub page: u32,
     /// Added to the mean square.
     pub epsilon: f32,
+    /// Rows of `parts` that are added up for a token, one behind the other; 0 takes what is in `qkv`.
+    pub used: u32,
+    /// Floats between them.
+    pub part_stride: u32,
 }
 
 impl LmHeads {
@@ -202,6 +206,8 @@ impl LmAttend {
             stride: self.stride,
             page: self.page,
             epsilon: self.epsilon,
+            used: 0,
+            part_stride: 0,
         }
     }
 

@@ -111,6 +111,44 @@ impl WeightFormat {
     }
 }
 
+/// `lm_embed_*`: `y[t, c] = weight[inputs[first + t], c] * factor`, of the formats that it loses nothing of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct LmEmbed {
+    /// Tokens.
+    pub tokens: u32,
+    /// Columns, a multiple of 32.
+    pub columns: u32,
+    /// Rows of the matrix.
+    pub rows: u32,
+    /// The word at which tokens' numbers begin.
+    pub first: u32,
+    /// Floats between rows of `y`, a multiple of 4; there are zeros behind the columns.
+    pub y_stride: u32,
+    /// What they are multiplied with.
+    pub factor: f32,
+}
+
+impl LmEmbed {
+    /// The kernel for matrices of a format.
+    pub fn kernel(format: WeightFormat) -> Option<&'static str> {
+        Some(match format {
+            WeightFormat::F32 => "lm_embed_f32",
+            WeightFormat::F16 => "lm_embed_f16",
+            WeightFormat::Bf16 => "lm_embed_bf16",
+            WeightFormat::Q4 => "lm_embed_q4",
+            WeightFormat::Q8 => "lm_embed_q8",
+            _ => return None,
+        })
+    }
+}
+
+impl Params for LmEmbed {
+    fn grid(&self) -> [u32; 3] {
+        [self.y_stride.div_ceil(1024), self.tokens, 1]
+    }
+}
+
 /// `lm_matvec_*`, `lm_dot_*`, `lm_matmul_*`, `lm_matrix_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`. `lm_matrix_*` reads `x` as 16-bit floats,
 /// two to a word; `lm_dot_*` rounds it to bytes with a scale for each 32 columns.
 ///
