@@ -144,3 +144,52 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = Instruction<'_>> {
         Some(Instruction { code: first & 0xffff, words })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::share_accesses;
+
+    /// A module, by hand: a word of workgroup memory and one of an invocation's own, a load and a store of each, and a barrier. It is not whole, but has
+    /// all that is looked at.
+    fn module(model: u32) -> Vec<u32> {
+        let head = [0x0723_0203, 0x0001_0300, 0, 20, 0];
+        let op = |words: &[u32]| [&[(words.len() as u32) << 16 | words[0]], &words[1..]].concat();
+        let body = [
+            op(&[14, 0, model]),
+            op(&[21, 1, 32, 0]),
+            op(&[32, 2, 4, 1]),
+            op(&[32, 3, 7, 1]),
+            op(&[43, 1, 4, 264]),
+            op(&[59, 2, 5, 4]),
+            op(&[54, 6, 7, 0, 8]),
+            op(&[59, 3, 9, 7]),
+            op(&[61, 1, 10, 5]),
+            op(&[62, 9, 10]),
+            op(&[61, 1, 11, 9]),
+            op(&[62, 5, 11]),
+            op(&[224, 12, 12, 4]),
+            op(&[56]),
+        ];
+        [&head[..], &body.concat()].concat()
+    }
+
+    #[test]
+    fn what_invocations_share_is_said_to_be_shared() {
+        let changed = share_accesses(module(3));
+        let bound = changed[3];
+        assert_eq!(bound, 21, "a constant more");
+        let has = |words: &[u32]| changed.windows(words.len()).any(|window| window == words);
+        assert!(has(&[4 << 16 | 43, 1, 20, 264 | 0x6000, 5 << 16 | 54]), "in front of the function: {changed:x?}");
+        assert!(has(&[5 << 16 | 61, 1, 10, 5, 0x20]), "the load of workgroup memory: {changed:x?}");
+        assert!(has(&[4 << 16 | 62, 5, 11, 0x20]), "the store to it: {changed:x?}");
+        assert!(has(&[3 << 16 | 62, 9, 10]) && has(&[4 << 16 | 61, 1, 11, 9]), "an invocation's own: {changed:x?}");
+        assert!(has(&[4 << 16 | 224, 12, 12, 20]), "the barrier: {changed:x?}");
+        assert_eq!(changed.len(), module(3).len() + 4 + 2, "and nothing else");
+    }
+
+    #[test]
+    fn other_memory_models_are_left_alone() {
+        assert_eq!(share_accesses(module(1)), module(1));
+        assert_eq!(share_accesses(Vec::new()), Vec::<u32>::new());
+    }
+}

@@ -56,8 +56,8 @@ var<workgroup> scores: array<vec4<f32>, 1280>;
 var<workgroup> weights: array<vec4<f16>, 1152>;
 // Where the lines of 64 keys and values begin, and of the next 64.
 var<workgroup> lines: array<u32, 128>;
-// What sums are multiplied by, and in its first place whether any of it is not one. Every variable here is of whole fours: matrices are loaded 16 bytes
-// at a time, and a driver may lay one variable right behind the other.
+// What sums are multiplied by, and, in the first place of `raised`, whether any of it is not one. Every variable here is of whole fours: matrices are
+// loaded 16 bytes at a time, and a driver may lay one variable right behind the other.
 var<workgroup> factors: array<f32, 64>;
 var<workgroup> raised: array<u32, 4>;
 
