@@ -12,6 +12,7 @@ pub mod clc;
 pub mod rules;
 pub mod spirv;
 
+mod baked;
 mod error;
 mod executable;
 mod matmul;
@@ -22,6 +23,7 @@ mod subgroups;
 mod table;
 mod uniform;
 
+pub use baked::Baked;
 pub use error::Error;
 pub use executable::{host_executable, takes_native};
 pub use matmul::{MatmulElement, MatmulForm};

@@ -61,6 +61,11 @@ impl Source {
         Self { file: file.into(), text: text.into() }
     }
 
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Parses and checks a text of any number of entry points, all with the given override constants.
     pub fn parse(file: &str, text: &str, overrides: &[(&str, f64)]) -> Result<Compiled, Error> {
         Self::new(file, text).compile(overrides, None)
@@ -68,6 +73,11 @@ impl Source {
 
     /// Parses and checks the text; with `entry`, keeps the entry point of the first name and gives it the second.
     pub fn compile(&self, overrides: &[(&str, f64)], entry: Option<(&str, &str)>) -> Result<Compiled, Error> {
+        self.check(self.settle(overrides, entry)?)
+    }
+
+    /// The module of [`compile`](Self::compile), not yet held to the rules about modules.
+    pub(crate) fn settle(&self, overrides: &[(&str, f64)], entry: Option<(&str, &str)>) -> Result<naga::Module, Error> {
         let fail = |broken| self.broken(broken);
         rules::check_text(&self.text).map_err(fail)?;
         let parsed = naga::front::wgsl::parse_str(&self.text).map_err(|error| Error::Parse {
@@ -88,6 +98,11 @@ impl Source {
         }
         prune::run(&mut module);
         compact(&mut module, KeepUnused::No);
+        Ok(module)
+    }
+
+    /// Holds a module that [`settle`](Self::settle) gave to naga's rules and the house's.
+    pub(crate) fn check(&self, module: naga::Module) -> Result<Compiled, Error> {
         self.hold(module, capabilities())
     }
 

@@ -390,8 +390,17 @@ impl KernelSpec {
 
     /// The module: parsed, validated, overrides resolved, rules held.
     pub fn module(&self) -> Result<Compiled, Error> {
-        let family = self.family;
-        let text = format!("{}{}", family.text, family.aliases);
-        Source::new(family.file, text).compile(self.variant.overrides, Some((family.entry, self.variant.name)))
+        let (source, entry) = (self.source(), Some(self.entry()));
+        source.compile(self.variant.overrides, entry)
+    }
+
+    /// The whole text.
+    pub(crate) fn source(&self) -> Source {
+        Source::new(self.family.file, format!("{}{}", self.family.text, self.family.aliases))
+    }
+
+    /// The name of the entry point in the text, and the name that it gets.
+    pub(crate) fn entry(&self) -> (&'static str, &'static str) {
+        (self.family.entry, self.variant.name)
     }
 }

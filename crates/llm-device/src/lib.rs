@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod error;
+mod kernels;
 mod layer;
 mod memory;
 mod model;

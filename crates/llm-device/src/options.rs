@@ -60,10 +60,13 @@ pub struct Options {
     /// Nothing but what the device has anyway is rounded: without it, GPUs that multiply four bytes at once round what is multiplied with the weights of one
     /// token to bytes, which is faster.
     pub exact: bool,
+    /// Kernels of steps of one token are compiled for the model at hand, with its sizes in their code, where the device compiles kernels itself. That takes a
+    /// moment when the first token is written, and less for each one. If `None`, where no processor of the host plays the device.
+    pub bake: Option<bool>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache: CacheType::F16, kept: None, batch: None, chunks: 64, page: 32, exact: false }
+        Self { cache: CacheType::F16, kept: None, batch: None, chunks: 64, page: 32, exact: false, bake: None }
     }
 }

@@ -1,14 +1,13 @@
 //! A step of a model, written down once to be replayed.
 
-use std::collections::HashMap;
-
 use roci_engine::Limits;
-use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Kernel, Recorder};
+use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Recorder};
 use roci_kernels::params::{
     LmAttend, LmAttention, LmEmbed, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params,
 };
 
 use crate::Error;
+use crate::kernels::Kernels;
 use crate::layer::{AttentionPart, FeedKind, FeedPart, GateUp, LayerPart, NormPart, Product};
 use crate::options::CacheType;
 use crate::product::{Input, Units};
@@ -61,25 +60,6 @@ impl Shape {
     }
 }
 
-/// Kernels by name, loaded when they are first needed.
-#[derive(Default)]
-pub(crate) struct Kernels(HashMap<String, Kernel>);
-
-impl Kernels {
-    fn get(&mut self, device: &Device, name: &str) -> Result<Kernel, Error> {
-        if let Some(kernel) = self.0.get(name) {
-            return Ok(kernel.clone());
-        }
-        let source = match roci_kernels::host_executable(name) {
-            Some(source) => source,
-            None => roci_kernels::find(name)?.executable(device.info())?,
-        };
-        let kernel = device.load(&source)?.kernel(name)?;
-        self.0.insert(name.to_owned(), kernel.clone());
-        Ok(kernel)
-    }
-}
-
 /// The output of a model.
 #[derive(Clone)]
 pub(crate) struct Head {
@@ -121,7 +101,6 @@ pub(crate) struct Pending {
 
 /// Writes one recording.
 pub(crate) struct Writer<'a> {
-    pub(crate) device: &'a Device,
     pub(crate) kernels: &'a mut Kernels,
     pub(crate) scratch: &'a Scratch,
     pub(crate) recorder: Recorder,
@@ -148,10 +127,11 @@ impl Writer<'_> {
         bindings: &[&BufferRange],
         constants: &P,
     ) -> Result<(), Error> {
-        let kernel = self.kernels.get(self.device, name)?;
         let bindings: Vec<Binding> = bindings.iter().map(|range| Binding::from((*range).clone())).collect();
-        self.recorder.dispatch(&kernel, grid, &bindings, bytemuck::bytes_of(constants))?;
-        Ok(())
+        // Steps of one token are few kinds, each of which is replayed for each word of an answer.
+        let lasting = self.shape.tokens == 1;
+        let constants = bytemuck::bytes_of(constants);
+        self.kernels.dispatch(&mut self.recorder, name, grid, &bindings, constants, lasting)
     }
 
     pub(crate) fn barrier(&mut self) {

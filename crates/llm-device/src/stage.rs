@@ -10,9 +10,10 @@ use roci_gguf::Gguf;
 use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
 use roci_llm::architecture::Model;
 
+use crate::kernels::Kernels;
 use crate::layer::{LayerPart, Maker};
 use crate::product::{Units, is_played};
-use crate::record::{Head, Kernels, Shape, Writer};
+use crate::record::{Head, Shape, Writer};
 use crate::scratch::{Scratch, Sizes};
 use crate::weights::{Loader, Progress};
 use crate::{Error, Options};
@@ -83,7 +84,7 @@ impl Stage {
         };
         Ok(Self {
             queue: device.queue(0)?,
-            kernels: Kernels::default(),
+            kernels: Kernels::new(device, plan.options.bake.unwrap_or(!is_played(device.info()))),
             layers,
             head,
             scratch: Scratch::new(device, &plan.sizes)?,
@@ -174,7 +175,6 @@ impl Stage {
         }
         let writer = Writer {
             recorder: self.device.record(),
-            device: &self.device,
             kernels: &mut self.kernels,
             scratch: &self.scratch,
             shape,

@@ -7,8 +7,11 @@ use roci_hal::{Binding, Buffer, BufferDesc, Device, Error, Kernel, Submit};
 use roci_kernels::KernelSpec;
 use roci_testkit::Tolerance;
 
-use super::cases::Case;
+use super::cases::{self, Case};
 use super::native;
+
+/// Cases that a kernel is compiled for, at most.
+const BAKED_CASES: usize = 6;
 
 /// Every case of a kernel, with `patience` for each and `tolerance` for its result.
 pub(crate) fn check_all(
@@ -21,8 +24,39 @@ pub(crate) fn check_all(
     native::check_cases(spec.name(), tolerance, |case| Ok(run(device, &kernel, case, patience)?))
 }
 
+/// Some cases, spread over all, of the kernel that is compiled for the constants of each.
+#[allow(dead_code, reason = "some drivers take no kernels that are compiled for a case")]
+pub(crate) fn check_baked(
+    device: &Device,
+    spec: &KernelSpec,
+    patience: Duration,
+    tolerance: impl Fn(&Case) -> Tolerance,
+) -> Result<(), Failed> {
+    let all = cases::of(spec.name());
+    let step = all.len().div_ceil(BAKED_CASES).max(1);
+    let some: Vec<Case> = all.into_iter().step_by(step).collect();
+    native::check_these(spec.name(), &some, tolerance, |case| {
+        let baked = spec.baked(device.info(), &case.constants)?.ok_or("it cannot have these constants for good")?;
+        let kernel = device.load(&baked.source)?.kernel(spec.name())?;
+        Ok(run_with(device, &kernel, case, &baked.bindings, &[], patience)?)
+    })
+}
+
 /// The buffers of `case` as the device leaves them.
 fn run(device: &Device, kernel: &Kernel, case: &Case, patience: Duration) -> Result<Vec<Vec<u32>>, Error> {
+    let all: Vec<usize> = (0..case.buffers.len()).collect();
+    run_with(device, kernel, case, &all, &case.constants, patience)
+}
+
+/// The same of a kernel that binds some of the buffers.
+fn run_with(
+    device: &Device,
+    kernel: &Kernel,
+    case: &Case,
+    bound: &[usize],
+    constants: &[u8],
+    patience: Duration,
+) -> Result<Vec<Vec<u32>>, Error> {
     let mut buffers = Vec::new();
     for words in &case.buffers {
         let bytes: &[u8] = bytemuck::cast_slice(words);
@@ -31,9 +65,9 @@ fn run(device: &Device, kernel: &Kernel, case: &Case, patience: Duration) -> Res
         device.write(&buffer.range(0, bytes.len() as u64)?, bytes)?;
         buffers.push(buffer);
     }
-    let bindings: Vec<Binding> = buffers.iter().map(Binding::from).collect();
+    let bindings: Vec<Binding> = bound.iter().map(|&at| Binding::from(&buffers[at])).collect();
     let mut recorder = device.record();
-    recorder.dispatch(kernel, case.grid, &bindings, &case.constants)?;
+    recorder.dispatch(kernel, case.grid, &bindings, constants)?;
     let done = device.semaphore(0);
     device.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1).label(&case.label))?;
     done.wait(1, patience)?;

@@ -12,7 +12,16 @@ pub(crate) fn check_cases(
     tolerance: impl Fn(&Case) -> Tolerance,
     run: impl Fn(&Case) -> Result<Vec<Vec<u32>>, Failed>,
 ) -> Result<(), Failed> {
-    let cases = cases::of(kernel);
+    check_these(kernel, &cases::of(kernel), tolerance, run)
+}
+
+/// The same of some cases.
+pub(crate) fn check_these(
+    kernel: &str,
+    cases: &[Case],
+    tolerance: impl Fn(&Case) -> Tolerance,
+    run: impl Fn(&Case) -> Result<Vec<Vec<u32>>, Failed>,
+) -> Result<(), Failed> {
     if cases.is_empty() {
         return Err("no cases; add some in cases.rs".into());
     }

@@ -29,7 +29,21 @@ fn main() -> ExitCode {
         for case in architectures().into_iter().chain(types()) {
             let trial = format!("{name}/{}", case.name);
             trials.push(Trial::test(trial, move || match open() {
-                Ok(device) => check(&device, &case, CacheType::F16).map_err(Into::into),
+                Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
+                Err(reason) => devices::missing(name, &reason),
+            }));
+        }
+        // Kernels that are compiled for the model: PoCL takes seconds for each.
+        let all = architectures().into_iter().chain(types());
+        let baked = match name {
+            "vulkan" => all.collect(),
+            "pocl" | "rusticl" => all.take(1).collect(),
+            _ => Vec::new(),
+        };
+        for case in baked {
+            let trial = format!("{name}/baked-{}", case.name);
+            trials.push(Trial::test(trial, move || match open() {
+                Ok(device) => check(&device, &case, CacheType::F16, Some(true)).map_err(Into::into),
                 Err(reason) => devices::missing(name, &reason),
             }));
         }
@@ -38,13 +52,13 @@ fn main() -> ExitCode {
             ..architectures().remove(0)
         };
         trials.push(Trial::test(format!("{name}/cache-of-bytes"), move || match open() {
-            Ok(device) => check(&device, &case, CacheType::Q8).map_err(Into::into),
+            Ok(device) => check(&device, &case, CacheType::Q8, None).map_err(Into::into),
             Err(reason) => devices::missing(name, &reason),
         }));
     }
     let ((name, open), case) = (devices::APART, architectures().remove(0));
     trials.push(Trial::test(format!("{name}/{}", case.name), move || match open() {
-        Ok(device) => check(&device, &case, CacheType::F16).map_err(Into::into),
+        Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
     trials.extend(in_place::trials());
@@ -69,12 +83,12 @@ fn tolerance(case: &Case, cache: CacheType, device: &Device) -> f64 {
     }
 }
 
-fn check(device: &Device, case: &Case, cache: CacheType) -> Result<(), String> {
+fn check(device: &Device, case: &Case, cache: CacheType, bake: Option<bool>) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
     let reference = Reference::new(&file, model.clone()).map_err(|error| text(&error))?;
-    let options = Options { cache, kept: Some(512), page: 16, ..Options::default() };
+    let options = Options { cache, kept: Some(512), page: 16, bake, ..Options::default() };
     let mut found = DeviceModel::load(Arc::clone(&file), model, std::slice::from_ref(device), &options, &|_, _| ())
         .map_err(|error| text(&error))?;
     let tokens = case.tokens(2 * TOKENS);
@@ -86,10 +100,11 @@ fn check(device: &Device, case: &Case, cache: CacheType) -> Result<(), String> {
     // Pages in no order, and those of the two texts between each other.
     let pages = [[5, 2, 9, 11], [4, 8, 1, 3]];
     let mut rows: [Vec<Vec<f32>>; 2] = Default::default();
-    // First 19 of one text; then the rest of its prompt beside the other's; then a token of each at a time.
-    for (first, second) in
-        [(0..19, 0..0), (19..25, 0..31)].into_iter().chain((25..34).map(|at| (at..at + 1, at + 6..at + 7)))
-    {
+    // First 19 of one text; then the rest of its prompt beside the other's; then a token of each at a time, and some of one alone.
+    let prompts = [(0..19, 0..0), (19..25, 0..31)].into_iter();
+    let tokens =
+        prompts.chain((25..34).map(|at| (at..at + 1, at + 6..at + 7))).chain((34..37).map(|at| (at..at + 1, 0..0)));
+    for (first, second) in tokens {
         let ranges = [first, second];
         let chunks: Vec<(usize, Chunk<'_>)> = [one, other]
             .iter()

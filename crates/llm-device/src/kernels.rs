@@ -1,0 +1,84 @@
+//! Kernels of one device, loaded when they are first needed.
+
+use std::collections::HashMap;
+
+use roci_hal::{Binding, Device, Kernel, Recorder};
+
+use crate::Error;
+
+/// Kernels of one device.
+pub(crate) struct Kernels {
+    device: Device,
+    /// Whether some get their constants for good.
+    bakes: bool,
+    general: HashMap<String, Kernel>,
+    /// By name and constants; `None` for what only the general kernel can do.
+    baked: HashMap<(String, Vec<u8>), Option<Baked>>,
+}
+
+/// A kernel that has its constants for good.
+struct Baked {
+    kernel: Kernel,
+    /// Which of the kernel's bindings it takes.
+    bindings: Vec<usize>,
+}
+
+impl Kernels {
+    pub(crate) fn new(device: &Device, bakes: bool) -> Self {
+        Self { device: device.clone(), bakes, general: HashMap::new(), baked: HashMap::new() }
+    }
+
+    /// Records a kernel. What is `lasting` is replayed often enough that a kernel is worth compiling for its constants.
+    pub(crate) fn dispatch(
+        &mut self,
+        recorder: &mut Recorder,
+        name: &str,
+        grid: [u32; 3],
+        bindings: &[Binding],
+        constants: &[u8],
+        lasting: bool,
+    ) -> Result<(), Error> {
+        let baked = if self.bakes && lasting { self.baked(name, constants) } else { None };
+        match baked {
+            Some(Baked { kernel, bindings: left }) => {
+                let left: Vec<Binding> = left.iter().map(|&at| bindings[at].clone()).collect();
+                recorder.dispatch(kernel, grid, &left, &[])?;
+            }
+            None => {
+                recorder.dispatch(self.general(name)?, grid, bindings, constants)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn general(&mut self, name: &str) -> Result<&Kernel, Error> {
+        if !self.general.contains_key(name) {
+            let source = match roci_kernels::host_executable(name) {
+                Some(source) => source,
+                None => roci_kernels::find(name)?.executable(self.device.info())?,
+            };
+            let kernel = self.device.load(&source)?.kernel(name)?;
+            self.general.insert(name.to_owned(), kernel);
+        }
+        Ok(&self.general[name])
+    }
+
+    fn baked(&mut self, name: &str, constants: &[u8]) -> Option<&Baked> {
+        let key = (name.to_owned(), constants.to_vec());
+        if !self.baked.contains_key(&key) {
+            // What fails with its constants in the code is none the worse without them.
+            let baked = self.bake(name, constants).ok().flatten();
+            self.baked.insert(key.clone(), baked);
+        }
+        self.baked[&key].as_ref()
+    }
+
+    fn bake(&self, name: &str, constants: &[u8]) -> Result<Option<Baked>, Error> {
+        let baked = roci_kernels::find(name)?.baked(self.device.info(), constants)?;
+        let load = |baked: roci_kernels::Baked| {
+            let kernel = self.device.load(&baked.source)?.kernel(name)?;
+            Ok(Baked { kernel, bindings: baked.bindings })
+        };
+        baked.map(load).transpose()
+    }
+}
