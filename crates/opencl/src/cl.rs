@@ -121,6 +121,14 @@ impl Context {
         raw.map(Mem).map_err(failed("clCreateBuffer"))
     }
 
+    /// Memory of the host that is always there, so that devices copy from and to it themselves; to be mapped.
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Mem, Failed> {
+        let flags = memory::CL_MEM_READ_WRITE | memory::CL_MEM_ALLOC_HOST_PTR;
+        // SAFETY: without a flag that speaks of it the host pointer must be null, as here.
+        let raw = unsafe { memory::create_buffer(self.0, flags, bytes, std::ptr::null_mut()) };
+        raw.map(Mem).map_err(failed("clCreateBuffer"))
+    }
+
     /// Memory that host and device see alike at any time, at one address.
     pub(crate) fn shared(&self, bytes: usize) -> Result<*mut u8, Failed> {
         let flags = memory::CL_MEM_READ_WRITE | memory::CL_MEM_SVM_FINE_GRAIN_BUFFER;
@@ -292,6 +300,27 @@ impl Queue {
             command_queue::enqueue_read_buffer(self.0, mem.0, 0, offset, length, to.cast(), 0, std::ptr::null())
         };
         raw.map(Event).map_err(failed("clEnqueueReadBuffer"))
+    }
+
+    /// The place of memory in the host's, which may be used from the event on until [`Queue::unmap`].
+    pub(crate) fn map(&self, mem: &Mem, bytes: usize) -> Result<(*mut u8, Event), Failed> {
+        let flags = memory::CL_MAP_READ | memory::CL_MAP_WRITE;
+        let mut place = std::ptr::null_mut();
+        // SAFETY: nothing is waited for, and the call checks the range.
+        let raw = unsafe {
+            command_queue::enqueue_map_buffer(self.0, mem.0, 0, flags, 0, bytes, &mut place, 0, std::ptr::null())
+        };
+        raw.map(|event| (place.cast(), Event(event))).map_err(failed("clEnqueueMapBuffer"))
+    }
+
+    /// Takes back what [`Queue::map`] gave.
+    ///
+    /// # Safety
+    /// The place is that of this memory, and nothing uses it any more.
+    pub(crate) unsafe fn unmap(&self, mem: &Mem, place: *mut u8) -> Result<Event, Failed> {
+        // SAFETY: the caller's promise.
+        let raw = unsafe { command_queue::enqueue_unmap_mem_object(self.0, mem.0, place.cast(), 0, std::ptr::null()) };
+        raw.map(Event).map_err(failed("clEnqueueUnmapMemObject"))
     }
 
     /// Runs a kernel whose arguments are set.

@@ -21,6 +21,7 @@ mod identity;
 mod memory;
 mod options;
 mod patience;
+mod pinned;
 mod program;
 mod queue;
 mod vendors;

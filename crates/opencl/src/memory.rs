@@ -17,6 +17,7 @@ use crate::discover::Found;
 use crate::error::Failed;
 use crate::options::Options;
 use crate::patience::{self, Missed};
+use crate::pinned::Pinned;
 
 /// From this size on an allocation is touched at once: drivers promise memory and find out later that there is none.
 const TOUCHED: u64 = 16 << 20;
@@ -30,11 +31,11 @@ pub(crate) struct Memories {
 }
 
 /// What buffers need of their device.
-struct Side {
+pub(crate) struct Side {
     device: String,
-    context: Arc<Context>,
+    pub(crate) context: Arc<Context>,
     /// For copies between the two sides, beside the queues that run batches.
-    queue: Queue,
+    pub(crate) queue: Queue,
     /// What the device says one allocation may have.
     reported: u64,
 }
@@ -83,13 +84,16 @@ impl Memories {
         let view = match (desc.memory.host_visible(), self.fine_grained) {
             (false, _) => View::None,
             (true, true) => View::Shared(Shared::new(&self.side.context, desc.size).ok_or_else(none)?),
-            (true, false) => View::Copied(HostMemory::new(desc.size).ok_or_else(none)?),
+            (true, false) => match Pinned::new(&self.side, desc.size) {
+                Some(pinned) => View::Pinned(pinned),
+                None => View::Copied(HostMemory::new(desc.size).ok_or_else(none)?),
+            },
         };
         let bytes = usize::try_from(desc.size).map_err(|_| none())?;
         let mem = match &view {
             // SAFETY: the memory has that many bytes, and `Block` drops it after the buffer.
             View::Shared(shared) => unsafe { self.side.context.buffer_of_shared(shared.pointer.as_ptr(), bytes) },
-            View::None | View::Copied(_) => self.side.context.buffer(bytes),
+            View::None | View::Pinned(_) | View::Copied(_) => self.side.context.buffer(bytes),
         };
         let mem = mem.map_err(|error| if error.is_memory() { none() } else { error.unavailable("memory") })?;
         let block = Arc::new(Block { mem, view, side: Arc::clone(&self.side) });
@@ -121,6 +125,8 @@ struct Block {
 enum View {
     None,
     Shared(Shared),
+    /// A copy of its own, as is the next.
+    Pinned(Pinned),
     Copied(HostMemory),
 }
 
@@ -159,6 +165,7 @@ unsafe impl BufferBackend for Memory {
         match &self.block.view {
             View::None => None,
             View::Shared(shared) => Some(shared.pointer),
+            View::Pinned(memory) => Some(memory.pointer()),
             View::Copied(memory) => memory.host_pointer(),
         }
     }
@@ -188,8 +195,10 @@ impl Memory {
 
     /// The host's copy of a range, if there are two copies of it.
     fn copied(&self, offset: u64, length: u64) -> Option<*mut u8> {
-        let View::Copied(memory) = &self.block.view else { return None };
-        let start = memory.host_pointer().filter(|_| length > 0)?;
+        if !matches!(self.block.view, View::Pinned(_) | View::Copied(_)) {
+            return None;
+        }
+        let start = self.host_pointer().filter(|_| length > 0)?;
         Some(start.as_ptr().wrapping_add(offset as usize))
     }
 

@@ -73,8 +73,13 @@ fn tolerance(case: &Case, cache: CacheType, device: &Device) -> f64 {
         // Keys and values are rounded to 16 bits in any case.
         _ if cache == CacheType::Q8 => 2e-2,
         Type::F32 | Type::F16 | Type::BF16 => 2e-3,
-        // The CPU rounds activations to 8 bits, as llama.cpp does.
-        _ if host => 5e-2,
+        // The CPU rounds activations to 8 bits, as llama.cpp does, and GPUs do so for a token alone.
+        _ if host
+            || device.info().physical.iter().all(|one| one.kind.is_gpu())
+                && device.info().capabilities().integer_dot =>
+        {
+            5e-2
+        }
         // Of two bits, scales and offsets are rounded to 16 bits.
         Type::Q2_K => 1e-2,
         // Matrix units take weights and activations as 16-bit floats.
