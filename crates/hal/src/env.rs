@@ -34,6 +34,14 @@ pub static DEVICE: Variable = Variable {
     since: "0.1.0",
 };
 
+/// Whether kernels are compiled for the language model at hand.
+pub static BAKE: Variable = Variable {
+    name: "ROCI_BAKE",
+    default: "on",
+    help: "`off`: language models run on kernels for all models, instead of some that are compiled for the one at hand",
+    since: "0.1.0",
+};
+
 /// The targets of the device library that count.
 pub static DEVICE_TARGETS: Variable = Variable {
     name: "ROCI_DEVICE_TARGETS",
@@ -240,6 +248,7 @@ pub static API_KEY: Variable = Variable {
 
 /// All of them, in the order of the help page.
 pub static VARIABLES: &[&Variable] = &[
+    &BAKE,
     &DEVICE,
     &DEVICE_TARGETS,
     &EMU,

@@ -4,7 +4,7 @@
 //! them are none; nor need they be brought along with each dispatch.
 
 use naga::{ArraySize, Handle, Module, Scalar, ScalarKind, Type, TypeInner};
-use roci_hal::{DeviceInfo, ExecutableSource};
+use roci_hal::{CodeFormat, DeviceInfo, ExecutableSource};
 
 use crate::{Compiled, Error, KernelSpec, Source, takes_native};
 
@@ -24,7 +24,8 @@ impl KernelSpec {
     /// The kernel with these constants for good. `None` on a device that takes prebuilt or native code alone, and for constants that cannot be
     /// written down.
     pub fn baked(&self, info: &DeviceInfo, constants: &[u8]) -> Result<Option<Baked>, Error> {
-        if takes_native(info) || !self.runs_on(info) {
+        let compiles = info.formats.iter().any(|format| matches!(format, CodeFormat::Spirv | CodeFormat::OpenClC));
+        if !compiles || takes_native(info) || !self.runs_on(info) {
             return Ok(None);
         }
         let Some((bindings, compiled)) = compile(self, constants)? else { return Ok(None) };
@@ -92,7 +93,7 @@ fn number(scalar: Scalar, bytes: &[u8]) -> Option<String> {
         ScalarKind::Uint => Some(format!("{}u", u32::from_le_bytes(word))),
         ScalarKind::Sint => Some(format!("i32({})", i32::from_le_bytes(word))),
         // Enough digits to be read as the very same number.
-        ScalarKind::Float => Some(f32::from_le_bytes(word)).filter(|v| v.is_finite()).map(|v| format!("f32({v:e})")),
+        ScalarKind::Float => Some(f32::from_le_bytes(word)).filter(|v| v.is_finite()).map(|v| format!("{v:e}f")),
         _ => None,
     }
 }
@@ -109,8 +110,7 @@ mod tests {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let written = with_constants(text, &bytes).expect("it can be written");
         assert!(
-            written
-                .ends_with("const params = Params(i32(-7), array(1u, 4294967295u), Inner(vec2(3u, 4u), f32(1e-1)));\n"),
+            written.ends_with("const params = Params(i32(-7), array(1u, 4294967295u), Inner(vec2(3u, 4u), 1e-1f));\n"),
             "{written}"
         );
         naga::front::wgsl::parse_str(&written).expect("it is WGSL");

@@ -10,10 +10,21 @@ use crate::Error;
 pub(crate) struct Kernels {
     device: Device,
     /// Whether some get their constants for good.
-    bakes: bool,
+    bakes: Bakes,
     general: HashMap<String, Kernel>,
     /// By name and constants; `None` for what only the general kernel can do.
     baked: HashMap<(String, Vec<u8>), Option<Baked>>,
+}
+
+/// Whether kernels get their constants for good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bakes {
+    /// None does.
+    Never,
+    /// Those that can.
+    Gladly,
+    /// The same, and what fails is an error.
+    Always,
 }
 
 /// A kernel that has its constants for good.
@@ -24,7 +35,7 @@ struct Baked {
 }
 
 impl Kernels {
-    pub(crate) fn new(device: &Device, bakes: bool) -> Self {
+    pub(crate) fn new(device: &Device, bakes: Bakes) -> Self {
         Self { device: device.clone(), bakes, general: HashMap::new(), baked: HashMap::new() }
     }
 
@@ -38,7 +49,7 @@ impl Kernels {
         constants: &[u8],
         lasting: bool,
     ) -> Result<(), Error> {
-        let baked = if self.bakes && lasting { self.baked(name, constants) } else { None };
+        let baked = if lasting && self.bakes != Bakes::Never { self.baked(name, constants)? } else { None };
         match baked {
             Some(Baked { kernel, bindings: left }) => {
                 let left: Vec<Binding> = left.iter().map(|&at| bindings[at].clone()).collect();
@@ -63,14 +74,21 @@ impl Kernels {
         Ok(&self.general[name])
     }
 
-    fn baked(&mut self, name: &str, constants: &[u8]) -> Option<&Baked> {
+    fn baked(&mut self, name: &str, constants: &[u8]) -> Result<Option<&Baked>, Error> {
         let key = (name.to_owned(), constants.to_vec());
         if !self.baked.contains_key(&key) {
-            // What fails with its constants in the code is none the worse without them.
-            let baked = self.bake(name, constants).ok().flatten();
+            let baked = match self.bake(name, constants) {
+                Err(error) if self.bakes == Bakes::Always => return Err(error),
+                Err(_) => {
+                    // The kernels for all constants do as well. A driver that fails, or takes for ever, is not asked again.
+                    self.bakes = Bakes::Never;
+                    None
+                }
+                Ok(baked) => baked,
+            };
             self.baked.insert(key.clone(), baked);
         }
-        self.baked[&key].as_ref()
+        Ok(self.baked[&key].as_ref())
     }
 
     fn bake(&self, name: &str, constants: &[u8]) -> Result<Option<Baked>, Error> {

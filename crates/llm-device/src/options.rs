@@ -61,7 +61,8 @@ pub struct Options {
     /// token to bytes, which is faster.
     pub exact: bool,
     /// Kernels of steps of one token are compiled for the model at hand, with its sizes in their code, where the device compiles kernels itself. That takes a
-    /// moment when the first token is written, and less for each one. If `None`, where no processor of the host plays the device.
+    /// moment when the first token is written, and less for each one. If `None`, where no processor of the host plays the device, and what fails runs
+    /// without.
     pub bake: Option<bool>,
 }
 

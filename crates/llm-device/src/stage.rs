@@ -10,7 +10,7 @@ use roci_gguf::Gguf;
 use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
 use roci_llm::architecture::Model;
 
-use crate::kernels::Kernels;
+use crate::kernels::{Bakes, Kernels};
 use crate::layer::{LayerPart, Maker};
 use crate::product::{Units, is_played};
 use crate::record::{Head, Shape, Writer};
@@ -82,9 +82,14 @@ impl Stage {
         } else {
             None
         };
+        let bakes = match plan.options.bake {
+            Some(true) => Bakes::Always,
+            None if !is_played(device.info()) => Bakes::Gladly,
+            _ => Bakes::Never,
+        };
         Ok(Self {
             queue: device.queue(0)?,
-            kernels: Kernels::new(device, plan.options.bake.unwrap_or(!is_played(device.info()))),
+            kernels: Kernels::new(device, bakes),
             layers,
             head,
             scratch: Scratch::new(device, &plan.sizes)?,

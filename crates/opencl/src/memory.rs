@@ -17,7 +17,7 @@ use crate::discover::Found;
 use crate::error::Failed;
 use crate::options::Options;
 use crate::patience::{self, Missed};
-use crate::pinned::Pinned;
+use crate::pinned::{Pinned, Pins};
 
 /// From this size on an allocation is touched at once: drivers promise memory and find out later that there is none.
 const TOUCHED: u64 = 16 << 20;
@@ -38,6 +38,7 @@ pub(crate) struct Side {
     pub(crate) queue: Queue,
     /// What the device says one allocation may have.
     reported: u64,
+    pub(crate) pins: Pins,
 }
 
 impl Memories {
@@ -57,7 +58,13 @@ impl Memories {
         let queue = context.queue(chosen[0].id, false, false)?;
         let reported = facts().map(|facts| facts.max_allocation).min().unwrap_or(0);
         Ok(Self {
-            side: Arc::new(Side { device: device.to_owned(), context: Arc::clone(context), queue, reported }),
+            side: Arc::new(Side {
+                device: device.to_owned(),
+                context: Arc::clone(context),
+                queue,
+                reported,
+                pins: Pins::default(),
+            }),
             fine_grained: options.svm && facts().all(|facts| facts.fine_grained),
             unified: facts().all(|facts| facts.unified),
             max_allocation: chosen.iter().map(limit).min().unwrap_or(0),
@@ -226,9 +233,10 @@ impl Memory {
         let queue = &self.block.side.queue;
         // Without an event of its own it ends with all that is in the queue.
         let event = started.and_then(|event| event.map_or_else(|| queue.join(&[]), Ok)).map_err(Missed::Failed)?;
-        queue.flush().map_err(Missed::Failed)?;
-        let ended = patience::wait(&event, Deadline::default());
-        if matches!(ended, Err(Missed::Late)) {
+        let flushed = queue.flush().map_err(Missed::Failed);
+        let ended = flushed.and_then(|()| patience::wait(&event, Deadline::default()));
+        let has_copy = matches!(self.block.view, View::Pinned(_) | View::Copied(_));
+        if matches!(ended, Err(Missed::Late)) || ended.is_err() && has_copy {
             // The command may still come and touch the memory: it must be there for good.
             std::mem::forget(Arc::clone(&self.block));
         }

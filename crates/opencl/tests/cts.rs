@@ -7,6 +7,8 @@ mod kernels;
 use std::process::ExitCode;
 
 use devices::{NARROW, Wanted};
+use libtest_mimic::{Failed, Trial};
+use roci_hal::{BufferDesc, Device, Error, Submit};
 use roci_hal_cts::Tag;
 
 /// A kernel of a lost device ends when it sees the host's flag, which only shared memory shows without a queue.
@@ -40,5 +42,27 @@ fn main() -> ExitCode {
     // PoCL has no sub-groups: they are lowered, to the size that kernels have elsewhere and to another.
     let mut kernels = kernels::trials(plain, &pocl(1, ""));
     kernels.extend(kernels::trials(&format!("{plain}{NARROW}"), &pocl(1, NARROW)));
+    kernels.push(Trial::test(format!("{plain}{split}/mapping/more_than_is_always_there"), move || {
+        match pocl(1, split).open(None) {
+            Ok(device) => large(&device),
+            Err(Error::Unavailable { .. }) if !pocl(1, split).is_required() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }));
     devices::main(backends, kernels)
+}
+
+/// Host memory that is too large to be always there travels all the same.
+fn large(device: &Device) -> Result<(), Failed> {
+    let size = (64 << 20) + 4096;
+    let [source, target] = [0; 2].map(|_| device.allocate(BufferDesc::host(size)));
+    let (source, target) = (source?.whole(), target?.whole());
+    source.map_write()?.iter_mut().zip((0..=250).cycle()).for_each(|(byte, value)| *byte = value);
+    let mut recorder = device.record();
+    recorder.copy(&source, &target)?;
+    let done = device.semaphore(0);
+    device.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1))?;
+    done.wait(1, devices::PATIENCE)?;
+    let same = target.map_read()?.iter().zip((0..=250).cycle()).all(|(byte, value)| *byte == value);
+    if same { Ok(()) } else { Err("other bytes came back".into()) }
 }

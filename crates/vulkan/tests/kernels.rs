@@ -30,7 +30,18 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Kernels that are compiled for a model when it writes.
-const BAKED: [&str; 7] = ["lm_matvec_", "lm_dot_", "lm_attend_", "lm_join", "lm_norm", "lm_route", "lm_mix"];
+const BAKED: [&str; 10] = [
+    "lm_matvec_",
+    "lm_dot_",
+    "lm_heads_",
+    "lm_attention_",
+    "lm_attend_",
+    "lm_join",
+    "lm_gate",
+    "lm_norm",
+    "lm_route",
+    "lm_mix",
+];
 
 /// The device, once as it is and once for each size of sub-groups that can be chosen.
 fn devices() -> Result<Vec<Arc<Device>>, Error> {
@@ -66,7 +77,7 @@ fn main() -> ExitCode {
             if index == 0 && BAKED.iter().any(|start| spec.name().starts_with(start)) {
                 let device = Arc::clone(&device);
                 trials.push(Trial::test(format!("{name}/baked"), move || {
-                    device::check_baked(&device, spec, default_timeout(), |case| tolerance(spec, case))
+                    device::check_baked(&device, spec, default_timeout(), 6, |case| tolerance(spec, case))
                 }));
             }
             let device = Arc::clone(&device);

@@ -10,9 +10,6 @@ use roci_testkit::Tolerance;
 use super::cases::{self, Case};
 use super::native;
 
-/// Cases that a kernel is compiled for, at most.
-const BAKED_CASES: usize = 6;
-
 /// Every case of a kernel, with `patience` for each and `tolerance` for its result.
 pub(crate) fn check_all(
     device: &Device,
@@ -24,16 +21,16 @@ pub(crate) fn check_all(
     native::check_cases(spec.name(), tolerance, |case| Ok(run(device, &kernel, case, patience)?))
 }
 
-/// Some cases, spread over all, of the kernel that is compiled for the constants of each.
-#[allow(dead_code, reason = "some drivers take no kernels that are compiled for a case")]
+/// Some cases, `most` at most and spread over all, of the kernel that is compiled for the constants of each.
 pub(crate) fn check_baked(
     device: &Device,
     spec: &KernelSpec,
     patience: Duration,
+    most: usize,
     tolerance: impl Fn(&Case) -> Tolerance,
 ) -> Result<(), Failed> {
     let all = cases::of(spec.name());
-    let step = all.len().div_ceil(BAKED_CASES).max(1);
+    let step = all.len().div_ceil(most).max(1);
     let some: Vec<Case> = all.into_iter().step_by(step).collect();
     native::check_these(spec.name(), &some, tolerance, |case| {
         let baked = spec.baked(device.info(), &case.constants)?.ok_or("it cannot have these constants for good")?;

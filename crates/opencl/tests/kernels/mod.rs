@@ -20,6 +20,9 @@ const NO_MATRIX: &str = "the device has no matrix units for sub-groups of 32";
 /// PoCL compiles at the first run, for seconds where a kernel is large.
 const PATIENCE: Duration = Duration::from_secs(400);
 
+/// Kernels that are also compiled for the constants of some cases: each takes PoCL seconds.
+const BAKED: [&str; 4] = ["lm_matvec_f16", "lm_dot_q8", "lm_attend_f16", "lm_norm"];
+
 /// Whether a kernel uses sub-groups.
 fn has_subgroups(kernel: &KernelSpec) -> bool {
     // One for matrix units has no OpenCL C without them.
@@ -39,7 +42,12 @@ pub(crate) fn trials(device: &str, wanted: &Wanted) -> Vec<Trial> {
                 Ok(Completion::ignored_with(NO_MATRIX))
             }
             Ok(device) => {
-                device::check_all(&device, kernel, PATIENCE, |case| case.tolerance).map(|()| Completion::Completed)
+                let tolerance = |case: &cases::Case| case.tolerance;
+                device::check_all(&device, kernel, PATIENCE, tolerance)?;
+                if BAKED.contains(&kernel.name()) {
+                    device::check_baked(&device, kernel, PATIENCE, 2, tolerance)?;
+                }
+                Ok(Completion::Completed)
             }
             Err(error @ Error::Unavailable { .. }) if !wanted.is_required() => {
                 roci_testkit::skipped(&name, &error.to_string());

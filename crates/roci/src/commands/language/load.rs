@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roci_engine::{Engine, Forward, Settings};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
-use roci_hal::{Device, Registry};
+use roci_hal::{Device, Registry, env};
 use roci_llm::architecture::Model;
 use roci_llm::json::Json;
 use roci_llm::template::{ChatTemplate, Conversation};
@@ -22,6 +22,18 @@ use crate::units;
 
 /// The longest text where nobody says how long: keys and values of a model's whole context may not fit.
 const USUAL_CONTEXT: u32 = 4096;
+
+/// What `ROCI_BAKE` says of compiling kernels for the model.
+pub(crate) fn bake() -> Result<Option<bool>, LanguageError> {
+    match env::BAKE.get().as_deref() {
+        None | Some("on") => Ok(None),
+        Some("off") => Ok(Some(false)),
+        Some(other) => {
+            let wrong = roci_hal::Error::invalid(env::BAKE.name, format!("it is `{other}`"));
+            Err(wrong.hinted("set it to `on` or `off`").into())
+        }
+    }
+}
 
 /// How a model is loaded.
 #[derive(Debug)]
@@ -155,7 +167,8 @@ fn place(
     let one = model.context as usize;
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
-    let wanted = |kept: usize| roci_llm_device::Options { cache, exact, kept: Some(kept), ..Default::default() };
+    let bake = bake()?;
+    let wanted = |kept: usize| roci_llm_device::Options { cache, exact, bake, kept: Some(kept), ..Default::default() };
     // Texts share the memory of keys and values: as many as are worked on together where that fits, and one at the least.
     let all = wanted(one.saturating_mul(options.settings.together.max(1)));
     if fits(&devices, &all).is_ok() {

@@ -25,7 +25,7 @@ use roci_llm_device::{DeviceModel, Options};
 
 use super::open;
 use crate::cli::{BenchArgs, BenchOutput};
-use crate::commands::language::LanguageError;
+use crate::commands::language::{LanguageError, bake};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -168,6 +168,7 @@ impl<'a> Bench<'a> {
         let options = Options {
             cache: text.cache,
             exact: text.exact,
+            bake: bake()?,
             kept: Some(self.model.context as usize),
             batch: text.batch.map(|batch| batch as usize),
             chunks: 1,
