@@ -18,6 +18,7 @@ mod product;
 mod record;
 mod scratch;
 mod stage;
+mod upload;
 mod weights;
 
 pub use error::Error;

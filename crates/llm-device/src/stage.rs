@@ -64,7 +64,8 @@ pub(crate) struct Plan<'a> {
 impl Stage {
     pub(crate) fn new(device: &Device, plan: &Plan<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let host = roci_kernels::takes_native(device.info());
-        let loader = Loader { file: plan.file, device, host, progress, files: Mutex::default() };
+        let loader =
+            Loader { file: plan.file, device, host, progress, files: Mutex::default(), upload: Mutex::default() };
         let context = plan.model.context as usize;
         let mut maker = Maker { loader, options: plan.options, context, pages: plan.pages, rotations: Vec::new() };
         let layers = plan.model.layers[plan.layers.clone()]
@@ -82,6 +83,7 @@ impl Stage {
         } else {
             None
         };
+        maker.loader.finish()?;
         let bakes = match plan.options.bake {
             Some(true) => Bakes::Always,
             None if !is_played(device.info()) => Bakes::Gladly,

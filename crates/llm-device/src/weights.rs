@@ -12,9 +12,10 @@ use roci_llm::architecture::blocks::{Gated, Linear, Matrix, Vector};
 
 use crate::Error;
 use crate::pack::{GROUP, format_of, pack_row};
+use crate::upload::Upload;
 
 /// Bytes that are packed before they are sent on.
-const PIECE: usize = 32 << 20;
+const PIECE: usize = 16 << 20;
 
 /// Rows of a file that make one matrix: several matrices one below the other, each perhaps in turn with a second one, row by row.
 #[derive(Clone)]
@@ -121,6 +122,8 @@ pub(crate) struct Loader<'a> {
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files as buffers of the device, where it can have that, by their numbers.
     pub(crate) files: Mutex<BTreeMap<usize, Option<Buffer>>>,
+    /// The way to the device, once something has gone it.
+    pub(crate) upload: Mutex<Option<Upload>>,
 }
 
 /// Bytes that a matrix takes on a device, and the alignment of its parts left out.
@@ -197,37 +200,36 @@ impl Loader<'_> {
             let step = (PIECE / (code_row + scale_row)).max(2) & !1;
             for start in (first..first + count).step_by(step) {
                 let here = step.min(first + count - start);
-                let mut code_bytes = vec![0; here * code_row];
-                let mut scale_bytes = vec![0; here * scale_row];
-                in_threads(here, |range, threads| {
-                    let codes = split(&mut code_bytes, &range, code_row);
-                    let scales = split(&mut scale_bytes, &range, scale_row);
-                    let work = range.into_iter().zip(codes).zip(scales);
-                    for ((rows_here, codes), scales) in work {
-                        threads.spawn(move || {
-                            for (at, row) in rows_here.enumerate() {
-                                let source = rows.row(tensors, start + row);
-                                pack_row(
-                                    kind,
-                                    source,
-                                    &mut codes[at * code_row..][..code_row],
-                                    &mut scales[at * scale_row..][..scale_row],
-                                );
-                            }
-                        });
-                    }
-                });
+                // Copies are of whole words.
+                let (code_bytes, scale_bytes) = (here * code_row, (here * scale_row).next_multiple_of(4));
                 let place = |range: &BufferRange, row: usize, bytes: usize| {
-                    range.range(((start - first) * row) as u64, bytes as u64)
+                    range.buffer().range(range.offset() + ((start - first) * row) as u64, bytes as u64)
                 };
-                self.device.write(place(&codes, code_row, code_bytes.len())?, &code_bytes)?;
+                let mut places = vec![(0, place(&codes, code_row, code_bytes)?)];
                 if let Some(scales) = &scales {
-                    // A write is of whole words.
-                    scale_bytes.resize(scale_bytes.len().next_multiple_of(4), 0);
-                    let range =
-                        scales.buffer().range(((start - first) * scale_row) as u64, scale_bytes.len() as u64)?;
-                    self.device.write(range, &scale_bytes)?;
+                    places.push((code_bytes as u64, place(scales, scale_row, scale_bytes)?));
                 }
+                let fill = |piece: &mut [u8]| {
+                    let (codes, scales) = piece.split_at_mut(code_bytes);
+                    scales[here * scale_row..].fill(0);
+                    in_threads(here, |range, threads| {
+                        let codes = split(codes, &range, code_row);
+                        let scales = split(scales, &range, scale_row);
+                        for ((rows_here, codes), scales) in range.into_iter().zip(codes).zip(scales) {
+                            threads.spawn(move || {
+                                for (at, row) in rows_here.enumerate() {
+                                    let codes = &mut codes[at * code_row..][..code_row];
+                                    let scales = &mut scales[at * scale_row..][..scale_row];
+                                    // Behind the model's columns there are zeros.
+                                    codes.fill(0);
+                                    scales.fill(0);
+                                    pack_row(kind, rows.row(tensors, start + row), codes, scales);
+                                }
+                            });
+                        }
+                    });
+                };
+                self.upload(|upload| upload.send((code_bytes + scale_bytes) as u64, fill, &places))?;
                 self.progress.add((here * tensors[0].1) as u64);
             }
             let held = Held::Apart { scales: scales.unwrap_or_else(|| codes.clone()), codes, format };
@@ -325,6 +327,20 @@ impl Loader<'_> {
         drop(mapping);
         result.into_inner().unwrap_or_else(|_| Err(Error::file("packing was interrupted")))?;
         Ok(Held::Packed { bytes: buffer, kind })
+    }
+
+    /// Has something to do with the way to the device.
+    fn upload(&self, run: impl FnOnce(&mut Upload) -> Result<(), Error>) -> Result<(), Error> {
+        let mut upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *upload {
+            Some(upload) => run(upload),
+            none => run(none.insert(Upload::new(self.device)?)),
+        }
+    }
+
+    /// Waits until all matrices have arrived.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), Upload::finish)
     }
 
     fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {
