@@ -197,6 +197,9 @@ fn what_is_no_model_is_refused_in_one_line() {
     bad(&chat("half.gguf"), 2, "half.gguf", "incomplete");
     bad(&run("half.gguf"), 2, "half.gguf", "incomplete");
     bad(&chat("other.gguf"), 2, "other.gguf", ".gguf");
+    bad(&run("other.gguf"), 2, "other.gguf", ".gguf");
+    bad(&run("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
+    bad(&roci(folder.path(), &["inspect", "plain.gguf"]), 2, "this is a language model", "roci run");
     bad(&run("unknown.gguf"), 2, "tomorrow", "architectures");
     let output = roci(folder.path(), &["run", "half.gguf", "-p", "a", "--json"]);
     let failure = json(&String::from_utf8_lossy(&output.stdout));
@@ -225,6 +228,32 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     // A pipe is not talked with: what is wrong with one line ends it.
     let long = fed(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
     bad(&long, 2, "and the context 64", "--context");
+}
+
+#[test]
+fn a_variable_names_the_device_where_nothing_else_does() {
+    let folder = models();
+    let run = |device: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
+        command.args(["run", "plain.gguf", "-p", "a", "--most", "1"]).args(more).current_dir(folder.path());
+        command.env_clear().env("HOME", folder.path()).env("ROCI_DEVICE", device).stdin(Stdio::null());
+        command.output().expect("the binary was built for this test")
+    };
+    let wrong = run("nonsense", &[]);
+    assert_eq!(wrong.status.code(), Some(3), "{}", String::from_utf8_lossy(&wrong.stderr));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("ROCI_DEVICE names nonsense"));
+    good(run("cpu", &[]));
+    good(run("nonsense", &["--device", "cpu"]));
+}
+
+#[test]
+fn kernels_for_all_models_can_be_asked_for() {
+    let folder = models();
+    let run = |value: &str| {
+        command(folder.path(), &["run", "plain.gguf", "-p", "a", "--most", "1"]).env("ROCI_BAKE", value).output()
+    };
+    good(run("off").expect("it starts"));
+    bad(&run("maybe").expect("it starts"), 2, "ROCI_BAKE: it is `maybe`", "`on` or `off`");
 }
 
 /// Starts an answer that does not end, and waits for its first text.

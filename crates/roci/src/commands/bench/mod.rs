@@ -7,7 +7,6 @@ mod measure;
 mod model;
 mod problems;
 
-use roci_hal::registry::AUTO;
 use roci_hal::{Device, Hint, Registry};
 use serde::Serialize;
 
@@ -96,8 +95,7 @@ pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer
 }
 
 fn open(registry: &Registry, arguments: &BenchArgs, printer: &Printer) -> Result<Vec<Device>, CliError> {
-    let default = [AUTO.to_owned()];
-    let named = if arguments.devices.is_empty() { &default[..] } else { &arguments.devices };
+    let named = auto::named(&arguments.devices, printer);
     // All of them are read before any is opened: a typing error should not cost a run.
     let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| Ok(registry.open(&auto::resolve(registry, uri, printer)?, arguments.timeout)?);

@@ -155,8 +155,7 @@ fn place(
     options: &Options<'_>,
     printer: &Printer,
 ) -> Result<(Vec<Device>, roci_llm_device::Options), LanguageError> {
-    let default = [AUTO.to_owned()];
-    let named = if options.devices.is_empty() { &default[..] } else { options.devices };
+    let named = auto::named(options.devices, printer);
     let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
     let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -177,7 +176,7 @@ fn place(
     let least = wanted(one);
     if let Err(error) = fits(&devices, &least) {
         let on_cpu = devices.iter().any(|device| roci_kernels::takes_native(device.info()));
-        if !options.devices.is_empty() || on_cpu {
+        if named != [AUTO] || on_cpu {
             return Err(error.into());
         }
         devices.push(registry.open(&registry.parse("cpu")?, None)?);

@@ -47,6 +47,12 @@ pub(crate) enum ModelError {
         /// Those that it leaves open.
         names: String,
     },
+    /// A language model, where only others can be.
+    #[error("{}: this is a language model; `roci inspect` shows ONNX models", path.display())]
+    Language {
+        /// Its file.
+        path: PathBuf,
+    },
     /// An output cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Output {
@@ -77,6 +83,9 @@ impl Hint for ModelError {
             Self::Twice { .. } => Some("name each once".into()),
             Self::Dimension { names, .. } if names.is_empty() => Some("it leaves none open".into()),
             Self::Dimension { names, .. } => Some(format!("it leaves open: {names}")),
+            Self::Language { .. } => {
+                Some("`roci run` and `roci chat` run it, `roci bench` says what it is and how fast".into())
+            }
             Self::Output { .. } => Some("name a folder that you may write to".into()),
         }
     }

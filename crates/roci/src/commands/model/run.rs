@@ -7,7 +7,6 @@ use std::time::Instant;
 use roci_graph::graph::Dim;
 use roci_graph::{Tensor, Value};
 use roci_hal::CodeFormat;
-use roci_hal::registry::AUTO;
 use roci_onnx::OPSETS;
 use roci_runtime::{Note, Session};
 use serde::Serialize;
@@ -59,7 +58,10 @@ struct OutputRow {
 
 /// Runs a model and tells what came out.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    refuse_others(arguments)?;
+    // Of what is no file the next lines tell.
+    if arguments.model.is_file() {
+        refuse_others(arguments)?;
+    }
     let named = inputs::named(arguments)?;
     let model = super::open(&arguments.model, &named.keys().map(String::as_str).collect::<Vec<_>>())?;
     unproven(model.opset).iter().for_each(|note| printer.note(note));
@@ -70,7 +72,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     }
     let given = inputs::gather(&model.graph, &named, arguments)?;
     let registry = registry(drivers);
-    let uri = registry.parse(arguments.devices.first().map_or(AUTO, String::as_str))?;
+    let uri = registry.parse(&auto::named(&arguments.devices, printer)[0])?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
     let name = device.info().uri.to_string();
     let precision = match arguments.precision {

@@ -5,8 +5,9 @@ mod report;
 
 use roci_graph::graph::{Declared, Dim};
 
-use super::inputs;
+use super::{ModelError, inputs};
 use crate::cli::InspectArgs;
+use crate::commands::language::is_language_model;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
@@ -16,6 +17,9 @@ const FEW: usize = 24;
 
 /// Reads a model and prints what is in it.
 pub(crate) fn run(arguments: &InspectArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
+    if is_language_model(&arguments.model) {
+        return Err(ModelError::Language { path: arguments.model.clone() }.into());
+    }
     let model = super::open(&arguments.model, &[])?;
     let sizes = inputs::sizes(&model.graph, &arguments.dims)?;
     let report = report::Report::of(&model, &sizes)?;
