@@ -116,14 +116,17 @@ impl Context {
 
     /// Memory of the device.
     pub(crate) fn buffer(&self, bytes: usize) -> Result<Mem, Failed> {
-        // SAFETY: without a flag that speaks of it the host pointer must be null, as here.
-        let raw = unsafe { memory::create_buffer(self.0, memory::CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()) };
-        raw.map(Mem).map_err(failed("clCreateBuffer"))
+        self.create(0, bytes)
     }
 
     /// Memory of the host that is always there, so that devices copy from and to it themselves; to be mapped.
     pub(crate) fn pinned(&self, bytes: usize) -> Result<Mem, Failed> {
-        let flags = memory::CL_MEM_READ_WRITE | memory::CL_MEM_ALLOC_HOST_PTR;
+        self.create(memory::CL_MEM_ALLOC_HOST_PTR, bytes)
+    }
+
+    /// Memory that is read and written, with flags that speak of no host pointer.
+    fn create(&self, flags: u64, bytes: usize) -> Result<Mem, Failed> {
+        let flags = memory::CL_MEM_READ_WRITE | flags;
         // SAFETY: without a flag that speaks of it the host pointer must be null, as here.
         let raw = unsafe { memory::create_buffer(self.0, flags, bytes, std::ptr::null_mut()) };
         raw.map(Mem).map_err(failed("clCreateBuffer"))

@@ -200,12 +200,14 @@ impl Memory {
         &self.block.mem
     }
 
+    /// Whether the host has a copy of its own.
+    fn has_copy(&self) -> bool {
+        matches!(self.block.view, View::Pinned(_) | View::Copied(_))
+    }
+
     /// The host's copy of a range, if there are two copies of it.
     fn copied(&self, offset: u64, length: u64) -> Option<*mut u8> {
-        if !matches!(self.block.view, View::Pinned(_) | View::Copied(_)) {
-            return None;
-        }
-        let start = self.host_pointer().filter(|_| length > 0)?;
+        let start = self.host_pointer().filter(|_| length > 0 && self.has_copy())?;
         Some(start.as_ptr().wrapping_add(offset as usize))
     }
 
@@ -235,8 +237,7 @@ impl Memory {
         let event = started.and_then(|event| event.map_or_else(|| queue.join(&[]), Ok)).map_err(Missed::Failed)?;
         let flushed = queue.flush().map_err(Missed::Failed);
         let ended = flushed.and_then(|()| patience::wait(&event, Deadline::default()));
-        let has_copy = matches!(self.block.view, View::Pinned(_) | View::Copied(_));
-        if matches!(ended, Err(Missed::Late)) || ended.is_err() && has_copy {
+        if matches!(ended, Err(Missed::Late)) || ended.is_err() && self.has_copy() {
             // The command may still come and touch the memory: it must be there for good.
             std::mem::forget(Arc::clone(&self.block));
         }
