@@ -34,7 +34,8 @@ pub use report::markdown;
 pub use root::Root;
 pub use routes::{Route, Way, routes};
 pub use rules::{
-    Book, Confidence, Evidence, Exclusion, Finding, Judgement, LogLine, Reboot, Rule, RuleError, Severity, Step, Truth,
+    Api, Book, Confidence, Evidence, Exclusion, Finding, Judgement, LogLine, Reboot, Rule, RuleError, Severity, Step,
+    Truth,
 };
 pub use snapshot::{Gpu, Probe, Probes, Seen, Snapshot, Target};
 pub use value::compare;

@@ -1,7 +1,8 @@
 //! All rules: those that come along, and those of a folder of the user's.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::scan::{Hit, LogPattern, Scanner, Wanted};
 
@@ -40,6 +41,20 @@ impl Book {
     /// A wrong file, which the tests do not let through.
     pub fn builtin() -> Result<Self, RuleError> {
         Self::read(BUILTIN.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())))
+    }
+
+    /// The rules that come along and those of the user's folder, if there is one: `roci/rules` in `XDG_CONFIG_HOME` or else
+    /// `~/.config`, by the variables given.
+    ///
+    /// # Errors
+    /// As [`Self::with_folder`].
+    pub fn of_user(environment: &BTreeMap<String, String>) -> Result<Self, RuleError> {
+        let config = environment.get("XDG_CONFIG_HOME").filter(|path| path.starts_with('/')).map(PathBuf::from);
+        let config = config.or_else(|| Some(PathBuf::from(environment.get("HOME")?).join(".config")));
+        match config.map(|config| config.join("roci/rules")).filter(|folder| folder.is_dir()) {
+            Some(folder) => Self::with_folder(&folder),
+            None => Self::builtin(),
+        }
     }
 
     /// The rules that come along and those of a folder: its files that end in `.toml`. One with a known name replaces it.

@@ -187,7 +187,7 @@ impl Book {
                 continue;
             }
             let before = judgement.findings.len();
-            judgement.findings.extend(gpus(rule, facts).filter_map(|gpu| judge(rule, facts, gpu, hits)));
+            judgement.findings.extend(gpus(rule, facts).filter_map(|gpu| judge(rule, facts, gpu, hits, rule.likely)));
             if judgement.findings.len() == before && !rule.log.is_empty() {
                 let because = against(rule, facts, gpus(rule, facts).next().flatten());
                 judgement.excluded.push(Exclusion { rule, because, lines: hits.lines.clone() });
@@ -202,16 +202,24 @@ impl Book {
 
 /// Whether a rule fires, by the lines that its patterns match.
 pub(super) fn fires(rule: &Rule, facts: &Facts, hits: &Hits) -> bool {
-    (rule.log.is_empty() || hits.count > 0) && gpus(rule, facts).any(|gpu| judge(rule, facts, gpu, hits).is_some())
+    (rule.log.is_empty() || hits.count > 0)
+        && gpus(rule, facts).any(|gpu| judge(rule, facts, gpu, hits, rule.likely).is_some())
 }
 
 /// The GPUs that a rule is tried on; none where it is about the machine, or no GPU is known.
-fn gpus(rule: &Rule, facts: &Facts) -> impl Iterator<Item = Option<usize>> {
+pub(super) fn gpus(rule: &Rule, facts: &Facts) -> impl Iterator<Item = Option<usize>> {
     let count = if rule.is_about_gpus() { facts.gpus.len() } else { 0 };
     (0..count.max(1)).map(move |gpu| (count > 0).then_some(gpu))
 }
 
-fn judge<'a>(rule: &'a Rule, facts: &Facts, gpu: Option<usize>, hits: &Hits) -> Option<Finding<'a>> {
+/// The finding of one rule on one GPU, or on the machine. With `likely` it also speaks where only an exception is unknown.
+pub(super) fn judge<'a>(
+    rule: &'a Rule,
+    facts: &Facts,
+    gpu: Option<usize>,
+    hits: &Hits,
+    likely: bool,
+) -> Option<Finding<'a>> {
     let for_it = rule.when.holds(facts, gpu).and(match rule.any.as_slice() {
         [] => Truth::Yes,
         any => any.iter().map(|condition| condition.holds(facts, gpu)).fold(Truth::No, Truth::or),
@@ -219,7 +227,7 @@ fn judge<'a>(rule: &'a Rule, facts: &Facts, gpu: Option<usize>, hits: &Hits) -> 
     let none_of = rule.none.iter().map(|condition| condition.holds(facts, gpu)).fold(Truth::No, Truth::or);
     let truth = for_it.and(none_of.not());
     // Facts alone must be certain; a line of a log is worth a question.
-    let says_likely = rule.likely && for_it == Truth::Yes;
+    let says_likely = likely && for_it == Truth::Yes;
     if truth == Truth::No || truth == Truth::Maybe && rule.log.is_empty() && !says_likely {
         return None;
     }

@@ -8,6 +8,7 @@ use toml::Spanned;
 use crate::scan::LogPattern;
 
 use super::condition::Condition;
+use super::forbid::Api;
 use super::matcher::Matcher;
 use super::rule::{Confidence, Example, Reboot, Rule, Severity, Step};
 
@@ -72,6 +73,8 @@ struct Written {
     expired: Option<String>,
     #[serde(default)]
     explains: Vec<String>,
+    #[serde(default)]
+    forbids: Vec<Api>,
     sources: Vec<String>,
     fires: Vec<Conditions>,
     silent: Vec<Conditions>,
@@ -120,6 +123,9 @@ fn rule(topic: &str, written: Written) -> Result<Rule, String> {
             return Err(format!("`{name}` is empty"));
         }
     }
+    if !written.forbids.is_empty() && written.severity > Severity::High {
+        return Err("`forbids`: only a rule of severity `blocker` or `high` may forbid something".into());
+    }
     let conditions = |tables: Vec<Conditions>| tables.into_iter().map(condition).collect::<Result<Vec<_>, _>>();
     Ok(Rule {
         id: written.id,
@@ -133,6 +139,7 @@ fn rule(topic: &str, written: Written) -> Result<Rule, String> {
         lasts: written.lasts,
         expired: written.expired,
         explains: written.explains,
+        forbids: written.forbids,
         sources: written.sources,
         likely: written.likely,
         when: condition(written.when)?,
@@ -246,6 +253,13 @@ silent = [{ "env.A" = "2" }]
         assert!(error(&unknown).contains("tilte"), "{}", error(&unknown));
         let order = GOOD.replace("\"env.A\" = \"1\" }\nmeaning", "\"env.A\" = \">=x\" }\nmeaning");
         assert_eq!(error(&order), "rules/x.toml:7: rule X-01: `env.A`: `x` is no version, number or size");
+        let mild = GOOD.replace("meaning", "forbids = [\"rocm\"]\nmeaning");
+        assert_eq!(
+            error(&mild),
+            "rules/x.toml:8: rule X-01: `forbids`: only a rule of severity `blocker` or `high` may forbid something"
+        );
+        let api = mild.replace("\"rocm\"", "\"rocn\"").replace("\"low\"", "\"high\"");
+        assert!(error(&api).contains("rocn") && error(&api).contains("opencl"), "{}", error(&api));
         let regex = GOOD.replace("meaning", "log = [\"(\"]\nmeaning");
         assert!(error(&regex).starts_with("rules/x.toml:8: rule X-01: `log`: "), "{}", error(&regex));
     }

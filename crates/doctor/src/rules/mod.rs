@@ -1,9 +1,10 @@
 //! Rules: what they say (`rule`), how they are read from TOML (`load`), the conditions (`condition`, `matcher`), and how they are
-//! laid over facts and logs (`judge`).
+//! laid over facts and logs (`judge`), and what they forbid to start (`forbid`).
 
 mod book;
 mod check;
 mod condition;
+mod forbid;
 mod judge;
 mod load;
 mod matcher;
@@ -11,6 +12,7 @@ mod rule;
 mod system;
 
 pub use book::Book;
+pub use forbid::Api;
 pub use judge::{Evidence, Exclusion, Finding, Judgement, LogLine, Truth};
 pub use load::RuleError;
 pub use rule::{Confidence, Reboot, Rule, Severity, Step};

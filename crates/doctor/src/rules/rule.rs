@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::scan::LogPattern;
 
 use super::condition::Condition;
+use super::forbid::Api;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -84,6 +85,8 @@ pub struct Rule {
     pub expired: Option<String>,
     /// Rules about what this one brings about: where this one holds, they need no telling of their own.
     pub explains: Vec<String>,
+    /// Programs that use one of these must not be started where it holds: that can take the machine down.
+    pub forbids: Vec<Api>,
     /// Who says so.
     pub sources: Vec<String>,
     /// All of these must hold.

@@ -29,6 +29,7 @@ const OTHERS: &[&str] = &[
     "opencl.platform",
     "opencl.rusticl.devices",
     "opencl.type",
+    "run.uses",
     "vulkan.asked",
     "vulkan.device",
     "vulkan.error",

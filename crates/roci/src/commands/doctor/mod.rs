@@ -112,14 +112,9 @@ fn book(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Resul
     if let Some(folder) = arguments.rules.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(DoctorError::NoRules { path: folder.clone() });
     }
-    let folder = arguments.rules.clone().or_else(|| {
-        let config = environment.get("XDG_CONFIG_HOME").filter(|path| path.starts_with('/')).map(PathBuf::from);
-        let config = config.or_else(|| Some(PathBuf::from(environment.get("HOME")?).join(".config")))?;
-        Some(config.join("roci/rules")).filter(|folder| folder.is_dir())
-    });
-    Ok(match folder {
-        Some(folder) => Book::with_folder(&folder)?,
-        None => Book::builtin()?,
+    Ok(match &arguments.rules {
+        Some(folder) => Book::with_folder(folder)?,
+        None => Book::of_user(environment)?,
     })
 }
 

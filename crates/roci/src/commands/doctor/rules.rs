@@ -1,6 +1,6 @@
 //! `roci doctor rules` and `roci doctor explain`.
 
-use roci_doctor::{Book, Reboot, Rule, Severity, Step, words};
+use roci_doctor::{Api, Book, Reboot, Rule, Severity, Step, words};
 use serde::Serialize;
 
 use super::error::DoctorError;
@@ -28,6 +28,8 @@ struct RuleReport<'a> {
     reboot: Reboot,
     lasts: Option<&'a str>,
     expired: Option<&'a str>,
+    /// Programs that use one of these must not be started where the rule holds.
+    forbids: &'a [Api],
     sources: &'a [String],
 }
 
@@ -44,6 +46,7 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
             reboot: rule.reboot,
             lasts: rule.lasts.as_deref(),
             expired: rule.expired.as_deref(),
+            forbids: &rule.forbids,
             sources: &rule.sources,
         }
     }
@@ -112,6 +115,11 @@ fn text(rule: &Rule) -> String {
     text.push_str(&words::remedy(&rule.steps, rule.reboot, rule.lasts.as_deref(), "  "));
     if let Some(expired) = &rule.expired {
         text.push_str(&words::indented(&format!("No longer true: {expired}"), "  "));
+    }
+    if !rule.forbids.is_empty() {
+        let names: Vec<_> = rule.forbids.iter().map(|api| api.name()).collect();
+        let line = format!("`roci lab` does not start what uses {} where this holds", names.join(" or "));
+        text.push_str(&words::indented(&line, "  "));
     }
     text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", words::confidence(rule.confidence)));
     for source in &rule.sources {
