@@ -75,6 +75,7 @@ impl AmdgpuDevice {
             memory_types: shared.pools.types(),
             max_allocation: shared.pools.max_allocation(),
             binding_alignment: 16,
+            max_binding: u64::MAX,
             max_bindings: 64,
             max_constants: 256,
             formats: vec![CodeFormat::AmdGcn],

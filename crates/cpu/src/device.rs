@@ -39,6 +39,7 @@ impl CpuDevice {
             physical,
             memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
             binding_alignment: 16,
+            max_binding: u64::MAX,
             max_bindings: 64,
             max_constants: 256,
             formats: vec![CodeFormat::Native],

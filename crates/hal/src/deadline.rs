@@ -2,26 +2,51 @@
 
 use std::time::{Duration, Instant};
 
-use crate::env;
+use crate::env::{self, Variable};
 use crate::error::Error;
 
 /// What `ROCI_TIMEOUT` means when it is unset or not a positive number.
 const FALLBACK: Duration = Duration::from_secs(30);
+/// The same for `ROCI_COMPILE_TIMEOUT`.
+const COMPILE_FALLBACK: Duration = Duration::from_secs(600);
 /// A ceiling (ten years), so that arithmetic on instants cannot overflow.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// How long work of a device may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// One command may run this long before the device counts as lost.
+    pub command: Duration,
+    /// The driver may compile one kernel this long.
+    pub compile: Duration,
+}
+
+impl Default for Limits {
+    /// What `ROCI_TIMEOUT` and `ROCI_COMPILE_TIMEOUT` set.
+    fn default() -> Self {
+        Self { command: default_timeout(), compile: default_compile_timeout() }
+    }
+}
 
 /// A point in time after which a wait gives up.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     started: Instant,
     at: Instant,
+    /// Whether time in which the device compiles counts.
+    counts_compilation: bool,
 }
 
 impl Deadline {
     /// `limit` from now.
     pub fn after(limit: Duration) -> Self {
         let started = Instant::now();
-        Self { started, at: started + limit.min(LONGEST) }
+        Self { started, at: started + limit.min(LONGEST), counts_compilation: true }
+    }
+
+    /// `limit` of work from now: a wait for a device does not count the time in which the device compiles kernels, which has a limit of its own.
+    pub fn of_work(limit: Duration) -> Self {
+        Self { counts_compilation: false, ..Self::after(limit) }
     }
 
     /// At once: a poll.
@@ -38,12 +63,20 @@ impl Deadline {
     pub fn waited(&self) -> Duration {
         self.started.elapsed()
     }
+
+    pub(crate) fn counts_compilation(&self) -> bool {
+        self.counts_compilation
+    }
+
+    pub(crate) fn extend(&mut self, by: Duration) {
+        self.at += by;
+    }
 }
 
 impl Default for Deadline {
-    /// [`default_timeout`] from now.
+    /// [`default_timeout`] of work from now.
     fn default() -> Self {
-        Self::after(default_timeout())
+        Self::of_work(default_timeout())
     }
 }
 
@@ -63,12 +96,23 @@ pub fn default_timeout() -> Duration {
 
 /// The limit that `ROCI_TIMEOUT` sets, 30 s when it is unset or empty; an error when it is no positive number of seconds.
 pub fn timeout_from_environment() -> Result<Duration, Error> {
-    let Some(value) = env::TIMEOUT.get() else { return Ok(FALLBACK) };
-    parse_seconds(&value).ok_or(Error::Environment {
-        variable: &env::TIMEOUT,
-        value,
-        expected: "a positive number of seconds",
-    })
+    seconds_of(&env::TIMEOUT, FALLBACK)
+}
+
+/// The limit that `ROCI_COMPILE_TIMEOUT` sets; 10 minutes when it is unset, and also when it is no positive number of seconds.
+pub fn default_compile_timeout() -> Duration {
+    compile_timeout_from_environment().unwrap_or(COMPILE_FALLBACK)
+}
+
+/// The limit that `ROCI_COMPILE_TIMEOUT` sets, 10 minutes when it is unset or empty; an error when it is no positive number of seconds.
+pub fn compile_timeout_from_environment() -> Result<Duration, Error> {
+    seconds_of(&env::COMPILE_TIMEOUT, COMPILE_FALLBACK)
+}
+
+fn seconds_of(variable: &'static Variable, fallback: Duration) -> Result<Duration, Error> {
+    let Some(value) = variable.get() else { return Ok(fallback) };
+    let expected = "a positive number of seconds";
+    parse_seconds(&value).ok_or(Error::Environment { variable, value, expected })
 }
 
 /// Seconds as people write them (`30`, `0.5`); `None` unless positive and finite.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::buffer::{Buffer, BufferRange};
 use crate::command_buffer::CommandBufferInner;
-use crate::deadline::default_timeout;
+use crate::compile;
+use crate::deadline::{Deadline, Limits};
 use crate::driver::{BufferBackend, DeviceBackend};
 use crate::error::{Error, InFlight, Loss, LossReason};
 use crate::executable::{Executable, ExecutableInner, ExecutableSource};
@@ -36,7 +37,7 @@ pub struct Device {
 pub(crate) struct Core {
     backend: Arc<dyn DeviceBackend>,
     name: String,
-    timeout: Duration,
+    limits: Limits,
     loss: OnceLock<Arc<Loss>>,
     submissions: AtomicU64,
     tracked: Mutex<BTreeMap<u64, Arc<Submission>>>,
@@ -50,10 +51,16 @@ pub(crate) struct Core {
 impl Device {
     /// Wraps what a driver opened. `timeout` limits how long one command may run; `None` takes `ROCI_TIMEOUT`.
     pub fn new(backend: Arc<dyn DeviceBackend>, timeout: Option<Duration>) -> Self {
+        let limits = Limits::default();
+        Self::limited(backend, Limits { command: timeout.unwrap_or(limits.command), ..limits })
+    }
+
+    /// Wraps what a driver opened, with limits of its own.
+    pub fn limited(backend: Arc<dyn DeviceBackend>, limits: Limits) -> Self {
         let info = backend.info();
         let core = Core {
             name: info.uri.to_string(),
-            timeout: timeout.unwrap_or_else(default_timeout),
+            limits,
             loss: OnceLock::new(),
             submissions: AtomicU64::new(0),
             tracked: Mutex::default(),
@@ -98,7 +105,8 @@ impl Device {
         Ok(Some(Buffer::ready(&self.core, BufferDesc::host(size).label(label), backing)))
     }
 
-    /// Loads code.
+    /// Loads code. Drivers compile it here or when a kernel is first dispatched; either has the limit of compilation, and a driver that misses
+    /// it here is an [`Error::Compile`], after which the device goes on.
     pub fn load(&self, source: &ExecutableSource) -> Result<Executable, Error> {
         self.core.check_alive()?;
         let format = source.code.format();
@@ -127,7 +135,7 @@ impl Device {
             core: Arc::clone(&self.core),
             label: source.label.clone(),
             entry_points: source.entry_points.iter().cloned().map(Arc::new).collect(),
-            backend: self.core.backend.load(source)?,
+            backend: compile::load(&self.core.backend, source, self.core.limits.compile)?,
         };
         Ok(Executable { inner: Arc::new(inner) })
     }
@@ -148,17 +156,17 @@ impl Device {
         let (target, queue, done) = (target.into(), self.queue(0)?, self.semaphore(0));
         if data.len() as u64 != target.length() || data.len() <= PIECE {
             queue.write(target, data.to_vec(), Submit::new().signal(&done, 1))?;
-            return done.wait(1, self.core.timeout);
+            return done.wait(1, self.core.deadline());
         }
         let mut sent = 0;
         for (piece, offset) in data.chunks(PIECE).zip((0..).step_by(PIECE)) {
             // The memory of a piece that is done serves the next but one.
-            done.wait(u64::saturating_sub(sent, 1), self.core.timeout)?;
+            done.wait(u64::saturating_sub(sent, 1), self.core.deadline())?;
             let submit = Submit::new().wait(&done, sent).signal(&done, sent + 1);
             queue.write(target.range(offset, piece.len() as u64)?, piece.to_vec(), submit)?;
             sent += 1;
         }
-        done.wait(sent, self.core.timeout)
+        done.wait(sent, self.core.deadline())
     }
 
     /// Reads bytes, waiting for them as [`Device::write`] does: for results and tests, not for streams.
@@ -167,14 +175,14 @@ impl Device {
         let piece = |offset: u64| source.range(offset, (source.length() - offset).min(PIECE as u64));
         let mut next = queue.read(piece(0)?, Submit::new())?;
         if source.length() <= PIECE as u64 {
-            return next.wait(self.core.timeout);
+            return next.wait(self.core.deadline());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(source.length()).unwrap_or_default());
         for offset in (PIECE as u64..source.length()).step_by(PIECE) {
             let after = queue.read(piece(offset)?, Submit::new())?;
-            bytes.extend(std::mem::replace(&mut next, after).wait(self.core.timeout)?);
+            bytes.extend(std::mem::replace(&mut next, after).wait(self.core.deadline())?);
         }
-        bytes.extend(next.wait(self.core.timeout)?);
+        bytes.extend(next.wait(self.core.deadline())?);
         Ok(bytes)
     }
 
@@ -214,8 +222,18 @@ impl Core {
         &self.name
     }
 
-    pub(crate) fn timeout_limit(&self) -> Duration {
-        self.timeout
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// A command's limit of work from now.
+    fn deadline(&self) -> Deadline {
+        Deadline::of_work(self.limits.command)
+    }
+
+    /// Whether the driver compiles a kernel of something that was submitted.
+    pub(crate) fn is_compiling(&self) -> bool {
+        lock(&self.tracked).values().any(|submission| submission.progress().is_compiling())
     }
 
     /// Memory from the driver. What the pool keeps goes back first, if the driver has no more.
@@ -285,7 +303,8 @@ impl Core {
     /// What is in flight now; of several submissions the oldest that has started.
     fn in_flight(&self) -> InFlight {
         let tracked: Vec<_> = lock(&self.tracked).values().cloned().collect();
-        let (started, waiting): (Vec<_>, Vec<_>) = tracked.iter().partition(|submission| submission.progress() > 0);
+        let (started, waiting): (Vec<_>, Vec<_>) =
+            tracked.iter().partition(|submission| submission.progress().command() > 0);
         let mut candidates = started.into_iter().chain(waiting);
         candidates.find_map(|submission| submission.in_flight()).unwrap_or_else(|| InFlight {
             last_finished: (0..self.finished.len()).find_map(|queue| self.last_finished(queue)),

@@ -26,6 +26,14 @@ pub static TIMEOUT: Variable = Variable {
     since: "0.1.0",
 };
 
+/// Seconds that compiling one kernel may take.
+pub static COMPILE_TIMEOUT: Variable = Variable {
+    name: "ROCI_COMPILE_TIMEOUT",
+    default: "600",
+    help: "Seconds a driver may take to compile a kernel; ROCI_TIMEOUT does not count that time (fractions allowed)",
+    since: "0.2.0",
+};
+
 /// The device that a command uses when none is named.
 pub static DEVICE: Variable = Variable {
     name: "ROCI_DEVICE",
@@ -258,6 +266,7 @@ pub static VARIABLES: &[&Variable] = &[
     &EMU_DOORBELLS,
     &EMU_EXEC,
     &TIMEOUT,
+    &COMPILE_TIMEOUT,
     &ALLOW_HSA,
     &HSA_ENABLE_SDMA,
     &HSA_OVERRIDE,

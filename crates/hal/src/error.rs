@@ -88,6 +88,16 @@ pub enum Error {
         /// What was running.
         work: Box<InFlight>,
     },
+    /// A kernel that the driver did not compile in time. The device goes on.
+    #[error("\"{kernel}\" was still compiling after {:.3} s on {device}", limit.as_secs_f64())]
+    Compile {
+        /// The device.
+        device: String,
+        /// The executable's label.
+        kernel: String,
+        /// The limit.
+        limit: Duration,
+    },
     /// The device is gone for good; every later call gives the first cause.
     #[error("{0}")]
     Lost(Arc<Loss>),
@@ -114,6 +124,8 @@ pub struct InFlight {
     pub label: Option<String>,
     /// Kernel or operation in flight.
     pub kernel: Option<String>,
+    /// Whether the driver still compiles it.
+    pub compiling: bool,
     /// The last kernel or operation that finished on that queue.
     pub last_finished: Option<String>,
 }
@@ -121,7 +133,10 @@ pub struct InFlight {
 impl fmt::Display for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.queue, &self.kernel) {
-            (Some(queue), Some(kernel)) => write!(f, ", queue {queue}: \"{kernel}\" in flight")?,
+            (Some(queue), Some(kernel)) => {
+                let state = if self.compiling { "compiling" } else { "in flight" };
+                write!(f, ", queue {queue}: \"{kernel}\" {state}")?;
+            }
             (Some(queue), None) => write!(f, ", queue {queue}")?,
             (None, _) => f.write_str(", nothing in flight")?,
         }
@@ -155,6 +170,11 @@ pub enum LossReason {
         /// The limit.
         limit: Duration,
     },
+    /// The driver still compiled a kernel of a submission, which it cannot give back.
+    Compile {
+        /// The limit.
+        limit: Duration,
+    },
     /// The driver or the hardware reported a fault.
     Fault(String),
     /// Somebody asked for it, in a test or to give up on a device.
@@ -167,6 +187,9 @@ impl fmt::Display for Loss {
         match &self.reason {
             LossReason::Hang { limit } => {
                 write!(f, "a submission did not end within {:.3} s", limit.as_secs_f64())?;
+            }
+            LossReason::Compile { limit } => {
+                write!(f, "a kernel was still compiling after {:.3} s", limit.as_secs_f64())?;
             }
             LossReason::Fault(fault) => f.write_str(fault)?,
             LossReason::Requested(reason) => f.write_str(reason)?,
@@ -203,6 +226,8 @@ impl Error {
     }
 }
 
+const COMPILE_HINT: &str = "raise ROCI_COMPILE_TIMEOUT (seconds) if the machine is busy, or use another driver";
+
 impl Hint for Error {
     fn hint(&self) -> Option<String> {
         match self {
@@ -220,7 +245,9 @@ impl Hint for Error {
                 "raise ROCI_TIMEOUT (seconds) if the work is long; `roci devices` shows whether the device answers"
                     .into(),
             ),
+            Self::Compile { .. } => Some(COMPILE_HINT.into()),
             Self::Lost(loss) => Some(match &loss.reason {
+                LossReason::Compile { .. } => format!("{COMPILE_HINT}; open the device again"),
                 LossReason::Hang { .. } => {
                     "raise ROCI_TIMEOUT (seconds) if the kernel is long; otherwise open the device again".into()
                 }
@@ -254,6 +281,7 @@ mod tests {
                 queue: Some(1),
                 label: Some("layer 3".into()),
                 kernel: Some("matmul_f32".into()),
+                compiling: false,
                 last_finished: Some("softmax".into()),
             },
         };

@@ -178,6 +178,8 @@ pub struct DeviceInfo {
     pub max_allocation: u64,
     /// Alignment of the offset of a bound range.
     pub binding_alignment: u64,
+    /// Bytes of one binding at most; some devices have larger allocations. `u64::MAX` where only the allocation limits it.
+    pub max_binding: u64,
     /// Bindings of one dispatch at most.
     pub max_bindings: usize,
     /// Bytes of a constants block at most.

@@ -2,7 +2,8 @@
 //!
 //! # What it promises
 //! - **Nothing waits for ever.** Every wait takes a [`Deadline`]; a command that runs past the device's limit loses the
-//!   device. Both errors name the device, the queue, the kernel in flight and the last one that finished.
+//!   device. Both errors name the device, the queue, the kernel in flight and the last one that finished. Compiling a kernel
+//!   has a limit of its own ([`deadline::Limits`]), and is not counted as running it.
 //! - **A lost device stays lost.** Every later call fails at once with the first cause.
 //! - **Calls are checked once, above the drivers.** A range outside its buffer, a missing binding, a constants block of the
 //!   wrong size, a buffer of another device: an [`Error::Invalid`] with the figures, and nothing was done.
@@ -47,6 +48,7 @@ pub mod buffer;
 pub mod cache;
 pub mod command;
 pub mod command_buffer;
+mod compile;
 pub mod deadline;
 pub mod device;
 pub mod driver;

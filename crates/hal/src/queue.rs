@@ -223,7 +223,7 @@ impl Queue {
                 hint: "submit without a profile, or use another driver".into(),
             });
         }
-        let limit = limit.unwrap_or_else(|| self.core.timeout_limit());
+        let limit = limit.unwrap_or_else(|| self.core.limits().command);
         Submission::launch(&self.core, Header { queue: self.index, label, limit, waits, signals, profile }, work);
         Ok(())
     }

@@ -213,10 +213,18 @@ impl Recorder {
         if grid.iter().zip(limit).any(|(count, limit)| *count > limit) {
             return fail(format!("a grid of {grid:?} workgroups, the device takes {limit:?}"));
         }
-        match bindings.iter().position(|binding| binding.length() == 0) {
-            Some(index) => fail(format!("binding {index} is empty")),
-            None => Ok(()),
+        let most = self.core.backend().info().max_binding;
+        for (index, length) in bindings.iter().map(Binding::length).enumerate() {
+            if length == 0 {
+                return fail(format!("binding {index} is empty"));
+            }
+            // Drivers bind whole words.
+            if length.checked_next_multiple_of(WORD).is_none_or(|length| length > most) {
+                let reason = format!("binding {index} has {length} bytes, the device takes {most}");
+                return Err(Error::invalid(call, reason).hinted("bind the part of the buffer that the kernel works on"));
+            }
         }
+        Ok(())
     }
 
     /// Checks a range and notes what the replay needs for it.

@@ -11,6 +11,10 @@ use crate::error::Error;
 use crate::expected::Expected;
 use crate::timeline::{Refused, Timeline, Watcher};
 
+/// How often a wait looks whether the device compiles, in its limit, and the shortest time between looks.
+const LOOKS: u32 = 8;
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+
 /// A 64-bit counter that only grows. Cheap to clone.
 ///
 /// Submissions wait for values and signal values; waiting for a value that nothing has promised yet is legal. A failed
@@ -47,9 +51,32 @@ impl Semaphore {
     /// Waits on the host for a value.
     pub fn wait(&self, value: u64, deadline: impl Into<Deadline>) -> Result<(), Error> {
         let deadline = deadline.into();
-        match self.inner.timeline.wait(value, deadline) {
-            Some(answer) => answer,
-            None => Err(self.inner.core.timeout(deadline.waited())),
+        let answer = if deadline.counts_compilation() {
+            self.inner.timeline.wait(value, deadline)
+        } else {
+            self.wait_for_work(value, deadline)
+        };
+        answer.unwrap_or_else(|| Err(self.inner.core.timeout(deadline.waited())))
+    }
+
+    /// The same without counting the time in which the device compiles, up to the limit of that.
+    fn wait_for_work(&self, value: u64, mut deadline: Deadline) -> Option<Result<(), Error>> {
+        let core = &self.inner.core;
+        let look = (deadline.remaining() / LOOKS).max(SHORTEST_LOOK);
+        let mut compiled = Duration::ZERO;
+        loop {
+            let (began, remaining) = (Instant::now(), deadline.remaining());
+            if let Some(answer) = self.inner.timeline.wait(value, Deadline::after(look.min(remaining))) {
+                return Some(answer);
+            }
+            if remaining.is_zero() {
+                return None;
+            }
+            if compiled < core.limits().compile && core.is_compiling() {
+                let took = began.elapsed();
+                compiled += took;
+                deadline.extend(took);
+            }
         }
     }
 

@@ -36,9 +36,29 @@ pub(crate) struct Submission {
     profile: Option<Profile>,
     /// Waits not yet satisfied, plus one while the submission is being set up.
     holds: AtomicUsize,
-    /// 0 before the driver starts, then the index of the command in flight plus one.
+    /// See [`Progress`].
     progress: AtomicUsize,
     state: Mutex<State>,
+}
+
+/// How far a submission is, in one word: 0 before the driver starts, then twice the index of the command in flight plus one, plus one while
+/// the driver compiles it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress(usize);
+
+impl Progress {
+    fn new(command: usize, compiling: bool) -> Self {
+        Self(2 * (command + 1) + usize::from(compiling))
+    }
+
+    /// The command in flight plus one, 0 before the start.
+    pub(crate) fn command(self) -> usize {
+        self.0 / 2
+    }
+
+    pub(crate) fn is_compiling(self) -> bool {
+        self.0 % 2 == 1
+    }
 }
 
 struct State {
@@ -183,20 +203,21 @@ impl Submission {
     pub(crate) fn in_flight(&self) -> Option<InFlight> {
         let state = self.lock();
         let commands = &state.running.as_ref()?.recording.commands;
-        let progress = self.progress.load(Ordering::Relaxed);
+        let compiling = self.progress().is_compiling();
+        let progress = self.progress().command();
         let name = |index: usize| commands.get(index).map(|command| command.name().to_owned());
         let last_here = (1..progress).rev().find_map(|index| name(index - 1).filter(|name| name != "barrier"));
         Some(InFlight {
             queue: Some(self.queue),
             label: self.label.clone().or_else(|| state.running.as_ref()?.recording.label.clone()),
             kernel: if progress == 0 { Some("not started".into()) } else { name(progress - 1) },
+            compiling,
             last_finished: last_here.or_else(|| self.core.last_finished(self.queue)),
         })
     }
 
-    /// The command in flight plus one, 0 before the start.
-    pub(crate) fn progress(&self) -> usize {
-        self.progress.load(Ordering::Relaxed)
+    pub(crate) fn progress(&self) -> Progress {
+        Progress(self.progress.load(Ordering::Relaxed))
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -251,8 +272,18 @@ pub enum BatchFault {
 impl Completion {
     /// Says which command is in flight now, by its index in the recording. Cheap enough to call for each.
     pub fn progress(&self, command: usize) {
+        self.note(Progress::new(command, false));
+    }
+
+    /// Says that the driver compiles the kernel of this command before it runs, or may: a driver that compiles a kernel when it is first
+    /// dispatched says so until the kernel runs. The time counts against the limit of compilation, not against that of commands.
+    pub fn compiling(&self, command: usize) {
+        self.note(Progress::new(command, true));
+    }
+
+    fn note(&self, progress: Progress) {
         if let Some(submission) = &self.submission {
-            submission.progress.store(command + 1, Ordering::Relaxed);
+            submission.progress.store(progress.0, Ordering::Relaxed);
         }
     }
 

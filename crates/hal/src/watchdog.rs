@@ -1,12 +1,13 @@
-//! The watchdog: notices a submission whose command in flight does not change for too long.
+//! The watchdog: notices a submission whose command in flight does not change for too long. Compiling a kernel has a limit of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::deadline::Limits;
 use crate::device::Core;
 use crate::error::LossReason;
-use crate::submission::Submission;
+use crate::submission::{Progress, Submission};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait, wait_for};
 
 /// Checks in one limit: a hang is noticed at most this fraction of the limit late.
@@ -30,9 +31,40 @@ struct State {
 
 struct Entry {
     submission: Weak<Submission>,
-    limit: Duration,
+    limits: Limits,
+    /// The command in flight when the thread last looked, plus one.
     seen: usize,
-    since: Instant,
+    looked: Instant,
+    /// How long that command has been in flight, and how much longer it was compiled. Counted apart, since drivers may go back and forth
+    /// between the two.
+    ran: Duration,
+    compiled: Duration,
+}
+
+impl Entry {
+    /// Counts the time since the last look, and tells why the submission counts as hung, if it does.
+    fn look(&mut self, progress: Progress, now: Instant) -> Option<LossReason> {
+        let passed = now.duration_since(std::mem::replace(&mut self.looked, now));
+        // Before its start a batch waits for others, which are watched themselves.
+        if progress.command() != self.seen || progress.command() == 0 {
+            (self.seen, self.ran, self.compiled) = (progress.command(), Duration::ZERO, Duration::ZERO);
+            return None;
+        }
+        if progress.is_compiling() {
+            self.compiled += passed;
+        } else {
+            self.ran += passed;
+        }
+        if self.ran >= self.limits.command {
+            return Some(LossReason::Hang { limit: self.limits.command });
+        }
+        (self.compiled >= self.limits.compile).then_some(LossReason::Compile { limit: self.limits.compile })
+    }
+
+    /// How long the thread may sleep.
+    fn pause(&self) -> Duration {
+        pause(self.limits)
+    }
 }
 
 impl Watchdog {
@@ -43,18 +75,24 @@ impl Watchdog {
     /// Watches a submission that was just handed to the driver.
     pub(crate) fn watch(self: &Arc<Self>, core: &Arc<Core>, submission: &Arc<Submission>) {
         let now = Instant::now();
+        let limits = Limits { command: submission.limit, compile: core.limits().compile };
         let mut state = self.lock();
-        state.entries.insert(
-            submission.id,
-            Entry { submission: Arc::downgrade(submission), limit: submission.limit, seen: 0, since: now },
-        );
+        let entry = Entry {
+            submission: Arc::downgrade(submission),
+            limits,
+            seen: 0,
+            looked: now,
+            ran: Duration::ZERO,
+            compiled: Duration::ZERO,
+        };
+        state.entries.insert(submission.id, entry);
         if !state.started {
             state.started = true;
             let (watchdog, core) = (Arc::clone(self), Arc::downgrade(core));
             let spawned = std::thread::Builder::new().name("roci-watchdog".into()).spawn(move || watchdog.run(&core));
             // Without a watchdog thread hangs still end: every wait of the host has its own deadline.
             state.started = spawned.is_ok();
-        } else if state.next.is_none_or(|next| next > now + pause(submission.limit)) {
+        } else if state.next.is_none_or(|next| next > now + pause(limits)) {
             self.wake.notify_one();
         }
     }
@@ -73,10 +111,10 @@ impl Watchdog {
         loop {
             // Looked at outside the lock: dropping the last handle of a submission may drop the device, which stops us.
             for submission in self.watched() {
-                if self.is_hung(&submission)
+                if let Some(reason) = self.look(&submission)
                     && let (Some(core), Some(work)) = (core.upgrade(), submission.in_flight())
                 {
-                    core.lose(LossReason::Hang { limit: submission.limit }, work);
+                    core.lose(reason, work);
                 }
             }
             let mut state = self.lock();
@@ -85,7 +123,7 @@ impl Watchdog {
             }
             state.entries.retain(|_, entry| entry.submission.strong_count() > 0);
             // Decided under the lock that the sleep gives up, so that no entry comes in between unseen.
-            match state.entries.values().map(|entry| pause(entry.limit)).min() {
+            match state.entries.values().map(Entry::pause).min() {
                 Some(pause) => {
                     state.next = Some(Instant::now() + pause);
                     drop(wait_for(&self.wake, state, pause));
@@ -102,17 +140,10 @@ impl Watchdog {
         self.lock().entries.values().filter_map(|entry| entry.submission.upgrade()).collect()
     }
 
-    /// Whether its command in flight has been the same for the whole limit.
-    fn is_hung(&self, submission: &Submission) -> bool {
-        let now = Instant::now();
-        let progress = submission.progress();
-        let mut state = self.lock();
-        let Some(entry) = state.entries.get_mut(&submission.id) else { return false };
-        // Before its start a batch waits for others, which are watched themselves.
-        if progress != entry.seen || progress == 0 {
-            (entry.seen, entry.since) = (progress, now);
-        }
-        now.duration_since(entry.since) >= submission.limit
+    /// Why it counts as hung, if its command in flight has been the same for the whole limit.
+    fn look(&self, submission: &Submission) -> Option<LossReason> {
+        let (now, progress) = (Instant::now(), submission.progress());
+        self.lock().entries.get_mut(&submission.id)?.look(progress, now)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -120,6 +151,6 @@ impl Watchdog {
     }
 }
 
-fn pause(limit: Duration) -> Duration {
-    (limit / CHECKS).max(SHORTEST_PAUSE)
+fn pause(limits: Limits) -> Duration {
+    (limits.command.min(limits.compile) / CHECKS).max(SHORTEST_PAUSE)
 }

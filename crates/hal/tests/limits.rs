@@ -127,6 +127,31 @@ fn reads_and_writes_wait_as_long_as_the_device_says() {
     }
 }
 
+#[test]
+fn a_binding_is_no_longer_than_the_device_takes() {
+    let narrow = DeviceInfo { max_binding: 100, ..scarce(None).info().clone() };
+    let left = Arc::new(AtomicU64::new(MEMORY));
+    let device = Device::new(Arc::new(Scarce { info: narrow, left, kept: Mutex::default() }), None);
+    let entry = EntryPoint {
+        name: "sum".into(),
+        workgroup_size: [1; 3],
+        bindings: vec![Access::Read],
+        constants: 0,
+        in_place: false,
+    };
+    let source = ExecutableSource { label: "sum".into(), entry_points: vec![entry], code: Code::Spirv(Vec::new()) };
+    let kernel = device.load(&source).unwrap().kernel("sum").unwrap();
+    let buffer = device.allocate(BufferDesc::device(1000)).unwrap();
+    let dispatch = |length| {
+        let bindings = [buffer.range(0, length).unwrap().into()];
+        device.record().dispatch(&kernel, [1; 3], &bindings, &[]).map(drop)
+    };
+    dispatch(100).unwrap();
+    let error = dispatch(101).unwrap_err();
+    assert_eq!(error.to_string(), "dispatch of \"sum\": binding 0 has 101 bytes, the device takes 100");
+    assert!(error.hint().is_some_and(|hint| hint.contains("part of the buffer")));
+}
+
 /// A kernel that touches nothing but says otherwise.
 struct Claims(&'static [Access]);
 

@@ -157,6 +157,7 @@ mod tests {
             memory_types: Vec::new(),
             max_allocation: 0,
             binding_alignment: 4,
+            max_binding: u64::MAX,
             max_bindings: 8,
             max_constants: 128,
             formats: vec![format],

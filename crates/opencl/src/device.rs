@@ -58,11 +58,12 @@ impl OpenClDevice {
             memory_types: memories.types(),
             max_allocation: memories.max_allocation(),
             binding_alignment: alignment.max(LEAST_ALIGNMENT).next_power_of_two(),
+            max_binding: u64::MAX,
             max_bindings: (most.saturating_sub(CONSTANTS) / size_of::<usize>()).clamp(8, BINDINGS),
             max_constants: CONSTANTS,
             formats: vec![CodeFormat::OpenClC],
         };
-        let toolchain = Toolchain::new(&name, &context, chosen, cache);
+        let toolchain = Toolchain::new(&context, chosen, cache);
         let line = |queue: &QueueInfo| {
             let found = &chosen[queue.physical];
             let out_of_order = options.out_of_order && found.facts.out_of_order;

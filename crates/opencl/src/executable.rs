@@ -9,7 +9,6 @@ use roci_hal::{Code, EntryPoint, Error, ExecutableSource, exit};
 use crate::cl::{Context, DeviceId, Kernel, Program};
 use crate::discover::Found;
 use crate::error::Failed;
-use crate::patience;
 
 /// What compilers are told. The writer promises OpenCL C 1.2.
 const OPTIONS: &str = "-cl-std=CL1.2";
@@ -17,9 +16,7 @@ const OPTIONS: &str = "-cl-std=CL1.2";
 const LOG_LINES: usize = 8;
 
 /// What turns source into programs for a logical device.
-#[derive(Clone)]
 pub(crate) struct Toolchain {
-    device: String,
     context: Arc<Context>,
     ids: Vec<DeviceId>,
     /// Everything but the source that a program depends on.
@@ -30,7 +27,7 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    pub(crate) fn new(device: &str, context: &Arc<Context>, chosen: &[Found], cache: Option<Cache>) -> Self {
+    pub(crate) fn new(context: &Arc<Context>, chosen: &[Found], cache: Option<Cache>) -> Self {
         let identity = |Found { facts, .. }: &Found| {
             [&facts.platform, &facts.version, &facts.driver, &facts.name, OPTIONS].join("\n")
         };
@@ -38,7 +35,6 @@ impl Toolchain {
         // One binary serves all devices, so it is kept only where they are alike in everything that it depends on.
         let cache = cache.filter(|_| chosen.iter().all(|found| identity(found) == driver));
         Self {
-            device: device.to_owned(),
             context: Arc::clone(context),
             ids: chosen.iter().map(|found| found.id).collect(),
             driver,
@@ -94,10 +90,7 @@ impl Kernels {
         let Code::OpenClC(text) = &source.code else {
             return Err(invalid("OpenCL takes OpenCL C only".into()));
         };
-        let (own, text) = (toolchain.clone(), text.clone());
-        let doing = format!("compiling \"{}\"", source.label);
-        let built = patience::within(&toolchain.device, &doing, move || own.program(&text))?;
-        let program = built.map_err(|(error, log)| {
+        let program = toolchain.program(text).map_err(|(error, log)| {
             let log: Vec<_> = log.lines().take(LOG_LINES).map(str::trim_end).collect();
             let said = if log.is_empty() { String::new() } else { format!(": {}", log.join(" | ")) };
             invalid(format!("the driver's compiler refuses it: {error}{said}"))

@@ -1,7 +1,7 @@
 //! A recording made ready to be enqueued: kernels with their arguments set, and what slots change in them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,7 +24,11 @@ pub(crate) struct Program {
     recording: Arc<Recording>,
     steps: Mutex<Vec<Step>>,
     is_empty: bool,
+    /// The first command that is a dispatch.
+    first_dispatch: Option<usize>,
     is_serial: bool,
+    /// Whether it has ended once, so that its kernels are compiled.
+    ran: AtomicBool,
     /// Nanoseconds of the last run; zero before there was one.
     took: AtomicU64,
 }
@@ -115,13 +119,37 @@ impl Program {
         // Behind a barrier a queue that keeps no order needs events, which cost more than a few commands side by side gain.
         let stretches = 1 + steps.iter().filter(|step| step.barrier).count();
         let is_serial = steps.len() < 2 * stretches;
-        let (recording, is_empty) = (Arc::clone(recording), steps.is_empty());
-        Ok(Self { recording, is_empty, is_serial, steps: Mutex::new(steps), took: AtomicU64::new(0) })
+        let first_dispatch = steps.iter().find(|step| step.launch.is_some()).map(|step| step.command);
+        Ok(Self {
+            recording: Arc::clone(recording),
+            is_empty: steps.is_empty(),
+            first_dispatch,
+            is_serial,
+            steps: Mutex::new(steps),
+            ran: AtomicBool::new(false),
+            took: AtomicU64::new(0),
+        })
     }
 
     /// Whether there is nothing to do.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    /// The first command whose kernel the driver may yet have to compile.
+    pub(crate) fn compiles_first(&self) -> Option<usize> {
+        self.first_dispatch.filter(|command| self.may_compile(*command))
+    }
+
+    /// Notes that it has ended.
+    pub(crate) fn note_run(&self) {
+        self.ran.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the driver may yet have to compile the kernel of a command. Some compile when a kernel is enqueued or runs, and PoCL anew for
+    /// another size of grid: whether the kernel ran elsewhere says nothing, only whether this command did.
+    pub(crate) fn may_compile(&self, command: usize) -> bool {
+        !self.ran.load(Ordering::Relaxed) && matches!(self.recording.commands.get(command), Some(Command::Dispatch(_)))
     }
 
     /// Whether most commands wait for the one before them, so that a queue which keeps order suits it best.

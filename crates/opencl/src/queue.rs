@@ -96,6 +96,8 @@ struct Flight {
     since: Instant,
     /// Whether it runs behind all others that learn, so that its time is the one from their end to its own.
     learns: bool,
+    /// Whether the driver compiles kernels when they first run, as those of processors do.
+    compiles_late: bool,
     program: Arc<Program>,
     _slots: Vec<BoundRange>,
 }
@@ -185,6 +187,10 @@ impl Inner {
                     drop(waiting);
                 } else if !waiting.is_empty() {
                     for waiting in waiting {
+                        // The driver may compile while this enqueues, and nothing is seen of what is in flight.
+                        if let Some(oldest) = flying.first().filter(|_| waiting.program.compiles_first().is_some()) {
+                            oldest.hold_up();
+                        }
                         flying.push(self.start(waiting, flying.is_empty()));
                     }
                     since = Instant::now();
@@ -241,10 +247,13 @@ impl Inner {
         let (queue, clock) = self.queue_for(pair, &completion);
         let target = Target { queue, out_of_order: pair.out_of_order, timed: clock.is_some() };
         let (since, learns) = (Instant::now(), !pair.out_of_order && !completion.wants_times());
+        if alone && let Some(command) = program.compiles_first() {
+            completion.compiling(command);
+        }
         let answer = program.enqueue(target, &slots, &mut enqueued);
         // Said before the driver may begin: RustICL 22.3 can keep whoever asks how far a command is until it has ended.
         if alone && let Some((command, _)) = enqueued.events.first() {
-            completion.progress(*command);
+            tell(&completion, *command, self.is_software && program.may_compile(*command));
         }
         let last = enqueued.events.last().map_or(0, |(command, _)| *command);
         let wrong = answer.and_then(|()| queue.flush().map_err(|error| (last, error))).err();
@@ -269,6 +278,7 @@ impl Inner {
             clock,
             since,
             learns,
+            compiles_late: self.is_software,
             program,
             _slots: slots,
         }
@@ -315,6 +325,15 @@ fn clock(queue: &Queue) -> Option<Clock> {
     Clock::read(1.0, || Some(ticks + instant.elapsed().as_nanos() as u64))
 }
 
+/// Says which command is in flight, and whether the driver compiles its kernel.
+fn tell(completion: &Completion, command: usize, compiles: bool) {
+    if compiles {
+        completion.compiling(command);
+    } else {
+        completion.progress(command);
+    }
+}
+
 impl Flight {
     /// Looks how far it is and tells its end; whether it must still be kept. `ended` is when the one before it did, of
     /// those that learn.
@@ -333,6 +352,7 @@ impl Flight {
             }
             None if running => {}
             None => {
+                self.program.note_run();
                 if self.learns {
                     self.program.learn(self.since.max(ended).elapsed());
                 }
@@ -347,11 +367,17 @@ impl Flight {
     /// queue has not begun unless the driver says so.
     fn is_running(&mut self, oldest: bool) -> bool {
         while let Some((command, event)) = self.enqueued.events.get(self.next) {
+            let may_compile = self.program.may_compile(*command);
+            // RustICL answers only once it has compiled.
+            if may_compile && oldest {
+                self.completion.iter().for_each(|completion| completion.compiling(*command));
+            }
             match event.stage() {
                 Ok(Stage::Complete) => {}
                 Ok(stage) => {
                     if oldest || stage == Stage::Running {
-                        self.completion.iter().for_each(|completion| completion.progress(*command));
+                        let compiles = may_compile && self.compiles_late && stage != Stage::Running;
+                        self.completion.iter().for_each(|completion| tell(completion, *command, compiles));
                     }
                     return true;
                 }
@@ -363,6 +389,13 @@ impl Flight {
             self.next += 1;
         }
         self.enqueued.adrift
+    }
+
+    /// Says that what is in flight may stand still because the driver compiles something else.
+    fn hold_up(&self) {
+        if let (Some(completion), Some((command, _))) = (&self.completion, self.enqueued.events.get(self.next)) {
+            completion.compiling(*command);
+        }
     }
 
     /// When it ends, if that is known. `None` when it is long past.

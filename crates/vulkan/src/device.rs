@@ -45,6 +45,7 @@ impl VulkanDevice {
             max_allocation: shared.heaps.max_allocation().min(shared.card.info.memory),
             // Kernels read words.
             binding_alignment: limits.min_storage_buffer_offset_alignment.max(4),
+            max_binding: u64::from(limits.max_storage_buffer_range),
             max_bindings: bindings.min(BINDINGS) as usize,
             max_constants: limits.max_push_constants_size as usize,
             formats: vec![CodeFormat::Spirv],

@@ -14,7 +14,7 @@ use roci_hal::command::{Command, Dispatch, Operand, Recording};
 use roci_hal::driver::{BoundRange, BufferBackend};
 use roci_hal::{BufferDesc, DeviceKind, Error, MemoryType};
 
-use crate::encode::{descriptor_length, write_host};
+use crate::encode::write_host;
 use crate::executable::{Kernel, Kernels};
 use crate::memory::Memory;
 use crate::shared::Shared;
@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) sets: Vec<Set>,
     weight: u64,
     is_slow: AtomicBool,
+    /// Whether the recording ran, cut otherwise.
+    pub(crate) ran: bool,
 }
 
 /// What dispatches bind.
@@ -121,6 +123,7 @@ impl Plan {
             sets: Vec::new(),
             weight,
             is_slow: AtomicBool::new(false),
+            ran: false,
         };
         let mut cutter = Cutter { shared, plan, start: 0, load: 0, count: 0, command: 0, can_split: false };
         for (index, command) in recording.commands.iter().enumerate() {
@@ -175,6 +178,16 @@ impl Plan {
                 self.is_slow.store(true, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Whether pieces hold a kernel that they have not run yet.
+    pub(crate) fn is_first_run(&self, pieces: &Range<usize>) -> bool {
+        self.pieces[pieces.clone()].iter().any(|piece| {
+            let dispatches = |step: &Step| matches!(step, Step::Dispatch(_));
+            !self.ran
+                && piece.cost.load(Ordering::Relaxed) == 0
+                && self.steps[piece.steps.clone()].iter().any(dispatches)
+        })
     }
 
     /// How long pieces took together of late, if they ran.
@@ -256,17 +269,6 @@ impl Cutter<'_> {
         let kernels = executable.downcast_ref::<Kernels>();
         let kernel = kernels.and_then(|kernels| kernels.kernels.get(dispatch.entry));
         let kernel = *kernel.ok_or_else(|| Error::invalid(call(), "an executable of another driver"))?;
-        let most = u64::from(self.shared.card.facts.limits.max_storage_buffer_range);
-        for (number, operand) in dispatch.bindings.iter().enumerate() {
-            // As it is bound: in whole words.
-            let length = descriptor_length(operand.length());
-            if length > most {
-                let reason = format!("binding {number} has {length} bytes, a kernel reaches {most} of one buffer");
-                return Err(
-                    Error::invalid(call(), reason).hinted("bind the part of the buffer that the kernel works on")
-                );
-            }
-        }
         if dispatch.grid.contains(&0) {
             return Ok(());
         }
@@ -437,6 +439,7 @@ mod tests {
             sets: Vec::new(),
             weight: FIRST_WEIGHT,
             is_slow: AtomicBool::new(false),
+            ran: false,
         }
     }
 

@@ -61,7 +61,9 @@ impl Program {
         let finer = state.plan.finer();
         state.is_finer |= finer.is_some();
         if let Some(weight) = finer.or(whole) {
-            state.plan = Arc::new(Plan::new(&self.shared, &self.recording, weight)?);
+            let mut plan = Plan::new(&self.shared, &self.recording, weight)?;
+            plan.ran = true;
+            state.plan = Arc::new(plan);
             state.known.clear();
         }
         if timed {

@@ -203,11 +203,16 @@ impl Flight {
         Self { completion: Some(completion), encoded, groups, rest, since: Instant::now(), _keep: keep }
     }
 
-    /// Says at which command the batch is.
-    fn progress(&self) {
+    /// Says at which command the batch is. A processor that stands in for a GPU compiles kernels when they first run, not when pipelines are
+    /// made.
+    fn progress(&self, compiles_late: bool) {
         let next = self.groups.front().map(|(_, pieces)| pieces).or(self.rest.front());
-        if let (Some(completion), Some(pieces)) = (&self.completion, next) {
-            completion.progress(self.encoded.plan.pieces[pieces.start].command);
+        let (Some(completion), Some(pieces)) = (&self.completion, next) else { return };
+        let command = self.encoded.plan.pieces[pieces.start].command;
+        if compiles_late && self.encoded.plan.is_first_run(pieces) {
+            completion.compiling(command);
+        } else {
+            completion.progress(command);
         }
     }
 
@@ -230,7 +235,7 @@ impl Inner {
             let begun = state.flying.pop_back_if(|flight| !flight.rest.is_empty());
             let Some(mut flight) = begun.or_else(|| state.waiting.pop_front().map(Flight::new)) else { break };
             if state.flying.is_empty() {
-                flight.progress();
+                flight.progress(self.is_software());
             }
             let pieces: Vec<_> = flight.rest.drain(..room.min(flight.rest.len())).collect();
             let buffers: Vec<_> = pieces.iter().map(|pieces| &flight.encoded.buffers[pieces.clone()]).collect();
@@ -258,6 +263,11 @@ impl Inner {
         ended
     }
 
+    /// Whether a processor stands in for a GPU.
+    fn is_software(&self) -> bool {
+        self.shared.card.info.kind == DeviceKind::Software
+    }
+
     /// What the thread does: waits for the oldest submission, tells of completions, makes room for what waits.
     fn serve(&self) -> Busy {
         let mut state = self.state.lock();
@@ -273,7 +283,7 @@ impl Inner {
             let (oldest, about) = (*oldest, flight.encoded.plan.about(pieces));
             let began = state.seen.map_or(flight.since, |seen| seen.max(flight.since));
             // Where a processor stands in for a GPU, it has better things to do than to look.
-            let expected = about.filter(|_| self.shared.card.info.kind != DeviceKind::Software);
+            let expected = about.filter(|_| !self.is_software());
             let expected = expected.map(|about| Expected::new(began, about));
             // Almost never inside Vulkan with what may never end: the process may.
             let patience = if state.abandoned { Duration::ZERO } else { LOOK };
@@ -288,7 +298,7 @@ impl Inner {
                 (busy, reached)
             });
             let mut ended = match reached {
-                Ok(reached) => Self::retire(&mut state, reached),
+                Ok(reached) => self.retire(&mut state, reached),
                 Err(result) => {
                     let reason = loss(result, self.shared.card.facts.vendor);
                     let fault = |completion| (completion, Err(BatchFault::Device(reason.clone())), None);
@@ -318,7 +328,7 @@ impl Inner {
     }
 
     /// Takes off what is complete.
-    fn retire(state: &mut State, reached: u64) -> Ended {
+    fn retire(&self, state: &mut State, reached: u64) -> Ended {
         let now = Instant::now();
         let mut ended = Vec::new();
         while let Some(flight) = state.flying.front_mut() {
@@ -328,7 +338,7 @@ impl Inner {
                 state.seen = Some(now);
             }
             if !flight.groups.is_empty() || !flight.rest.is_empty() {
-                flight.progress();
+                flight.progress(self.is_software());
                 break;
             }
             let Some(flight) = state.flying.pop_front() else { break };

@@ -26,11 +26,16 @@ impl Spinner {
         let flag = device.allocate(BufferDesc { size: 64, memory, label: Some("flag".into()) })?;
         let mut words = [0; 16];
         words[1] = context.backend().spin_rounds;
-        context.write(device, &flag, bytemuck::cast_slice(&words))?;
         let kernel = context.kernel(device, "spin")?;
         let grid = [context.backend().spin_groups, 1, 1];
         let commands =
             context.record(device, |recorder| recorder.dispatch(&kernel, grid, &[(&flag).into()], &[]).map(drop))?;
+        // Once to the end: some drivers compile a kernel when it first runs, which a hang must not be taken for.
+        words[0] = 1;
+        context.write(device, &flag, bytemuck::cast_slice(&words))?;
+        context.run(device, &commands, Submit::new())?;
+        words[0] = 0;
+        context.write(device, &flag, bytemuck::cast_slice(&words))?;
         Ok(Self { device: device.clone(), flag: Flag::new(flag)?, commands, ended: Mutex::default() })
     }
 

@@ -75,6 +75,7 @@ fn info(flaw: Option<Flaw>) -> Result<DeviceInfo, Error> {
         memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
         max_allocation: 256 << 20,
         binding_alignment: 32,
+        max_binding: u64::MAX,
         max_bindings: 8,
         max_constants: 64,
         formats: vec![CodeFormat::Native],

@@ -39,6 +39,7 @@ impl NullDevice {
             queues,
             memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
             binding_alignment: 16,
+            max_binding: u64::MAX,
             max_bindings: 16,
             max_constants: 128,
             formats: vec![CodeFormat::Native, CodeFormat::Spirv, CodeFormat::OpenClC, CodeFormat::AmdGcn],

@@ -72,6 +72,7 @@ fn fail(played: &Played, program: Arc<Program>, slots: Vec<BoundRange>, completi
         clock: None,
         since: Instant::now(),
         learns: false,
+        compiles_late: false,
         program,
         _slots: slots,
     };

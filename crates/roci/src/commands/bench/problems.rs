@@ -308,6 +308,7 @@ mod tests {
             memory_types: Vec::new(),
             max_allocation: 1 << 40,
             binding_alignment: 4,
+            max_binding: u64::MAX,
             max_bindings: 8,
             max_constants: 128,
             formats: Vec::new(),
