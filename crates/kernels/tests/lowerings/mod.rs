@@ -1,7 +1,7 @@
 //! The lowerings that every kernel is translated in.
 
+use roci_kernels::KernelSpec;
 use roci_kernels::clc::{Options, Output, Subgroups};
-use roci_kernels::{KernelSpec, opencl_c};
 
 /// A named set of capabilities for OpenCL drivers.
 pub(crate) struct Lowering {
@@ -29,9 +29,9 @@ pub(crate) fn opencl_lowerings() -> Vec<Lowering> {
 /// The lowerings in which a kernel reads differently, each with its source: one without f16 and sub-groups has one.
 pub(crate) fn distinct_lowerings(kernel: &KernelSpec) -> Vec<(Lowering, Output)> {
     let mut distinct: Vec<(Lowering, Output)> = Vec::new();
+    let module = kernel.module().unwrap_or_else(|error| panic!("{}: {error}", kernel.name()));
     for lowering in opencl_lowerings() {
-        let name = kernel.name();
-        let output = opencl_c(kernel, &lowering.options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let output = module.opencl_c(&lowering.options).unwrap_or_else(|error| panic!("{}: {error}", kernel.name()));
         if distinct.iter().all(|(_, known)| known.source != output.source) {
             distinct.push((lowering, output));
         }
