@@ -374,7 +374,8 @@ fn elements_are_scattered_in_order() -> Test {
 fn attention_and_norms_of_narrow_floats() -> Test {
     let device = cpu()?;
     let attention = |causal: bool, softcap: f32, scores: Scores| {
-        Attend::Attention(Attention { scale: None, causal, heads: (Some(4), Some(2)), softcap, scores })
+        let heads = (Some(4), Some(2));
+        Attend::Attention(Attention { scale: None, causal, pads_mask: true, heads, softcap, scores })
     };
     for dtype in [DType::F32, DType::F16] {
         let (q, k, v) = (tensor(dtype, &[2, 3, 8])?, tensor(dtype, &[2, 5, 4])?, tensor(dtype, &[2, 5, 6])?);
@@ -382,9 +383,14 @@ fn attention_and_norms_of_narrow_floats() -> Test {
         check(&device, attention(true, 0.0, Scores::Masked), &[q.clone(), k.clone(), v.clone(), mask], 4)?;
         check(&device, attention(true, 0.5, Scores::Capped), &[q.clone(), k.clone(), v.clone()], 4)?;
         let past = [tensor(dtype, &[2, 2, 2, 2])?, tensor(dtype, &[2, 2, 2, 3])?];
-        let lengths = list(&[4, 0]);
         let [keys, values] = past;
-        check(&device, attention(false, 0.0, Scores::Weights), &[q, k, v, None, keys, values, lengths], 4)?;
+        let with_past = [q.clone(), k.clone(), v.clone(), None, keys, values];
+        check(&device, attention(true, 0.0, Scores::Weights), &with_past, 4)?;
+        for (causal, lengths) in [(false, [4, 0]), (true, [4, 2])] {
+            let operands = [q.clone(), k.clone(), v.clone(), None, None, None, list(&lengths)];
+            check(&device, attention(causal, 0.0, Scores::Weights), &operands, 4)?;
+            check(&device, attention(causal, 0.5, Scores::Masked), &operands, 4)?;
+        }
     }
     let four = || floats(&[4]);
     let variance = Some(Tensor::vector(vec![0.5f32, 1.0, 2.0, 0.1]));

@@ -24,6 +24,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
             Attend::Attention(Attention {
                 scale: node.float("scale")?,
                 causal: node.flag("is_causal", false)?,
+                pads_mask: node.version() >= 24,
                 heads: (heads("q_num_heads")?, heads("kv_num_heads")?),
                 softcap: node.float_or("softcap", 0.0)?,
                 scores,

@@ -1,5 +1,6 @@
 //! Models built from messages: functions, graphs inside of nodes, data in files, and bytes that are broken.
 
+mod attention;
 mod functions;
 mod hostile;
 mod interface;

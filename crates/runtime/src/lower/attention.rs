@@ -4,7 +4,7 @@ use roci_graph::ops::attend::{Attention, Scores};
 use roci_graph::{DType, shape};
 use roci_kernels::params::{self, ChainOp as Op, Softmax};
 
-use super::build::{A, B, Step::Do, Step::Save, Step::With, float, temporary};
+use super::build::{A, B, C, Step::Do, Step::Save, Step::With, float, integer, temporary};
 use super::{Context, Operand, word};
 use crate::error::Refusal;
 
@@ -78,12 +78,13 @@ fn at_once(context: &mut Context<'_, '_>, op: &Attention) -> Result<Option<Vec<O
     if shape.contains(&0) || of_keys.count == 0 || width == 0 {
         return Ok(None);
     }
-    let mask = added(context, shape)?;
+    let mask = added(context, op, shape)?;
     let result = context.new_tensor(
         q.dtype,
         if q.shape.len() == 3 { vec![batch, rows, heads * width] } else { vec![batch, heads, rows, width] },
     );
-    let causal = if op.causal { params::Attention::CAUSAL } else { 0 };
+    // The kernel has one diagonal for all batches; where each has its own, the mask holds it.
+    let causal = if op.causal && context.fact(6).is_none() { params::Attention::CAUSAL } else { 0 };
     let params = params::Attention {
         batch: word(batch)?,
         heads: word(heads)?,
@@ -127,26 +128,42 @@ fn spread(x: &Operand, to: &[usize; 4]) -> Result<[u32; 4], Refusal> {
     Ok(made)
 }
 
-/// What is added to scores of a shape: the mask as it is given, and what hides the keys behind those that count.
-fn added(context: &mut Context<'_, '_>, shape: [usize; 4]) -> Result<Option<Operand>, Refusal> {
-    let [batch, _, _, total] = shape;
-    let bias = bias(context, total)?;
-    let Some(counting) = context.optional(6)? else { return Ok(bias) };
-    let ramp = context.ramp(4, 3, total)?;
+/// What is added to scores of a shape: the mask as it is given, and minus infinity where lengths hide keys.
+fn added(context: &mut Context<'_, '_>, op: &Attention, shape: [usize; 4]) -> Result<Option<Operand>, Refusal> {
+    let bias = bias(context, op, shape[3])?;
+    let Some(seen) = seen_by_lengths(context, op, shape)? else { return Ok(bias) };
     let code = [
         With(Op::Load, float(f32::NEG_INFINITY)),
         Save(3),
         With(Op::Load, float(0.0)),
         Save(0),
         With(Op::Load, A),
-        With(Op::LessI32, B),
         With(Op::Select, temporary(0)),
     ];
-    let counting = counting.reshaped([batch, 1, 1, 1]);
-    let hidden = context.map(&code, &[&ramp, &counting], DType::F32, &[batch, 1, 1, total])?;
+    let hidden = context.map(&code, &[&seen], DType::F32, &seen.shape)?;
     let Some(bias) = bias else { return Ok(Some(hidden)) };
     let both = shape::broadcast(&[&bias.shape, &hidden.shape])?;
     context.map(&[With(Op::Load, A), With(Op::Add, B)], &[&bias, &hidden], DType::F32, &both).map(Some)
+}
+
+/// Which scores of a shape the lengths of the batches leave, as words that are broadcast to it; `None` without lengths.
+fn seen_by_lengths(
+    context: &mut Context<'_, '_>,
+    op: &Attention,
+    [batch, _, rows, total]: [usize; 4],
+) -> Result<Option<Operand>, Refusal> {
+    let Some(lengths) = context.optional(6)? else { return Ok(None) };
+    let lengths = lengths.reshaped([batch, 1, 1, 1]);
+    let keys = context.ramp(4, 3, total)?;
+    if !op.causal {
+        let code = [With(Op::Load, A), With(Op::LessI32, B)];
+        return context.map(&code, &[&keys, &lengths], DType::I32, &[batch, 1, 1, total]).map(Some);
+    }
+    // The last query is at the last valid key: key + rows - query <= length.
+    let queries = context.ramp(4, 2, rows)?;
+    let code =
+        [With(Op::Load, A), With(Op::AddI32, integer(rows as i32)), With(Op::SubI32, B), With(Op::LessEqualI32, C)];
+    context.map(&code, &[&keys, &queries, &lengths], DType::I32, &[batch, 1, rows, total]).map(Some)
 }
 
 pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Vec<Operand>, Refusal> {
@@ -225,35 +242,28 @@ pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result
 
 /// Scores with the mask, and minus infinity where a query sees no key.
 fn masked(context: &mut Context<'_, '_>, scores: &Operand, op: &Attention, past: usize) -> Result<Operand, Refusal> {
-    let &[batch, _, rows, total] = &scores.shape[..] else { return Err(Refusal::unsupported("no scores")) };
-    let shape = scores.shape.clone();
+    let &[batch, heads, rows, total] = &scores.shape[..] else { return Err(Refusal::unsupported("no scores")) };
+    let shape = [batch, heads, rows, total];
     let mut scores = scores.clone();
-    if let Some(bias) = bias(context, total)? {
+    if let Some(bias) = bias(context, op, total)? {
         scores = context.map(&[With(Op::Load, A), With(Op::Add, B)], &[&scores, &bias], DType::F32, &shape)?;
     }
-    // What is seen, as a word: the others are minus infinity whatever they were.
+    let mut seen = seen_by_lengths(context, op, shape)?;
+    if op.causal && seen.is_none() {
+        let words: Vec<i32> = (0..rows * total).map(|at| i32::from(at % total <= at / total + past)).collect();
+        seen = Some(context.integers(&words, [rows, total])?);
+    }
+    let Some(seen) = seen else { return Ok(scores) };
+    // What is hidden is minus infinity whatever it was.
     let hide = [With(Op::Load, float(f32::NEG_INFINITY)), Save(3), With(Op::Load, B), With(Op::Select, A)];
-    if op.causal {
-        let seen: Vec<i32> = (0..rows * total).map(|at| i32::from(at % total <= at / total + past)).collect();
-        let seen = context.integers(&seen, [rows, total])?;
-        scores = context.map(&hide, &[&scores, &seen], DType::F32, &shape)?;
-    }
-    if let Some(counting) = context.optional(6)? {
-        let ramp = context.ramp(4, 3, total)?;
-        let code = [With(Op::Load, A), With(Op::LessI32, B)];
-        let counting = counting.reshaped([batch, 1, 1, 1]);
-        let seen = context.map(&code, &[&ramp, &counting], DType::I32, &[batch, 1, 1, total])?;
-        scores = context.map(&hide, &[&scores, &seen], DType::F32, &shape)?;
-    }
-    Ok(scores)
+    context.map(&hide, &[&scores, &seen], DType::F32, &shape)
 }
 
 /// The mask as numbers for all keys; `None` where there is none.
-fn bias(context: &mut Context<'_, '_>, total: usize) -> Result<Option<Operand>, Refusal> {
+fn bias(context: &mut Context<'_, '_>, op: &Attention, total: usize) -> Result<Option<Operand>, Refusal> {
     let Some(mask) = context.optional(3)? else { return Ok(None) };
     let width = mask.shape.last().copied().unwrap_or(0);
-    let mut bias = mask.clone();
-    if mask.dtype == DType::Bool {
+    let mut bias = if mask.dtype == DType::Bool {
         let code = [
             With(Op::Load, float(f32::NEG_INFINITY)),
             Save(3),
@@ -262,9 +272,11 @@ fn bias(context: &mut Context<'_, '_>, total: usize) -> Result<Option<Operand>, 
             With(Op::Load, A),
             With(Op::Select, temporary(0)),
         ];
-        bias = context.map(&code, &[&mask], DType::F32, &mask.shape)?;
-    }
-    if width < total {
+        context.map(&code, &[&mask], DType::F32, &mask.shape)?
+    } else {
+        context.as_floats(&mask)?
+    };
+    if op.pads_mask && width < total {
         // Keys that the mask does not reach are not seen.
         let mut more = mask.shape.clone();
         let last = more.len() - 1;

@@ -121,9 +121,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use roci_cpu::CpuDriver;
+    use roci_graph::ops::attend::{Attention, Scores};
     use roci_graph::ops::elementwise::{Binary, Unary};
     use roci_graph::ops::reduction::{Fold, SoftmaxKind};
-    use roci_graph::ops::{Elementwise, Indexing, Product, Reduction, Source};
+    use roci_graph::ops::{Attend, Elementwise, Indexing, Product, Reduction, Source};
     use roci_graph::{DType, OpError};
     use roci_hal::{Device, Registry};
 
@@ -262,6 +263,26 @@ mod tests {
             Ok(graph.node("y", Movement::Reshape { allow_zero: false }, &[wide, shape]))
         })?;
         assert!(splits(&viewed)?, "rows seen otherwise, in the end by a shape that is computed");
+        let attention = between(|graph, x| {
+            let open = graph.constant("open", Tensor::new([3], vec![0i64, 3, 1])?);
+            let wide = graph.node("wide", Movement::Reshape { allow_zero: false }, &[x, open]);
+            let lengths = graph.constant("lengths", Tensor::vector(vec![3i64, 1, 2, 3, 3, 0]));
+            let op = Attention {
+                scale: None,
+                causal: true,
+                pads_mask: true,
+                heads: (Some(1), Some(1)),
+                softcap: 0.0,
+                scores: Scores::Products,
+            };
+            let made = graph.node("made", Attend::Attention(op), &[wide, wide, wide]);
+            if let Some(node) = graph.nodes.last_mut() {
+                node.inputs.extend([None, None, None, Some(lengths)]);
+            }
+            let shape = graph.node("shape", Source::Shape { start: 0, end: None }, &[x]);
+            Ok(graph.node("y", Movement::Reshape { allow_zero: false }, &[made, shape]))
+        })?;
+        assert!(!splits(&attention)?, "each row has its own number of valid keys");
         let constant = between(|graph, _| Ok(graph.constant("y", numbers(&[6, 3], 1)?)))?;
         assert!(!splits(&constant)?, "an output that is no rows");
         Ok(())

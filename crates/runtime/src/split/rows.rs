@@ -161,11 +161,12 @@ impl Operands<'_> {
             }
             Op::Indexing(Indexing::TopK { axis, .. }) => first && self.fixed_from(1) && self.inside(*axis),
             Op::Attend(Attend::Attention(_)) => {
-                (0..3).all(|index| self.is(index, Kind::Rows))
-                    && (3..self.node.inputs.len()).all(|index| {
-                        self.id(index).is_none()
-                            || self.is(index, Kind::Fixed) && self.shape(index).is_some_and(|own| own.len() <= 2)
-                    })
+                let serves_all =
+                    |index: usize| self.is(index, Kind::Fixed) && self.shape(index).is_some_and(|own| own.len() <= 2);
+                // Every row has its own number of valid keys.
+                let lengths = self.id(6).is_none() || self.is(6, Kind::Rows);
+                let others = (3..6).all(|index| self.id(index).is_none() || serves_all(index));
+                (0..3).all(|index| self.is(index, Kind::Rows)) && others && lengths
             }
             Op::Quantize(Quantize::Linear { axis, .. } | Quantize::Back { axis, .. }) => {
                 let is_one = self.shape(1).is_some_and(|shape| shape.iter().product::<usize>() == 1);

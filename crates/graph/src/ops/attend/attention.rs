@@ -2,7 +2,7 @@
 
 use super::{heads_first, split, swap};
 use crate::ops::{Facts, Inputs};
-use crate::{Fact, OpError, Tensor, Value, shape};
+use crate::{DType, Fact, OpError, Tensor, Value, shape};
 
 /// Which scores come out as the fourth output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +18,18 @@ pub enum Scores {
 }
 
 /// Attention. Operands: queries, keys, values, each `[batch, heads, length, size]` or `[batch, length, heads * size]`;
-/// a mask that is broadcast to `[batch, heads, queries, keys]`; keys and values from before; how many keys of each
-/// batch count. Makes the result in the form of the queries, all keys, all values, and scores.
+/// a mask that is broadcast to `[batch, heads, queries, keys]`; past keys and values, or, where the keys are a whole
+/// KV cache, the number of valid keys of each batch. Makes the result in the form of the queries, all keys, all values,
+/// and scores.
 #[derive(Clone, Debug)]
 pub struct Attention {
     /// What products are multiplied with; one over the square root of the size where missing.
     pub scale: Option<f32>,
-    /// Whether a query sees no keys behind its own place.
+    /// Whether a query sees no keys behind its own position. The first query is at the position behind the past keys.
+    /// With numbers of valid keys, the last query is at the last valid key of its batch.
     pub causal: bool,
+    /// Whether a mask over fewer keys hides the others (opset 24). Otherwise it is broadcast (opset 23).
+    pub pads_mask: bool,
     /// The numbers of heads of queries and of keys, where shapes do not tell.
     pub heads: (Option<usize>, Option<usize>),
     /// The bound that scores come near to; none where 0.
@@ -42,6 +46,14 @@ struct Sizes {
     past: usize,
 }
 
+impl Sizes {
+    /// `[batch, heads, queries, keys]`.
+    fn scores(&self) -> [usize; 4] {
+        let [batch, heads, queries, _] = self.q;
+        [batch, heads, queries, self.past + self.k[2]]
+    }
+}
+
 impl Attention {
     fn sizes(&self, shapes: [&[usize]; 3], past: [Option<&[usize]>; 2]) -> Result<Sizes, OpError> {
         let (q, k) = (split(shapes[0], self.heads.0)?, split(shapes[1], self.heads.1)?);
@@ -51,7 +63,8 @@ impl Attention {
             OpError::invalid(format!("queries {q:?}, keys {k:?} and values {v:?} do not go together"))
         };
         let grouped = k[1] > 0 && q[1] % k[1] == 0 || q[1] == 0;
-        if q[0] != k[0] || k[..3] != v[..3] || q[3] != k[3] || !grouped {
+        let same_rank = shapes.iter().all(|shape| shape.len() == shapes[0].len());
+        if !same_rank || q[0] != k[0] || k[..3] != v[..3] || q[3] != k[3] || !grouped {
             return Err(wrong());
         }
         let past = match past {
@@ -78,12 +91,30 @@ impl Attention {
             [batch, length, _] => vec![batch, length, q[1].saturating_mul(v[3])],
             _ => vec![q[0], q[1], q[2], v[3]],
         };
-        [result, vec![k[0], k[1], total, k[3]], vec![v[0], v[1], total, v[3]], vec![q[0], q[1], q[2], total]]
+        [result, vec![k[0], k[1], total, k[3]], vec![v[0], v[1], total, v[3]], sizes.scores().to_vec()]
+    }
+
+    /// An error where a mask of this shape does not fit scores of a shape.
+    fn check_mask(&self, mask: &[usize], scores: &[usize; 4]) -> Result<(), OpError> {
+        let (total, outer) = (scores[3], &scores[..3]);
+        let fits = mask.split_last().is_some_and(|(&width, own)| {
+            let reaches = if self.pads_mask { width <= total } else { width == total || width == 1 };
+            reaches && shape::broadcast(&[own, outer]).is_ok_and(|both| both == outer)
+        });
+        let wrong = || OpError::invalid(format!("a mask of shape {mask:?} for scores of shape {scores:?}"));
+        fits.then_some(()).ok_or_else(wrong)
     }
 
     pub(super) fn infer(&self, inputs: &Facts<'_>) -> Result<Vec<Fact>, OpError> {
         let operands = [inputs.get(0)?, inputs.get(1)?, inputs.get(2)?];
         let past = [inputs.optional(4), inputs.optional(5)];
+        let (mask, lengths) = (inputs.optional(3), inputs.optional(6));
+        if lengths.is_some() && past.iter().any(Option::is_some) {
+            return Err(OpError::invalid("`nonpad_kv_seqlen` together with past keys and values"));
+        }
+        if let Some(wrong) = lengths.filter(|fact| fact.dtype != DType::I64) {
+            return Err(OpError::dtype("Attention", wrong.dtype));
+        }
         for fact in operands.into_iter().chain(past.into_iter().flatten()) {
             if !fact.dtype.is_float() {
                 return Err(OpError::dtype("Attention", fact.dtype));
@@ -96,17 +127,22 @@ impl Attention {
             return Ok(types.map(Fact::unknown).to_vec());
         };
         let sizes = self.sizes([q, k, v], past.map(|fact| fact.and_then(|fact| fact.shape.as_deref())))?;
+        if let Some(mask) = mask.and_then(|fact| fact.shape.as_deref()) {
+            self.check_mask(mask, &sizes.scores())?;
+        }
+        if let Some(lengths) = lengths.and_then(|fact| fact.shape.as_deref())
+            && lengths != [sizes.q[0]]
+        {
+            return Err(OpError::invalid(format!("lengths of shape {lengths:?} for a batch of {}", sizes.q[0])));
+        }
         let shapes = Self::shapes(&sizes, q);
         Ok(types.into_iter().zip(shapes).map(|(dtype, shape)| Fact::new(dtype, shape)).collect())
     }
 
     pub(super) fn eval(&self, inputs: &Inputs<'_>) -> Result<Vec<Value>, OpError> {
+        self.infer(&Facts::new(&inputs.facts()?, inputs.outputs()))?;
         let [q, k, v] = [inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?];
         let past = [inputs.optional(4)?, inputs.optional(5)?];
-        if let Some(wrong) = [q, k, v].into_iter().chain(past.into_iter().flatten()).find(|one| !one.dtype().is_float())
-        {
-            return Err(OpError::dtype("Attention", wrong.dtype()));
-        }
         let sizes = self.sizes([q.shape(), k.shape(), v.shape()], past.map(|one| one.map(Tensor::shape)))?;
         let shapes = Self::shapes(&sizes, q.shape());
         for shape in &shapes {
@@ -114,7 +150,7 @@ impl Attention {
         }
         let keys = behind(past[0], heads_first(k, sizes.k)?, sizes.k)?;
         let values = behind(past[1], heads_first(v, sizes.v)?, sizes.v)?;
-        let bias = self.bias(inputs, &sizes, &shapes[3])?;
+        let bias = self.bias(inputs, &sizes)?;
         let (mut result, scores) = self.attend(&heads_first(q, sizes.q)?, &keys, &values, &bias, &sizes)?;
         if q.rank() == 3 {
             result = swap(&result, [sizes.q[0], sizes.q[1], sizes.q[2], sizes.v[3]]);
@@ -125,22 +161,20 @@ impl Attention {
     }
 
     /// What is added to the scores: the mask, and minus infinity where a query sees no key.
-    fn bias(&self, inputs: &Inputs<'_>, sizes: &Sizes, shape: &[usize]) -> Result<Vec<f64>, OpError> {
-        let &[batch, heads, queries, total] = shape else { return Err(OpError::invalid("no scores")) };
-        let mut bias = vec![0.0; shape::count(shape)?];
+    fn bias(&self, inputs: &Inputs<'_>, sizes: &Sizes) -> Result<Vec<f64>, OpError> {
+        let shape = sizes.scores();
+        let [_, heads, queries, total] = shape;
+        let mut bias = vec![0.0; shape::count(&shape)?];
         if let Some(mask) = inputs.optional(3)? {
-            let wrong =
-                || OpError::invalid(format!("a mask of shape {:?} for scores of shape {shape:?}", mask.shape()));
             let given = mask.floats()?;
-            let boolean = mask.dtype() == crate::DType::Bool;
-            let (&width, outer) = mask.shape().split_last().ok_or_else(wrong)?;
-            if width > total || shape::broadcast(&[outer, &shape[..3]])? != shape[..3] {
-                return Err(wrong());
-            }
+            let boolean = mask.dtype() == DType::Bool;
+            let (&width, outer) = mask.shape().split_last().ok_or_else(|| OpError::invalid("a mask without keys"))?;
+            let is_repeated = width == 1 && !self.pads_mask;
             let mut strides = shape::broadcast_strides(outer, &shape[..3]);
             strides.iter_mut().for_each(|stride| *stride *= width);
             for (row, start) in bias.chunks_exact_mut(total.max(1)).zip(shape::offsets(&shape[..3], &strides)) {
                 for (index, into) in row.iter_mut().enumerate() {
+                    let index = if is_repeated { 0 } else { index };
                     // Keys that the mask does not reach are not seen.
                     *into = match (index < width).then(|| given[start + index]) {
                         Some(one) if !boolean => one,
@@ -150,20 +184,20 @@ impl Attention {
                 }
             }
         }
-        let counting = inputs.optional(6)?.map(Tensor::integers).transpose()?;
-        if let Some(counting) = &counting
-            && counting.len() != batch
-        {
-            return Err(OpError::invalid(format!("{} lengths for a batch of {batch}", counting.len())));
-        }
+        let lengths = inputs.optional(6)?.map(Tensor::integers).transpose()?;
         for (row, scores) in bias.chunks_exact_mut(total.max(1)).enumerate() {
             let query = row % queries;
-            let end = counting.as_ref().map_or(i64::MAX, |counting| counting[row / (heads * queries)]);
-            for (index, into) in scores.iter_mut().enumerate() {
-                if self.causal && index > query + sizes.past || index as i64 >= end {
-                    *into = f64::NEG_INFINITY;
+            // The first key that the query does not see.
+            let end = match &lengths {
+                Some(lengths) => {
+                    let later = if self.causal { queries - 1 - query } else { 0 };
+                    lengths[row / (heads * queries)].saturating_sub_unsigned(later as u64)
                 }
-            }
+                None if self.causal => (sizes.past + query + 1) as i64,
+                None => i64::MAX,
+            };
+            let end = usize::try_from(end.max(0)).map_or(total, |end| end.min(total));
+            scores[end..].fill(f64::NEG_INFINITY);
         }
         Ok(bias)
     }
@@ -239,24 +273,4 @@ fn behind(past: Option<&Tensor>, new: Vec<f64>, [batch, heads, length, size]: [u
         all.extend_from_slice(&new[head * each..][..each]);
     }
     Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Value;
-
-    #[test]
-    fn what_is_hidden_stays_hidden_behind_a_cap() -> Result<(), OpError> {
-        let numbers = |from: f32| -> Result<Value, OpError> {
-            Ok(Tensor::new([1, 1, 2, 2], (0..4).map(|at| from + at as f32).collect::<Vec<_>>())?.into())
-        };
-        let op = Attention { scale: None, causal: true, heads: (None, None), softcap: 2.0, scores: Scores::Masked };
-        let (queries, keys, values) = (numbers(1.0)?, numbers(-1.0)?, numbers(5.0)?);
-        let made = op.eval(&Inputs::new(&[Some(&queries), Some(&keys), Some(&values)], 4))?;
-        // The first query sees the first key alone.
-        assert_eq!(made[0].tensor()?.floats()?[..2], [5.0, 6.0]);
-        assert_eq!(made[3].tensor()?.floats()?[1], f64::NEG_INFINITY);
-        Ok(())
-    }
 }

@@ -2,6 +2,8 @@
 
 mod attention;
 mod rotary;
+#[cfg(test)]
+mod tests;
 
 pub use attention::{Attention, Scores};
 pub use rotary::Rotary;

@@ -172,6 +172,7 @@ fn attention_is_one_kernel_unless_somebody_wants_what_is_in_between() -> Test {
         Attend::Attention(Attention {
             scale: None,
             causal,
+            pads_mask: true,
             heads: (Some(4), Some(2)),
             softcap,
             scores: Scores::Weights,
@@ -198,6 +199,50 @@ fn attention_is_one_kernel_unless_somebody_wants_what_is_in_between() -> Test {
             let kernels = check_as(graph.clone(), &inputs, is_host)?;
             let is_one = kernels.iter().any(|kernel| kernel == "attention");
             assert_eq!(is_one, softcap == 0.0 && !wants_scores, "{kernels:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn attention_over_a_cache_follows_the_valid_keys_of_each_batch() -> Test {
+    // More rows and keys than the kernel of GPUs takes at once. Batches with all keys, with fewer than queries, and with
+    // none.
+    let (rows, keys) = (35, 70);
+    let lengths = Tensor::vector(vec![70i64, 41, 12, 0]);
+    let float_mask = numbers(&[4, 1, rows, keys], 4)?;
+    let short_mask = Tensor::new([rows, 65], (0..rows * 65).map(|at| at % 7 != 3).collect::<Vec<bool>>())?;
+    let integer_mask = Tensor::new([keys], (0..70).map(|at| at % 3).collect::<Vec<i64>>())?;
+    for (causal, softcap, mask) in [
+        (true, 0.0, None),
+        (true, 0.0, Some(float_mask)),
+        (true, 0.0, Some(short_mask.clone())),
+        (true, 2.0, Some(short_mask)),
+        (true, 2.0, None),
+        (false, 0.0, Some(integer_mask)),
+    ] {
+        let mut graph = Graph::default();
+        let operands = ["q", "k", "v", "mask", "lengths"].map(|name| graph.value(name));
+        let [q, k, v, given_mask, given_lengths] = operands;
+        let op = Attention {
+            scale: None,
+            causal,
+            pads_mask: true,
+            heads: (Some(4), Some(2)),
+            softcap,
+            scores: Scores::Weights,
+        };
+        let made = graph.node("attention", Attend::Attention(op), &[q, k, v]);
+        let node = graph.nodes.last_mut().ok_or("no node")?;
+        node.inputs.extend([mask.as_ref().map(|_| given_mask), None, None, Some(given_lengths)]);
+        graph.outputs.push(made);
+        graph.inputs = operands.into_iter().filter(|id| mask.is_some() || *id != given_mask).collect();
+        let mut inputs = vec![numbers(&[4, rows, 8], 1)?, numbers(&[4, keys, 4], 2)?, numbers(&[4, keys, 6], 3)?];
+        inputs.extend(mask.into_iter().chain([lengths.clone()]));
+        for is_host in [true, false] {
+            let kernels = check_as(graph.clone(), &inputs, is_host)?;
+            let is_one = kernels.iter().any(|kernel| kernel == "attention");
+            assert_eq!(is_one, softcap == 0.0, "{kernels:?}");
         }
     }
     Ok(())

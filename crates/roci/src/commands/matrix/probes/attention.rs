@@ -11,8 +11,14 @@ use super::products::matmul;
 use super::sketch::Sketch;
 use crate::commands::matrix::compare::Tolerance;
 
-const PLAIN: Attention =
-    Attention { scale: None, causal: false, heads: (None, None), softcap: 0.0, scores: Scores::Products };
+const PLAIN: Attention = Attention {
+    scale: None,
+    causal: false,
+    pads_mask: true,
+    heads: (None, None),
+    softcap: 0.0,
+    scores: Scores::Products,
+};
 
 pub(super) fn add(list: &mut List) {
     list.add_both("attention", |sketch| {
@@ -24,6 +30,13 @@ pub(super) fn add(list: &mut List) {
         sketch.tolerance = Tolerance::sums(sketch.dtype);
         let (q, k, v) = operands(sketch, 2);
         vec![sketch.op(Attend::Attention(Attention { causal: true, ..PLAIN }), &[q, k, v])]
+    });
+    list.add("attention, causal, lengths", |sketch| {
+        sketch.tolerance = Tolerance::sums(sketch.dtype);
+        let (q, k, v) = operands(sketch, 2);
+        let lengths = sketch.listed(DType::I64, &[1], &[9.0]);
+        let op = Attend::Attention(Attention { causal: true, ..PLAIN });
+        sketch.op_with(op, &[Some(q), Some(k), Some(v), None, None, None, Some(lengths)], 1)
     });
     list.add("attention, mask", |sketch| {
         sketch.tolerance = Tolerance::sums(sketch.dtype);
