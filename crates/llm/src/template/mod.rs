@@ -8,6 +8,7 @@ mod conversation;
 mod error;
 mod functions;
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::io::{self, Write};
 
@@ -33,6 +34,8 @@ const STEPS: u64 = 200_000;
 const STEPS_EACH: u64 = 20_000;
 
 const NAME: &str = "chat";
+/// Set for every conversation; [`Conversation::variables`] cannot replace them.
+const RESERVED: [&str; 6] = ["messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"];
 
 /// A template, read and tried.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub struct ChatTemplate {
     bos: String,
     eos: String,
     abilities: Abilities,
+    variables: BTreeSet<String>,
     note: Option<String>,
 }
 
@@ -53,9 +57,11 @@ impl ChatTemplate {
             bos: bos.to_owned(),
             eos: eos.to_owned(),
             abilities: all,
+            variables: BTreeSet::new(),
             note: None,
         };
         template.abilities = template.try_out();
+        template.variables = template.find_variables();
         Ok(template)
     }
 
@@ -82,6 +88,12 @@ impl ChatTemplate {
     /// What the template can do.
     pub fn abilities(&self) -> Abilities {
         self.abilities
+    }
+
+    /// Variables that the template reads beside those of every conversation, such as `enable_thinking`. All others of
+    /// [`Conversation::variables`] have no effect.
+    pub fn variables(&self) -> &BTreeSet<String> {
+        &self.variables
     }
 
     /// Writes a conversation.
@@ -117,6 +129,27 @@ impl ChatTemplate {
             Err(error) => Err(explain(&error, steps)),
             Ok(_) => Ok(String::from_utf8_lossy(&output.text).into_owned()),
         }
+    }
+
+    fn find_variables(&self) -> BTreeSet<String> {
+        let Ok(template) = self.environment.get_template(NAME) else { return BTreeSet::new() };
+        let functions: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        let mut read: BTreeSet<String> = template.undeclared_variables(false).into_iter().collect();
+        // `{% set x = x | default(1) %}` reads what it sets, which minijinja does not count.
+        let tags = template.source().split("{%").skip(1).filter_map(|rest| rest.split_once("%}"));
+        let mut set = BTreeSet::new();
+        for tag in tags.map(|(tag, _)| tag.trim_matches(['-', '+']).trim()) {
+            let Some((name, value)) = tag.strip_prefix("set ").and_then(|tag| tag.split_once('=')) else { continue };
+            let reads = |name: &str| {
+                let value = self.environment.compile_expression(value.trim());
+                value.is_ok_and(|value| value.undeclared_variables(false).contains(name))
+            };
+            if set.insert(name.trim()) && reads(name.trim()) {
+                read.insert(name.trim().to_owned());
+            }
+        }
+        read.retain(|name| !RESERVED.contains(&name.as_str()) && !functions.contains(name.as_str()));
+        read
     }
 
     /// Finds out what the template does with what it may be given.

@@ -200,3 +200,17 @@ fn messages_of_any_shape_are_no_panic() {
         let _ = template(CHATML).render(&Conversation::new(vec![json(text)]));
     }
 }
+
+#[test]
+fn variables_are_those_that_the_template_reads_and_nothing_else_sets() {
+    let source = "{% if enable_thinking is defined and not enable_thinking %}a{% endif %}{% set effort = reasoning_effort | default('low') %}\
+        {% macro show(m) %}{{ m.content }}{{ inner }}{% endmacro %}{% for m in messages %}{{ show(m) }}{{ m.unread }}{% endfor %}\
+        {{ effort }}{{ bos_token }}{{ strftime_now('%Y') }}{% if tools %}{{ range(2) }}{% endif %}\
+        {% if not date is defined %}{% set date = 'today' %}{% endif %}{{ date }}\
+        {%- set own = own | default(1) -%}{% set count = 0 %}{% set count = count + 1 %}{{ own }}{{ count }}";
+    let template = template(source);
+    let variables: Vec<&str> = template.variables().iter().map(String::as_str).collect();
+    assert_eq!(variables, ["date", "enable_thinking", "inner", "own", "reasoning_effort"]);
+    let plain = ChatTemplate::of_model(None, "<s>", "</s>");
+    assert!(plain.variables().is_empty());
+}
