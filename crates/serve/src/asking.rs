@@ -1,12 +1,12 @@
 //! Fields that all ways of asking have in common.
 
 use roci_engine::Request;
-use roci_llm::grammar::Grammar;
 use roci_llm::json::Json;
 use roci_llm::sample;
 
 use crate::error::ApiError;
-use crate::fields::{self, Fields};
+use crate::fields::{self, Fields, shown};
+use crate::format::Format;
 
 /// The most answers that one request may ask for.
 pub(crate) const MOST_ANSWERS: usize = 64;
@@ -26,28 +26,27 @@ pub(crate) struct Asking {
     pub(crate) stream: bool,
     /// Whether a stream ends with how many tokens there were.
     pub(crate) usage: bool,
+    /// What the request's grammar was made from.
+    pub(crate) format: Option<Format>,
 }
 
 impl Asking {
     pub(crate) fn of(fields: &Fields<'_>) -> Result<Self, ApiError> {
-        let most = match fields.count("max_completion_tokens", 1, i64::MAX as usize)? {
-            None => fields.count("max_tokens", 1, i64::MAX as usize)?,
-            most => most,
-        };
         let stream = fields.flag("stream")?.unwrap_or(false);
         let usage = match fields.object("stream_options")? {
             Some(options) => options.flag("include_usage")?.unwrap_or(false),
             None => false,
         };
+        let format = Format::of(fields)?;
         let request = Request {
-            most,
+            most: most_tokens(fields)?,
             sampling: sampling(fields)?,
             stop: stop(fields)?,
-            grammar: grammar(fields)?,
+            grammar: format.as_ref().map(|format| format.grammar.clone()),
             ignore_end: fields.flag("ignore_eos")?.unwrap_or(false),
             ..Request::default()
         };
-        Ok(Self { request, answers: fields.count("n", 1, MOST_ANSWERS)?.unwrap_or(1), stream, usage })
+        Ok(Self { request, answers: fields.count("n", 1, MOST_ANSWERS)?.unwrap_or(1), stream, usage, format })
     }
 
     /// The requests for a prompt, each with random numbers of its own.
@@ -59,6 +58,18 @@ impl Asking {
         };
         (0..self.answers).map(request).collect()
     }
+}
+
+/// The most tokens of an answer. Of several limits, the smallest holds them all.
+fn most_tokens(fields: &Fields<'_>) -> Result<Option<usize>, ApiError> {
+    let any = i64::MAX as usize;
+    // llama.cpp's name for it. -1 asks for as much as the context has room for, also where there is a default.
+    let predicted = match fields.whole("n_predict", -1..=i64::MAX)? {
+        Some(-1) => Some(any),
+        _ => fields.count("n_predict", 1, any)?,
+    };
+    let limits = [fields.count("max_completion_tokens", 1, any)?, fields.count("max_tokens", 1, any)?, predicted];
+    Ok(limits.into_iter().flatten().min())
 }
 
 fn sampling(fields: &Fields<'_>) -> Result<sample::Settings, ApiError> {
@@ -86,7 +97,8 @@ fn logit_bias(fields: &Fields<'_>) -> Result<Vec<(u32, f32)>, ApiError> {
     let Some(biases) = fields.object("logit_bias")? else { return Ok(Vec::new()) };
     let mut list = Vec::new();
     for (token, _) in biases.entries() {
-        let number = token.parse::<u32>().map_err(|_| ApiError::field(biases.name(token), "is no token's number"))?;
+        let wrong = |_| ApiError::field(biases.name(&shown(token)), "is no token's number");
+        let number = token.parse::<u32>().map_err(wrong)?;
         if let Some(bias) = biases.number(token, -100.0..=100.0)? {
             list.push((number, bias));
         }
@@ -120,70 +132,20 @@ fn check_stops(stops: Vec<String>) -> Result<Vec<String>, ApiError> {
     Ok(stops)
 }
 
-/// What the answer must look like: by `response_format`, or by a grammar in llama.cpp's notation.
-fn grammar(fields: &Fields<'_>) -> Result<Option<Grammar>, ApiError> {
-    let written = match fields.text("grammar")?.filter(|text| !text.is_empty()) {
-        Some(text) => Some(Grammar::parse(text).map_err(|error| refused("grammar", &error))?),
-        None => None,
-    };
-    let formatted = match fields.object("response_format")? {
-        Some(format) => response_format(&format)?,
-        None => None,
-    };
-    match (written, formatted) {
-        (Some(_), Some(_)) => Err(ApiError::field("grammar", "cannot stand beside a `response_format` of JSON")),
-        (written, formatted) => Ok(written.or(formatted)),
-    }
-}
-
-fn response_format(format: &Fields<'_>) -> Result<Option<Grammar>, ApiError> {
-    let kind = format.text("type")?.ok_or_else(|| ApiError::field(format.name("type"), "is missing"))?;
-    match kind {
-        "text" => Ok(None),
-        "json_object" => match format.get("schema") {
-            Some(schema) => of_schema(schema, &format.name("schema")).map(Some),
-            None => Ok(Some(Grammar::json_object())),
-        },
-        "json_schema" => {
-            let inner = format.object("json_schema")?;
-            let inner = inner.ok_or_else(|| ApiError::field(format.name("json_schema"), "is missing"))?;
-            match inner.get("schema") {
-                Some(schema) => of_schema(schema, &inner.name("schema")).map(Some),
-                None => Err(ApiError::field(inner.name("schema"), "is missing")),
-            }
-        }
-        other => {
-            let what = format!("is `{other}`; it must be `text`, `json_object` or `json_schema`");
-            Err(ApiError::field(format.name("type"), what))
-        }
-    }
-}
-
-/// The grammar of a schema, with its place in the request for messages.
-pub(crate) fn of_schema(schema: &Json, name: &str) -> Result<Grammar, ApiError> {
-    Grammar::of_schema(schema).map(|(grammar, _)| grammar).map_err(|error| refused(name, &error))
-}
-
-/// A grammar that cannot be used.
-pub(crate) fn refused(name: &str, error: &roci_llm::grammar::GrammarError) -> ApiError {
-    ApiError::field(name, format!("cannot be followed: {error}: {}", error.hint()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Asking, ApiError> {
         let body = Json::parse(text).expect("it is JSON");
-        Asking::of(&Fields::of(&body, "")?)
+        Asking::of(&crate::schema::CHAT.fields(&body)?)
     }
 
     #[test]
     fn what_is_asked_for_is_taken_over() {
         let asking = read(
             r#"{"n":3,"temperature":0,"top_p":0.5,"top_k":7,"min_p":0.1,"seed":-1,"stop":["a","b"],"max_tokens":9,
-               "presence_penalty":0.5,"frequency_penalty":-1,"logit_bias":{"5":-100},"stream":true,"stream_options":{"include_usage":true},
-               "unknown":{"x":1}}"#,
+               "presence_penalty":0.5,"frequency_penalty":-1,"logit_bias":{"5":-100},"stream":true,"stream_options":{"include_usage":true}}"#,
         )
         .expect("it makes sense");
         let sampling = &asking.request.sampling;
@@ -194,6 +156,37 @@ mod tests {
         assert_eq!(asking.request.stop, ["a", "b"]);
         let seeds: Vec<u64> = asking.requests(&[1]).iter().map(|request| request.sampling.seed).collect();
         assert_eq!(seeds, [u64::MAX, 0, 1]);
+    }
+
+    #[test]
+    fn the_smallest_limit_of_tokens_holds() {
+        for (text, most) in [
+            ("{}", None),
+            (r#"{"n_predict":-1}"#, Some(i64::MAX as usize)),
+            (r#"{"n_predict":4}"#, Some(4)),
+            (r#"{"max_tokens":3,"max_completion_tokens":5,"n_predict":-1}"#, Some(3)),
+            (r#"{"max_tokens":7,"max_completion_tokens":5,"n_predict":6}"#, Some(5)),
+        ] {
+            assert_eq!(read(text).expect(text).request.most, most, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_schema_has_one_form_by_all_its_fields() {
+        let schema = r#"{"type":"array","items":{"type":"integer"},"maxItems":2}"#;
+        for text in [
+            format!(r#"{{"json_schema":{schema}}}"#),
+            format!(r#"{{"json_schema":{schema},"grammar":"","response_format":{{"type":"text"}}}}"#),
+            format!(r#"{{"response_format":{{"type":"json_object","schema":{schema}}}}}"#),
+            format!(r#"{{"response_format":{{"type":"json_schema","json_schema":{{"name":"n","schema":{schema}}}}}}}"#),
+        ] {
+            let grammar = read(&text).expect(&text).request.grammar.expect("a grammar");
+            assert_eq!(grammar.matches(b"[1, 2]"), Ok(true), "{text}");
+            assert_eq!(grammar.matches(b"[1, 2, 3]"), Ok(false), "{text}");
+        }
+        let loose =
+            r#"{"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"number","minimum":1}}}}"#;
+        assert!(read(loose).is_ok(), "without `strict`, as far as can be");
     }
 
     #[test]
@@ -224,6 +217,19 @@ mod tests {
             ),
             (r#"{"grammar":"root ::= other"}"#, "grammar"),
             (r#"{"grammar":"root ::= \"a\"","response_format":{"type":"json_object"}}"#, "grammar"),
+            (r#"{"grammar":"root ::= \"a\"","json_schema":{}}"#, "json_schema"),
+            (r#"{"json_schema":{},"response_format":{"type":"json_object"}}"#, "json_schema"),
+            (r#"{"json_schema":5}"#, "json_schema"),
+            (r#"{"json_schema":{"type":"number","minimum":1}}"#, "json_schema"),
+            (r#"{"response_format":{"type":"json_object","schema":{"uniqueItems":true}}}"#, "response_format.schema"),
+            (
+                r#"{"response_format":{"type":"json_schema","json_schema":{"strict":true,"schema":{"multipleOf":2}}}}"#,
+                "response_format.json_schema.schema",
+            ),
+            (r#"{"response_format":{"type":"text","schema":{}}}"#, "response_format.schema"),
+            (r#"{"response_format":{"type":"json_object","json_schema":{}}}"#, "response_format.json_schema"),
+            (r#"{"n_predict":0}"#, "n_predict"),
+            (r#"{"n_predict":-2}"#, "n_predict"),
         ] {
             let error = read(text).expect_err(text);
             assert_eq!(

@@ -17,6 +17,7 @@ use crate::fields::{self, Fields};
 use crate::generate::{self, Usage, Writer};
 use crate::likely;
 use crate::routes::reply;
+use crate::schema;
 
 /// How many tokens are written if the request does not say so; OpenAI's number.
 const TOKENS: usize = 16;
@@ -76,15 +77,12 @@ pub(crate) fn finish_reason(reason: Reason) -> &'static str {
 }
 
 fn prepare(app: &App, body: &Json) -> Result<Prepared, ApiError> {
-    let fields = Fields::of(body, "")?;
-    if fields.text("suffix")?.is_some_and(|suffix| !suffix.is_empty()) {
-        return Err(ApiError::field("suffix", "is not supported: the text before the gap alone is gone on with"));
-    }
+    let fields = schema::COMPLETIONS.fields(body)?;
     let mut asking = Asking::of(&fields)?;
     asking.request.most = asking.request.most.or(Some(TOKENS));
     asking.request.likeliest = fields.count("logprobs", 0, MOST_LIKELIEST)?;
-    if fields.count("best_of", 1, MOST_ANSWERS)?.is_some_and(|best| best > asking.answers) {
-        return Err(ApiError::field("best_of", "above `n` is not supported: ask for more answers by `n`"));
+    if fields.count("best_of", 1, MOST_ANSWERS)?.is_some_and(|best| best != asking.answers) {
+        return Err(ApiError::field("best_of", "other than `n` is not supported: ask for more answers by `n`"));
     }
     let echo = fields.flag("echo")?.unwrap_or(false);
     if echo && asking.request.likeliest.is_some() {

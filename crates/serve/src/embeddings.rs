@@ -14,9 +14,9 @@ use crate::app::App;
 use crate::body;
 use crate::completions::{Text, texts};
 use crate::error::ApiError;
-use crate::fields::Fields;
 use crate::generate;
 use crate::routes::reply;
+use crate::schema;
 
 /// The most texts of one request; OpenAI's number.
 const MOST_TEXTS: usize = 2048;
@@ -43,7 +43,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
 }
 
 fn prepare(app: &App, body: &Json) -> Result<(Vec<Vec<u32>>, bool), ApiError> {
-    let fields = Fields::of(body, "")?;
+    let fields = schema::EMBEDDINGS.fields(body)?;
     let packed = match fields.text("encoding_format")? {
         None | Some("float") => false,
         Some("base64") => true,

@@ -1,6 +1,6 @@
 //! Fields of a request, each with its name for messages.
 //!
-//! `null` counts as absent, as clients in many languages send it so, and fields that nobody asks for are passed over.
+//! `null` counts as absent, as clients in many languages send it so. Which fields there are, `schema` says.
 
 use std::ops::RangeInclusive;
 
@@ -94,6 +94,27 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The longest name that is repeated in a message, in characters.
+const LONGEST_SHOWN: usize = 64;
+
+/// A name that the client chose, fit for a message.
+pub(crate) fn shown(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_SHOWN) {
+        None if name.is_empty() => "\"\"".to_owned(),
+        Some((end, _)) => format!("{}…", one_line(&name[..end])),
+        None => one_line(name),
+    }
+}
+
+/// A text of the client without control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let printable = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(printable).collect()
+}
+
 /// A number, if this is one.
 pub(crate) fn number(value: &Json) -> Option<f64> {
     if let Json::Number(number) = value { number.as_f64() } else { None }
@@ -151,5 +172,14 @@ mod tests {
         let inner = fields.object("c").expect("it is an object").expect("it is there");
         assert_eq!(message(inner.text("d").map(|_| ())), "`c.d` is a list; it must be a text");
         assert_eq!(message(Fields::of(&Json::Null, "").map(|_| ())), "the body is null; it must be an object");
+    }
+
+    #[test]
+    fn names_of_clients_fit_in_one_line() {
+        assert_eq!(shown("naïve key"), "naïve key");
+        assert_eq!(shown(""), "\"\"");
+        assert_eq!(shown("a\nb\u{7f}"), "a\\nb\\u{7f}");
+        assert_eq!(shown(&"x".repeat(64)), "x".repeat(64));
+        assert_eq!(shown(&"x".repeat(65)), format!("{}…", "x".repeat(64)));
     }
 }

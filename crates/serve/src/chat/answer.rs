@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use roci_engine::{End, Token};
 use serde_json::{Value, json};
 
-use super::calls::{Piece, Reader};
+use super::calls::{Calls, Piece, Reader};
 use crate::app::{App, id, seconds};
 use crate::asking::Asking;
 use crate::completions::finish_reason;
@@ -17,7 +17,7 @@ pub(super) struct Answers {
     id: String,
     created: u64,
     model: String,
-    tools: Vec<String>,
+    calls: Calls,
     probabilities: bool,
     usage: bool,
     /// Those that are streamed.
@@ -25,13 +25,13 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(app: &App, asking: &Asking, tools: Vec<String>) -> Self {
+    pub(super) fn new(app: &App, asking: &Asking, calls: Calls) -> Self {
         Self {
             id: id("chatcmpl-"),
             created: seconds(SystemTime::now()),
             model: app.served.model.clone(),
-            readers: vec![Reader::new(tools.clone()); asking.answers],
-            tools,
+            readers: vec![Reader::new(calls.clone()); asking.answers],
+            calls,
             probabilities: asking.request.likeliest.is_some(),
             usage: asking.usage,
         }
@@ -40,7 +40,7 @@ impl Answers {
     /// An answer that is told whole.
     pub(super) fn choice(&self) -> Choice {
         Choice {
-            reader: Reader::new(self.tools.clone()),
+            reader: Reader::new(self.calls.clone()),
             pieces: Vec::new(),
             probabilities: self.probabilities.then(Vec::new),
         }

@@ -10,6 +10,17 @@ use super::scan::Scan;
 pub(super) const OPEN: &str = "<tool_call>";
 pub(super) const CLOSE: &str = "</tool_call>";
 
+/// Which calls are looked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    /// The names of the tools; without any, all is text.
+    pub(super) names: Vec<String>,
+    /// Whether an object without tags is a call.
+    pub(super) untagged: bool,
+    /// Whether only the first call counts (`parallel_tool_calls: false`).
+    pub(super) single: bool,
+}
+
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
@@ -40,33 +51,53 @@ enum State {
 /// Tells calls from text.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
-    /// The names of the tools; without any, all is text.
-    names: Vec<String>,
+    wanted: Calls,
     state: State,
     /// What came and is not yet told.
     held: String,
     pub(super) calls: usize,
+    /// In a call that does not count.
+    skipping: bool,
 }
 
 impl Reader {
-    pub(super) fn new(names: Vec<String>) -> Self {
-        let state = if names.is_empty() { State::Text } else { State::Start };
-        Self { names, state, held: String::new(), calls: 0 }
+    pub(super) fn new(wanted: Calls) -> Self {
+        let state = if wanted.names.is_empty() || !wanted.untagged { State::Text } else { State::Start };
+        Self { wanted, state, held: String::new(), calls: 0, skipping: false }
     }
 
     /// Takes what a model wrote.
     pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
-        if self.names.is_empty() {
+        if self.wanted.names.is_empty() {
             return if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.to_owned())] };
         }
         self.held.push_str(text);
         let mut pieces = Vec::new();
         while self.step(&mut pieces) {}
-        pieces
+        self.count(pieces)
     }
 
     /// What is left when the answer has ended.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
+        let pieces = self.rest();
+        self.count(pieces)
+    }
+
+    /// Counts calls, and leaves out those after the first if only one is wanted.
+    fn count(&mut self, mut pieces: Vec<Piece>) -> Vec<Piece> {
+        pieces.retain(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Arguments(_) => !self.skipping,
+            Piece::Call(_) => {
+                self.skipping = self.wanted.single && self.calls > 0;
+                self.calls += usize::from(!self.skipping);
+                !self.skipping
+            }
+        });
+        pieces
+    }
+
+    fn rest(&mut self) -> Vec<Piece> {
         let held = std::mem::take(&mut self.held);
         let text = match &self.state {
             State::Start | State::Text => held,
@@ -125,7 +156,7 @@ impl Reader {
                 self.held = rest.to_owned();
                 self.state = match self.held.chars().next() {
                     None => return false,
-                    Some('{') => State::Head { tagged: false, lead: String::new() },
+                    Some('{') if self.wanted.untagged => State::Head { tagged: false, lead: String::new() },
                     Some(_) => State::Text,
                 };
                 true
@@ -139,7 +170,8 @@ impl Reader {
         let keep = (1..OPEN.len()).rev().find(|&length| self.held.ends_with(&OPEN[..length])).unwrap_or(0);
         let text: String = self.held.drain(..open.unwrap_or(self.held.len() - keep)).collect();
         // Between calls, white space is no text.
-        let blank = if self.calls > 0 { text.trim().is_empty() } else { text.is_empty() };
+        let after_call = self.calls > 0 || pieces.iter().any(|piece| matches!(piece, Piece::Call(_)));
+        let blank = if after_call { text.trim().is_empty() } else { text.is_empty() };
         if !blank {
             pieces.push(Piece::Text(text));
         }
@@ -153,18 +185,16 @@ impl Reader {
     /// Looks at an object that may be a call.
     fn head(&mut self, tagged: bool, lead: String, pieces: &mut Vec<Piece>) -> bool {
         if let Some((name, start)) = head(&self.held)
-            && (tagged || self.names.contains(&name))
+            && (tagged || self.wanted.names.contains(&name))
         {
             self.held.drain(..start);
-            self.calls += 1;
             pieces.push(Piece::Call(name));
             self.state = State::Arguments { tagged, scan: Scan::default() };
             return true;
         }
         let Some(end) = Scan::default().push(&self.held) else { return false };
-        match call(&self.held[..end]).filter(|(name, _)| tagged || self.names.contains(name)) {
+        match call(&self.held[..end]).filter(|(name, _)| tagged || self.wanted.names.contains(name)) {
             Some((name, arguments)) => {
-                self.calls += 1;
                 pieces.extend([Piece::Call(name), Piece::Arguments(arguments)]);
                 self.held.drain(..end);
                 self.state = if tagged { State::Tail { tagged } } else { State::After };
@@ -221,7 +251,14 @@ mod tests {
 
     /// What comes of a text, whole and character by character; the pieces are joined.
     fn read(text: &str) -> Vec<Piece> {
-        let names = || vec!["weather".to_owned(), "time".to_owned()];
+        read_as(text, &Calls { untagged: true, ..wanted() })
+    }
+
+    fn wanted() -> Calls {
+        Calls { names: vec!["weather".to_owned(), "time".to_owned()], ..Calls::default() }
+    }
+
+    fn read_as(text: &str, wanted: &Calls) -> Vec<Piece> {
         let join = |pieces: Vec<Piece>| {
             let mut joined: Vec<Piece> = Vec::new();
             for piece in pieces {
@@ -233,10 +270,10 @@ mod tests {
             }
             joined
         };
-        let mut reader = Reader::new(names());
+        let mut reader = Reader::new(wanted.clone());
         let mut whole = reader.push(text);
         whole.extend(reader.finish());
-        let mut reader = Reader::new(names());
+        let mut reader = Reader::new(wanted.clone());
         let mut parts: Vec<Piece> = text.chars().flat_map(|character| reader.push(&character.to_string())).collect();
         parts.extend(reader.finish());
         assert_eq!(join(whole.clone()), join(parts), "{text}");
@@ -297,13 +334,37 @@ mod tests {
     }
 
     #[test]
+    fn objects_alone_are_text_where_calls_have_tags() {
+        let tagged = r#"<tool_call>{"name":"time","arguments":{}}</tool_call>"#;
+        let plain = r#"{"name":"time","arguments":{}}"#;
+        assert_eq!(read_as(plain, &wanted()), [text(plain)]);
+        let mut expected = calls(&[("time", "{}")]);
+        expected.push(text(plain));
+        assert_eq!(read_as(&format!("{tagged}\n{plain}"), &wanted()), expected);
+    }
+
+    #[test]
+    fn only_the_first_call_counts_if_one_is_wanted() {
+        let call =
+            |city: &str| format!(r#"<tool_call>{{"name":"weather","arguments":{{"city":"{city}"}}}}</tool_call>"#);
+        let said = format!("one {}\n{} two", call("Rome"), call("Oslo"));
+        let single = Calls { single: true, untagged: true, ..wanted() };
+        let mut expected = vec![text("one ")];
+        expected.extend(calls(&[("weather", r#"{"city":"Rome"}"#)]));
+        expected.push(text("two"));
+        assert_eq!(read_as(&said, &single), expected);
+        let list = r#"[{"name":"time","arguments":{}}, {"arguments":{"x":1},"name":"weather"}]"#;
+        assert_eq!(read_as(list, &single), calls(&[("time", "{}")]));
+    }
+
+    #[test]
     fn a_call_that_is_cut_off_keeps_what_came() {
         assert_eq!(read(r#"<tool_call>{"name": "time", "arguments": {"a": "b"#), calls(&[("time", r#"{"a": "b"#)]));
     }
 
     #[test]
     fn without_tools_everything_is_text() {
-        let mut reader = Reader::new(Vec::new());
+        let mut reader = Reader::new(Calls::default());
         let call = r#"<tool_call>{"name":"time","arguments":{}}</tool_call>"#;
         assert_eq!(reader.push(call), [text(call)]);
         assert_eq!(reader.finish(), []);

@@ -6,6 +6,7 @@ use roci_llm::template::message;
 use super::calls::{CLOSE, OPEN};
 use crate::error::ApiError;
 use crate::fields::{Fields, wrong};
+use crate::schema;
 
 /// The most messages of a conversation.
 const MOST_MESSAGES: usize = 16384;
@@ -46,15 +47,15 @@ fn check(message: &Json, path: String) -> Result<Json, ApiError> {
         }
         Some(other) => return Err(wrong(fields.name("content"), "a text or a list of parts", other)),
     }
-    for text in ["name", "tool_call_id", "reasoning_content"] {
+    for text in ["name", "tool_call_id", "reasoning_content", "reasoning", "thinking"] {
         fields.text(text)?;
     }
-    let entries = fields.entries().iter().filter(|(_, value)| *value != Json::Null);
-    let entry = |(key, value): &(String, Json)| match key.as_str() {
-        "role" => (key.clone(), Json::from(role)),
-        _ => (key.clone(), value.clone()),
-    };
-    Ok(Json::Object(entries.map(entry).collect()))
+    let mut read = schema::read_fields(schema::MESSAGE, message);
+    if let Json::Object(entries) = &mut read {
+        let roles = entries.iter_mut().filter(|(key, _)| key == "role");
+        roles.for_each(|(_, value)| *value = Json::from(role));
+    }
+    Ok(read)
 }
 
 fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
@@ -78,6 +79,10 @@ fn calls(fields: &Fields<'_>) -> Result<bool, ApiError> {
     for (place, call) in calls.iter().enumerate() {
         let call = Fields::of(call, format!("{}[{place}]", fields.name("tool_calls")))?;
         let missing = |name: String| ApiError::field(name, "is missing");
+        call.text("id")?;
+        if let Some(other) = call.text("type")?.filter(|kind| *kind != "function") {
+            return Err(ApiError::field(call.name("type"), format!("is `{other}`; only `function` is known")));
+        }
         let function = call.object("function")?.ok_or_else(|| missing(call.name("function")))?;
         function.text("name")?.ok_or_else(|| missing(function.name("name")))?;
         match function.get("arguments") {
@@ -150,7 +155,7 @@ mod tests {
 
     fn read(messages: &str) -> Result<Vec<Json>, ApiError> {
         let body = Json::parse(&format!("{{\"messages\":{messages}}}")).expect("it is JSON");
-        of(&Fields::of(&body, "")?)
+        of(&schema::CHAT.fields(&body)?)
     }
 
     #[test]
@@ -158,12 +163,15 @@ mod tests {
         let messages = read(
             r#"[{"role":"developer","content":"be brief"},
                 {"role":"user","content":[{"type":"text","text":"hi"}],"name":null},
-                {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+                {"role":"assistant","content":null,"parsed":{},"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
                 {"role":"tool","tool_call_id":"1","content":"42"}]"#,
         )
         .expect("it makes sense");
         assert_eq!(messages[0].get("role"), Some(&Json::from("system")));
         assert_eq!(messages[1].get("name"), None, "null is absent");
+        assert_eq!(messages[2].get("parsed"), None, "what has no effect does not reach the template");
+        let call = messages[2].get("tool_calls").and_then(Json::as_array).expect("a list")[0].clone();
+        assert_eq!(call.to_string(), r#"{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}"#);
         let told = in_words(messages, &[Json::from("T")]);
         assert!(text(&told[0]).starts_with("be brief\n\nYou may call"));
         assert_eq!(text(&told[2]), "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
@@ -186,6 +194,24 @@ mod tests {
             (r#"[{"role":"user","content":[{"type":"image_url"}]}]"#, "messages[0].content[0].type"),
             (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "messages[0].content[0].text"),
             (r#"[{"role":"user","content":"x","name":5}]"#, "messages[0].name"),
+            (r#"[{"role":"user","content":"x","names":"y"}]"#, "messages[0].names"),
+            (
+                r#"[{"role":"user","content":"x"},{"role":"assistant","content":"x","refusal":"no"}]"#,
+                "messages[1].refusal",
+            ),
+            (r#"[{"role":"user","content":[{"type":"text","text":"x","texts":"y"}]}]"#, "messages[0].content[0].texts"),
+            (
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]"#,
+                "messages[0].content[0].image_url",
+            ),
+            (
+                r#"[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f"}}]}]"#,
+                "messages[0].tool_calls[0].type",
+            ),
+            (
+                r#"[{"role":"assistant","tool_calls":[{"id":1,"function":{"name":"f"}}]}]"#,
+                "messages[0].tool_calls[0].id",
+            ),
             (r#"[{"role":"assistant","tool_calls":[{}]}]"#, "messages[0].tool_calls[0].function"),
             (
                 r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":5}}]}]"#,

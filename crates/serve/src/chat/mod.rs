@@ -2,9 +2,11 @@
 
 mod answer;
 mod calls;
+mod grammar;
 mod messages;
 mod scan;
 mod tools;
+mod variables;
 
 use std::sync::Arc;
 
@@ -18,28 +20,28 @@ use crate::app::App;
 use crate::asking::{Asking, MOST_LIKELIEST};
 use crate::body;
 use crate::error::ApiError;
-use crate::fields::Fields;
 use crate::generate::{self, Usage};
 use crate::routes::reply;
+use crate::schema;
 use answer::{Answers, Choice};
+use calls::Calls;
 pub(crate) use tools::ToolStyle;
 use tools::Tools;
 
 struct Prepared {
     asking: Asking,
     prompt: Vec<u32>,
-    /// The names of tools that may be called.
-    tools: Vec<String>,
+    calls: Calls,
 }
 
 pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let body = body::json(request, &app.settings).await?;
-    let Prepared { asking, prompt, tools } = {
+    let Prepared { asking, prompt, calls } = {
         let app = Arc::clone(&app);
         generate::prepare(move || prepare(&app, &body)).await?
     };
     let mut generations = generate::start(&app, asking.requests(&prompt))?;
-    let answers = Answers::new(&app, &asking, tools);
+    let answers = Answers::new(&app, &asking, calls);
     if asking.stream {
         return Ok(generate::stream(app, generations, asking.answers, answers));
     }
@@ -55,7 +57,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
 }
 
 fn prepare(app: &App, body: &Json) -> Result<Prepared, ApiError> {
-    let fields = Fields::of(body, "")?;
+    let fields = schema::CHAT.fields(body)?;
     let mut asking = Asking::of(&fields)?;
     let likeliest = fields.count("top_logprobs", 0, MOST_LIKELIEST)?;
     asking.request.likeliest = match fields.flag("logprobs")?.unwrap_or(false) {
@@ -65,15 +67,9 @@ fn prepare(app: &App, body: &Json) -> Result<Prepared, ApiError> {
         }
         false => None,
     };
-    let tools = Tools::of(&fields, app.tools)?;
-    if let Some(grammar) = tools.grammar {
-        if asking.request.grammar.is_some() {
-            return Err(ApiError::field(
-                "tool_choice",
-                "demands a call, and `response_format` or `grammar` something else",
-            ));
-        }
-        asking.request.grammar = Some(grammar);
+    let tools = Tools::of(&fields, app.tools, asking.format.as_ref())?;
+    if tools.grammar.is_some() {
+        asking.request.grammar = tools.grammar;
     }
     let messages = messages::of(&fields)?;
     let mut conversation = Conversation::new(messages);
@@ -81,12 +77,10 @@ fn prepare(app: &App, body: &Json) -> Result<Prepared, ApiError> {
         true => conversation.tools = tools.definitions,
         false => conversation.messages = messages::in_words(conversation.messages, &tools.definitions),
     }
-    if let Some(variables) = fields.object("chat_template_kwargs")? {
-        conversation.variables = variables.entries().to_vec();
-    }
+    conversation.variables = variables::of(&fields, app.served.template.variables())?;
     let text = app.served.template.render(&conversation).map_err(|error| ApiError {
         param: Some("messages".into()),
         ..ApiError::new(StatusCode::BAD_REQUEST, format!("{error}: {}", error.hint()))
     })?;
-    Ok(Prepared { asking, prompt: app.prompt(&text), tools: tools.names })
+    Ok(Prepared { asking, prompt: app.prompt(&text), calls: tools.calls })
 }

@@ -1,13 +1,15 @@
 //! Tools of a request: their definitions, and the grammar that makes a model call one.
 
-use roci_llm::grammar::{Grammar, GrammarError};
+use roci_llm::grammar::Grammar;
 use roci_llm::json::Json;
 use roci_llm::template::{ChatTemplate, Conversation, message};
 
-use super::calls::{CLOSE, OPEN};
-use crate::asking::refused;
+use super::calls::{Calls, OPEN};
+use super::grammar::{CallGrammar, Callable};
 use crate::error::ApiError;
 use crate::fields::{Fields, wrong};
+use crate::format::{self, Format};
+use crate::schema;
 
 /// The most tools of a request.
 const MOST_TOOLS: usize = 128;
@@ -47,28 +49,24 @@ impl ToolStyle {
 /// Which tools a model may call, or must.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tools {
-    /// As they came, for the template.
+    /// For the template.
     pub(super) definitions: Vec<Json>,
-    pub(super) names: Vec<String>,
-    /// What the answer must look like, if a call is demanded.
+    pub(super) calls: Calls,
+    /// What the answer must look like, if calls have a say in that.
     pub(super) grammar: Option<Grammar>,
 }
 
 impl Tools {
-    pub(super) fn of(fields: &Fields<'_>, style: ToolStyle) -> Result<Self, ApiError> {
-        for old in ["functions", "function_call"] {
-            if fields.get(old).is_some() {
-                return Err(ApiError::field(old, "is not supported: use `tools` and `tool_choice`"));
-            }
-        }
+    /// Reads `tools` and what belongs to them; `format` is the form that the request demands of answers without a call.
+    pub(super) fn of(fields: &Fields<'_>, style: ToolStyle, format: Option<&Format>) -> Result<Self, ApiError> {
         let definitions = fields.list("tools")?.unwrap_or_default();
         if definitions.len() > MOST_TOOLS {
             return Err(ApiError::field("tools", format!("has {}; {MOST_TOOLS} are allowed", definitions.len())));
         }
         let tools = definitions.iter().enumerate().map(|(place, tool)| Tool::of(tool, place));
         let tools = tools.collect::<Result<Vec<_>, _>>()?;
-        let several = fields.flag("parallel_tool_calls")?.unwrap_or(false);
-        let forced = match fields.get("tool_choice") {
+        let parallel = fields.flag("parallel_tool_calls")?;
+        let demanded = match fields.get("tool_choice") {
             None => None,
             Some(Json::String(word)) => match word.as_str() {
                 "none" => return Ok(Self::default()),
@@ -82,15 +80,18 @@ impl Tools {
             Some(choice @ Json::Object(_)) => Some(vec![named(&Fields::of(choice, "tool_choice")?, &tools)?]),
             Some(other) => return Err(wrong("tool_choice", "a text or an object", other)),
         };
-        let grammar = match forced {
-            None => None,
-            Some(forced) if forced.is_empty() => {
-                return Err(ApiError::field("tool_choice", "demands a call, and there are no `tools`"));
-            }
-            Some(forced) => Some(force(&forced, style, several).map_err(|error| refused("tools", &error))?),
+        let grammar = match &demanded {
+            Some(demanded) => Some(demand(demanded, style, parallel == Some(true), format)?),
+            None => permit(&tools, style, format)?,
         };
-        let names = tools.iter().map(|tool| tool.name.to_owned()).collect();
-        Ok(Self { definitions: definitions.to_vec(), names, grammar })
+        let calls = Calls {
+            names: tools.iter().map(|tool| tool.name.to_owned()).collect(),
+            // Where a grammar holds calls between tags to their tools, an object without tags is text.
+            untagged: !style.tagged || demanded.is_some() || grammar.is_none(),
+            single: parallel == Some(false),
+        };
+        let definitions = definitions.iter().map(|tool| schema::read_fields(schema::TOOL, tool)).collect();
+        Ok(Self { definitions, calls, grammar })
     }
 }
 
@@ -98,6 +99,8 @@ impl Tools {
 struct Tool<'a> {
     name: &'a str,
     parameters: Option<&'a Json>,
+    /// Whether arguments are held to the parameters even where no call is demanded.
+    strict: bool,
 }
 
 impl<'a> Tool<'a> {
@@ -119,16 +122,29 @@ impl<'a> Tool<'a> {
         }
         function.text("description")?;
         function.object("parameters")?;
-        Ok(Self { name, parameters: function.get("parameters") })
+        let parameters = function.get("parameters");
+        let strict = function.flag("strict")?.unwrap_or(false);
+        if let Some(parameters) = parameters.filter(|_| strict) {
+            let path = function.name("parameters");
+            let (_, written) = Grammar::of_schema(parameters).map_err(|error| format::unusable(&path, &error))?;
+            format::check_keywords(&written, &path, format::LEAVE_OUT_OR_LOOSEN)?;
+        }
+        Ok(Self { name, parameters, strict })
     }
 }
 
 /// The tool that a request demands by name.
 fn named<'t, 'a>(choice: &Fields<'_>, tools: &'t [Tool<'a>]) -> Result<&'t Tool<'a>, ApiError> {
+    if let Some(other) = choice.text("type")?.filter(|kind| *kind != "function") {
+        return Err(ApiError::field("tool_choice.type", format!("is `{other}`; only `function` is known")));
+    }
     let function = choice.object("function")?;
-    let name = match &function {
-        Some(function) => function.text("name")?,
-        None => choice.text("name")?,
+    let name = match (&function, choice.text("name")?) {
+        (Some(_), Some(_)) => {
+            return Err(ApiError::field("tool_choice.name", "stands beside `tool_choice.function`: send one of them"));
+        }
+        (Some(function), None) => function.text("name")?,
+        (None, name) => name,
     };
     let Some(name) = name else { return Err(ApiError::field("tool_choice.function.name", "is missing")) };
     let found = tools.iter().find(|tool| tool.name == name);
@@ -136,81 +152,40 @@ fn named<'t, 'a>(choice: &Fields<'_>, tools: &'t [Tool<'a>]) -> Result<&'t Tool<
         .ok_or_else(|| ApiError::field("tool_choice.function.name", format!("is `{name}`, which is not among `tools`")))
 }
 
-/// The grammar of a call of one of these tools, or of several calls.
-fn force(tools: &[&Tool<'_>], style: ToolStyle, several: bool) -> Result<Grammar, GrammarError> {
-    let object = |entries: Vec<(&str, Json)>| {
-        Json::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-    };
-    let mut schemas = Vec::new();
-    for (place, tool) in tools.iter().enumerate() {
-        let mut parameters = match tool.parameters {
-            Some(parameters) if parameters.as_object().is_some_and(|entries| !entries.is_empty()) => parameters.clone(),
-            _ => object(vec![("type", Json::from("object"))]),
-        };
-        move_references(&mut parameters, &format!("#/anyOf/{place}/properties/{}", style.arguments));
-        schemas.push(object(vec![
-            ("type", Json::from("object")),
-            (
-                "properties",
-                object(vec![("name", object(vec![("const", Json::from(tool.name))])), (style.arguments, parameters)]),
-            ),
-            ("required", Json::Array(vec![Json::from("name"), Json::from(style.arguments)])),
-            ("additionalProperties", Json::Bool(false)),
-        ]));
+/// The grammar of an answer that must be a call of one of these tools, or of several calls.
+fn demand(tools: &[&Tool<'_>], style: ToolStyle, several: bool, format: Option<&Format>) -> Result<Grammar, ApiError> {
+    if tools.is_empty() {
+        return Err(ApiError::field("tool_choice", "demands a call, and there are no `tools`"));
     }
-    let (grammar, written) = Grammar::of_schema(&object(vec![("anyOf", Json::Array(schemas))]))?;
-    if !style.tagged {
-        return Ok(grammar);
+    if let Some(Format { field, .. }) = format {
+        return Err(ApiError::field("tool_choice", format!("demands a call, and `{field}` something else")));
     }
-    let call = format!(r#""{OPEN}\n" call "\n{CLOSE}""#);
-    let root = if several { format!(r#"root ::= {call} ("\n" {call}){{0,15}}"#) } else { format!("root ::= {call}") };
-    Grammar::parse(&format!("{root}\n{}", rename_root(&written.text)))
+    let tools = tools.iter().map(|tool| Callable { name: tool.name, parameters: tool.parameters });
+    let grammar = CallGrammar::of(tools, style).and_then(|calls| calls.alone(several));
+    grammar.map_err(|error| format::unusable("tools", &error))
 }
 
-/// References of a schema are from the top of its document, which it no longer is.
-fn move_references(schema: &mut Json, below: &str) {
-    match schema {
-        Json::Object(entries) => {
-            for (key, value) in entries {
-                match value {
-                    Json::String(reference) if key == "$ref" && reference.starts_with('#') => {
-                        *reference = format!("{below}{}", &reference[1..]);
-                    }
-                    // A property may be called `$ref`; its schema is an object, not a text.
-                    value => move_references(value, below),
-                }
-            }
-        }
-        Json::Array(items) => items.iter_mut().for_each(|item| move_references(item, below)),
-        _ => {}
+/// The grammar of an answer that may be or contain calls, if it needs one.
+fn permit(tools: &[Tool<'_>], style: ToolStyle, format: Option<&Format>) -> Result<Option<Grammar>, ApiError> {
+    if tools.is_empty() || (format.is_none() && !tools.iter().any(|tool| tool.strict)) {
+        return Ok(None);
     }
-}
-
-/// The rules of a grammar with `root` called `call`, so that another root can stand above it.
-fn rename_root(text: &str) -> String {
-    let mut renamed = String::with_capacity(text.len());
-    let mut characters = text.char_indices().peekable();
-    let mut word = String::new();
-    let mut quote = None;
-    while let Some((_, character)) = characters.next() {
-        let part_of_name = character.is_ascii_alphanumeric() || character == '-' || character == '_';
-        if quote.is_none() && part_of_name {
-            word.push(character);
-            continue;
-        }
-        renamed.push_str(if word == "root" { "call" } else { &word });
-        word.clear();
-        renamed.push(character);
-        match (quote, character) {
-            (Some(_), '\\') => renamed.extend(characters.next().map(|(_, escaped)| escaped)),
-            (Some(end), character) if character == end => quote = None,
-            (None, '"') => quote = Some('"'),
-            (None, '[') => quote = Some(']'),
-            _ => {}
+    // The arguments of other tools may be any object.
+    let callable =
+        tools.iter().map(|tool| Callable { name: tool.name, parameters: tool.parameters.filter(|_| tool.strict) });
+    let grammar = CallGrammar::of(callable, style).and_then(|calls| match format.map(|format| &format.rules) {
+        None => calls.within_text().map(Some),
+        Some(Some(rules)) => calls.or(rules).map(Some),
+        Some(None) => Ok(None),
+    });
+    match grammar.map_err(|error| format::unusable("tools", &error))? {
+        Some(grammar) => Ok(Some(grammar)),
+        None => {
+            let what =
+                "and `tools` both say what the answer must look like: send one of them, or set `tool_choice` to `none`";
+            Err(ApiError::field("grammar", what))
         }
     }
-    renamed.push_str(if word == "root" { "call" } else { &word });
-    renamed
 }
 
 #[cfg(test)]
@@ -218,14 +193,20 @@ mod tests {
     use super::*;
 
     const TAGGED: ToolStyle = ToolStyle { tagged: true, in_template: true, arguments: "arguments" };
+    const PLAIN: ToolStyle = ToolStyle { tagged: false, in_template: true, arguments: "parameters" };
     const TOOLS: &str = r##""tools":[
         {"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"$ref":"#/$defs/City"}},
          "required":["city"],"additionalProperties":false,"$defs":{"City":{"type":"string","enum":["Rome","root"]}}}}},
         {"type":"function","function":{"name":"time"}}]"##;
 
     fn read(rest: &str, style: ToolStyle) -> Result<Tools, ApiError> {
-        let body = Json::parse(&format!("{{{TOOLS}{rest}}}")).expect("it is JSON");
-        Tools::of(&Fields::of(&body, "")?, style)
+        read_tools(TOOLS, rest, style)
+    }
+
+    fn read_tools(tools: &str, rest: &str, style: ToolStyle) -> Result<Tools, ApiError> {
+        let body = Json::parse(&format!("{{{tools}{rest}}}")).expect("it is JSON");
+        let fields = schema::CHAT.fields(&body)?;
+        Tools::of(&fields, style, Format::of(&fields)?.as_ref())
     }
 
     fn fits(tools: &Tools, text: &str) -> bool {
@@ -248,12 +229,11 @@ mod tests {
 
     #[test]
     fn a_named_tool_is_the_only_one() {
-        let plain = ToolStyle { tagged: false, in_template: true, arguments: "parameters" };
         let named = r#","tool_choice":{"type":"function","function":{"name":"time"}}"#;
-        let tools = read(named, plain).expect("it makes sense");
+        let tools = read(named, PLAIN).expect("it makes sense");
         assert!(fits(&tools, r#"{"name": "time", "parameters": {}}"#));
         assert!(!fits(&tools, r#"{"name": "weather", "parameters": {"city": "Rome"}}"#));
-        assert_eq!(tools.names, ["weather", "time"]);
+        assert_eq!(tools.calls.names, ["weather", "time"]);
     }
 
     #[test]
@@ -264,11 +244,58 @@ mod tests {
     }
 
     #[test]
+    fn strict_tools_are_held_to_their_parameters_in_any_text() {
+        let strict = TOOLS.replace(r#""name":"weather","#, r#""name":"weather","strict":true,"#);
+        let call = |inner: &str| format!("<tool_call>\n{inner}\n</tool_call>");
+        let rome = call(r#"{"name": "weather", "arguments": {"city": "Rome"}}"#);
+        let oslo = call(r#"{"name": "weather", "arguments": {"city": "Oslo"}}"#);
+        let time = call(r#"{"name": "time", "arguments": {"any": [1]}}"#);
+        let tagged = read_tools(&strict, "", TAGGED).expect("it makes sense");
+        for text in ["", "no call", "a < b <tool", &rome, &format!("first {rome}\n{time} last"), "{\"name\": 1}"] {
+            assert!(fits(&tagged, text), "{text}");
+        }
+        for text in [&oslo, &format!("first {oslo}"), &format!("{rome}{oslo}"), "<tool_call>anything"] {
+            assert!(!fits(&tagged, text), "{text}");
+        }
+        assert!(!tagged.calls.untagged, "an object without tags is held to nothing");
+        let plain = read_tools(&strict, "", PLAIN).expect("it makes sense");
+        for text in [
+            "no call",
+            " [1]",
+            "[[",
+            "<b> {\"name\"",
+            &rome.replace("arguments", "parameters"),
+            r#" {"name": "time", "parameters": {}}"#,
+        ] {
+            assert!(fits(&plain, text), "{text}");
+        }
+        let outside = r#"{"name": "weather", "parameters": {"city": "Oslo"}}"#;
+        for text in
+            [outside, &format!("\n[{outside}]"), &format!("[ [{outside}]]"), &oslo.replace("arguments", "parameters")]
+        {
+            assert!(!fits(&plain, text), "{text}");
+        }
+        assert!(plain.calls.untagged);
+    }
+
+    #[test]
+    fn a_call_is_allowed_beside_a_format() {
+        let format = r#","json_schema":{"type":"integer"}"#;
+        let call = r#"{"name": "time", "arguments": {}}"#;
+        let tagged = read(format, TAGGED).expect("it makes sense");
+        assert!(fits(&tagged, "42") && fits(&tagged, &format!("<tool_call>\n{call}\n</tool_call>")));
+        assert!(!fits(&tagged, "text") && !fits(&tagged, call) && !tagged.calls.untagged);
+        let plain = read(format, PLAIN).expect("it makes sense");
+        assert!(fits(&plain, "42") && fits(&plain, &call.replace("arguments", "parameters")) && !fits(&plain, "text"));
+    }
+
+    #[test]
     fn wrong_tools_are_named() {
         let tools = |text: &str| {
             let body = Json::parse(text).expect("it is JSON");
-            let fields = Fields::of(&body, "").expect("an object");
-            Tools::of(&fields, TAGGED).expect_err(text).param.expect("a field")
+            let tools =
+                schema::CHAT.fields(&body).and_then(|fields| Tools::of(&fields, TAGGED, Format::of(&fields)?.as_ref()));
+            tools.expect_err(text).param.expect("a field")
         };
         assert_eq!(tools(r#"{"tools":{}}"#), "tools");
         assert_eq!(tools(r#"{"tools":[1]}"#), "tools[0]");
@@ -283,6 +310,20 @@ mod tests {
         assert_eq!(tools(r#"{"functions":[]}"#), "functions");
         let bad = r#"{"tools":[{"function":{"name":"a","parameters":{"type":"zebra"}}}],"tool_choice":"required"}"#;
         assert_eq!(tools(bad), "tools");
+        let strict = |parameters: &str| {
+            format!(r#"{{"tools":[{{"function":{{"name":"a","strict":true,"parameters":{parameters}}}}}]}}"#)
+        };
+        assert_eq!(tools(&strict(r#"{"type":"zebra"}"#)), "tools[0].function.parameters");
+        assert_eq!(
+            tools(&strict(r#"{"properties":{"a":{"type":"number","maximum":3}}}"#)),
+            "tools[0].function.parameters"
+        );
+        let rest = |rest: &str| format!("{{{TOOLS}{rest}}}");
+        assert_eq!(tools(&rest(r#","grammar":"root ::= \"a\"""#)), "grammar");
+        assert_eq!(tools(&rest(r#","tool_choice":"required","json_schema":{}"#)), "tool_choice");
+        assert_eq!(tools(&rest(r#","tool_choice":{"type":"custom"}"#)), "tool_choice.type");
+        assert_eq!(tools(&rest(r#","tool_choice":{"name":"time","function":{"name":"time"}}"#)), "tool_choice.name");
+        assert_eq!(tools(&rest(r#","parallel_tool_calls":1"#)), "parallel_tool_calls");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod chat;
 mod clients;
 mod completions;
+mod documented;
 mod errors;
+mod fields;
 mod fuzz;
 mod http;
 mod kit;

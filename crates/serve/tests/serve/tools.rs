@@ -73,6 +73,50 @@ fn a_demanded_call_is_made_with_tags_and_without() {
 }
 
 #[test]
+fn strict_tools_are_held_to_their_parameters_where_no_call_is_demanded() {
+    let server = start();
+    let said = "Wait. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"town\": \"Rome\"}}\n</tool_call>";
+    let loose = server.chat(said, json!({"tools": tools()}));
+    assert_eq!(calls(&loose), [("weather".to_owned(), json!({"town": "Rome"}))]);
+    let mut strict = tools();
+    strict[0]["function"]["strict"] = json!(true);
+    let held = server.chat(said, json!({"tools": strict, "max_tokens": 200}));
+    let calls = calls(&held);
+    assert!(calls.len() == 1 && calls[0].0 == "weather" && calls[0].1["city"].is_string(), "{held}");
+    assert!(held["choices"][0]["message"]["content"].as_str().is_some_and(|text| text.starts_with("Wait. ")), "{held}");
+    let text = server.chat("a < b, no call", json!({"tools": strict}));
+    assert_eq!(text["choices"][0]["message"]["content"], "a < b, no call");
+}
+
+#[test]
+fn an_answer_beside_tools_is_a_call_or_has_its_format() {
+    let server = start();
+    let fields = json!({"tools": tools(), "json_schema": {"type": "integer"}});
+    let said = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
+    assert_eq!(calls(&server.chat(said, fields.clone())), [("weather".to_owned(), json!({"city": "Rome"}))]);
+    let number = server.chat("hello", fields);
+    let content = number["choices"][0]["message"]["content"].as_str().expect("a text").to_owned();
+    assert!(content.parse::<i64>().is_ok(), "{content}");
+}
+
+#[test]
+fn only_the_first_call_counts_if_calls_are_not_parallel() {
+    let server = start();
+    let one = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
+    let said = format!("{one}\n{}", one.replace("Rome", "Oslo"));
+    assert_eq!(calls(&server.chat(&said, json!({"tools": tools()}))).len(), 2);
+    let fields = json!({"tools": tools(), "parallel_tool_calls": false});
+    assert_eq!(calls(&server.chat(&said, fields)), [("weather".to_owned(), json!({"city": "Rome"}))]);
+    let body = ask(&said, json!({"tools": tools(), "parallel_tool_calls": false, "stream": true}));
+    let events = server.stream("/v1/chat/completions", &body);
+    let deltas = events.iter().flat_map(|event| event["choices"][0]["delta"]["tool_calls"].as_array().cloned());
+    let deltas: Vec<Value> = deltas.flatten().collect();
+    assert!(deltas.iter().all(|call| call["index"] == 0));
+    let arguments: String = deltas.iter().filter_map(|call| call["function"]["arguments"].as_str()).collect();
+    assert_eq!(arguments, "{\"city\": \"Rome\"}");
+}
+
+#[test]
 fn a_call_is_streamed_in_parts() {
     let server = start();
     let one = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
