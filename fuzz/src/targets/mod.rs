@@ -1,0 +1,20 @@
+//! The targets.
+
+pub mod chat_template;
+pub mod codeobj;
+pub mod device_uri;
+pub mod gbnf;
+pub mod gguf;
+pub mod http_body;
+pub mod json_schema;
+pub mod log;
+pub mod npy;
+pub mod onnx;
+pub mod wgsl;
+
+/// Splits an input at its first zero byte: a text, and what is fed to it. `None` if the text is not UTF-8.
+fn text_and_rest(data: &[u8]) -> Option<(&str, &[u8])> {
+    let end = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let rest = data.get(end + 1..).unwrap_or_default();
+    Some((std::str::from_utf8(&data[..end]).ok()?, rest))
+}
