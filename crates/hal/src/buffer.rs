@@ -72,6 +72,11 @@ impl Buffer {
         Self { inner: Arc::new(BufferInner { core: Arc::clone(core), desc, id, state }) }
     }
 
+    /// The name it was allocated with, if it has one.
+    pub fn label(&self) -> Option<&str> {
+        self.inner.desc.label.as_deref()
+    }
+
     /// Bytes.
     pub fn size(&self) -> u64 {
         self.inner.desc.size

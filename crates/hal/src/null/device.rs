@@ -29,7 +29,7 @@ impl ExecutableBackend for Loaded {}
 impl CommandsBackend for Prepared {}
 
 impl NullDevice {
-    pub(super) fn new(request: &OpenRequest<'_>) -> Self {
+    pub(super) fn new(request: &OpenRequest<'_>, max_binding: u64, formats: Vec<CodeFormat>) -> Self {
         let physical: Vec<_> = request.physical.iter().map(|(_, info)| info.clone()).collect();
         let queues = (0..physical.len() * QUEUES).map(|index| QueueInfo { physical: index / QUEUES }).collect();
         let info = DeviceInfo {
@@ -39,10 +39,10 @@ impl NullDevice {
             queues,
             memory_types: vec![MemoryType::Device, MemoryType::Host, MemoryType::Shared],
             binding_alignment: 16,
-            max_binding: u64::MAX,
+            max_binding,
             max_bindings: 16,
             max_constants: 128,
-            formats: vec![CodeFormat::Native, CodeFormat::Spirv, CodeFormat::OpenClC, CodeFormat::AmdGcn],
+            formats,
         };
         Self { info }
     }

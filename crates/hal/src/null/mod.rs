@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::driver::{DeviceBackend, Driver, OpenRequest};
 use crate::error::Error;
+use crate::executable::CodeFormat;
 use crate::info::{Capabilities, DeviceKind, PhysicalInfo};
 
 use device::NullDevice;
@@ -20,6 +21,8 @@ pub const SCHEME: &str = "null";
 /// A driver with as many null devices as wanted.
 pub struct NullDriver {
     devices: Vec<PhysicalInfo>,
+    max_binding: u64,
+    formats: Vec<CodeFormat>,
 }
 
 impl NullDriver {
@@ -31,7 +34,20 @@ impl NullDriver {
     /// A device for each chip name; devices of one chip can form one logical device.
     pub fn of<'a>(targets: impl IntoIterator<Item = &'a str>) -> Self {
         let devices = targets.into_iter().enumerate().map(|(index, target)| describe(index, target)).collect();
-        Self { devices }
+        let formats = vec![CodeFormat::Native, CodeFormat::Spirv, CodeFormat::OpenClC, CodeFormat::AmdGcn];
+        Self { devices, max_binding: u64::MAX, formats }
+    }
+
+    /// The same with a limit of the bytes of one binding.
+    #[must_use]
+    pub fn with_max_binding(self, max_binding: u64) -> Self {
+        Self { max_binding, ..self }
+    }
+
+    /// The same with devices that load code of these formats alone, best first.
+    #[must_use]
+    pub fn with_formats(self, formats: Vec<CodeFormat>) -> Self {
+        Self { formats, ..self }
     }
 }
 
@@ -65,6 +81,6 @@ impl Driver for NullDriver {
     }
 
     fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, Error> {
-        Ok(Arc::new(NullDevice::new(request)))
+        Ok(Arc::new(NullDevice::new(request, self.max_binding, self.formats.clone())))
     }
 }
