@@ -1,32 +1,13 @@
 //! Machines that the tests do not run on, as trees of files (`machines/*.txt`): what is found there,
 //! and what the rules say of it.
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
+use common::lay_out;
 use roci_doctor::{Book, Diagnosis, Facts, Reader, Root, Severity, Snapshot, Step, Way, known_good, memory, routes};
-
-/// Lays out a machine: `== /path` and what the file holds, `== /path -> elsewhere` for a link, `== env` for variables.
-fn lay_out(name: &str, folder: &Path) -> Vec<(String, String)> {
-    let text = fs::read_to_string(format!("tests/machines/{name}.txt")).expect("a machine");
-    let mut env = Vec::new();
-    for part in text.split("\n== ").skip(1) {
-        let (path, content) = part.split_once('\n').unwrap_or((part, ""));
-        if path == "env" {
-            env = content.lines().filter_map(|line| line.split_once('=')).map(|(a, b)| (a.into(), b.into())).collect();
-            continue;
-        }
-        let (path, link) = path.split_once(" -> ").map_or((path, None), |(path, to)| (path, Some(to)));
-        let path = folder.join(path.trim_start_matches('/'));
-        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
-        match link {
-            Some(to) => symlink(to, path).expect("a link"),
-            None => fs::write(path, content).expect("a file"),
-        }
-    }
-    env
-}
 
 fn snapshot(name: &str) -> Snapshot {
     snapshot_with(name, &[])

@@ -1,6 +1,8 @@
 //! `roci lab`: the command line as types, and what each verb does. The program only hands over its streams.
 
+mod machine;
 pub mod reading;
+mod running;
 mod show;
 
 use std::collections::BTreeMap;
@@ -8,18 +10,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use roci_doctor::Snapshot;
 use serde::Serialize;
 
-use crate::engine::{self, Again, Left, Surroundings};
+use crate::engine::{self, Again};
 use crate::error::LabError;
-use crate::executor;
 use crate::experiment::{Experiment, ready};
-use crate::kernel_log;
-use crate::live::{Live, Observer, Screen, Silent};
-use crate::outcome::Outcome;
-use crate::report::one_line;
+use crate::guard::Machines;
+use crate::live::Screen;
 use crate::store::{self, ExperimentRow, Store};
+
+pub use machine::{MachineArgs, PlaceArgs};
+use running::{How, carry_on};
 
 /// How a verb ended, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,9 @@ pub enum LabCommand {
     ///
     /// EXPERIMENT is a file, or one of those that come along (`roci lab new --list`). Exit code 0: everything passed; 1:
     /// something did not.
+    ///
+    /// A run that a rule of the doctor forbids on this machine, because it can freeze it, is BLOCKED and not started; only
+    /// `--allow` with the rule's name starts it.
     Run(RunArgs),
     /// Go on with an experiment that was interrupted, or whose machine was changed
     ///
@@ -87,7 +91,9 @@ pub enum LabCommand {
     Diff(reading::DiffArgs),
     /// Take in results of llama-bench as an experiment
     Import(reading::ImportArgs),
-    /// Check an experiment's file and show what would be run
+    /// Check an experiment's file and show what would be run, and what the doctor's rules forbid on this machine
+    ///
+    /// Nothing is started.
     Check(CheckArgs),
     /// Write an experiment's file to start from
     New(NewArgs),
@@ -113,17 +119,6 @@ pub struct VariableArgs {
     /// Give a variable of the experiment a value; repeat for several
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-}
-
-/// Where runs happen.
-#[derive(Debug, Default, Args)]
-pub struct PlaceArgs {
-    /// The doctor's snapshot of the machine that runs happen on, if it is another one
-    #[arg(long, value_name = "FILE")]
-    pub facts: Option<PathBuf>,
-    /// Take for granted what strategies need
-    #[arg(long)]
-    pub assume_needs: bool,
 }
 
 /// Arguments of `roci lab resume`.
@@ -175,6 +170,9 @@ pub struct CheckArgs {
     /// Its variables.
     #[command(flatten)]
     pub variables: VariableArgs,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// Arguments of `roci lab new`.
@@ -227,14 +225,17 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             let (place, toml) = source(&run.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&run.variables)?)?;
             warn(&experiment.check_here(&place)?, io)?;
-            let facts = run.place.snapshot()?;
+            let (guard, facts) = (run.place.machine.guard()?, run.place.machine.snapshot()?);
+            let mut machine = facts.is_none().then(engine::this_machine);
+            warn(&Vec::from_iter(machine::other_targets(&experiment, facts.as_ref(), &mut machine)), io)?;
             let mut store = store()?;
-            let machine = facts.is_none().then(engine::this_machine);
             let id = engine::create(&mut store, &experiment, facts.as_ref().or(machine.as_ref()))?;
-            let how = How { facts, machine, assume_needs: run.place.assume_needs, steal: false, json: arguments.json };
+            let (assume_needs, steal, json) = (run.place.assume_needs, false, arguments.json);
+            let how = How { guard, facts, machine, assume_needs, steal, json };
             carry_on(&mut store, id, Again::default(), how, io)
         }
         LabCommand::Resume(resume) => {
+            let guard = resume.place.machine.guard()?;
             let mut store = store()?;
             let (row, file) = resume.what(&store)?;
             if let Some(file) = &file {
@@ -248,9 +249,9 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
                     return Err(LabError::Usage { reason, hint: "write hang, crash, wrong, partial or pass".into() });
                 }
             }
-            let facts = resume.place.snapshot()?;
+            let facts = resume.place.machine.snapshot()?;
             let (assume_needs, steal) = (resume.place.assume_needs, resume.steal);
-            let how = How { facts, machine: None, assume_needs, steal, json: arguments.json };
+            let how = How { guard, facts, machine: None, assume_needs, steal, json: arguments.json };
             let again = Again { results: &again, done: &resume.done, file: file.as_ref(), forget: resume.forget };
             carry_on(&mut store, row.id, again, how, io)
         }
@@ -265,9 +266,13 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
         LabCommand::Check(check) => {
             let (place, toml) = source(&check.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;
-            let warnings = experiment.check_here(&place)?;
+            let (mut guard, facts) = (check.machine.guard()?, check.machine.snapshot()?);
+            let (given, mut here) = (facts.as_ref(), None);
+            let mut warnings = experiment.check_here(&place)?;
+            warnings.extend(machine::other_targets(&experiment, given, &mut here));
             warn(&warnings, io)?;
-            show::plan(&experiment, &warnings, arguments.json, io.out)
+            let mut blocked = |strategy: &_| guard.blocked(strategy, Machines { given, here: &mut here });
+            show::plan(&experiment, &warnings, &mut blocked, arguments.json, io.out)
         }
         LabCommand::New(new) => write_new(new, arguments.json, io.out),
     }
@@ -320,18 +325,6 @@ fn warn(warnings: &[String], io: &mut Io<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-impl PlaceArgs {
-    fn snapshot(&self) -> Result<Option<Snapshot>, LabError> {
-        let Some(path) = &self.facts else { return Ok(None) };
-        let bytes = std::fs::read(path).map_err(|source| file("read", path, source))?;
-        let wrong = |reason: String| LabError::Usage {
-            reason: format!("`{}` is no snapshot: {reason}", path.display()),
-            hint: "make one there with `roci doctor --capture FILE`".into(),
-        };
-        Snapshot::parse(&bytes).map(Some).map_err(wrong)
-    }
-}
-
 fn file(verb: &'static str, path: &Path, source: std::io::Error) -> LabError {
     LabError::File { verb, path: path.to_owned(), source }
 }
@@ -375,80 +368,6 @@ fn variables(arguments: &VariableArgs) -> Result<BTreeMap<String, String>, LabEr
         }),
     };
     arguments.set.iter().map(pair).collect()
-}
-
-#[derive(Serialize)]
-struct Summary {
-    schema: &'static str,
-    version: u32,
-    experiment: i64,
-    name: String,
-    complete: bool,
-    counts: BTreeMap<&'static str, usize>,
-}
-
-/// How an experiment is carried on.
-struct How {
-    facts: Option<Snapshot>,
-    machine: Option<Snapshot>,
-    assume_needs: bool,
-    steal: bool,
-    json: bool,
-}
-
-fn carry_on(store: &mut Store, id: i64, again: Again<'_>, how: How, io: &mut Io<'_>) -> Result<Ending, LabError> {
-    let How { facts, machine, assume_needs, steal, json } = how;
-    let mut live = Live::new(io.err, io.screen);
-    let mut silent = Silent;
-    let observer: &mut dyn Observer = if io.quiet { &mut silent } else { &mut live };
-    let around = Surroundings {
-        open: &executor::open,
-        log: kernel_log::of_machine(),
-        stop: io.stop,
-        observer,
-        facts,
-        machine,
-        assume_needs,
-        steal,
-    };
-    let left = engine::resume(store, id, again, around)?;
-    let row = store.experiment(&id.to_string())?;
-    let experiment = Experiment::parse(&format!("experiment {id}"), &row.toml, &row.variables)?;
-    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let mut runs = store.runs(id)?;
-    // What a changed file has no more is neither good nor bad.
-    runs.retain(|run| experiment.strategy(&run.strategy).is_some());
-    for outcome in runs.iter().filter_map(|run| run.outcome.as_ref()) {
-        *counts.entry(outcome.word()).or_default() += 1;
-    }
-    let complete = left == Left::Complete;
-    if json {
-        let (schema, version, name) = ("roci.lab.run", 1, row.name);
-        print_json(io.out, &Summary { schema, version, experiment: id, name, complete, counts })?;
-    } else {
-        let words: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-        let next = if complete {
-            format!("`roci lab report {id}` has the whole story")
-        } else {
-            format!("interrupted, nothing is lost: `roci lab resume {id}` goes on")
-        };
-        writeln!(
-            io.out,
-            "experiment {id} ({}): {}\n{next}",
-            row.name,
-            if words.is_empty() { "no results".into() } else { words.join(", ") }
-        )?;
-        for (strategy, change) in engine::by_hand(&experiment, &runs) {
-            let name = crate::report::shell_word(strategy);
-            writeln!(io.out, "once this is done, `roci lab resume {id} --done {name}` goes on: {}", one_line(change))?;
-        }
-    }
-    let passed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Pass | Outcome::Skipped { .. }));
-    Ok(match complete {
-        false => Ending::Interrupted,
-        true if runs.iter().all(|run| passed(&run.outcome)) => Ending::Fine,
-        true => Ending::Problems,
-    })
 }
 
 fn write_new(new: &NewArgs, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {

@@ -69,6 +69,9 @@ pub enum LabError {
         /// What to do.
         hint: String,
     },
+    /// A file with rules of the user's is wrong.
+    #[error(transparent)]
+    Rules(#[from] roci_doctor::RuleError),
     /// An executor that cannot work here.
     #[error(transparent)]
     Executor(#[from] StartError),
@@ -97,6 +100,7 @@ impl Hint for LabError {
             }),
             Self::Busy { .. } => Some("wait for it, end it, or give `--steal` if it is gone".into()),
             Self::Usage { hint, .. } => Some(hint.clone()),
+            Self::Rules(_) => Some("mend the file, or move it away; docs/doctor.md has the format".into()),
             Self::Executor(error) => error.hint(),
             Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
         }

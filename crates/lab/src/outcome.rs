@@ -63,6 +63,9 @@ pub enum Outcome {
     Blocked {
         /// Why.
         why: String,
+        /// The doctor's rules that forbid it, where that is why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
     },
     /// It was not to be run.
     Skipped {
@@ -102,6 +105,19 @@ pub struct Survivor {
 }
 
 impl Outcome {
+    /// It could not be started, and no rule forbids it.
+    pub fn blocked(why: impl Into<String>) -> Self {
+        Self::Blocked { why: why.into(), rules: Vec::new() }
+    }
+
+    /// The doctor's rules that forbid it.
+    pub fn rules(&self) -> &[String] {
+        match self {
+            Self::Blocked { rules, .. } => rules,
+            _ => &[],
+        }
+    }
+
     /// The word for tables: `PASS`, `HANG`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -156,7 +172,7 @@ impl Outcome {
                 let last = last_line.as_ref().map(|line| format!("; its last line: {line}"));
                 format!("{how}{}{fault}{}", at(phase), last.unwrap_or_default())
             }
-            Self::Wrong { why, .. } | Self::Blocked { why } | Self::Skipped { why } => why.clone(),
+            Self::Wrong { why, .. } | Self::Blocked { why, .. } | Self::Skipped { why } => why.clone(),
             Self::Pending { changes } => changes.join("; "),
         }
     }

@@ -45,7 +45,7 @@ pub struct Evidence<'a> {
 /// What came of it.
 pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
     if let End::Refused(why) = &evidence.end {
-        return Outcome::Blocked { why: why.clone() };
+        return Outcome::blocked(why);
     }
     let phase = evidence.seen.phase(experiment);
     let failure = failure(experiment, evidence, phase.clone());

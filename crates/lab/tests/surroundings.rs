@@ -4,11 +4,12 @@ mod common;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use roci_doctor::Snapshot;
+use roci_doctor::{Book, Snapshot};
 use roci_lab::Outcome;
 use roci_lab::engine::{self, Left, Surroundings};
 use roci_lab::executor::local::Local;
 use roci_lab::experiment::Experiment;
+use roci_lab::guard::Guard;
 use roci_lab::kernel_log::KernelLog;
 use roci_lab::live::Silent;
 use roci_lab::store::{EventKind, RunRow, Store};
@@ -31,6 +32,7 @@ fn run(store: &mut Store, toml: &str, log: &[&[&str]], machine: Snapshot) -> Vec
         log: Box::new(Played(log)),
         stop: &|| false,
         observer: &mut Silent,
+        guard: Guard::new(Book::builtin().expect("the rules are right"), &[]).expect("nothing is allowed"),
         facts: None,
         machine: Some(machine),
         assume_needs: false,
@@ -76,7 +78,7 @@ fn lines_of_the_kernel_belong_to_the_run_that_they_came_in() {
     };
     assert!(has_reset(&runs[0]) && has_reset(&runs[1]) && !has_reset(&runs[2]));
     assert_eq!(runs[1].outcome, Some(Outcome::Pass));
-    let Some(Outcome::Blocked { why }) = &runs[2].outcome else { panic!("{:?}", runs[2].outcome) };
+    let Some(Outcome::Blocked { why, .. }) = &runs[2].outcome else { panic!("{:?}", runs[2].outcome) };
     assert!(why.starts_with("the GPU is gone until a reboot") && why.contains("-62"), "{why}");
 }
 

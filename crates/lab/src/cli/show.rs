@@ -1,13 +1,15 @@
 //! What was run, what came of it, and what would be run.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
+use roci_doctor::Api;
 use serde::Serialize;
 
 use crate::engine;
 use crate::error::LabError;
 use crate::executor::Stream;
-use crate::experiment::{Experiment, ready};
+use crate::experiment::{Experiment, Strategy, ready};
 use crate::outcome::{Outcome, Stack};
 use crate::store::{Event, ExperimentRow, RunRow, RunState, Store};
 use crate::words::count;
@@ -254,6 +256,7 @@ fn stacks(outcome: Option<&Outcome>) -> &[Stack] {
 struct Plan {
     name: String,
     title: String,
+    targets: Vec<String>,
     runs: usize,
     strategies: Vec<Planned>,
     /// What in it has no effect.
@@ -267,12 +270,18 @@ struct Planned {
     command: Vec<String>,
     executor: &'static str,
     repeats: u32,
+    /// The compute APIs that it uses; null where it does not say.
+    uses: Option<BTreeSet<Api>>,
+    /// What would come of it without a start: BLOCKED by the doctor's rules.
+    #[serde(flatten)]
+    outcome: Option<Outcome>,
 }
 
-/// What an experiment would do.
+/// What an experiment would do. `blocked` is the result of a strategy that would not be started.
 pub(super) fn plan(
     experiment: &Experiment,
     warnings: &[String],
+    blocked: &mut dyn FnMut(&Strategy) -> Option<Outcome>,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<Ending, LabError> {
@@ -285,9 +294,12 @@ pub(super) fn plan(
             command: strategy.command.clone(),
             executor: strategy.executor.kind.name(),
             repeats: strategy.repeats,
+            uses: strategy.uses.clone(),
+            outcome: blocked(strategy),
         });
-        let (name, title) = (experiment.name.clone(), experiment.title.clone());
-        let content = Plan { name, title, runs, strategies: strategies.collect(), warnings: warnings.to_vec() };
+        let (strategies, warnings) = (strategies.collect(), warnings.to_vec());
+        let Experiment { name, title, targets, .. } = experiment.clone();
+        let content = Plan { name, title, targets, runs, strategies, warnings };
         print_json(out, &listed("roci.lab.check", content))?;
         return Ok(Ending::Fine);
     }
@@ -299,10 +311,21 @@ pub(super) fn plan(
         count(experiment.strategies.len(), "strategy", "strategies"),
         count(runs, "run", "runs")
     )?;
+    let mut reasons = BTreeSet::new();
     for strategy in in_order {
         let times = if strategy.repeats > 1 { format!(" x{}", strategy.repeats) } else { String::new() };
         let line = format!("  {}{times}: {}", strategy.name, strategy.changes);
-        writeln!(out, "{}", line.trim_end().trim_end_matches(':'))?;
+        let line = line.trim_end().trim_end_matches(':');
+        match blocked(strategy) {
+            Some(outcome) => {
+                writeln!(out, "{line} ({} by {})", outcome.word(), outcome.rules().join(", "))?;
+                reasons.insert(outcome.to_string());
+            }
+            None => writeln!(out, "{line}")?,
+        }
+    }
+    for reason in reasons {
+        writeln!(out, "{reason}")?;
     }
     Ok(Ending::Fine)
 }

@@ -165,6 +165,7 @@ fn differences(old: &Strategy, new: &Strategy) -> (Vec<&'static str>, Vec<&'stat
         ("executor", old.executor == new.executor),
     ]);
     let around = named(&[
+        ("uses", old.uses == new.uses),
         ("needs", old.needs == new.needs),
         ("after", old.after == new.after),
         ("skip", old.skip == new.skip),

@@ -11,12 +11,13 @@ use roci_doctor::{Facts, Root, Snapshot};
 
 use crate::error::LabError;
 use crate::executor::{Executor, RunSpec, StartError};
-use crate::experiment::{Baseline, ExecutorKind, ExecutorOptions, Experiment, Need, Reached, Strategy};
+use crate::experiment::{Baseline, ExecutorOptions, Experiment, Need, Reached, Strategy};
+use crate::guard::{Guard, Machines};
 use crate::kernel_log::{Explainer, KernelLog};
 use crate::live::Observer;
 use crate::outcome::Outcome;
 use crate::requirements;
-use crate::store::{EventKind, Finished, NewExperiment, PlannedRun, RunRow, RunState, Store};
+use crate::store::{Event, EventKind, Finished, NewExperiment, PlannedRun, RunRow, RunState, Store};
 
 pub use again::{Again, by_hand};
 use owner::Owner;
@@ -44,6 +45,8 @@ pub struct Surroundings<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Hears how it goes.
     pub observer: &'a mut dyn Observer,
+    /// Says what the doctor's rules forbid.
+    pub guard: Guard,
     /// The machine that runs happen on, if somebody said so.
     pub facts: Option<Snapshot>,
     /// This machine, if it was looked at already.
@@ -87,8 +90,13 @@ pub fn plan(experiment: &Experiment) -> Vec<PlannedRun> {
 
 /// This machine, as the doctor sees it.
 pub fn this_machine() -> Snapshot {
+    Snapshot::gather(&Root::system(), environment().into_iter())
+}
+
+/// The variables of this process.
+pub(crate) fn environment() -> BTreeMap<String, String> {
     let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
-    Snapshot::gather(&Root::system(), std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
 /// Begins an experiment: all its runs planned, the machine noted; its number.
@@ -194,7 +202,7 @@ impl Engine<'_, '_> {
         }
         let strategy = self.experiment.strategy(&run.strategy).cloned();
         let finished = match strategy {
-            None => Finished::bare(Outcome::Blocked { why: "the experiment has no such strategy any more".into() }),
+            None => Finished::bare(Outcome::blocked("the experiment has no such strategy any more")),
             Some(strategy) => match self.obstacle(&strategy)? {
                 Some(outcome) => Finished::bare(outcome),
                 None => match self.perform(&run, &strategy, &mark)? {
@@ -221,15 +229,18 @@ impl Engine<'_, '_> {
         if let Some(why) = &strategy.skip {
             return Ok(Some(Outcome::Skipped { why: why.clone() }));
         }
+        let machines = Machines { given: self.around.facts.as_ref(), here: &mut self.around.machine };
+        if let Some(outcome) = self.around.guard.blocked(strategy, machines) {
+            return Ok(Some(outcome));
+        }
         for after in &strategy.after {
             if let Some(why) = self.not_reached(&after.strategy, &after.what)? {
                 return Ok(Some(Outcome::Skipped { why }));
             }
         }
-        let here = matches!(strategy.executor.kind, ExecutorKind::Local | ExecutorKind::Container);
+        let here = strategy.executor.kind.is_here();
         if let (Some(line), true) = (&self.lost, here) {
-            let why = format!("the GPU is gone until a reboot: {line}");
-            return Ok(Some(Outcome::Blocked { why }));
+            return Ok(Some(Outcome::blocked(format!("the GPU is gone until a reboot: {line}"))));
         }
         let done = |need: &Need| matches!(need, Need::Manual { change } if self.confirmed.contains(change));
         let needs: Vec<Need> = strategy.needs.iter().filter(|need| !done(need)).cloned().collect();
@@ -244,10 +255,9 @@ impl Engine<'_, '_> {
             )];
             return Ok(Some(Outcome::Pending { changes }));
         }
-        let known = self.around.facts.as_ref().or(self.around.machine.as_ref());
-        let facts = self.facts.get_or_insert_with(|| match known {
+        let facts = self.facts.get_or_insert_with(|| match &self.around.facts {
             Some(snapshot) => snapshot.facts(),
-            None => this_machine().facts(),
+            None => self.around.machine.get_or_insert_with(this_machine).facts(),
         });
         let environment = |name: &str| {
             let own = || std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value);
@@ -303,11 +313,13 @@ impl Engine<'_, '_> {
             limits: strategy.limits,
             options: strategy.executor.clone(),
         };
+        let machines = Machines { given: self.around.facts.as_ref(), here: &mut self.around.machine };
+        let overridden = self.around.guard.overridden(strategy, machines);
         // Lines that were there before are nobody's.
         self.around.log.new_lines();
         let blocked = |error: StartError| {
             let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            Some(Finished::bare(Outcome::Blocked { why: format!("{}{hint}", error.reason) }))
+            Some(Finished::bare(Outcome::blocked(format!("{}{hint}", error.reason))))
         };
         let executor = match (self.around.open)(&strategy.executor) {
             Ok(executor) => executor,
@@ -337,7 +349,11 @@ impl Engine<'_, '_> {
         let wrong = |reason: String| LabError::Experiment { place: self.experiment.name.clone(), reason, hint: None };
         match watched.map_err(wrong)? {
             Watched::Interrupted => Ok(None),
-            Watched::Over { finished, lost } => {
+            Watched::Over { mut finished, lost } => {
+                for rule in overridden {
+                    let text = format!("started although {rule} forbids it (`--allow {rule}`)");
+                    finished.events.insert(0, Event { at: 0, kind: EventKind::Note, text });
+                }
                 self.lost = self.lost.take().or(lost);
                 Ok(Some(*finished))
             }

@@ -67,6 +67,7 @@ fn build(toml: &str, given: &BTreeMap<String, String>) -> Result<Experiment, Fau
         title: document.title.clone().unwrap_or_else(|| name.clone()),
         name,
         goal: document.goal.clone(),
+        targets: targets(&document)?,
         notes: document.notes.clone(),
         phases,
         metrics,
@@ -140,6 +141,7 @@ fn inherit(document: &mut Document, name: &Spanned<String>) -> Result<(), Fault>
     let base = read(workload.toml)?;
     if document.command.is_none() && document.shell.is_none() {
         (document.command, document.shell) = (base.command, base.shell);
+        document.uses = document.uses.take().or(base.uses);
     }
     let replace_all = document.phase.is_empty();
     if replace_all {
@@ -181,6 +183,21 @@ fn variables(document: &Document, given: &BTreeMap<String, String>) -> Result<BT
     }
     all.entry("pytorch-script".into()).or_insert_with(|| ready::PYTORCH.to_owned());
     Ok(all)
+}
+
+fn targets(document: &Document) -> Result<Vec<String>, Fault> {
+    let is_target = |name: &str| {
+        let digits = name.strip_prefix("gfx").unwrap_or_default();
+        digits.len() >= 3 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let target = |name: &Spanned<String>| match name.get_ref() {
+        target if is_target(target) => Ok(target.clone()),
+        other => {
+            let hint = "write the chips as ROCm names them: `targets = [\"gfx1010\"]`";
+            Err(Fault::new(format!("`{}` is no GPU target", cut(other))).at(name.span()).hint(hint))
+        }
+    };
+    document.targets.iter().map(target).collect()
 }
 
 fn pattern(text: &Spanned<String>) -> Result<Regex, Fault> {

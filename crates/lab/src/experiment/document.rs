@@ -1,7 +1,8 @@
 //! The form of the file. Whatever is not named here is an error that names it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use roci_doctor::Api;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -15,6 +16,7 @@ pub(super) struct Document {
     pub(super) name: Option<String>,
     pub(super) title: Option<String>,
     pub(super) goal: Option<String>,
+    pub(super) targets: Vec<Spanned<String>>,
     pub(super) notes: Vec<String>,
     pub(super) workload: Option<Spanned<String>>,
     pub(super) command: Option<Vec<String>>,
@@ -24,6 +26,7 @@ pub(super) struct Document {
     pub(super) unset: Vec<String>,
     pub(super) directory: Option<String>,
     pub(super) image: Option<String>,
+    pub(super) uses: Option<BTreeSet<Api>>,
     pub(super) repeats: Option<u32>,
     pub(super) variables: BTreeMap<String, Text>,
     pub(super) phase: Vec<PhaseDocument>,
@@ -112,6 +115,7 @@ pub(super) struct StrategyDocument {
     pub(super) unset: Vec<String>,
     pub(super) directory: Option<String>,
     pub(super) image: Option<String>,
+    pub(super) uses: Option<BTreeSet<Api>>,
     pub(super) needs: Vec<Spanned<NeedDocument>>,
     pub(super) after: Vec<Spanned<AfterDocument>>,
     pub(super) skip: Option<String>,

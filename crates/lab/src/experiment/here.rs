@@ -1,5 +1,7 @@
 //! Whether this roci can do what an experiment asks for. Reading results of others does not ask: they may be another roci's.
 
+use roci_doctor::Snapshot;
+
 use crate::error::LabError;
 use crate::words::{count, listed};
 
@@ -32,6 +34,18 @@ impl Experiment {
              `kind = \"container\"`, or take `image` out",
             listed(&names)
         )])
+    }
+}
+
+impl Experiment {
+    /// That it is for other chips than those of the machine, in a line.
+    pub fn other_targets(&self, machine: &Snapshot) -> Option<String> {
+        let found: Vec<&str> = machine.gpus.iter().filter_map(|gpu| gpu.target.as_deref()).collect();
+        if self.targets.is_empty() || self.targets.iter().any(|target| found.contains(&target.as_str())) {
+            return None;
+        }
+        let has = if found.is_empty() { "no AMD GPU that is known".to_owned() } else { listed(&found) };
+        Some(format!("the experiment is for {}, and the machine has {has}", listed(&self.targets)))
     }
 }
 

@@ -18,11 +18,12 @@ mod values;
 
 pub(crate) use values::near;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use regex::Regex;
+use roci_doctor::Api;
 use serde::Deserialize;
 
 /// Names are shown in tables.
@@ -37,6 +38,8 @@ pub struct Experiment {
     pub title: String,
     /// What it is to find out.
     pub goal: Option<String>,
+    /// The chips that it is for: `gfx1151`; any if there are none.
+    pub targets: Vec<String>,
     /// Things to know beside the results: links to issues, what is suspected.
     pub notes: Vec<String>,
     /// Phases in the order in which a run that works goes through them.
@@ -167,6 +170,8 @@ pub struct Strategy {
     pub directory: Option<PathBuf>,
     /// The container's image, for executors that have such.
     pub image: Option<String>,
+    /// The compute APIs that its program uses; any may be, if that is not said.
+    pub uses: Option<BTreeSet<Api>>,
     /// What must hold first.
     pub needs: Vec<Need>,
     /// What must have come of others.
@@ -344,6 +349,11 @@ pub enum ExecutorKind {
 }
 
 impl ExecutorKind {
+    /// Whether its runs happen on this machine.
+    pub fn is_here(self) -> bool {
+        matches!(self, Self::Local | Self::Container)
+    }
+
     /// Its name in files and in the store.
     pub fn name(self) -> &'static str {
         match self {

@@ -135,6 +135,14 @@ fn merge(
         let hint = "five are enough to tell a change from noise";
         return Err(Fault::new(format!("`repeats` must be from 1 to {MOST_REPEATS}")).hint(hint));
     }
+    let mut uses = document.uses.clone();
+    for part in parts {
+        // What is said of one program is not true of another.
+        let other_program = part.command.is_some() || part.shell.is_some() || part.image.is_some();
+        if other_program || part.uses.is_some() {
+            uses = part.uses.clone();
+        }
+    }
     let base = document.image.as_deref().map(put).transpose()?;
     let image = own_image.or(base);
     // No system passes one on to a program.
@@ -156,6 +164,7 @@ fn merge(
         unset,
         directory: directory.map(|path| put(&path)).transpose()?.map(Into::into),
         image,
+        uses,
         needs: wants,
         after,
         skip: last(|part| &part.skip),

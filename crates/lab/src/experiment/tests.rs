@@ -52,6 +52,73 @@ fn the_files_that_come_along_are_right() {
 }
 
 #[test]
+fn what_comes_along_says_for_which_chips_it_is_and_what_it_uses() {
+    for file in ready::EXPERIMENTS {
+        let given = if file.toml.contains("model = ") { vec![("model".to_owned(), "m".to_owned())] } else { vec![] };
+        let found = Experiment::parse(file.name, file.toml, &given.into_iter().collect());
+        let found = found.unwrap_or_else(|error| panic!("{error}"));
+        assert!(!found.targets.is_empty(), "{} says no chip", file.name);
+        for strategy in &found.strategies {
+            let place = format!("{}, {}", file.name, strategy.name);
+            let uses = strategy.uses.as_ref().unwrap_or_else(|| panic!("{place} does not say what it uses"));
+            // Variables, programs and images of ROCm tell what starts it.
+            let texts = strategy.env.keys().chain(&strategy.unset).chain(&strategy.command).chain(&strategy.image);
+            let words = ["HSA_", "HIP_", "ROCR_", "ROCBLAS_", "MIOPEN_", "rocm", "import torch"];
+            let starts_rocm = texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)));
+            assert!(!starts_rocm || uses.contains(&Api::Rocm), "{place} uses ROCm");
+        }
+    }
+}
+
+#[test]
+fn what_is_used_is_said_of_one_program() {
+    let found = good(
+        r#"
+name = "x"
+workload = "pytorch"
+targets = ["gfx1010", "gfx90a"]
+[[strategy]]
+name = "same"
+env = { A = 1 }
+[[strategy]]
+name = "other"
+command = ["vkcube"]
+[[strategy]]
+name = "said"
+command = ["vkcube"]
+uses = ["vulkan"]
+[[strategy]]
+name = "more"
+extends = "said"
+env = { A = 1 }
+[[strategy]]
+name = "image"
+extends = "said"
+image = "rocm"
+[[strategy]]
+name = "none"
+uses = []
+"#,
+    );
+    assert_eq!(found.targets, ["gfx1010", "gfx90a"]);
+    let uses = |name: &str| found.strategy(name).expect("it is there").uses.clone();
+    let only = |api: Api| Some(BTreeSet::from([api]));
+    assert_eq!((uses("same"), uses("other")), (only(Api::Rocm), None));
+    assert_eq!((uses("said"), uses("more")), (only(Api::Vulkan), only(Api::Vulkan)));
+    assert_eq!((uses("image"), uses("none")), (None, Some(BTreeSet::new())));
+    assert_eq!(good("name = 'x'\ncommand = ['a']\n").strategies[0].uses, None);
+    let own = good("name = 'x'\nworkload = 'pytorch'\ncommand = ['a']\n");
+    assert_eq!(own.strategies[0].uses, None, "what a workload uses is said of its own command");
+    let (error, hint) = bad("name = 'x'\ncommand = ['a']\nuses = ['rocn']\n");
+    assert_eq!((error.as_str(), hint.as_str()), ("test.toml, line 3: `rocn` is no known word", "did you mean `rocm`?"));
+    for wrong in ["gfx", "1010", "gfx10 10", "navi10"] {
+        let (error, hint) = bad(&format!("name = 'x'\ncommand = ['a']\ntargets = ['{wrong}']\n"));
+        assert_eq!(error, format!("test.toml, line 3: `{wrong}` is no GPU target"));
+        assert!(hint.contains("gfx1010"), "{hint}");
+    }
+}
+
+#[test]
 fn what_is_not_known_is_named_with_its_line() {
     let (error, hint) = bad("name = 'x'\ncomand = ['a']\n");
     assert_eq!(error, "test.toml, line 2: `comand` is no known key");

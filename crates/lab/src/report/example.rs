@@ -29,6 +29,7 @@ pub(super) fn strategy(name: &str, image: &str, env: &[(&str, &str)], command: &
         unset: Vec::new(),
         directory: None,
         image: Some(image.into()),
+        uses: None,
         needs: Vec::new(),
         after: Vec::new(),
         skip: None,
@@ -53,6 +54,7 @@ pub(super) fn experiment(name: &str, strategies: Vec<Strategy>) -> Experiment {
         name: name.into(),
         title: "ROCm on Strix Halo".into(),
         goal: Some("ROCm beside Vulkan for llama.cpp on gfx1151.".into()),
+        targets: vec!["gfx1151".into()],
         notes: vec!["Watch ROCm issue 5534.".into()],
         phases: ["load", "async uploads", "graph_reserve", "generate"]
             .map(|name| Phase { name: name.into(), pattern: any() })

@@ -90,7 +90,7 @@ fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyRep
 fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
     let mut causes = Causes::default();
     for strategy in strategies {
-        if let Some(Outcome::Blocked { why }) = &strategy.result {
+        if let Some(Outcome::Blocked { why, .. }) = &strategy.result {
             causes.add(why, &strategy.name);
         }
     }

@@ -361,7 +361,7 @@ fn an_experiment_without_results_reports_that() {
     assert!(markdown::render(&made).contains("| `a` | `i` |  | not run yet |"));
     assert!(html::render(&made).contains("None: no strategy passed every run."));
     assert_eq!(
-        report(&experiment, vec![("a", finished(Outcome::Blocked { why: "no podman".into() }, 0, vec![]))]).status.word,
+        report(&experiment, vec![("a", finished(Outcome::blocked("no podman"), 0, vec![]))]).status.word,
         "BLOCKED"
     );
 }
@@ -373,7 +373,7 @@ fn many_that_wait_for_the_same_are_one_row_and_one_step() {
     let mut experiment = experiment("e", strategies);
     experiment.strategies[83].needs = vec![Need::Manual { change: "plug it in".into() }];
     let pending = || Outcome::Pending { changes: vec!["load amdgpu".into()] };
-    let blocked = |number: usize| Outcome::Blocked { why: format!("no image in container {number}a") };
+    let blocked = |number: usize| Outcome::blocked(format!("no image in container {number}a"));
     let result = |number: usize| match number {
         0..50 => blocked(number),
         50..83 => pending(),

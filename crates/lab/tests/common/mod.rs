@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use roci_lab::cli::{Ending, Io, LabArgs, LabCommand, PlaceArgs, ResumeArgs, RunArgs, VariableArgs};
+use roci_lab::cli::{Ending, Io, LabArgs, LabCommand, MachineArgs, PlaceArgs, ResumeArgs, RunArgs, VariableArgs};
 use roci_lab::store::{RunRow, Store};
 
 /// The variables that make a test's process into `roci lab`.
@@ -17,14 +17,15 @@ const RUN: &str = "ROCI_LAB_TEST_RUN";
 /// How long anything may take on a machine that is slowed down.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
+/// The doctor's rules that forbid runs. Programs of tests use no GPU, and are to run on any machine.
+const FORBIDDING: [&str; 2] = ["BC-08", "OCL-08"];
+
 /// `roci lab run FILE`, or `roci lab resume` without one.
 pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
+    let allow = FORBIDDING.map(str::to_owned).to_vec();
+    let place = PlaceArgs { machine: MachineArgs { facts: None, allow }, assume_needs: false };
     let command = match run {
-        Some(file) => LabCommand::Run(RunArgs {
-            experiment: file.into(),
-            variables: VariableArgs::default(),
-            place: PlaceArgs::default(),
-        }),
+        Some(file) => LabCommand::Run(RunArgs { experiment: file.into(), variables: VariableArgs::default(), place }),
         None => LabCommand::Resume(ResumeArgs {
             experiment: "latest".into(),
             done: vec![],
@@ -33,7 +34,7 @@ pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
             variables: VariableArgs::default(),
             retry: vec![],
             steal: false,
-            place: PlaceArgs::default(),
+            place,
         }),
     };
     LabArgs { db: Some(db.to_owned()), json: false, command }
@@ -58,7 +59,11 @@ static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 /// What a command says on both streams and how it ends; an error is its two lines.
 pub(crate) fn words(db: &Path, arguments: &[&str]) -> Result<(Ending, String, String), String> {
     let db = db.to_str().expect("a plain path");
-    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied());
+    // A test that says what the machine is also says what may run on it.
+    let starts = matches!(arguments.first(), Some(&("run" | "resume")));
+    let own = ["--facts", "--allow"].iter().any(|option| arguments.contains(option));
+    let allow = FORBIDDING.into_iter().filter(|_| starts && !own).flat_map(|rule| ["--allow", rule]);
+    let words = ["lab", "--db", db].into_iter().chain(arguments.iter().copied()).chain(allow);
     let arguments = <Arguments as clap::Parser>::try_parse_from(words).map_err(|error| error.to_string())?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
