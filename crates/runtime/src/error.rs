@@ -35,6 +35,20 @@ pub enum Error {
     /// What a run would do depends on the elements of this value, and there are none yet.
     #[error("it depends on the elements of `{0}`")]
     Untold(String),
+    /// A tensor that the device cannot bind in one piece.
+    #[error("node `{node}` needs {tensor} of {bytes} bytes in one binding, and {device} takes {limit} bytes at most")]
+    Binding {
+        /// The node, or those that became one kernel.
+        node: String,
+        /// The tensor.
+        tensor: String,
+        /// Its bytes.
+        bytes: u64,
+        /// Where.
+        device: String,
+        /// Bytes of one binding.
+        limit: u64,
+    },
     /// More memory than the device has.
     #[error("the model needs {needed} bytes on {device}, which has {available}")]
     Memory {
@@ -55,6 +69,9 @@ impl Hint for Error {
             Self::Kernel(_) | Self::Untold(_) => None,
             Self::Unsupported { .. } => Some("`--device cpu` runs every supported operation".to_owned()),
             Self::Input(_) => Some("`roci inspect MODEL` shows the inputs".to_owned()),
+            Self::Binding { .. } => {
+                Some("run it on another device (`--device cpu`), or take a smaller batch".to_owned())
+            }
             Self::Memory { .. } => Some("take a smaller batch or another device".to_owned()),
         }
     }

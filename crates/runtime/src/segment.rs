@@ -240,6 +240,25 @@ impl Segment {
         (0..self.slots.len()).filter(|&index| kept(&self.slots[index])).map(Slot).collect()
     }
 
+    /// The first binding of the steps from one on that is longer than a limit: the step, the bytes, and the name of memory that was given. Tensors of
+    /// the arena are looked at where `with_arena` says so: until kernels are joined, they may yet disappear.
+    pub(crate) fn longer_binding(
+        &self,
+        from: usize,
+        limit: u64,
+        with_arena: bool,
+    ) -> Option<(&Step, u64, Option<&str>)> {
+        let bytes = |slot: Slot| match &self.slots[slot.0] {
+            Place::Given(range) => (range.length(), range.buffer().label()),
+            Place::Arena { bytes, .. } if with_arena => (*bytes, None),
+            Place::Arena { .. } | Place::Gone => (0, None),
+        };
+        let bindings =
+            self.steps[from..].iter().flat_map(|step| step.bindings.iter().map(move |binding| (step, binding.0)));
+        let sized = bindings.map(|(step, slot)| (step, bytes(slot)));
+        sized.map(|(step, (bytes, name))| (step, bytes, name)).find(|(_, bytes, _)| *bytes > limit)
+    }
+
     /// Gives each tensor of the arena a place.
     pub(crate) fn layout(&self, alignment: u64) -> Layout {
         let last = self.steps.len();

@@ -62,7 +62,8 @@ pub(super) fn vector(context: &mut Context<'_, '_>, a: &Operand, tb: bool) -> Re
     }
     let pitch = k * if kernel == "matvec_f16" { 2 } else { 4 };
     // Rows that a kernel reaches of one buffer on every device; by 64, so that parts are aligned.
-    let most = (REACH / pitch / 64 * 64).max(1);
+    let reach = usize::try_from(context.info().max_binding).unwrap_or(usize::MAX).min(REACH);
+    let most = (reach / pitch / 64 * 64).max(1);
     let mut parts = Vec::new();
     for first in (0..n).step_by(most) {
         let rows = most.min(n - first);

@@ -189,6 +189,7 @@ impl<'a> Walk<'a> {
             let mut context = Context::new(self, node, facts, outputs);
             match lower::lower(&node.op, &mut context) {
                 Ok(made) => {
+                    self.shelf.check_bindings(&self.segment, before, false)?;
                     let kernels = self.segment.steps[before..].iter().map(|step| step.kernel);
                     self.place = Placement::Kernels(kernels.collect());
                     let held = |Operand { slot, dtype, shape }: Operand| {

@@ -72,6 +72,7 @@ impl Shelf {
             let packer = Packer::new(target, graph, &mut self.constants, &mut self.packed, &mut self.memory);
             native::suit(segment, packer)?;
         }
+        self.check_bindings(segment, 0, true)?;
         let layout = segment.layout(self.info().binding_alignment.max(4));
         let memory = Memory { arena: self.memory.arena.saturating_add(layout.bytes), ..self.memory };
         if self.dry.is_none() {
@@ -79,6 +80,19 @@ impl Shelf {
         }
         self.memory = memory;
         Ok(layout)
+    }
+
+    /// Refuses what the device cannot bind in one piece, in the steps from one on. What `fuse` may yet do away with is left out unless `is_fused`.
+    pub(super) fn check_bindings(&self, segment: &Segment, from: usize, is_fused: bool) -> Result<(), Error> {
+        let limit = self.info().max_binding;
+        let Some((step, bytes, name)) = segment.longer_binding(from, limit, is_fused) else { return Ok(()) };
+        Err(Error::Binding {
+            node: step.label.clone(),
+            tensor: name.map_or_else(|| "a tensor".to_owned(), |name| format!("`{name}`")),
+            bytes,
+            device: self.info().uri.to_string(),
+            limit,
+        })
     }
 
     /// Puts a tensor into memory of its own.
