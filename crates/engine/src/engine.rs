@@ -191,10 +191,10 @@ impl Engine {
         Ok(Generation { events: receiver })
     }
 
-    /// The mean of the last hidden states of a text, of length 1. Waits for its turn.
+    /// The embedding of a text: its hidden states after the last norm, pooled as [`Limits::pooling`] says, of length 1. Waits for its turn.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate), and if the device fails.
+    /// As [`generate`](Self::generate), if the device fails, and if the model's pooling type gives no embedding of a text.
     pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
         self.begin_embedding(tokens)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
     }
@@ -213,9 +213,11 @@ impl Engine {
     ) -> Result<tokio::sync::oneshot::Receiver<Result<Vec<f32>, EngineError>>, EngineError> {
         let shared = &self.inner.shared;
         self.check(tokens, shared.context())?;
+        let pooling = shared.limits.pooling;
+        let pooled = pooling.tokens(tokens.len()).ok_or(EngineError::Pooling(pooling))?;
         let place = self.place()?;
         let (reply, receiver) = tokio::sync::oneshot::channel();
-        self.send(Sequence::embed(tokens.to_vec(), shared.limits.embedding, reply, place))?;
+        self.send(Sequence::embed(tokens.to_vec(), pooled, shared.limits.embedding, reply, place))?;
         Ok(receiver)
     }
 

@@ -1,6 +1,7 @@
 //! Why a request is refused or fails.
 
 use roci_hal::Hint;
+use roci_llm::architecture::Pooling;
 
 use crate::ForwardError;
 
@@ -27,6 +28,9 @@ pub enum EngineError {
         /// How many there are.
         vocabulary: usize,
     },
+    /// An embedding of a model that has none for a text.
+    #[error("a model with the pooling type `{0}` gives no embeddings")]
+    Pooling(Pooling),
     /// A setting of sampling that makes no sense.
     #[error(transparent)]
     Sampling(#[from] roci_llm::sample::SettingsError),
@@ -55,6 +59,16 @@ impl Hint for EngineError {
             }
             Self::Empty => Some("give a text".into()),
             Self::UnknownToken { .. } => Some("take tokens of this model's tokenizer".into()),
+            Self::Pooling(pooling) => {
+                let why = match pooling {
+                    Pooling::Unspecified => {
+                        "its file has no key `pooling_type`, which is usual for models that write text; "
+                    }
+                    Pooling::Rank => "it is a reranker; ",
+                    _ => "",
+                };
+                Some(format!("{why}load a model for embeddings, whose pooling type is `mean`, `cls` or `last`"))
+            }
             Self::Sampling(error) => Some(error.hint()),
             Self::Sample(error) => Some(error.hint()),
             Self::Busy { .. } => Some("try again later, or allow more (`--queue`)".into()),

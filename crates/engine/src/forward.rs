@@ -1,6 +1,7 @@
 //! What a device does for an engine.
 
 use roci_hal::Hint;
+use roci_llm::architecture::Pooling;
 
 /// What a model on its device can take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Limits {
     pub vocabulary: usize,
     /// The length of a hidden state.
     pub embedding: usize,
+    /// Which hidden states make up a text's embedding.
+    pub pooling: Pooling,
 }
 
 /// What a chunk shall give back.

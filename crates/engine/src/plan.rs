@@ -29,8 +29,8 @@ pub(crate) fn plan(sequences: &mut [Sequence], pages: &mut Pages, batch: usize) 
     let mut begun: Vec<(Option<u32>, &[u32])> = Vec::new();
     reading.retain(|&at| {
         let Some(page) = next_page(&sequences[at], pages.size()) else { return true };
-        let whole = sequences[at].read.is_multiple_of(pages.size()) && sequences[at].may_share();
-        if whole && sequences[at].pending().len() > pages.size() && begun.contains(&page) {
+        let whole = sequences[at].read.is_multiple_of(pages.size());
+        if whole && sequences[at].may_share(pages.size()) && begun.contains(&page) {
             return false;
         }
         begun.push(page);
@@ -63,8 +63,7 @@ fn next_page(sequence: &Sequence, size: usize) -> Option<(Option<u32>, &[u32])> 
 fn take_up(sequence: &mut Sequence, pages: &mut Pages) -> usize {
     let size = pages.size();
     let mut shared = 0;
-    // The last token is always read, for its logits.
-    while sequence.may_share() && sequence.known * size == sequence.read && sequence.pending().len() > size {
+    while sequence.known * size == sequence.read && sequence.may_share(size) {
         let Some((before, tokens)) = next_page(sequence, size) else { break };
         let Some(page) = pages.take_known(before, tokens) else { break };
         let own = std::mem::replace(&mut sequence.pages[sequence.known], page);

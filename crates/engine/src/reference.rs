@@ -51,6 +51,7 @@ impl ReferenceForward {
             chunks: room.chunks,
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
+            pooling: model.config.pooling,
         };
         Self { pages: vec![vec![None; room.page]; room.pages], reference, limits }
     }

@@ -130,9 +130,7 @@ impl Scheduler {
         while self.working.len() < self.shared.together {
             let Some(mut sequence) = self.waiting.pop_front() else { break };
             let length = sequence.tokens.len();
-            // The last token is always read: what it leaves behind is at hand, but not the logits.
-            let shared = if sequence.may_share() { length - 1 } else { 0 };
-            sequence.pages = self.pages.take_beginning(&sequence.tokens[..shared]);
+            sequence.pages = self.pages.take_beginning(&sequence.tokens[..sequence.shareable()]);
             let missing = length.div_ceil(self.pages.size()) - sequence.pages.len();
             // One page is left for everybody who is there, or they would be put back soon.
             if self.pages.available() < missing + self.working.len() {

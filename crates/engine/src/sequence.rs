@@ -1,5 +1,6 @@
 //! One request under way.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use roci_llm::grammar::Matcher;
@@ -36,7 +37,12 @@ pub(crate) struct Sequence {
 #[derive(Debug)]
 enum Task {
     Write(Box<Writer>),
-    Embed { sum: Vec<f64>, reply: oneshot::Sender<Result<Vec<f32>, EngineError>> },
+    /// `sum` is over the hidden states of the tokens `pooled`.
+    Embed {
+        pooled: Range<usize>,
+        sum: Vec<f64>,
+        reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
+    },
 }
 
 /// What continues a text.
@@ -102,14 +108,15 @@ impl Sequence {
         Self::new(tokens, Task::Write(Box::new(writer)), place)
     }
 
-    /// A text to be made into one vector.
+    /// A text to be made into one vector, of the hidden states of the tokens `pooled`.
     pub(crate) fn embed(
         tokens: Vec<u32>,
+        pooled: Range<usize>,
         embedding: usize,
         reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
         place: Place,
     ) -> Self {
-        Self::new(tokens, Task::Embed { sum: vec![0.0; embedding], reply }, place)
+        Self::new(tokens, Task::Embed { pooled, sum: vec![0.0; embedding], reply }, place)
     }
 
     fn new(tokens: Vec<u32>, task: Task, place: Place) -> Self {
@@ -131,9 +138,17 @@ impl Sequence {
         matches!(&self.task, Task::Write(writer) if writer.most == Some(0))
     }
 
-    /// Whether keys and values of others serve it. An embedding needs what the last layer makes of each token.
-    pub(crate) fn may_share(&self) -> bool {
-        matches!(self.task, Task::Write(_))
+    /// The length of the prefix that may be shared: neither logits nor hidden states of its tokens are needed.
+    pub(crate) fn shareable(&self) -> usize {
+        match &self.task {
+            Task::Write(_) => self.tokens.len().saturating_sub(1),
+            Task::Embed { pooled, .. } => pooled.start,
+        }
+    }
+
+    /// Whether the next `count` tokens lie within that prefix.
+    pub(crate) fn may_share(&self, count: usize) -> bool {
+        self.read + count <= self.shareable()
     }
 
     /// The tokens that the device has not read.
@@ -148,8 +163,9 @@ impl Sequence {
 
     /// What the device shall give for the next `count` tokens.
     pub(crate) fn wanted(&self, count: usize) -> Wanted {
-        match self.task {
-            Task::Embed { .. } => Wanted::Hidden,
+        match &self.task {
+            Task::Embed { pooled, .. } if pooled.start < self.read + count && self.read < pooled.end => Wanted::Hidden,
+            Task::Embed { .. } => Wanted::Nothing,
             Task::Write(_) if count == self.pending().len() => Wanted::Last,
             Task::Write(_) => Wanted::Nothing,
         }
@@ -195,11 +211,13 @@ impl Sequence {
         tokenizer: &Tokenizer,
         context: usize,
     ) -> Result<Step, EngineError> {
+        let start = self.read;
         self.read += count;
         let complete = self.read == self.tokens.len();
         match &mut self.task {
-            Task::Embed { sum, .. } => {
-                for row in &output.rows {
+            Task::Embed { pooled, sum, .. } => {
+                let rows = (start..).zip(&output.rows).filter(|(position, _)| pooled.contains(position));
+                for (_, row) in rows {
                     sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
                 }
                 Ok(if complete { Step::Embedded } else { Step::More })
@@ -244,11 +262,12 @@ impl Sequence {
         self.end(Reason::Context, text)
     }
 
-    /// The last that is said of it after [`Step::Embedded`]: the mean of its tokens, of length 1.
+    /// The last that is said of it after [`Step::Embedded`]: the sum scaled to length 1, where the count that a mean divides by
+    /// cancels out.
     pub(crate) fn embedded(self) -> Last {
         match self.task {
             Task::Write(_) => self.fail(EngineError::Closed),
-            Task::Embed { sum, reply } => {
+            Task::Embed { sum, reply, .. } => {
                 let length = sum.iter().map(|value| value * value).sum::<f64>().sqrt();
                 let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
                 Last::Reply(reply, Ok(sum.into_iter().map(|value| (value * scale) as f32).collect()))

@@ -107,6 +107,7 @@ impl DeviceModel {
             chunks: options.chunks.min(tokens),
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
+            pooling: model.config.pooling,
         };
         let shared = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
         let matrix = devices.iter().any(|device| Units::of(device.info(), &options).matrix);

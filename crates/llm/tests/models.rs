@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use roci_gguf::{Gguf, Metadata, TensorInfo, Type, Value, Writer};
 use roci_llm::architecture::blocks::{Activation, FeedForwardKind, RopeStyle};
-use roci_llm::architecture::{Config, Model, ModelError};
+use roci_llm::architecture::{Config, Model, ModelError, Pooling};
 use roci_llm::reference::{Reference, Text};
 use roci_llm::synthetic::{Case, Recipe, architectures};
 
@@ -175,6 +175,10 @@ fn numbers_without_sense_are_refused_with_their_keys() {
         ("llama", "llama.rope.scaling.factor", Value::from(-1.0f32)),
         ("llama", "llama.attention.layer_norm_rms_epsilon", Value::from(f32::INFINITY)),
         ("llama", "llama.attention.temperature_scale", Value::from(0.1f32)),
+        ("llama", "llama.pooling_type", Value::from(5u32)),
+        ("llama", "llama.pooling_type", Value::from(-1i32)),
+        ("llama", "llama.pooling_type", Value::from(u64::MAX)),
+        ("llama", "llama.pooling_type", Value::from("mean")),
         ("llama", "tokenizer.ggml.tokens", Value::from(Vec::<String>::new())),
         ("llama-experts", "llama.expert_used_count", Value::from(5u32)),
         ("qwen3moe", "qwen3moe.expert_count", Value::from(0u32)),
@@ -195,6 +199,33 @@ fn per_layer_numbers_and_patterns_are_read() {
     assert_eq!(Config::new(file.metadata()).expect("good").windows, [None, Some(5), Some(5), None]);
     let none = changed("gemma3", "gemma3.attention.sliding_window", None, "", &[]);
     assert!(Config::new(none.metadata()).expect("good").windows.iter().all(Option::is_none));
+}
+
+#[test]
+fn the_pooling_type_is_read_as_llama_cpp_numbers_it() {
+    let read = |number: Option<u32>| {
+        let file = changed("qwen3", "qwen3.pooling_type", number.map(Value::from), "", &[]);
+        Model::new(&file, None).map(|model| model.config.pooling)
+    };
+    assert_eq!(read(None).expect("it need not be there"), Pooling::Unspecified);
+    let known = [Pooling::None, Pooling::Mean, Pooling::Cls, Pooling::Last, Pooling::Rank];
+    for (number, pooling) in (0..).zip(known) {
+        assert_eq!(read(Some(number)).expect("it is known"), pooling);
+    }
+    assert_eq!(
+        read(Some(5)).expect_err("it is not known").to_string(),
+        "the key `qwen3.pooling_type`: 5 is an unknown pooling type; known are 0 (none), 1 (mean), 2 (cls), 3 (last), 4 (rank)"
+    );
+}
+
+#[test]
+fn the_pooling_type_tells_the_tokens_of_an_embedding() {
+    assert_eq!(Pooling::Mean.tokens(9), Some(0..9));
+    assert_eq!(Pooling::Cls.tokens(9), Some(0..1));
+    assert_eq!(Pooling::Last.tokens(9), Some(8..9));
+    for pooling in [Pooling::Unspecified, Pooling::None, Pooling::Rank] {
+        assert_eq!(pooling.tokens(9), None, "{pooling}");
+    }
 }
 
 /// With one layer and a window of three, what came four tokens ago makes no difference; without a window it does.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roci_engine::{Engine, Forward, ReferenceForward, Room, Settings};
-use roci_llm::architecture::Model;
+use roci_llm::architecture::{Model, Pooling};
 use roci_llm::reference::Reference;
 use roci_llm::synthetic::talking;
 use roci_llm::template::ChatTemplate;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let delay = Duration::from_millis(value("--delay").map_or(Ok(0), |delay| delay.parse())?);
     let (name, forward) = match arguments.iter().any(|argument| argument == "--talking") {
         true => ("talking", nonsense()?),
-        false => ("parrot", Box::new(parrot::Parrot::new(CONTEXT, TOGETHER, delay)) as Box<dyn Forward>),
+        false => ("parrot", Box::new(parrot::Parrot::new(CONTEXT, TOGETHER, delay, Pooling::Mean)) as Box<dyn Forward>),
     };
     let tokenizer = parrot::tokenizer();
     let engine = Engine::start(forward, Arc::clone(&tokenizer), Settings { together: TOGETHER, waiting: 64 });

@@ -81,6 +81,7 @@ impl From<EngineError> for ApiError {
         match &error {
             EngineError::TooLong { .. } => bad("").with_code("context_length_exceeded"),
             EngineError::Empty | EngineError::UnknownToken { .. } => bad(""),
+            EngineError::Pooling(_) => bad("").with_code("unsupported_pooling"),
             EngineError::Sampling(error) => bad(error.name()),
             // A bias or a grammar that leaves no token to choose is the request's.
             EngineError::Sample(_) => bad("").with_code("no_token"),

@@ -113,27 +113,6 @@ fn an_engine_takes_no_more_at_a_time_than_its_device() {
 }
 
 #[test]
-fn embeddings_are_means_of_hidden_states_whatever_runs_beside_them() {
-    let reference = reference(256);
-    let text = tokens("The quick brown fox jumps over the lazy dog");
-    let mut state = Text::default();
-    let mut mean = vec![0f64; 64];
-    for &token in &text {
-        let hidden = reference.hidden(&mut state, token).expect("the model has the token");
-        mean.iter_mut().zip(hidden).for_each(|(mean, value)| *mean += f64::from(value));
-    }
-    let length = mean.iter().map(|value| value * value).sum::<f64>().sqrt();
-    let engine = engine(room(40));
-    let beside = engine.generate(request("The quick brown fox jumps over", 30, 3)).expect("there is room");
-    let found = engine.embed(&text).expect("there is room");
-    for (found, mean) in found.iter().zip(&mean) {
-        assert!((f64::from(*found) - mean / length).abs() < 1e-6, "{found} for {}", mean / length);
-    }
-    answer(beside);
-    assert_eq!(engine.embed(&text).as_ref(), Ok(&found), "pages that are kept make no difference");
-}
-
-#[test]
 fn nothing_is_counted_before_anything_is_done() {
     let forward = ReferenceForward::new(reference(256), room(7));
     let engine = Engine::start(Box::new(forward), tokenizer(), Settings::default());

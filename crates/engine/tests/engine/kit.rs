@@ -21,8 +21,16 @@ pub(crate) fn room(pages: usize) -> Room {
     Room { page: PAGE, pages, batch: 24, chunks: 12 }
 }
 
+/// The talking model, whose embeddings are means.
 pub(crate) fn reference(context: u32) -> Reference {
-    let file = talking().open().expect("the file can be made");
+    pooled(Some(1), context)
+}
+
+/// The same with a number for its pooling type, or with none.
+pub(crate) fn pooled(pooling: Option<u32>, context: u32) -> Reference {
+    let mut case = talking();
+    case.metadata.extend(pooling.map(|pooling| ("llama.pooling_type".to_owned(), pooling.into())));
+    let file = case.open().expect("the file can be made");
     let model = Model::new(&file, Some(context)).expect("the model is known");
     Reference::new(&file, model).expect("it has its weights")
 }
@@ -119,7 +127,11 @@ impl Calls {
 
 impl Watched {
     pub(crate) fn new(room: Room) -> Self {
-        Self { inner: ReferenceForward::new(reference(256), room), calls: Arc::default(), held: None, fault: None }
+        Self::of(ReferenceForward::new(reference(256), room))
+    }
+
+    pub(crate) fn of(inner: ReferenceForward) -> Self {
+        Self { inner, calls: Arc::default(), held: None, fault: None }
     }
 
     pub(crate) fn calls(&self) -> Calls {

@@ -1,6 +1,7 @@
 //! The engine on the reference, with made-up models.
 
 mod batching;
+mod embeddings;
 mod failing;
 mod kit;
 mod refusing;

@@ -3,6 +3,7 @@
 use roci_gguf::{Metadata, Value};
 
 use super::error::ModelError;
+use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table::{self, Traits, Windows};
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub windows: Vec<Option<u32>>,
     /// Rotations.
     pub rope: RopeConfig,
+    /// What a text's embedding is made of.
+    pub pooling: Pooling,
 }
 
 /// Mixtures of experts.
@@ -115,6 +118,11 @@ impl<'a> Keys<'a> {
             Some(number) if number <= 0.0 => Err(ModelError::config(self.key(key), format!("{number} is not above 0"))),
             number => Ok(number),
         }
+    }
+
+    /// A whole number, if it is there.
+    pub(super) fn integer(&self, key: &str) -> Result<Option<i64>, ModelError> {
+        Ok(self.metadata.get(&self.key(key))?)
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ModelError> {
@@ -190,6 +198,7 @@ impl Config {
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
             windows: windows(&keys, traits, layers)?,
             rope: RopeConfig::read(&keys, traits, key_length, context)?,
+            pooling: Pooling::read(&keys)?,
             heads,
             kv_heads,
             key_length,

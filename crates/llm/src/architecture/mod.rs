@@ -10,6 +10,7 @@ pub mod blocks;
 mod build;
 mod config;
 mod error;
+mod pooling;
 mod rope;
 mod table;
 
@@ -19,6 +20,7 @@ use blocks::{Layer, Linear, Matrix, Norm};
 use build::Builder;
 pub use config::{Config, Experts};
 pub use error::ModelError;
+pub use pooling::Pooling;
 pub use rope::{RopeConfig, Scaling};
 
 /// A model: what is computed, from a token to the logits of the next.

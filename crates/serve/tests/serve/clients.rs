@@ -138,7 +138,7 @@ fn a_port_that_is_taken_is_named() {
     let server = slow(0).start();
     let mut setup = slow(0);
     setup.settings.address = server.address;
-    let parrot = crate::parrot::Parrot::new(64, 1, Duration::ZERO);
+    let parrot = crate::parrot::Parrot::new(64, 1, Duration::ZERO, setup.pooling);
     let tokenizer = crate::parrot::tokenizer();
     let served = roci_serve::Served {
         engine: roci_engine::Engine::start(Box::new(parrot), std::sync::Arc::clone(&tokenizer), setup.engine),

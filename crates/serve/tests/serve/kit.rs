@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use roci_engine::{Engine, Settings, Statistics};
+use roci_llm::architecture::Pooling;
 use roci_llm::template::ChatTemplate;
 use roci_serve::{Ended, Handle, ServeSettings, Served, Server};
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ pub(crate) struct Setup {
     /// How long each token takes.
     pub(crate) delay: Duration,
     pub(crate) template: Option<&'static str>,
+    pub(crate) pooling: Pooling,
 }
 
 impl Default for Setup {
@@ -43,13 +45,14 @@ impl Default for Setup {
             context: 1024,
             delay: Duration::ZERO,
             template: None,
+            pooling: Pooling::Mean,
         }
     }
 }
 
 impl Setup {
     pub(crate) fn start(self) -> Running {
-        let parrot = Parrot::new(self.context, self.engine.together, self.delay);
+        let parrot = Parrot::new(self.context, self.engine.together, self.delay, self.pooling);
         let tokenizer = crate::parrot::tokenizer();
         let engine = Engine::start(Box::new(parrot), Arc::clone(&tokenizer), self.engine);
         let served = Served {

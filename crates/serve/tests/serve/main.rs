@@ -4,6 +4,7 @@ mod chat;
 mod clients;
 mod completions;
 mod documented;
+mod embeddings;
 mod errors;
 mod fields;
 mod fuzz;

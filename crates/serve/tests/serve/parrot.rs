@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, Wanted};
+use roci_llm::architecture::Pooling;
 use roci_llm::synthetic::talking;
 use roci_tokenizer::Tokenizer;
 
@@ -17,6 +18,11 @@ const PAGE: usize = 16;
 pub(crate) fn tokenizer() -> Arc<Tokenizer> {
     let file = talking().open().expect("the file can be made");
     Arc::new(Tokenizer::from_metadata(file.metadata()).expect("the vocabulary is good"))
+}
+
+/// What it makes of a token, which depends on nothing else.
+pub(crate) fn hidden(token: u32) -> [f32; EMBEDDING] {
+    std::array::from_fn(|at| ((token >> at) & 1) as f32 + 0.5)
 }
 
 pub(crate) struct Parrot {
@@ -32,7 +38,7 @@ pub(crate) struct Parrot {
 }
 
 impl Parrot {
-    pub(crate) fn new(context: usize, texts: usize, delay: Duration) -> Self {
+    pub(crate) fn new(context: usize, texts: usize, delay: Duration, pooling: Pooling) -> Self {
         let tokenizer = tokenizer();
         let pages = context.div_ceil(PAGE) * texts;
         let limits = Limits {
@@ -43,6 +49,7 @@ impl Parrot {
             chunks: 32,
             vocabulary: tokenizer.len(),
             embedding: EMBEDDING,
+            pooling,
         };
         let id = |text| tokenizer.id(text).expect("the vocabulary has it");
         let (start, end, line) = (id("<|im_start|>"), id("<|im_end|>"), id("\n"));
@@ -114,10 +121,7 @@ impl Forward for Parrot {
                 Wanted::Nothing => Vec::new(),
                 Wanted::Last => vec![self.logits(&text)?],
                 Wanted::Each => (chunk.start..length).map(|at| self.logits(&text[..=at])).collect::<Result<_, _>>()?,
-                Wanted::Hidden => {
-                    let row = |token: &u32| (0..EMBEDDING).map(|at| ((token >> at) & 1) as f32 + 0.5).collect();
-                    chunk.tokens.iter().map(row).collect()
-                }
+                Wanted::Hidden => chunk.tokens.iter().map(|token| hidden(*token).to_vec()).collect(),
             };
             outputs.push(Output { rows });
         }

@@ -120,6 +120,7 @@ mod tests {
     use std::cell::Cell;
 
     use roci_engine::{Limits, Output};
+    use roci_llm::architecture::Pooling;
 
     use super::*;
 
@@ -142,8 +143,16 @@ mod tests {
     }
 
     fn played(logits: &[f32]) -> Played {
-        let limits =
-            Limits { context: 64, page: 8, pages: 8, batch: 16, chunks: 1, vocabulary: logits.len(), embedding: 4 };
+        let limits = Limits {
+            context: 64,
+            page: 8,
+            pages: 8,
+            batch: 16,
+            chunks: 1,
+            vocabulary: logits.len(),
+            embedding: 4,
+            pooling: Pooling::Unspecified,
+        };
         Played { limits, calls: Vec::new(), logits: logits.to_vec() }
     }
 
