@@ -98,7 +98,7 @@ unsafe impl NativeKernel for Conv {
         for area in plan.areas(part, parts) {
             let y = y.wrapping_add(area.image(&p) * plan.pixels());
             // SAFETY: as above.
-            self.level.run(unsafe { Product::new(&p, [x, w, bias], area, y) });
+            self.level.run(unsafe { Product::new(&p, [x, w, bias], area, y, self.level) });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::super::matmul::tile::{self, A_STRIDE, DEPTH, PANEL, Tile};
 use super::super::parts;
-use super::super::simd::{Element, Line, Simd, Task};
+use super::super::simd::{Element, Level, Line, Simd, Task};
 use super::patches::Patches;
 use super::plan::{Area, PIXEL_STEP};
 use crate::params;
@@ -29,6 +29,7 @@ pub(super) struct Product<'a> {
     area: Area,
     /// The batch and group's first plane.
     y: *mut f32,
+    level: Level,
 }
 
 impl<'a> Product<'a> {
@@ -36,9 +37,15 @@ impl<'a> Product<'a> {
     ///
     /// # Safety
     /// The area of the planes from `y` on is readable and writable until the task has run; nothing else touches it.
-    pub(super) unsafe fn new(p: &'a params::Conv, inputs: [&'a [f32]; 3], area: Area, y: *mut f32) -> Self {
+    pub(super) unsafe fn new(
+        p: &'a params::Conv,
+        inputs: [&'a [f32]; 3],
+        area: Area,
+        y: *mut f32,
+        level: Level,
+    ) -> Self {
         let [x, w, bias] = super::of_group(p, inputs, &area);
-        Self { p, x, w, bias, area, y }
+        Self { p, x, w, bias, area, y, level }
     }
 
     /// Whether the input is the matrix of patches.
@@ -127,7 +134,7 @@ impl Task for Product<'_> {
                             accumulate,
                         };
                         // SAFETY: both are packed, and the strip lies in the area, which is writable by `new`.
-                        unsafe { tile.compute_strip(simd, rows.len()) };
+                        unsafe { tile.strip(self.level, rows.len()) };
                     }
                     for (index, column) in columns.iter().enumerate() {
                         let y = self.y.wrapping_add(first * plane + pixels.start + whole + index);

@@ -232,7 +232,7 @@ impl Own<'_> {
             for first in block.clone().step_by(TILE) {
                 let area = self.area(weights, group, first..first + TILE);
                 // As in `tiles`.
-                self.level.run_codes(Whole(area, tiles));
+                self.level.run_vnni(Whole(area, tiles));
             }
         });
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::super::simd::{Element, Line, Simd, Task};
+use super::super::simd::{Element, Level, Line, Simd, Task};
 use super::tile::{self, A_STRIDE, DEPTH, PANEL, Tile};
 
 /// Depth of one pass when `B` is read in place: each row of `B` is then one of this many streams that the hardware
@@ -104,7 +104,10 @@ impl Accumulate for half::f16 {
 }
 
 /// The block as a task; the memory its pointers span must be valid, see [`Multiply::new`].
-pub(super) struct Multiply<E>(Block<E>);
+pub(super) struct Multiply<E> {
+    block: Block<E>,
+    level: Level,
+}
 
 impl<E> Multiply<E> {
     /// Promises that the block's memory is there.
@@ -112,8 +115,8 @@ impl<E> Multiply<E> {
     /// # Safety
     /// `rows x depth` elements from `a`, `depth x columns` from `b` are readable and `rows x columns` from `c` writable,
     /// with the block's strides, until the task has run; nothing else writes to them, and `c` is apart from the others.
-    pub(super) unsafe fn new(block: Block<E>) -> Self {
-        Self(block)
+    pub(super) unsafe fn new(block: Block<E>, level: Level) -> Self {
+        Self { block, level }
     }
 }
 
@@ -122,7 +125,7 @@ impl<E: Accumulate> Task for Multiply<E> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let block = self.0;
+        let Self { block, level } = self;
         let a_size = ROWS.min(block.rows) * A_STRIDE;
         let b_size = DEPTH * block.columns.next_multiple_of(S::LANES);
         let in_place = E::in_place(block.c);
@@ -139,7 +142,7 @@ impl<E: Accumulate> Task for Multiply<E> {
             Some(c) => (c, block.c_stride),
             None => (packed_b.wrapping_add(b_size), block.columns),
         };
-        let work = Work { block, packed_a, packed_b, sums, sums_stride };
+        let work = Work { block, level, packed_a, packed_b, sums, sums_stride };
         // SAFETY: the block is valid by `new`; the scratch holds the three areas one behind the other, and the sums are
         // either in it or in the block's own f32 result.
         unsafe { work.multiply(simd) };
@@ -157,6 +160,7 @@ impl<E: Accumulate> Task for Multiply<E> {
 /// A block and the memory to compute it in.
 struct Work<E> {
     block: Block<E>,
+    level: Level,
     /// Room for [`ROWS`] rows, or all of the block's if they are fewer.
     packed_a: *mut f32,
     /// Room for [`DEPTH`] rows of all of the block's columns, rounded up to whole vectors.
@@ -210,11 +214,11 @@ impl<E: Accumulate> Work<E> {
                         let pointer = self.packed_b.wrapping_add(depths.len() * column).cast_const();
                         let panel = Panel { pointer, stride: vectors, columns };
                         // SAFETY: packed above.
-                        unsafe { self.strip(simd, depths.clone(), rows.clone(), panel) };
+                        unsafe { self.strip(depths.clone(), rows.clone(), panel) };
                     } else if columns.len() == vectors {
                         let panel = Panel { pointer: b.wrapping_add(column), stride: block.b_stride, columns };
                         // SAFETY: whole vectors of `b` are readable in place.
-                        unsafe { self.strip(simd, depths.clone(), rows.clone(), panel) };
+                        unsafe { self.strip(depths.clone(), rows.clone(), panel) };
                     } else {
                         let b = b.wrapping_add(column);
                         let len = columns.len();
@@ -222,7 +226,7 @@ impl<E: Accumulate> Work<E> {
                         unsafe { tile::pack_panels(simd, depths.len(), len, b, block.b_stride, self.packed_b) };
                         let panel = Panel { pointer: self.packed_b.cast_const(), stride: vectors, columns };
                         // SAFETY: just packed.
-                        unsafe { self.strip(simd, depths.clone(), rows.clone(), panel) };
+                        unsafe { self.strip(depths.clone(), rows.clone(), panel) };
                     }
                 }
             }
@@ -233,8 +237,7 @@ impl<E: Accumulate> Work<E> {
     ///
     /// # Safety
     /// `rows` of `a` are packed, and the panel has as many rows as `depths`.
-    #[inline(always)]
-    unsafe fn strip<S: Simd, B: Element>(&self, simd: S, depths: Range<usize>, rows: Range<usize>, panel: Panel<B>) {
+    unsafe fn strip<B: Element>(&self, depths: Range<usize>, rows: Range<usize>, panel: Panel<B>) {
         let tile = Tile {
             depth: depths.len(),
             rows: 0,
@@ -247,6 +250,6 @@ impl<E: Accumulate> Work<E> {
             accumulate: depths.start > 0,
         };
         // SAFETY: the strip lies in the block, whose memory is valid by the caller's promise.
-        unsafe { tile.compute_strip(simd, rows.len()) };
+        unsafe { tile.strip(self.level, rows.len()) };
     }
 }

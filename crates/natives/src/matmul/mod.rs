@@ -70,7 +70,7 @@ unsafe impl<E: Accumulate> NativeKernel for Matmul<E> {
                 continue;
             }
             // SAFETY: as above.
-            self.level.run(unsafe { Multiply::new(block) });
+            self.level.run(unsafe { Multiply::new(block, self.level) });
         }
     }
 }

@@ -4,7 +4,7 @@
 //! plain copying; the constant is no multiple of 4 KiB, so that rows do not compete for the same cache sets. `B` is
 //! packed into panels three vectors wide, so that the tile reads it in one stream.
 
-use super::super::simd::{Element, Line, Simd};
+use super::super::simd::{Element, Level, Line, Simd, Task};
 
 /// Most elements of the summed dimension in one pass over the tiles, by measurement: a panel of `B` of this depth fills
 /// the first-level cache and streams well from the second.
@@ -41,14 +41,41 @@ pub(crate) struct Tile<B> {
     pub(crate) accumulate: bool,
 }
 
+/// Rows of a panel as a task, see [`Tile::strip`].
+struct Strip<B> {
+    first: Tile<B>,
+    rows: usize,
+}
+
+impl<B: Element> Task for Strip<B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        // SAFETY: only `Tile::strip` makes one, and its caller vouches for the memory.
+        unsafe { self.first.compute_strip(simd, self.rows) };
+    }
+}
+
 impl<B: Element> Tile<B> {
+    /// Computes `rows` rows of a panel. This tile is the first of them; its own `rows` field is ignored.
+    ///
+    /// A task of its own: the tiles are compiled once per level and element type instead of once per caller, which
+    /// takes minutes.
+    ///
+    /// # Safety
+    /// As for [`Tile::compute`], but for `rows` rows of `a` and `c`, however many.
+    pub(crate) unsafe fn strip(self, level: Level, rows: usize) {
+        level.run(Strip { first: self, rows });
+    }
+
     /// Computes the tile.
     ///
     /// # Safety
     /// The sizes keep within the limits that the fields state, and the memory they span from `a` and `b` is readable,
     /// from `c` readable and writable and apart from the other two.
     #[inline(always)]
-    pub(crate) unsafe fn compute<S: Simd>(&self, simd: S) {
+    unsafe fn compute<S: Simd>(&self, simd: S) {
         match self.columns.div_ceil(S::LANES) {
             // SAFETY: the caller's promise; this many vectors hold the columns.
             PANEL => unsafe { self.compute_wide::<S, PANEL>(simd) },
@@ -59,12 +86,10 @@ impl<B: Element> Tile<B> {
         }
     }
 
-    /// Computes `rows` rows of a panel, this tile being the first of them: its own number of rows does not count.
-    ///
     /// # Safety
-    /// As for [`Tile::compute`], but for `rows` rows of `a` and `c`, however many.
+    /// As for [`Tile::strip`].
     #[inline(always)]
-    pub(crate) unsafe fn compute_strip<S: Simd>(mut self, simd: S, rows: usize) {
+    unsafe fn compute_strip<S: Simd>(mut self, simd: S, rows: usize) {
         // Rows are dealt out evenly: a last tile of one or two rows would leave most of the arithmetic units idle.
         let tiles = rows.div_ceil(S::TILE_ROWS);
         for index in 0..tiles {

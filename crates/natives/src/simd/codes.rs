@@ -33,6 +33,14 @@ impl Level {
         }
         task.run(Portable)
     }
+
+    /// Runs `task` compiled for AVX-512 VNNI alone; `None` at a level without it. For what needs matrix units, which
+    /// come with VNNI: compiled for the other levels it would be dead code.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    pub(crate) fn run_vnni<T: CodesTask>(self, task: T) -> Option<T::Output> {
+        super::x86_codes::Vnni::of_level(self).map(|vnni| vnni.run(task))
+    }
 }
 
 /// Products of bytes, and what becomes of their sums.

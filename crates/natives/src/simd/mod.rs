@@ -69,6 +69,7 @@ impl Level {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn matrix_units(self) -> Option<amx::Amx> {
         match self.0 {
+            Kind::Avx512(..) if x86_codes::Vnni::of_level(self).is_none() => None,
             Kind::Avx512(_, units) => units,
             _ => None,
         }

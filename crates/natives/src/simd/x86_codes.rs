@@ -58,22 +58,35 @@ impl Dots {
                 // SAFETY: the token exists only where these features were found.
                 unsafe { inside(token, task) }
             }
-            Dots::Vnni(token) => {
-                #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-                fn inside<T: CodesTask>(token: Vnni, task: T) -> T::Output {
-                    task.run(token)
-                }
-                // SAFETY: the token exists only where these features were found.
-                unsafe { inside(token, task) }
-            }
+            Dots::Vnni(token) => token.run(task),
         }
     }
 }
 
 impl Vnni {
-    /// The token, if this CPU has it besides.
+    /// The token, if this CPU also has VNNI.
     fn of(_: Avx512) -> Option<Vnni> {
         is_x86_feature_detected!("avx512vnni").then_some(Vnni(()))
+    }
+
+    /// That of a level.
+    #[inline]
+    pub(super) fn of_level(level: Level) -> Option<Vnni> {
+        match level.0 {
+            Kind::Avx512(token, _) => Vnni::of(token),
+            _ => None,
+        }
+    }
+
+    /// Runs `task` compiled for it.
+    #[inline]
+    pub(super) fn run<T: CodesTask>(self, task: T) -> T::Output {
+        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+        fn inside<T: CodesTask>(token: Vnni, task: T) -> T::Output {
+            task.run(token)
+        }
+        // SAFETY: the token exists only where these features were found.
+        unsafe { inside(self, task) }
     }
 }
 
