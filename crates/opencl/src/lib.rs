@@ -24,6 +24,7 @@ mod patience;
 mod pinned;
 mod program;
 mod queue;
+mod sub_buffers;
 mod vendors;
 
 pub use driver::{OpenClDriver, SCHEME};

@@ -18,6 +18,7 @@ use crate::error::Failed;
 use crate::options::Options;
 use crate::patience::{self, Missed};
 use crate::pinned::{Pinned, Pins};
+use crate::sub_buffers::SubBuffers;
 
 /// From this size on an allocation is touched at once: drivers promise memory and find out later that there is none.
 const TOUCHED: u64 = 16 << 20;
@@ -103,7 +104,7 @@ impl Memories {
             View::None | View::Pinned(_) | View::Copied(_) => self.side.context.buffer(bytes),
         };
         let mem = mem.map_err(|error| if error.is_memory() { none() } else { error.unavailable("memory") })?;
-        let block = Arc::new(Block { mem, view, side: Arc::clone(&self.side) });
+        let block = Arc::new(Block { sub_buffers: SubBuffers::default(), mem, view, side: Arc::clone(&self.side) });
         let memory = Memory { block };
         if desc.size >= TOUCHED && matches!(memory.block.view, View::None) {
             let deadline = Deadline::default();
@@ -122,7 +123,8 @@ pub(crate) struct Memory {
 }
 
 struct Block {
-    // Fields drop in order: the buffer before what it may lie in.
+    // Fields drop in order: sub-buffers before their buffer, the buffer before the memory it may use.
+    sub_buffers: SubBuffers,
     mem: Mem,
     view: View,
     side: Arc<Side>,
@@ -198,6 +200,20 @@ impl Memory {
     /// The buffer of OpenCL.
     pub(crate) fn mem(&self) -> &Mem {
         &self.block.mem
+    }
+
+    /// Calls `apply` with the memory object of a range: the buffer itself from its start, else a sub-buffer.
+    pub(crate) fn with_range<T>(
+        &self,
+        offset: u64,
+        length: u64,
+        apply: impl FnOnce(&Mem) -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        let Block { mem, sub_buffers, .. } = &*self.block;
+        if offset == 0 {
+            return apply(mem);
+        }
+        sub_buffers.with((offset, length), || mem.part(offset, length), apply)
     }
 
     /// Whether the host has a copy of its own.

@@ -50,23 +50,13 @@ struct Launch {
     kernel: Kernel,
     global: [usize; 3],
     local: [usize; 3],
-    /// Arguments that are parts of slots.
+    /// Arguments that slots fill in at replay.
     patches: Vec<Patch>,
-    /// Parts of buffers among the fixed arguments.
-    _parts: Vec<Part>,
 }
 
 struct Patch {
     argument: u32,
     operand: Operand,
-}
-
-/// Part of a buffer, with where it is.
-pub(crate) struct Part {
-    buffer: usize,
-    offset: u64,
-    length: u64,
-    mem: Mem,
 }
 
 /// What a batch on the device needs until it ends.
@@ -80,8 +70,6 @@ pub(crate) struct Enqueued {
     pub(crate) adrift: bool,
     /// Events that join others.
     joins: Vec<Event>,
-    /// Parts of slots.
-    parts: Vec<Part>,
 }
 
 /// Where a batch goes, and what is wanted of it.
@@ -192,7 +180,7 @@ impl Program {
         for (index, step) in steps.iter_mut().enumerate() {
             let order = Order { after: None, noted: each || index == last };
             let from = first.unwrap_or(step.command);
-            match self.start(target.queue, step, slots, &mut enqueued.parts, order) {
+            match self.start(target.queue, step, slots, order) {
                 Ok(Some(event)) => {
                     enqueued.events.push((from, event));
                     first = None;
@@ -244,7 +232,7 @@ impl Program {
                 Before::Join(index) => &enqueued.joins[*index],
             });
             let command = step.command;
-            let event = self.start(queue, step, slots, &mut enqueued.parts, Order { after, noted: true });
+            let event = self.start(queue, step, slots, Order { after, noted: true });
             enqueued.events.extend(event.map_err(|error| (command, error))?.map(|event| (command, event)));
             enqueued.commands = enqueued.events.len();
         }
@@ -265,7 +253,6 @@ impl Program {
         queue: &Queue,
         step: &mut Step,
         slots: &[BoundRange],
-        parts: &mut Vec<Part>,
         order: Order<'_>,
     ) -> Result<Option<Event>, Failed> {
         match &self.recording.commands[step.command] {
@@ -288,7 +275,7 @@ impl Program {
                 let launch = step.launch.as_mut().ok_or(none)?;
                 for patch in &launch.patches {
                     let range = patch.operand.resolve(slots);
-                    set(&mut launch.kernel, patch.argument, &range, parts)?;
+                    set(&mut launch.kernel, patch.argument, &range)?;
                 }
                 queue.run(&launch.kernel, launch.global, launch.local, order)
             }
@@ -307,10 +294,10 @@ impl Launch {
         let executable: &dyn std::any::Any = dispatch.executable.as_ref();
         let kernels = executable.downcast_ref::<Kernels>().ok_or(foreign)?;
         let mut kernel = kernels.kernel(dispatch.entry)?;
-        let (mut patches, mut parts) = (Vec::new(), Vec::new());
+        let mut patches = Vec::new();
         for (argument, operand) in (0u32..).zip(&dispatch.bindings) {
             match operand {
-                Operand::Fixed(range) => set(&mut kernel, argument, range, &mut parts)?,
+                Operand::Fixed(range) => set(&mut kernel, argument, range)?,
                 Operand::Slot { .. } => patches.push(Patch { argument, operand: operand.clone() }),
             }
         }
@@ -319,34 +306,21 @@ impl Launch {
         }
         let local = dispatch.entry_point.workgroup_size.map(|size| size as usize);
         let global = std::array::from_fn(|axis| dispatch.grid[axis] as usize * local[axis]);
-        Ok(Self { kernel, global, local, patches, _parts: parts })
+        Ok(Self { kernel, global, local, patches })
     }
 }
 
-/// Sets memory as an argument: the whole buffer, or a part of it. Equal parts are one, since a kernel may write one
-/// argument and read another that is the same range.
-fn set(kernel: &mut Kernel, argument: u32, range: &BoundRange, parts: &mut Vec<Part>) -> Result<(), Failed> {
-    let whole = mem(range)?;
-    if range.offset == 0 {
-        return kernel.set_memory(argument, whole);
-    }
-    let buffer = std::ptr::from_ref(whole).addr();
-    let same = |part: &Part| part.buffer == buffer && (part.offset, part.length) == (range.offset, range.length);
-    let index = match parts.iter().position(same) {
-        Some(index) => index,
-        None => {
-            let mem = whole.part(range.offset, range.length)?;
-            parts.push(Part { buffer, offset: range.offset, length: range.length, mem });
-            parts.len() - 1
-        }
-    };
-    kernel.set_memory(argument, &parts[index].mem)
+/// Sets a range of memory as an argument.
+fn set(kernel: &mut Kernel, argument: u32, range: &BoundRange) -> Result<(), Failed> {
+    memory(range)?.with_range(range.offset, range.length, |mem| kernel.set_memory(argument, mem))
 }
 
-/// The buffer of OpenCL behind a range.
+/// The memory object behind a range.
 fn mem(range: &BoundRange) -> Result<&Mem, Failed> {
-    let memory = range.buffer.downcast::<Memory>();
-    memory
-        .map(Memory::mem)
-        .ok_or(Failed { call: "memory of another driver", code: cl3::error_codes::CL_INVALID_MEM_OBJECT })
+    memory(range).map(Memory::mem)
+}
+
+fn memory(range: &BoundRange) -> Result<&Memory, Failed> {
+    let foreign = Failed { call: "memory of another driver", code: cl3::error_codes::CL_INVALID_MEM_OBJECT };
+    range.buffer.downcast::<Memory>().ok_or(foreign)
 }
