@@ -32,7 +32,7 @@ impl KernelSpec {
         let mut entry_point = self.entry_point();
         entry_point.constants = 0;
         entry_point.bindings = bindings.iter().map(|&at| entry_point.bindings[at]).collect();
-        Ok(compiled.executable(entry_point, info)?.map(|source| Baked { source, bindings }))
+        Ok(compiled.executable(vec![entry_point], info)?.map(|source| Baked { source, bindings }))
     }
 }
 

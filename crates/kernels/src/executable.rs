@@ -1,8 +1,9 @@
 //! From a kernel of the table to what a device loads: its code in the device's best format, with its contract.
 
+use naga::{AddressSpace, StorageAccess};
 use roci_device_library::DeviceLibrary;
 use roci_hal::native::NativeEntry;
-use roci_hal::{Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
+use roci_hal::{Access, Capabilities, Code, CodeFormat, DeviceInfo, EntryPoint, ExecutableSource};
 
 use crate::clc::{self, Subgroups};
 use crate::{Compiled, Error, KernelSpec, SpirvOptions, native};
@@ -68,15 +69,51 @@ pub fn host_executable(name: &str) -> Option<ExecutableSource> {
 }
 
 impl Compiled {
-    /// What to load of a kernel that is not in the table; `None` on a device that takes prebuilt or native code alone.
-    pub fn executable(&self, entry_point: EntryPoint, info: &DeviceInfo) -> Result<Option<ExecutableSource>, Error> {
+    /// What to load of kernels that are not in the table; `None` on a device that takes prebuilt or native code only.
+    pub fn executable(
+        &self,
+        entry_points: Vec<EntryPoint>,
+        info: &DeviceInfo,
+    ) -> Result<Option<ExecutableSource>, Error> {
+        let label = entry_points.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ");
         for format in &info.formats {
             if let Some(code) = self.code(*format, info)? {
-                let (label, entry_points) = (entry_point.name.clone(), vec![entry_point]);
                 return Ok(Some(ExecutableSource { label, entry_points, code }));
             }
         }
         Ok(None)
+    }
+
+    /// The contracts of all entry points, as the text declares them. None of them may run in place.
+    pub fn entry_points(&self) -> Vec<EntryPoint> {
+        self.module.entry_points.iter().enumerate().map(|(index, entry)| self.contract(index, entry)).collect()
+    }
+
+    fn contract(&self, index: usize, entry: &naga::EntryPoint) -> EntryPoint {
+        let uses = self.info.get_entry_point(index);
+        let used = self.module.global_variables.iter().filter(|&(handle, _)| !uses[handle].is_empty());
+        let (mut bindings, mut constants) = (Vec::new(), 0);
+        for (_, variable) in used {
+            match variable.space {
+                AddressSpace::Storage { access } => {
+                    let writes = access.contains(StorageAccess::STORE);
+                    let binding = variable.binding.as_ref().map_or(0, |at| at.binding);
+                    bindings.push((binding, if writes { Access::ReadWrite } else { Access::Read }));
+                }
+                AddressSpace::Immediate => {
+                    constants = self.module.types[variable.ty].inner.size(self.module.to_ctx()) as usize;
+                }
+                _ => {}
+            }
+        }
+        bindings.sort_unstable_by_key(|(binding, _)| *binding);
+        EntryPoint {
+            name: entry.name.clone(),
+            workgroup_size: entry.workgroup_size,
+            bindings: bindings.into_iter().map(|(_, access)| access).collect(),
+            constants,
+            in_place: false,
+        }
     }
 
     /// It in a format that devices compile themselves.

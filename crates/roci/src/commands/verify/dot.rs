@@ -1,6 +1,6 @@
 //! Packed 8-bit dot products, for which devices have instructions of their own.
 
-use roci_hal::{Access, Binding, BufferDesc, Deadline, Device, EntryPoint, ExecutableSource, Submit};
+use roci_hal::{Binding, BufferDesc, Deadline, Device, ExecutableSource, Submit};
 use roci_kernels::params::{LmLinear, Params as _};
 use roci_kernels::{Source, find, takes_native};
 
@@ -37,14 +37,8 @@ fn packed_dot(@builtin(global_invocation_id) id: vec3<u32>) {
 /// them. Devices that take prebuilt or native code alone have them in kernels of language models.
 pub(super) fn run(device: &Device) -> Result<(), Stop> {
     let info = device.info();
-    let entry_point = EntryPoint {
-        name: NAME.into(),
-        workgroup_size: [WORKGROUP, 1, 1],
-        bindings: vec![Access::Read, Access::Read, Access::ReadWrite],
-        constants: 4,
-        in_place: false,
-    };
-    let Some(source) = Source::parse("dot.wgsl", TEXT, &[])?.executable(entry_point, info)? else {
+    let compiled = Source::parse("dot.wgsl", TEXT, &[])?;
+    let Some(source) = compiled.executable(compiled.entry_points(), info)? else {
         return rows(device);
     };
     let words = |factor: u32| (0..COUNT).map(move |index| (index + 1).wrapping_mul(factor));
