@@ -1,4 +1,4 @@
-//! The HAL's side of the driver.
+//! The CPU as a HAL device.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use roci_hal::host_memory::HostMemory;
 use roci_hal::native::NativeKernel;
 use roci_hal::{BufferDesc, Code, CodeFormat, DeviceInfo, Error, ExecutableSource, MemoryType, QueueInfo};
 
-use crate::program::Program;
+use crate::commands::Commands;
 use crate::run::Run;
 use crate::workers::Workers;
 
-/// Queues of each physical device. All share the workers: a queue is a name here, not a resource.
+/// Queues per physical device. All queues share the workers, so a queue is only a name.
 const QUEUES: usize = 2;
 
 pub(crate) struct CpuDevice {
@@ -22,12 +22,12 @@ pub(crate) struct CpuDevice {
     workers: Arc<Workers>,
 }
 
-/// The kernels of an executable, in the order of its entry points.
-pub(crate) struct Kernels(pub(crate) Vec<Arc<dyn NativeKernel>>);
+/// Kernels in the order of the executable's entry points.
+pub(crate) struct Executable(pub(crate) Vec<Arc<dyn NativeKernel>>);
 
-impl ExecutableBackend for Kernels {}
+impl ExecutableBackend for Executable {}
 
-impl CommandsBackend for Program {}
+impl CommandsBackend for Commands {}
 
 impl CpuDevice {
     pub(crate) fn open(request: &OpenRequest<'_>, threads: usize) -> Result<Self, Error> {
@@ -85,16 +85,16 @@ impl DeviceBackend for CpuDevice {
                 .ok_or_else(|| invalid(format!("there is no code for \"{name}\"")))
         };
         let kernels = source.entry_points.iter().map(|entry| find(&entry.name)).collect::<Result<_, _>>()?;
-        Ok(Arc::new(Kernels(kernels)))
+        Ok(Arc::new(Executable(kernels)))
     }
 
     fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
-        Ok(Arc::new(Program::new(recording, self.workers.count())?))
+        Ok(Arc::new(Commands::new(recording, self.workers.count())?))
     }
 
     fn submit(&self, _queue: usize, batch: Batch) {
-        if let Some((program, slots, completion)) = batch.open::<Program>() {
-            self.workers.submit(Run::new(program, slots), completion);
+        if let Some((commands, slots, completion)) = batch.open::<Commands>() {
+            self.workers.submit(Run::new(commands, slots), completion);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the driver finds: this machine's processor.
+//! Enumerates this machine's processor.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use roci_hal::{Capabilities, DeviceKind, Error, PhysicalInfo};
 
 use crate::device::CpuDevice;
 
-/// The scheme of its URIs.
+/// URI scheme.
 pub const SCHEME: &str = "cpu";
 
-/// Workers that one device may have.
+/// Maximum number of worker threads of one device.
 const MAX_THREADS: usize = 1024;
-/// What memory is taken to be where `/proc/meminfo` cannot be read.
+/// Memory size assumed when `/proc/meminfo` cannot be read.
 const FALLBACK_MEMORY: u64 = 4 << 30;
 
 /// The CPU driver.
@@ -24,13 +24,13 @@ pub struct CpuDriver {
 }
 
 impl CpuDriver {
-    /// The driver of one device, the whole processor.
+    /// Exposes the whole processor as one device.
     pub fn new() -> Self {
         Self::split(1)
     }
 
-    /// The processor as several devices that can form one logical device, for tests of such. Each brings its queues and
-    /// workers; in a logical device all of them work together.
+    /// Exposes the processor as several devices, for tests of logical devices. Each has its own queues and workers; a
+    /// logical device pools them.
     pub fn split(devices: u8) -> Self {
         Self { devices: devices.max(1).into() }
     }
@@ -93,7 +93,7 @@ impl Driver for CpuDriver {
 }
 
 impl CpuDriver {
-    /// Cores of each device.
+    /// Cores per device.
     fn cores(&self) -> usize {
         std::thread::available_parallelism().map_or(1, NonZero::get).div_ceil(self.devices)
     }
@@ -110,10 +110,10 @@ fn memory_size() -> u64 {
     kilobytes.map_or(FALLBACK_MEMORY, |kilobytes| kilobytes.saturating_mul(1024))
 }
 
-/// The value of the first `name: value` line of a file in /proc.
+/// Value of the first `name: value` line of a file in `/proc`.
 fn first_field(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
-    let is_it =
+    let value_of =
         |line: &str| line.split_once(':').filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().into());
-    text.lines().find_map(is_it)
+    text.lines().find_map(value_of)
 }

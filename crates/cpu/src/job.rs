@@ -1,4 +1,4 @@
-//! A segment whose parts several workers share.
+//! A segment in execution: workers take its parts until none is left.
 
 #![expect(unsafe_code, reason = "runs the parts of kernels on raw memory")]
 
@@ -13,23 +13,24 @@ use roci_hal::panics;
 use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 
-use crate::lanes::Lanes;
 use crate::run::Run;
 use crate::times::Times;
+use crate::work_ranges::WorkRanges;
 
-/// Turns of the loop in which the leader waits without sleeping: parts are balanced, so the end is near.
+/// Iterations for which the leader spins before it sleeps. Parts are balanced, so the others finish soon.
 const SPINS: u32 = 2_000;
-/// How often a waiting leader looks whether the device was lost, and reports what is in flight.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often a sleeping leader checks for a lost device and reports the command in flight.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(crate) struct Job {
     run: Arc<Run>,
     items: Vec<Item>,
-    lanes: Lanes,
+    ranges: WorkRanges,
+    /// Parts that have not finished.
     left: AtomicUsize,
-    /// By worker: the command it is in, plus one.
+    /// Per worker: index of the command it executes, plus one; 0 when idle.
     current: Vec<AtomicUsize>,
-    /// By item, where somebody wants to know.
+    /// Per item; present when the submission is profiled.
     times: Option<Times>,
     faulted: AtomicBool,
     fault: Mutex<Option<BatchFault>>,
@@ -39,14 +40,14 @@ pub(crate) struct Job {
 struct Item {
     step: usize,
     parts: usize,
-    /// Parts of all items before.
+    /// Parts of all preceding items.
     first: usize,
 }
 
 impl Job {
-    /// The parts of a segment, `counts` for each of its steps, perhaps `timed`.
+    /// Creates the job of a segment. `counts` has the number of parts of each step; `timed` records when steps run.
     pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>, counts: &[usize], timed: bool) -> Self {
-        let program = &run.program;
+        let commands = &run.commands;
         let mut total = 0;
         let item = |(step, &parts)| {
             let first = total;
@@ -57,9 +58,9 @@ impl Job {
         Self {
             run: Arc::clone(run),
             items,
-            lanes: Lanes::new(total, program.workers()),
+            ranges: WorkRanges::new(total, commands.workers()),
             left: AtomicUsize::new(total),
-            current: (0..program.workers()).map(|_| AtomicUsize::new(0)).collect(),
+            current: (0..commands.workers()).map(|_| AtomicUsize::new(0)).collect(),
             times: timed.then(|| Times::new(counts.len())),
             faulted: AtomicBool::new(false),
             fault: Mutex::default(),
@@ -68,21 +69,21 @@ impl Job {
     }
 
     pub(crate) fn has_parts(&self) -> bool {
-        self.lanes.any()
+        self.ranges.any()
     }
 
-    /// Runs parts until there are none left to take. The leader reports what it is in.
+    /// Runs parts until none is left to take. The leader also reports progress.
     pub(crate) fn work(&self, worker: usize, leader: Option<&Completion>) {
-        while let Some(part) = self.lanes.take(worker) {
+        while let Some(part) = self.ranges.take(worker) {
             let index = self.items.partition_point(|item| item.first <= part) - 1;
             let item = &self.items[index];
-            let command = self.run.program.steps[item.step].command;
+            let command = self.run.commands.steps[item.step].command;
             self.current[worker].store(command + 1, Ordering::Relaxed);
             if let Some(completion) = leader {
                 completion.progress(command);
             }
             let run = || run_part(&self.run, item.step, part - item.first, item.parts);
-            let timed = || self.times.as_ref().map_or_else(run, |times| times.note(index, run));
+            let timed = || self.times.as_ref().map_or_else(run, |times| times.record(index, run));
             if !self.faulted.load(Ordering::Relaxed)
                 && let Err(fault) = timed()
             {
@@ -90,16 +91,16 @@ impl Job {
                 self.lock().get_or_insert(fault);
             }
             self.current[worker].store(0, Ordering::Relaxed);
-            // Release what the part wrote to whoever sees the count reach zero.
+            // Release: the part's writes are visible to the thread that sees the count reach zero.
             if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                // Through the lock, so that a leader between its look and its sleep is not missed.
+                // Take the lock so that a leader between its check and its sleep does not miss the wakeup.
                 drop(self.lock());
                 self.ended.notify_all();
             }
         }
     }
 
-    /// Waits for the parts that others have taken. `false` when the device was lost meanwhile.
+    /// Waits for parts that other workers run. Returns `false` if the device was lost meanwhile.
     pub(crate) fn wait(&self, completion: &Completion, stopped: &AtomicBool) -> bool {
         for _ in 0..SPINS {
             if self.left.load(Ordering::Acquire) == 0 {
@@ -115,15 +116,15 @@ impl Job {
             if let Some(command) = self.current.iter().map(|current| current.load(Ordering::Relaxed)).find(|c| *c > 0) {
                 completion.progress(command - 1);
             }
-            guard = wait_for(&self.ended, guard, LOOK);
+            guard = wait_for(&self.ended, guard, POLL_INTERVAL);
         }
         true
     }
 
-    /// When its steps ran, if that was noted.
+    /// When the steps ran; empty unless the job is timed.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Span> {
         let span = |(index, item): (usize, &Item)| {
-            let command = self.run.program.steps[item.step].command;
+            let command = self.run.commands.steps[item.step].command;
             self.times.as_ref().map(|times| times.span(index, command))
         };
         self.items.iter().enumerate().filter_map(span)
@@ -138,27 +139,27 @@ impl Job {
     }
 }
 
-/// Into how many parts a step falls.
+/// Number of parts of a step.
 pub(crate) fn count(run: &Run, step: usize) -> Result<usize, BatchFault> {
-    let program = &run.program;
-    let step = &program.steps[step];
-    let counted = guard(step.command, || step.count(run.table(), program.workers()))?;
+    let commands = &run.commands;
+    let step = &commands.steps[step];
+    let counted = guard(step.command, || step.count(run.table(), commands.workers()))?;
     counted.map_err(|reason| BatchFault::Kernel { command: step.command, reason })
 }
 
 /// Runs one part of one step.
 pub(crate) fn run_part(run: &Run, step: usize, part: usize, parts: usize) -> Result<(), BatchFault> {
-    let program = &run.program;
-    let step = &program.steps[step];
+    let commands = &run.commands;
+    let step = &commands.steps[step];
     guard(step.command, || {
-        // SAFETY: the run keeps the memory behind its table alive; `Workers` runs no conflicting batch beside it and
-        // `Program` no conflicting step; `parts` came from `count` for this table; `Job` and the inline path in `Workers`
-        // hand out each part once.
-        unsafe { step.run(run.table(), program.workers(), part, parts) }
+        // SAFETY: the run keeps the memory behind its table alive; `Workers` runs no conflicting batch concurrently and
+        // `Commands` puts no conflicting steps into one segment; `parts` came from `count` for this table; `Job` and the
+        // inline path in `Workers` hand out each part once.
+        unsafe { step.run(run.table(), commands.workers(), part, parts) }
     })
 }
 
-/// Calls a kernel's code; its panic is a fault of that kernel, not the end of a worker.
+/// Calls a kernel's code. A panic becomes a fault of that kernel and does not end the worker.
 fn guard<T>(command: usize, call: impl FnOnce() -> T) -> Result<T, BatchFault> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let said = panics::message(&*panic).map_or_else(String::new, |message| format!(": {message}"));

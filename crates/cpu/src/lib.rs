@@ -1,27 +1,26 @@
 //! The CPU driver: worker threads that run native kernels on host memory.
 //!
-//! A real driver, not a mock: batches that semaphores have released run at once and out of order, the independent
-//! commands between two barriers share all workers, and a kernel that never ends costs its thread and its device but not
-//! the process.
+//! Batches whose semaphores are signaled run concurrently and out of order. Independent commands between two barriers
+//! share all workers. A kernel that never ends costs its thread and its device, not the process.
 //!
-//! Kernels never race, whatever the caller forgets. What the HAL's contract leaves unspecified (two unordered batches that
-//! touch the same memory, two commands without a barrier between) is serialised: `program` splits such commands, `workers`
-//! holds such batches back.
+//! Kernels never race. The HAL leaves two cases unspecified: unordered batches that touch the same memory, and commands
+//! that do so without a barrier between them. This driver serializes both: `commands` splits such commands into
+//! segments, `workers` delays such batches.
 //!
-//! Read in this order: `driver` (what exists), `device` (the HAL's side), `program` (a recording made ready),
-//! `run` (one batch in execution), `workers` (the threads), `job` (parts of work that workers share).
+//! Reading order: `driver` (enumeration), `device` (the HAL's traits), `commands` (a recording prepared for replay),
+//! `run` (one batch in execution), `workers` (the threads), `job` (a segment whose parts workers share).
 
 #![deny(unsafe_code)]
 
+mod affinity;
+mod commands;
 mod device;
 mod driver;
+mod footprint;
 mod job;
-mod lanes;
-mod places;
-mod program;
 mod run;
 mod times;
-mod touch;
+mod work_ranges;
 mod workers;
 
 pub use driver::{CpuDriver, SCHEME};

@@ -1,11 +1,11 @@
-//! When the steps of a segment ran, noted by whichever workers ran their parts.
+//! Start and end times of the steps of a segment, recorded by the workers that run their parts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use roci_hal::profile::Span;
 
-/// Starts and ends of steps, as nanoseconds after a common time.
+/// Start and end of each step, in nanoseconds since `began`.
 pub(crate) struct Times {
     began: Instant,
     starts: Vec<AtomicU64>,
@@ -13,14 +13,13 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// For so many steps.
     pub(crate) fn new(steps: usize) -> Self {
         let all = |value: u64| (0..steps).map(|_| AtomicU64::new(value)).collect();
         Self { began: Instant::now(), starts: all(u64::MAX), ends: all(0) }
     }
 
-    /// Runs a part of a step.
-    pub(crate) fn note<T>(&self, step: usize, work: impl FnOnce() -> T) -> T {
+    /// Runs a part of a step and records its time.
+    pub(crate) fn record<T>(&self, step: usize, work: impl FnOnce() -> T) -> T {
         let now = || self.began.elapsed().as_nanos() as u64;
         self.starts[step].fetch_min(now(), Ordering::Relaxed);
         let result = work();
@@ -28,7 +27,7 @@ impl Times {
         result
     }
 
-    /// When a step ran; one without parts took no time.
+    /// When a step ran. A step without parts took no time.
     pub(crate) fn span(&self, step: usize, command: usize) -> Span {
         let end = self.ends[step].load(Ordering::Relaxed);
         let start = self.starts[step].load(Ordering::Relaxed).min(end);

@@ -1,4 +1,4 @@
-//! The worker threads: each leads a batch or helps with the parts of another's.
+//! Worker threads. Each leads a batch or helps with the parts of another worker's batch.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use roci_hal::driver::{BatchFault, Completion};
 use roci_hal::profile::Span;
 use roci_hal::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
+use crate::affinity::{pin, processors_for};
 use crate::job::{Job, count, run_part};
-use crate::places::{places, stay};
 use crate::run::Run;
 
-/// Waiting batches that are looked at for one that may start; those behind wait for these.
+/// Number of queued batches considered for starting. Batches behind this window wait.
 const WINDOW: usize = 64;
-/// How long a worker looks for more while a batch is running, before it sleeps: the next segment is near, and waking up
-/// takes longer than many a kernel.
-const LINGER: Duration = Duration::from_micros(1000);
-/// Looks between two at the clock.
-const LOOKS: usize = 32;
+/// How long an idle worker spins while a batch is running. The next segment is near, and a wakeup takes longer than many
+/// kernels.
+const SPIN_TIME: Duration = Duration::from_micros(1000);
+/// Spin iterations between two reads of the clock.
+const SPINS_PER_CLOCK_READ: usize = 32;
 
 pub(crate) struct Workers {
     state: Mutex<State>,
     wake: Condvar,
     stopped: AtomicBool,
-    /// Counts what was put up for workers to take.
+    /// Number of tasks ever posted; spinning workers watch it.
     posted: AtomicUsize,
     count: usize,
 }
@@ -58,11 +58,11 @@ impl Workers {
             posted: AtomicUsize::new(0),
             count,
         });
-        let places = places(count);
+        let processors = processors_for(count);
         for index in 0..count {
-            let (own, place) = (Arc::clone(&workers), places.get(index).copied());
+            let (own, processor) = (Arc::clone(&workers), processors.get(index).copied());
             let work = move || {
-                place.into_iter().for_each(stay);
+                processor.into_iter().for_each(pin);
                 own.work(index);
             };
             let spawned = std::thread::Builder::new().name(format!("roci-cpu-{index}")).spawn(work);
@@ -86,15 +86,15 @@ impl Workers {
             } else {
                 state.queue.push_back(Waiting { run, completion });
                 self.posted.fetch_add(1, Ordering::Relaxed);
-                self.rouse(&state, 1);
+                self.wake_workers(&state, 1);
                 None
             }
         };
-        // Outside the lock: ending a submission may start others, which come back here.
+        // Outside the lock: dropping a completion may start other submissions, which call back into `submit`.
         drop(refused);
     }
 
-    /// Ends the threads, except one that is caught in a kernel: it ends when the kernel does, if ever.
+    /// Ends the threads. A thread inside a kernel ends when the kernel returns, if it ever does.
     pub(crate) fn stop(&self) {
         let queue = {
             let mut state = self.lock();
@@ -121,7 +121,7 @@ impl Workers {
 
     fn next_task(&self) -> Option<Task> {
         let mut state = self.lock();
-        let mut lingered = false;
+        let mut spun = false;
         loop {
             if self.stopped.load(Ordering::Relaxed) {
                 return None;
@@ -132,26 +132,26 @@ impl Workers {
             if let Some(waiting) = state.take_ready() {
                 return Some(Task::Lead(waiting));
             }
-            if !lingered && !state.running.is_empty() {
+            if !spun && !state.running.is_empty() {
                 let seen = self.posted.load(Ordering::Relaxed);
                 drop(state);
-                self.linger(seen);
-                lingered = true;
+                self.spin(seen);
+                spun = true;
                 state = self.lock();
                 continue;
             }
             state.asleep += 1;
             state = wait(&self.wake, state);
             state.asleep -= 1;
-            lingered = false;
+            spun = false;
         }
     }
 
-    /// Looks for a while whether more was put up than was seen.
-    fn linger(&self, seen: usize) {
+    /// Spins until a task is posted after `seen`, or the time is up.
+    fn spin(&self, seen: usize) {
         let began = Instant::now();
-        while began.elapsed() < LINGER {
-            for _ in 0..LOOKS {
+        while began.elapsed() < SPIN_TIME {
+            for _ in 0..SPINS_PER_CLOCK_READ {
                 if self.posted.load(Ordering::Relaxed) != seen || self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
@@ -160,11 +160,11 @@ impl Workers {
         }
     }
 
-    /// Executes a batch, sharing what is worth sharing.
+    /// Executes a batch. Segments that are large enough are shared with the other workers.
     fn lead(&self, index: usize, run: &Arc<Run>, completion: &Completion) -> Result<(), BatchFault> {
-        // A batch without a step still counts as started.
+        // A batch without steps still counts as started.
         completion.progress(0);
-        // Of the steps of a segment, asked once each: kernels check their launch to answer.
+        // Parts per step of the segment. Asked once: kernels validate their launch to answer.
         let mut counts = Vec::new();
         let mut spans = completion.wants_times().then(Vec::new);
         for segment in run.segments() {
@@ -173,20 +173,20 @@ impl Workers {
             }
             counts.clear();
             for step in segment.clone() {
-                completion.progress(run.program.steps[step].command);
+                completion.progress(run.commands.steps[step].command);
                 counts.push(count(run, step)?);
             }
-            // Kernels say "one part" of what is not worth sharing.
+            // Kernels return one part for work that is too small to share.
             if self.count > 1 && counts.iter().any(|&parts| parts > 1) {
                 self.share(index, run, segment, &counts, completion, spans.as_mut())?;
                 continue;
             }
             for (step, &parts) in segment.zip(&counts) {
-                completion.progress(run.program.steps[step].command);
+                completion.progress(run.commands.steps[step].command);
                 let start = spans.as_ref().map(|_| Instant::now());
                 (0..parts).try_for_each(|part| run_part(run, step, part, parts))?;
                 if let (Some(spans), Some(start)) = (&mut spans, start) {
-                    spans.push(Span { command: run.program.steps[step].command, start, end: Instant::now() });
+                    spans.push(Span { command: run.commands.steps[step].command, start, end: Instant::now() });
                 }
             }
         }
@@ -210,11 +210,11 @@ impl Workers {
             let mut state = self.lock();
             state.jobs.push(Arc::clone(&job));
             self.posted.fetch_add(1, Ordering::Relaxed);
-            self.rouse(&state, self.count - 1);
+            self.wake_workers(&state, self.count - 1);
         }
         job.work(index, Some(completion));
         self.lock().jobs.retain(|other| !Arc::ptr_eq(other, &job));
-        // When the device was lost meanwhile the result no longer counts, and a part may still be running: it holds the run.
+        // If the device was lost meanwhile, the result no longer matters. A part that still runs keeps the run alive.
         if !job.wait(completion, &self.stopped) {
             return Ok(());
         }
@@ -224,16 +224,16 @@ impl Workers {
         job.fault().map_or(Ok(()), Err)
     }
 
-    /// A batch has ended: those that conflict with it may start.
+    /// Removes a finished batch; batches that conflict with it may start.
     fn retire(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, run));
-        self.rouse(&state, state.queue.len());
+        self.wake_workers(&state, state.queue.len());
     }
 
-    /// Wakes up to `wanted` sleepers.
-    fn rouse(&self, state: &State, wanted: usize) {
-        for _ in 0..wanted.min(state.asleep) {
+    /// Wakes up to `count` sleeping workers.
+    fn wake_workers(&self, state: &State, count: usize) {
+        for _ in 0..count.min(state.asleep) {
             self.wake.notify_one();
         }
     }
@@ -244,7 +244,7 @@ impl Workers {
 }
 
 impl State {
-    /// The first waiting batch that conflicts neither with a running one nor with one that waits in front of it.
+    /// Takes the first queued batch that conflicts neither with a running batch nor with one queued before it.
     fn take_ready(&mut self) -> Option<Waiting> {
         let window = self.queue.len().min(WINDOW);
         let free = |index: &usize| {

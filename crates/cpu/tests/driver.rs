@@ -1,5 +1,5 @@
-//! What the conformance suite cannot ask of every driver: out-of-order execution, isolation of kernels that panic, and
-//! freedom from data races even for callers who forget their semaphores.
+//! Properties of the CPU driver beyond the conformance suite: out-of-order execution, isolation of panicking kernels, and
+//! no data races even for callers that omit semaphores.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};

@@ -1,4 +1,4 @@
-//! A recording made ready to run: commands resolved to code and addresses, split where they depend on each other.
+//! A recording prepared for replay: commands resolved to code and addresses, split into segments of independent steps.
 
 #![expect(unsafe_code, reason = "fills and copies raw memory")]
 
@@ -12,38 +12,38 @@ use roci_hal::driver::BoundRange;
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 use roci_hal::{Access, Error};
 
-use crate::device::Kernels;
-use crate::touch::{Footprint, Touch};
+use crate::device::Executable;
+use crate::footprint::{Footprint, MemoryAccess};
 
-/// Commands of one segment at most: bounds the search for conflicts, which compares each with all before it.
+/// Maximum number of commands in a segment. Bounds the conflict check, which is quadratic.
 const MAX_SEGMENT: usize = 64;
-/// Bytes of one part of a fill or copy: large enough that sharing pays, small enough to balance.
+/// Bytes per part of a fill or copy: large enough to outweigh the cost of sharing, small enough to balance.
 const TRANSFER_PART: usize = 4 << 20;
 
-pub(crate) struct Program {
+pub(crate) struct Commands {
     /// Keeps the buffers behind `table` alive.
     _recording: Arc<Recording>,
     pub(crate) steps: Vec<Step>,
-    /// Steps that are independent of each other; a segment starts when the one before has ended.
+    /// Ranges of mutually independent steps. A segment starts when the previous one has finished.
     pub(crate) segments: Vec<Range<usize>>,
-    /// Addresses of all steps, those of slots still empty.
+    /// Bindings of all steps; null where a slot is bound at replay.
     table: Vec<NativeBinding>,
     patches: Vec<Patch>,
-    /// Memory known at recording.
+    /// Footprint of the fixed bindings.
     pub(crate) footprint: Footprint,
-    /// By slot: how it is used.
+    /// Per slot: whether any step writes it.
     slots: Vec<Access>,
     workers: usize,
 }
 
-/// A table entry that is part of a slot.
+/// A table entry that replay points into a slot.
 struct Patch {
     entry: usize,
     slot: usize,
     offset: usize,
 }
 
-/// One command.
+/// One command with its work resolved.
 pub(crate) struct Step {
     /// Index in the recording, for reports.
     pub(crate) command: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Step {
     bindings: Range<usize>,
     grid: [u32; 3],
     constants: Arc<[u8]>,
-    /// Parts, or why it cannot run, where nothing of that depends on slots.
+    /// Number of parts, or why the step cannot run; `None` if that depends on slots.
     known: Option<Result<usize, String>>,
 }
 
@@ -62,9 +62,9 @@ enum Work {
     Kernel(Arc<dyn NativeKernel>),
 }
 
-impl Program {
+impl Commands {
     pub(crate) fn new(recording: &Arc<Recording>, workers: usize) -> Result<Self, Error> {
-        let mut program = Self {
+        let mut commands = Self {
             _recording: Arc::clone(recording),
             steps: Vec::new(),
             segments: Vec::new(),
@@ -75,25 +75,25 @@ impl Program {
             workers,
         };
         let mut segment = Segment::default();
-        let mut touches = Vec::new();
+        let mut accessed = Vec::new();
         for (index, command) in recording.commands.iter().enumerate() {
             let Some(work) = Work::of(command)? else {
                 if matches!(command, Command::Barrier) {
-                    segment.close(&mut program);
+                    segment.close(&mut commands);
                 }
                 continue;
             };
             let accesses = command.accesses();
             if segment.refuses(&accesses) {
-                segment.close(&mut program);
+                segment.close(&mut commands);
             }
             segment.add(&accesses);
-            program.add_step(index, command, work, &accesses, &mut touches)?;
+            commands.add_step(index, command, work, &accesses, &mut accessed)?;
         }
-        segment.close(&mut program);
-        // Conflicts among them have split the segments above.
-        (program.footprint, _) = Footprint::new(touches);
-        Ok(program)
+        segment.close(&mut commands);
+        // Conflicts among the fixed bindings have already split the segments.
+        (commands.footprint, _) = Footprint::new(accessed);
+        Ok(commands)
     }
 
     fn add_step(
@@ -102,7 +102,7 @@ impl Program {
         command: &Command,
         work: Work,
         accesses: &[(&Operand, Access)],
-        touches: &mut Vec<Touch>,
+        accessed: &mut Vec<MemoryAccess>,
     ) -> Result<(), Error> {
         let first = self.table.len();
         let patches = self.patches.len();
@@ -110,7 +110,7 @@ impl Program {
             let length = operand.length() as usize;
             let pointer = match operand {
                 Operand::Fixed(range) => {
-                    touches.extend(Touch::new(range, *access));
+                    accessed.extend(MemoryAccess::new(range, *access));
                     address(range)?.as_ptr()
                 }
                 Operand::Slot { slot, offset, .. } => {
@@ -136,14 +136,14 @@ impl Program {
         Ok(())
     }
 
-    /// The table with the slots' addresses, or the program's own where there are no slots.
+    /// The table with the slots' addresses filled in; `None` without slots.
     pub(crate) fn bind(&self, slots: &[BoundRange]) -> Option<Vec<NativeBinding>> {
         if self.patches.is_empty() {
             return None;
         }
         let mut table = self.table.clone();
         for patch in &self.patches {
-            // An address that is missing stays null with length 0: the step then faults instead of touching memory.
+            // A missing address stays null with length 0: the step then faults instead of accessing memory.
             let Some(start) = slots.get(patch.slot).and_then(BoundRange::host_memory) else {
                 table[patch.entry].length = 0;
                 continue;
@@ -153,9 +153,9 @@ impl Program {
         Some(table)
     }
 
-    /// What the slots of a replay touch.
-    pub(crate) fn slot_touches(&self, slots: &[BoundRange]) -> Vec<Touch> {
-        slots.iter().zip(&self.slots).filter_map(|(range, access)| Touch::new(range, *access)).collect()
+    /// Memory that the slots of a replay access.
+    pub(crate) fn slot_accesses(&self, slots: &[BoundRange]) -> Vec<MemoryAccess> {
+        slots.iter().zip(&self.slots).filter_map(|(range, access)| MemoryAccess::new(range, *access)).collect()
     }
 
     pub(crate) fn table(&self) -> &[NativeBinding] {
@@ -167,7 +167,7 @@ impl Program {
     }
 }
 
-/// The commands since the last split, and what they touch.
+/// The open segment: commands since the last split, with their operands.
 #[derive(Default)]
 struct Segment {
     operands: Vec<(Operand, Access)>,
@@ -175,6 +175,7 @@ struct Segment {
 }
 
 impl Segment {
+    /// Whether a command with these accesses must start a new segment.
     fn refuses(&self, accesses: &[(&Operand, Access)]) -> bool {
         let conflicts = |operand: &Operand, access: Access| {
             self.operands.iter().any(|(earlier, earlier_access)| {
@@ -189,24 +190,25 @@ impl Segment {
         self.commands += 1;
     }
 
-    fn close(&mut self, program: &mut Program) {
-        let start = program.segments.last().map_or(0, |segment| segment.end);
-        if program.steps.len() > start {
-            program.segments.push(start..program.steps.len());
+    fn close(&mut self, commands: &mut Commands) {
+        let start = commands.segments.last().map_or(0, |segment| segment.end);
+        if commands.steps.len() > start {
+            commands.segments.push(start..commands.steps.len());
         }
         *self = Self::default();
     }
 }
 
-/// Whether two operands surely touch a common byte. Different slots may still be bound to the same memory; a replay
-/// that does so runs its steps one by one (see `Run`).
+/// Whether two operands are known to overlap. Different slots may still be bound to the same memory; such a replay runs
+/// its steps one at a time (see `Run`).
 fn overlap(a: &Operand, b: &Operand) -> bool {
     match (a, b) {
-        (Operand::Fixed(a), Operand::Fixed(b)) => match (Touch::new(a, Access::ReadWrite), Touch::new(b, Access::Read))
-        {
-            (Some(a), Some(b)) => a.conflicts(&b),
-            _ => true,
-        },
+        (Operand::Fixed(a), Operand::Fixed(b)) => {
+            match (MemoryAccess::new(a, Access::ReadWrite), MemoryAccess::new(b, Access::Read)) {
+                (Some(a), Some(b)) => a.conflicts(&b),
+                _ => true,
+            }
+        }
         (
             Operand::Slot { slot: a, offset: a_start, length: a_length },
             Operand::Slot { slot: b, offset: b_start, length: b_length },
@@ -220,7 +222,7 @@ fn address(range: &BoundRange) -> Result<NonNull<u8>, Error> {
 }
 
 impl Work {
-    /// `None` for commands that do nothing.
+    /// Returns `None` for barriers and empty dispatches.
     fn of(command: &Command) -> Result<Option<Self>, Error> {
         Ok(match command {
             Command::Fill { pattern, .. } => Some(Self::Fill(*pattern)),
@@ -230,7 +232,7 @@ impl Work {
             Command::Dispatch(dispatch) => {
                 let executable: &dyn Any = dispatch.executable.as_ref();
                 let kernel =
-                    executable.downcast_ref::<Kernels>().and_then(|Kernels(kernels)| kernels.get(dispatch.entry));
+                    executable.downcast_ref::<Executable>().and_then(|Executable(kernels)| kernels.get(dispatch.entry));
                 let missing = || Error::invalid("recording", "an executable of another driver");
                 Some(Self::Kernel(Arc::clone(kernel.ok_or_else(missing)?)))
             }
@@ -240,7 +242,7 @@ impl Work {
 }
 
 impl Step {
-    /// Into how many parts it falls, or why it cannot run.
+    /// Number of parts, or why the step cannot run.
     pub(crate) fn count(&self, table: &[NativeBinding], workers: usize) -> Result<usize, String> {
         self.known.clone().unwrap_or_else(|| self.parts(table, workers))
     }
@@ -262,32 +264,32 @@ impl Step {
     /// Runs one part.
     ///
     /// # Safety
-    /// The table holds addresses of live memory that nothing else touches in conflict, `count` gave `parts` for it, and
-    /// each part is run once.
+    /// The table holds addresses of live memory without conflicting concurrent accesses, `parts` came from `count` for this
+    /// table, and each part runs once.
     pub(crate) unsafe fn run(&self, table: &[NativeBinding], workers: usize, part: usize, parts: usize) {
         let launch = self.launch(table, workers);
         let range = |length: usize| part * TRANSFER_PART..((part + 1) * TRANSFER_PART).min(length);
         match (&self.work, launch.bindings) {
             (Work::Kernel(kernel), _) => {
-                // SAFETY: the caller's promises are the kernel's conditions.
+                // SAFETY: the caller upholds the kernel's conditions.
                 unsafe { kernel.run(&launch, part, parts) }
             }
             (Work::Fill(pattern), [target]) => {
                 let range = range(target.length);
-                // SAFETY: the part lies inside the target, whose length and offset are multiples of four, as parts are.
+                // SAFETY: the part is inside the target; its start and length are multiples of four, as the target's are.
                 let words = unsafe { slice(target.pointer.cast::<[u8; 4]>(), range.start / 4, range.len() / 4) };
                 words.fill(pattern.to_ne_bytes());
             }
             (Work::Copy, [source, target]) => {
                 let range = range(target.length);
                 let (from, to) = (source.pointer.wrapping_add(range.start), target.pointer.wrapping_add(range.start));
-                // SAFETY: the part lies inside both, and the HAL has refused ranges that overlap. Not by slices: another
-                // command of the segment may read the same source at the same time.
+                // SAFETY: the part is inside both ranges, and the HAL rejects overlapping ones. No slices: another command
+                // of the segment may read the same source concurrently.
                 unsafe { to.copy_from_nonoverlapping(from, range.len()) }
             }
             (Work::Update(data), [target]) => {
                 let range = range(target.length);
-                // SAFETY: the part lies inside the target, which is as long as the data.
+                // SAFETY: the part is inside the target, which is as long as the data.
                 unsafe { slice(target.pointer, range.start, range.len()) }.copy_from_slice(&data[range]);
             }
             _ => {}
@@ -295,13 +297,13 @@ impl Step {
     }
 }
 
-/// `count` elements from `first` on.
+/// `count` elements starting at `first`.
 ///
 /// # Safety
-/// They are live, initialised memory that nothing else touches while the slice lives.
+/// They are live, initialized memory without other accesses while the slice lives.
 unsafe fn slice<'a, T>(start: *mut T, first: usize, count: usize) -> &'a mut [T] {
-    // SAFETY: the caller says that the range is inside one allocation.
+    // SAFETY: the caller guarantees that the range is inside one allocation.
     let start = unsafe { start.add(first) };
-    // SAFETY: the caller says that the elements are live, initialised and ours alone.
+    // SAFETY: the caller guarantees live, initialized elements and exclusive access.
     unsafe { std::slice::from_raw_parts_mut(start, count) }
 }

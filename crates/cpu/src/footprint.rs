@@ -1,19 +1,19 @@
-//! Which memory work touches, and whether two pieces of work may run at once.
+//! Memory footprints: whether two pieces of work may run concurrently.
 
 use std::ops::Range;
 
 use roci_hal::Access;
 use roci_hal::driver::BoundRange;
 
-/// A range of addresses and whether it is written.
+/// One access to a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touch {
+pub(crate) struct MemoryAccess {
     range: Range<usize>,
     writes: bool,
 }
 
-impl Touch {
-    /// What using this range touches; `None` for another driver's memory.
+impl MemoryAccess {
+    /// Returns `None` for memory of another driver.
     pub(crate) fn new(range: &BoundRange, access: Access) -> Option<Self> {
         let start = range.host_memory()?.as_ptr().addr();
         Some(Self { range: start..start + range.length as usize, writes: access.writes() })
@@ -24,7 +24,7 @@ impl Touch {
     }
 }
 
-/// All that a piece of work touches: by address, neighbours and overlaps joined, so that two are compared in one pass.
+/// All memory that a piece of work accesses. Ranges are sorted and merged, so two footprints are compared in one pass.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
     reads: Vec<Range<usize>>,
@@ -32,15 +32,15 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// The footprint of these touches, and whether they conflict among themselves.
-    pub(crate) fn new(mut touches: Vec<Touch>) -> (Self, bool) {
-        touches.sort_unstable_by_key(|touch| touch.range.start);
+    /// The footprint of these accesses, and whether they conflict with each other.
+    pub(crate) fn new(mut accesses: Vec<MemoryAccess>) -> (Self, bool) {
+        accesses.sort_unstable_by_key(|access| access.range.start);
         let mut footprint = Self::default();
         let mut conflict = false;
-        for Touch { range, writes } in touches {
-            // Everything so far starts at or before this range, so that the last end decides whether one reaches into it.
-            let reaches_in = |list: &[Range<usize>]| list.last().is_some_and(|last| overlap(last, &range));
-            conflict |= reaches_in(&footprint.writes) || (writes && reaches_in(&footprint.reads));
+        for MemoryAccess { range, writes } in accesses {
+            // All earlier ranges start at or before this one, so only the last one's end decides whether it overlaps.
+            let overlaps_last = |list: &[Range<usize>]| list.last().is_some_and(|last| overlap(last, &range));
+            conflict |= overlaps_last(&footprint.writes) || (writes && overlaps_last(&footprint.reads));
             let list = if writes { &mut footprint.writes } else { &mut footprint.reads };
             match list.last_mut() {
                 Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
@@ -50,19 +50,21 @@ impl Footprint {
         (footprint, conflict)
     }
 
-    /// Whether one writes what the other touches.
+    /// Whether one writes memory that the other accesses.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        meet(&self.writes, &other.writes) || meet(&self.writes, &other.reads) || meet(&self.reads, &other.writes)
+        any_overlap(&self.writes, &other.writes)
+            || any_overlap(&self.writes, &other.reads)
+            || any_overlap(&self.reads, &other.writes)
     }
 }
 
 /// Whether any two ranges of these sorted lists overlap.
-fn meet(mut these: &[Range<usize>], mut those: &[Range<usize>]) -> bool {
+fn any_overlap(mut these: &[Range<usize>], mut those: &[Range<usize>]) -> bool {
     while let ([this, more_of_these @ ..], [that, more_of_those @ ..]) = (these, those) {
         if overlap(this, that) {
             return true;
         }
-        // The one that ends first cannot reach anything further on.
+        // The range that ends first cannot overlap any later range.
         if this.end <= that.end { these = more_of_these } else { those = more_of_those }
     }
     false
@@ -76,27 +78,27 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 mod tests {
     use super::*;
 
-    fn touch(start: usize, end: usize, writes: bool) -> Touch {
-        Touch { range: start..end, writes }
+    fn access(start: usize, end: usize, writes: bool) -> MemoryAccess {
+        MemoryAccess { range: start..end, writes }
     }
 
     #[test]
     fn only_a_write_that_overlaps_conflicts() {
-        assert!(!touch(0, 8, false).conflicts(&touch(0, 8, false)));
-        assert!(touch(0, 8, true).conflicts(&touch(7, 9, false)));
-        assert!(!touch(0, 8, true).conflicts(&touch(8, 9, true)));
+        assert!(!access(0, 8, false).conflicts(&access(0, 8, false)));
+        assert!(access(0, 8, true).conflicts(&access(7, 9, false)));
+        assert!(!access(0, 8, true).conflicts(&access(8, 9, true)));
     }
 
     #[test]
     fn joining_keeps_reads_and_writes_apart() {
-        let touches = vec![touch(8, 16, false), touch(0, 8, false), touch(4, 6, true), touch(32, 40, false)];
-        let (footprint, conflict) = Footprint::new(touches);
+        let accesses = vec![access(8, 16, false), access(0, 8, false), access(4, 6, true), access(32, 40, false)];
+        let (footprint, conflict) = Footprint::new(accesses);
         assert_eq!(footprint, Footprint { reads: vec![0..16, 32..40], writes: std::iter::once(4..6).collect() });
         assert!(conflict);
     }
 
-    /// Touches without a pattern, the same in every run.
-    fn touches(state: &mut u32) -> Vec<Touch> {
+    /// Pseudorandom accesses, the same in every run.
+    fn accesses(state: &mut u32) -> Vec<MemoryAccess> {
         let mut next = |below: u32| {
             *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             ((*state >> 16) % below) as usize
@@ -105,7 +107,7 @@ mod tests {
         (0..count)
             .map(|_| {
                 let start = next(60);
-                touch(start, start + 1 + next(9), next(3) == 0)
+                access(start, start + 1 + next(9), next(3) == 0)
             })
             .collect()
     }
@@ -115,7 +117,7 @@ mod tests {
         let mut state = 1;
         let mut seen = [[0; 2]; 2];
         for _ in 0..5_000 {
-            let (these, those) = (touches(&mut state), touches(&mut state));
+            let (these, those) = (accesses(&mut state), accesses(&mut state));
             let between = these.iter().any(|a| those.iter().any(|b| a.conflicts(b)));
             let within = these.iter().enumerate().any(|(index, a)| these[..index].iter().any(|b| a.conflicts(b)));
             let (this, conflict) = Footprint::new(these.clone());
