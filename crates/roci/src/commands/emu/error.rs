@@ -9,6 +9,12 @@ use roci_hal::Hint;
 use crate::exit::ExitStatus;
 use crate::npy::NpyError;
 
+/// Folders as a list for a message.
+fn list(folders: &[PathBuf]) -> String {
+    let quoted: Vec<_> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
+    quoted.join(", ")
+}
+
 /// An error of `roci emu`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EmuError {
@@ -48,8 +54,8 @@ pub(crate) enum EmuError {
     Timeout { seconds: f64 },
     #[error("stopped by Ctrl-C")]
     Interrupted,
-    #[error("this roci was built without the libraries for other programs")]
-    NotEmbedded,
+    #[error("the emulated HSA runtime is not installed: no `libhsa_runtime64.so` and `libroci_emu_preload.so` in {}", list(folders))]
+    NoLibraries { folders: Vec<PathBuf> },
     #[error("cannot put the libraries for other programs into `{}`: {source}", path.display())]
     Install { path: PathBuf, source: std::io::Error },
     #[error("cannot start `{program}`: {source}")]
@@ -116,7 +122,9 @@ impl Hint for EmuError {
                 "allow more with `--timeout SECONDS`, or see where it is with `roci emu trace`".into()
             }
             Self::Interrupted => "nothing was written".into(),
-            Self::NotEmbedded => "build it for Linux, without ROCI_EMBED=0".into(),
+            Self::NoLibraries { .. } => {
+                "copy both libraries beside `roci`; `cargo build --release` puts them into `target/release`".into()
+            }
             Self::Install { .. } => {
                 "set XDG_CACHE_HOME to a folder that only you may write, without spaces or colons".into()
             }

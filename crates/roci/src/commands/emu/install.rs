@@ -1,4 +1,4 @@
-//! The libraries that `roci` carries for other people's programs, as files that those can load.
+//! Installs the emulated HSA runtime and the preload library where an unmodified program can load them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,19 +6,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use miniz_oxide::inflate::decompress_to_vec_zlib;
 use roci_device_library::Fingerprint;
 use roci_hal::env;
 
 use super::EmuError;
 use super::exec::is_listable;
 
-/// The emulated HSA runtime, compressed; empty where the build left it out.
-static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhsa_runtime64.so"));
-/// What shows programs a driver's files, compressed.
-static PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libroci_emu_preload.so"));
-
-/// The names that programs look for the runtime by.
+/// File name of the emulated HSA runtime as cargo builds it.
+const RUNTIME_FILE: &str = "libhsa_runtime64.so";
+/// Names under which programs load the HSA runtime.
 const RUNTIME_NAMES: [&str; 2] = ["libhsa-runtime64.so.1", "libhsa-runtime64.so"];
 const PRELOAD_NAME: &str = "libroci_emu_preload.so";
 /// The driver as `/proc/modules` would list it.
@@ -33,14 +29,10 @@ pub(super) struct Installed {
     pub(super) preload: PathBuf,
 }
 
-/// Writes the libraries, unless they are there: in the user's cache, or among temporary files where there is none.
+/// Writes the libraries to the user's cache, or to a temporary folder if there is no cache. Existing copies are reused.
 pub(super) fn install() -> Result<Installed, EmuError> {
-    let unpack = |bytes| decompress_to_vec_zlib(bytes).unwrap_or_default();
-    let (runtime, preload) = (unpack(RUNTIME), unpack(PRELOAD));
-    if runtime.is_empty() || preload.is_empty() {
-        return Err(EmuError::NotEmbedded);
-    }
-    let name = format!("emu-{}{}", Fingerprint::of(RUNTIME), Fingerprint::of(PRELOAD));
+    let (runtime, preload) = libraries()?;
+    let name = format!("emu-{}{}", Fingerprint::of(&runtime), Fingerprint::of(&preload));
     let mut failure = None;
     for place in places() {
         let folder = place.join(&name);
@@ -49,7 +41,25 @@ pub(super) fn install() -> Result<Installed, EmuError> {
             Err(source) => failure = Some(EmuError::Install { path: folder, source }),
         }
     }
-    Err(failure.unwrap_or(EmuError::NotEmbedded))
+    Err(failure.unwrap_or(EmuError::NoLibraries { folders: Vec::new() }))
+}
+
+/// The HSA runtime and the preload library, from the first folder that has both.
+fn libraries() -> Result<(Vec<u8>, Vec<u8>), EmuError> {
+    let folders = library_folders(&std::env::current_exe().unwrap_or_default());
+    let read = |folder: &PathBuf| {
+        let library = |name| fs::read(folder.join(name)).ok();
+        library(RUNTIME_FILE).zip(library(PRELOAD_NAME))
+    };
+    folders.iter().find_map(read).ok_or(EmuError::NoLibraries { folders })
+}
+
+/// Where the libraries may be, relative to the program: beside it, in cargo's folder of dependencies, or in `lib/roci` of
+/// an installed tree.
+fn library_folders(executable: &Path) -> Vec<PathBuf> {
+    let own = executable.parent().unwrap_or(Path::new(""));
+    let installed = own.parent().map(|prefix| prefix.join("lib/roci"));
+    [own.to_owned(), own.join("deps")].into_iter().chain(installed).collect()
 }
 
 /// Where they may be put, the best place first.
@@ -128,6 +138,13 @@ fn put(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_searched_beside_the_program_and_in_an_installed_tree() {
+        let folders = library_folders(Path::new("/usr/local/bin/roci"));
+        let expected = ["/usr/local/bin", "/usr/local/bin/deps", "/usr/local/lib/roci"];
+        assert_eq!(folders, expected.map(PathBuf::from));
+    }
 
     #[test]
     fn the_driver_is_listed_once() {
