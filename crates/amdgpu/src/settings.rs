@@ -53,7 +53,7 @@ impl Settings {
     /// Why HSA cannot or should not be started at all; `uri` is what was asked for, if something was.
     pub(crate) fn check(&self, uri: Option<&DeviceUri>) -> Result<(), Error> {
         // Loading the library is of no use without the kernel's side, and says less.
-        let driver = KernelDriver::look_under(&self.root);
+        let driver = KernelDriver::probe_root(&self.root);
         if driver != KernelDriver::Present && !self.library_named {
             return Err(unavailable(driver.to_string(), driver.remedy().to_owned()));
         }

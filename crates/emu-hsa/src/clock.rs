@@ -1,24 +1,24 @@
-//! What time it is, for the host and for the GPUs.
+//! Clocks of the system and of the GPUs.
 //!
-//! Both count from the start of the machine, as AMD's driver and library do it: `roci-emu-preload`, which shares nothing with
-//! this crate, tells the same time to programs that ask the driver.
+//! Both count from boot, as AMD's driver and runtime do. `roci-emu-preload` has its own copy of these rates for programs that
+//! query the kernel driver; both must agree.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks of the system clock a second: nanoseconds.
+/// Ticks per second of the system clock: nanoseconds.
 pub(crate) const TICKS_PER_SECOND: u64 = 1_000_000_000;
-/// Ticks of a GPU's clock a second, as on the real chips: 100 MHz. Signals have times in these.
+/// Ticks per second of a GPU clock: 100 MHz, as on the real chips. Signals hold times in these ticks.
 pub(crate) const GPU_TICKS_PER_SECOND: u64 = 100_000_000;
-/// Ticks of the system clock in one of a GPU's.
+/// System clock ticks per GPU clock tick.
 pub(crate) const SYSTEM_TICKS: u64 = TICKS_PER_SECOND / GPU_TICKS_PER_SECOND;
 
-/// The system clock.
+/// Current system clock tick.
 pub(crate) fn system() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     now.tv_sec.cast_unsigned() * TICKS_PER_SECOND + now.tv_nsec.cast_unsigned()
 }
 
-/// The clock of all GPUs.
+/// Current tick of the clock that all GPUs share.
 pub(crate) fn gpu() -> u64 {
     system() / SYSTEM_TICKS
 }

@@ -1,86 +1,89 @@
-//! Which GPUs are emulated, and how.
+//! Configuration: which GPUs are emulated, and how.
 
 use std::ffi::OsString;
 
 use roci_emu::{Checks, Chip};
 
-/// What is emulated.
+use crate::visible::visible;
+
+/// The emulated GPUs and their options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The GPUs, in the order of their numbers.
+    /// Chips of the visible GPUs, by index.
     pub chips: Vec<Chip>,
-    /// Their places in the machine, where programs see only some of its GPUs.
-    pub places: Vec<u32>,
-    /// Bytes of memory of each; its chip's if none.
+    /// Index of each visible GPU among all GPUs of the machine; empty if all are visible.
+    pub physical_indices: Vec<u32>,
+    /// Device memory of each GPU in bytes; default is that of a real card.
     pub memory: Option<u64>,
-    /// Checks that the hardware does not make.
+    /// Checks that the hardware does not have.
     pub checks: Checks,
-    /// Threads of each; as many as cores if none.
+    /// Host threads per GPU; default is the number of cores.
     pub threads: Option<usize>,
-    /// Queues look for doorbells every now and then, also where they could sleep until one is written.
-    pub polls: bool,
-    /// Say nothing of faults: [`last_fault`](crate::last_fault) tells.
+    /// Poll doorbells even where the system allows to sleep until one is written.
+    pub poll_doorbells: bool,
+    /// Do not write faults to standard error; [`last_fault`](crate::last_fault) returns them.
     pub quiet: bool,
 }
 
-/// A variable of the environment cannot be understood.
+/// An environment variable has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}={value:?}: {reason}")]
 pub struct ConfigError {
-    /// The variable.
+    /// Name of the variable.
     pub variable: &'static str,
-    /// What it says.
+    /// Its value.
     pub value: String,
-    /// What is wrong with it, and what would be right.
+    /// Why the value is invalid, and what is valid.
     pub reason: String,
 }
 
-/// The GPUs.
+/// Chips of the GPUs, separated by commas.
 const GPUS: &str = "ROCI_EMU";
-/// Memory of each.
+/// Device memory of each GPU.
 const MEMORY: &str = "ROCI_EMU_MEMORY";
-/// Checks.
+/// Additional checks.
 const CHECKS: &str = "ROCI_EMU_CHECK";
-/// Threads of each.
+/// Host threads per GPU.
 const THREADS: &str = "ROCI_EMU_THREADS";
-/// How queues learn of doorbells.
+/// `trap` or `poll`.
 const DOORBELLS: &str = "ROCI_EMU_DOORBELLS";
-/// Which of the GPUs are seen.
+/// AMD's variable: which GPUs are visible, and in which order.
 const VISIBLE: &str = "ROCR_VISIBLE_DEVICES";
-/// What is emulated if the environment does not say.
+/// Emulated without [`GPUS`].
 const DEFAULT: Chip = Chip::Gfx1010;
 
 impl Config {
-    /// These chips, each as it is.
+    /// One GPU per chip with default options.
     pub fn new(chips: Vec<Chip>) -> Self {
         Self {
             chips,
-            places: Vec::new(),
+            physical_indices: Vec::new(),
             memory: None,
             checks: Checks::default(),
             threads: None,
-            polls: false,
+            poll_doorbells: false,
             quiet: false,
         }
     }
 
-    /// The place in the machine of the GPU of this number. Id and PCI address go with the place, whatever programs see.
-    pub(crate) fn place(&self, index: u32) -> u32 {
-        let seen = self.places.len() as u32;
-        let behind = self.places.iter().max().map_or(0, |last| last + 1);
-        self.places.get(index as usize).copied().unwrap_or(behind + index.saturating_sub(seen))
+    /// Index among all GPUs of the machine of the visible GPU with this index. UUID and PCI address depend on it. GPUs that are
+    /// added later come after all others.
+    pub(crate) fn physical_index(&self, index: u32) -> u32 {
+        let visible = self.physical_indices.len() as u32;
+        let next = self.physical_indices.iter().max().map_or(0, |last| last + 1);
+        self.physical_indices.get(index as usize).copied().unwrap_or(next + index.saturating_sub(visible))
     }
 
-    /// These chips for this very process, quiet, and otherwise as the environment asks for.
+    /// One GPU per chip for use inside this process: quiet, with the other options from the environment.
     pub fn for_process(chips: Vec<Chip>) -> Result<Self, ConfigError> {
-        Ok(Self { chips, places: Vec::new(), quiet: true, ..Self::from_environment()? })
+        Ok(Self { chips, physical_indices: Vec::new(), quiet: true, ..Self::from_environment()? })
     }
 
-    /// What the environment asks for.
+    /// Configuration from the environment.
     pub(crate) fn from_environment() -> Result<Self, ConfigError> {
         #[expect(
             clippy::disallowed_methods,
-            reason = "a library in other people's programs, without the project's table"
+            reason = "runs inside foreign programs, without the project's table of variables"
         )]
         let variable = |name| std::env::var_os(name);
         Self::from_variables(variable)
@@ -95,30 +98,30 @@ impl Config {
         let memory = text(MEMORY).map(|value| memory_size(&value)).transpose()?;
         let checks = match text(CHECKS) {
             None => Checks::default(),
-            Some(value) => value.parse().map_err(|error| wrong(CHECKS, &value, format!("{error}")))?,
+            Some(value) => value.parse().map_err(|error| invalid(CHECKS, &value, format!("{error}")))?,
         };
         let threads = text(THREADS).map(|value| threads(&value)).transpose()?;
-        let polls = text(DOORBELLS).map_or(Ok(false), |value| polls(&value))?;
-        let (places, chips) = match text(VISIBLE) {
+        let poll_doorbells = text(DOORBELLS).map_or(Ok(false), |value| poll_doorbells(&value))?;
+        let (physical_indices, chips) = match text(VISIBLE) {
             None => (Vec::new(), chips),
-            Some(list) => crate::topology::visible(&chips, &list).into_iter().unzip(),
+            Some(list) => visible(&chips, &list).into_iter().unzip(),
         };
-        Ok(Self { chips, places, memory, checks, threads, polls, quiet: false })
+        Ok(Self { chips, physical_indices, memory, checks, threads, poll_doorbells, quiet: false })
     }
 }
 
-fn wrong(variable: &'static str, value: &str, reason: String) -> ConfigError {
+fn invalid(variable: &'static str, value: &str, reason: String) -> ConfigError {
     ConfigError { variable, value: value.to_owned(), reason }
 }
 
 fn chip(name: &str, value: &str) -> Result<Chip, ConfigError> {
     Chip::ALL.iter().copied().find(|chip| chip.name() == name).ok_or_else(|| {
         let known: Vec<&str> = Chip::ALL.iter().map(|chip| chip.name()).collect();
-        wrong(GPUS, value, format!("{name:?} is no chip that can be emulated; those are {}", known.join(", ")))
+        invalid(GPUS, value, format!("chip {name:?} is not supported; supported are {}", known.join(", ")))
     })
 }
 
-/// An amount of memory: `512M`, `8G`, `8GiB` or a plain number of bytes.
+/// Parses a memory size: `512M`, `8G`, `8GiB` or a number of bytes.
 pub fn memory_size(value: &str) -> Result<u64, ConfigError> {
     let text = value.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -132,19 +135,19 @@ pub fn memory_size(value: &str) -> Result<u64, ConfigError> {
     };
     let number = text[..digits].parse::<u64>().ok().filter(|number| *number > 0 && shift < 64);
     let bytes = number.and_then(|number| number.checked_mul(1 << shift.min(63)));
-    bytes.ok_or_else(|| wrong(MEMORY, value, "it is no amount of memory, such as 512MiB or 8GiB".to_owned()))
+    bytes.ok_or_else(|| invalid(MEMORY, value, "expected a memory size such as 512MiB or 8GiB".to_owned()))
 }
 
 fn threads(value: &str) -> Result<usize, ConfigError> {
     let number = value.trim().parse().ok().filter(|threads| *threads > 0);
-    number.ok_or_else(|| wrong(THREADS, value, "it is no number of threads, such as 4".to_owned()))
+    number.ok_or_else(|| invalid(THREADS, value, "expected a number of threads such as 4".to_owned()))
 }
 
-fn polls(value: &str) -> Result<bool, ConfigError> {
+fn poll_doorbells(value: &str) -> Result<bool, ConfigError> {
     match value.trim() {
         "trap" => Ok(false),
         "poll" => Ok(true),
-        _ => Err(wrong(DOORBELLS, value, "it is neither trap nor poll".to_owned())),
+        _ => Err(invalid(DOORBELLS, value, "expected trap or poll".to_owned())),
     }
 }
 
@@ -158,31 +161,31 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_what_is_emulated() {
+    fn variables_set_chips_memory_threads_and_polling() {
         assert_eq!(config(&[]), Ok(Config::new(vec![Chip::Gfx1010])));
-        let two = config(&[(GPUS, "gfx1010, gfx1151"), (MEMORY, "512MiB"), (THREADS, "1")]).expect("all is right");
+        let two = config(&[(GPUS, "gfx1010, gfx1151"), (MEMORY, "512MiB"), (THREADS, "1")]).expect("valid");
         assert_eq!(
             (two.chips, two.memory, two.threads),
             (vec![Chip::Gfx1010, Chip::Gfx1151], Some(512 << 20), Some(1))
         );
-        assert!(config(&[(DOORBELLS, "poll")]).expect("all is right").polls);
-        for (text, want) in [("4096", 4096), ("8G", 8 << 30), ("8GiB", 8 << 30), ("3 MB", 3 << 20)] {
-            assert_eq!(memory_size(text), Ok(want), "{text}");
+        assert!(config(&[(DOORBELLS, "poll")]).expect("valid").poll_doorbells);
+        for (text, expected) in [("4096", 4096), ("8G", 8 << 30), ("8GiB", 8 << 30), ("3 MB", 3 << 20)] {
+            assert_eq!(memory_size(text), Ok(expected), "{text}");
         }
     }
 
     #[test]
-    fn programs_see_what_they_are_let_see() {
-        let some = config(&[(GPUS, "gfx1010,gfx1030,gfx1151"), (VISIBLE, "2,0")]).expect("all is right");
-        assert_eq!(some.chips, [Chip::Gfx1151, Chip::Gfx1010]);
-        assert_eq!([0, 1, 2, 3].map(|index| some.place(index)), [2, 0, 3, 4]);
-        let all = config(&[(GPUS, "gfx1010,gfx1030")]).expect("all is right");
-        assert_eq!([0, 1, 2].map(|index| all.place(index)), [0, 1, 2]);
-        assert_eq!(config(&[(VISIBLE, "")]).expect("all is right").chips, []);
+    fn visible_devices_selects_and_reorders() {
+        let selected = config(&[(GPUS, "gfx1010,gfx1030,gfx1151"), (VISIBLE, "2,0")]).expect("valid");
+        assert_eq!(selected.chips, [Chip::Gfx1151, Chip::Gfx1010]);
+        assert_eq!([0, 1, 2, 3].map(|index| selected.physical_index(index)), [2, 0, 3, 4]);
+        let all = config(&[(GPUS, "gfx1010,gfx1030")]).expect("valid");
+        assert_eq!([0, 1, 2].map(|index| all.physical_index(index)), [0, 1, 2]);
+        assert_eq!(config(&[(VISIBLE, "")]).expect("valid").chips, []);
     }
 
     #[test]
-    fn what_cannot_be_understood_is_refused() {
+    fn invalid_values_are_errors() {
         for (variable, value) in [
             (GPUS, "gfx1010,"),
             (GPUS, "gfx906"),

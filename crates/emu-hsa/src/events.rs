@@ -1,6 +1,6 @@
-//! Faults of devices, and who is told of them.
+//! Faults of GPUs and the system event handlers of clients.
 
-#![expect(unsafe_code, reason = "handlers are functions of C")]
+#![expect(unsafe_code, reason = "handlers are C functions")]
 
 use std::io::Write;
 
@@ -9,16 +9,17 @@ use roci_hsa::abi::{
     Agent, Event, EventInfo, EventType, MemoryFaultInfo, MemoryFaultReason, Status, SystemEventCallback, c_void,
 };
 
-/// Functions of the client that want to know of faults.
+/// System event handlers.
 pub(crate) struct Events {
     handlers: Mutex<Vec<Handler>>,
+    /// Faults are not written to standard error.
     quiet: bool,
 }
 
-/// The last fault of this process in words.
+/// Description of the last fault in this process.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// What the last fault of an emulated GPU in this process was: kernel, workgroup, wave, instruction and reason.
+/// Describes the last fault of an emulated GPU in this process: kernel, workgroup, wave, instruction and reason.
 pub fn last_fault() -> Option<String> {
     LAST.lock().clone()
 }
@@ -29,7 +30,7 @@ struct Handler {
     data: *mut c_void,
 }
 
-// SAFETY: the client gives function and data to be used on a thread of the runtime.
+// SAFETY: the HSA specification lets the runtime call the function with the data on any thread.
 unsafe impl Send for Handler {}
 
 impl Events {
@@ -37,36 +38,36 @@ impl Events {
         Self { handlers: Mutex::default(), quiet }
     }
 
-    /// Notes what happened on a GPU, for those who ask and those who watch.
-    pub(crate) fn note(&self, agent: Agent, text: &str) {
+    /// Stores the message for [`last_fault`] and writes it to standard error unless quiet.
+    pub(crate) fn record(&self, agent: Agent, message: &str) {
         if !self.quiet {
-            say(&format!("agent {}: {text}", agent.handle));
+            log(&format!("agent {}: {message}", agent.handle));
         }
-        *LAST.lock() = Some(text.to_owned());
+        *LAST.lock() = Some(message.to_owned());
     }
 
-    /// Adds a function.
+    /// Registers a system event handler.
     pub(crate) fn register(&self, function: SystemEventCallback, data: *mut c_void) -> Result<(), Status> {
         self.handlers.lock().push(Handler { function, data });
         Ok(())
     }
 
-    /// Tells of a memory fault; whether anyone wanted to know.
+    /// Calls all handlers for a memory fault; whether at least one handled it.
     pub(crate) fn memory_fault(&self, agent: Agent, address: u64, reason: MemoryFaultReason) -> bool {
         let memory_fault = MemoryFaultInfo { agent, virtual_address: address, fault_reason_mask: reason };
         let event = Event { event_type: EventType::MEMORY_FAULT_EVENT, info: EventInfo { memory_fault } };
         let handlers = self.handlers.lock().clone();
         let mut handled = false;
         for handler in &handlers {
-            // SAFETY: the client gave both to be called so.
+            // SAFETY: the client registered the function to be called with this data.
             handled |= unsafe { (handler.function)(&raw const event, handler.data) } == Status::SUCCESS;
         }
         handled
     }
 }
 
-/// Says something to whoever watches the process: what a client's callbacks cannot be told.
-pub(crate) fn say(text: &str) {
-    // There is no one to tell that this failed.
-    let _ = writeln!(std::io::stderr().lock(), "roci emulated GPU: {text}");
+/// Writes a message to standard error, for errors that no callback can report.
+pub(crate) fn log(message: &str) {
+    // Nothing can report a failed write to standard error.
+    let _ = writeln!(std::io::stderr().lock(), "roci emulated GPU: {message}");
 }

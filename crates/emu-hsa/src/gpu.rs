@@ -8,26 +8,23 @@ use parking_lot::RwLock;
 use roci_emu::{Chip, Emulator, Kernel};
 use roci_hsa::abi::Agent;
 
-use crate::clock;
+use crate::chips::properties;
 use crate::config::Config;
+use crate::{agent, clock};
 
-/// The agent of the first GPU; the CPU comes before.
-const FIRST: u64 = 2;
-
-/// An emulated GPU.
 pub(crate) struct Gpu {
     pub(crate) agent: Agent,
     pub(crate) chip: Chip,
-    /// Its place among all GPUs.
+    /// Index among the visible GPUs.
     pub(crate) index: u32,
-    /// Its place in the machine, also among those that programs do not see.
-    pub(crate) place: u32,
+    /// Index among all GPUs of the machine, including invisible ones.
+    pub(crate) physical_index: u32,
     pub(crate) emulator: Emulator,
-    /// Loaded kernels by the address of their descriptors, which is what packets name them by.
+    /// Loaded kernels by the address of their descriptor, which packets call the kernel object.
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
-    /// What kind of coherency clients asked for; there is one here.
+    /// Coherency type that the client set. It is only stored: all memory is coherent.
     pub(crate) coherency: AtomicU32,
-    /// Bytes of its memory.
+    /// Bytes of device memory.
     pub(crate) memory: u64,
     used: AtomicU64,
 }
@@ -39,52 +36,50 @@ impl Gpu {
             emulator = emulator.with_threads(threads);
         }
         Self {
-            agent: Agent { handle: FIRST + u64::from(index) },
+            agent: agent::of_gpu(index),
             chip,
             index,
-            place: config.place(index),
+            physical_index: config.physical_index(index),
             emulator,
             kernels: RwLock::default(),
             coherency: AtomicU32::new(0),
-            memory: config.memory.unwrap_or_else(|| crate::topology::properties(chip).memory),
+            memory: config.memory.unwrap_or_else(|| properties(chip).memory),
             used: AtomicU64::new(0),
         }
     }
 
-    /// The kernel that packets name by this number.
+    /// The kernel of a packet's kernel object.
     pub(crate) fn kernel(&self, object: u64) -> Option<Arc<Kernel>> {
         self.kernels.read().get(&object).cloned()
     }
 
-    /// Makes kernels known.
     pub(crate) fn add_kernels(&self, kernels: &[Arc<Kernel>]) {
-        let mut known = self.kernels.write();
+        let mut loaded = self.kernels.write();
         for kernel in kernels {
-            known.insert(kernel.descriptor_address(), Arc::clone(kernel));
+            loaded.insert(kernel.descriptor_address(), Arc::clone(kernel));
         }
     }
 
-    /// Forgets kernels.
     pub(crate) fn remove_kernels(&self, kernels: &[Arc<Kernel>]) {
-        let mut known = self.kernels.write();
+        let mut loaded = self.kernels.write();
         for kernel in kernels {
-            known.remove(&kernel.descriptor_address());
+            loaded.remove(&kernel.descriptor_address());
         }
     }
 
-    /// Takes so many bytes of its memory, if they are free.
-    pub(crate) fn take(&self, bytes: u64) -> bool {
-        let take = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.memory);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    /// Counts bytes as used; `false` if fewer are available.
+    pub(crate) fn reserve(&self, bytes: u64) -> bool {
+        let reserve = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.memory);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
     }
 
-    /// Gives them back.
-    pub(crate) fn give_back(&self, bytes: u64) {
+    /// Counts bytes that [`Gpu::reserve`] has counted as unused again.
+    pub(crate) fn release(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of its memory that are free.
-    pub(crate) fn free(&self) -> u64 {
+    /// Bytes of device memory that are not reserved.
+    pub(crate) fn available(&self) -> u64 {
         self.memory - self.used.load(Ordering::Relaxed)
     }
 }

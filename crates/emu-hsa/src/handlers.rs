@@ -1,9 +1,9 @@
-//! Functions of the client that are called when a signal meets a condition.
+//! Signal handlers: functions of the client that are called when a signal meets a condition.
 
-#![expect(unsafe_code, reason = "handlers are functions of C")]
+#![expect(unsafe_code, reason = "handlers are C functions")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -11,71 +11,68 @@ use roci_hsa::abi::{AsyncFunction, Signal, SignalCondition, SignalHandler, c_voi
 
 use crate::{signal, wake};
 
-/// A function to call.
+/// A registered handler.
 #[derive(Clone, Copy)]
-struct Waiting {
-    /// What it waits for; nothing if that is null.
+struct Handler {
+    /// Null to be called at once.
     signal: Signal,
     condition: SignalCondition,
+    /// Value to compare the signal with.
     value: i64,
-    function: Function,
+    callback: Callback,
     argument: *mut c_void,
 }
 
-/// What is called.
 #[derive(Clone, Copy)]
-pub(crate) enum Function {
-    /// Wants to be called again if it says so.
-    Handler(SignalHandler),
-    /// Is called once.
+pub(crate) enum Callback {
+    /// Stays registered as long as it returns true.
+    Repeated(SignalHandler),
     Once(AsyncFunction),
 }
 
-// SAFETY: the client gives function and argument to be used on a thread of the runtime.
-unsafe impl Send for Waiting {}
+// SAFETY: the HSA specification lets the runtime call the callback with its argument on any thread.
+unsafe impl Send for Handler {}
 
-impl Waiting {
-    /// What its signal holds, if that is what it waits for.
+impl Handler {
+    /// Value of the signal if it meets the condition.
     fn ready(&self) -> Option<i64> {
         if self.signal.is_null() {
             return Some(0);
         }
-        let held = signal::load(self.signal);
-        self.condition.holds(held, self.value).then_some(held)
+        let current = signal::load(self.signal);
+        self.condition.holds(current, self.value).then_some(current)
     }
 }
 
-/// All that wait.
 #[derive(Default)]
 struct List {
-    waiting: Vec<Waiting>,
-    /// The signal of the one that is being called, unless that was destroyed since.
-    called: Option<Signal>,
+    waiting: Vec<Handler>,
+    /// Signal of the handler that is being called, until that signal is destroyed.
+    running: Option<Signal>,
 }
 
 #[derive(Default)]
 struct Shared {
     list: Mutex<List>,
-    /// Counts new ones.
-    added: AtomicU64,
-    ended: AtomicBool,
+    stop: AtomicBool,
 }
 
-/// All of them, and the thread that calls them.
+/// All signal handlers, and the thread that calls them.
 #[derive(Default)]
 pub(crate) struct Handlers {
     shared: Arc<Shared>,
+    /// Started with the first handler.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Handlers {
-    /// Calls a function once a signal meets a condition, and again as long as it returns true. `false` if there is no thread.
+    /// Registers a handler; `false` if its thread cannot be started.
     pub(crate) fn add(
         &self,
         signal: Signal,
         condition: SignalCondition,
         value: i64,
-        function: Function,
+        callback: Callback,
         argument: *mut c_void,
     ) -> bool {
         let mut thread = self.thread.lock();
@@ -85,23 +82,22 @@ impl Handlers {
             let Ok(started) = started else { return false };
             *thread = Some(started);
         }
-        self.shared.list.lock().waiting.push(Waiting { signal, condition, value, function, argument });
-        self.shared.added.fetch_add(1, Ordering::SeqCst);
-        wake::changed();
+        self.shared.list.lock().waiting.push(Handler { signal, condition, value, callback, argument });
+        wake::notify();
         true
     }
 
-    /// Forgets those of a signal that is to be destroyed. One that is being called goes on, but is not called again.
-    pub(crate) fn forget(&self, signal: Signal) {
+    /// Removes the handlers of a signal. One that is running returns normally but is not registered again.
+    pub(crate) fn remove(&self, signal: Signal) {
         let mut list = self.shared.list.lock();
-        list.waiting.retain(|one| one.signal != signal);
-        list.called.take_if(|called| *called == signal);
+        list.waiting.retain(|handler| handler.signal != signal);
+        list.running.take_if(|running| *running == signal);
     }
 
-    /// Calls no more.
-    pub(crate) fn end(&self) {
-        self.shared.ended.store(true, Ordering::SeqCst);
-        wake::changed();
+    /// Stops and joins the thread.
+    pub(crate) fn shut_down(&self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        wake::notify();
         if let Some(thread) = self.thread.lock().take()
             // A handler may shut the runtime down.
             && thread.thread().id() != std::thread::current().id()
@@ -114,28 +110,30 @@ impl Handlers {
 fn serve(shared: &Shared) {
     loop {
         let ready = wake::wait_until(None, false, || {
-            if shared.ended.load(Ordering::SeqCst) {
+            if shared.stop.load(Ordering::SeqCst) {
                 return Some(None);
             }
             let mut list = shared.list.lock();
-            let (index, held) = list.waiting.iter().enumerate().find_map(|(index, one)| Some((index, one.ready()?)))?;
-            let one = list.waiting.remove(index);
-            list.called = Some(one.signal);
-            Some(Some((one, held)))
+            let (index, value) =
+                list.waiting.iter().enumerate().find_map(|(index, handler)| Some((index, handler.ready()?)))?;
+            let handler = list.waiting.remove(index);
+            list.running = Some(handler.signal);
+            Some(Some((handler, value)))
         });
-        let Some(Some((one, held))) = ready else { return };
-        let again = match one.function {
-            // SAFETY: the client gave both to be called so.
-            Function::Handler(function) => unsafe { function(held, one.argument) },
-            Function::Once(function) => {
-                // SAFETY: the client gave both to be called so.
-                unsafe { function(one.argument) };
+        let Some(Some((handler, value))) = ready else { return };
+        // No lock is held: the callback may call the runtime.
+        let again = match handler.callback {
+            // SAFETY: the client registered the function to be called with this argument.
+            Callback::Repeated(function) => unsafe { function(value, handler.argument) },
+            Callback::Once(function) => {
+                // SAFETY: the client registered the function to be called with this argument.
+                unsafe { function(handler.argument) };
                 false
             }
         };
         let mut list = shared.list.lock();
-        if list.called.take().is_some() && again {
-            list.waiting.push(one);
+        if list.running.take().is_some() && again {
+            list.waiting.push(handler);
         }
     }
 }

@@ -2,18 +2,21 @@
 
 use roci_hsa::abi::{Agent, MemoryPool, MemoryPoolGlobalFlag};
 
-use crate::runtime::CPU;
+use crate::agent::CPU;
+use crate::mapping::PAGE;
 
-/// What memory of a pool is for.
+/// Allocation granule and alignment of all pools in bytes.
+pub(crate) const GRANULE: usize = PAGE;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolKind {
-    /// Seen by others while a kernel runs.
+    /// Fine-grained: writes are visible to other agents while a kernel runs.
     Fine,
-    /// The same, for the arguments of kernels.
+    /// Fine-grained, for kernel arguments.
     Kernarg,
-    /// One agent's at a time.
+    /// Coarse-grained: owned by one agent at a time.
     Coarse,
-    /// A workgroup's: nothing can be allocated.
+    /// Group segment (LDS), from which the host cannot allocate.
     Group,
 }
 
@@ -27,12 +30,12 @@ pub(crate) struct Pool {
 impl Pool {
     const KINDS: [PoolKind; 4] = [PoolKind::Fine, PoolKind::Kernarg, PoolKind::Coarse, PoolKind::Group];
 
-    /// The host's memory that belongs to all.
-    pub(crate) const fn shared() -> Self {
+    /// The fine-grained pool of the host.
+    pub(crate) const fn host_fine_grained() -> Self {
         Self { agent: CPU, kind: PoolKind::Fine }
     }
 
-    /// The pools of an agent, in the order of a real one.
+    /// Pools of an agent, in the order in which AMD's runtime lists them.
     pub(crate) fn of_agent(agent: Agent) -> Vec<Self> {
         let kinds = if agent == CPU {
             [PoolKind::Fine, PoolKind::Kernarg, PoolKind::Coarse]
@@ -42,8 +45,8 @@ impl Pool {
         kinds.map(|kind| Self { agent, kind }).to_vec()
     }
 
-    /// The pool of a handle, if there may be one.
-    pub(crate) fn of(handle: MemoryPool) -> Option<Self> {
+    /// Decodes a handle. Whether its agent exists is not checked.
+    pub(crate) fn from_handle(handle: MemoryPool) -> Option<Self> {
         let agent = Agent { handle: handle.handle >> 8 };
         let kind = *Self::KINDS.get((handle.handle & 0xff) as usize)?;
         let pool = Self { agent, kind };
@@ -62,7 +65,6 @@ impl Pool {
         self.kind
     }
 
-    /// What it promises of writes.
     pub(crate) fn flags(self) -> MemoryPoolGlobalFlag {
         match self.kind {
             PoolKind::Fine if self.agent == CPU => MemoryPoolGlobalFlag::FINE_GRAINED,
@@ -79,13 +81,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_of_pools_come_back() {
+    fn pool_handles_round_trip() {
         for agent in [CPU, Agent { handle: 2 }, Agent { handle: 77 }] {
             for pool in Pool::of_agent(agent) {
-                assert_eq!(Pool::of(pool.handle()), Some(pool));
+                assert_eq!(Pool::from_handle(pool.handle()), Some(pool));
             }
         }
-        assert_eq!(Pool::of(MemoryPool { handle: CPU.handle << 8 | PoolKind::Group as u64 }), None);
-        assert_eq!(Pool::of(MemoryPool { handle: 0x2ff }), None);
+        assert_eq!(Pool::from_handle(MemoryPool { handle: CPU.handle << 8 | PoolKind::Group as u64 }), None);
+        assert_eq!(Pool::from_handle(MemoryPool { handle: 0x2ff }), None);
     }
 }

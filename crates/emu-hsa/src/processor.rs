@@ -1,6 +1,6 @@
-//! The packet processor: takes packets from a queue in their order and does what they say.
+//! The packet processor: executes the packets of a queue in order.
 
-#![expect(unsafe_code, reason = "packets are memory that clients and kernels write")]
+#![expect(unsafe_code, reason = "clients and kernels write packets to memory")]
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -12,40 +12,28 @@ use roci_hsa::abi::{
     QueueType, Signal, Status, VendorFormat,
 };
 
-use crate::events::{Events, say};
+use crate::events::{Events, log};
 use crate::gpu::Gpu;
-use crate::pm4::Machine;
-use crate::queue::{Queue, is_zero};
-use crate::rest::Rest;
-use crate::{signal, wake};
+use crate::idle::Idle;
+use crate::packet_error::PacketError;
+use crate::pm4::Pm4;
+use crate::queue::Queue;
+use crate::signal::{self, is_zero};
+use crate::wake;
 
-/// How long to look for the next packet before resting.
+/// How long to spin for the next packet before sleeping.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// Why a packet ends its queue.
-pub(crate) struct Failure {
-    pub(crate) status: Status,
-    pub(crate) text: String,
-    /// The address of a memory fault, and whether it was a write.
-    pub(crate) fault: Option<(u64, bool)>,
-}
-
-impl Failure {
-    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
-        Self { status, text: text.into(), fault: None }
-    }
-}
-
-/// Serves a queue until it is stopped or fails.
-pub(crate) fn serve(queue: &Queue, mut rest: Rest, events: &Events, clock: impl Fn() -> u64) {
+/// Serves a queue until it is stopped or a packet fails.
+pub(crate) fn serve(queue: &Queue, mut idle: Idle, events: &Events, clock: impl Fn() -> u64) {
     let Some(gpu) = &queue.gpu else { return };
-    rest.begin();
+    idle.prepare_thread();
     let mut next = 0;
-    while let Some(header) = wait(queue, &mut rest, next) {
-        if let Err(failure) = process(queue, gpu, next, header, &clock) {
-            // A kernel that was stopped because its queue ends is no failure.
+    while let Some(header) = next_header(queue, &mut idle, next) {
+        if let Err(error) = process(queue, gpu, next, header, &clock) {
+            // A kernel that was stopped with its queue has not failed.
             if !queue.stop.load(Ordering::SeqCst) {
-                fail(queue, gpu, events, &failure);
+                report(queue, gpu, events, &error);
             }
             return;
         }
@@ -53,11 +41,11 @@ pub(crate) fn serve(queue: &Queue, mut rest: Rest, events: &Events, clock: impl 
     }
 }
 
-/// Waits for a packet to become valid: its header; `None` if the queue ends.
-fn wait(queue: &Queue, rest: &mut Rest, index: u64) -> Option<PacketHeader> {
-    let head: &AtomicU32 = queue.head(index);
+/// Waits until a packet is valid and returns its header; `None` if the queue stops.
+fn next_header(queue: &Queue, idle: &mut Idle, index: u64) -> Option<PacketHeader> {
+    let word: &AtomicU32 = queue.header_word(index);
     let valid = || {
-        let header = PacketHeader(head.load(Ordering::Acquire) as u16);
+        let header = PacketHeader(word.load(Ordering::Acquire) as u16);
         (header.packet_type() != PacketType::INVALID).then_some(header)
     };
     let start = Instant::now();
@@ -75,103 +63,106 @@ fn wait(queue: &Queue, rest: &mut Rest, index: u64) -> Option<PacketHeader> {
             std::thread::yield_now();
             continue;
         }
-        rest.take(queue, index, start, || valid().is_some() || queue.stop.load(Ordering::SeqCst));
+        idle.sleep(queue, index, start, || valid().is_some() || queue.stop.load(Ordering::SeqCst));
     }
 }
 
-/// Does what a packet says, gives its place back and completes its signal.
+/// Executes a packet, frees its slot and completes its signal.
 fn process(
     queue: &Queue,
     gpu: &Gpu,
     index: u64,
     header: PacketHeader,
     clock: &impl Fn() -> u64,
-) -> Result<(), Failure> {
+) -> Result<(), PacketError> {
     let address = queue.packet(index);
     let start = clock();
-    let done = match header.packet_type() {
+    let completion = match header.packet_type() {
         PacketType::KERNEL_DISPATCH => {
-            // SAFETY: the packet is valid, so its writer has left it to us.
+            // SAFETY: a valid header passes the packet to the packet processor; clients no longer write it.
             let packet = unsafe { address.cast::<KernelDispatchPacket>().read() };
-            run(queue, gpu, index, &packet)?;
+            dispatch(queue, gpu, index, &packet)?;
             packet.completion_signal
         }
         kind @ (PacketType::BARRIER_AND | PacketType::BARRIER_OR) => {
             // SAFETY: the same.
             let packet = unsafe { address.cast::<BarrierPacket>().read() };
             let any = kind == PacketType::BARRIER_OR;
-            let real = || packet.dep_signal.iter().copied().filter(|signal| !signal.is_null());
-            let ready = || real().next().is_none() || if any { real().any(is_zero) } else { real().all(is_zero) };
-            until(queue, ready)?;
+            let dependencies = || packet.dep_signal.iter().copied().filter(|signal| !signal.is_null());
+            let ready = || {
+                dependencies().next().is_none()
+                    || if any { dependencies().any(is_zero) } else { dependencies().all(is_zero) }
+            };
+            wait_until(queue, ready)?;
             packet.completion_signal
         }
         PacketType::VENDOR_SPECIFIC => vendor(queue, gpu, index, clock)?,
         kind => {
-            let text = format!("packet {index} is a {kind}, which a GPU does not take");
-            return Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text));
+            let message = format!("packet {index} has type {kind}, which GPU queues do not support");
+            return Err(PacketError::new(Status::ERROR_INVALID_PACKET_FORMAT, message));
         }
     };
     fence(Ordering::SeqCst);
-    if let Some(signal) = signal::of(done).filter(|_| queue.timed.load(Ordering::Relaxed)) {
+    if let Some(signal) = signal::memory(completion).filter(|_| queue.profiling.load(Ordering::Relaxed)) {
         signal.start_ts.store(start, Ordering::Relaxed);
         signal.end_ts.store(clock(), Ordering::Relaxed);
     }
-    // The place is free before anyone learns of the completion.
-    queue.head(index).store(PacketType::INVALID.0.into(), Ordering::Release);
+    // The slot is free before the completion is visible.
+    queue.header_word(index).store(PacketType::INVALID.0.into(), Ordering::Release);
     queue.amd().read_dispatch_id.store(index + 1, Ordering::Release);
-    signal::complete(done);
+    signal::complete(completion);
     Ok(())
 }
 
-/// A packet of AMD's own.
-fn vendor(queue: &Queue, gpu: &Gpu, index: u64, clock: &impl Fn() -> u64) -> Result<Signal, Failure> {
-    // SAFETY: the packet is valid, so its writer has left it to us.
+/// Executes a vendor packet and returns its completion signal.
+fn vendor(queue: &Queue, gpu: &Gpu, index: u64, clock: &impl Fn() -> u64) -> Result<Signal, PacketError> {
+    // SAFETY: a valid header passes the packet to the packet processor; clients no longer write it.
     let packet = unsafe { queue.packet(index).cast::<BarrierValuePacket>().read() };
     match packet.format {
         VendorFormat::BARRIER_VALUE => {
-            until(queue, || packet.cond.holds(signal::load(packet.signal) & packet.mask, packet.value))?;
+            wait_until(queue, || packet.cond.holds(signal::load(packet.signal) & packet.mask, packet.value))?;
             Ok(packet.completion_signal)
         }
         VendorFormat::PM4_IB => {
             // SAFETY: the same.
             let packet = unsafe { queue.packet(index).cast::<Pm4IbPacket>().read() };
-            let until = |ready: &dyn Fn() -> bool| until(queue, ready);
-            let machine = Machine { memory: gpu.emulator.memory(), clock, until: &until };
-            machine.jump(&packet.ib_jump_command)?;
+            let wait_until = |ready: &dyn Fn() -> bool| wait_until(queue, ready);
+            let pm4 = Pm4 { memory: gpu.emulator.memory(), clock, wait_until: &wait_until };
+            pm4.execute(&packet.ib_jump_command)?;
             Ok(packet.completion_signal)
         }
         other => {
-            let text = format!("packet {index} is one of AMD's of format {}, which is not emulated", other.0);
-            Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text))
+            let message = format!("packet {index} is a vendor packet of format {}, which is not emulated", other.0);
+            Err(PacketError::new(Status::ERROR_INVALID_PACKET_FORMAT, message))
         }
     }
 }
 
-/// Waits for signals, or for the end of the queue.
-fn until(queue: &Queue, ready: impl Fn() -> bool) -> Result<(), Failure> {
+/// Waits until `ready` holds; an error if the queue stops before.
+fn wait_until(queue: &Queue, ready: impl Fn() -> bool) -> Result<(), PacketError> {
     let stopped = || queue.stop.load(Ordering::Relaxed);
     match wake::wait_until(None, false, || if ready() { Some(true) } else { stopped().then_some(false) }) {
         Some(true) => Ok(()),
-        _ => Err(Failure::new(Status::ERROR, "stopped")),
+        _ => Err(PacketError::new(Status::ERROR, "stopped")),
     }
 }
 
-/// Runs a kernel to its end.
-fn run(queue: &Queue, gpu: &Gpu, index: u64, packet: &KernelDispatchPacket) -> Result<(), Failure> {
+/// Runs a kernel to completion.
+fn dispatch(queue: &Queue, gpu: &Gpu, index: u64, packet: &KernelDispatchPacket) -> Result<(), PacketError> {
     let dimensions = usize::from(packet.setup & 3);
     if dimensions == 0 {
-        let text = format!("packet {index} dispatches a grid without dimensions");
-        return Err(Failure::new(Status::ERROR_INVALID_PACKET_FORMAT, text));
+        let message = format!("packet {index} dispatches a grid with 0 dimensions");
+        return Err(PacketError::new(Status::ERROR_INVALID_PACKET_FORMAT, message));
     }
     let Some(kernel) = gpu.kernel(packet.kernel_object) else {
-        let text = format!("packet {index}: {:#x} is no kernel that is loaded", packet.kernel_object);
-        return Err(Failure::new(Status::ERROR_INVALID_CODE_OBJECT, text));
+        let message = format!("packet {index}: no kernel is loaded at {:#x}", packet.kernel_object);
+        return Err(PacketError::new(Status::ERROR_INVALID_CODE_OBJECT, message));
     };
-    let used = |values: [u32; 3]| std::array::from_fn(|axis| if axis < dimensions { values[axis] } else { 1 });
+    let in_use = |values: [u32; 3]| std::array::from_fn(|axis| if axis < dimensions { values[axis] } else { 1 });
     let block = [packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z].map(u32::from);
     let dispatch = Dispatch {
-        grid: used([packet.grid_size_x, packet.grid_size_y, packet.grid_size_z]),
-        block: used(block),
+        grid: in_use([packet.grid_size_x, packet.grid_size_y, packet.grid_size_z]),
+        block: in_use(block),
         kernarg: packet.kernarg_address,
         packet: queue.packet(index).addr() as u64,
         queue: queue.address(),
@@ -183,7 +174,7 @@ fn run(queue: &Queue, gpu: &Gpu, index: u64, packet: &KernelDispatchPacket) -> R
     fence(Ordering::SeqCst);
     match gpu.emulator.run(&kernel, &dispatch, &queue.stop) {
         Ok(_) => Ok(()),
-        Err(Error::Dispatch(DispatchError::Fault(report))) => Err(faulted(&report)),
+        Err(Error::Dispatch(DispatchError::Fault(report))) => Err(fault_error(&report)),
         Err(error) => {
             let status = match &error {
                 Error::Dispatch(_) => Status::ERROR_OUT_OF_RESOURCES,
@@ -198,13 +189,13 @@ fn run(queue: &Queue, gpu: &Gpu, index: u64, packet: &KernelDispatchPacket) -> R
                 }
                 _ => Status::ERROR_OUT_OF_RESOURCES,
             };
-            Err(Failure::new(status, format!("kernel {}: {error}", kernel.name())))
+            Err(PacketError::new(status, format!("kernel {}: {error}", kernel.name())))
         }
     }
 }
 
-/// What the hardware would report of a fault.
-fn faulted(report: &FaultReport) -> Failure {
+/// Maps a fault to the status that a real GPU reports for it.
+fn fault_error(report: &FaultReport) -> PacketError {
     let (status, fault) = match report.fault {
         Fault::Memory { address, write, .. } => (Status::ERROR_MEMORY_FAULT, Some((address, write))),
         Fault::OutsideCode { address } => (Status::ERROR_MEMORY_FAULT, Some((address, false))),
@@ -212,26 +203,27 @@ fn faulted(report: &FaultReport) -> Failure {
         Fault::Trap { .. } | Fault::Check(_) => (Status::ERROR_EXCEPTION, None),
         _ => (Status::ERROR_ILLEGAL_INSTRUCTION, None),
     };
-    Failure { status, text: report.to_string(), fault }
+    PacketError { status, message: report.to_string(), fault }
 }
 
-/// Tells of a failure. As with a real GPU, a process that no one asked to be told for ends.
-fn fail(queue: &Queue, gpu: &Gpu, events: &Events, failure: &Failure) {
-    events.note(gpu.agent, &failure.text);
-    let known = failure.fault.is_some_and(|(address, write)| {
-        // Only what may be read is there; a write to it is what was refused.
-        let there = write && gpu.emulator.memory().allows(address..address.saturating_add(1), false);
-        let reason = if there { MemoryFaultReason::READ_ONLY } else { MemoryFaultReason::PAGE_NOT_PRESENT };
+/// Reports an error to the system event handlers and the error callback of the queue. As with a real GPU, an error that
+/// neither handles aborts the process.
+fn report(queue: &Queue, gpu: &Gpu, events: &Events, error: &PacketError) {
+    events.record(gpu.agent, &error.message);
+    let handled = error.fault.is_some_and(|(address, write)| {
+        // A failed write to readable memory is a write to read-only memory.
+        let readable = write && gpu.emulator.memory().allows(address..address.saturating_add(1), false);
+        let reason = if readable { MemoryFaultReason::READ_ONLY } else { MemoryFaultReason::PAGE_NOT_PRESENT };
         events.memory_fault(gpu.agent, address, reason)
     });
     match queue.on_error.function {
         Some(function) => {
-            let place = std::ptr::with_exposed_provenance_mut(queue.address() as usize);
-            // SAFETY: the client gave function and data to be called so.
-            unsafe { function(failure.status, place, queue.on_error.data) };
+            let pointer = std::ptr::with_exposed_provenance_mut(queue.address() as usize);
+            // SAFETY: the client registered the function to be called with this data.
+            unsafe { function(error.status, pointer, queue.on_error.data) };
         }
-        None if !known => {
-            say("no one is told of errors of this queue: the process ends");
+        None if !handled => {
+            log("the queue has no error callback: aborting the process");
             std::process::abort();
         }
         None => {}

@@ -1,6 +1,6 @@
-//! Addresses that are reserved first and given memory later.
+//! Virtual memory (`hsa_amd_vmem_*`): address reservations, memory handles, and mappings of the latter into the former.
 
-#![expect(unsafe_code, reason = "memory is mapped at addresses that clients choose")]
+#![expect(unsafe_code, reason = "memory is mapped over reserved addresses")]
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,28 +16,27 @@ use crate::gpu::Gpu;
 use crate::mapping::{Mapping, PAGE};
 use crate::pool::Pool;
 
-/// Memory without an address.
+/// Memory behind a handle; it has no address until it is mapped.
 struct Memory {
     handle: u64,
     file: OwnedFd,
     size: u64,
     pool: Pool,
     kind: MemoryType,
-    /// Whose memory it counts against.
+    /// GPU whose memory it uses; `None` for host and imported memory.
     gpu: Option<Arc<Gpu>>,
 }
 
-/// Memory at an address.
+/// Memory that is mapped at an address.
 struct Mapped {
     size: u64,
-    /// GPUs that may touch it.
+    /// GPUs that can access it.
     users: Vec<Arc<Gpu>>,
-    /// What agents were given.
+    /// Permissions that the client set.
     granted: BTreeMap<Agent, AccessPermission>,
     memory: Arc<Memory>,
 }
 
-/// Everything reserved, created and mapped.
 #[derive(Default)]
 pub(crate) struct VirtualMemory {
     state: Mutex<State>,
@@ -46,22 +45,22 @@ pub(crate) struct VirtualMemory {
 #[derive(Default)]
 struct State {
     reserved: BTreeMap<u64, Arc<Mapping>>,
-    /// By its handle, with how often that was given out.
+    /// By handle, with its reference count.
     memory: BTreeMap<u64, (Arc<Memory>, u32)>,
     mapped: BTreeMap<u64, Mapped>,
-    next: u64,
+    last_handle: u64,
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(gpu) = &self.gpu {
-            gpu.give_back(self.size);
+            gpu.release(self.size);
         }
     }
 }
 
 impl VirtualMemory {
-    /// Reserves addresses.
+    /// Reserves addresses and returns the first.
     pub(crate) fn reserve(&self, size: usize, alignment: usize) -> Result<u64, Status> {
         if size == 0 || !size.is_multiple_of(PAGE) || alignment != 0 && !alignment.is_power_of_two() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
@@ -72,7 +71,7 @@ impl VirtualMemory {
         Ok(start)
     }
 
-    /// Gives reserved addresses back, all of them, in which nothing may be mapped.
+    /// Frees a complete reservation in which nothing is mapped.
     pub(crate) fn free(&self, address: u64, size: usize) -> Result<(), Status> {
         let mut state = self.state.lock();
         let range = state.reserved.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.range();
@@ -86,7 +85,7 @@ impl VirtualMemory {
         Ok(())
     }
 
-    /// Creates memory without an address; its handle.
+    /// Creates memory and returns its handle.
     pub(crate) fn create(
         &self,
         pool: Pool,
@@ -97,31 +96,31 @@ impl VirtualMemory {
         if size == 0 || !size.is_multiple_of(PAGE) {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        if gpu.as_ref().is_some_and(|gpu| !gpu.take(size as u64)) {
+        if gpu.as_ref().is_some_and(|gpu| !gpu.reserve(size as u64)) {
             return Err(Status::ERROR_OUT_OF_RESOURCES);
         }
-        let give_back = || gpu.as_ref().map(|gpu| gpu.give_back(size as u64));
+        let release = || gpu.as_ref().map(|gpu| gpu.release(size as u64));
         let file = memfd_create("roci-vmem", MemfdFlags::CLOEXEC).and_then(|file| {
             ftruncate(&file, size as u64)?;
             Ok(file)
         });
         let Ok(file) = file else {
-            give_back();
+            release();
             return Err(Status::ERROR_OUT_OF_RESOURCES);
         };
-        Ok(self.keep(|handle| Memory { handle, file, size: size as u64, pool, kind, gpu }))
+        Ok(self.insert(|handle| Memory { handle, file, size: size as u64, pool, kind, gpu }))
     }
 
-    /// Keeps memory under a new handle.
-    fn keep(&self, make: impl FnOnce(u64) -> Memory) -> u64 {
+    /// Inserts memory under a new handle with a reference count of 1.
+    fn insert(&self, create: impl FnOnce(u64) -> Memory) -> u64 {
         let mut state = self.state.lock();
-        state.next += 1;
-        let handle = state.next;
-        state.memory.insert(handle, (Arc::new(make(handle)), 1));
+        state.last_handle += 1;
+        let handle = state.last_handle;
+        state.memory.insert(handle, (Arc::new(create(handle)), 1));
         handle
     }
 
-    /// Gives a handle back, which ends when it was given back as often as given out; what is mapped stays.
+    /// Decrements the reference count of a handle. Mappings keep the memory.
     pub(crate) fn release(&self, handle: u64) -> Result<(), Status> {
         let mut state = self.state.lock();
         let (_, count) = state.memory.get_mut(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
@@ -132,7 +131,7 @@ impl VirtualMemory {
         Ok(())
     }
 
-    /// The handle of what is mapped at an address, given out once more.
+    /// Increments the reference count of the memory that is mapped at an address and returns its handle.
     pub(crate) fn retain(&self, address: u64) -> Result<u64, Status> {
         let mut state = self.state.lock();
         let memory = &state.mapped.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?.memory;
@@ -141,52 +140,52 @@ impl VirtualMemory {
         Ok(handle)
     }
 
-    /// Where memory came from.
+    /// Pool and type of the memory of a handle.
     pub(crate) fn properties(&self, handle: u64) -> Result<(Pool, MemoryType), Status> {
         let state = self.state.lock();
         let (memory, _) = state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
         Ok((memory.pool, memory.kind))
     }
 
-    /// A file that another process can make memory of.
+    /// A file descriptor that another process can import.
     pub(crate) fn export(&self, handle: u64) -> Result<OwnedFd, Status> {
         let state = self.state.lock();
         let (memory, _) = state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
         memory.file.try_clone().map_err(|_| Status::ERROR_OUT_OF_RESOURCES)
     }
 
-    /// Memory of such a file, which its creator accounts for.
+    /// Imports the file of [`VirtualMemory::export`]. It counts against the GPU of its creator only.
     pub(crate) fn import(&self, file: BorrowedFd<'_>) -> Result<u64, Status> {
         let size = fstat(file).map_err(|_| Status::ERROR_INVALID_ARGUMENT)?.st_size;
         let size = u64::try_from(size).ok().filter(|size| *size > 0 && size.is_multiple_of(PAGE as u64));
         let size = size.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
         let file = file.try_clone_to_owned().map_err(|_| Status::ERROR_OUT_OF_RESOURCES)?;
-        // Files do not tell whose memory they are.
-        let pool = Pool::shared();
-        Ok(self.keep(|handle| Memory { handle, file, size, pool, kind: MemoryType::NONE, gpu: None }))
+        // The file does not name its pool.
+        let pool = Pool::host_fine_grained();
+        Ok(self.insert(|handle| Memory { handle, file, size, pool, kind: MemoryType::NONE, gpu: None }))
     }
 
-    /// Gives reserved addresses memory.
+    /// Maps memory at reserved addresses. Only a mapping of all of it is supported.
     pub(crate) fn map(&self, address: u64, size: usize, offset: usize, handle: u64) -> Result<(), Status> {
         let mut state = self.state.lock();
         let memory = Arc::clone(&state.memory.get(&handle).ok_or(Status::ERROR_INVALID_ALLOCATION)?.0);
         let end = address.checked_add(size as u64).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
-        let whole = offset == 0 && size as u64 == memory.size && address.is_multiple_of(PAGE as u64);
-        let reserved = state.around(address).is_some_and(|mapping| end <= mapping.range().end);
+        let full = offset == 0 && size as u64 == memory.size && address.is_multiple_of(PAGE as u64);
+        let reserved = state.reservation(address).is_some_and(|mapping| end <= mapping.range().end);
         let taken = state.mapped.range(..end).next_back().is_some_and(|(start, one)| start + one.size > address);
-        if !whole || !reserved || taken {
+        if !full || !reserved || taken {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let place = std::ptr::with_exposed_provenance_mut(address as usize);
+        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
-        // SAFETY: over addresses that are reserved for this and have no memory.
-        let mapped = unsafe { mmap(place, size, protection, flags, &memory.file, 0) };
+        // SAFETY: `FIXED` replaces only pages of the reservation, in which the checks above found nothing mapped.
+        let mapped = unsafe { mmap(pointer, size, protection, flags, &memory.file, 0) };
         mapped.map_err(|_| Status::ERROR_OUT_OF_RESOURCES)?;
         state.mapped.insert(address, Mapped { size: size as u64, users: Vec::new(), granted: BTreeMap::new(), memory });
         Ok(())
     }
 
-    /// Takes memory from addresses, which stay reserved.
+    /// Unmaps memory from addresses, which stay reserved.
     pub(crate) fn unmap(&self, address: u64, size: usize) -> Result<(), Status> {
         let mut state = self.state.lock();
         if state.mapped.get(&address).is_none_or(|one| one.size != size as u64) {
@@ -196,25 +195,25 @@ impl VirtualMemory {
         for gpu in &mapped.users {
             gpu.emulator.memory().unregister(address);
         }
-        let place = std::ptr::with_exposed_provenance_mut(address as usize);
+        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-        // A kernel that runs on and touches it must not end the process: it gets empty pages.
-        // SAFETY: over memory that was mapped here.
-        let emptied = unsafe { mmap_anonymous(place, size, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        // A kernel that is still running accesses zeroed pages instead of crashing the process.
+        // SAFETY: `FIXED` replaces only the pages of the mapping that was just removed.
+        let emptied = unsafe { mmap_anonymous(pointer, size, ProtFlags::READ | ProtFlags::WRITE, flags) };
         emptied.map(drop).map_err(|_| Status::ERROR_OUT_OF_RESOURCES)
     }
 
-    /// Says who may touch mapped memory.
+    /// Sets the access permissions of agents to the memory that is mapped at an address.
     pub(crate) fn set_access(
         &self,
         address: u64,
         gpus: &[Arc<Gpu>],
-        wanted: &[(Agent, AccessPermission)],
+        requested: &[(Agent, AccessPermission)],
     ) -> Result<(), Status> {
         let mut state = self.state.lock();
-        let owner: Owner = Arc::clone(state.around(address).ok_or(Status::ERROR_INVALID_ALLOCATION)?) as _;
+        let owner: Owner = Arc::clone(state.reservation(address).ok_or(Status::ERROR_INVALID_ALLOCATION)?) as _;
         let mapped = state.mapped.get_mut(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
-        for (agent, permission) in wanted {
+        for (agent, permission) in requested {
             mapped.granted.insert(*agent, *permission);
             let Some(gpu) = gpus.iter().find(|gpu| gpu.agent == *agent) else { continue };
             let before = mapped.users.iter().position(|user| user.agent == *agent);
@@ -224,8 +223,8 @@ impl VirtualMemory {
                 AccessPermission::RO => (Some(address..address + mapped.size), Access::Read),
                 _ => (Some(address..address + mapped.size), Access::ReadWrite),
             };
-            // At once: a kernel may be using it.
-            // SAFETY: the pages live as long as the reservation, with this memory or empty ones.
+            // One atomic exchange: a running kernel may use the range.
+            // SAFETY: the owner keeps the reservation mapped, with this memory or with zeroed pages.
             let registered = unsafe { gpu.emulator.memory().exchange(old, new, access, Some(&owner)) };
             if !registered.is_empty() {
                 mapped.users.push(Arc::clone(gpu));
@@ -234,15 +233,15 @@ impl VirtualMemory {
         Ok(())
     }
 
-    /// What an agent may do with what is mapped at an address.
+    /// Access permission of an agent to the memory that is mapped at an address.
     pub(crate) fn access(&self, address: u64, agent: Agent) -> Result<AccessPermission, Status> {
         let state = self.state.lock();
         let mapped = state.mapped.get(&address).ok_or(Status::ERROR_INVALID_ALLOCATION)?;
         Ok(mapped.granted.get(&agent).copied().unwrap_or(AccessPermission::NONE))
     }
 
-    /// Mapped memory around an address: its start and size, its owner and its users.
-    pub(crate) fn at(&self, address: u64) -> Option<(u64, u64, Option<Agent>, Vec<Agent>)> {
+    /// The mapping that contains an address: its start, its size, the GPU that owns the memory and the GPUs with access.
+    pub(crate) fn lookup(&self, address: u64) -> Option<(u64, u64, Option<Agent>, Vec<Agent>)> {
         let state = self.state.lock();
         let (&start, mapped) = state.mapped.range(..=address).next_back()?;
         let owner = mapped.memory.gpu.as_ref().map(|gpu| gpu.agent);
@@ -252,7 +251,8 @@ impl VirtualMemory {
 }
 
 impl State {
-    fn around(&self, address: u64) -> Option<&Arc<Mapping>> {
+    /// The reservation that contains an address.
+    fn reservation(&self, address: u64) -> Option<&Arc<Mapping>> {
         let (_, mapping) = self.reserved.range(..=address).next_back()?;
         mapping.range().contains(&address).then_some(mapping)
     }

@@ -1,7 +1,7 @@
 //! Waiting for signals.
 //!
-//! Whoever changes a signal through the runtime wakes those who wait. Kernels and clients also write signals in memory without
-//! a call, so that a sleep never lasts long: a small part of the time that was waited already.
+//! A change of a signal through the runtime wakes all waiters. Kernels and clients also write signals in memory without a call,
+//! so waiters poll as well, at intervals that are a small fraction of the time waited so far.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -9,31 +9,31 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long to look again and again before sleeping: most kernels are over within it.
+/// How long to spin before sleeping; most kernels finish within it.
 const SPIN: Duration = Duration::from_micros(20);
-/// The same for those who want to spin.
+/// The same for `HSA_WAIT_STATE_ACTIVE`.
 const ACTIVE_SPIN: Duration = Duration::from_micros(500);
-/// How long the shortest sleep is, and the longest.
-const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(20)];
-/// Which part of the time that was waited a sleep may take.
-const PART: u32 = 50;
+/// Shortest and longest sleep.
+const SLEEP_RANGE: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(20)];
+/// A sleep takes this fraction of the time waited so far, or less.
+const SLEEP_DIVISOR: u32 = 50;
 
 static WAITERS: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
-/// Tells all who wait that a signal has changed.
-pub(crate) fn changed() {
-    // The change comes before the look at who waits; a waiter counts itself before its last look at the signal.
+/// Wakes all waiters after a signal has changed.
+pub(crate) fn notify() {
+    // Orders the change before the load of the counter. A waiter increments the counter before its last check.
     fence(Ordering::SeqCst);
     if WAITERS.load(Ordering::Relaxed) > 0 {
-        // Whoever counts itself now and has not begun to sleep holds the lock.
+        // A waiter holds the lock from its last check until it sleeps, so the notification cannot come in between.
         drop(LOCK.lock());
         CHANGED.notify_all();
     }
 }
 
-/// Waits until `check` gives something, or until the deadline.
+/// Waits until `check` returns a value or the deadline passes. `active` spins longer before it sleeps.
 pub(crate) fn wait_until<T>(
     deadline: Option<Instant>,
     active: bool,
@@ -59,8 +59,8 @@ pub(crate) fn wait_until<T>(
             std::thread::yield_now();
             continue;
         }
-        let nap = ((now - start) / PART).clamp(NAPS[0], NAPS[1]);
-        let until = deadline.map_or(now + nap, |deadline| deadline.min(now + nap));
+        let sleep = ((now - start) / SLEEP_DIVISOR).clamp(SLEEP_RANGE[0], SLEEP_RANGE[1]);
+        let until = deadline.map_or(now + sleep, |deadline| deadline.min(now + sleep));
         WAITERS.fetch_add(1, Ordering::SeqCst);
         let mut guard = LOCK.lock();
         let found = check();
@@ -81,15 +81,15 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn a_change_is_seen_with_and_without_being_told() {
-        for told in [true, false] {
+    fn waiters_see_changes_with_and_without_a_notification() {
+        for notified in [true, false] {
             let value = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     std::thread::sleep(Duration::from_millis(5));
                     value.store(true, Ordering::SeqCst);
-                    if told {
-                        changed();
+                    if notified {
+                        notify();
                     }
                 });
                 let found = wait_until(None, false, || value.load(Ordering::SeqCst).then_some(7));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_ends_it() {
+    fn a_wait_ends_at_its_deadline() {
         let start = Instant::now();
         let never = wait_until(Some(start + Duration::from_millis(5)), false, || None::<()>);
         assert!(never.is_none() && start.elapsed() >= Duration::from_millis(5));

@@ -33,7 +33,7 @@ struct Client {
 
 impl Client {
     fn new(polls: bool) -> Self {
-        roci_emu_hsa::provide(Config { quiet: true, polls, ..Config::new(vec![CHIP]) });
+        roci_emu_hsa::provide(Config { quiet: true, poll_doorbells: polls, ..Config::new(vec![CHIP]) });
         let runtime = Runtime::open(Source::Table(roci_emu_hsa::table())).expect("nothing is missing");
         let agents = runtime.agents().expect("agents can be listed");
         let find = |kind| agents.iter().find(|agent| agent.device_type().ok() == Some(kind)).expect("one of each");

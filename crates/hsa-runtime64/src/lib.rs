@@ -21,9 +21,9 @@ macro_rules! call {
             None => std::process::abort(),
         }
     };
-    (further $name:ident($($argument:ident),*)) => {
+    (additional $name:ident($($argument:ident),*)) => {
         // SAFETY: C's promises are handed on.
-        unsafe { (roci_emu_hsa::FURTHER.$name)($($argument),*) }
+        unsafe { (roci_emu_hsa::ADDITIONAL.$name)($($argument),*) }
     };
 }
 
@@ -39,7 +39,7 @@ macro_rules! export {
     )*};
 }
 roci_hsa::for_each_function!(export);
-roci_hsa::for_each_further_function!(export);
+roci_hsa::for_each_additional_function!(export);
 
 /// Exports older names of functions that are exported.
 macro_rules! export_old_names {

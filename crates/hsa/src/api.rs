@@ -1,6 +1,6 @@
-//! The table of functions.
+//! The function table.
 
-#![expect(unsafe_code, reason = "looks functions up in a library by name and type")]
+#![expect(unsafe_code, reason = "looks up functions of a library by name")]
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use libloading::os::unix::Library;
 use crate::abi::*;
 use crate::for_each_function;
 
-/// The type of a slot of [`Api`]: a function, or one that may be absent.
+/// Type of a slot of [`Api`]: a function pointer, optional for optional functions.
 macro_rules! slot_type {
     (required $function:ty) => { $function };
     (optional $function:ty) => { Option<$function> };
 }
 
-/// What a slot holds for a function that was looked up: a required one that is absent is noted, and ends the look-up.
+/// Value of a slot after a lookup. A missing required function is added to the list of missing ones.
 macro_rules! slot_value {
     (required $found:expr, $name:ident, $missing:ident) => {
         match $found {
             Some(function) => function,
             None => {
                 $missing.push(stringify!($name));
-                Self::refusing().$name
+                Self::unsupported().$name
             }
         }
     };
@@ -31,8 +31,8 @@ macro_rules! slot_value {
     };
 }
 
-/// What a slot holds where nothing is behind it.
-macro_rules! refusing_value {
+/// Value of a slot of [`Api::unsupported`].
+macro_rules! unsupported_value {
     (required $function:expr) => {
         $function
     };
@@ -41,7 +41,6 @@ macro_rules! refusing_value {
     };
 }
 
-/// Whether a function is required.
 macro_rules! is_required {
     (required) => {
         true
@@ -51,11 +50,11 @@ macro_rules! is_required {
     };
 }
 
-/// Declares the table from the list of functions.
+/// Declares [`Api`] from the list of functions.
 macro_rules! declare_api {
     ($($need:ident fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        /// All functions of the C API. Where they come from is known only to who made the table: a library that was
-        /// found, an emulated runtime, a test. They must not be called when that is gone.
+        /// All functions of the C API, from a library, an emulated runtime or a test. They must not be called after
+        /// that library is unloaded.
         #[derive(Copy, Clone)]
         pub struct Api {
             $(
@@ -65,36 +64,35 @@ macro_rules! declare_api {
         }
 
         impl Api {
-            /// The names of all functions.
+            /// Names of all functions.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// For each of [`NAMES`](Self::NAMES), whether a library must have it.
             pub const REQUIRED: &'static [bool] = &[$(is_required!($need)),*];
 
-            /// A table in which no call does anything: those with a status refuse with [`Status::ERROR_NOT_SUPPORTED`],
-            /// others return 0, the optional ones are absent. For tables that are filled in part:
-            /// `Api { hsa_init: mine, ..Api::refusing() }`.
-            pub fn refusing() -> Self {
+            /// A table of stubs: functions with a status return [`Status::ERROR_NOT_SUPPORTED`], others return 0, and
+            /// optional functions are absent. For partial tables: `Api { hsa_init: mine, ..Api::unsupported() }`.
+            pub fn unsupported() -> Self {
                 Self {
-                    $($name: refusing_value!($need {
+                    $($name: unsupported_value!($need {
                         unsafe extern "C" fn $name($(_: $type),*) -> $result {
-                            <$result as Refusal>::refuse()
+                            <$result as Unsupported>::value()
                         }
                         $name
                     }),)*
                 }
             }
 
-            /// Looks all functions up in `library`. The error names the required ones that it lacks.
+            /// Looks up all functions in `library`. The error names the missing required functions.
             ///
-            /// The table is only good while the library is loaded, which the caller must see to.
+            /// The caller must not call the functions after the library is unloaded.
             pub fn from_library(library: &Library) -> Result<Self, MissingFunctions> {
                 let mut missing = Vec::new();
                 let api = Self {
                     $($name: slot_value!($need {
                         let name = concat!(stringify!($name), "\0").as_bytes();
-                        // SAFETY: the type is that of the function of this name in the C headers, which
-                        // `tests/layouts` lets a C compiler compare.
+                        // SAFETY: the type matches the prototype in the C headers, which `tests/layouts` verifies with
+                        // a C compiler.
                         let found = unsafe { library.get::<unsafe extern "C" fn($($type),*) -> $result>(name) };
                         found.ok().map(|symbol| *symbol)
                     }, $name, missing),)*
@@ -112,41 +110,39 @@ impl fmt::Debug for Api {
     }
 }
 
-/// A library does not have functions that a driver needs.
+/// A library lacks required functions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it lacks {} of {} functions, the first is `{}`", names.len(), Api::NAMES.len(), names.first().unwrap_or(&""))]
+#[error("missing {} of {} functions, the first is `{}`", names.len(), Api::NAMES.len(), names.first().unwrap_or(&""))]
 pub struct MissingFunctions {
-    /// Their names.
+    /// Names of the missing functions.
     pub names: Vec<&'static str>,
 }
 
-/// What a function returns that does nothing.
-trait Refusal {
-    /// That value.
-    fn refuse() -> Self;
+/// Result of a stub.
+trait Unsupported {
+    fn value() -> Self;
 }
 
-impl Refusal for Status {
-    fn refuse() -> Self {
+impl Unsupported for Status {
+    fn value() -> Self {
         Status::ERROR_NOT_SUPPORTED
     }
 }
 
-/// The other results are plain values.
-macro_rules! refuse_with_default {
+macro_rules! default_value {
     ($($type:ty),*) => {$(
-        impl Refusal for $type {
-            fn refuse() -> Self {
+        impl Unsupported for $type {
+            fn value() -> Self {
                 Self::default()
             }
         }
     )*};
 }
-refuse_with_default!((), u32, u64, i64);
+default_value!((), u32, u64, i64);
 
-/// Makes an [`Api`] of the functions of these names in a module: `roci_hsa::api_from!(self::functions)`.
+/// Creates an [`Api`] from the functions of a module: `roci_hsa::api_from!(self::functions)`.
 ///
-/// Each must have the type that its row in [`for_each_function!`](crate::for_each_function) says.
+/// Names and types must match the rows of [`for_each_function!`](crate::for_each_function).
 #[macro_export]
 macro_rules! api_from {
     ($($module:ident)::+) => {
@@ -154,7 +150,7 @@ macro_rules! api_from {
     };
 }
 
-/// The callback of [`api_from!`](crate::api_from).
+/// Callback of [`api_from!`](crate::api_from).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __api_from_rows {
@@ -164,7 +160,7 @@ macro_rules! __api_from_rows {
     }};
 }
 
-/// What a slot holds for a function that is there.
+/// Value of a slot for an existing function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __api_slot {

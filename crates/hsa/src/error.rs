@@ -1,4 +1,4 @@
-//! What can go wrong between a driver and the HSA runtime.
+//! Errors of the HSA runtime.
 
 use std::path::PathBuf;
 
@@ -6,65 +6,65 @@ use crate::abi::Status;
 use crate::kernel_driver::KernelDriver;
 use crate::search::NotFound;
 
-/// An error of the runtime, or of the way to it. [`remedy`](Error::remedy) has what to do.
+/// An error of the runtime or of finding it; [`Error::remedy`] suggests a fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No library works.
+    /// No usable library was found.
     #[error(transparent)]
     NotFound(#[from] NotFound),
-    /// The library is there, but it does not start.
+    /// The library was found, but `hsa_init` failed.
     #[error("the HSA runtime `{}` does not start ({status}): {kernel_driver}", library.display())]
     Start {
-        /// The library.
+        /// File of the library.
         library: PathBuf,
-        /// What `hsa_init` returned.
+        /// Result of `hsa_init`.
         status: Status,
-        /// What a look at the kernel's side found.
+        /// State of the kernel driver, the usual cause.
         kernel_driver: KernelDriver,
     },
     /// A call failed.
     #[error("`{call}` failed: {status}{}", meaning(*status))]
     Call {
-        /// The function's name in C.
+        /// Name of the C function.
         call: &'static str,
-        /// What it returned.
+        /// Its result.
         status: Status,
     },
-    /// The library is too old for a function.
+    /// The library is too old to have a function.
     #[error("this HSA runtime has no `{0}`")]
-    Absent(&'static str),
-    /// The library answered with something that cannot be.
-    #[error("`{call}` succeeded, but gave {what}")]
-    Answer {
-        /// The function's name in C.
+    MissingFunction(&'static str),
+    /// A call succeeded with an impossible result.
+    #[error("`{call}` succeeded, but returned {what}")]
+    InvalidResult {
+        /// Name of the C function.
         call: &'static str,
-        /// What it gave.
+        /// Description of the result.
         what: &'static str,
     },
-    /// A name with a zero byte in it cannot be a symbol's.
-    #[error("`{0}` holds a zero byte, so it is not the name of a symbol")]
-    ZeroByte(String),
+    /// A symbol name contains a NUL byte.
+    #[error("symbol name `{0}` contains a NUL byte")]
+    NulByte(String),
 }
 
-/// `: what it means`, for a status that has a meaning.
+/// ` (meaning)` for a status with a known meaning.
 fn meaning(status: Status) -> String {
     status.meaning().map(|meaning| format!(" ({meaning})")).unwrap_or_default()
 }
 
 impl Error {
-    /// What to do about it, where there is something.
+    /// Suggested fix, if one is known.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Error::NotFound(error) => Some(error.remedy()),
             Error::Start { kernel_driver, .. } => Some(kernel_driver.remedy().to_owned()),
             Error::Call { status, .. } => status.remedy().map(str::to_owned),
-            Error::Absent(_) => Some("use a newer libhsa-runtime64".to_owned()),
-            Error::Answer { .. } | Error::ZeroByte(_) => None,
+            Error::MissingFunction(_) => Some("use a newer libhsa-runtime64".to_owned()),
+            Error::InvalidResult { .. } | Error::NulByte(_) => None,
         }
     }
 
-    /// The status of the call that failed, if one did.
+    /// Status of the failed call, if the error comes from one.
     pub fn status(&self) -> Option<Status> {
         match self {
             Error::Start { status, .. } | Error::Call { status, .. } => Some(*status),
@@ -73,7 +73,7 @@ impl Error {
     }
 }
 
-/// The status of a call as a result; what only informs is no error.
+/// Turns the status of a call into a result. Informational codes are not errors.
 pub(crate) fn check(call: &'static str, status: Status) -> Result<(), Error> {
     if status.is_ok() { Ok(()) } else { Err(Error::Call { call, status }) }
 }

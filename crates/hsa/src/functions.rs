@@ -1,4 +1,4 @@
-//! All functions, once: what real clients of the HSA runtime import (a compute runtime, HIP, rocminfo), 141 of them.
+//! The 141 functions that clients of the HSA runtime import (compute runtimes, HIP, rocminfo).
 
 /// Calls `callback!` with one row for each function of the C API, in the form
 ///
@@ -7,16 +7,16 @@
 /// optional fn hsa_amd_vmem_unmap(va: *mut c_void, size: usize) -> Status;
 /// ```
 ///
-/// The result is always there (`-> ()` for `void`). A driver needs the required functions; a library may lack the
-/// optional ones, which are younger than the oldest library that is in use, or are about images. The types are those of
-/// [`abi`](crate::abi), to be brought into scope by the caller. The callback is a macro by name or path; tokens in
-/// braces after it are handed on in braces before the rows: `for_each_function!(callback { anything })`.
+/// Every row has a result (`-> ()` for `void`). Drivers need the required functions. A library may lack the optional
+/// ones, which concern images or are newer than the oldest library in use. Types are those of [`abi`](crate::abi), which
+/// the caller imports. The callback is a macro by name or path; tokens in braces after it are passed in braces before
+/// the rows: `for_each_function!(callback { anything })`.
 #[macro_export]
 macro_rules! for_each_function {
-    ($($callback:tt)::+ $({ $($handed_on:tt)* })?) => {
+    ($($callback:tt)::+ $({ $($passed:tt)* })?) => {
         $($callback)::+! {
-            $({ $($handed_on)* })?
-            // Start, end and the system
+            $({ $($passed)* })?
+            // Initialization and the system
             required fn hsa_amd_register_system_event_handler(
                 callback: Option<SystemEventCallback>, data: *mut c_void
             ) -> Status;
@@ -33,7 +33,7 @@ macro_rules! for_each_function {
             required fn hsa_system_major_extension_supported(
                 extension: Extension, version_major: u16, version_minor: *mut u16, result: *mut bool
             ) -> Status;
-            // Agents, their caches and instruction sets
+            // Agents, caches and ISAs
             required fn hsa_agent_extension_supported(
                 extension: Extension, agent: Agent, version_major: u16, version_minor: u16, result: *mut bool
             ) -> Status;

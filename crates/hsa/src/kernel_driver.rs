@@ -1,49 +1,49 @@
-//! What the kernel offers to the HSA runtime, found by looking: the runtime itself only says that it lacks resources.
+//! State of the kernel driver. The HSA runtime itself only reports that it lacks resources.
 
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The state of `/dev/kfd`, through which the HSA runtime reaches AMD GPUs.
+/// State of `/dev/kfd`, through which the HSA runtime accesses AMD GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelDriver {
     /// The kernel module is not loaded.
     NoModule,
-    /// The module is loaded, but there is no `/dev/kfd`.
+    /// The kernel module is loaded, but `/dev/kfd` does not exist.
     NoDevice,
-    /// This user may not open it.
-    NotAllowed,
-    /// It does not open for another reason.
+    /// The user lacks permission to open `/dev/kfd`.
+    PermissionDenied,
+    /// `/dev/kfd` cannot be opened for another reason.
     Broken(String),
-    /// It opens: the fault lies elsewhere.
+    /// `/dev/kfd` can be opened, so it is not the cause.
     Present,
 }
 
 impl KernelDriver {
-    /// Looks.
-    pub fn look() -> Self {
-        Self::look_under(Path::new("/"))
+    /// Checks the running system.
+    pub fn probe() -> Self {
+        Self::probe_root(Path::new("/"))
     }
 
-    /// Looks under another root.
-    pub fn look_under(root: &Path) -> Self {
+    /// Checks the files under another root directory.
+    pub fn probe_root(root: &Path) -> Self {
         let opened = std::fs::OpenOptions::new().read(true).write(true).open(root.join("dev/kfd"));
         let module = root.join("sys/module/amdgpu").exists();
         Self::from_attempt(opened.err(), module)
     }
 
-    /// By how opening `/dev/kfd` failed, and whether the module is loaded.
+    /// `error` is the result of opening `/dev/kfd`; `module` tells whether the kernel module is loaded.
     fn from_attempt(error: Option<std::io::Error>, module: bool) -> Self {
         let Some(error) = error else { return KernelDriver::Present };
         match error.kind() {
             ErrorKind::NotFound if module => KernelDriver::NoDevice,
             ErrorKind::NotFound => KernelDriver::NoModule,
-            ErrorKind::PermissionDenied => KernelDriver::NotAllowed,
+            ErrorKind::PermissionDenied => KernelDriver::PermissionDenied,
             _ => KernelDriver::Broken(error.to_string()),
         }
     }
 
-    /// What to do about it.
+    /// Suggested fix.
     pub fn remedy(&self) -> &'static str {
         match self {
             KernelDriver::NoModule => {
@@ -53,8 +53,8 @@ impl KernelDriver {
             KernelDriver::NoDevice => {
                 "in a container, pass `--device /dev/kfd --device /dev/dri`; else boot a kernel that has CONFIG_HSA_AMD"
             }
-            KernelDriver::NotAllowed => {
-                "join the group that owns it (`sudo usermod -aG render,video $USER`) and log in again; in a container, \
+            KernelDriver::PermissionDenied => {
+                "join the group that owns `/dev/kfd` (`sudo usermod -aG render,video $USER`) and log in again; in a container, \
                  pass `--group-add render` too"
             }
             KernelDriver::Broken(_) => "read the kernel's log (`sudo dmesg | grep -i -e amdgpu -e kfd`)",
@@ -74,9 +74,13 @@ impl fmt::Display for KernelDriver {
             KernelDriver::NoDevice => {
                 f.write_str("there is no kernel driver: the module `amdgpu` is loaded, but `/dev/kfd` does not exist")
             }
-            KernelDriver::NotAllowed => f.write_str("this user may not open the kernel driver `/dev/kfd`"),
-            KernelDriver::Broken(error) => write!(f, "the kernel driver `/dev/kfd` does not open: {error}"),
-            KernelDriver::Present => f.write_str("the kernel driver `/dev/kfd` opens, so the cause lies elsewhere"),
+            KernelDriver::PermissionDenied => {
+                f.write_str("this user has no permission to open the kernel driver `/dev/kfd`")
+            }
+            KernelDriver::Broken(error) => write!(f, "the kernel driver `/dev/kfd` cannot be opened: {error}"),
+            KernelDriver::Present => {
+                f.write_str("the kernel driver `/dev/kfd` can be opened, so the cause is elsewhere")
+            }
         }
     }
 }
@@ -86,23 +90,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_state_is_told_apart() {
+    fn errors_of_opening_map_to_states() {
         let by = |kind: ErrorKind, module| KernelDriver::from_attempt(Some(kind.into()), module);
         assert_eq!(by(ErrorKind::NotFound, false), KernelDriver::NoModule);
         assert_eq!(by(ErrorKind::NotFound, true), KernelDriver::NoDevice);
-        assert_eq!(by(ErrorKind::PermissionDenied, true), KernelDriver::NotAllowed);
+        assert_eq!(by(ErrorKind::PermissionDenied, true), KernelDriver::PermissionDenied);
         assert!(matches!(by(ErrorKind::ResourceBusy, true), KernelDriver::Broken(_)));
         assert_eq!(KernelDriver::from_attempt(None, true), KernelDriver::Present);
     }
 
     #[test]
-    fn it_looks_at_the_files() {
-        let root = tempfile::tempdir().expect("a temporary folder");
-        assert_eq!(KernelDriver::look_under(root.path()), KernelDriver::NoModule);
-        std::fs::create_dir_all(root.path().join("sys/module/amdgpu")).expect("a folder");
-        assert_eq!(KernelDriver::look_under(root.path()), KernelDriver::NoDevice);
-        std::fs::create_dir_all(root.path().join("dev")).expect("a folder");
+    fn states_follow_from_the_files() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        assert_eq!(KernelDriver::probe_root(root.path()), KernelDriver::NoModule);
+        std::fs::create_dir_all(root.path().join("sys/module/amdgpu")).expect("a directory");
+        assert_eq!(KernelDriver::probe_root(root.path()), KernelDriver::NoDevice);
+        std::fs::create_dir_all(root.path().join("dev")).expect("a directory");
         std::fs::write(root.path().join("dev/kfd"), "").expect("a file");
-        assert_eq!(KernelDriver::look_under(root.path()), KernelDriver::Present);
+        assert_eq!(KernelDriver::probe_root(root.path()), KernelDriver::Present);
     }
 }

@@ -1,4 +1,4 @@
-//! A loaded `libhsa-runtime64.so` with its table of functions.
+//! A loaded `libhsa-runtime64.so` and its function table.
 
 #![expect(unsafe_code, reason = "loads a library")]
 
@@ -8,53 +8,52 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix;
 
 use crate::api::{Api, MissingFunctions};
-use crate::text;
+use crate::c_string;
 
-/// A loaded library. It stays loaded as long as this lives.
+/// A loaded library, unloaded on drop.
 #[derive(Debug)]
 pub struct Library {
     api: Api,
     path: PathBuf,
-    /// Unloads the library when it goes, so after everything else here.
+    /// Last field: dropped after the functions that it contains.
     _library: unix::Library,
 }
 
 /// Why a library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The loader refused it.
+    /// `dlopen` failed; its message.
     #[error("{0}")]
-    Refused(String),
-    /// It is something else, or too old.
+    Dlopen(String),
+    /// It is another library, or too old.
     #[error(transparent)]
     Missing(#[from] MissingFunctions),
 }
 
 impl Library {
-    /// Loads a file by its path, or what the loader finds by a name without a slash.
+    /// Loads a file by path, or searches as `dlopen` does for a name without a slash.
     pub fn load(name: impl AsRef<OsStr>) -> Result<Self, LoadError> {
-        // SAFETY: the initialisers of a library that the user or the system named as the HSA runtime are run; that they
-        // do no harm is what naming it means. RTLD_NOW, so that a library with unresolved needs fails here and not in a
-        // call.
+        // RTLD_NOW: unresolved symbols fail here and not in a later call.
+        // SAFETY: this runs the initializers of a library that the user or the system designates as the HSA runtime.
         let library = unsafe { unix::Library::open(Some(name.as_ref()), unix::RTLD_NOW | unix::RTLD_LOCAL) };
-        let library = library.map_err(|error| LoadError::Refused(reason(&error)))?;
+        let library = library.map_err(|error| LoadError::Dlopen(reason(&error)))?;
         let api = Api::from_library(&library)?;
         let path = file_of(api.hsa_init as *const c_void).unwrap_or_else(|| name.as_ref().into());
         Ok(Self { api, path, _library: library })
     }
 
-    /// Its functions.
+    /// Function table, valid while the library is loaded.
     pub fn api(&self) -> &Api {
         &self.api
     }
 
-    /// The file that was loaded, as the loader knows it.
+    /// Path of the loaded file as reported by the dynamic loader.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// What the loader says, without the name of the call.
+/// Message of the dynamic loader without the name of the call.
 fn reason(error: &libloading::Error) -> String {
     match error {
         libloading::Error::DlOpen { desc } => format!("{desc:?}").trim_matches('"').to_owned(),
@@ -62,7 +61,7 @@ fn reason(error: &libloading::Error) -> String {
     }
 }
 
-/// What `dladdr` fills.
+/// `Dl_info` of the C library.
 #[repr(C)]
 struct DlInfo {
     file_name: *const c_char,
@@ -72,11 +71,11 @@ struct DlInfo {
 }
 
 unsafe extern "C" {
-    /// Finds the file and the symbol at an address; 0 if there is none. From the C library.
+    /// Finds file and symbol of an address; 0 if there is none. From the C library.
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
 }
 
-/// The file in which a loaded function lies.
+/// File that contains a loaded function.
 fn file_of(function: *const c_void) -> Option<PathBuf> {
     let mut info = DlInfo {
         file_name: std::ptr::null(),
@@ -84,10 +83,10 @@ fn file_of(function: *const c_void) -> Option<PathBuf> {
         symbol_name: std::ptr::null(),
         symbol_address: std::ptr::null_mut(),
     };
-    // SAFETY: any address may be asked for, and `info` has the layout of `Dl_info`.
+    // SAFETY: `dladdr` accepts any address, and `info` has the layout of `Dl_info`.
     if unsafe { dladdr(function, &raw mut info) } == 0 {
         return None;
     }
-    // SAFETY: the name belongs to the loader and lives as long as the file is loaded, which the caller holds.
-    unsafe { text::copy(info.file_name) }.map(PathBuf::from)
+    // SAFETY: the name lives as long as the file is loaded, and the caller holds the library.
+    unsafe { c_string::copy(info.file_name) }.map(PathBuf::from)
 }

@@ -1,13 +1,13 @@
-//! Where `libhsa-runtime64.so` is looked for, in this order:
+//! Search for `libhsa-runtime64.so`, in this order:
 //!
-//! 1. the paths that the user gave,
+//! 1. paths from the user,
 //! 2. `ROCI_HAL_AMDGPU_LIBHSA_PATH`, then `IREE_HAL_AMDGPU_LIBHSA_PATH`,
 //! 3. the directories on `PATH`,
-//! 4. wherever the loader looks by itself (`LD_LIBRARY_PATH`, the system's libraries),
+//! 4. the search of the dynamic loader (`LD_LIBRARY_PATH`, system libraries),
 //! 5. `/opt/rocm/lib`.
 //!
-//! A path may be a file of any name, or a directory that holds [`NAMES`]. A place without a library that works is
-//! passed over, and the reason is kept: in the result, and in the error when all places fail.
+//! A path is a file of any name, or a directory that contains one of [`NAMES`]. Candidates that fail are skipped; the
+//! result, or the error if all fail, lists them with the reason.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 use crate::library::Library;
 
-/// The names of the library, in the order in which they are tried.
+/// File names of the library, in the order in which they are tried.
 pub const NAMES: [&str; 2] = ["libhsa-runtime64.so.1", "libhsa-runtime64.so"];
 
-/// Where ROCm installs itself.
+/// Default directory of ROCm.
 const ROCM: &str = "/opt/rocm/lib";
 
-/// The variables that count, as their values: whoever may read the environment fills this.
+/// Values of the environment variables that the search uses. The caller reads them.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `ROCI_HAL_AMDGPU_LIBHSA_PATH`
@@ -32,27 +32,27 @@ pub struct Environment {
     pub path: Option<OsString>,
 }
 
-/// What to search.
+/// Search options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Files or directories that the user named.
+    /// Files or directories from the user, searched first.
     pub paths: Vec<PathBuf>,
-    /// The environment.
+    /// Environment variables.
     pub environment: Environment,
 }
 
-/// Why a place is searched.
+/// Where a search path comes from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The user gave it.
+    /// From [`Options::paths`].
     Option,
-    /// An environment variable holds it; its name.
+    /// From the environment variable of this name.
     Variable(&'static str),
-    /// It is on `PATH`.
+    /// From `PATH`.
     Path,
-    /// The loader's own search.
+    /// The search of the dynamic loader.
     Loader,
-    /// ROCm installs itself there.
+    /// The default directory of ROCm.
     Rocm,
 }
 
@@ -62,57 +62,57 @@ impl fmt::Display for Origin {
             Origin::Option => f.write_str("given search path"),
             Origin::Variable(name) => f.write_str(name),
             Origin::Path => f.write_str("PATH"),
-            Origin::Loader => f.write_str("the loader's own search"),
-            Origin::Rocm => f.write_str("ROCm's usual place"),
+            Origin::Loader => f.write_str("search of the dynamic loader"),
+            Origin::Rocm => f.write_str("default directory of ROCm"),
         }
     }
 }
 
-/// A place to search.
+/// A path to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Why.
+pub struct SearchPath {
+    /// Where it comes from.
     pub origin: Origin,
-    /// A file or a directory; for the loader, the name it is asked for.
+    /// A file or a directory; for the dynamic loader, a file name.
     pub path: PathBuf,
 }
 
-/// A place without a library that works.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The place, or the file in it.
-    pub place: Place,
-    /// Why it was passed over.
+    /// The path, or the file in that directory.
+    pub path: SearchPath,
+    /// Why it failed.
     pub reason: String,
 }
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}): {}", self.place.path.display(), self.place.origin, self.reason)
+        write!(f, "{} ({}): {}", self.path.path.display(), self.path.origin, self.reason)
     }
 }
 
-/// A library that works.
+/// A usable library.
 #[derive(Debug)]
 pub struct Found {
-    /// The library; it knows its file.
+    /// The loaded library.
     pub library: Library,
-    /// Where it was found.
+    /// Which search path contained it.
     pub origin: Origin,
-    /// What was tried before it, and why that did not do.
-    pub passed_over: Vec<Attempt>,
+    /// Failed attempts before it.
+    pub failed_attempts: Vec<Attempt>,
 }
 
-/// There is no library that works.
+/// No usable library was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
-    /// Every place, and why it did not do.
+    /// All attempts.
     pub attempts: Vec<Attempt>,
 }
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no usable `{}`; tried:", NAMES[0])?;
+        write!(f, "no usable `{}` found; tried:", NAMES[0])?;
         self.attempts.iter().try_for_each(|attempt| write!(f, "\n  {attempt}"))
     }
 }
@@ -120,75 +120,76 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 impl NotFound {
-    /// What to do about it.
+    /// Suggested fix.
     pub fn remedy(&self) -> String {
         format!(
-            "install the HSA runtime (Debian and Ubuntu: `apt install libhsa-runtime64-1`), or name the directory of \
-             `{}` in ROCI_HAL_AMDGPU_LIBHSA_PATH",
+            "install the HSA runtime (Debian and Ubuntu: `apt install libhsa-runtime64-1`), or set ROCI_HAL_AMDGPU_LIBHSA_PATH to \
+             the directory of `{}`",
             NAMES[0]
         )
     }
 }
 
-/// All places, in order, without a look at any of them.
-pub fn places(options: &Options) -> Vec<Place> {
+/// All search paths in order. The file system is not accessed.
+pub fn search_paths(options: &Options) -> Vec<SearchPath> {
     let environment = &options.environment;
-    let place = |origin, path: PathBuf| Place { origin, path };
+    let entry = |origin, path: PathBuf| SearchPath { origin, path };
     let variable = |name, value: &Option<OsString>| {
         let value = value.as_ref().filter(|value| !value.is_empty());
-        value.map(|value| place(Origin::Variable(name), value.into()))
+        value.map(|value| entry(Origin::Variable(name), value.into()))
     };
-    let mut places: Vec<_> = options.paths.iter().map(|path| place(Origin::Option, path.clone())).collect();
-    places.extend(variable("ROCI_HAL_AMDGPU_LIBHSA_PATH", &environment.roci_path));
-    places.extend(variable("IREE_HAL_AMDGPU_LIBHSA_PATH", &environment.iree_path));
+    let mut paths: Vec<_> = options.paths.iter().map(|path| entry(Origin::Option, path.clone())).collect();
+    paths.extend(variable("ROCI_HAL_AMDGPU_LIBHSA_PATH", &environment.roci_path));
+    paths.extend(variable("IREE_HAL_AMDGPU_LIBHSA_PATH", &environment.iree_path));
     for directory in std::env::split_paths(environment.path.as_deref().unwrap_or_default()) {
-        // An empty entry means the working directory, from which no library is to be loaded by accident.
-        if directory.is_absolute() && !places.iter().any(|place| place.path == directory) {
-            places.push(place(Origin::Path, directory));
+        // An empty entry means the working directory, which must not be searched by accident.
+        if directory.is_absolute() && !paths.iter().any(|other| other.path == directory) {
+            paths.push(entry(Origin::Path, directory));
         }
     }
-    places.extend(NAMES.map(|name| place(Origin::Loader, name.into())));
-    places.push(place(Origin::Rocm, ROCM.into()));
-    places
+    paths.extend(NAMES.map(|name| entry(Origin::Loader, name.into())));
+    paths.push(entry(Origin::Rocm, ROCM.into()));
+    paths
 }
 
-/// Loads the first library that works.
+/// Loads the first usable library.
 pub fn open(options: &Options) -> Result<Found, NotFound> {
-    let mut passed_over = Vec::new();
-    for place in places(options) {
-        for candidate in candidates(&place) {
+    let mut failed_attempts = Vec::new();
+    for searched in search_paths(options) {
+        for candidate in candidates(&searched) {
             let result = match candidate {
                 Ok(file) => Library::load(&file).map_err(|error| (file, error.to_string())),
-                Err(reason) => Err((place.path.clone(), reason)),
+                Err(reason) => Err((searched.path.clone(), reason)),
             };
             match result {
-                Ok(library) => return Ok(Found { library, origin: place.origin, passed_over }),
+                Ok(library) => return Ok(Found { library, origin: searched.origin, failed_attempts }),
                 Err((path, reason)) => {
-                    passed_over.push(Attempt { place: Place { origin: place.origin, path }, reason });
+                    failed_attempts.push(Attempt { path: SearchPath { origin: searched.origin, path }, reason });
                 }
             }
         }
     }
-    Err(NotFound { attempts: passed_over })
+    Err(NotFound { attempts: failed_attempts })
 }
 
-/// The files to load at a place, or why there are none.
-fn candidates(place: &Place) -> Vec<Result<PathBuf, String>> {
-    if place.origin == Origin::Loader {
-        return vec![Ok(place.path.clone())];
+/// Files to load for a search path, or why there are none.
+fn candidates(searched: &SearchPath) -> Vec<Result<PathBuf, String>> {
+    if searched.origin == Origin::Loader {
+        return vec![Ok(searched.path.clone())];
     }
-    match std::fs::metadata(&place.path) {
+    match std::fs::metadata(&searched.path) {
         Err(error) => vec![Err(describe(&error))],
         Ok(metadata) if metadata.is_dir() => {
-            let files: Vec<_> = NAMES.iter().map(|name| place.path.join(name)).filter(|file| file.exists()).collect();
+            let files: Vec<_> =
+                NAMES.iter().map(|name| searched.path.join(name)).filter(|file| file.exists()).collect();
             if files.is_empty() {
-                vec![Err(format!("holds neither {} nor {}", NAMES[0], NAMES[1]))]
+                vec![Err(format!("contains neither {} nor {}", NAMES[0], NAMES[1]))]
             } else {
                 files.into_iter().map(Ok).collect()
             }
         }
-        // A bare file name would send the loader to its own search.
-        Ok(_) => vec![absolute(&place.path)],
+        // The dynamic loader would search for a file name without a directory.
+        Ok(_) => vec![absolute(&searched.path)],
     }
 }
 
@@ -199,7 +200,7 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 fn describe(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "may not be read by this user".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
 }

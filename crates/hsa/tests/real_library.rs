@@ -21,7 +21,7 @@ fn its_functions_and_its_file_are_found() {
 fn without_a_kernel_driver_it_says_so_plainly() {
     let Some(library) = library() else { return };
     let path = library.path().to_owned();
-    let driver = KernelDriver::look();
+    let driver = KernelDriver::probe();
     match Runtime::open(Source::Library(library)) {
         // On a machine with a GPU there is nothing to complain about.
         Ok(runtime) => assert!(!runtime.agents().expect("agents").is_empty()),

@@ -48,7 +48,7 @@ fn at(path: &Path) -> Options {
 }
 
 #[test]
-fn places_come_in_the_order_of_the_rules() {
+fn search_paths_have_the_documented_order() {
     let options = Options {
         paths: vec!["/given".into(), "also".into()],
         environment: Environment {
@@ -57,8 +57,8 @@ fn places_come_in_the_order_of_the_rules() {
             path: Some("/usr/bin::relative:/roci:/bin:/usr/bin".into()),
         },
     };
-    let places: Vec<_> =
-        search::places(&options).into_iter().map(|p| (p.origin, p.path.display().to_string())).collect();
+    let paths: Vec<_> =
+        search::search_paths(&options).into_iter().map(|p| (p.origin, p.path.display().to_string())).collect();
     let expected = [
         (Origin::Option, "/given"),
         (Origin::Option, "also"),
@@ -70,15 +70,15 @@ fn places_come_in_the_order_of_the_rules() {
         (Origin::Loader, NAMES[1]),
         (Origin::Rocm, "/opt/rocm/lib"),
     ];
-    assert_eq!(places, expected.map(|(origin, path)| (origin, path.to_owned())));
+    assert_eq!(paths, expected.map(|(origin, path)| (origin, path.to_owned())));
 }
 
 #[test]
 fn an_empty_environment_leaves_the_loader_and_rocm() {
     let environment = Environment { roci_path: Some("".into()), ..Environment::default() };
-    let places = search::places(&Options { paths: Vec::new(), environment });
+    let paths = search::search_paths(&Options { paths: Vec::new(), environment });
     assert_eq!(
-        places.iter().map(|place| place.origin).collect::<Vec<_>>(),
+        paths.iter().map(|path| path.origin).collect::<Vec<_>>(),
         [Origin::Loader, Origin::Loader, Origin::Rocm]
     );
 }
@@ -114,7 +114,7 @@ fn what_does_not_work_is_passed_over_with_the_reason() {
     };
     let found = search::open(&options).expect("the last one works");
     assert_eq!((found.library.path(), found.origin), (good.as_path(), Origin::Path));
-    let reasons: Vec<_> = found.passed_over.iter().map(|attempt| attempt.to_string()).collect();
+    let reasons: Vec<_> = found.failed_attempts.iter().map(|attempt| attempt.to_string()).collect();
     assert_eq!(reasons.len(), 4, "{reasons:?}");
     assert!(reasons[0].ends_with("absent (given search path): does not exist"), "{}", reasons[0]);
     assert!(
@@ -122,26 +122,26 @@ fn what_does_not_work_is_passed_over_with_the_reason() {
         "{}",
         reasons[1]
     );
-    assert!(reasons[2].ends_with("holds neither libhsa-runtime64.so.1 nor libhsa-runtime64.so"), "{}", reasons[2]);
-    let old = "old/libhsa-runtime64.so.1 (IREE_HAL_AMDGPU_LIBHSA_PATH): it lacks 119 of 141 functions, the first is \
+    assert!(reasons[2].ends_with("contains neither libhsa-runtime64.so.1 nor libhsa-runtime64.so"), "{}", reasons[2]);
+    let old = "old/libhsa-runtime64.so.1 (IREE_HAL_AMDGPU_LIBHSA_PATH): missing 119 of 141 functions, the first is \
                `hsa_amd_register_system_event_handler`";
     assert!(reasons[3].ends_with(old), "{}", reasons[3]);
 
     let runtime = Runtime::open(Source::Search(options)).expect("its hsa_init returns 0");
-    assert_eq!((runtime.path(), runtime.passed_over().len()), (good.as_path(), 4));
+    assert_eq!((runtime.path(), runtime.failed_attempts().len()), (good.as_path(), 4));
 }
 
 #[test]
 fn the_error_lists_every_place_and_a_remedy() {
-    let places = search::places(&Options::default());
-    let attempts = places.into_iter().map(|place| search::Attempt { place, reason: "does not exist".into() }).collect();
+    let paths = search::search_paths(&Options::default());
+    let attempts = paths.into_iter().map(|path| search::Attempt { path, reason: "does not exist".into() }).collect();
     let error = search::NotFound { attempts };
     assert_eq!(
         error.to_string(),
-        "there is no usable `libhsa-runtime64.so.1`; tried:\n  \
-         libhsa-runtime64.so.1 (the loader's own search): does not exist\n  \
-         libhsa-runtime64.so (the loader's own search): does not exist\n  \
-         /opt/rocm/lib (ROCm's usual place): does not exist"
+        "no usable `libhsa-runtime64.so.1` found; tried:\n  \
+         libhsa-runtime64.so.1 (search of the dynamic loader): does not exist\n  \
+         libhsa-runtime64.so (search of the dynamic loader): does not exist\n  \
+         /opt/rocm/lib (default directory of ROCm): does not exist"
     );
     assert!(error.remedy().contains("libhsa-runtime64-1") && error.remedy().contains("ROCI_HAL_AMDGPU_LIBHSA_PATH"));
 }

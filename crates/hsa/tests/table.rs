@@ -56,7 +56,7 @@ fn a_table_is_made_from_functions_of_ones_own() {
 
 #[test]
 fn a_table_without_functions_refuses() {
-    let api = Api::refusing();
+    let api = Api::unsupported();
     // SAFETY: the functions of such a table do nothing.
     assert_eq!(unsafe { (api.hsa_init)() }, Status::ERROR_NOT_SUPPORTED);
     // SAFETY: as above.

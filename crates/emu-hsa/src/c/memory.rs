@@ -1,22 +1,15 @@
-//! Allocating, locking and copying memory.
+//! Allocation, locking and copies of memory.
 
 use roci_emu::ALIAS;
 use roci_hsa::abi::*;
 
-use super::{array, put, with};
+use super::arguments::{self, array, host_address, host_pointer, put};
+use super::{regions, with_runtime};
+use crate::agent::CPU;
+use crate::chips::properties;
 use crate::clock;
-use crate::copies::Lines;
+use crate::copy_engine::CopyRegion;
 use crate::runtime::Runtime;
-
-/// The address of a pointer. What GPUs know by another address than the host is meant by either.
-pub(super) fn address<T>(pointer: *const T) -> u64 {
-    pointer.expose_provenance() as u64 & !ALIAS
-}
-
-/// A pointer of the host to what a pointer of either means.
-pub(super) fn host<T>(pointer: *const T) -> *mut T {
-    std::ptr::with_exposed_provenance_mut(address(pointer) as usize)
-}
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     memory_pool: MemoryPool,
@@ -24,28 +17,18 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     _flags: MemoryPoolFlag,
     ptr: *mut *mut c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if ptr.is_null() || size == 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let made = runtime.memory.allocate(runtime.pool(memory_pool)?, size)?;
-        // SAFETY: the specification says so.
-        unsafe { put(ptr, made) }
+        let allocated = runtime.memory.allocate(runtime.pool(memory_pool)?, size)?;
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(ptr, allocated) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> Status {
-    with(|runtime| if ptr.is_null() { Ok(()) } else { super::regions::free(runtime, address(ptr)) })
-}
-
-/// Agents that C gives, all of which there must be.
-///
-/// # Safety
-/// The pointer is good for so many.
-pub(super) unsafe fn agents<'a>(runtime: &Runtime, start: *const Agent, count: usize) -> Result<&'a [Agent], Status> {
-    // SAFETY: the caller's promise.
-    let agents = unsafe { array(start, count) }?;
-    if agents.iter().all(|agent| runtime.knows(*agent)) { Ok(agents) } else { Err(Status::ERROR_INVALID_AGENT) }
+    with_runtime(|runtime| if ptr.is_null() { Ok(()) } else { regions::free(runtime, host_address(ptr)) })
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_agents_allow_access(
@@ -54,13 +37,13 @@ pub(crate) unsafe extern "C" fn hsa_amd_agents_allow_access(
     flags: *const u32,
     ptr: *const c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if num_agents == 0 || agents.is_null() || !flags.is_null() || ptr.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says so.
-        let agents = unsafe { self::agents(runtime, agents, num_agents as usize) }?;
-        runtime.memory.grant(address(ptr), agents)
+        // SAFETY: the client passes a pointer to that many elements.
+        let agents = unsafe { arguments::agents(runtime, agents, num_agents as usize) }?;
+        runtime.memory.allow_access(host_address(ptr), agents)
     })
 }
 
@@ -71,7 +54,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock(
     num_agent: c_int,
     agent_ptr: *mut *mut c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let count = usize::try_from(num_agent).map_err(|_| Status::ERROR_INVALID_ARGUMENT)?;
         if agent_ptr.is_null() || (count == 0) != agents.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
@@ -79,11 +62,11 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock(
         if host_ptr.is_null() || size == 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says so.
-        let agents = unsafe { self::agents(runtime, agents, count) }?;
-        let seen = runtime.memory.lock(address(host_ptr), size as u64, agents)?;
-        // SAFETY: the specification says so.
-        unsafe { put(agent_ptr, seen) }
+        // SAFETY: the client passes a pointer to that many elements.
+        let agents = unsafe { arguments::agents(runtime, agents, count) }?;
+        let device_address = runtime.memory.lock(host_address(host_ptr), size as u64, agents)?;
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(agent_ptr, device_address) }
     })
 }
 
@@ -96,38 +79,37 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
     flags: MemoryPoolFlag,
     agent_ptr: *mut *mut c_void,
 ) -> Status {
-    let right = with(|runtime| {
+    let checked = with_runtime(|runtime| {
         if flags != MemoryPoolFlag::EMPTY {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let host = runtime.pool(pool)?.agent() == crate::runtime::CPU;
-        if host { Ok(()) } else { Err(Status::ERROR_INVALID_MEMORY_POOL) }
+        if runtime.pool(pool)?.agent() == CPU { Ok(()) } else { Err(Status::ERROR_INVALID_MEMORY_POOL) }
     });
-    if right != Status::SUCCESS {
-        return right;
+    if checked != Status::SUCCESS {
+        return checked;
     }
-    // SAFETY: the same promises.
+    // SAFETY: all arguments are passed on unchanged.
     unsafe { hsa_amd_memory_lock(host_ptr, size, agents, num_agent, agent_ptr) }
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> Status {
-    // As with the real runtime, what was never locked need not be unlocked.
-    with(|runtime| runtime.memory.unlock(address(host_ptr)).or(Ok(())))
+    // As in AMD's runtime, unlocking memory that is not locked succeeds.
+    with_runtime(|runtime| runtime.memory.unlock(host_address(host_ptr)).or(Ok(())))
 }
 
-/// An older way to lock memory for all agents.
+/// Older form, which locks memory for all agents.
 pub(crate) unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if ptr.is_null() {
             return Ok(());
         }
-        runtime.memory.lock(address(ptr), size as u64, &[]).map(drop)
+        runtime.memory.lock(host_address(ptr), size as u64, &[]).map(drop)
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_memory_deregister(ptr: *mut c_void, _size: usize) -> Status {
-    // What was never registered need not be deregistered.
-    with(|runtime| runtime.memory.unlock(address(ptr)).or(Ok(())))
+    // Deregistering memory that is not registered succeeds.
+    with_runtime(|runtime| runtime.memory.unlock(host_address(ptr)).or(Ok(())))
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
@@ -137,21 +119,21 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
     num_agents_accessible: *mut u32,
     accessible: *mut *mut Agent,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if ptr.is_null() || info.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says so; the size comes first.
+        // SAFETY: not null, so the client passes a struct, whose first field is its size.
         let size = unsafe { info.cast::<u32>().read() };
         if size == 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let found = runtime.memory.at(address(ptr), |start, allocation| {
-            let seen = if allocation.kind == PointerType::LOCKED { start | ALIAS } else { start };
-            let facts = PointerInfo {
+        let found = runtime.memory.lookup(host_address(ptr), |start, allocation| {
+            let device = if allocation.kind == PointerType::LOCKED { start | ALIAS } else { start };
+            let info = PointerInfo {
                 size,
                 pointer_type: allocation.kind,
-                agent_base_address: std::ptr::with_exposed_provenance_mut(seen as usize),
+                agent_base_address: std::ptr::with_exposed_provenance_mut(device as usize),
                 host_base_address: std::ptr::with_exposed_provenance_mut(start as usize),
                 size_in_bytes: allocation.size as usize,
                 user_data: std::ptr::with_exposed_provenance_mut(allocation.user_data as usize),
@@ -159,39 +141,39 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
                 global_flags: allocation.flags,
                 registered: 0,
             };
-            let mut users = vec![crate::runtime::CPU];
+            let mut users = vec![CPU];
             users.extend(&allocation.users);
-            (facts, users)
+            (info, users)
         });
         let found = found.or_else(|| {
-            let (start, bytes, owner, gpus) = runtime.virtual_memory.at(address(ptr))?;
+            let (start, bytes, owner, gpus) = runtime.virtual_memory.lookup(host_address(ptr))?;
             let base = std::ptr::with_exposed_provenance_mut::<c_void>(start as usize);
-            let facts = PointerInfo {
+            let info = PointerInfo {
                 size,
                 pointer_type: PointerType::HSA_VMEM,
                 agent_base_address: base,
                 host_base_address: base,
                 size_in_bytes: bytes as usize,
-                agent_owner: owner.unwrap_or(crate::runtime::CPU),
+                agent_owner: owner.unwrap_or(CPU),
                 ..PointerInfo::UNKNOWN
             };
-            Some((facts, gpus))
+            Some((info, gpus))
         });
-        let (facts, users) = found.unwrap_or((PointerInfo { size, ..PointerInfo::UNKNOWN }, Vec::new()));
+        let (result, users) = found.unwrap_or((PointerInfo { size, ..PointerInfo::UNKNOWN }, Vec::new()));
         let bytes = (size as usize).min(size_of::<PointerInfo>());
-        // SAFETY: the client says how many bytes its struct has.
-        unsafe { std::ptr::copy_nonoverlapping((&raw const facts).cast::<u8>(), info.cast::<u8>(), bytes) };
+        // SAFETY: the client's struct has `size` bytes, and `bytes` is at most that.
+        unsafe { std::ptr::copy_nonoverlapping((&raw const result).cast::<u8>(), info.cast::<u8>(), bytes) };
         if let (Some(alloc), false, false) = (alloc, num_agents_accessible.is_null(), accessible.is_null()) {
-            // SAFETY: the client's allocator, called as it wants to be.
+            // SAFETY: the client passes the allocator to be called with a size.
             let list = unsafe { alloc(size_of_val(users.as_slice())) }.cast::<Agent>();
             if list.is_null() {
                 return Err(Status::ERROR_OUT_OF_RESOURCES);
             }
-            // SAFETY: the client has just allocated so much.
+            // SAFETY: the client's allocator returned a block of this size.
             unsafe { std::ptr::copy_nonoverlapping(users.as_ptr(), list, users.len()) };
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a pointer that is valid for this write.
             unsafe { put(num_agents_accessible, users.len() as u32) }?;
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a pointer that is valid for this write.
             unsafe { put(accessible, list) }?;
         }
         Ok(())
@@ -199,12 +181,12 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
 }
 
 pub(crate) unsafe extern "C" fn hsa_memory_copy(dst: *mut c_void, src: *const c_void, size: usize) -> Status {
-    with(|_| {
+    with_runtime(|_| {
         if dst.is_null() || src.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says that both are so large; they may overlap for all we know.
-        unsafe { std::ptr::copy(host(src).cast::<u8>(), host(dst).cast::<u8>(), size) };
+        // SAFETY: the client passes pointers to `size` bytes each; `copy` allows them to overlap.
+        unsafe { std::ptr::copy(host_pointer(src).cast::<u8>(), host_pointer(dst).cast::<u8>(), size) };
         Ok(())
     })
 }
@@ -219,20 +201,20 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy(
     dep_signals: *const Signal,
     completion_signal: Signal,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if dst.is_null() || src.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        if !runtime.knows(dst_agent) || !runtime.knows(src_agent) {
+        if !runtime.has_agent(dst_agent) || !runtime.has_agent(src_agent) {
             return Err(Status::ERROR_INVALID_AGENT);
         }
-        let lines = (size > 0).then(|| Lines::plain(address(dst), address(src), size));
-        // SAFETY: the specification says so.
-        unsafe { copy(runtime, lines, num_dep_signals, dep_signals, completion_signal) }
+        let region = (size > 0).then(|| CopyRegion::linear(host_address(dst), host_address(src), size));
+        // SAFETY: the client keeps the memory mapped until the completion, and passes that many dependencies.
+        unsafe { submit_copy(runtime, region, num_dep_signals, dep_signals, completion_signal) }
     })
 }
 
-/// There is one thread for all engines.
+/// One thread runs the copies of all engines, so the engine is only checked.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     dst: *mut c_void,
     dst_agent: Agent,
@@ -246,54 +228,54 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     _force_copy_on_sdma: bool,
 ) -> Status {
     if !engine_id.is_power_of_two() {
-        return with(|_| Err(Status::ERROR_INVALID_ARGUMENT));
+        return with_runtime(|_| Err(Status::ERROR_INVALID_ARGUMENT));
     }
-    // SAFETY: the same promises.
+    // SAFETY: all arguments are passed on unchanged.
     unsafe {
         hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, num_dep_signals, dep_signals, completion_signal)
     }
 }
 
-/// Which engines are free for a copy: all that a GPU has, a bit each.
+/// Bit mask of the free copy engines, which are always all that the GPU has.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
     dst_agent: Agent,
     src_agent: Agent,
     engine_ids_mask: *mut u32,
 ) -> Status {
-    with(|runtime| {
-        if !runtime.knows(dst_agent) || !runtime.knows(src_agent) {
+    with_runtime(|runtime| {
+        if !runtime.has_agent(dst_agent) || !runtime.has_agent(src_agent) {
             return Err(Status::ERROR_INVALID_AGENT);
         }
         let gpu = runtime.gpu(src_agent).or_else(|| runtime.gpu(dst_agent)).ok_or(Status::ERROR_INVALID_AGENT)?;
-        let engines = crate::topology::properties(gpu.chip).sdma_engines;
-        // SAFETY: the specification says so.
+        let engines = properties(gpu.chip).sdma_engines;
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(engine_ids_mask, (1_u32 << engines) - 1) }?;
         if engines == 0 { Err(Status::ERROR_OUT_OF_RESOURCES) } else { Ok(()) }
     })
 }
 
-/// Lets lines be copied.
+/// Submits a copy, or with `None` only its completion.
 ///
 /// # Safety
-/// As for [`Copies::add`](crate::copies::Copies::add); `deps` is good for `count` signals.
-pub(crate) unsafe fn copy(
+/// As for [`CopyEngine::submit`](crate::copy_engine::CopyEngine::submit); `dependencies` is null or valid for `count` signals.
+pub(super) unsafe fn submit_copy(
     runtime: &Runtime,
-    lines: Option<Lines>,
+    region: Option<CopyRegion>,
     count: u32,
-    deps: *const Signal,
-    done: Signal,
+    dependencies: *const Signal,
+    completion: Signal,
 ) -> Result<(), Status> {
-    if (count == 0) != deps.is_null() {
+    if (count == 0) != dependencies.is_null() {
         return Err(Status::ERROR_INVALID_ARGUMENT);
     }
-    if done.is_null() {
+    if completion.is_null() {
         return Err(Status::ERROR_INVALID_SIGNAL);
     }
-    // SAFETY: the caller's promise.
-    let after = unsafe { array(deps, count as usize) }?;
-    // SAFETY: the caller's promise.
-    let added = unsafe { runtime.copies.add(lines, after, done, clock::gpu) };
-    if added { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
+    // SAFETY: the caller upholds the same contract.
+    let dependencies = unsafe { array(dependencies, count as usize) }?;
+    // SAFETY: the caller upholds the same contract.
+    let submitted = unsafe { runtime.copy_engine.submit(region, dependencies, completion, clock::gpu) };
+    if submitted { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
@@ -308,37 +290,37 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     dep_signals: *const Signal,
     completion_signal: Signal,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let pointers = [dst_offset.is_null(), src_offset.is_null(), range.is_null(), dst.is_null(), src.is_null()];
         if pointers.contains(&true) || dir == CopyDirection::HOST_TO_HOST {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         runtime.gpu(copy_agent).ok_or(Status::ERROR_INVALID_AGENT)?;
-        // SAFETY: the specification says so.
+        // SAFETY: not null, so the client passes a valid pointer.
         let dst = unsafe { dst.read() };
-        // SAFETY: the specification says so.
+        // SAFETY: not null, so the client passes a valid pointer.
         let src = unsafe { src.read() };
-        // SAFETY: the specification says so.
-        let to = unsafe { dst_offset.read() };
-        // SAFETY: the specification says so.
-        let from = unsafe { src_offset.read() };
-        // SAFETY: the specification says so.
+        // SAFETY: not null, so the client passes a valid pointer.
+        let dst_offset = unsafe { dst_offset.read() };
+        // SAFETY: not null, so the client passes a valid pointer.
+        let src_offset = unsafe { src_offset.read() };
+        // SAFETY: not null, so the client passes a valid pointer.
         let range = unsafe { range.read() };
-        let place = |memory: &PitchedPtr, at: Dim3| {
-            address(memory.base)
-                + u64::from(at.x)
-                + u64::from(at.y) * memory.pitch as u64
-                + u64::from(at.z) * memory.slice as u64
+        let start = |memory: &PitchedPtr, offset: Dim3| {
+            host_address(memory.base)
+                + u64::from(offset.x)
+                + u64::from(offset.y) * memory.pitch as u64
+                + u64::from(offset.z) * memory.slice as u64
         };
-        let lines = Lines {
-            to: place(&dst, to),
-            from: place(&src, from),
-            bytes: range.x as usize,
+        let region = CopyRegion {
+            destination: start(&dst, dst_offset),
+            source: start(&src, src_offset),
+            row_bytes: range.x as usize,
             counts: [range.y, range.z].map(u64::from),
-            to_steps: [dst.pitch, dst.slice].map(|step| step as u64),
-            from_steps: [src.pitch, src.slice].map(|step| step as u64),
+            destination_pitches: [dst.pitch, dst.slice].map(|pitch| pitch as u64),
+            source_pitches: [src.pitch, src.slice].map(|pitch| pitch as u64),
         };
-        // SAFETY: the specification says so.
-        unsafe { copy(runtime, Some(lines), num_dep_signals, dep_signals, completion_signal) }
+        // SAFETY: the client keeps the memory mapped until the completion, and passes that many dependencies.
+        unsafe { submit_copy(runtime, Some(region), num_dep_signals, dep_signals, completion_signal) }
     })
 }

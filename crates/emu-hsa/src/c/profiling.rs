@@ -1,31 +1,32 @@
-//! When dispatches and copies ran.
+//! Start and end times of dispatches and copies.
 
 use std::sync::atomic::Ordering;
 
 use roci_hsa::abi::*;
 
-use super::{put, with};
+use super::arguments::put;
+use super::with_runtime;
 use crate::clock::SYSTEM_TICKS;
 use crate::signal;
 
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, enable: c_int) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let queue = runtime.queues.get(queue.expose_provenance() as u64)?;
-        queue.timed.store(enable != 0, Ordering::Relaxed);
+        queue.profiling.store(enable != 0, Ordering::Relaxed);
         Ok(())
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_async_copy_enable(enable: bool) -> Status {
-    with(|runtime| {
-        runtime.copies.timed.store(enable, Ordering::Relaxed);
+    with_runtime(|runtime| {
+        runtime.copy_engine.profiling.store(enable, Ordering::Relaxed);
         Ok(())
     })
 }
 
-/// Start and end in ticks of the system clock; a signal has them in those of a GPU.
+/// Start and end in system clock ticks; the signal holds them in GPU clock ticks.
 fn times(signal: Signal) -> Result<[u64; 2], Status> {
-    let memory = signal::of(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
+    let memory = signal::memory(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
     Ok([&memory.start_ts, &memory.end_ts].map(|time| time.load(Ordering::Acquire) * SYSTEM_TICKS))
 }
 
@@ -34,10 +35,10 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     signal: Signal,
     time: *mut ProfilingDispatchTime,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
         let [start, end] = times(signal)?;
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(time, ProfilingDispatchTime { start, end }) }
     })
 }
@@ -46,9 +47,9 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
     signal: Signal,
     time: *mut AsyncCopyTime,
 ) -> Status {
-    with(|_| {
+    with_runtime(|_| {
         let [start, end] = times(signal)?;
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(time, AsyncCopyTime { start, end }) }
     })
 }
@@ -58,12 +59,12 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_convert_tick_to_system_domain(
     agent_tick: u64,
     system_tick: *mut u64,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if system_tick.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(system_tick, agent_tick.wrapping_mul(SYSTEM_TICKS)) }
     })
 }

@@ -1,21 +1,23 @@
-//! Queues.
+//! Queues and their indices.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use roci_hsa::abi::*;
 
-use super::{array, put, with};
+use super::arguments::{array, put};
+use super::with_runtime;
+use crate::agent::CPU;
+use crate::chips::properties;
 use crate::gpu::Gpu;
-use crate::queue::{OnError, Wanted};
-use crate::{signal, topology};
+use crate::queue::{ErrorCallback, QueueDesc};
+use crate::signal;
 
-/// What clients know a queue by.
 fn address(queue: *const Queue) -> u64 {
     queue.expose_provenance() as u64
 }
 
-/// The same, where null is an argument of its own kind of wrong.
-fn given(queue: *const Queue) -> Result<u64, Status> {
+/// Address of a queue, for functions where null is an invalid argument rather than an invalid queue.
+fn non_null_address(queue: *const Queue) -> Result<u64, Status> {
     if queue.is_null() { Err(Status::ERROR_INVALID_ARGUMENT) } else { Ok(address(queue)) }
 }
 
@@ -29,30 +31,27 @@ pub(crate) unsafe extern "C" fn hsa_queue_create(
     _group_segment_size: u32,
     queue: *mut *mut Queue,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if queue.is_null() || kind.name().is_none() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        if agent == crate::runtime::CPU {
+        if agent == CPU {
             return Err(Status::ERROR_INVALID_QUEUE_CREATION);
         }
         let gpu = runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
-        if kind == QueueType::COOPERATIVE && !topology::properties(gpu.chip).cooperative() {
+        if kind == QueueType::COOPERATIVE && !properties(gpu.chip).cooperative() {
             return Err(Status::ERROR_INVALID_QUEUE_CREATION);
         }
-        let made = runtime.queues.create(
-            runtime,
-            Wanted {
-                gpu: Some(gpu),
-                size,
-                kind,
-                features: QueueFeature::KERNEL_DISPATCH,
-                on_error: OnError { function: callback, data },
-                doorbell: Signal::NULL,
-            },
-        )?;
-        // SAFETY: the specification says so.
-        unsafe { put(queue, made) }
+        let created = runtime.queues.create(QueueDesc {
+            gpu: Some(gpu),
+            size,
+            kind,
+            features: QueueFeature::KERNEL_DISPATCH,
+            on_error: ErrorCallback { function: callback, data },
+            doorbell: Signal::NULL,
+        })?;
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(queue, created) }
     })
 }
 
@@ -64,30 +63,30 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
     doorbell_signal: Signal,
     queue: *mut *mut Queue,
 ) -> Status {
-    with(|runtime| {
-        let known = kind == QueueType::MULTI || kind == QueueType::SINGLE;
+    with_runtime(|runtime| {
+        let supported = kind == QueueType::MULTI || kind == QueueType::SINGLE;
         let handles = [region.handle, doorbell_signal.handle];
-        if queue.is_null() || !known || features == QueueFeature::EMPTY || handles.contains(&0) {
+        if queue.is_null() || !supported || features == QueueFeature::EMPTY || handles.contains(&0) {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         runtime.pool(MemoryPool { handle: region.handle }).map_err(|_| Status::ERROR_INVALID_REGION)?;
         if !signal::is_live(doorbell_signal) {
             return Err(Status::ERROR_INVALID_SIGNAL);
         }
-        let on_error = OnError { function: None, data: std::ptr::null_mut() };
-        let wanted = Wanted { gpu: None, size, kind, features, on_error, doorbell: doorbell_signal };
-        let made = runtime.queues.create(runtime, wanted)?;
-        // SAFETY: the specification says so.
-        unsafe { put(queue, made) }
+        let on_error = ErrorCallback { function: None, data: std::ptr::null_mut() };
+        let desc = QueueDesc { gpu: None, size, kind, features, on_error, doorbell: doorbell_signal };
+        let created = runtime.queues.create(desc)?;
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(queue, created) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_queue_destroy(queue: *mut Queue) -> Status {
-    with(|runtime| runtime.queues.destroy(runtime, given(queue)?))
+    with_runtime(|runtime| runtime.queues.destroy(non_null_address(queue)?))
 }
 
 pub(crate) unsafe extern "C" fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
-    with(|runtime| runtime.queues.inactivate(given(queue)?))
+    with_runtime(|runtime| runtime.queues.inactivate(non_null_address(queue)?))
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
@@ -95,16 +94,16 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
     attribute: QueueInfo,
     value: *mut c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let queue = runtime.queues.get(address(queue))?;
         match attribute {
             QueueInfo::AGENT => {
-                let agent = queue.gpu.as_ref().map_or(crate::runtime::CPU, |gpu| gpu.agent);
-                // SAFETY: the specification says so.
+                let agent = queue.gpu.as_ref().map_or(CPU, |gpu| gpu.agent);
+                // SAFETY: the client passes a pointer that is valid for this write.
                 unsafe { put(value, agent) }
             }
             QueueInfo::DOORBELL_ID => {
-                // SAFETY: the specification says so.
+                // SAFETY: the client passes a pointer that is valid for this write.
                 unsafe { put(value, queue.amd().hsa_queue.id) }
             }
             _ => Err(Status::ERROR_INVALID_ARGUMENT),
@@ -112,30 +111,30 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
     })
 }
 
-/// As many words as have a bit for each compute unit, with all bits set.
-fn all_units(gpu: &Gpu) -> Vec<u32> {
-    let units = topology::properties(gpu.chip).compute_units;
+/// Mask with one set bit per compute unit.
+fn full_mask(gpu: &Gpu) -> Vec<u32> {
+    let units = properties(gpu.chip).compute_units;
     (0..units.div_ceil(32)).map(|word| u32::MAX >> (32 - (units - 32 * word).min(32))).collect()
 }
 
-/// Every compute unit runs everything here; a mask is kept for those who ask for it.
+/// Stores the mask for `hsa_amd_queue_cu_get_mask`; it does not restrict where kernels run.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
     queue: *const Queue,
     num_cu_mask_count: u32,
     cu_mask: *const u32,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let queue = runtime.queues.get(address(queue))?;
         if !num_cu_mask_count.is_multiple_of(32) || num_cu_mask_count > 0 && cu_mask.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let gpu = queue.gpu.as_ref().ok_or(Status::ERROR_INVALID_QUEUE)?;
-        let mut mask = all_units(gpu);
+        let mut mask = full_mask(gpu);
         if num_cu_mask_count > 0 {
-            // SAFETY: the specification says so.
-            let wanted = unsafe { array(cu_mask, num_cu_mask_count as usize / 32) }?;
+            // SAFETY: the client passes a pointer to that many elements.
+            let requested = unsafe { array(cu_mask, num_cu_mask_count as usize / 32) }?;
             for (index, word) in mask.iter_mut().enumerate() {
-                *word &= wanted.get(index).copied().unwrap_or(0);
+                *word &= requested.get(index).copied().unwrap_or(0);
             }
         }
         *queue.cu_mask.lock() = mask;
@@ -148,7 +147,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
     num_cu_mask_count: u32,
     cu_mask: *mut u32,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if cu_mask.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
@@ -157,52 +156,52 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let gpu = queue.gpu.as_ref().ok_or(Status::ERROR_INVALID_QUEUE)?;
-        let kept = queue.cu_mask.lock().clone();
-        let kept = if kept.is_empty() { all_units(gpu) } else { kept };
+        let mask = queue.cu_mask.lock().clone();
+        let mask = if mask.is_empty() { full_mask(gpu) } else { mask };
         for index in 0..num_cu_mask_count as usize / 32 {
-            let word = kept.get(index).copied().unwrap_or(0);
-            // SAFETY: the specification says so.
+            let word = mask.get(index).copied().unwrap_or(0);
+            // SAFETY: the client passes a pointer that is valid for this write.
             unsafe { put(cu_mask.wrapping_add(index), word) }?;
         }
         Ok(())
     })
 }
 
-/// All queues have the same share of the machine.
+/// Accepted and ignored: all queues have the same priority.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: QueuePriority) -> Status {
-    with(|runtime| {
-        runtime.queues.get(given(queue)?)?;
+    with_runtime(|runtime| {
+        runtime.queues.get(non_null_address(queue)?)?;
         if priority.name().is_some() { Ok(()) } else { Err(Status::ERROR_INVALID_ARGUMENT) }
     })
 }
 
-/// The index of a queue that its writers share.
+/// Write index, which producers share.
 ///
 /// # Safety
-/// It is a live queue of this runtime.
+/// `queue` is a live queue of this runtime.
 unsafe fn write_index<'a>(queue: *const Queue) -> &'a AtomicU64 {
-    // SAFETY: the caller's promise; a queue is the head of an `AmdQueue`.
+    // SAFETY: the caller guarantees a live queue, which is the first field of an `AmdQueue`.
     unsafe { &(*queue.cast::<AmdQueue>()).write_dispatch_id }
 }
 
-/// The index of a queue that its reader moves.
+/// Read index, which the packet processor advances.
 ///
 /// # Safety
-/// It is a live queue of this runtime.
+/// `queue` is a live queue of this runtime.
 unsafe fn read_index<'a>(queue: *const Queue) -> &'a AtomicU64 {
-    // SAFETY: the caller's promise; a queue is the head of an `AmdQueue`.
+    // SAFETY: the caller guarantees a live queue, which is the first field of an `AmdQueue`.
     unsafe { &(*queue.cast::<AmdQueue>()).read_dispatch_id }
 }
 
-/// Loads and stores of indices, as strict as the strictest order of memory.
+/// Loads and stores of an index. All memory orders are sequentially consistent.
 macro_rules! indices {
     ($index:ident: load $($load:ident)*; store $($store:ident)*) => {
         $(pub(crate) unsafe extern "C" fn $load(queue: *const Queue) -> u64 {
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a live queue.
             unsafe { $index(queue) }.load(Ordering::SeqCst)
         })*
         $(pub(crate) unsafe extern "C" fn $store(queue: *const Queue, value: u64) {
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a live queue.
             unsafe { $index(queue) }.store(value, Ordering::SeqCst);
         })*
     };
@@ -216,11 +215,10 @@ indices! { read_index:
     store hsa_queue_store_read_index_relaxed hsa_queue_store_read_index_screlease
 }
 
-/// Additions to the write index.
 macro_rules! additions {
     ($($name:ident)*) => {$(
         pub(crate) unsafe extern "C" fn $name(queue: *const Queue, value: u64) -> u64 {
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a live queue.
             unsafe { write_index(queue) }.fetch_add(value, Ordering::SeqCst)
         }
     )*};
@@ -230,17 +228,17 @@ additions! {
     hsa_queue_add_write_index_scacq_screl
 }
 
-/// Exchanges of the write index if it is what is expected.
-macro_rules! compared {
+/// Compare-and-swap of the write index.
+macro_rules! compare_and_swap {
     ($($name:ident)*) => {$(
         pub(crate) unsafe extern "C" fn $name(queue: *const Queue, expected: u64, value: u64) -> u64 {
-            // SAFETY: the specification says so.
+            // SAFETY: the client passes a live queue.
             let index = unsafe { write_index(queue) };
             index.compare_exchange(expected, value, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|old| old)
         }
     )*};
 }
-compared! {
+compare_and_swap! {
     hsa_queue_cas_write_index_relaxed hsa_queue_cas_write_index_scacquire hsa_queue_cas_write_index_screlease
     hsa_queue_cas_write_index_scacq_screl
 }

@@ -1,13 +1,23 @@
-//! Signals.
+//! Signals: creation, waits, handlers and atomic operations.
 
 use std::time::{Duration, Instant};
 
 use roci_hsa::abi::*;
 
-use super::{array, put, with};
+use super::arguments::{array, put};
+use super::{process, with_runtime};
 use crate::clock::TICKS_PER_SECOND;
-use crate::handlers::Function;
+use crate::handlers::Callback;
 use crate::{signal, wake};
+
+/// Modifies a signal and returns its old value. A write to a doorbell wakes the thread of its queue.
+fn update(signal: Signal, new: impl FnMut(i64) -> i64) -> i64 {
+    signal::update(signal, new, |queue| {
+        if let Ok(runtime) = process::runtime_unchecked() {
+            runtime.queues.ring(queue);
+        }
+    })
+}
 
 pub(crate) unsafe extern "C" fn hsa_signal_create(
     initial_value: SignalValue,
@@ -15,7 +25,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_create(
     consumers: *const Agent,
     signal: *mut Signal,
 ) -> Status {
-    // SAFETY: the same promises.
+    // SAFETY: all arguments are passed on unchanged.
     unsafe { hsa_amd_signal_create(initial_value, num_consumers, consumers, SignalAttribute::EMPTY, signal) }
 }
 
@@ -26,33 +36,32 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_create(
     attributes: SignalAttribute,
     signal: *mut Signal,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if signal.is_null() || num_consumers > 0 && consumers.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer to that many elements.
         let consumers = unsafe { array(consumers, num_consumers as usize) }?;
-        // Whoever they are, all can wait; but none may be named twice.
+        // Any agent can wait for the signal, so the list is only checked for duplicates.
         if (1..consumers.len()).any(|index| consumers[..index].contains(&consumers[index])) {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let made = if attributes.contains(SignalAttribute::IPC) {
-            runtime.signals.create_shared(&runtime.memory, initial_value)
+        let created = if attributes.contains(SignalAttribute::IPC) {
+            runtime.signals.create_ipc(initial_value)
         } else {
-            runtime.signals.create(&runtime.memory, SignalKind::USER, initial_value)
+            runtime.signals.create(SignalKind::USER, initial_value)
         };
-        // SAFETY: the specification says so.
-        unsafe { put(signal, made.ok_or(Status::ERROR_OUT_OF_RESOURCES)?) }
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(signal, created.ok_or(Status::ERROR_OUT_OF_RESOURCES)?) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_signal_destroy(signal: Signal) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if signal.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let destroyed = runtime.signals.destroy(&runtime.memory, &runtime.handlers, signal);
-        if destroyed { Ok(()) } else { Err(Status::ERROR_INVALID_SIGNAL) }
+        if runtime.signals.destroy(signal) { Ok(()) } else { Err(Status::ERROR_INVALID_SIGNAL) }
     })
 }
 
@@ -60,19 +69,19 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_value_pointer(
     signal: Signal,
     value_ptr: *mut *mut SignalValue,
 ) -> Status {
-    with(|_| {
+    with_runtime(|_| {
         if value_ptr.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        let memory = signal::of(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
-        // A doorbell's value is where the hardware has it.
-        let place = match memory.kind {
+        let memory = signal::memory(signal).ok_or(Status::ERROR_INVALID_SIGNAL)?;
+        // The value of a doorbell is not in its signal.
+        let pointer = match memory.kind {
             SignalKind::USER => memory.value.as_ptr(),
             SignalKind::INVALID => return Err(Status::ERROR_INVALID_SIGNAL),
             _ => return Err(Status::ERROR_INVALID_ARGUMENT),
         };
-        // SAFETY: the specification says so.
-        unsafe { put(value_ptr, place) }
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(value_ptr, pointer) }
     })
 }
 
@@ -83,8 +92,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_async_handler(
     handler: Option<SignalHandler>,
     arg: *mut c_void,
 ) -> Status {
-    with(|runtime| {
-        let handler = Function::Handler(handler.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
+    with_runtime(|runtime| {
+        let handler = Callback::Repeated(handler.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
         if !signal::is_live(signal) {
             return Err(Status::ERROR_INVALID_SIGNAL);
         }
@@ -94,17 +103,17 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_async_handler(
 }
 
 pub(crate) unsafe extern "C" fn hsa_amd_async_function(callback: Option<AsyncFunction>, arg: *mut c_void) -> Status {
-    with(|runtime| {
-        let function = Function::Once(callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
-        let added = runtime.handlers.add(Signal::NULL, SignalCondition::EQ, 0, function, arg);
+    with_runtime(|runtime| {
+        let callback = Callback::Once(callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?);
+        let added = runtime.handlers.add(Signal::NULL, SignalCondition::EQ, 0, callback, arg);
         if added { Ok(()) } else { Err(Status::ERROR_OUT_OF_RESOURCES) }
     })
 }
 
-/// When a wait ends; the longest timeouts mean that it does not.
+/// Deadline of a timeout in system clock ticks; `None` for no deadline.
 fn deadline(timeout: u64) -> Option<Instant> {
     let seconds = timeout / TICKS_PER_SECOND;
-    // A century is for ever.
+    // More than a century, such as `u64::MAX`, means forever.
     if seconds > 100 * 365 * 24 * 3600 {
         return None;
     }
@@ -113,12 +122,12 @@ fn deadline(timeout: u64) -> Option<Instant> {
 }
 
 fn wait(signal: Signal, condition: SignalCondition, value: i64, timeout: u64, hint: WaitState) -> i64 {
-    let held = || Some(signal::load(signal)).filter(|held| condition.holds(*held, value));
-    match held() {
-        Some(held) => held,
-        None => {
-            wake::wait_until(deadline(timeout), hint == WaitState::ACTIVE, held).unwrap_or_else(|| signal::load(signal))
-        }
+    let check = || Some(signal::load(signal)).filter(|current| condition.holds(*current, value));
+    // Without the clock read of `deadline` if the condition already holds.
+    match check() {
+        Some(current) => current,
+        None => wake::wait_until(deadline(timeout), hint == WaitState::ACTIVE, check)
+            .unwrap_or_else(|| signal::load(signal)),
     }
 }
 
@@ -142,25 +151,23 @@ pub(crate) unsafe extern "C" fn hsa_signal_wait_scacquire(
     wait(signal, condition, compare_value, timeout_hint, wait_state_hint)
 }
 
-/// Signals, conditions and values, as many of each.
-type Several<'a> = (&'a [Signal], &'a [SignalCondition], &'a [SignalValue]);
+/// Signals, conditions and values of a wait for several signals, equally many of each.
+type WaitArrays<'a> = (&'a [Signal], &'a [SignalCondition], &'a [SignalValue]);
 
-/// The arrays of a wait for several signals.
-///
 /// # Safety
-/// Each is good for `count` values.
-unsafe fn several<'a>(
+/// Each pointer is null or valid for reads of `count` values.
+unsafe fn wait_arrays<'a>(
     count: u32,
     signals: *mut Signal,
     conds: *mut SignalCondition,
     values: *mut SignalValue,
-) -> Result<Several<'a>, Status> {
+) -> Result<WaitArrays<'a>, Status> {
     let count = count as usize;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the same contract.
     let signals = unsafe { array(signals, count) }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the same contract.
     let conds = unsafe { array(conds, count) }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the same contract.
     let values = unsafe { array(values, count) }?;
     Ok((signals, conds, values))
 }
@@ -174,8 +181,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_any(
     wait_hint: WaitState,
     satisfying_value: *mut SignalValue,
 ) -> u32 {
-    // SAFETY: the specification says so.
-    let Ok((signals, conds, values)) = (unsafe { several(signal_count, signals, conds, values) }) else {
+    // SAFETY: the client passes arrays of `signal_count` elements.
+    let Ok((signals, conds, values)) = (unsafe { wait_arrays(signal_count, signals, conds, values) }) else {
         return u32::MAX;
     };
     if signals.is_empty() {
@@ -183,13 +190,13 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_any(
     }
     let found = wake::wait_until(deadline(timeout_hint), wait_hint == WaitState::ACTIVE, || {
         signals.iter().zip(conds).zip(values).enumerate().find_map(|(index, ((signal, condition), value))| {
-            let held = signal::load(*signal);
-            (!signal.is_null() && condition.holds(held, *value)).then_some((index as u32, held))
+            let current = signal::load(*signal);
+            (!signal.is_null() && condition.holds(current, *value)).then_some((index as u32, current))
         })
     });
-    let Some((index, held)) = found else { return u32::MAX };
-    // SAFETY: the specification says so; null means that no one wants it.
-    let _ = unsafe { put(satisfying_value, held) };
+    let Some((index, current)) = found else { return u32::MAX };
+    // SAFETY: the client passes a pointer that is valid for this write, or null to ignore the value.
+    let _ = unsafe { put(satisfying_value, current) };
     index
 }
 
@@ -202,32 +209,32 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_all(
     wait_hint: WaitState,
     satisfying_values: *mut SignalValue,
 ) -> u32 {
-    // SAFETY: the specification says so.
-    let Ok((signals, conds, values)) = (unsafe { several(signal_count, signals, conds, values) }) else {
+    // SAFETY: the client passes arrays of `signal_count` elements.
+    let Ok((signals, conds, values)) = (unsafe { wait_arrays(signal_count, signals, conds, values) }) else {
         return u32::MAX;
     };
-    // Each counts once it was seen to hold.
-    let mut seen: Vec<Option<i64>> = vec![None; signals.len()];
+    // A condition counts as met once it was seen to hold.
+    let mut met: Vec<Option<i64>> = vec![None; signals.len()];
     let found = wake::wait_until(deadline(timeout_hint), wait_hint == WaitState::ACTIVE, || {
-        for (index, seen) in seen.iter_mut().enumerate().filter(|(_, seen)| seen.is_none()) {
-            let held = signal::load(signals[index]);
-            *seen = conds[index].holds(held, values[index]).then_some(held);
+        for (index, met) in met.iter_mut().enumerate().filter(|(_, met)| met.is_none()) {
+            let current = signal::load(signals[index]);
+            *met = conds[index].holds(current, values[index]).then_some(current);
         }
-        seen.iter().all(Option::is_some).then_some(())
+        met.iter().all(Option::is_some).then_some(())
     });
     if found.is_none() {
         return u32::MAX;
     }
     if !satisfying_values.is_null() {
-        for (index, held) in seen.into_iter().flatten().enumerate() {
-            // SAFETY: the specification says so.
-            unsafe { satisfying_values.wrapping_add(index).write(held) };
+        for (index, current) in met.into_iter().flatten().enumerate() {
+            // SAFETY: not null, so the client passes an array of `signal_count` elements.
+            unsafe { satisfying_values.wrapping_add(index).write(current) };
         }
     }
     0
 }
 
-/// Loads, in every order of memory: all are as strict as the strictest.
+/// Loads. All memory orders are sequentially consistent.
 macro_rules! loads {
     ($($name:ident)*) => {$(
         pub(crate) unsafe extern "C" fn $name(signal: Signal) -> SignalValue {
@@ -237,15 +244,15 @@ macro_rules! loads {
 }
 loads! { hsa_signal_load_relaxed hsa_signal_load_scacquire }
 
-/// Changes without a result.
-macro_rules! changes {
+/// Atomic operations without a result.
+macro_rules! operations {
     ($(|$old:ident, $value:ident| $new:expr => $($name:ident)*;)*) => {$($(
         pub(crate) unsafe extern "C" fn $name(signal: Signal, $value: SignalValue) {
-            signal::update(signal, |$old| $new);
+            update(signal, |$old| $new);
         }
     )*)*};
 }
-changes! {
+operations! {
     |_old, value| value => hsa_signal_store_relaxed hsa_signal_store_screlease
         hsa_signal_silent_store_relaxed hsa_signal_silent_store_screlease;
     |old, value| old.wrapping_add(value) => hsa_signal_add_relaxed hsa_signal_add_scacquire
@@ -260,11 +267,10 @@ changes! {
         hsa_signal_xor_screlease hsa_signal_xor_scacq_screl;
 }
 
-/// Exchanges.
 macro_rules! exchanges {
     ($($name:ident)*) => {$(
         pub(crate) unsafe extern "C" fn $name(signal: Signal, value: SignalValue) -> SignalValue {
-            signal::update(signal, |_| value)
+            update(signal, |_| value)
         }
     )*};
 }
@@ -273,18 +279,17 @@ exchanges! {
     hsa_signal_exchange_scacq_screl
 }
 
-/// Exchanges if the signal holds what is expected.
-macro_rules! compared {
+macro_rules! compare_and_swap {
     ($($name:ident)*) => {$(
         pub(crate) unsafe extern "C" fn $name(
             signal: Signal,
             expected: SignalValue,
             value: SignalValue,
         ) -> SignalValue {
-            signal::update(signal, |old| if old == expected { value } else { old })
+            update(signal, |old| if old == expected { value } else { old })
         }
     )*};
 }
-compared! {
+compare_and_swap! {
     hsa_signal_cas_relaxed hsa_signal_cas_scacquire hsa_signal_cas_screlease hsa_signal_cas_scacq_screl
 }

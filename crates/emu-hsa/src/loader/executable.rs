@@ -1,4 +1,4 @@
-//! Executables: code objects and definitions that belong together.
+//! Executables: loaded code objects and the variables that the client defines for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,27 +9,26 @@ use roci_hsa::abi::{
     self, Agent, ExecutableInfo, ExecutableState, FloatRoundingMode, Profile, Status, VariableSegment,
 };
 
-use super::loaded::Loaded;
-use super::symbol::{Symbol, names};
+use super::loaded_code_object::LoadedCodeObject;
+use super::symbol::{Symbol, exported_objects};
 use super::{Loader, Reader};
 use crate::gpu::Gpu;
-use crate::topology::Answer;
+use crate::topology::AttributeValue;
 
-/// Code objects on some GPUs, and variables that the client defines for them.
 pub(crate) struct Executable {
     handle: u64,
     profile: Profile,
     rounding: FloatRoundingMode,
-    /// Nothing once it is destroyed.
+    /// `None` once it is destroyed.
     state: Mutex<Option<State>>,
 }
 
 #[derive(Default)]
 struct State {
     frozen: bool,
-    /// By agent, then by name; those of the whole program have no agent.
+    /// By agent, then by name; program symbols have the null agent.
     symbols: HashMap<Agent, HashMap<String, Arc<Symbol>>>,
-    loaded: Vec<Arc<Loaded>>,
+    loaded: Vec<Arc<LoadedCodeObject>>,
 }
 
 impl State {
@@ -37,7 +36,7 @@ impl State {
         self.symbols.get(&agent)?.get(name)
     }
 
-    /// What code on an agent finds under a name: its own symbol, else the whole program's.
+    /// Address of a symbol as seen by code on an agent: the agent's symbol, else the program's.
     fn resolve(&self, agent: Agent, name: &str) -> Option<u64> {
         let found = self.find(agent, name).or_else(|| self.find(Agent::NULL, name))?;
         Some(found.address()).filter(|address| *address != 0)
@@ -55,13 +54,12 @@ impl Executable {
         Self { handle, profile, rounding, state: Mutex::new(Some(State::default())) }
     }
 
-    /// Its handle.
     pub(crate) fn handle(&self) -> abi::Executable {
         abi::Executable { handle: self.handle }
     }
 
     fn state(&self) -> Result<MappedMutexGuard<'_, State>, Status> {
-        // Whoever found it just before it was destroyed comes too late.
+        // Another thread may destroy it after this one has looked it up.
         MutexGuard::try_map(self.state.lock(), Option::as_mut).map_err(|_| Status::ERROR_INVALID_EXECUTABLE)
     }
 
@@ -70,8 +68,8 @@ impl Executable {
         if state.frozen { Err(Status::ERROR_FROZEN_EXECUTABLE) } else { Ok(state) }
     }
 
-    /// An attribute.
-    pub(crate) fn info(&self, attribute: ExecutableInfo) -> Result<Option<Answer>, Status> {
+    /// Attribute; `None` if unknown.
+    pub(crate) fn info(&self, attribute: ExecutableInfo) -> Result<Option<AttributeValue>, Status> {
         let frozen = self.state()?.frozen;
         Ok(Some(match attribute {
             ExecutableInfo::PROFILE => self.profile.into(),
@@ -82,7 +80,7 @@ impl Executable {
         }))
     }
 
-    /// Defines a variable for code that is loaded later: on an agent, or for the whole program if that is null.
+    /// Defines a variable for code that is loaded later: on an agent, or for the program if the agent is null.
     pub(crate) fn define(
         &self,
         loader: &Loader,
@@ -99,39 +97,44 @@ impl Executable {
         Ok(())
     }
 
-    /// Loads a code object. What it needs must have been defined, by the client or by code that was loaded before.
-    pub(crate) fn load(&self, loader: &Loader, gpu: &Arc<Gpu>, reader: &Arc<Reader>) -> Result<Arc<Loaded>, Status> {
+    /// Loads a code object on a GPU. Its undefined symbols must have been defined before, by the client or by loaded code.
+    pub(crate) fn load(
+        &self,
+        loader: &Loader,
+        gpu: &Arc<Gpu>,
+        reader: &Arc<Reader>,
+    ) -> Result<Arc<LoadedCodeObject>, Status> {
         let mut state = self.unfrozen()?;
         let object = CodeObject::parse(reader.bytes()).map_err(|_| Status::ERROR_INVALID_CODE_OBJECT)?;
         let target: TargetId = gpu.chip.name().parse().map_err(|_| Status::ERROR_INVALID_ISA)?;
         object.runs_on(&target).map_err(|_| Status::ERROR_INCOMPATIBLE_ARGUMENTS)?;
         let agent = gpu.agent;
-        if names(&object).any(|symbol| state.find(agent, symbol.name).is_some()) {
+        if exported_objects(&object).any(|symbol| state.find(agent, symbol.name).is_some()) {
             return Err(Status::ERROR_VARIABLE_ALREADY_DEFINED);
         }
         let resolve = |name: &str| state.resolve(agent, name);
-        let loaded = Arc::new(Loaded::new(self.handle(), gpu, reader, &object, resolve)?);
-        for symbol in Symbol::of(&object, agent, loaded.base()) {
+        let loaded = Arc::new(LoadedCodeObject::new(self.handle(), gpu, reader, &object, resolve)?);
+        for symbol in Symbol::from_code_object(&object, agent, loaded.base()) {
             state.add(loader, agent, symbol);
         }
         state.loaded.push(Arc::clone(&loaded));
         loader.loaded.insert(loaded.handle().handle, Arc::clone(&loaded));
-        loaded.begin();
+        loaded.register_kernels();
         Ok(loaded)
     }
 
-    /// Nothing is added from now on.
+    /// Makes later definitions and loads fail.
     pub(crate) fn freeze(&self) -> Result<(), Status> {
         self.unfrozen()?.frozen = true;
         Ok(())
     }
 
-    /// A symbol by its name: that of a kernel's descriptor (`name.kd`), or of a variable.
+    /// Symbol of a kernel descriptor (`name.kd`) or of a variable.
     pub(crate) fn symbol(&self, agent: Agent, name: &str) -> Result<Arc<Symbol>, Status> {
         self.state()?.find(agent, name).cloned().ok_or(Status::ERROR_INVALID_SYMBOL_NAME)
     }
 
-    /// All symbols with the agents that have them, those of the whole program first, then in the order in which they came.
+    /// All symbols with their agents, program symbols first, oldest first.
     pub(crate) fn symbols(&self) -> Result<Vec<(Agent, Arc<Symbol>)>, Status> {
         let state = self.state()?;
         let all = state.symbols.iter().flat_map(|(agent, own)| own.values().map(|symbol| (*agent, Arc::clone(symbol))));
@@ -140,13 +143,13 @@ impl Executable {
         Ok(all)
     }
 
-    /// Its code objects, in the order in which they were loaded.
-    pub(crate) fn loaded(&self) -> Result<Vec<Arc<Loaded>>, Status> {
+    /// Loaded code objects, oldest first.
+    pub(crate) fn loaded(&self) -> Result<Vec<Arc<LoadedCodeObject>>, Status> {
         Ok(self.state()?.loaded.clone())
     }
 
-    /// Unloads everything. What a running kernel uses lives until it ends.
-    pub(super) fn end(&self, loader: &Loader) {
+    /// Unloads all code objects. Running kernels keep the memory that they use until they finish.
+    pub(super) fn unload(&self, loader: &Loader) {
         let Some(state) = self.state.lock().take() else { return };
         let mut symbols = loader.symbols.live.write();
         for symbol in state.symbols.into_values().flat_map(HashMap::into_values) {
@@ -155,7 +158,7 @@ impl Executable {
         drop(symbols);
         for loaded in state.loaded {
             loader.loaded.remove(loaded.handle().handle);
-            loaded.end();
+            loaded.unregister_kernels();
         }
     }
 }

@@ -1,39 +1,31 @@
-//! Code objects: who reads them, where they are loaded, what is in them.
+//! The loader: code object readers, executables, loaded code objects and symbols.
 //!
-//! Handles are numbers that are never given twice, not even by another runtime of this process: an old one is told from a
-//! live one, and one of a kind from one of another.
+//! Handles are never reused, so a stale handle, or one of another kind of object, is recognized as invalid.
 
-mod code;
 mod executable;
-mod extension;
-mod loaded;
-mod place;
+mod legacy_code_object;
+mod loaded_code_object;
 mod reader;
 mod symbol;
 #[cfg(test)]
 mod tests;
+mod uri;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use roci_hsa::abi::{self, Status};
 
-pub(crate) use code::Code;
 pub(crate) use executable::Executable;
-pub(crate) use extension::table;
-pub(crate) use loaded::Loaded;
+pub(crate) use legacy_code_object::LegacyCodeObject;
+pub(crate) use loaded_code_object::LoadedCodeObject;
 pub(crate) use reader::Reader;
 pub(crate) use symbol::Symbol;
 
-/// A number that was never a handle before.
-pub(crate) fn new_handle() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
+use crate::handle::new_handle;
 
-/// All live objects of one kind, by their handles, oldest first.
+/// Live objects of one kind by handle, oldest first.
 struct Objects<T> {
     live: RwLock<BTreeMap<u64, Arc<T>>>,
 }
@@ -62,37 +54,35 @@ impl<T> Objects<T> {
     }
 }
 
-/// All readers, executables, symbols and loaded code objects.
+/// All objects of the loader.
 #[derive(Default)]
 pub(crate) struct Loader {
     readers: Objects<Reader>,
     executables: Objects<Executable>,
     symbols: Objects<Symbol>,
-    loaded: Objects<Loaded>,
-    codes: Objects<Code>,
+    loaded: Objects<LoadedCodeObject>,
+    legacy_code_objects: Objects<LegacyCodeObject>,
     code_symbols: Objects<Symbol>,
 }
 
 impl Loader {
-    /// Keeps a reader.
     pub(crate) fn add_reader(&self, reader: Reader) -> abi::CodeObjectReader {
         let handle = new_handle();
         self.readers.insert(handle, Arc::new(reader));
         abi::CodeObjectReader { handle }
     }
 
-    /// The reader of a handle.
     pub(crate) fn reader(&self, handle: abi::CodeObjectReader) -> Result<Arc<Reader>, Status> {
         self.readers.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT_READER)
     }
 
-    /// Forgets a reader. What was loaded from it keeps its bytes.
+    /// Destroys a reader. Code objects that were loaded from it keep its bytes.
     pub(crate) fn remove_reader(&self, handle: abi::CodeObjectReader) -> Result<(), Status> {
         let removed = self.readers.remove(handle.handle);
         removed.map(drop).ok_or(Status::ERROR_INVALID_CODE_OBJECT_READER)
     }
 
-    /// Makes an executable with nothing in it.
+    /// Creates an empty executable.
     pub(crate) fn add_executable(&self, profile: abi::Profile, rounding: abi::FloatRoundingMode) -> abi::Executable {
         let executable = Executable::new(new_handle(), profile, rounding);
         let handle = executable.handle();
@@ -100,69 +90,64 @@ impl Loader {
         handle
     }
 
-    /// The executable of a handle.
     pub(crate) fn executable(&self, handle: abi::Executable) -> Result<Arc<Executable>, Status> {
         self.executables.get(handle.handle).ok_or(Status::ERROR_INVALID_EXECUTABLE)
     }
 
-    /// All executables, oldest first.
+    /// Oldest first.
     pub(crate) fn executables(&self) -> Vec<Arc<Executable>> {
         self.executables.all()
     }
 
-    /// Unloads an executable.
+    /// Destroys an executable and unloads its code objects.
     pub(crate) fn remove_executable(&self, handle: abi::Executable) -> Result<(), Status> {
         let executable = self.executables.remove(handle.handle).ok_or(Status::ERROR_INVALID_EXECUTABLE)?;
-        executable.end(self);
+        executable.unload(self);
         Ok(())
     }
 
-    /// The symbol of a handle.
     pub(crate) fn symbol(&self, handle: abi::ExecutableSymbol) -> Result<Arc<Symbol>, Status> {
         self.symbols.get(handle.handle).ok_or(Status::ERROR_INVALID_EXECUTABLE_SYMBOL)
     }
 
-    /// The loaded code object of a handle.
-    pub(crate) fn loaded(&self, handle: abi::LoadedCodeObject) -> Result<Arc<Loaded>, Status> {
+    pub(crate) fn loaded(&self, handle: abi::LoadedCodeObject) -> Result<Arc<LoadedCodeObject>, Status> {
         self.loaded.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)
     }
 
-    /// All loaded code objects, oldest first.
-    pub(crate) fn all_loaded(&self) -> Vec<Arc<Loaded>> {
+    /// Oldest first.
+    pub(crate) fn all_loaded(&self) -> Vec<Arc<LoadedCodeObject>> {
         self.loaded.all()
     }
 
-    /// The code object that is loaded at an address.
-    pub(crate) fn loaded_at(&self, address: u64) -> Option<Arc<Loaded>> {
+    /// The loaded code object that contains an address.
+    pub(crate) fn loaded_at(&self, address: u64) -> Option<Arc<LoadedCodeObject>> {
         self.loaded.live.read().values().find(|loaded| loaded.range().contains(&address)).cloned()
     }
 
-    /// Keeps a code object of the first loader.
-    pub(crate) fn add_code(&self, bytes: &[u8]) -> Result<abi::CodeObject, Status> {
-        let code = Code::new(Reader::from_memory(bytes)?);
+    /// Adds a code object of the legacy loader. Invalid bytes are accepted; using them is an error.
+    pub(crate) fn add_legacy_code_object(&self, bytes: &[u8]) -> Result<abi::CodeObject, Status> {
+        let code = LegacyCodeObject::new(Reader::from_memory(bytes)?);
         let handle = new_handle();
         for symbol in code.symbols() {
             self.code_symbols.insert(symbol.handle().handle, Arc::clone(symbol));
         }
-        self.codes.insert(handle, Arc::new(code));
+        self.legacy_code_objects.insert(handle, Arc::new(code));
         Ok(abi::CodeObject { handle })
     }
 
-    /// The code object of a handle.
-    pub(crate) fn code(&self, handle: abi::CodeObject) -> Result<Arc<Code>, Status> {
-        self.codes.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)
+    pub(crate) fn legacy_code_object(&self, handle: abi::CodeObject) -> Result<Arc<LegacyCodeObject>, Status> {
+        self.legacy_code_objects.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)
     }
 
-    /// Forgets a code object. What was loaded from it keeps its bytes.
-    pub(crate) fn remove_code(&self, handle: abi::CodeObject) -> Result<(), Status> {
-        let code = self.codes.remove(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)?;
+    /// Destroys a code object of the legacy loader. Code objects that were loaded from it keep its bytes.
+    pub(crate) fn remove_legacy_code_object(&self, handle: abi::CodeObject) -> Result<(), Status> {
+        let code = self.legacy_code_objects.remove(handle.handle).ok_or(Status::ERROR_INVALID_CODE_OBJECT)?;
         for symbol in code.symbols() {
             self.code_symbols.remove(symbol.handle().handle);
         }
         Ok(())
     }
 
-    /// The symbol of a code object.
     pub(crate) fn code_symbol(&self, handle: abi::CodeSymbol) -> Result<Arc<Symbol>, Status> {
         self.code_symbols.get(handle.handle).ok_or(Status::ERROR_INVALID_CODE_SYMBOL)
     }

@@ -1,4 +1,4 @@
-//! Symbols: the kernels and variables of an executable.
+//! Symbols of executables and code objects: kernels and variables.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use roci_hsa::abi::{
     Agent, ExecutableSymbol, ExecutableSymbolInfo, SymbolKind, SymbolLinkage, VariableAllocation, VariableSegment,
 };
 
-use super::new_handle;
-use crate::topology::Answer;
+use crate::handle::new_handle;
+use crate::topology::AttributeValue;
 
-/// The alignment of arguments that every kernel can rely on.
-const KERNARG_ALIGNMENT: u64 = 16;
-/// Attributes that the headers do not list among those of executables, but that libraries answer: lanes of a wave, and bytes
-/// and alignment of the descriptor.
+/// Minimum alignment of the kernarg segment.
+const MIN_KERNARG_ALIGNMENT: u64 = 16;
+/// Attributes that AMD's runtime supports although its headers do not list them for executable symbols: wave size, and size and
+/// alignment of the kernel descriptor.
 const WAVEFRONT_SIZE: ExecutableSymbolInfo = ExecutableSymbolInfo(19);
 const KERNEL_OBJECT_SIZE: ExecutableSymbolInfo = ExecutableSymbolInfo(100);
 const KERNEL_OBJECT_ALIGNMENT: ExecutableSymbolInfo = ExecutableSymbolInfo(101);
@@ -24,7 +24,7 @@ pub(crate) struct Symbol {
     handle: u64,
     name: String,
     agent: Agent,
-    /// Of the variable, or of the kernel's descriptor.
+    /// Address of the variable or of the kernel descriptor.
     address: u64,
     linkage: SymbolLinkage,
     kind: Kind,
@@ -37,16 +37,16 @@ enum Kind {
 }
 
 impl Symbol {
-    /// A variable that the client has: for one agent, or for the whole program if that is null.
+    /// A variable that the client defines, for an agent or for the program if the agent is null.
     pub(super) fn defined(name: &str, agent: Agent, segment: VariableSegment, address: u64) -> Self {
         let allocation = if agent.is_null() { VariableAllocation::PROGRAM } else { VariableAllocation::AGENT };
-        // Nobody says how large it is.
+        // The client does not pass a size.
         let kind = Kind::Variable { size: 0, alignment: 0, constant: false, allocation, segment };
         Self { handle: new_handle(), name: name.to_owned(), agent, address, linkage: SymbolLinkage::PROGRAM, kind }
     }
 
-    /// The kernels (as `name.kd`) and variables that a code object defines, loaded at an address.
-    pub(super) fn of(object: &CodeObject<'_>, agent: Agent, base: u64) -> Vec<Self> {
+    /// Kernels (as `name.kd`) and variables of a code object that is loaded at `base`.
+    pub(super) fn from_code_object(object: &CodeObject<'_>, agent: Agent, base: u64) -> Vec<Self> {
         let kernels: HashMap<u64, &codeobj::Kernel> =
             object.kernels().iter().map(|kernel| (kernel.descriptor_address, kernel)).collect();
         let symbol = |symbol: &codeobj::Symbol<'_>| {
@@ -55,31 +55,28 @@ impl Symbol {
                 Some(kernel) => Kind::kernel(kernel),
                 None => Kind::variable(object, symbol, address),
             };
-            // Others may override a weak symbol: it is not the program's.
+            // Another definition may override a weak symbol, so it has module linkage.
             let linkage = if symbol.weak { SymbolLinkage::MODULE } else { SymbolLinkage::PROGRAM };
             let address = base.wrapping_add(address);
             Some(Self { handle: new_handle(), name: symbol.name.to_owned(), agent, address, linkage, kind })
         };
-        names(object).filter_map(symbol).collect()
+        exported_objects(object).filter_map(symbol).collect()
     }
 
-    /// Its handle.
     pub(crate) fn handle(&self) -> ExecutableSymbol {
         ExecutableSymbol { handle: self.handle }
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is.
     pub(super) fn address(&self) -> u64 {
         self.address
     }
 
-    /// An attribute.
-    pub(crate) fn info(&self, attribute: ExecutableSymbolInfo) -> Option<Answer> {
+    /// Attribute; `None` if unknown.
+    pub(crate) fn info(&self, attribute: ExecutableSymbolInfo) -> Option<AttributeValue> {
         use ExecutableSymbolInfo as Info;
         let own = match &self.kind {
             Kind::Kernel { descriptor, kernarg_size, kernarg_alignment } => match attribute {
@@ -104,16 +101,16 @@ impl Symbol {
             },
         };
         let common = || match attribute {
-            Info::NAME_LENGTH => Some(Answer::length(&self.name)),
-            Info::NAME => Some(Answer::characters(&self.name)),
-            // Modules are HSAIL's: machine code has none.
+            Info::NAME_LENGTH => Some(AttributeValue::length(&self.name)),
+            Info::NAME => Some(AttributeValue::characters(&self.name)),
+            // Only HSAIL has modules.
             Info::MODULE_NAME_LENGTH => Some(0_u32.into()),
-            Info::MODULE_NAME => Some(Answer::characters("")),
+            Info::MODULE_NAME => Some(AttributeValue::characters("")),
             Info::LINKAGE => Some(self.linkage.0.into()),
             Info::IS_DEFINITION => Some(true.into()),
             Info::KERNEL_CALL_CONVENTION => Some(0_u32.into()),
             Info::AGENT => Some(self.agent.handle.into()),
-            // Libraries answer both for either kind, and so clients ask for either.
+            // AMD's runtime accepts both for either kind, and clients rely on it.
             Info::VARIABLE_ADDRESS | Info::KERNEL_OBJECT => Some(self.address.into()),
             _ => None,
         };
@@ -127,7 +124,7 @@ impl Kind {
         Self::Kernel {
             descriptor: kernel.descriptor,
             kernarg_size: kernel.kernarg_size(),
-            kernarg_alignment: stated.max(KERNARG_ALIGNMENT),
+            kernarg_alignment: stated.max(MIN_KERNARG_ALIGNMENT),
         }
     }
 
@@ -140,14 +137,14 @@ impl Kind {
             alignment: symbol.alignment,
             constant: segment.is_some_and(|segment| !segment.writable),
             allocation: VariableAllocation::AGENT,
-            // Constants are in global memory too on these chips; whether one is constant is another attribute.
+            // Constants are in the global segment too; `VARIABLE_IS_CONST` distinguishes them.
             segment: VariableSegment::GLOBAL,
         }
     }
 }
 
-/// The symbols of a code object that an executable has: what it defines for others, other than code.
-pub(super) fn names<'a, 'data>(
+/// Data symbols that a code object defines and exports.
+pub(super) fn exported_objects<'a, 'data>(
     object: &'a CodeObject<'data>,
 ) -> impl Iterator<Item = &'a codeobj::Symbol<'data>> + use<'a, 'data> {
     let defines = |symbol: &&codeobj::Symbol<'_>| {
@@ -156,7 +153,7 @@ pub(super) fn names<'a, 'data>(
     object.symbols().iter().filter(defines)
 }
 
-/// A number of 32 bits; what is larger no chip has.
-fn word(number: u64) -> Answer {
+/// A 32-bit value, saturating; real values are far smaller.
+fn word(number: u64) -> AttributeValue {
     u32::try_from(number).unwrap_or(u32::MAX).into()
 }

@@ -1,4 +1,4 @@
-//! Loaded code runs, and reaches the variables that it should.
+//! Loaded code runs and accesses its variables.
 
 #![expect(unsafe_code, reason = "variables are read by address")]
 
@@ -46,11 +46,11 @@ fn load(loader: &Loader, executable: &Executable, gpu: &Arc<Gpu>, bytes: &[u8]) 
 
 fn address(executable: &Executable, gpu: &Gpu, name: &str) -> u64 {
     let symbol = executable.symbol(gpu.agent, name).expect(name);
-    let answer = symbol.info(ExecutableSymbolInfo::KERNEL_OBJECT).expect(name);
-    u64::from_ne_bytes(*answer.bytes().first_chunk().expect(name))
+    let value = symbol.info(ExecutableSymbolInfo::KERNEL_OBJECT).expect(name);
+    u64::from_ne_bytes(*value.bytes().first_chunk().expect(name))
 }
 
-/// Runs `touch` with 8 work-items; what it wrote.
+/// Runs the kernel `touch` with 8 work-items and returns its output.
 fn touch(executable: &Executable, gpu: &Gpu, by: u32) -> Vec<u32> {
     let out = words(gpu, &[0; 8]);
     let kernarg = words(gpu, &[&[out.address() as u32, (out.address() >> 32) as u32, by][..], &[0; 64]].concat());
@@ -60,14 +60,14 @@ fn touch(executable: &Executable, gpu: &Gpu, by: u32) -> Vec<u32> {
     contents(&out)
 }
 
-/// A variable of 8 words.
+/// Reads a variable of 8 words.
 fn eight(address: u64) -> [u32; 8] {
-    // SAFETY: the variable of a loaded code object, and no kernel runs.
+    // SAFETY: a variable of that size in a loaded code object, and no kernel is running.
     unsafe { std::ptr::with_exposed_provenance::<[u32; 8]>(address as usize).read() }
 }
 
 #[test]
-fn kernels_reach_their_own_variables_and_the_clients() {
+fn kernels_access_their_own_and_defined_variables() {
     let Some(clang) = Clang::find() else { return };
     for (chip, target) in [(Chip::Gfx1010, "gfx1010"), (Chip::Gfx1013, "gfx10-1-generic"), (Chip::Gfx1100, "gfx1100")] {
         let (gpu, loader) = (gpu(chip), Loader::default());
@@ -86,7 +86,7 @@ fn kernels_reach_their_own_variables_and_the_clients() {
 }
 
 #[test]
-fn code_uses_variables_of_code_that_was_loaded_before() {
+fn code_uses_variables_of_earlier_code() {
     let Some(clang) = Clang::find() else { return };
     let (gpu, loader) = (gpu(Chip::Gfx1010), Loader::default());
     let (user, definer) = (clang.compile(VARIABLES, "gfx1010"), clang.compile("__global int outside = 40;", "gfx1010"));
@@ -98,29 +98,29 @@ fn code_uses_variables_of_code_that_was_loaded_before() {
 }
 
 #[test]
-fn unloaded_code_leaves_nothing_behind() {
+fn unloading_frees_memory_kernels_and_symbols() {
     let Some(clang) = Clang::find() else { return };
     let (gpu, loader) = (gpu(Chip::Gfx1100), Loader::default());
     let bytes = clang.compile(PLAIN, "gfx1100");
-    let free = gpu.free();
+    let free = gpu.available();
     let executable = executable(&loader);
     load(&loader, &executable, &gpu, &bytes).expect("it is for this chip");
     let object = address(&executable, &gpu, "plain.kd");
-    assert!(gpu.free() < free && gpu.kernel(object).is_some() && loader.loaded_at(object).is_some());
+    assert!(gpu.available() < free && gpu.kernel(object).is_some() && loader.loaded_at(object).is_some());
     loader.remove_executable(executable.handle()).expect("it is live");
-    assert!(gpu.free() == free && gpu.kernel(object).is_none() && loader.loaded_at(object).is_none());
-    // Somebody found it before and comes back now.
+    assert!(gpu.available() == free && gpu.kernel(object).is_none() && loader.loaded_at(object).is_none());
+    // A reference from before the destruction.
     assert_eq!(load(&loader, &executable, &gpu, &bytes), Err(Status::ERROR_INVALID_EXECUTABLE));
-    assert_eq!((gpu.free(), loader.symbols.all().len()), (free, 0));
+    assert_eq!((gpu.available(), loader.symbols.all().len()), (free, 0));
 }
 
 #[test]
-fn code_that_does_not_fit_is_refused() {
+fn code_larger_than_device_memory_is_refused() {
     let Some(clang) = Clang::find() else { return };
     let config = Config { memory: Some(8192), ..Config::new(vec![Chip::Gfx1100]) };
     let gpu = Arc::new(Gpu::new(Chip::Gfx1100, 0, &config));
     let loader = Loader::default();
     let bytes = clang.compile("__global int large[1 << 20];", "gfx1100");
     assert_eq!(load(&loader, &executable(&loader), &gpu, &bytes), Err(Status::ERROR_OUT_OF_RESOURCES));
-    assert_eq!(gpu.free(), 8192);
+    assert_eq!(gpu.available(), 8192);
 }

@@ -1,18 +1,18 @@
-//! What the CPU answers.
+//! Attributes of the CPU agent.
 
 use roci_hsa::abi::{
     Agent, AgentFeature, AgentInfo, DeviceType, FloatRoundingMode, IommuVersion, Isa, MachineModel, Profile, QueueType,
 };
 
-use super::{Answer, host};
+use super::{AttributeValue, host};
 use crate::clock::TICKS_PER_SECOND;
 
-/// The CPU's answer; none where the real runtime refuses to answer too.
-pub(crate) fn cpu(attribute: AgentInfo) -> Option<Answer> {
+/// Attribute of the CPU; `None` where AMD's runtime fails too.
+pub(crate) fn cpu_info(attribute: AgentInfo) -> Option<AttributeValue> {
     Some(match attribute {
-        AgentInfo::NAME | AgentInfo::PRODUCT_NAME => Answer::name(&host().name),
-        AgentInfo::VENDOR_NAME => Answer::name("CPU"),
-        AgentInfo::UUID => Answer::text("CPU-XX"),
+        AgentInfo::NAME | AgentInfo::PRODUCT_NAME => AttributeValue::name(&host().name),
+        AgentInfo::VENDOR_NAME => AttributeValue::name("CPU"),
+        AgentInfo::UUID => AttributeValue::c_string("CPU-XX"),
         AgentInfo::FEATURE => AgentFeature::EMPTY.into(),
         AgentInfo::MACHINE_MODEL => MachineModel::LARGE.into(),
         AgentInfo::PROFILE => Profile::FULL.into(),
@@ -26,7 +26,7 @@ pub(crate) fn cpu(attribute: AgentInfo) -> Option<Answer> {
             [1, 2, 3, 4].map(size).into()
         }
         AgentInfo::ISA => Isa::NULL.into(),
-        AgentInfo::EXTENSIONS => Answer::zeros(128),
+        AgentInfo::EXTENSIONS => AttributeValue::zeros(128),
         AgentInfo::VERSION_MAJOR | AgentInfo::VERSION_MINOR => 1_u16.into(),
         AgentInfo::FAST_F16_OPERATION => false.into(),
         AgentInfo::CACHELINE_SIZE => 64_u32.into(),
@@ -37,7 +37,7 @@ pub(crate) fn cpu(attribute: AgentInfo) -> Option<Answer> {
         AgentInfo::TIMESTAMP_FREQUENCY => TICKS_PER_SECOND.into(),
         AgentInfo::IOMMU_SUPPORT => IommuVersion::NONE.into(),
         AgentInfo::NEAREST_CPU => Agent::NULL.into(),
-        // It has no waves, workgroups, grids, queues, PCI address and images, and is the first node.
+        // The CPU is node 0 and has no waves, workgroups, grids, queues, PCI address or images.
         AgentInfo::WAVEFRONT_SIZE
         | AgentInfo::WORKGROUP_MAX_SIZE
         | AgentInfo::GRID_MAX_SIZE
@@ -76,7 +76,7 @@ pub(crate) fn cpu(attribute: AgentInfo) -> Option<Answer> {
         | AgentInfo::IMAGE_2DDEPTH_MAX_ELEMENTS
         | AgentInfo::IMAGE_2DADEPTH_MAX_ELEMENTS => [0_u32; 2].into(),
         AgentInfo::HDP_FLUSH => [0_usize; 2].into(),
-        AgentInfo::MEMORY_PROPERTIES | AgentInfo::AQL_EXTENSIONS => Answer::zeros(8),
+        AgentInfo::MEMORY_PROPERTIES | AgentInfo::AQL_EXTENSIONS => AttributeValue::zeros(8),
         AgentInfo::SCRATCH_LIMIT_MAX | AgentInfo::SCRATCH_LIMIT_CURRENT => 0_u64.into(),
         AgentInfo::CLOCK_COUNTERS => [0_u64; 4].into(),
         _ => return None,

@@ -1,28 +1,30 @@
-//! What a GPU answers: as the real one with AMD's runtime would, but for what an emulated one does not have.
+//! Attributes of a GPU agent: those of the real card, except for features that are not emulated.
 
 use roci_hsa::abi::{
     AgentFeature, AgentInfo, DeviceType, Extension, FloatRoundingMode, IommuVersion, Isa, MachineModel, MemoryProperty,
     Profile, QueueType,
 };
 
-use super::{Answer, FBARRIERS, GRID, Properties, WORKGROUP, extensions, isas, properties, uuid};
+use super::{AttributeValue, MAX_FBARRIERS, MAX_GRID, MAX_WORKGROUP, extensions, isas};
+use crate::agent::CPU;
+use crate::chips::{Properties, properties};
 use crate::clock::{GPU_TICKS_PER_SECOND, SYSTEM_TICKS, TICKS_PER_SECOND};
 use crate::gpu::Gpu;
-use crate::runtime::CPU;
+use crate::visible::uuid;
 
-/// The PCI bus of the first GPU; each has one of its own.
+/// PCI bus number of the first GPU; each has its own bus.
 const FIRST_BUS: u32 = 3;
-/// Bytes of scratch memory: as much as the address window holds, and what is kept without being asked.
-const SCRATCH: [u64; 2] = [4 << 30, 3 << 30];
+/// Maximum and current scratch limit in bytes.
+const SCRATCH_LIMITS: [u64; 2] = [4 << 30, 3 << 30];
 
-/// A GPU's answer at a time of the system clock; none where there is no such attribute.
-pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer> {
+/// Attribute of a GPU; `now` is the system clock in ticks. `None` for unknown attributes.
+pub(crate) fn gpu_info(gpu: &Gpu, now: u64, attribute: AgentInfo) -> Option<AttributeValue> {
     let own = properties(gpu.chip);
     Some(match attribute {
-        AgentInfo::NAME => Answer::name(gpu.chip.name()),
-        AgentInfo::VENDOR_NAME => Answer::name("AMD"),
-        AgentInfo::PRODUCT_NAME => Answer::name(own.product),
-        AgentInfo::UUID => Answer::text(&uuid(gpu.chip, gpu.place)),
+        AgentInfo::NAME => AttributeValue::name(gpu.chip.name()),
+        AgentInfo::VENDOR_NAME => AttributeValue::name("AMD"),
+        AgentInfo::PRODUCT_NAME => AttributeValue::name(own.product),
+        AgentInfo::UUID => AttributeValue::c_string(&uuid(gpu.chip, gpu.physical_index)),
         AgentInfo::FEATURE => AgentFeature::KERNEL_DISPATCH.into(),
         AgentInfo::MACHINE_MODEL => MachineModel::LARGE.into(),
         AgentInfo::PROFILE => Profile::BASE.into(),
@@ -30,13 +32,13 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
             FloatRoundingMode::NEAR.into()
         }
         AgentInfo::FAST_F16_OPERATION => true.into(),
-        AgentInfo::WAVEFRONT_SIZE => Properties::WAVE.into(),
-        AgentInfo::WORKGROUP_MAX_DIM => [WORKGROUP as u16; 3].into(),
-        AgentInfo::WORKGROUP_MAX_SIZE => WORKGROUP.into(),
-        AgentInfo::GRID_MAX_DIM => GRID.into(),
+        AgentInfo::WAVEFRONT_SIZE => Properties::WAVE_SIZE.into(),
+        AgentInfo::WORKGROUP_MAX_DIM => [MAX_WORKGROUP as u16; 3].into(),
+        AgentInfo::WORKGROUP_MAX_SIZE => MAX_WORKGROUP.into(),
+        AgentInfo::GRID_MAX_DIM => MAX_GRID.into(),
         AgentInfo::GRID_MAX_SIZE => u32::MAX.into(),
-        AgentInfo::FBARRIER_MAX_SIZE => FBARRIERS.into(),
-        AgentInfo::QUEUES_MAX => Properties::QUEUES.into(),
+        AgentInfo::FBARRIER_MAX_SIZE => MAX_FBARRIERS.into(),
+        AgentInfo::QUEUES_MAX => Properties::MAX_QUEUES.into(),
         AgentInfo::QUEUE_MIN_SIZE => Properties::QUEUE_SIZES[0].into(),
         AgentInfo::QUEUE_MAX_SIZE => Properties::QUEUE_SIZES[1].into(),
         AgentInfo::QUEUE_TYPE => QueueType::MULTI.into(),
@@ -47,7 +49,7 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
             [first, second, third, 0].into()
         }
         AgentInfo::ISA => isas(gpu.chip).first().copied().unwrap_or(Isa::NULL).into(),
-        // The chip has images, and HIP lays out rows of plain memory only for chips that have; see `image`.
+        // HIP aligns the pitch of linear memory only on chips with image support; see `image_limit`.
         AgentInfo::EXTENSIONS => extensions(&[Extension::IMAGES]),
         AgentInfo::VERSION_MAJOR | AgentInfo::VERSION_MINOR => 1_u16.into(),
         AgentInfo::CHIP_ID => own.device_id.into(),
@@ -55,7 +57,7 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
         AgentInfo::COMPUTE_UNIT_COUNT | AgentInfo::COOPERATIVE_COMPUTE_UNIT_COUNT => own.compute_units.into(),
         AgentInfo::MAX_CLOCK_FREQUENCY => own.clock.into(),
         AgentInfo::MAX_ADDRESS_WATCH_POINTS => Properties::WATCH_POINTS.into(),
-        AgentInfo::BDFID => ((FIRST_BUS + gpu.place) << 8).into(),
+        AgentInfo::BDFID => ((FIRST_BUS + gpu.physical_index) << 8).into(),
         AgentInfo::DOMAIN => 0_u32.into(),
         AgentInfo::MEMORY_WIDTH => own.memory_width.into(),
         AgentInfo::MEMORY_MAX_FREQUENCY => own.memory_clock.into(),
@@ -63,12 +65,12 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
         AgentInfo::NUM_SIMDS_PER_CU => Properties::SIMDS_PER_CU.into(),
         AgentInfo::NUM_SHADER_ENGINES => own.shader_engines.into(),
         AgentInfo::NUM_SHADER_ARRAYS_PER_SE => own.shader_arrays_per_engine.into(),
-        // There is nothing between the host and this memory that would want to be flushed, so there are no registers.
+        // Host writes need no HDP flush here, so there are no flush registers.
         AgentInfo::HDP_FLUSH => [0_usize; 2].into(),
         AgentInfo::COOPERATIVE_QUEUES => own.cooperative().into(),
         AgentInfo::ASIC_REVISION => own.asic_revision.into(),
         AgentInfo::SVM_DIRECT_HOST_ACCESS => false.into(),
-        AgentInfo::MEMORY_AVAIL => gpu.free().into(),
+        AgentInfo::MEMORY_AVAIL => gpu.available().into(),
         AgentInfo::TIMESTAMP_FREQUENCY => GPU_TICKS_PER_SECOND.into(),
         AgentInfo::ASIC_FAMILY_ID => own.family.into(),
         AgentInfo::UCODE_VERSION => own.firmware.into(),
@@ -80,17 +82,16 @@ pub(crate) fn gpu(gpu: &Gpu, ticks: u64, attribute: AgentInfo) -> Option<Answer>
         AgentInfo::DRIVER_UID => (own.device_id << 8 | node(gpu)).into(),
         AgentInfo::NEAREST_CPU => CPU.into(),
         AgentInfo::MEMORY_PROPERTIES => memory_properties(own).into(),
-        AgentInfo::AQL_EXTENSIONS => Answer::zeros(8),
-        AgentInfo::SCRATCH_LIMIT_MAX => SCRATCH[0].into(),
-        AgentInfo::SCRATCH_LIMIT_CURRENT => SCRATCH[1].into(),
-        AgentInfo::CLOCK_COUNTERS => [ticks / SYSTEM_TICKS, ticks, ticks, TICKS_PER_SECOND].into(),
-        other => return image(other),
+        AgentInfo::AQL_EXTENSIONS => AttributeValue::zeros(8),
+        AgentInfo::SCRATCH_LIMIT_MAX => SCRATCH_LIMITS[0].into(),
+        AgentInfo::SCRATCH_LIMIT_CURRENT => SCRATCH_LIMITS[1].into(),
+        AgentInfo::CLOCK_COUNTERS => [now / SYSTEM_TICKS, now, now, TICKS_PER_SECOND].into(),
+        other => return image_limit(other),
     })
 }
 
-/// Limits of images, which are those of every chip here. Images are not emulated: clients that look at the limits alone see
-/// the chip's, and the functions refuse.
-fn image(attribute: AgentInfo) -> Option<Answer> {
+/// Image limits, which are the same on all chips here. Images themselves are not emulated: their functions return errors.
+fn image_limit(attribute: AgentInfo) -> Option<AttributeValue> {
     const WIDTH: u32 = 16_384;
     const LAYERS: u32 = 8_192;
     Some(match attribute {
@@ -110,13 +111,12 @@ fn image(attribute: AgentInfo) -> Option<Answer> {
     })
 }
 
-/// Its node in the topology, of which the CPU is the first.
+/// Topology node; the CPU is node 0.
 fn node(gpu: &Gpu) -> u32 {
-    gpu.place + 1
+    gpu.physical_index + 1
 }
 
-/// Bits by their numbers: AMD's header has the constant as if it were a mask, but its functions set and look for the bit of
-/// this number.
+/// Bit mask of memory properties. AMD's header defines the constant like a mask, but its functions use it as a bit number.
 fn memory_properties(own: &Properties) -> [u8; 8] {
     let mut bits = [0; 8];
     if own.apu {

@@ -1,32 +1,30 @@
-//! The host: its processor, caches and memory, as the operating system tells.
+//! The host: CPU, caches and memory as reported by the operating system.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What the host is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// The processor's name.
+    /// CPU model name.
     pub(crate) name: String,
-    /// Logical processors.
+    /// Logical cores.
     pub(crate) cores: u32,
-    /// MHz at most, or now where that is not told; 0 if neither is.
+    /// Maximum clock in MHz, else the current one; 0 if unknown.
     pub(crate) clock: u32,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub(crate) memory: u64,
-    /// Caches for data, by level.
+    /// Data and unified caches, ordered by level.
     pub(crate) caches: Vec<Cache>,
 }
 
-/// A cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cache {
     pub(crate) level: u8,
-    /// Its bytes.
+    /// Size in bytes.
     pub(crate) size: u32,
 }
 
-/// The host of this process. It is looked at once.
+/// The host of this process, read once.
 pub(crate) fn host() -> &'static Host {
     static HOST: OnceLock<Host> = OnceLock::new();
     HOST.get_or_init(|| {
@@ -38,7 +36,7 @@ pub(crate) fn host() -> &'static Host {
             cores: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
             clock: match maximum.trim().parse::<u32>() {
                 Ok(khz) => khz / 1000,
-                Err(_) => clock_now(&processor),
+                Err(_) => current_clock(&processor),
             },
             memory: memory(&read("/proc/meminfo")),
             caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
@@ -46,23 +44,23 @@ pub(crate) fn host() -> &'static Host {
     })
 }
 
-/// The first value of a name in lines such as `name : value`.
+/// First value of a name in lines such as `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     fields.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-fn clock_now(processor: &str) -> u32 {
+fn current_clock(processor: &str) -> u32 {
     field(processor, "cpu MHz").and_then(|value| value.parse::<f64>().ok()).map_or(0, |mhz| mhz as u32)
 }
 
 fn memory(text: &str) -> u64 {
     let kib = field(text, "MemTotal").and_then(|value| value.strip_suffix("kB")?.trim().parse::<u64>().ok());
-    // A host without any could run nothing; what is told is only a promise.
+    // A size of 0 would make clients fail, so an unknown size counts as 1 GiB.
     kib.map_or(1 << 30, |kib| kib << 10)
 }
 
-/// The caches that a folder of sysfs lists, without those for instructions.
+/// Caches in a sysfs directory, without instruction caches.
 fn caches(folder: &Path) -> Vec<Cache> {
     let read = |index: usize, name: &str| {
         let text = std::fs::read_to_string(folder.join(format!("index{index}")).join(name));
@@ -83,7 +81,7 @@ fn caches(folder: &Path) -> Vec<Cache> {
     caches
 }
 
-/// Bytes as sysfs writes them: `48K`, `2048K`, `1M`.
+/// Parses a size of sysfs: `48K`, `2048K`, `1M`.
 fn bytes(text: &str) -> Option<u32> {
     let (digits, shift) = match text.strip_suffix('K') {
         Some(digits) => (digits, 10),
@@ -104,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn the_operating_systems_words_are_understood() {
+    fn procfs_and_sysfs_values_are_parsed() {
         let processor = "processor\t: 0\nmodel name\t: AMD Ryzen 7: 3700X\ncpu MHz\t\t: 2249.998\n";
         assert_eq!(field(processor, "model name"), Some("AMD Ryzen 7: 3700X"));
-        assert_eq!(clock_now(processor), 2249);
+        assert_eq!(current_clock(processor), 2249);
         assert_eq!(memory("MemTotal:       16323864 kB\nMemFree: 1 kB\n"), 16_323_864 << 10);
         assert_eq!(
             [bytes("48K"), bytes("1M"), bytes("512"), bytes("x")],
@@ -116,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_made_up() {
-        assert_eq!((field("", "model name"), clock_now(""), memory("MemTotal: much")), (None, 0, 1 << 30));
+    fn missing_values_have_defaults() {
+        assert_eq!((field("", "model name"), current_clock(""), memory("MemTotal: much")), (None, 0, 1 << 30));
         assert_eq!(caches(Path::new("/nowhere")), []);
     }
 }

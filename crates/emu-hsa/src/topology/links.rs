@@ -1,20 +1,20 @@
-//! Who may use whose memory, and what lies between.
+//! Access of agents to pools, and the links between them.
 
 use roci_hsa::abi::{Agent, AgentMemoryPoolInfo, LinkInfo, LinkInfoType, MemoryPoolAccess};
 
-use super::Answer;
+use super::AttributeValue;
+use crate::agent::CPU;
 use crate::pool::{Pool, PoolKind};
-use crate::runtime::CPU;
 
-/// The answer of an agent and a pool together; none where there is no such attribute.
-pub(crate) fn between(agent: Agent, pool: Pool, attribute: AgentMemoryPoolInfo) -> Option<Answer> {
+/// Attribute of an agent and a pool; `None` for unknown attributes.
+pub(crate) fn agent_pool_info(agent: Agent, pool: Pool, attribute: AgentMemoryPoolInfo) -> Option<AttributeValue> {
     let access = access(agent, pool);
     let link = (agent != pool.agent() && access != MemoryPoolAccess::NEVER_ALLOWED).then(|| link(agent, pool));
     Some(match attribute {
         AgentMemoryPoolInfo::ACCESS => access.into(),
         AgentMemoryPoolInfo::NUM_LINK_HOPS => u32::from(link.is_some()).into(),
-        // As many as there are links.
-        AgentMemoryPoolInfo::LINK_INFO => link.map_or(Answer::zeros(0), Answer::from),
+        // An array with one element per hop.
+        AgentMemoryPoolInfo::LINK_INFO => link.map_or(AttributeValue::zeros(0), AttributeValue::from),
         _ => return None,
     })
 }
@@ -29,8 +29,8 @@ fn access(agent: Agent, pool: Pool) -> MemoryPoolAccess {
     }
 }
 
-/// PCI Express: as the kernel driver describes it for an x16 slot of the fourth generation. Between two GPUs the way leads
-/// over the host, which is twice as far.
+/// PCI Express 4.0 x16 with the values of the kernel driver. The path between two GPUs goes through the host, so its NUMA
+/// distance is twice as large.
 fn link(agent: Agent, pool: Pool) -> LinkInfo {
     let peers = agent != CPU && pool.agent() != CPU;
     LinkInfo {
@@ -51,22 +51,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_others_must_be_granted() {
+    fn access_to_other_agents_pools_must_be_granted() {
         let [first, second] = [Agent { handle: 2 }, Agent { handle: 3 }];
-        let ask = |agent, pool, attribute| between(agent, pool, attribute).expect("an attribute");
+        let info = |agent, pool, attribute| agent_pool_info(agent, pool, attribute).expect("an attribute");
         for agent in [CPU, first, second] {
             for pool in Pool::of_agent(first) {
-                let want = match (agent == first, pool.kind()) {
+                let expected = match (agent == first, pool.kind()) {
                     (true, _) => (MemoryPoolAccess::ALLOWED_BY_DEFAULT, 0),
                     (false, PoolKind::Group) => (MemoryPoolAccess::NEVER_ALLOWED, 0),
                     (false, _) => (MemoryPoolAccess::DISALLOWED_BY_DEFAULT, 1),
                 };
-                assert_eq!(ask(agent, pool, AgentMemoryPoolInfo::ACCESS), want.0.into());
-                assert_eq!(ask(agent, pool, AgentMemoryPoolInfo::NUM_LINK_HOPS), (want.1 as u32).into());
-                let link = ask(agent, pool, AgentMemoryPoolInfo::LINK_INFO);
-                assert_eq!(link.bytes().len(), want.1 * size_of::<LinkInfo>());
+                assert_eq!(info(agent, pool, AgentMemoryPoolInfo::ACCESS), expected.0.into());
+                assert_eq!(info(agent, pool, AgentMemoryPoolInfo::NUM_LINK_HOPS), (expected.1 as u32).into());
+                let link = info(agent, pool, AgentMemoryPoolInfo::LINK_INFO);
+                assert_eq!(link.bytes().len(), expected.1 * size_of::<LinkInfo>());
             }
         }
-        assert_eq!(between(CPU, Pool::of_agent(CPU)[0], AgentMemoryPoolInfo(9)), None);
+        assert_eq!(agent_pool_info(CPU, Pool::of_agent(CPU)[0], AgentMemoryPoolInfo(9)), None);
     }
 }

@@ -1,17 +1,17 @@
-//! What memory pools answer, and regions, which are the same under the core interface's name.
+//! Attributes of memory pools and of regions, which are the same pools in the core interface.
 
 use roci_hsa::abi::{MemoryPoolInfo, MemoryPoolLocation, RegionInfo, Segment};
 
-use super::{Answer, Properties, host, properties};
+use super::{AttributeValue, host};
+use crate::chips::{Properties, properties};
 use crate::gpu::Gpu;
-use crate::memory::GRANULE;
-use crate::pool::{Pool, PoolKind};
+use crate::pool::{GRANULE, Pool, PoolKind};
 
-/// What allocations from a GPU's memory had better be multiples of.
-const GPU_GRANULE: usize = 2 << 20;
+/// Recommended allocation granule of device memory in bytes.
+const RECOMMENDED_GRANULE: usize = 2 << 20;
 
-/// A pool's answer; its GPU is given, if it is one's. None where there is no such attribute.
-pub(crate) fn pool(pool: Pool, gpu: Option<&Gpu>, attribute: MemoryPoolInfo) -> Option<Answer> {
+/// Attribute of a pool; `gpu` is the GPU of its agent. `None` for unknown attributes.
+pub(crate) fn pool_info(pool: Pool, gpu: Option<&Gpu>, attribute: MemoryPoolInfo) -> Option<AttributeValue> {
     let group = pool.kind() == PoolKind::Group;
     let granule = if group { 0 } else { GRANULE };
     Some(match attribute {
@@ -21,7 +21,7 @@ pub(crate) fn pool(pool: Pool, gpu: Option<&Gpu>, attribute: MemoryPoolInfo) -> 
         MemoryPoolInfo::RUNTIME_ALLOC_ALLOWED => (!group).into(),
         MemoryPoolInfo::RUNTIME_ALLOC_GRANULE | MemoryPoolInfo::RUNTIME_ALLOC_ALIGNMENT => granule.into(),
         MemoryPoolInfo::RUNTIME_ALLOC_REC_GRANULE => match gpu {
-            Some(_) if !group => GPU_GRANULE.into(),
+            Some(_) if !group => RECOMMENDED_GRANULE.into(),
             _ => granule.into(),
         },
         MemoryPoolInfo::ACCESSIBLE_BY_ALL => gpu.is_none().into(),
@@ -36,8 +36,8 @@ pub(crate) fn pool(pool: Pool, gpu: Option<&Gpu>, attribute: MemoryPoolInfo) -> 
     })
 }
 
-/// A region's answer, as a pool's.
-pub(crate) fn region(of: Pool, gpu: Option<&Gpu>, attribute: RegionInfo) -> Option<Answer> {
+/// Attribute of a region, as [`pool_info`].
+pub(crate) fn region_info(pool: Pool, gpu: Option<&Gpu>, attribute: RegionInfo) -> Option<AttributeValue> {
     let same = match attribute {
         RegionInfo::SEGMENT => MemoryPoolInfo::SEGMENT,
         RegionInfo::GLOBAL_FLAGS => MemoryPoolInfo::GLOBAL_FLAGS,
@@ -47,18 +47,18 @@ pub(crate) fn region(of: Pool, gpu: Option<&Gpu>, attribute: RegionInfo) -> Opti
         RegionInfo::RUNTIME_ALLOC_GRANULE => MemoryPoolInfo::RUNTIME_ALLOC_GRANULE,
         RegionInfo::RUNTIME_ALLOC_ALIGNMENT => MemoryPoolInfo::RUNTIME_ALLOC_ALIGNMENT,
         RegionInfo::HOST_ACCESSIBLE => return Some(gpu.is_none().into()),
-        // It lies at no address of its own.
+        // A region has no fixed address range.
         RegionInfo::BASE => return Some(0_usize.into()),
         RegionInfo::BUS_WIDTH => return Some(gpu.map_or(0, |gpu| properties(gpu.chip).memory_width).into()),
         RegionInfo::MAX_CLOCK_FREQUENCY => return Some(gpu.map_or(0, |gpu| properties(gpu.chip).memory_clock).into()),
         _ => return None,
     };
-    pool(of, gpu, same)
+    pool_info(pool, gpu, same)
 }
 
 fn size(pool: Pool, gpu: Option<&Gpu>) -> usize {
     match gpu {
-        Some(_) if pool.kind() == PoolKind::Group => Properties::GROUP_MEMORY,
+        Some(_) if pool.kind() == PoolKind::Group => Properties::GROUP_SEGMENT,
         Some(gpu) => gpu.memory as usize,
         None => host().memory as usize,
     }

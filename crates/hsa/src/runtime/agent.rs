@@ -1,4 +1,4 @@
-//! Agents, and what belongs to them by name: regions, caches, instruction sets.
+//! Agents and their regions, caches and ISAs.
 
 #![expect(unsafe_code, reason = "calls the library")]
 
@@ -8,14 +8,14 @@ use super::attribute::{self, Value};
 use super::{Error, Pool, Runtime, check, iterate};
 use crate::abi::{self, AgentInfo, CacheInfo, DeviceType, Dim3, HdpFlush, IsaInfo, RegionInfo};
 
-/// A device or a CPU.
+/// A CPU, a GPU or another device.
 #[derive(Clone, Debug)]
 pub struct Agent {
     runtime: Runtime,
     handle: abi::Agent,
 }
 
-/// Agents are equal when they are the same one.
+/// Compares the handles.
 impl PartialEq for Agent {
     fn eq(&self, other: &Self) -> bool {
         self.handle == other.handle
@@ -24,7 +24,7 @@ impl PartialEq for Agent {
 
 impl Eq for Agent {}
 
-/// Memory of an agent, as the core API lists it.
+/// Memory region of an agent in the core API.
 #[derive(Clone, Debug)]
 pub struct Region {
     runtime: Runtime,
@@ -38,17 +38,17 @@ pub struct Cache {
     handle: abi::Cache,
 }
 
-/// An instruction set architecture of an agent.
+/// An ISA of an agent.
 #[derive(Clone, Debug)]
 pub struct Isa {
     runtime: Runtime,
     handle: abi::Isa,
 }
 
-/// Declares a list of an agent's own things and a visit to them.
+/// Declares a function that lists objects of an agent, and one that visits them.
 macro_rules! lists {
     ($($list:ident, $visit:ident: $item:ident by $function:ident, $what:literal;)*) => {$(
-        #[doc = concat!("All ", $what, ", in the order in which the runtime lists them.")]
+        #[doc = concat!("All ", $what, ", in the order of the runtime.")]
         pub fn $list(&self) -> Result<Vec<$item>, Error> {
             let mut items = Vec::new();
             self.$visit(|item| {
@@ -58,12 +58,12 @@ macro_rules! lists {
             Ok(items)
         }
 
-        #[doc = concat!("Visits ", $what, " until `visit` breaks. A panic goes on here, after the library's return.")]
+        #[doc = concat!("Calls `visit` for ", $what, " until it breaks. A panic resumes after the library has returned.")]
         pub fn $visit(&self, mut visit: impl FnMut($item) -> ControlFlow<()>) -> Result<(), Error> {
             iterate::visit(
                 stringify!($function),
                 |handle| visit($item::new(&self.runtime, handle)),
-                // SAFETY: the callback takes what this function gives it.
+                // SAFETY: `iterate` passes a callback with its own data.
                 |callback, data| unsafe { (self.runtime.api().$function)(self.handle, Some(callback), data) },
             )
         }
@@ -75,40 +75,40 @@ impl Agent {
         Self { runtime: runtime.clone(), handle }
     }
 
-    /// Its name in the C API.
+    /// Handle in the C API.
     pub fn handle(&self) -> abi::Agent {
         self.handle
     }
 
-    /// The runtime that knows it.
+    /// Runtime of this agent.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// An attribute, read as `V`; [`AgentInfo`] says of which type each is.
+    /// Attribute as `V`; [`AgentInfo`] documents the type of each.
     pub fn get<V: Value>(&self, attribute: AgentInfo) -> Result<V, Error> {
         attribute::get("hsa_agent_get_info", |value| {
-            // SAFETY: the room is larger than every answer.
+            // SAFETY: the buffer is larger than every attribute.
             unsafe { (self.runtime.api().hsa_agent_get_info)(self.handle, attribute, value) }
         })
     }
 
-    /// The processor's name, such as `gfx1010`.
+    /// Processor name, such as `gfx1010`.
     pub fn name(&self) -> Result<String, Error> {
         self.get(AgentInfo::NAME)
     }
 
-    /// Who made it.
+    /// Vendor name, such as `AMD`.
     pub fn vendor(&self) -> Result<String, Error> {
         self.get(AgentInfo::VENDOR_NAME)
     }
 
-    /// The name on the box.
+    /// Marketing name.
     pub fn product_name(&self) -> Result<String, Error> {
         self.get(AgentInfo::PRODUCT_NAME)
     }
 
-    /// `GPU-` and 16 hexadecimal digits, or `GPU-XX` for a device without an id of its own.
+    /// `GPU-` and 16 hexadecimal digits, or `GPU-XX` for a device without a unique id.
     pub fn uuid(&self) -> Result<String, Error> {
         self.get(AgentInfo::UUID)
     }
@@ -118,62 +118,62 @@ impl Agent {
         self.get(AgentInfo::DEVICE)
     }
 
-    /// Its node in the topology.
+    /// Node in the topology of the kernel driver.
     pub fn node(&self) -> Result<u32, Error> {
         self.get(AgentInfo::NODE)
     }
 
-    /// The PCI device id.
+    /// PCI device id.
     pub fn chip_id(&self) -> Result<u32, Error> {
         self.get(AgentInfo::CHIP_ID)
     }
 
-    /// PCI domain; then bus, device and function in one number.
+    /// PCI domain, and bus, device and function packed as BDF id.
     pub fn pci_address(&self) -> Result<(u32, u32), Error> {
         Ok((self.get(AgentInfo::DOMAIN)?, self.get(AgentInfo::BDFID)?))
     }
 
-    /// Compute units.
+    /// Number of compute units.
     pub fn compute_units(&self) -> Result<u32, Error> {
         self.get(AgentInfo::COMPUTE_UNIT_COUNT)
     }
 
-    /// Lanes in a wave.
+    /// Lanes of a wave.
     pub fn wavefront_size(&self) -> Result<u32, Error> {
         self.get(AgentInfo::WAVEFRONT_SIZE)
     }
 
-    /// The most work-items of a workgroup.
+    /// Maximum work-items of a workgroup.
     pub fn workgroup_max_size(&self) -> Result<u32, Error> {
         self.get(AgentInfo::WORKGROUP_MAX_SIZE)
     }
 
-    /// The most work-items of a grid in each dimension.
+    /// Maximum work-items of a grid per dimension.
     pub fn grid_max_dim(&self) -> Result<Dim3, Error> {
         self.get(AgentInfo::GRID_MAX_DIM)
     }
 
-    /// The fewest and the most packets of a queue.
+    /// Minimum and maximum queue size in packets.
     pub fn queue_sizes(&self) -> Result<(u32, u32), Error> {
         Ok((self.get(AgentInfo::QUEUE_MIN_SIZE)?, self.get(AgentInfo::QUEUE_MAX_SIZE)?))
     }
 
-    /// The CPU nearest to it.
+    /// Nearest CPU agent.
     pub fn nearest_cpu(&self) -> Result<Agent, Error> {
         Ok(Agent::new(&self.runtime, self.get(AgentInfo::NEAREST_CPU)?))
     }
 
-    /// Registers that flush host writes to its memory.
+    /// HDP flush registers, which flush host writes to device memory.
     pub fn hdp_flush(&self) -> Result<HdpFlush, Error> {
         self.get(AgentInfo::HDP_FLUSH)
     }
 
-    /// When the dispatch that completed `signal` ran, on a queue with profiling.
+    /// Start and end of the dispatch that completed `signal`; its queue must have profiling enabled.
     pub fn dispatch_time(&self, signal: &super::Signal) -> Result<abi::ProfilingDispatchTime, Error> {
         let mut time = abi::ProfilingDispatchTime::default();
-        let ask = self.runtime.api().hsa_amd_profiling_get_dispatch_time;
-        // SAFETY: agent and signal are alive, the answer has its place.
-        let status = unsafe { ask(self.handle, signal.handle(), &raw mut time) };
+        let get = self.runtime.api().hsa_amd_profiling_get_dispatch_time;
+        // SAFETY: agent and signal are alive, and `time` is valid for the write.
+        let status = unsafe { get(self.handle, signal.handle(), &raw mut time) };
         check("hsa_amd_profiling_get_dispatch_time", status)?;
         Ok(time)
     }
@@ -182,7 +182,7 @@ impl Agent {
         pools, for_each_pool: Pool by hsa_amd_agent_iterate_memory_pools, "memory pools";
         regions, for_each_region: Region by hsa_agent_iterate_regions, "regions";
         caches, for_each_cache: Cache by hsa_agent_iterate_caches, "caches";
-        isas, for_each_isa: Isa by hsa_agent_iterate_isas, "instruction set architectures";
+        isas, for_each_isa: Isa by hsa_agent_iterate_isas, "ISAs";
     }
 }
 
@@ -191,15 +191,15 @@ impl Region {
         Self { runtime: runtime.clone(), handle }
     }
 
-    /// Its name in the C API.
+    /// Handle in the C API.
     pub fn handle(&self) -> abi::Region {
         self.handle
     }
 
-    /// An attribute, read as `V`; [`RegionInfo`] says of which type each is.
+    /// Attribute as `V`; [`RegionInfo`] documents the type of each.
     pub fn get<V: Value>(&self, attribute: RegionInfo) -> Result<V, Error> {
         attribute::get("hsa_region_get_info", |value| {
-            // SAFETY: the room is larger than every answer.
+            // SAFETY: the buffer is larger than every attribute.
             unsafe { (self.runtime.api().hsa_region_get_info)(self.handle, attribute, value) }
         })
     }
@@ -210,19 +210,19 @@ impl Cache {
         Self { runtime: runtime.clone(), handle }
     }
 
-    /// Its level, from 1.
+    /// Cache level, from 1.
     pub fn level(&self) -> Result<u8, Error> {
         self.get(CacheInfo::LEVEL)
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     pub fn size(&self) -> Result<u32, Error> {
         self.get(CacheInfo::SIZE)
     }
 
     fn get<V: Value>(&self, attribute: CacheInfo) -> Result<V, Error> {
         attribute::get("hsa_cache_get_info", |value| {
-            // SAFETY: only numbers are asked for, which fit the room.
+            // SAFETY: callers only query numbers, which fit the buffer.
             unsafe { (self.runtime.api().hsa_cache_get_info)(self.handle, attribute, value) }
         })
     }
@@ -233,20 +233,20 @@ impl Isa {
         Self { runtime: runtime.clone(), handle }
     }
 
-    /// Its name, such as `amdgcn-amd-amdhsa--gfx1010:xnack-`.
+    /// Full name, such as `amdgcn-amd-amdhsa--gfx1010:xnack-`.
     pub fn name(&self) -> Result<String, Error> {
-        let ask = self.runtime.api().hsa_isa_get_info_alt;
+        let get = self.runtime.api().hsa_isa_get_info_alt;
         let call = "hsa_isa_get_info_alt";
-        // SAFETY: a number, which fits the room.
-        let length = attribute::get(call, |value| unsafe { ask(self.handle, IsaInfo::NAME_LENGTH, value) })?;
-        // SAFETY: the room has the length that the library said.
-        attribute::get_text(call, length, |value| unsafe { ask(self.handle, IsaInfo::NAME, value) })
+        // SAFETY: the attribute is a number, which fits the buffer.
+        let length = attribute::get(call, |value| unsafe { get(self.handle, IsaInfo::NAME_LENGTH, value) })?;
+        // SAFETY: the buffer has the length that the library reported.
+        attribute::get_string(call, length, |value| unsafe { get(self.handle, IsaInfo::NAME, value) })
     }
 
-    /// The most work-items of a workgroup.
+    /// Maximum work-items of a workgroup.
     pub fn workgroup_max_size(&self) -> Result<u32, Error> {
-        let ask = self.runtime.api().hsa_isa_get_info_alt;
-        // SAFETY: a number, which fits the room.
-        attribute::get("hsa_isa_get_info_alt", |value| unsafe { ask(self.handle, IsaInfo::WORKGROUP_MAX_SIZE, value) })
+        let get = self.runtime.api().hsa_isa_get_info_alt;
+        // SAFETY: the attribute is a number, which fits the buffer.
+        attribute::get("hsa_isa_get_info_alt", |value| unsafe { get(self.handle, IsaInfo::WORKGROUP_MAX_SIZE, value) })
     }
 }

@@ -1,22 +1,22 @@
-//! Answers to questions about attributes. The library writes as much as the attribute says, so that there is room for
-//! the longest answer of fixed size, whatever type is asked for.
+//! Attribute queries. The library writes as many bytes as the attribute has, so the buffer is larger than every attribute
+//! of fixed size, whatever type the caller reads.
 
 use std::ffi::c_void;
 
 use crate::abi::*;
+use crate::c_string;
 use crate::error::{Error, check};
-use crate::text;
 
-/// Bytes of room for an answer; the longest of fixed size, the bits of extensions, has 128.
-const ROOM: usize = 1024;
+/// Bytes of the buffer; the largest attribute of fixed size, the mask of extensions, has 128.
+const BUFFER_SIZE: usize = 1024;
 
-/// An answer, aligned for every type.
+/// Aligned for every attribute type.
 #[repr(C, align(16))]
-struct Answer([u8; ROOM]);
+struct Buffer([u8; BUFFER_SIZE]);
 
-/// A type that an answer can be read as.
+/// A type that attributes can be read as.
 pub trait Value: Sized + sealed::Sealed {
-    /// Reads it from the start of the answer; what the library did not write is 0.
+    /// Reads a value from the start of the buffer; bytes that the library did not write are 0.
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -24,26 +24,26 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Asks `call` for an attribute and reads the answer.
+/// Queries an attribute by `call` and reads its value.
 pub(super) fn get<V: Value>(name: &'static str, call: impl FnOnce(*mut c_void) -> Status) -> Result<V, Error> {
-    let mut answer = Answer([0; ROOM]);
-    check(name, call((&raw mut answer).cast()))?;
-    Ok(V::read(&answer.0))
+    let mut buffer = Buffer([0; BUFFER_SIZE]);
+    check(name, call((&raw mut buffer).cast()))?;
+    Ok(V::read(&buffer.0))
 }
 
-/// Asks for text whose length is asked for first.
-pub(super) fn get_text(
+/// Queries a string whose length the caller has queried.
+pub(super) fn get_string(
     name: &'static str,
     length: u32,
     call: impl FnOnce(*mut c_void) -> Status,
 ) -> Result<String, Error> {
-    // A library that writes a zero beyond the length it said stays within.
-    let mut answer = vec![0_u8; length as usize + ROOM];
-    check(name, call(answer.as_mut_ptr().cast()))?;
-    Ok(text::from_bytes(&answer[..length as usize]))
+    // Some libraries write a NUL beyond the reported length.
+    let mut buffer = vec![0_u8; length as usize + BUFFER_SIZE];
+    check(name, call(buffer.as_mut_ptr().cast()))?;
+    Ok(c_string::from_bytes(&buffer[..length as usize]))
 }
 
-/// The first `N` bytes.
+/// The first `N` bytes, padded with zeros.
 fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut first = [0; N];
     let count = N.min(bytes.len());
@@ -51,7 +51,6 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     first
 }
 
-/// Numbers.
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
@@ -65,7 +64,7 @@ macro_rules! numbers {
 }
 numbers!(u8, u16, u32, u64, i64, usize);
 
-/// Structs and newtypes of one number.
+/// Newtypes of a number.
 macro_rules! wrapped {
     ($($type:ident($number:ty)),* $(,)?) => {$(
         impl sealed::Sealed for $type {}
@@ -138,10 +137,10 @@ impl<V: Value + Copy, const N: usize> Value for [V; N] {
 
 impl sealed::Sealed for String {}
 
-/// Text in an array of fixed size.
+/// A string in a byte array of fixed size.
 impl Value for String {
     fn read(bytes: &[u8]) -> Self {
-        text::from_bytes(bytes)
+        c_string::from_bytes(bytes)
     }
 }
 
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_from_the_start_and_what_is_not_there_is_zero() {
+    fn values_are_read_from_the_start_and_missing_bytes_are_zero() {
         assert_eq!(u32::read(&[1, 2, 0, 0, 9]), 0x201);
         assert_eq!(u64::read(&[7]), 7);
         assert_eq!(<[u16; 3]>::read(&[1, 0, 2, 0]), [1, 2, 0]);

@@ -1,4 +1,4 @@
-//! Code objects on agents, their kernels and variables.
+//! Executables, their kernels and variables.
 
 #![expect(unsafe_code, reason = "calls the library")]
 
@@ -9,39 +9,39 @@ use super::attribute::{self, Value};
 use super::{Agent, Error, Runtime, check};
 use crate::abi::{self, AgentInfo, ExecutableSymbolInfo, FloatRoundingMode, Profile};
 
-/// A code object that is loaded on agents and frozen. It is unloaded when this is dropped.
+/// A frozen executable with one code object, unloaded on drop.
 #[derive(Debug)]
 pub struct Executable {
-    executable: Unloads,
-    /// After the executable, which may point into it.
+    executable: OwnedExecutable,
+    /// Last field: the executable may refer to its bytes.
     _reader: Reader,
 }
 
 /// A kernel of an executable on one agent.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// What a dispatch packet names it by.
+    /// Kernel object for dispatch packets.
     pub object: u64,
-    /// Bytes of its arguments.
+    /// Bytes of the kernarg segment.
     pub kernarg_size: u32,
-    /// Alignment of its arguments.
+    /// Alignment of the kernarg segment in bytes.
     pub kernarg_alignment: u32,
-    /// Static group memory of a workgroup.
+    /// Static group segment (LDS) of a workgroup in bytes.
     pub group_size: u32,
-    /// Private memory of a work-item.
+    /// Private segment of a work-item in bytes.
     pub private_size: u32,
 }
 
 /// A variable of an executable on one agent.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Where it is.
+    /// Device address.
     pub address: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u32,
 }
 
-/// A reader with the bytes it reads.
+/// A code object reader and its bytes.
 #[derive(Debug)]
 struct Reader {
     runtime: Runtime,
@@ -51,27 +51,29 @@ struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // SAFETY: it was created and is destroyed once. An error leaves nothing to be done.
+        // An error cannot be handled here.
+        // SAFETY: the handle is live, and only this destroys it.
         let _ = unsafe { (self.runtime.api().hsa_code_object_reader_destroy)(self.handle) };
     }
 }
 
-/// An executable, loaded or not.
+/// An executable, destroyed on drop.
 #[derive(Debug)]
-struct Unloads {
+struct OwnedExecutable {
     runtime: Runtime,
     handle: abi::Executable,
 }
 
-impl Drop for Unloads {
+impl Drop for OwnedExecutable {
     fn drop(&mut self) {
-        // SAFETY: it was created and is destroyed once. An error leaves nothing to be done.
+        // An error cannot be handled here.
+        // SAFETY: the handle is live, and only this destroys it.
         let _ = unsafe { (self.runtime.api().hsa_executable_destroy)(self.handle) };
     }
 }
 
 impl Runtime {
-    /// Loads a code object on each of `agents`, which have the same target, and freezes it.
+    /// Loads a code object on all `agents`, which must have the same ISA, and freezes the executable.
     pub fn load(&self, code: Arc<[u8]>, agents: &[&Agent]) -> Result<Executable, Error> {
         let reader = self.read(code)?;
         let (profile, rounding) = match agents.first() {
@@ -80,18 +82,18 @@ impl Runtime {
         };
         let mut handle = abi::Executable::NULL;
         let create = self.api().hsa_executable_create_alt;
-        // SAFETY: no options; the answer has its place.
+        // SAFETY: null options are valid, and `handle` is valid for the write.
         let status = unsafe { create(profile, rounding, std::ptr::null(), &raw mut handle) };
         check("hsa_executable_create_alt", status)?;
-        let executable = Unloads { runtime: self.clone(), handle };
+        let executable = OwnedExecutable { runtime: self.clone(), handle };
         let load = self.api().hsa_executable_load_agent_code_object;
         for agent in agents {
             let (options, loaded) = (std::ptr::null(), std::ptr::null_mut());
-            // SAFETY: executable, agent and reader live; no options; no answer is wanted.
+            // SAFETY: executable, agent and reader are alive; options and result may be null.
             let status = unsafe { load(handle, agent.handle(), reader.handle, options, loaded) };
             check("hsa_executable_load_agent_code_object", status)?;
         }
-        // SAFETY: the executable lives; no options.
+        // SAFETY: the executable is alive; null options are valid.
         let status = unsafe { (self.api().hsa_executable_freeze)(handle, std::ptr::null()) };
         check("hsa_executable_freeze", status)?;
         Ok(Executable { executable, _reader: reader })
@@ -100,7 +102,7 @@ impl Runtime {
     fn read(&self, code: Arc<[u8]>) -> Result<Reader, Error> {
         let mut handle = abi::CodeObjectReader::NULL;
         let create = self.api().hsa_code_object_reader_create_from_memory;
-        // SAFETY: the bytes live as long as the reader; the answer has its place.
+        // SAFETY: `Reader` keeps the bytes alive, and `handle` is valid for the write.
         let status = unsafe { create(code.as_ptr().cast(), code.len(), &raw mut handle) };
         check("hsa_code_object_reader_create_from_memory", status)?;
         Ok(Reader { runtime: self.clone(), handle, _code: code })
@@ -108,12 +110,12 @@ impl Runtime {
 }
 
 impl Executable {
-    /// Its name in the C API.
+    /// Handle in the C API.
     pub fn handle(&self) -> abi::Executable {
         self.executable.handle
     }
 
-    /// The kernel with the descriptor `symbol` (its name and `.kd`) on `agent`.
+    /// The kernel with the descriptor symbol `symbol` (`name.kd`) on `agent`.
     pub fn kernel(&self, symbol: &str, agent: &Agent) -> Result<Kernel, Error> {
         let symbol = self.symbol(symbol, agent)?;
         Ok(Kernel {
@@ -135,18 +137,18 @@ impl Executable {
     }
 
     fn symbol(&self, name: &str, agent: &Agent) -> Result<abi::ExecutableSymbol, Error> {
-        let name = CString::new(name).map_err(|_| Error::ZeroByte(name.to_owned()))?;
+        let name = CString::new(name).map_err(|_| Error::NulByte(name.to_owned()))?;
         let (agent, mut symbol) = (agent.handle(), abi::ExecutableSymbol::NULL);
         let find = self.executable.runtime.api().hsa_executable_get_symbol_by_name;
-        // SAFETY: the executable lives, the name ends with a zero, the answer has its place.
+        // SAFETY: the executable is alive, the name is NUL-terminated, and `symbol` is valid for the write.
         let status = unsafe { find(self.handle(), name.as_ptr(), &raw const agent, &raw mut symbol) };
         check("hsa_executable_get_symbol_by_name", status)?;
         Ok(symbol)
     }
 
     fn get<V: Value>(&self, symbol: abi::ExecutableSymbol, attribute: ExecutableSymbolInfo) -> Result<V, Error> {
-        let ask = self.executable.runtime.api().hsa_executable_symbol_get_info;
-        // SAFETY: only numbers are asked for, which fit the room.
-        attribute::get("hsa_executable_symbol_get_info", |value| unsafe { ask(symbol, attribute, value) })
+        let get = self.executable.runtime.api().hsa_executable_symbol_get_info;
+        // SAFETY: callers only query numbers, which fit the buffer.
+        attribute::get("hsa_executable_symbol_get_info", |value| unsafe { get(symbol, attribute, value) })
     }
 }

@@ -1,6 +1,6 @@
-//! Iterations of the library with Rust closures. A panic waits until the library has returned.
+//! Iterations of the library with Rust closures. A panic resumes after the library has returned.
 
-#![expect(unsafe_code, reason = "takes a closure back from the pointer that the library hands on")]
+#![expect(unsafe_code, reason = "the library passes the closure as a pointer")]
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::abi::Status;
 use crate::error::{Error, check};
 
-/// The callback of an iteration over handles.
+/// Callback of an iteration over handles.
 pub(super) type Callback<H> = unsafe extern "C" fn(H, *mut c_void) -> Status;
 
-/// A closure on its way through the library.
+/// State of an iteration, which the library passes to the callback.
 struct Visit<F> {
     visit: F,
     panic: Option<Box<dyn Any + Send>>,
@@ -47,10 +47,9 @@ pub(super) fn collect<H>(
     Ok(handles)
 }
 
-/// What the library calls.
+/// Callback that calls the closure.
 unsafe extern "C" fn trampoline<H, F: FnMut(H) -> ControlFlow<()>>(handle: H, data: *mut c_void) -> Status {
-    // SAFETY: `data` is the `Visit` of `visit`, which waits for the iteration, and the library calls one callback at a
-    // time.
+    // SAFETY: `data` is the `Visit` of `visit`, which outlives the iteration; the library calls one callback at a time.
     let state = unsafe { &mut *data.cast::<Visit<F>>() };
     if state.panic.is_some() {
         return Status::INFO_BREAK;

@@ -1,4 +1,4 @@
-//! Memory that was allocated or locked, copies, and what a pointer points to.
+//! Allocations, locked host memory, copies and pointer attributes.
 
 #![expect(unsafe_code, reason = "calls the library")]
 
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::{Agent, Error, Runtime, Signal, check};
 use crate::abi::{self, PointerInfo};
 
-/// Memory of a pool. It is freed when this is dropped, whether or not a device still uses it.
+/// Memory of a pool, freed on drop even if a device still uses it.
 #[derive(Debug)]
 pub struct Allocation {
     runtime: Runtime,
@@ -16,33 +16,33 @@ pub struct Allocation {
     size: usize,
 }
 
-// SAFETY: this owns an address and never dereferences it; the library's functions may be called from every thread.
+// SAFETY: the address is never dereferenced, and the functions of the library are thread-safe.
 unsafe impl Send for Allocation {}
-// SAFETY: as above.
+// SAFETY: the same.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
     pub(super) fn new(runtime: &Runtime, address: *mut c_void, size: usize) -> Result<Self, Error> {
-        let what = Error::Answer { call: "hsa_amd_memory_pool_allocate", what: "no address" };
-        Ok(Self { runtime: runtime.clone(), address: NonNull::new(address).ok_or(what)?, size })
+        let error = Error::InvalidResult { call: "hsa_amd_memory_pool_allocate", what: "no address" };
+        Ok(Self { runtime: runtime.clone(), address: NonNull::new(address).ok_or(error)?, size })
     }
 
-    /// Where it is, for devices and, if the pool allows, for the host.
+    /// Address for devices and, if the pool allows access, for the host.
     pub fn address(&self) -> NonNull<u8> {
         self.address.cast()
     }
 
-    /// The bytes that were asked for.
+    /// Requested size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Lets exactly these agents use it, besides the pool's own.
+    /// Gives access to exactly these agents and the agent of the pool.
     pub fn allow_access(&self, agents: &[&Agent]) -> Result<(), Error> {
         let handles: Vec<_> = agents.iter().map(|agent| agent.handle()).collect();
         let allow = self.runtime.api().hsa_amd_agents_allow_access;
         let flags = std::ptr::null();
-        // SAFETY: the list has the length that is passed, and this memory is an allocation.
+        // SAFETY: the length is that of the list, and the address is that of a live allocation.
         let status = unsafe { allow(handles.len() as u32, handles.as_ptr(), flags, self.address.as_ptr()) };
         check("hsa_amd_agents_allow_access", status)
     }
@@ -50,12 +50,13 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: it was allocated from a pool and is freed once. An error leaves nothing to be done.
+        // An error cannot be handled here.
+        // SAFETY: a live allocation of a pool, which only this frees.
         let _ = unsafe { (self.runtime.api().hsa_amd_memory_pool_free)(self.address.as_ptr()) };
     }
 }
 
-/// Host memory that agents can use until this is dropped.
+/// Locked host memory, unlocked on drop.
 #[derive(Debug)]
 pub struct Locked {
     runtime: Runtime,
@@ -69,7 +70,7 @@ unsafe impl Send for Locked {}
 unsafe impl Sync for Locked {}
 
 impl Locked {
-    /// Where agents find it.
+    /// Address for agents.
     pub fn agent_address(&self) -> NonNull<u8> {
         self.agent.cast()
     }
@@ -77,83 +78,86 @@ impl Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // SAFETY: it was locked at this address and is unlocked once. An error leaves nothing to be done.
+        // An error cannot be handled here.
+        // SAFETY: memory that was locked at this address, which only this unlocks.
         let _ = unsafe { (self.runtime.api().hsa_amd_memory_unlock)(self.host.as_ptr()) };
     }
 }
 
 impl Runtime {
-    /// Makes host memory usable for `agents`; for all of them, if the list is empty.
+    /// Locks host memory for `agents`, or for all agents if the list is empty.
     ///
     /// # Safety
-    /// The memory stays allocated until the result is dropped, and nothing else uses what devices write.
+    /// The memory stays mapped until the result is dropped, and nothing else accesses it while devices write it.
     pub unsafe fn lock(&self, host: NonNull<u8>, size: usize, agents: &[&Agent]) -> Result<Locked, Error> {
         let mut handles: Vec<_> = agents.iter().map(|agent| agent.handle()).collect();
         let list = if handles.is_empty() { std::ptr::null_mut() } else { handles.as_mut_ptr() };
         let mut agent = std::ptr::null_mut();
         let lock = self.api().hsa_amd_memory_lock;
-        // SAFETY: the list has the length that is passed; the caller promises the memory.
+        // SAFETY: the length is that of the list; the caller guarantees the memory.
         let status = unsafe { lock(host.as_ptr().cast(), size, list, handles.len() as i32, &raw mut agent) };
         check("hsa_amd_memory_lock", status)?;
-        let answer = Error::Answer { call: "hsa_amd_memory_lock", what: "no address" };
-        Ok(Locked { runtime: self.clone(), host: host.cast(), agent: NonNull::new(agent).ok_or(answer)? })
+        let error = Error::InvalidResult { call: "hsa_amd_memory_lock", what: "no address" };
+        Ok(Locked { runtime: self.clone(), host: host.cast(), agent: NonNull::new(agent).ok_or(error)? })
     }
 
-    /// What is known about an address.
+    /// Attributes of an address.
     pub fn pointer_info(&self, address: u64) -> Result<PointerInfo, Error> {
         let address = std::ptr::without_provenance(address as usize);
         let mut info = PointerInfo::UNKNOWN;
-        let ask = self.api().hsa_amd_pointer_info;
+        let get = self.api().hsa_amd_pointer_info;
         let (agents, list) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: any address may be asked for; `info` says how large it is; no list of agents is wanted.
-        check("hsa_amd_pointer_info", unsafe { ask(address, &raw mut info, None, agents, list) })?;
+        // SAFETY: any address is valid, `info` contains its size, and the list of agents may be null.
+        check("hsa_amd_pointer_info", unsafe { get(address, &raw mut info, None, agents, list) })?;
         Ok(info)
     }
 
-    /// Copies, and returns when that is done.
+    /// Copies synchronously.
     ///
     /// # Safety
-    /// Both ranges are allocated and do not overlap, and nothing else uses what is written.
+    /// Both ranges are mapped and do not overlap, and nothing else accesses the destination.
     pub unsafe fn copy(&self, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        // SAFETY: the caller promises the ranges.
+        // SAFETY: the caller guarantees both ranges.
         check("hsa_memory_copy", unsafe { (self.api().hsa_memory_copy)(to, from, size) })
     }
 
-    /// Whether asynchronous copies write their times to their signals, those of the whole process.
+    /// Enables start and end times in the signals of asynchronous copies, for the whole process.
     pub fn set_copy_profiling(&self, enable: bool) -> Result<(), Error> {
         let set = self.api().hsa_amd_profiling_async_copy_enable;
-        // SAFETY: it takes a truth value and nothing else.
+        // SAFETY: it only takes a boolean.
         check("hsa_amd_profiling_async_copy_enable", unsafe { set(enable) })
     }
 
-    /// When the copy that completed `done` ran, with profiling of copies.
-    pub fn copy_time(&self, done: &Signal) -> Result<abi::AsyncCopyTime, Error> {
+    /// Start and end of the copy that completed a signal; copy profiling must be enabled.
+    pub fn copy_time(&self, completion: &Signal) -> Result<abi::AsyncCopyTime, Error> {
         let mut time = abi::AsyncCopyTime::default();
-        let ask = self.api().hsa_amd_profiling_get_async_copy_time;
-        // SAFETY: the signal lives, the answer has its place.
-        check("hsa_amd_profiling_get_async_copy_time", unsafe { ask(done.handle(), &raw mut time) })?;
+        let get = self.api().hsa_amd_profiling_get_async_copy_time;
+        // SAFETY: the signal is alive, and `time` is valid for the write.
+        check("hsa_amd_profiling_get_async_copy_time", unsafe { get(completion.handle(), &raw mut time) })?;
         Ok(time)
     }
 
-    /// Starts a copy by a copy engine or by the runtime's own kernels, after `after` are all 0; then decrements `done`.
+    /// Starts a copy once all `dependencies` are 0, and decrements `completion` when it is done. The runtime uses a copy
+    /// engine or a kernel.
     ///
     /// # Safety
-    /// As for [`copy`](Self::copy), until `done` is decremented; the agents can use the ranges; the signals
-    /// live until then.
+    /// As for [`copy`](Self::copy), until `completion` is decremented; the agents have access to the ranges, and the
+    /// signals live until then.
     pub unsafe fn async_copy(
         &self,
         (to, to_agent): (*mut c_void, &Agent),
         (from, from_agent): (*const c_void, &Agent),
         size: usize,
-        after: &[&Signal],
-        done: &Signal,
+        dependencies: &[&Signal],
+        completion: &Signal,
     ) -> Result<(), Error> {
-        let after: Vec<abi::Signal> = after.iter().map(|signal| signal.handle()).collect();
-        let list = if after.is_empty() { std::ptr::null() } else { after.as_ptr() };
+        let dependencies: Vec<abi::Signal> = dependencies.iter().map(|signal| signal.handle()).collect();
+        let list = if dependencies.is_empty() { std::ptr::null() } else { dependencies.as_ptr() };
         let (to_agent, from_agent) = (to_agent.handle(), from_agent.handle());
         let start = self.api().hsa_amd_memory_async_copy;
-        // SAFETY: the list has the length that is passed; the caller promises the rest.
-        let status = unsafe { start(to, to_agent, from, from_agent, size, after.len() as u32, list, done.handle()) };
+        let count = dependencies.len() as u32;
+        // SAFETY: the count is that of the list; the caller guarantees the rest.
+        let status = unsafe { start(to, to_agent, from, from_agent, size, count, list, completion.handle()) };
         check("hsa_amd_memory_async_copy", status)
     }
 }

@@ -1,7 +1,7 @@
-//! The safe layer: what a driver uses.
+//! The safe layer for drivers.
 //!
-//! Objects own what they name and keep the runtime alive. Agents, pools and the like are names with a runtime: cheap to
-//! clone.
+//! Objects own their resource and keep the runtime alive. Agents, pools, regions, caches and ISAs are handles that are
+//! cheap to clone.
 
 #![expect(unsafe_code, reason = "calls the library")]
 
@@ -36,15 +36,15 @@ pub use signal::{Signal, Wait};
 /// Where the functions come from.
 #[derive(Debug)]
 pub enum Source {
-    /// A library, to be searched for.
+    /// A library that is searched for.
     Search(search::Options),
-    /// A library that was loaded already.
+    /// A loaded library.
     Library(Library),
-    /// A table that somebody made.
+    /// A function table, such as that of an emulated runtime.
     Table(Table),
 }
 
-/// A table of functions that behaves as the HSA runtime does.
+/// A function table that behaves as the HSA runtime does.
 #[derive(Debug)]
 pub struct Table {
     api: Api,
@@ -52,18 +52,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Wraps a table; `name` stands for it in messages.
+    /// Wraps a table; messages use `name`.
     ///
     /// # Safety
-    /// The functions do what the HSA runtime's of these names do, for as long as the process runs: they write
-    /// the answers that the headers describe, signals' handles are addresses of [`AmdSignal`] and queues' pointers of
-    /// [`AmdQueue`], and after `hsa_queue_destroy` returns, the queue's callback is not called.
+    /// For the lifetime of the process, the functions behave as those of the HSA runtime: they write attributes of the
+    /// documented size, signal handles are addresses of [`AmdSignal`], queue pointers point to an [`AmdQueue`], and the
+    /// callback of a queue is not called after `hsa_queue_destroy` returns.
     pub unsafe fn new(api: Api, name: impl Into<PathBuf>) -> Self {
         Self { api, name: name.into() }
     }
 }
 
-/// An initialised HSA runtime. Clones share it; when the last user is gone, it is shut down.
+/// An initialized HSA runtime. Clones share it; dropping the last user shuts it down.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     shared: Arc<Shared>,
@@ -73,56 +73,56 @@ pub struct Runtime {
 struct Shared {
     api: Api,
     path: PathBuf,
-    passed_over: Vec<Attempt>,
-    /// After `api`: the functions lie in it.
+    failed_attempts: Vec<Attempt>,
+    /// Last field: it contains the functions of `api`.
     _library: Option<Library>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: there is one `hsa_init` for each `Shared`, and nothing that uses the runtime is left.
+        // SAFETY: each `Shared` has called `hsa_init` once, and all users of the runtime hold a reference to it.
         let status = unsafe { (self.api.hsa_shut_down)() };
-        // A shut-down that fails leaves nothing to be done.
+        // An error cannot be handled here.
         let _ = status;
     }
 }
 
 impl Runtime {
-    /// Finds the functions and initialises the runtime.
+    /// Loads the functions and initializes the runtime.
     ///
-    /// The runtime counts its initialisations, so that this may be called several times in a process.
+    /// The runtime counts initializations, so a process may call this several times.
     pub fn open(source: Source) -> Result<Self, Error> {
-        let (api, path, library, passed_over) = match source {
+        let (api, path, library, failed_attempts) = match source {
             Source::Search(options) => {
                 let found = search::open(&options)?;
-                (*found.library.api(), found.library.path().to_owned(), Some(found.library), found.passed_over)
+                (*found.library.api(), found.library.path().to_owned(), Some(found.library), found.failed_attempts)
             }
             Source::Library(library) => (*library.api(), library.path().to_owned(), Some(library), Vec::new()),
             Source::Table(table) => (table.api, table.name, None, Vec::new()),
         };
-        // SAFETY: the library is loaded, or the table is good by its contract.
+        // SAFETY: `hsa_init` of a loaded library, or of a table that fulfills the contract of `Table::new`.
         let status = unsafe { (api.hsa_init)() };
         match library {
-            // A library says no more than a number, so that the kernel's side is worth a look.
+            // The status alone does not tell the cause, which usually is the kernel driver.
             Some(_) if !status.is_ok() => {
-                return Err(Error::Start { library: path, status, kernel_driver: KernelDriver::look() });
+                return Err(Error::Start { library: path, status, kernel_driver: KernelDriver::probe() });
             }
             _ => check("hsa_init", status)?,
         }
-        Ok(Self { shared: Arc::new(Shared { api, path, passed_over, _library: library }) })
+        Ok(Self { shared: Arc::new(Shared { api, path, failed_attempts, _library: library }) })
     }
 
-    /// The library's file, or the table's name.
+    /// File of the library, or name of the table.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// What was tried before that library was found, and why that did not do.
-    pub fn passed_over(&self) -> &[Attempt] {
-        &self.shared.passed_over
+    /// Failed attempts before the library was found.
+    pub fn failed_attempts(&self) -> &[Attempt] {
+        &self.shared.failed_attempts
     }
 
-    /// The functions, for what this layer does not cover. They may be called as long as this runtime lives.
+    /// Function table, for functions that this layer does not cover. Valid as long as this runtime lives.
     pub fn api(&self) -> &Api {
         &self.shared.api
     }
@@ -130,41 +130,41 @@ impl Runtime {
     /// All agents, in the order in which the runtime lists them.
     pub fn agents(&self) -> Result<Vec<Agent>, Error> {
         iterate::collect("hsa_iterate_agents", |callback, data| {
-            // SAFETY: the callback takes what this function gives it.
+            // SAFETY: `iterate` passes a callback with its own data.
             unsafe { (self.api().hsa_iterate_agents)(Some(callback), data) }
         })
         .map(|agents| agents.into_iter().map(|handle| Agent::new(self, handle)).collect())
     }
 
-    /// Visits agents until `visit` breaks. A panic in `visit` goes on here, after the library has returned.
+    /// Calls `visit` for each agent until it breaks. A panic in `visit` resumes after the library has returned.
     pub fn for_each_agent(&self, mut visit: impl FnMut(Agent) -> std::ops::ControlFlow<()>) -> Result<(), Error> {
         iterate::visit(
             "hsa_iterate_agents",
             |handle| visit(Agent::new(self, handle)),
-            // SAFETY: the callback takes what this function gives it.
+            // SAFETY: `iterate` passes a callback with its own data.
             |callback, data| unsafe { (self.api().hsa_iterate_agents)(Some(callback), data) },
         )
     }
 
-    /// Is told of faults of devices, with the address; a queue's own error tells only that there was one.
+    /// Registers a handler for faults of devices. It gets the address, which the error callback of a queue does not.
     ///
-    /// A process has one handler for all of its runtimes, which stays until it ends: the call fails if there is one. A
-    /// panic in `handler` is dropped.
+    /// A process has one handler for all runtimes, which cannot be removed: the call fails if there is one. A panic in
+    /// `handler` is caught and ignored.
     pub fn on_system_event(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> Result<(), Error> {
-        // The runtime has no way to take a handler back, so the closure lives on.
+        // Handlers cannot be unregistered, so the closure is leaked.
         let handler = Box::into_raw(Box::new(Handler(Box::new(handler))));
         let register = self.api().hsa_amd_register_system_event_handler;
-        // SAFETY: the handler lives as long as the process, and `system_event` takes it as what it is.
+        // SAFETY: the handler is leaked, and `system_event` casts the data back to its type.
         let status = unsafe { register(Some(system_event), handler.cast()) };
         if !status.is_ok() {
-            // SAFETY: the runtime did not take it, so it is ours again.
+            // SAFETY: the registration failed, so the runtime has no copy of the pointer.
             drop(unsafe { Box::from_raw(handler) });
         }
         check("hsa_amd_register_system_event_handler", status)
     }
 }
 
-/// A handler behind a thin pointer.
+/// A closure behind a thin pointer.
 struct Handler(Box<dyn Fn(&Event) + Send + Sync>);
 
 /// Calls the handler that `on_system_event` registered.

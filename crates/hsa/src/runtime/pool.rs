@@ -9,7 +9,7 @@ use crate::abi::{
     Segment,
 };
 
-/// Memory of an agent from which to allocate.
+/// Memory pool of an agent.
 #[derive(Clone, Debug)]
 pub struct Pool {
     runtime: Runtime,
@@ -21,30 +21,30 @@ impl Pool {
         Self { runtime: runtime.clone(), handle }
     }
 
-    /// Its name in the C API.
+    /// Handle in the C API.
     pub fn handle(&self) -> abi::MemoryPool {
         self.handle
     }
 
-    /// An attribute, read as `V`; [`MemoryPoolInfo`] says of which type each is.
+    /// Attribute as `V`; [`MemoryPoolInfo`] documents the type of each.
     pub fn get<V: Value>(&self, attribute: MemoryPoolInfo) -> Result<V, Error> {
         attribute::get("hsa_amd_memory_pool_get_info", |value| {
-            // SAFETY: the room is larger than every answer.
+            // SAFETY: the buffer is larger than every attribute.
             unsafe { (self.runtime.api().hsa_amd_memory_pool_get_info)(self.handle, attribute, value) }
         })
     }
 
-    /// What its memory is for.
+    /// Segment: global, group, private, …
     pub fn segment(&self) -> Result<Segment, Error> {
         self.get(MemoryPoolInfo::SEGMENT)
     }
 
-    /// What its memory promises, if it is in the global segment.
+    /// Granularity and kernarg flags of a pool of the global segment.
     pub fn flags(&self) -> Result<MemoryPoolGlobalFlag, Error> {
         self.get(MemoryPoolInfo::GLOBAL_FLAGS)
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     pub fn size(&self) -> Result<usize, Error> {
         self.get(MemoryPoolInfo::SIZE)
     }
@@ -54,65 +54,65 @@ impl Pool {
         self.get(MemoryPoolInfo::RUNTIME_ALLOC_ALLOWED)
     }
 
-    /// Sizes are rounded up to multiples of it.
+    /// Allocation granule in bytes.
     pub fn granule(&self) -> Result<usize, Error> {
         self.get(MemoryPoolInfo::RUNTIME_ALLOC_GRANULE)
     }
 
-    /// The granule that wastes least; older libraries do not know it.
+    /// Recommended allocation granule in bytes; older libraries lack it.
     pub fn recommended_granule(&self) -> Result<usize, Error> {
         self.get(MemoryPoolInfo::RUNTIME_ALLOC_REC_GRANULE)
     }
 
-    /// Alignment of allocations.
+    /// Alignment of allocations in bytes.
     pub fn alignment(&self) -> Result<usize, Error> {
         self.get(MemoryPoolInfo::RUNTIME_ALLOC_ALIGNMENT)
     }
 
-    /// The most bytes of one allocation.
+    /// Maximum bytes of one allocation.
     pub fn max_allocation(&self) -> Result<usize, Error> {
         self.get(MemoryPoolInfo::ALLOC_MAX_SIZE)
     }
 
-    /// Whether every agent can use its memory.
+    /// Whether every agent has access.
     pub fn is_accessible_by_all(&self) -> Result<bool, Error> {
         self.get(MemoryPoolInfo::ACCESSIBLE_BY_ALL)
     }
 
-    /// Whether `agent` can use its memory.
+    /// Whether `agent` has or can get access.
     pub fn access(&self, agent: &Agent) -> Result<MemoryPoolAccess, Error> {
         self.agent_get(agent, AgentMemoryPoolInfo::ACCESS)
     }
 
-    /// The links between `agent` and its memory, nearest first.
+    /// Links between `agent` and the pool, nearest first.
     pub fn links(&self, agent: &Agent) -> Result<Vec<LinkInfo>, Error> {
         let hops: u32 = self.agent_get(agent, AgentMemoryPoolInfo::NUM_LINK_HOPS)?;
         if hops == 0 {
             return Ok(Vec::new());
         }
         let mut links = vec![LinkInfo::default(); hops as usize];
-        let ask = self.runtime.api().hsa_amd_agent_memory_pool_get_info;
-        // SAFETY: there is room for as many links as the library said, of which every bit pattern is good.
+        let get = self.runtime.api().hsa_amd_agent_memory_pool_get_info;
+        // SAFETY: the vector has as many elements as the library reported, and every bit pattern is a valid `LinkInfo`.
         let status =
-            unsafe { ask(agent.handle(), self.handle, AgentMemoryPoolInfo::LINK_INFO, links.as_mut_ptr().cast()) };
+            unsafe { get(agent.handle(), self.handle, AgentMemoryPoolInfo::LINK_INFO, links.as_mut_ptr().cast()) };
         check("hsa_amd_agent_memory_pool_get_info", status)?;
         Ok(links)
     }
 
     fn agent_get<V: Value>(&self, agent: &Agent, attribute: AgentMemoryPoolInfo) -> Result<V, Error> {
-        let ask = self.runtime.api().hsa_amd_agent_memory_pool_get_info;
+        let get = self.runtime.api().hsa_amd_agent_memory_pool_get_info;
         attribute::get("hsa_amd_agent_memory_pool_get_info", |value| {
-            // SAFETY: numbers, which fit the room.
-            unsafe { ask(agent.handle(), self.handle, attribute, value) }
+            // SAFETY: callers only query numbers, which fit the buffer.
+            unsafe { get(agent.handle(), self.handle, attribute, value) }
         })
     }
 
-    /// Allocates memory, which goes back when the result is dropped. Other agents than the pool's own need
+    /// Allocates memory, which is freed when the result is dropped. Agents other than that of the pool need
     /// [`Allocation::allow_access`].
     pub fn allocate(&self, size: usize, flags: MemoryPoolFlag) -> Result<Allocation, Error> {
         let mut address = std::ptr::null_mut();
         let allocate = self.runtime.api().hsa_amd_memory_pool_allocate;
-        // SAFETY: the answer has its place.
+        // SAFETY: `address` is valid for the write.
         check("hsa_amd_memory_pool_allocate", unsafe { allocate(self.handle, size, flags, &raw mut address) })?;
         Allocation::new(&self.runtime, address, size)
     }

@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{Agent, Error, Runtime, check};
 use crate::abi::{self, AmdQueue, AmdSignal, QueueType, SignalKind, Status};
 
-/// How a queue is made.
+/// Options of a new queue.
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
-    /// Packets, a power of two within [`Agent::queue_sizes`].
+    /// Size in packets, a power of two within [`Agent::queue_sizes`].
     pub size: u32,
-    /// Who writes packets.
+    /// Whether one or several producers write packets.
     pub queue_type: QueueType,
-    /// The most private bytes of a work-item that are expected; the default leaves it to the runtime.
+    /// Maximum expected private segment of a work-item in bytes; by default the runtime decides.
     pub private_segment_size: u32,
-    /// The most group bytes of a workgroup that are expected; the default leaves it to the runtime.
+    /// Maximum expected group segment of a workgroup in bytes; by default the runtime decides.
     pub group_segment_size: u32,
 }
 
@@ -35,38 +35,39 @@ impl Default for QueueOptions {
     }
 }
 
-/// A queue. It is destroyed when this is dropped, which must not happen in its own error handler.
+/// A queue, destroyed on drop. It must not be dropped in its own error handler.
 #[derive(Debug)]
 pub struct Queue {
     ring: NonNull<u8>,
     size: u32,
     doorbell: NonNull<AtomicU64>,
-    /// Before the handler: it goes first.
-    created: Created,
-    /// What the library's callback points to; shared, because it is used through that pointer too.
+    /// Declared before the handler, so the queue is destroyed first.
+    owned: OwnedQueue,
+    /// Data of the error callback; an `Arc`, because the library holds a pointer to it.
     handler: Arc<Handler>,
 }
 
-// SAFETY: the library's queue functions may be called from every thread, and what changes in memory is atomic.
+// SAFETY: the queue functions of the library are thread-safe, and shared fields in memory are atomic.
 unsafe impl Send for Queue {}
-// SAFETY: as above.
+// SAFETY: the same.
 unsafe impl Sync for Queue {}
 
-/// A queue of the library, to be destroyed.
+/// A queue of the library, destroyed on drop.
 #[derive(Debug)]
-struct Created {
+struct OwnedQueue {
     runtime: Runtime,
     queue: NonNull<abi::Queue>,
 }
 
-impl Drop for Created {
+impl Drop for OwnedQueue {
     fn drop(&mut self) {
-        // SAFETY: it was created and is destroyed once, before its handler goes. An error leaves nothing to be done.
+        // An error cannot be handled here.
+        // SAFETY: the queue is live, only this destroys it, and its handler is dropped afterwards.
         let _ = unsafe { (self.runtime.api().hsa_queue_destroy)(self.queue.as_ptr()) };
     }
 }
 
-/// What happens on an error.
+/// Data of the error callback.
 struct Handler {
     on_error: Box<dyn Fn(Status) + Send + Sync>,
     panicked: AtomicBool,
@@ -79,8 +80,8 @@ impl std::fmt::Debug for Handler {
 }
 
 impl Agent {
-    /// Creates a queue. `on_error` is called on a thread of the runtime when the queue fails, after which it runs
-    /// nothing more; a panic in it is caught, and [`Queue::handler_panicked`] tells.
+    /// Creates a queue. When the queue fails, it stops, and `on_error` is called on a thread of the runtime. A panic in
+    /// `on_error` is caught; see [`Queue::handler_panicked`].
     pub fn create_queue(
         &self,
         options: &QueueOptions,
@@ -90,7 +91,7 @@ impl Agent {
         let data = Arc::as_ptr(&handler);
         let mut queue = std::ptr::null_mut();
         let create = self.runtime().api().hsa_queue_create;
-        // SAFETY: the handler lives until the queue is destroyed; the answer has its place.
+        // SAFETY: the handler lives until the queue is destroyed, and `queue` is valid for the write.
         let status = unsafe {
             create(
                 self.handle(),
@@ -104,32 +105,32 @@ impl Agent {
             )
         };
         check("hsa_queue_create", status)?;
-        let queue = NonNull::new(queue).ok_or(Error::Answer { call: "hsa_queue_create", what: "no queue" })?;
-        let created = Created { runtime: self.runtime().clone(), queue };
-        let answer = |what| Error::Answer { call: "hsa_queue_create", what };
-        // SAFETY: the library filled this part of the queue and leaves it as it is.
+        let queue = NonNull::new(queue).ok_or(Error::InvalidResult { call: "hsa_queue_create", what: "no queue" })?;
+        let owned = OwnedQueue { runtime: self.runtime().clone(), queue };
+        let error = |what| Error::InvalidResult { call: "hsa_queue_create", what };
+        // SAFETY: the library has initialized this part of the queue, which does not change afterwards.
         let fields = unsafe { queue.as_ref() };
-        let ring = NonNull::new(fields.base_address.cast()).ok_or(answer("a queue without a ring"))?;
-        let doorbell = doorbell(fields.doorbell_signal).ok_or(answer("a queue without a doorbell of its own"))?;
-        Ok(Queue { ring, size: fields.size, doorbell, created, handler })
+        let ring = NonNull::new(fields.base_address.cast()).ok_or(error("a queue without a ring buffer"))?;
+        let doorbell = doorbell(fields.doorbell_signal).ok_or(error("a queue without a hardware doorbell"))?;
+        Ok(Queue { ring, size: fields.size, doorbell, owned, handler })
     }
 }
 
-/// Where a doorbell's value goes, if `signal` is the doorbell of a queue that is served by hardware.
+/// The 64-bit hardware doorbell behind a doorbell signal.
 fn doorbell(signal: abi::Signal) -> Option<NonNull<AtomicU64>> {
     if signal.is_null() {
         return None;
     }
-    // SAFETY: a signal's handle is the address of an `amd_signal_t`, and a doorbell lives as long as its queue.
+    // SAFETY: a signal handle is the address of an `amd_signal_t`, and the doorbell signal lives as long as its queue.
     let signal: &AmdSignal = unsafe { &*std::ptr::with_exposed_provenance(signal.handle as usize) };
     let address = signal.value.load(Ordering::Acquire) as usize;
     let address = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
     address.filter(|_| signal.kind == SignalKind::DOORBELL)
 }
 
-/// Calls the handler of a queue.
+/// Error callback of all queues.
 unsafe extern "C" fn queue_error(status: Status, _source: *mut abi::Queue, data: *mut c_void) {
-    // SAFETY: `data` is the handler of a queue that is not destroyed yet.
+    // SAFETY: `data` is the handler, which lives until the queue is destroyed.
     let handler = unsafe { &*data.cast_const().cast::<Handler>() };
     if catch_unwind(AssertUnwindSafe(|| (handler.on_error)(status))).is_err() {
         handler.panicked.store(true, Ordering::Release);
@@ -137,44 +138,43 @@ unsafe extern "C" fn queue_error(status: Status, _source: *mut abi::Queue, data:
 }
 
 impl Queue {
-    /// The ring of packets, of [`PACKET_SIZE`](abi::PACKET_SIZE) bytes each. They are written there, without a call.
+    /// Ring buffer of packets of [`PACKET_SIZE`](abi::PACKET_SIZE) bytes each.
     pub fn ring(&self) -> NonNull<u8> {
         self.ring
     }
 
-    /// Packets in the ring, a power of two.
+    /// Size of the ring buffer in packets, a power of two.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The next packet to write.
+    /// Index of the next packet to write.
     pub fn write_index(&self) -> &AtomicU64 {
-        // SAFETY: a queue's pointer is that of an `amd_queue_t`, which lives until the queue is destroyed. Only this
-        // field is borrowed: the runtime and the device change others at any time.
+        // SAFETY: the pointer is that of an `amd_queue_t`, which lives until the queue is destroyed. Only this atomic
+        // field is borrowed, since the runtime and the device modify others at any time.
         unsafe { &(*self.in_memory()).write_dispatch_id }
     }
 
-    /// The next packet that the device reads.
+    /// Index of the next packet that the device reads.
     pub fn read_index(&self) -> &AtomicU64 {
-        // SAFETY: as for the write index.
+        // SAFETY: as for `write_index`.
         unsafe { &(*self.in_memory()).read_dispatch_id }
     }
 
-    /// Where the number of the last written packet is stored to tell the device.
+    /// Doorbell: storing the index of the last written packet notifies the device.
     pub fn doorbell(&self) -> &AtomicU64 {
-        // SAFETY: it was checked when the queue was made, and lives as long as the queue.
+        // SAFETY: `create_queue` checked the pointer, which is valid as long as the queue lives.
         unsafe { self.doorbell.as_ref() }
     }
 
-    /// The queue in memory. Its atomics may be read at any time, the rest only where the runtime promises that it
-    /// rests.
+    /// The queue in memory. Atomic fields may be read at any time, others only while the runtime does not modify them.
     pub fn in_memory(&self) -> *const AmdQueue {
         self.as_ptr().cast_const().cast()
     }
 
-    /// The queue in the C API.
+    /// Pointer in the C API.
     pub fn as_ptr(&self) -> *mut abi::Queue {
-        self.created.queue.as_ptr()
+        self.owned.queue.as_ptr()
     }
 
     /// Whether the error handler has panicked.
@@ -182,10 +182,10 @@ impl Queue {
         self.handler.panicked.load(Ordering::Acquire)
     }
 
-    /// Whether dispatches write their times to their completion signals.
+    /// Enables start and end times in the completion signals of dispatches.
     pub fn set_profiling(&self, enable: bool) -> Result<(), Error> {
-        let set = self.created.runtime.api().hsa_amd_profiling_set_profiler_enabled;
-        // SAFETY: the queue lives.
+        let set = self.owned.runtime.api().hsa_amd_profiling_set_profiler_enabled;
+        // SAFETY: the queue is alive.
         check("hsa_amd_profiling_set_profiler_enabled", unsafe { set(self.as_ptr(), enable.into()) })
     }
 }

@@ -15,7 +15,7 @@ struct Row {
 
 const ROWS: &[Row] = roci_hsa::for_each_function!(rows);
 /// Those that only a library has which takes the place of AMD's.
-const FURTHER: &[Row] = roci_hsa::for_each_further_function!(rows);
+const ADDITIONAL: &[Row] = roci_hsa::for_each_additional_function!(rows);
 
 /// Older names of functions with those of today.
 macro_rules! names {
@@ -200,7 +200,7 @@ impl Row {
 #[test]
 fn every_function_has_the_prototype_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
-    let (there, absent): (Vec<_>, Vec<_>) = ROWS.iter().chain(FURTHER).partition(|row| headers.has(row.name));
+    let (there, absent): (Vec<_>, Vec<_>) = ROWS.iter().chain(ADDITIONAL).partition(|row| headers.has(row.name));
     let unknown: Vec<_> = absent.iter().map(|row| row.name).filter(|name| !NEWER.contains(name)).collect();
     assert_eq!(unknown, Vec::<&str>::new(), "neither in the headers nor listed as newer");
     let prototypes: String = there.iter().map(|row| row.prototype()).collect();

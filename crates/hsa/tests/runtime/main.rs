@@ -36,7 +36,7 @@ fn the_last_user_shuts_the_runtime_down() {
 
 #[test]
 fn a_table_that_does_not_start_is_an_error_without_a_look_at_the_kernel() {
-    let error = open_with(Api::refusing()).expect_err("it refuses");
+    let error = open_with(Api::unsupported()).expect_err("it refuses");
     assert_eq!(
         error.to_string(),
         "`hsa_init` failed: HSA_STATUS_ERROR_NOT_SUPPORTED (the library does not support this)"
@@ -175,7 +175,7 @@ fn code_is_loaded_and_its_kernels_are_described() {
     assert_eq!((kernel.group_size, kernel.private_size), (256, 0));
     let error = executable.kernel("sub.kd", &agent).expect_err("there is none");
     assert_eq!(error.status(), Some(Status::ERROR_INVALID_SYMBOL_NAME));
-    assert!(matches!(executable.kernel("a\0b", &agent), Err(Error::ZeroByte(_))));
+    assert!(matches!(executable.kernel("a\0b", &agent), Err(Error::NulByte(_))));
     drop((agent, runtime, executable));
     assert_eq!(
         toy::take_log(),

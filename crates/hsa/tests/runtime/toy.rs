@@ -60,7 +60,7 @@ pub(crate) fn api() -> Api {
         hsa_executable_freeze: executable_freeze,
         hsa_executable_get_symbol_by_name: executable_symbol,
         hsa_executable_symbol_get_info: symbol_get_info,
-        ..Api::refusing()
+        ..Api::unsupported()
     }
 }
 

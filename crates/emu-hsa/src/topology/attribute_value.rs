@@ -1,38 +1,37 @@
-//! Answers to questions about attributes, as the bytes that C gets.
+//! Values of attributes, as the bytes that C gets.
 
 use roci_hsa::abi::{
     Agent, AgentFeature, DeviceType, Endianness, FloatRoundingMode, IommuVersion, Isa, LinkInfo, MachineModel,
     MemoryPoolAccess, MemoryPoolGlobalFlag, MemoryPoolLocation, Profile, QueueType, Segment,
 };
 
-/// The bytes of an answer. How many they are is part of the interface: C has room for no more.
+/// Value of an attribute. Its size is part of the interface: the client's buffer is exactly that large.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer(Vec<u8>);
+pub(crate) struct AttributeValue(Vec<u8>);
 
-impl Answer {
-    /// Zeros.
+impl AttributeValue {
     pub(crate) fn zeros(count: usize) -> Self {
         Self(vec![0; count])
     }
 
-    /// Text with a zero behind it.
-    pub(crate) fn text(text: &str) -> Self {
+    /// A string with a terminating NUL.
+    pub(crate) fn c_string(text: &str) -> Self {
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
         Self(bytes)
     }
 
-    /// Text without a zero behind it, where the length is an attribute of its own.
+    /// A string without a NUL, where the length is a separate attribute.
     pub(crate) fn characters(text: &str) -> Self {
         Self(text.as_bytes().to_vec())
     }
 
-    /// Its length.
+    /// Length of a string without a NUL.
     pub(crate) fn length(text: &str) -> Self {
         u32::try_from(text.len()).unwrap_or(u32::MAX).into()
     }
 
-    /// Text in an array of 64 characters, of which the last is zero.
+    /// A string in an array of 64 bytes, truncated and padded with NULs.
     pub(crate) fn name(text: &str) -> Self {
         let mut bytes = text.as_bytes().to_vec();
         bytes.truncate(63);
@@ -40,12 +39,11 @@ impl Answer {
         Self(bytes)
     }
 
-    /// The address of text that stays, with a zero behind it.
+    /// Address of a static string.
     pub(crate) fn address(text: &'static std::ffi::CStr) -> Self {
         text.as_ptr().expose_provenance().into()
     }
 
-    /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -53,7 +51,7 @@ impl Answer {
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
-        impl From<$type> for Answer {
+        impl From<$type> for AttributeValue {
             fn from(value: $type) -> Self {
                 Self(value.to_ne_bytes().to_vec())
             }
@@ -64,7 +62,7 @@ numbers!(u8, u16, u32, u64, usize);
 
 macro_rules! wrapped {
     ($($type:ident),* $(,)?) => {$(
-        impl From<$type> for Answer {
+        impl From<$type> for AttributeValue {
             fn from(value: $type) -> Self {
                 value.0.into()
             }
@@ -86,36 +84,36 @@ wrapped!(
     Segment,
 );
 
-impl From<bool> for Answer {
+impl From<bool> for AttributeValue {
     fn from(value: bool) -> Self {
         u8::from(value).into()
     }
 }
 
-impl From<Agent> for Answer {
+impl From<Agent> for AttributeValue {
     fn from(value: Agent) -> Self {
         value.handle.into()
     }
 }
 
-impl From<Isa> for Answer {
+impl From<Isa> for AttributeValue {
     fn from(value: Isa) -> Self {
         value.handle.into()
     }
 }
 
-impl From<LinkInfo> for Answer {
+impl From<LinkInfo> for AttributeValue {
     fn from(link: LinkInfo) -> Self {
         let numbers = [link.min_latency, link.max_latency, link.min_bandwidth, link.max_bandwidth];
         let mut bytes = Self::from(numbers).0;
-        // The last one fills up to the next number.
+        // The last byte is padding.
         bytes.extend([link.atomic_support_32bit, link.atomic_support_64bit, link.coherent_support, 0]);
         bytes.extend(Self::from([link.link_type.0, link.numa_distance]).0);
         Self(bytes)
     }
 }
 
-impl<T: Into<Answer>, const N: usize> From<[T; N]> for Answer {
+impl<T: Into<AttributeValue>, const N: usize> From<[T; N]> for AttributeValue {
     fn from(values: [T; N]) -> Self {
         Self(values.into_iter().flat_map(|value| value.into().0).collect())
     }
@@ -129,16 +127,16 @@ mod tests {
     use roci_hsa::abi::LinkInfoType;
 
     #[test]
-    fn answers_have_the_size_of_their_type() {
-        assert_eq!(Answer::from(true).bytes(), [1]);
-        assert_eq!(Answer::from([1_u16, 2, 3]).bytes().len(), 6);
-        assert_eq!(Answer::name(&"x".repeat(100)).bytes().len(), 64);
-        assert_eq!(Answer::name(&"x".repeat(100)).bytes()[62..], [b'x', 0]);
-        assert_eq!(Answer::text("ab").bytes(), b"ab\0");
+    fn values_have_the_size_of_their_type() {
+        assert_eq!(AttributeValue::from(true).bytes(), [1]);
+        assert_eq!(AttributeValue::from([1_u16, 2, 3]).bytes().len(), 6);
+        assert_eq!(AttributeValue::name(&"x".repeat(100)).bytes().len(), 64);
+        assert_eq!(AttributeValue::name(&"x".repeat(100)).bytes()[62..], [b'x', 0]);
+        assert_eq!(AttributeValue::c_string("ab").bytes(), b"ab\0");
     }
 
     #[test]
-    fn a_link_is_laid_out_as_in_c() {
+    fn link_info_has_the_layout_of_c() {
         let link = LinkInfo {
             max_bandwidth: 7,
             coherent_support: 1,
@@ -146,7 +144,7 @@ mod tests {
             numa_distance: 20,
             ..LinkInfo::default()
         };
-        let answer = Answer::from(link);
+        let answer = AttributeValue::from(link);
         assert_eq!(answer.bytes().len(), size_of::<LinkInfo>());
         assert_eq!(answer.bytes()[offset_of!(LinkInfo, max_bandwidth)], 7);
         assert_eq!(answer.bytes()[offset_of!(LinkInfo, coherent_support)], 1);

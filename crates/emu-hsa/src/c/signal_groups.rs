@@ -1,21 +1,11 @@
-//! Groups of signals, of which clients wait for any.
+//! Signal groups.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use parking_lot::RwLock;
 use roci_hsa::abi::*;
 
+use super::arguments::{array, put};
 use super::signals::hsa_amd_signal_wait_any;
-use super::{array, put, with};
-use crate::loader::new_handle;
+use super::with_runtime;
 use crate::signal;
-
-/// All groups by their handles.
-#[derive(Default)]
-pub(crate) struct Groups {
-    all: RwLock<BTreeMap<u64, Arc<[Signal]>>>,
-}
 
 pub(crate) unsafe extern "C" fn hsa_signal_group_create(
     num_signals: u32,
@@ -24,32 +14,28 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_create(
     consumers: *const Agent,
     signal_group: *mut SignalGroup,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if num_signals == 0 || signal_group.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer to that many elements.
         let signals = unsafe { array(signals, num_signals as usize) }?;
-        // SAFETY: the specification says so.
+        // SAFETY: the client passes a pointer to that many elements.
         let consumers = unsafe { array(consumers, num_consumers as usize) }?;
         if !signals.iter().all(|one| signal::is_live(*one)) {
             return Err(Status::ERROR_INVALID_SIGNAL);
         }
-        if !consumers.iter().all(|agent| runtime.knows(*agent)) {
+        if !consumers.iter().all(|agent| runtime.has_agent(*agent)) {
             return Err(Status::ERROR_INVALID_AGENT);
         }
-        let handle = new_handle();
-        runtime.groups.all.write().insert(handle, signals.into());
-        // SAFETY: the specification says so.
-        unsafe { put(signal_group, SignalGroup { handle }) }
+        let group = runtime.signal_groups.create(signals);
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(signal_group, group) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hsa_signal_group_destroy(signal_group: SignalGroup) -> Status {
-    with(|runtime| {
-        let removed = runtime.groups.all.write().remove(&signal_group.handle);
-        removed.map(drop).ok_or(Status::ERROR_INVALID_SIGNAL_GROUP)
-    })
+    with_runtime(|runtime| runtime.signal_groups.destroy(signal_group))
 }
 
 pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
@@ -60,14 +46,12 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
     signal: *mut Signal,
     value: *mut SignalValue,
 ) -> Status {
-    with(|runtime| {
-        let group = runtime.groups.all.read().get(&signal_group.handle).cloned();
-        let group = group.ok_or(Status::ERROR_INVALID_SIGNAL_GROUP)?;
+    with_runtime(|runtime| {
+        let group = runtime.signal_groups.get(signal_group)?;
         if signal.is_null() || value.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the specification says that there are as many conditions and values as signals; nothing is written but
-        // the value.
+        // SAFETY: the client passes as many conditions and values as the group has signals; only `value` is written.
         let index = unsafe {
             hsa_amd_signal_wait_any(
                 group.len() as u32,
@@ -79,9 +63,9 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
                 value,
             )
         };
-        let met = group.get(index as usize).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the specification says so.
-        unsafe { put(signal, *met) }
+        let signaled = group.get(index as usize).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: the client passes a pointer that is valid for this write.
+        unsafe { put(signal, *signaled) }
     })
 }
 
@@ -93,7 +77,8 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_relaxed(
     signal: *mut Signal,
     value: *mut SignalValue,
 ) -> Status {
-    // SAFETY: the same promises; all orders are as strict as the strictest.
+    // The stricter order is always allowed.
+    // SAFETY: all arguments are passed on unchanged.
     unsafe {
         hsa_signal_group_wait_any_scacquire(signal_group, conditions, compare_values, wait_state_hint, signal, value)
     }

@@ -1,4 +1,4 @@
-//! Code objects in the memory of a GPU.
+//! Code objects in device memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,47 +9,48 @@ use roci_hsa::abi::{
     self, Agent, CodeObjectStorageType, LoadedCodeObjectInfo, LoadedCodeObjectKind, SegmentDescriptor, Status,
 };
 
-use super::{Reader, new_handle};
+use super::Reader;
 use crate::gpu::Gpu;
+use crate::handle::new_handle;
 use crate::mapping::PAGE;
-use crate::topology::Answer;
+use crate::topology::AttributeValue;
 
-/// Memory of a GPU, given back when dropped.
-struct Taken {
+/// Reserved device memory, released on drop.
+struct MemoryReservation {
     gpu: Arc<Gpu>,
     bytes: u64,
 }
 
-impl Taken {
+impl MemoryReservation {
     fn new(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self, Status> {
         let bytes = bytes.checked_next_multiple_of(PAGE as u64).ok_or(Status::ERROR_OUT_OF_RESOURCES)?;
-        if !gpu.take(bytes) {
+        if !gpu.reserve(bytes) {
             return Err(Status::ERROR_OUT_OF_RESOURCES);
         }
         Ok(Self { gpu: Arc::clone(gpu), bytes })
     }
 }
 
-impl Drop for Taken {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
-        self.gpu.give_back(self.bytes);
+        self.gpu.release(self.bytes);
     }
 }
 
-/// A code object that is loaded on a GPU. Its kernels are known there until it is unloaded.
-pub(crate) struct Loaded {
+/// A code object that is loaded on a GPU.
+pub(crate) struct LoadedCodeObject {
     handle: u64,
     executable: abi::Executable,
     reader: Arc<Reader>,
-    /// Where its first segment is in the file.
+    /// Offset of its first segment in the file.
     offset: usize,
     module: Module,
     size: u64,
-    taken: Taken,
+    reservation: MemoryReservation,
 }
 
-impl Loaded {
-    /// Loads a code object, with `resolve` giving the addresses of variables that are defined elsewhere.
+impl LoadedCodeObject {
+    /// Loads a code object. `resolve` returns the addresses of symbols that are defined elsewhere.
     pub(super) fn new(
         executable: abi::Executable,
         gpu: &Arc<Gpu>,
@@ -61,7 +62,7 @@ impl Loaded {
         let first = first.ok_or(Status::ERROR_INVALID_CODE_OBJECT)?;
         let offset = first.data.as_ptr().addr().wrapping_sub(reader.bytes().as_ptr().addr());
         let size = object.image_size();
-        let taken = Taken::new(gpu, size)?;
+        let reservation = MemoryReservation::new(gpu, size)?;
         let mut undefined = false;
         let module = gpu.emulator.load_with(object, |name| {
             let address = resolve(name);
@@ -69,50 +70,47 @@ impl Loaded {
             address
         });
         let module = module.map_err(|error| status(&error))?;
-        // The ELF specification lets weak symbols be nowhere; no HSA runtime does.
+        // ELF allows undefined weak symbols; HSA runtimes do not.
         if undefined {
             return Err(Status::ERROR_VARIABLE_UNDEFINED);
         }
         let reader = Arc::clone(reader);
-        Ok(Self { handle: new_handle(), executable, reader, offset, module, size, taken })
+        Ok(Self { handle: new_handle(), executable, reader, offset, module, size, reservation })
     }
 
-    /// Makes its kernels known to the GPU.
-    pub(super) fn begin(&self) {
-        self.taken.gpu.add_kernels(self.module.kernels());
+    /// Makes its kernels available to packets.
+    pub(super) fn register_kernels(&self) {
+        self.reservation.gpu.add_kernels(self.module.kernels());
     }
 
-    /// Makes its kernels unknown: no new run of theirs begins.
-    pub(super) fn end(&self) {
-        self.taken.gpu.remove_kernels(self.module.kernels());
+    /// Makes later dispatches of its kernels fail.
+    pub(super) fn unregister_kernels(&self) {
+        self.reservation.gpu.remove_kernels(self.module.kernels());
     }
 
-    /// Its handle.
     pub(crate) fn handle(&self) -> abi::LoadedCodeObject {
         abi::LoadedCodeObject { handle: self.handle }
     }
 
-    /// Its executable.
     pub(crate) fn executable(&self) -> abi::Executable {
         self.executable
     }
 
-    /// Where it is loaded.
+    /// Load address.
     pub(super) fn base(&self) -> u64 {
         self.module.address()
     }
 
-    /// The addresses that it takes.
+    /// Addresses of its image.
     pub(crate) fn range(&self) -> Range<u64> {
         self.base()..self.base() + self.size
     }
 
-    /// The GPU that it is loaded on.
     pub(crate) fn agent(&self) -> Agent {
-        self.taken.gpu.agent
+        self.reservation.gpu.agent
     }
 
-    /// What debuggers want to know of its memory, which is one segment.
+    /// Description of its memory for debuggers. The image is one segment.
     pub(crate) fn descriptor(&self) -> SegmentDescriptor {
         SegmentDescriptor {
             agent: self.agent(),
@@ -126,8 +124,8 @@ impl Loaded {
         }
     }
 
-    /// An attribute. The bytes are always in memory, also those of a file.
-    pub(crate) fn info(&self, attribute: LoadedCodeObjectInfo) -> Option<Answer> {
+    /// Attribute; `None` if unknown. The storage is always memory, since readers copy files.
+    pub(crate) fn info(&self, attribute: LoadedCodeObjectInfo) -> Option<AttributeValue> {
         use LoadedCodeObjectInfo as Info;
         Some(match attribute {
             Info::EXECUTABLE => self.executable.handle.into(),
@@ -136,17 +134,17 @@ impl Loaded {
             Info::CODE_OBJECT_STORAGE_TYPE => CodeObjectStorageType::MEMORY.0.into(),
             Info::CODE_OBJECT_STORAGE_MEMORY_BASE => self.reader.address().into(),
             Info::CODE_OBJECT_STORAGE_MEMORY_SIZE => (self.reader.bytes().len() as u64).into(),
-            // Addresses in the file count from 0, which is where the image begins.
+            // The image starts at ELF address 0, so delta and base are equal.
             Info::LOAD_DELTA | Info::LOAD_BASE => self.base().into(),
             Info::LOAD_SIZE => self.size.into(),
-            Info::URI_LENGTH => Answer::length(self.reader.uri()),
-            Info::URI => Answer::characters(self.reader.uri()),
+            Info::URI_LENGTH => AttributeValue::length(self.reader.uri()),
+            Info::URI => AttributeValue::characters(self.reader.uri()),
             _ => return None,
         })
     }
 }
 
-/// What clients are told when a code object cannot be loaded.
+/// Status of a failed load.
 fn status(error: &Error) -> Status {
     match error {
         Error::WrongChip { .. } => Status::ERROR_INCOMPATIBLE_ARGUMENTS,

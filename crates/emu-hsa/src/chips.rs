@@ -1,71 +1,67 @@
-//! The figures of the real chips, one card of each.
+//! Properties of the chips, each on one real card.
 //!
-//! Most are what `rocminfo` printed on such a card and its owner published: RX 5700 XT (ROCm 6.x, firmware included), RX 5500 XT
-//! and RX 6800 XT (ROCm 4 and 5), RX 6900 XT (ROCm 6.3, for the firmware of the 6800 XT, which is the same chip), BC-250,
-//! RX 7900 XTX and Radeon 8060S (ROCm 5.7 to 7). Memory clocks of the first two are from `pp_dpm_mclk` in sysfs. Families are
-//! those of the kernel driver's interface, numbers of copy engines what the kernel driver sets up for each chip. Where no
-//! publication was found, the comment at the figure says what was taken instead.
+//! Most values come from published `rocminfo` output of that card: RX 5700 XT (ROCm 6.x, with firmware), RX 5500 XT and RX 6800 XT
+//! (ROCm 4 and 5), RX 6900 XT (ROCm 6.3, for the firmware of the 6800 XT, which is the same chip), BC-250, RX 7900 XTX and
+//! Radeon 8060S (ROCm 5.7 to 7). Memory clocks of the first two come from `pp_dpm_mclk` in sysfs, family ids from the UAPI of the
+//! kernel driver, and numbers of copy engines from its setup of each chip. Comments name other sources.
 
 use roci_emu::Chip;
 
-/// What a chip is like on a card.
+/// Properties of a chip on its card.
 #[derive(Debug)]
 pub(crate) struct Properties {
-    /// The name on the box, and that it is none.
+    /// Marketing name, marked as emulated.
     pub(crate) product: &'static str,
     /// PCI device id.
     pub(crate) device_id: u32,
     pub(crate) asic_revision: u32,
     pub(crate) family: u32,
     pub(crate) compute_units: u32,
-    /// Waves that a SIMD unit holds.
+    /// Maximum resident waves of a SIMD unit.
     pub(crate) waves_per_simd: u32,
     pub(crate) shader_engines: u32,
     pub(crate) shader_arrays_per_engine: u32,
-    /// MHz at most.
+    /// Maximum clock in MHz.
     pub(crate) clock: u32,
-    /// Bytes of memory.
+    /// Device memory in bytes.
     pub(crate) memory: u64,
-    /// Bits of the memory's bus.
+    /// Memory bus width in bits.
     pub(crate) memory_width: u32,
-    /// MHz of the memory at most.
+    /// Maximum memory clock in MHz.
     pub(crate) memory_clock: u32,
-    /// Bytes of the caches by level; 0 where there is none.
+    /// Cache sizes in bytes by level; 0 if there is none.
     pub(crate) caches: [u32; 3],
-    /// Bytes of a line of the second one, as the kernel driver told when the figures were taken.
+    /// Bytes of an L2 cache line as the kernel driver reported it on that card.
     pub(crate) cache_line: u32,
-    /// Version of the compute firmware.
+    /// Compute firmware version.
     pub(crate) firmware: u32,
-    /// Version of the copy engine's firmware.
+    /// Copy engine firmware version.
     pub(crate) sdma_firmware: u32,
     pub(crate) sdma_engines: u32,
-    /// Whether it shares the host's memory.
+    /// Whether it shares memory with the host.
     pub(crate) apu: bool,
-    /// Instruction sets of which it runs code: its own, then the generic one.
+    /// Supported ISAs: its own, then the generic one.
     pub(crate) isas: [&'static str; 2],
 }
 
 impl Properties {
-    /// SIMD units of a compute unit.
     pub(crate) const SIMDS_PER_CU: u32 = 2;
-    /// Watch points.
     pub(crate) const WATCH_POINTS: u32 = 4;
     /// Lanes of a wave.
-    pub(crate) const WAVE: u32 = 32;
-    /// Most queues.
-    pub(crate) const QUEUES: u32 = 128;
-    /// Fewest and most packets of a queue.
+    pub(crate) const WAVE_SIZE: u32 = 32;
+    /// Maximum queues of a GPU.
+    pub(crate) const MAX_QUEUES: u32 = 128;
+    /// Minimum and maximum size of a queue in packets.
     pub(crate) const QUEUE_SIZES: [u32; 2] = [64, 131_072];
-    /// Bytes of group memory.
-    pub(crate) const GROUP_MEMORY: usize = roci_emu::MAX_LDS as usize;
+    /// Group segment (LDS) in bytes.
+    pub(crate) const GROUP_SEGMENT: usize = roci_emu::MAX_LDS as usize;
 
-    /// Whether it has queues for dispatches whose workgroups wait for each other. The kernel driver gives the barriers of whole
-    /// grids to chips after RDNA 1.
+    /// Whether it supports cooperative queues. The kernel driver gives global wave sync (GWS) only to chips after RDNA 1.
     pub(crate) fn cooperative(&self) -> bool {
         !self.isas[0].contains("--gfx101")
     }
 
-    /// Waves that a compute unit holds.
+    /// Maximum resident waves of a compute unit.
     pub(crate) const fn waves_per_cu(&self) -> u32 {
         self.waves_per_simd * Self::SIMDS_PER_CU
     }
@@ -99,22 +95,22 @@ static GFX1010: Properties = Properties {
 static GFX1012: Properties = Properties {
     product: "AMD Radeon RX 5500 XT (emulated)",
     device_id: 0x7340,
-    // The publication is older than this attribute: the first revision.
+    // The published output predates this attribute; this is the first revision.
     asic_revision: 0,
     family: 143,
     compute_units: 22,
     waves_per_simd: 20,
-    // The publication counts arrays as engines, as runtimes of its time did: two arrays, which are one engine.
+    // The published output counts shader arrays as engines, as runtimes did then.
     shader_engines: 1,
     shader_arrays_per_engine: 2,
     clock: 1900,
     memory: 8_372_224 << 10,
     memory_width: 128,
     memory_clock: 875,
-    // The second one is older than the attribute too: AMD's data sheet.
+    // L2 from AMD's data sheet: the published output predates the attribute.
     caches: [16 * KIB, 2 * MIB, 0],
     cache_line: 64,
-    // As those of the RX 5700 XT, whose firmware is released together with it.
+    // Those of the RX 5700 XT, whose firmware is released together with this one.
     firmware: 156,
     sdma_firmware: 35,
     sdma_engines: 2,
@@ -132,9 +128,9 @@ static GFX1013: Properties = Properties {
     shader_engines: 2,
     shader_arrays_per_engine: 2,
     clock: 2000,
-    // What the firmware sets aside of 16 GiB that it shares with the host.
+    // Carve-out of the 16 GiB that it shares with the host.
     memory: 6 << 30,
-    // GDDR6 at 14 Gbit/s, as the board is described.
+    // Descriptions of the board: GDDR6 at 14 Gbit/s.
     memory_width: 256,
     memory_clock: 1750,
     caches: [16 * KIB, 4 * MIB, 0],
@@ -202,7 +198,7 @@ static GFX1151: Properties = Properties {
     shader_engines: 2,
     shader_arrays_per_engine: 2,
     clock: 2900,
-    // What the firmware of that machine sets aside of 128 GiB that it shares with the host.
+    // Carve-out of the 128 GiB that it shares with the host.
     memory: 64 << 30,
     // AMD's data sheet: LPDDR5X at 8 Gbit/s.
     memory_width: 256,
@@ -216,7 +212,6 @@ static GFX1151: Properties = Properties {
     isas: ["amdgcn-amd-amdhsa--gfx1151", "amdgcn-amd-amdhsa--gfx11-generic"],
 };
 
-/// What a chip is like.
 pub(crate) fn properties(chip: Chip) -> &'static Properties {
     match chip {
         Chip::Gfx1010 => &GFX1010,
@@ -234,17 +229,17 @@ mod tests {
     use roci_codeobj::Processor;
 
     #[test]
-    fn chips_have_ids_of_their_own() {
+    fn device_ids_are_unique() {
         let mut ids = Chip::ALL.map(|chip| properties(chip).device_id);
         ids.sort_unstable();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:x?}");
     }
 
     #[test]
-    fn figures_are_those_of_hardware() {
+    fn properties_are_plausible() {
         for one in Chip::ALL.map(properties) {
             let arrays = one.shader_engines * one.shader_arrays_per_engine;
-            // Compute units come in pairs, and an array holds 12 at most.
+            // Compute units come in pairs; a shader array has at most 12.
             assert!(one.compute_units.is_multiple_of(2) && one.compute_units <= arrays * 12, "{one:?}");
             assert!((800..4000).contains(&one.clock) && (500..4000).contains(&one.memory_clock), "{one:?}");
             assert!(one.memory.is_multiple_of(2 << 20) && one.memory >= 4 << 30, "{one:?}");
@@ -257,16 +252,16 @@ mod tests {
     }
 
     #[test]
-    fn instruction_sets_are_the_compilers() {
+    fn isa_names_match_the_compiler() {
         for chip in Chip::ALL {
             let own = Processor::from_name(chip.name()).expect("the compiler knows the chip");
             let generic = own.generic().expect("every chip has a generic target");
-            let wants = [own, generic].map(|processor| {
-                // A live agent always says what it does.
+            let expected = [own, generic].map(|processor| {
+                // The ISA of an agent names the setting of every feature.
                 let xnack = if processor.supports_xnack() { ":xnack-" } else { "" };
                 format!("amdgcn-amd-amdhsa--{processor}{xnack}")
             });
-            assert_eq!(properties(chip).isas.map(str::to_owned), wants);
+            assert_eq!(properties(chip).isas.map(str::to_owned), expected);
         }
     }
 }

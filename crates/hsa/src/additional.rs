@@ -1,216 +1,216 @@
-//! The functions that no driver of this project calls: a library that takes the place of AMD's has them all the same, since
-//! programs are linked against some of them.
+//! Functions that no driver of this project calls. A drop-in replacement of AMD's library exports them, since programs link
+//! against them.
 
-/// Calls `callback!` with one row for each function that [`for_each_function!`](crate::for_each_function) leaves out, in the
-/// same form but for the first word:
+/// Calls `callback!` with one row for each function that [`for_each_function!`](crate::for_each_function) lacks, in the same
+/// form except for the first word:
 ///
 /// ```text
-/// further fn hsa_memory_free(ptr: *mut c_void) -> Status;
+/// additional fn hsa_memory_free(ptr: *mut c_void) -> Status;
 /// ```
 ///
-/// First come those that Debian's library of 2022 exports, then younger ones.
+/// First come functions that Debian's library of 2022 exports, then newer ones.
 #[macro_export]
-macro_rules! for_each_further_function {
-    ($($callback:tt)::+ $({ $($handed_on:tt)* })?) => {
+macro_rules! for_each_additional_function {
+    ($($callback:tt)::+ $({ $($passed:tt)* })?) => {
         $($callback)::+! {
-            $({ $($handed_on)* })?
-            // The system and its agents
-            further fn hsa_agent_get_exception_policies(agent: Agent, profile: Profile, mask: *mut u16) -> Status;
-            further fn hsa_agent_major_extension_supported(
+            $({ $($passed)* })?
+            // System and agents
+            additional fn hsa_agent_get_exception_policies(agent: Agent, profile: Profile, mask: *mut u16) -> Status;
+            additional fn hsa_agent_major_extension_supported(
                 extension: Extension, agent: Agent, version_major: u16, version_minor: *mut u16, result: *mut bool
             ) -> Status;
-            further fn hsa_amd_coherency_get_type(agent: Agent, kind: *mut CoherencyType) -> Status;
-            further fn hsa_extension_get_name(extension: Extension, name: *mut *const c_char) -> Status;
-            further fn hsa_system_get_extension_table(
+            additional fn hsa_amd_coherency_get_type(agent: Agent, kind: *mut CoherencyType) -> Status;
+            additional fn hsa_extension_get_name(extension: Extension, name: *mut *const c_char) -> Status;
+            additional fn hsa_system_get_extension_table(
                 extension: Extension, version_major: u16, version_minor: u16, table: *mut c_void
             ) -> Status;
-            // Instruction sets
-            further fn hsa_isa_compatible(code_object_isa: Isa, agent_isa: Isa, result: *mut bool) -> Status;
-            further fn hsa_isa_from_name(name: *const c_char, isa: *mut Isa) -> Status;
-            further fn hsa_isa_get_exception_policies(isa: Isa, profile: Profile, mask: *mut u16) -> Status;
-            further fn hsa_isa_get_info(isa: Isa, attribute: IsaInfo, index: u32, value: *mut c_void) -> Status;
-            further fn hsa_isa_get_round_method(
+            // ISAs
+            additional fn hsa_isa_compatible(code_object_isa: Isa, agent_isa: Isa, result: *mut bool) -> Status;
+            additional fn hsa_isa_from_name(name: *const c_char, isa: *mut Isa) -> Status;
+            additional fn hsa_isa_get_exception_policies(isa: Isa, profile: Profile, mask: *mut u16) -> Status;
+            additional fn hsa_isa_get_info(isa: Isa, attribute: IsaInfo, index: u32, value: *mut c_void) -> Status;
+            additional fn hsa_isa_get_round_method(
                 isa: Isa, fp_type: FpType, flush_mode: FlushMode, round_method: *mut RoundMethod
             ) -> Status;
-            further fn hsa_isa_iterate_wavefronts(
+            additional fn hsa_isa_iterate_wavefronts(
                 isa: Isa, callback: Option<WavefrontCallback>, data: *mut c_void
             ) -> Status;
-            further fn hsa_wavefront_get_info(
+            additional fn hsa_wavefront_get_info(
                 wavefront: Wavefront, attribute: WavefrontInfo, value: *mut c_void
             ) -> Status;
             // Memory
-            further fn hsa_amd_deregister_deallocation_callback(
+            additional fn hsa_amd_deregister_deallocation_callback(
                 ptr: *mut c_void, callback: Option<DeallocationCallback>
             ) -> Status;
-            further fn hsa_amd_memory_fill(ptr: *mut c_void, value: u32, count: usize) -> Status;
-            further fn hsa_amd_memory_migrate(ptr: *const c_void, memory_pool: MemoryPool, flags: u32) -> Status;
-            further fn hsa_amd_memory_pool_can_migrate(
+            additional fn hsa_amd_memory_fill(ptr: *mut c_void, value: u32, count: usize) -> Status;
+            additional fn hsa_amd_memory_migrate(ptr: *const c_void, memory_pool: MemoryPool, flags: u32) -> Status;
+            additional fn hsa_amd_memory_pool_can_migrate(
                 src_memory_pool: MemoryPool, dst_memory_pool: MemoryPool, result: *mut bool
             ) -> Status;
-            further fn hsa_amd_pointer_info_set_userdata(ptr: *const c_void, userdata: *mut c_void) -> Status;
-            further fn hsa_amd_register_deallocation_callback(
+            additional fn hsa_amd_pointer_info_set_userdata(ptr: *const c_void, userdata: *mut c_void) -> Status;
+            additional fn hsa_amd_register_deallocation_callback(
                 ptr: *mut c_void, callback: Option<DeallocationCallback>, user_data: *mut c_void
             ) -> Status;
-            further fn hsa_memory_allocate(region: Region, size: usize, ptr: *mut *mut c_void) -> Status;
-            further fn hsa_memory_assign_agent(ptr: *mut c_void, agent: Agent, access: AccessPermission) -> Status;
-            further fn hsa_memory_free(ptr: *mut c_void) -> Status;
+            additional fn hsa_memory_allocate(region: Region, size: usize, ptr: *mut *mut c_void) -> Status;
+            additional fn hsa_memory_assign_agent(ptr: *mut c_void, agent: Agent, access: AccessPermission) -> Status;
+            additional fn hsa_memory_free(ptr: *mut c_void) -> Status;
             // Signals and queues
-            further fn hsa_amd_async_function(callback: Option<AsyncFunction>, arg: *mut c_void) -> Status;
-            further fn hsa_amd_profiling_convert_tick_to_system_domain(
+            additional fn hsa_amd_async_function(callback: Option<AsyncFunction>, arg: *mut c_void) -> Status;
+            additional fn hsa_amd_profiling_convert_tick_to_system_domain(
                 agent: Agent, agent_tick: u64, system_tick: *mut u64
             ) -> Status;
-            further fn hsa_amd_queue_cu_get_mask(
+            additional fn hsa_amd_queue_cu_get_mask(
                 queue: *const Queue, num_cu_mask_count: u32, cu_mask: *mut u32
             ) -> Status;
-            further fn hsa_signal_group_create(
+            additional fn hsa_signal_group_create(
                 num_signals: u32, signals: *const Signal, num_consumers: u32, consumers: *const Agent,
                 signal_group: *mut SignalGroup
             ) -> Status;
-            further fn hsa_signal_group_destroy(signal_group: SignalGroup) -> Status;
-            further fn hsa_signal_group_wait_any_relaxed(
+            additional fn hsa_signal_group_destroy(signal_group: SignalGroup) -> Status;
+            additional fn hsa_signal_group_wait_any_relaxed(
                 signal_group: SignalGroup, conditions: *const SignalCondition, compare_values: *const SignalValue,
                 wait_state_hint: WaitState, signal: *mut Signal, value: *mut SignalValue
             ) -> Status;
-            further fn hsa_signal_group_wait_any_scacquire(
+            additional fn hsa_signal_group_wait_any_scacquire(
                 signal_group: SignalGroup, conditions: *const SignalCondition, compare_values: *const SignalValue,
                 wait_state_hint: WaitState, signal: *mut Signal, value: *mut SignalValue
             ) -> Status;
-            // Code objects of the first loader
-            further fn hsa_code_object_deserialize(
+            // Code objects of the legacy loader
+            additional fn hsa_code_object_deserialize(
                 serialized_code_object: *mut c_void, serialized_code_object_size: usize, options: *const c_char,
                 code_object: *mut CodeObject
             ) -> Status;
-            further fn hsa_code_object_destroy(code_object: CodeObject) -> Status;
-            further fn hsa_code_object_get_info(
+            additional fn hsa_code_object_destroy(code_object: CodeObject) -> Status;
+            additional fn hsa_code_object_get_info(
                 code_object: CodeObject, attribute: CodeObjectInfo, value: *mut c_void
             ) -> Status;
-            further fn hsa_code_object_get_symbol(
+            additional fn hsa_code_object_get_symbol(
                 code_object: CodeObject, symbol_name: *const c_char, symbol: *mut CodeSymbol
             ) -> Status;
-            further fn hsa_code_object_get_symbol_from_name(
+            additional fn hsa_code_object_get_symbol_from_name(
                 code_object: CodeObject, module_name: *const c_char, symbol_name: *const c_char,
                 symbol: *mut CodeSymbol
             ) -> Status;
-            further fn hsa_code_object_iterate_symbols(
+            additional fn hsa_code_object_iterate_symbols(
                 code_object: CodeObject, callback: Option<CodeSymbolCallback>, data: *mut c_void
             ) -> Status;
-            further fn hsa_code_object_serialize(
+            additional fn hsa_code_object_serialize(
                 code_object: CodeObject, alloc_callback: Option<SerializeAllocate>, callback_data: CallbackData,
                 options: *const c_char, serialized_code_object: *mut *mut c_void,
                 serialized_code_object_size: *mut usize
             ) -> Status;
-            further fn hsa_code_symbol_get_info(
+            additional fn hsa_code_symbol_get_info(
                 code_symbol: CodeSymbol, attribute: CodeSymbolInfo, value: *mut c_void
             ) -> Status;
             // Executables
-            further fn hsa_code_object_reader_create_from_file(
+            additional fn hsa_code_object_reader_create_from_file(
                 file: c_int, code_object_reader: *mut CodeObjectReader
             ) -> Status;
-            further fn hsa_executable_create(
+            additional fn hsa_executable_create(
                 profile: Profile, executable_state: ExecutableState, options: *const c_char,
                 executable: *mut Executable
             ) -> Status;
-            further fn hsa_executable_get_info(
+            additional fn hsa_executable_get_info(
                 executable: Executable, attribute: ExecutableInfo, value: *mut c_void
             ) -> Status;
-            further fn hsa_executable_get_symbol(
+            additional fn hsa_executable_get_symbol(
                 executable: Executable, module_name: *const c_char, symbol_name: *const c_char, agent: Agent,
                 call_convention: i32, symbol: *mut ExecutableSymbol
             ) -> Status;
-            further fn hsa_executable_global_variable_define(
+            additional fn hsa_executable_global_variable_define(
                 executable: Executable, variable_name: *const c_char, address: *mut c_void
             ) -> Status;
-            further fn hsa_executable_iterate_agent_symbols(
+            additional fn hsa_executable_iterate_agent_symbols(
                 executable: Executable, agent: Agent, callback: Option<AgentSymbolCallback>, data: *mut c_void
             ) -> Status;
-            further fn hsa_executable_iterate_program_symbols(
+            additional fn hsa_executable_iterate_program_symbols(
                 executable: Executable, callback: Option<ExecutableSymbolCallback>, data: *mut c_void
             ) -> Status;
-            further fn hsa_executable_iterate_symbols(
+            additional fn hsa_executable_iterate_symbols(
                 executable: Executable, callback: Option<ExecutableSymbolCallback>, data: *mut c_void
             ) -> Status;
-            further fn hsa_executable_load_code_object(
+            additional fn hsa_executable_load_code_object(
                 executable: Executable, agent: Agent, code_object: CodeObject, options: *const c_char
             ) -> Status;
-            further fn hsa_executable_load_program_code_object(
+            additional fn hsa_executable_load_program_code_object(
                 executable: Executable, code_object_reader: CodeObjectReader, options: *const c_char,
                 loaded_code_object: *mut LoadedCodeObject
             ) -> Status;
-            further fn hsa_executable_readonly_variable_define(
+            additional fn hsa_executable_readonly_variable_define(
                 executable: Executable, agent: Agent, variable_name: *const c_char, address: *mut c_void
             ) -> Status;
-            further fn hsa_executable_validate(executable: Executable, result: *mut u32) -> Status;
+            additional fn hsa_executable_validate(executable: Executable, result: *mut u32) -> Status;
             // Images
-            further fn hsa_amd_image_get_info_max_dim(agent: Agent, attribute: AgentInfo, value: *mut c_void) -> Status;
-            further fn hsa_ext_image_clear(
+            additional fn hsa_amd_image_get_info_max_dim(agent: Agent, attribute: AgentInfo, value: *mut c_void) -> Status;
+            additional fn hsa_ext_image_clear(
                 agent: Agent, image: ExtImage, data: *const c_void, image_region: *const ImageRegion
             ) -> Status;
-            further fn hsa_ext_image_copy(
+            additional fn hsa_ext_image_copy(
                 agent: Agent, src_image: ExtImage, src_offset: *const Dim3, dst_image: ExtImage,
                 dst_offset: *const Dim3, range: *const Dim3
             ) -> Status;
-            further fn hsa_ext_image_data_get_info_with_layout(
+            additional fn hsa_ext_image_data_get_info_with_layout(
                 agent: Agent, image_descriptor: *const ImageDescriptor, access_permission: AccessPermission,
                 image_data_layout: ImageDataLayout, image_data_row_pitch: usize, image_data_slice_pitch: usize,
                 image_data_info: *mut ImageDataInfo
             ) -> Status;
-            further fn hsa_ext_image_get_capability(
+            additional fn hsa_ext_image_get_capability(
                 agent: Agent, geometry: ImageGeometry, image_format: *const ImageFormat, capability_mask: *mut u32
             ) -> Status;
-            further fn hsa_ext_image_get_capability_with_layout(
+            additional fn hsa_ext_image_get_capability_with_layout(
                 agent: Agent, geometry: ImageGeometry, image_format: *const ImageFormat,
                 image_data_layout: ImageDataLayout, capability_mask: *mut u32
             ) -> Status;
             // Finalizers
-            further fn hsa_ext_program_add_module(program: ExtProgram, module: ExtModule) -> Status;
-            further fn hsa_ext_program_create(
+            additional fn hsa_ext_program_add_module(program: ExtProgram, module: ExtModule) -> Status;
+            additional fn hsa_ext_program_create(
                 machine_model: MachineModel, profile: Profile, default_float_rounding_mode: FloatRoundingMode,
                 options: *const c_char, program: *mut ExtProgram
             ) -> Status;
-            further fn hsa_ext_program_destroy(program: ExtProgram) -> Status;
-            further fn hsa_ext_program_finalize(
+            additional fn hsa_ext_program_destroy(program: ExtProgram) -> Status;
+            additional fn hsa_ext_program_finalize(
                 program: ExtProgram, isa: Isa, call_convention: i32, control_directives: ControlDirectives,
                 options: *const c_char, code_object_type: CodeObjectType, code_object: *mut CodeObject
             ) -> Status;
-            further fn hsa_ext_program_get_info(
+            additional fn hsa_ext_program_get_info(
                 program: ExtProgram, attribute: ExtProgramInfo, value: *mut c_void
             ) -> Status;
-            further fn hsa_ext_program_iterate_modules(
+            additional fn hsa_ext_program_iterate_modules(
                 program: ExtProgram, callback: Option<ModuleCallback>, data: *mut c_void
             ) -> Status;
-            // Younger than Debian's library
-            further fn hsa_amd_agent_set_async_scratch_limit(agent: Agent, threshold: usize) -> Status;
-            further fn hsa_amd_enable_logging(flags: *mut u8, file: *mut c_void) -> Status;
-            further fn hsa_amd_memory_async_copy_on_engine(
+            // Newer than Debian's library
+            additional fn hsa_amd_agent_set_async_scratch_limit(agent: Agent, threshold: usize) -> Status;
+            additional fn hsa_amd_enable_logging(flags: *mut u8, file: *mut c_void) -> Status;
+            additional fn hsa_amd_memory_async_copy_on_engine(
                 dst: *mut c_void, dst_agent: Agent, src: *const c_void, src_agent: Agent, size: usize,
                 num_dep_signals: u32, dep_signals: *const Signal, completion_signal: Signal, engine_id: u32,
                 force_copy_on_sdma: bool
             ) -> Status;
-            further fn hsa_amd_memory_copy_engine_status(
+            additional fn hsa_amd_memory_copy_engine_status(
                 dst_agent: Agent, src_agent: Agent, engine_ids_mask: *mut u32
             ) -> Status;
-            further fn hsa_amd_spm_acquire(preferred_agent: Agent) -> Status;
-            further fn hsa_amd_spm_release(preferred_agent: Agent) -> Status;
-            further fn hsa_amd_spm_set_dest_buffer(
+            additional fn hsa_amd_spm_acquire(preferred_agent: Agent) -> Status;
+            additional fn hsa_amd_spm_release(preferred_agent: Agent) -> Status;
+            additional fn hsa_amd_spm_set_dest_buffer(
                 preferred_agent: Agent, size_in_bytes: usize, timeout: *mut u32, size_copied: *mut u32,
                 dest: *mut c_void, is_data_loss: *mut bool
             ) -> Status;
-            further fn hsa_amd_vmem_address_reserve(
+            additional fn hsa_amd_vmem_address_reserve(
                 va: *mut *mut c_void, size: usize, address: u64, flags: u64
             ) -> Status;
-            further fn hsa_amd_vmem_export_shareable_handle(
+            additional fn hsa_amd_vmem_export_shareable_handle(
                 dmabuf_fd: *mut c_int, handle: VmemAllocHandle, flags: u64
             ) -> Status;
-            further fn hsa_amd_vmem_get_access(
+            additional fn hsa_amd_vmem_get_access(
                 va: *mut c_void, perms: *mut AccessPermission, agent_handle: Agent
             ) -> Status;
-            further fn hsa_amd_vmem_get_alloc_properties_from_handle(
+            additional fn hsa_amd_vmem_get_alloc_properties_from_handle(
                 memory_handle: VmemAllocHandle, pool: *mut MemoryPool, kind: *mut MemoryType
             ) -> Status;
-            further fn hsa_amd_vmem_import_shareable_handle(
+            additional fn hsa_amd_vmem_import_shareable_handle(
                 dmabuf_fd: c_int, handle: *mut VmemAllocHandle
             ) -> Status;
-            further fn hsa_amd_vmem_retain_alloc_handle(
+            additional fn hsa_amd_vmem_retain_alloc_handle(
                 memory_handle: *mut VmemAllocHandle, addr: *mut c_void
             ) -> Status;
         }

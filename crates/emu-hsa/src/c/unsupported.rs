@@ -1,18 +1,19 @@
-//! What an emulated GPU does not have: images, samplers, a finalizer, and memory shared with other devices.
+//! Functions for features that are not emulated: images, samplers, a finalizer, and memory shared with other devices.
 
 use roci_hsa::abi::*;
 
-use super::{put, with};
+use super::arguments::put;
+use super::with_runtime;
 
-/// Functions that refuse, each with the status that a real runtime gives where the hardware lacks the thing.
-macro_rules! refuse {
+/// Functions that fail with the status that AMD's runtime returns on hardware without the feature.
+macro_rules! unsupported {
     ($($status:ident { $(fn $name:ident($($type:ty),*);)* })*) => {$($(
         pub(crate) unsafe extern "C" fn $name($(_: $type),*) -> Status {
-            with(|_| Err(Status::$status))
+            with_runtime(|_| Err(Status::$status))
         }
     )*)*};
 }
-refuse! {
+unsupported! {
     ERROR_IMAGE_FORMAT_UNSUPPORTED {
     fn hsa_ext_image_data_get_info(Agent, *const ImageDescriptor, AccessPermission, *mut ImageDataInfo);
     fn hsa_ext_image_create(Agent, *const ImageDescriptor, *const c_void, AccessPermission, *mut ExtImage);
@@ -42,7 +43,7 @@ refuse! {
     ERROR_SAMPLER_DESCRIPTOR_UNSUPPORTED {
     fn hsa_ext_sampler_create(Agent, *const SamplerDescriptor, *mut ExtSampler);
     }
-    // As from the real runtime where no finalizer is installed, which is everywhere.
+    // As AMD's runtime without a finalizer, which is no longer available.
     ERROR_NOT_INITIALIZED {
     fn hsa_ext_program_add_module(ExtProgram, ExtModule);
     fn hsa_ext_program_create(MachineModel, Profile, FloatRoundingMode, *const c_char, *mut ExtProgram);
@@ -53,7 +54,7 @@ refuse! {
     fn hsa_ext_program_get_info(ExtProgram, ExtProgramInfo, *mut c_void);
     fn hsa_ext_program_iterate_modules(ExtProgram, Option<ModuleCallback>, *mut c_void);
     }
-    // Streams of performance counters are the kernel driver's.
+    // Streaming performance counters need the kernel driver.
     ERROR {
     fn hsa_amd_spm_acquire(Agent);
     fn hsa_amd_spm_release(Agent);
@@ -64,21 +65,21 @@ refuse! {
     }
 }
 
-/// No format can be used for anything, which is an answer and no error.
+/// Reports that no image format is supported, which is not an error.
 pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability(
     agent: Agent,
     _geometry: ImageGeometry,
     image_format: *const ImageFormat,
     capability_mask: *mut u32,
 ) -> Status {
-    with(|runtime| {
-        if !runtime.knows(agent) {
+    with_runtime(|runtime| {
+        if !runtime.has_agent(agent) {
             return Err(Status::ERROR_INVALID_AGENT);
         }
         if image_format.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the client's place for it.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(capability_mask, 0_u32) }
     })
 }
@@ -90,13 +91,13 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability_with_layout(
     _image_data_layout: ImageDataLayout,
     capability_mask: *mut u32,
 ) -> Status {
-    // SAFETY: the same promises.
+    // SAFETY: all arguments are passed on unchanged.
     unsafe { hsa_ext_image_get_capability(agent, geometry, image_format, capability_mask) }
 }
 
-/// Scratch memory is not kept for later here, so that there is no limit to set.
+/// Fails: the emulator does not retain scratch memory, so there is no limit to set.
 pub(crate) unsafe extern "C" fn hsa_amd_agent_set_async_scratch_limit(agent: Agent, _threshold: usize) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         runtime.gpu(agent).ok_or(Status::ERROR_INVALID_AGENT)?;
         Err(Status::ERROR_INVALID_ARGUMENT)
     })

@@ -1,17 +1,14 @@
-//! AMD's loader extension: what debuggers and profilers ask about loaded code.
-
-#![expect(unsafe_code, reason = "C gives pointers")]
+//! AMD's loader extension, which debuggers and profilers use to query loaded code.
 
 use std::os::fd::BorrowedFd;
 
 use roci_hsa::abi::*;
 
-use super::Reader;
-use crate::c::agents::{answer, each};
-use crate::c::{put, with};
+use super::arguments::{for_each, put, put_attribute};
+use super::with_runtime;
+use crate::loader::Reader;
 
-/// All functions of the extension.
-pub(crate) fn table() -> LoaderTable1_03 {
+pub(super) fn table() -> LoaderTable1_03 {
     LoaderTable1_03 {
         query_host_address: Some(query_host_address),
         query_segment_descriptors: Some(query_segment_descriptors),
@@ -23,36 +20,36 @@ pub(crate) fn table() -> LoaderTable1_03 {
     }
 }
 
-/// The host's copy of loaded code has the layout of the device's. Here the two are one.
+/// Host and device share one copy of loaded code.
 unsafe extern "C" fn query_host_address(device_address: *const c_void, host_address: *mut *const c_void) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let found = runtime.loader.loaded_at(device_address.addr() as u64);
         found.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the client's place for it.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(host_address, device_address) }
     })
 }
 
 unsafe extern "C" fn query_segment_descriptors(descriptors: *mut SegmentDescriptor, count: *mut usize) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if count.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: it is not null, so it is the client's number.
-        let wanted = unsafe { count.read_unaligned() };
-        if (wanted == 0) != descriptors.is_null() {
+        // SAFETY: not null, so the client passes a valid pointer.
+        let requested = unsafe { count.read_unaligned() };
+        if (requested == 0) != descriptors.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let loaded = runtime.loader.all_loaded();
-        if wanted == 0 {
-            // SAFETY: the client's place for it.
+        if requested == 0 {
+            // SAFETY: the client passes a pointer that is valid for this write.
             return unsafe { put(count, loaded.len()) };
         }
-        if wanted != loaded.len() {
+        if requested != loaded.len() {
             return Err(Status::ERROR_INCOMPATIBLE_ARGUMENTS);
         }
         for (index, loaded) in loaded.iter().enumerate() {
-            // SAFETY: the client has room for as many as it says.
+            // SAFETY: the client passes an array of `requested` elements.
             unsafe { put(descriptors.wrapping_add(index), loaded.descriptor()) }?;
         }
         Ok(())
@@ -60,9 +57,9 @@ unsafe extern "C" fn query_segment_descriptors(descriptors: *mut SegmentDescript
 }
 
 unsafe extern "C" fn query_executable(device_address: *const c_void, executable: *mut Executable) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let found = runtime.loader.loaded_at(device_address.addr() as u64);
-        // SAFETY: the client's place for it.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(executable, found.ok_or(Status::ERROR_INVALID_ARGUMENT)?.executable()) }
     })
 }
@@ -72,11 +69,12 @@ unsafe extern "C" fn executable_iterate_loaded_code_objects(
     callback: Option<LoadedCodeObjectCallback>,
     data: *mut c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let callback = callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
         let loaded = runtime.loader.executable(executable)?.loaded()?;
-        // SAFETY: the client's function with the client's data. No lock is held: it may call us.
-        each(loaded, |loaded| unsafe { callback(executable, loaded.handle(), data) })
+        // No lock is held: the callback may call the runtime.
+        // SAFETY: the client passes the callback to be called with this data.
+        for_each(loaded, |loaded| unsafe { callback(executable, loaded.handle(), data) })
     })
 }
 
@@ -85,10 +83,10 @@ unsafe extern "C" fn loaded_code_object_get_info(
     attribute: LoadedCodeObjectInfo,
     value: *mut c_void,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let loaded = runtime.loader.loaded(loaded)?;
-        // SAFETY: the client's place for an answer to this attribute.
-        unsafe { answer(value, loaded.info(attribute)) }
+        // SAFETY: the client's buffer has the size of this attribute.
+        unsafe { put_attribute(value, loaded.info(attribute)) }
     })
 }
 
@@ -98,7 +96,7 @@ unsafe extern "C" fn reader_create_from_file(
     size: usize,
     reader: *mut CodeObjectReader,
 ) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         if file < 0 || reader.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
@@ -106,15 +104,16 @@ unsafe extern "C" fn reader_create_from_file(
         // noticed at the first use.
         let file = unsafe { BorrowedFd::borrow_raw(file) };
         let made = runtime.loader.add_reader(Reader::from_file(file, offset, size)?);
-        // SAFETY: the client's place for it.
+        // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(reader, made) }
     })
 }
 
 unsafe extern "C" fn iterate_executables(callback: Option<ExecutableCallback>, data: *mut c_void) -> Status {
-    with(|runtime| {
+    with_runtime(|runtime| {
         let callback = callback.ok_or(Status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the client's function with the client's data. No lock is held: it may call us.
-        each(runtime.loader.executables(), |executable| unsafe { callback(executable.handle(), data) })
+        // No lock is held: the callback may call the runtime.
+        // SAFETY: the client passes the callback to be called with this data.
+        for_each(runtime.loader.executables(), |executable| unsafe { callback(executable.handle(), data) })
     })
 }
