@@ -5,10 +5,13 @@
 //!
 //! Nothing here starts HSA, OpenCL or Vulkan: on a BC-250 with a stock kernel the first two can freeze the machine.
 
+mod command_line;
 mod conclusion;
 mod diagnosis;
 mod facts;
+mod failures;
 mod good;
+mod identity;
 mod kernel_log;
 mod logs;
 mod mask;
@@ -19,6 +22,7 @@ mod root;
 mod routes;
 mod rules;
 mod scan;
+mod secrets;
 mod snapshot;
 mod value;
 pub mod words;
@@ -26,9 +30,11 @@ pub mod words;
 pub use conclusion::{Cause, Conclusion, Excluded, Explained, Look, Sureness, Told};
 pub use diagnosis::{Card, Diagnosis, Names, Unanswered};
 pub use facts::{Fact, Facts, Table};
+pub use failures::Failure;
 pub use good::{Good, known_good};
+pub use identity::Identity;
 pub use logs::{Event, Log, Reader, Whose};
-pub use mask::{Identity, Masked, mask};
+pub use mask::{Masked, mask};
 pub use memory::{Memory, Pool, memory};
 pub use report::markdown;
 pub use root::Root;

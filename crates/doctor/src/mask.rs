@@ -7,6 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::identity::Identity;
+use crate::secrets::{self, MASKED};
+
 /// What may be shown, and what was taken out of it.
 #[derive(Clone, Debug)]
 pub struct Masked<T> {
@@ -22,17 +25,6 @@ impl<T> Masked<T> {
         let parts: Vec<_> = self.taken.iter().map(|(what, count)| format!("{count} x {what}")).collect();
         if parts.is_empty() { "nothing had to be masked".into() } else { format!("masked: {}", parts.join(", ")) }
     }
-}
-
-/// Words of this machine that name it or its user.
-#[derive(Clone, Debug, Default)]
-pub struct Identity {
-    /// Its name on the network.
-    pub host: Option<String>,
-    /// The names of users.
-    pub users: Vec<String>,
-    /// The user's folder.
-    pub home: Option<String>,
 }
 
 struct Mask {
@@ -52,7 +44,13 @@ pub fn mask<T: Serialize + DeserializeOwned>(value: &T, identity: &Identity) -> 
     let mut taken = BTreeMap::new();
     let mut json = serde_json::to_value(value).map_err(|error| error.to_string())?;
     let host = hosts()?;
-    walk(&mut json, "", &mut |name, text| {
+    each_text(&mut json, "", &mut |name, text| {
+        *text = if secrets::is_secret(name) { MASKED.to_owned() } else { secrets::masked(text).into_owned() };
+        // Most were masked when they were read.
+        let secrets = text.matches(MASKED).count();
+        if secrets > 0 {
+            *taken.entry("secret or kernel parameter").or_insert(0) += secrets;
+        }
         cover(text, &masks, &mut taken);
         // The value of a variable such as OLLAMA_HOST is an address as a whole.
         if ["HOST", "ADDR", "URL"].iter().any(|word| name.contains(word)) {
@@ -184,11 +182,11 @@ fn cover(text: &mut String, masks: &[Mask], taken: &mut BTreeMap<&'static str, u
 }
 
 /// Goes through all texts, each with the name of the field that has it.
-fn walk(value: &mut Value, name: &str, cover: &mut impl FnMut(&str, &mut String)) {
+pub(crate) fn each_text(value: &mut Value, name: &str, change: &mut impl FnMut(&str, &mut String)) {
     match value {
-        Value::String(text) => cover(name, text),
-        Value::Array(values) => values.iter_mut().for_each(|value| walk(value, name, cover)),
-        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| walk(value, name, cover)),
+        Value::String(text) => change(name, text),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_text(value, name, change)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| each_text(value, name, change)),
         _ => {}
     }
 }
@@ -212,7 +210,7 @@ mod tests {
         );
         assert_eq!(
             seen.value,
-            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=IP rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID [IP%eth0] IP IP IP/48 IP"
+            "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=MASKED rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID [IP%eth0] IP IP IP/48 IP"
         );
         assert_eq!(seen.taken.values().sum::<usize>(), 16);
         assert!(seen.describe().contains("2 x home folder"), "{}", seen.describe());

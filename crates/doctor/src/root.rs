@@ -1,9 +1,9 @@
 //! Files of a machine: this one, or a copy of its tree elsewhere. Nothing here needs root's rights, and nothing fails: what cannot
-//! be read is noted.
+//! be read is noted. Nothing waits either: only regular files are opened, which those of procfs and sysfs are.
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{Error, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,10 +11,18 @@ use std::time::SystemTime;
 /// Files of this kind are small; one that is not is cut here.
 const LARGEST: u64 = 16 << 20;
 
-/// Opens a file without waiting: a pipe would wait for somebody who writes.
+/// Opens a regular file without waiting. A pipe would wait for a writer, and opening a device can have effects.
 pub(crate) fn open(path: &Path) -> std::io::Result<fs::File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+    let regular = |metadata: fs::Metadata| {
+        let other = || Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+        metadata.is_file().then_some(()).ok_or_else(other)
+    };
+    regular(fs::metadata(path)?)?;
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    // The path may lead elsewhere since.
+    regular(file.metadata()?)?;
+    Ok(file)
 }
 
 /// The root of a tree of files.
@@ -22,6 +30,9 @@ pub(crate) fn open(path: &Path) -> std::io::Result<fs::File> {
 pub struct Root {
     base: PathBuf,
     unreadable: RefCell<Vec<String>>,
+    /// The files that were opened.
+    #[cfg(test)]
+    opened: RefCell<std::collections::BTreeSet<String>>,
 }
 
 impl Root {
@@ -32,7 +43,12 @@ impl Root {
 
     /// A tree elsewhere, such as a copy of another machine's `/sys`, `/proc` and `/etc`.
     pub fn at(base: impl Into<PathBuf>) -> Self {
-        Self { base: base.into(), unreadable: RefCell::default() }
+        Self {
+            base: base.into(),
+            unreadable: RefCell::default(),
+            #[cfg(test)]
+            opened: RefCell::default(),
+        }
     }
 
     /// Whether it is the machine that this program runs on.
@@ -45,24 +61,28 @@ impl Root {
         self.base.join(path.trim_start_matches('/'))
     }
 
+    /// Opens a file of the tree.
+    fn opened(&self, path: &str) -> std::io::Result<fs::File> {
+        let file = open(&self.path(path))?;
+        #[cfg(test)]
+        self.opened.borrow_mut().insert(path.to_owned());
+        Ok(file)
+    }
+
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.opened(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// A file's bytes; nothing if there is none, or if it cannot be read, which is noted.
     pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let file = open(&self.path(path))?;
-            if !file.metadata()?.is_file() {
-                return Err(ErrorKind::InvalidInput.into());
-            }
-            let mut bytes = Vec::new();
-            file.take(LARGEST).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        match read() {
-            Ok(bytes) => Some(bytes),
-            Err(error) => {
-                self.note(path, &error);
-                None
-            }
-        }
+        self.read(path).map_err(|error| self.note(path, &error)).ok()
+    }
+
+    /// The text of a file that may go away at any time, such as a process's: that it cannot be read is not noted.
+    pub(crate) fn passing(&self, path: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.read(path).ok()?).trim().to_owned())
     }
 
     /// Notes a file that is there and cannot be read.
@@ -74,8 +94,7 @@ impl Root {
 
     /// A file to read parts of; nothing if there is none, or if it cannot be opened, which is noted.
     pub(crate) fn open(&self, path: &str) -> Option<fs::File> {
-        let file = open(&self.path(path)).map_err(|error| self.note(path, &error)).ok()?;
-        file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+        self.opened(path).map_err(|error| self.note(path, &error)).ok()
     }
 
     /// When a file was last written.
@@ -93,9 +112,14 @@ impl Root {
         Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
 
+    /// A file that holds one value: its first line.
+    pub(crate) fn value(&self, path: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.bytes(path)?).lines().next().unwrap_or_default().trim().to_owned())
+    }
+
     /// A file that holds a number, in decimal or hexadecimal.
     pub(crate) fn number(&self, path: &str) -> Option<u64> {
-        let text = self.text(path)?;
+        let text = self.value(path)?;
         match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
             None => text.parse().ok(),

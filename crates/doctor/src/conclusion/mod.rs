@@ -1,21 +1,23 @@
 //! What a log amounts to: what happened, the likeliest cause with its evidence, what to do, what is ruled out, and
 //! what to look at next.
 //!
-//! A false alarm is worse than silence. What is certain comes first; what would be so only if the machine were one
-//! that the log does not tell of is a question, never a verdict.
+//! A wrong cause is worse than none. What is certain comes first; what would be so only if the machine were one
+//! that the log does not tell of is a question, never a verdict. That something failed is said in any case.
 
 #[cfg(test)]
 mod tests;
 mod text;
+mod unexplained;
 
 use serde::{Deserialize, Serialize};
 
+use crate::failures::Failure;
 use crate::logs::{Event, Log, Reader, Whose};
 use crate::rules::{Book, Confidence, Evidence, Exclusion, Finding, LogLine, Reboot, Severity, Step, Truth};
 
 static LOOK: &str = include_str!("look.toml");
 
-/// Bytes from which on a log is gone through by two threads.
+/// Bytes from which on a log is gone through by several threads.
 const LONG: usize = 1 << 20;
 
 /// How sure a cause is.
@@ -138,6 +140,8 @@ pub struct Conclusion {
     pub possible: Vec<Cause>,
     /// Good to know; nothing is wrong with it.
     pub notes: Vec<Cause>,
+    /// Lines that report a failure which neither a cause nor an event of some weight is about, the worst first.
+    pub failures: Vec<Failure>,
     /// What is ruled out, and by what.
     pub excluded: Vec<Excluded>,
     /// What to look at next.
@@ -147,14 +151,15 @@ pub struct Conclusion {
 impl Conclusion {
     /// Reads a log and lays the rules over it. [`Reader::decode`] makes the text of bytes.
     pub fn of(reader: &Reader, book: &Book, log: &str) -> Self {
-        // Both passes over the log are independent; a short one is not worth a thread.
-        let (read, hits) = if log.len() < LONG {
-            (reader.read(log), book.scan(log))
+        // The passes over the log are independent; a short one is not worth a thread.
+        let (read, hits, reported) = if log.len() < LONG {
+            (reader.read(log), book.scan(log), reader.failures.find(log))
         } else {
             std::thread::scope(|scope| {
                 let hits = scope.spawn(|| book.scan(log));
+                let reported = scope.spawn(|| reader.failures.find(log));
                 let read = reader.read(log);
-                (read, hits.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                (read, joined(hits), joined(reported))
             })
         };
         let judgement = book.lay(&read.facts, &hits);
@@ -186,6 +191,8 @@ impl Conclusion {
             let lines: Vec<_> = read.events.iter().flat_map(|event| &event.lines).map(|line| line.number).collect();
             possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
         }
+        let explained = unexplained::explained(book, &hits, &read, causes.iter().chain(&notes));
+        let failures = unexplained::failures(reader, read.whose, reported, &explained);
         // What weighs more is asked first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
         let talk = read.kinds.is_empty() || read.whose == Whose::Other;
@@ -199,6 +206,7 @@ impl Conclusion {
             causes,
             possible,
             notes,
+            failures,
             excluded: excluded.map(excluded_by).collect(),
             next: Vec::new(),
         };
@@ -206,10 +214,11 @@ impl Conclusion {
         conclusion
     }
 
-    /// Whether the log shows a problem: a cause that is certain or likely, or something that happened, of some weight.
+    /// Whether the log shows a problem: a cause that is certain or likely, or something that happened, of some weight; or a failure
+    /// that neither explains.
     pub fn problems(&self) -> bool {
         let happened = self.events.iter().any(|event| event.severity <= Severity::Medium);
-        happened || self.causes.iter().any(Cause::is_a_problem)
+        happened || self.causes.iter().any(Cause::is_a_problem) || !self.failures.is_empty()
     }
 
     /// What to look at, what decides most first.
@@ -241,6 +250,10 @@ impl Conclusion {
         next.sort_by_key(|look| std::cmp::Reverse(look.decides.len()));
         next
     }
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Findings as causes, the likeliest first. What a surer finding explains stands below it.

@@ -28,12 +28,20 @@ impl Conclusion {
             }
             rest(&mut out, self.events.len(), most(2 * OTHERS));
         }
+        // Beside a cause, other failures mostly follow from it.
+        let beside = self.causes.iter().any(Cause::is_a_problem);
+        if !beside {
+            self.write_failures(&mut out, "Failures that no rule explains", most(OTHERS), true);
+        }
         for (index, cause) in self.causes.iter().take(most(CAUSES)).enumerate() {
             let _ = writeln!(out, "\n{}. {} [{}]", index + 1, cause.title, cause.id);
             out.push_str(&cause.text(verbose));
         }
         for cause in self.causes.iter().skip(most(CAUSES)) {
             let _ = writeln!(out, "\nAlso: {} [{}] ({})", cause.title, cause.id, lines_of(&cause.lines, cause.count));
+        }
+        if beside {
+            self.write_failures(&mut out, "Other failures", most(2), verbose);
         }
         if !self.possible.is_empty() {
             let _ = writeln!(out, "\nPossible, depending on what the log does not tell:");
@@ -79,6 +87,7 @@ impl Conclusion {
         let weighty = self.events.iter().filter(|event| event.severity <= Severity::Medium);
         let worst = weighty.min_by_key(|event| event.severity);
         match (self.causes.first(), worst) {
+            (_, None) if !self.failures.is_empty() && !self.causes.iter().any(Cause::is_a_problem) => self.failed(),
             (Some(cause), _) => {
                 let how = match (cause.severity, cause.sureness) {
                     (Severity::Low, _) => "A small matter",
@@ -95,23 +104,46 @@ impl Conclusion {
                 let what = self.events.first().map_or("", |event| event.what.as_str());
                 format!("{what} Whether that is a fault, the log does not tell.").trim_start().to_owned()
             }
-            (None, None) if self.kinds.is_empty() => {
-                "This is no log that the doctor knows. Nothing known matches.".into()
-            }
+            (None, None) if self.kinds.is_empty() => "Unrecognized log format; no known problem found in it.".into(),
             (None, None) if self.whose == Whose::Other => {
-                "Nothing known matches: the log is about a GPU of another vendor.".into()
+                "No known problem found: the log is about a GPU of another vendor.".into()
             }
             (None, None) if self.whose == Whose::Unknown && !self.events.is_empty() => {
                 format!("{} Whether it is about an AMD GPU, the log does not tell.", self.events[0].what)
             }
-            (None, None) => match self.events.iter().find(|event| event.name == "unknown-error") {
-                Some(event) => format!(
-                    "An error is there that the doctor does not know ({}).",
-                    lines_of(&event.lines, event.count)
-                ),
-                None => "Nothing known matches: the log shows no known problem.".into(),
-            },
+            (None, None) => "The log shows no known problem.".into(),
         }
+    }
+
+    /// The worst failure that nothing explains, in one line.
+    fn failed(&self) -> String {
+        let Some(failure) = self.failures.first() else { return String::new() };
+        let number = failure.lines.first().map_or(0, |line| line.number);
+        let cause = match self.possible.is_empty() {
+            true => "No rule explains it.",
+            false => "The log does not tell enough for a cause.",
+        };
+        let vendor = if self.whose == Whose::Other { " The log is about a GPU of another vendor." } else { "" };
+        format!("Line {number} reports {}. {cause}{vendor}", failure.what)
+    }
+
+    fn write_failures(&self, out: &mut String, title: &str, most: usize, collect: bool) {
+        if self.failures.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{title}:");
+        for failure in self.failures.iter().take(most) {
+            let Some(line) = failure.lines.first() else { continue };
+            let _ = writeln!(out, "  - line {} reports {}:", line.number, failure.what);
+            let _ = writeln!(out, "    {}", line.text.trim());
+            if failure.count > 1 {
+                let _ = writeln!(out, "    ({})", lines_of(&failure.lines, failure.count));
+            }
+            for more in failure.collect.iter().filter(|_| collect) {
+                let _ = writeln!(out, "    Collect: {more}");
+            }
+        }
+        rest(out, self.failures.len(), most);
     }
 
     fn write_recognised(&self, out: &mut String, most: usize) {

@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
+use crate::failures::Failures;
 use crate::rules::{LogLine, Severity};
 use crate::scan::{Hit, LogPattern, Scanner, Wanted, plain};
+use crate::{command_line, secrets};
 
 use gpus::Gpus;
 use whose::Vendors;
@@ -32,6 +34,8 @@ pub struct Reader {
     scanner: Scanner,
     names: Vec<(LogPattern, String)>,
     vendors: Vendors,
+    /// What a failure looks like.
+    pub(crate) failures: Failures,
 }
 
 /// What was found in a log.
@@ -62,6 +66,9 @@ pub struct Event {
     pub lines: Vec<LogLine>,
     /// Where more of it can be seen.
     pub next: String,
+    /// The numbers of all lines.
+    #[serde(skip)]
+    pub(crate) numbers: Vec<usize>,
 }
 
 #[derive(Deserialize)]
@@ -120,9 +127,6 @@ struct EventKind {
     /// Events that make this one no news.
     #[serde(default)]
     unless: Vec<String>,
-    /// Whether it is told only where nothing else of weight happened.
-    #[serde(default)]
-    alone: bool,
 }
 
 /// What a pattern of the scanner is looked for.
@@ -161,6 +165,7 @@ impl Reader {
             wanted: wanted.into_iter().map(|(_, entry)| entry).collect(),
             scanner: Scanner::new(patterns),
             vendors: Vendors::new()?,
+            failures: Failures::new()?,
         })
     }
 
@@ -222,6 +227,11 @@ impl Reader {
         found
     }
 
+    /// Whether a line is about the GPU of another vendor.
+    pub(crate) fn is_others(&self, line: &str) -> bool {
+        self.vendors.of_line(line) == Whose::Other
+    }
+
     /// Whose GPU lines are about: AMD's if one is; what they do not tell, the log does.
     pub(crate) fn whose(&self, lines: &[LogLine], log: Whose) -> Whose {
         let mut of: Vec<_> = lines.iter().map(|line| self.vendors.of_line(&line.text)).collect();
@@ -241,15 +251,12 @@ impl Reader {
                 _ => None,
             })
         };
-        let beside = |name: &str| kind(name).is_some_and(|kind| kind.beside || kind.alone);
-        let told: Vec<_> =
-            events.iter().map(|event| (event.name.clone(), event.lines[0].number, event.severity)).collect();
+        let beside = |name: &str| kind(name).is_some_and(|kind| kind.beside);
+        let told: Vec<_> = events.iter().map(|event| (event.name.clone(), event.lines[0].number)).collect();
         events.retain(|event| {
             let Some(kind) = kind(&event.name) else { return true };
-            let better = |(name, line, severity): &(String, usize, Severity)| {
-                kind.unless.contains(name)
-                    || kind.beside && !beside(name) && *line == event.lines[0].number
-                    || kind.alone && *severity <= Severity::Medium
+            let better = |(name, line): &(String, usize)| {
+                kind.unless.contains(name) || kind.beside && !beside(name) && *line == event.lines[0].number
             };
             !told.iter().any(better)
         });
@@ -293,14 +300,18 @@ impl Reader {
         }
         if let Some((event, last)) = happened.iter_mut().find(|(event, _)| event.name == kind.name) {
             // Another pattern of the event may have found the line.
-            event.count += usize::from(last.number != hit.number);
+            if last.number != hit.number {
+                event.count += 1;
+                event.numbers.push(hit.number);
+            }
             *last = hit;
             return Wanted::Again;
         }
         let what = filled(&kind.what, &self.scanner.pattern(hit.pattern).groups(hit.line));
         let lines = vec![LogLine::new(hit.number, hit.line)];
         let (name, next) = (kind.name.clone(), kind.next.clone());
-        happened.push((Event { name, what, severity: kind.severity, count: 1, lines, next }, hit));
+        let numbers = vec![hit.number];
+        happened.push((Event { name, what, severity: kind.severity, count: 1, lines, next, numbers }, hit));
         Wanted::Again
     }
 }
@@ -324,9 +335,8 @@ fn add(facts: &mut Facts, name: &str, value: &str, place: &str) {
     match name {
         // `cmdline` is a line of words.
         "cmdline" => {
-            for word in value.split_whitespace() {
-                let (name, value) = word.split_once('=').unwrap_or((word, ""));
-                facts.machine.add(format!("cmdline.{name}"), value, place);
+            for (name, value) in command_line::words(value) {
+                facts.machine.add(format!("cmdline.{name}"), &value, place);
                 if let Some((module, parameter)) = name.split_once('.') {
                     facts.machine.add(format!("configured.{module}.{parameter}"), value, place);
                 }
@@ -347,7 +357,7 @@ fn add(facts: &mut Facts, name: &str, value: &str, place: &str) {
             };
             for value in values {
                 if facts.machine.get(name).len() < MOST_VALUES && !value.is_empty() {
-                    facts.machine.add(name, value, place);
+                    facts.machine.add(name, secrets::masked(value), place);
                 }
             }
         }

@@ -25,12 +25,8 @@ include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 const LARGEST: u64 = 4 << 20;
 
 fn read_text(path: &Path) -> std::io::Result<String> {
-    let file = crate::root::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
     let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text)?;
+    crate::root::open(path)?.take(LARGEST).read_to_string(&mut text)?;
     Ok(text)
 }
 
@@ -127,8 +123,8 @@ impl Book {
             let hits = &mut hits[rule];
             // Another pattern of the rule may have found the line.
             if last[rule].is_none_or(|last| last.number != hit.number) {
-                hits.count += 1;
-                if hits.count == 1 {
+                hits.numbers.push(hit.number);
+                if last[rule].is_none() {
                     hits.captures = self.scanner.pattern(hit.pattern).groups(hit.line).into_iter().collect();
                     hits.lines.push(LogLine::new(hit.number, hit.line));
                 }
@@ -137,7 +133,7 @@ impl Book {
             Wanted::Again
         });
         for (hits, last) in hits.iter_mut().zip(last) {
-            if let Some(last) = last.filter(|_| hits.count > 1) {
+            if let Some(last) = last.filter(|_| hits.numbers.len() > 1) {
                 hits.lines.push(LogLine::new(last.number, last.line));
             }
         }

@@ -55,7 +55,8 @@ impl Book {
         }
         let hits = self.scan(log);
         let rules = self.rules().iter().zip(&hits);
-        let rules = rules.filter(|(rule, hits)| rule.can_forbid(uses) && (rule.log.is_empty() || hits.count > 0));
+        let rules =
+            rules.filter(|(rule, hits)| rule.can_forbid(uses) && (rule.log.is_empty() || !hits.numbers.is_empty()));
         rules
             .filter_map(|(rule, hits)| gpus(rule, &facts).find_map(|gpu| judge(rule, &facts, gpu, hits, true)))
             .collect()

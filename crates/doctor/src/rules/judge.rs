@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::facts::Facts;
 use crate::scan::plain;
+use crate::secrets;
 
 use super::book::Book;
 use super::condition::Condition;
@@ -67,21 +68,22 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// A line as it is shown: what a terminal would take for a command is left out, and what nobody would read.
+    /// A line as it is shown: what a terminal would take for a command is left out, and what nobody would read; secrets are masked.
     pub(crate) fn new(number: usize, line: &str) -> Self {
         const LONGEST: usize = 400;
         let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(end, _)| end);
         let cut = if end < line.len() { "…" } else { "" };
-        Self { number, text: plain(&line[..end]) + cut }
+        Self { number, text: plain(&secrets::masked(&line[..end])) + cut }
     }
 }
 
 /// The lines that a rule's patterns match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hits {
-    pub(super) count: usize,
     /// The first and the last.
     pub(super) lines: Vec<LogLine>,
+    /// The numbers of all.
+    pub(crate) numbers: Vec<usize>,
     /// Named groups of the first.
     pub(super) captures: BTreeMap<String, String>,
 }
@@ -183,7 +185,7 @@ impl Book {
     pub(crate) fn lay(&self, facts: &Facts, hits: &[Hits]) -> Judgement<'_> {
         let mut judgement = Judgement::default();
         for (rule, hits) in self.rules().iter().zip(hits) {
-            if !rule.log.is_empty() && hits.count == 0 {
+            if !rule.log.is_empty() && hits.numbers.is_empty() {
                 continue;
             }
             let before = judgement.findings.len();
@@ -202,7 +204,7 @@ impl Book {
 
 /// Whether a rule fires, by the lines that its patterns match.
 pub(super) fn fires(rule: &Rule, facts: &Facts, hits: &Hits) -> bool {
-    (rule.log.is_empty() || hits.count > 0)
+    (rule.log.is_empty() || !hits.numbers.is_empty())
         && gpus(rule, facts).any(|gpu| judge(rule, facts, gpu, hits, rule.likely).is_some())
 }
 
@@ -245,7 +247,7 @@ pub(super) fn judge<'a>(
             unknown.push(name.to_owned());
         }
     }
-    let Hits { lines, count, captures } = hits.clone();
+    let (lines, count, captures) = (hits.lines.clone(), hits.numbers.len(), hits.captures.clone());
     let words = captures.into_iter().chain(named_facts(rule, facts, gpu)).collect();
     let systems = ["os.id", "os.like"].iter().flat_map(|name| facts.machine.get(name));
     let systems = systems.map(|fact| fact.value.clone()).collect();

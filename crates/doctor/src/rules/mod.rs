@@ -13,6 +13,7 @@ mod system;
 
 pub use book::Book;
 pub use forbid::Api;
+pub(crate) use judge::Hits;
 pub use judge::{Evidence, Exclusion, Finding, Judgement, LogLine, Truth};
 pub use load::RuleError;
 pub use rule::{Confidence, Reboot, Rule, Severity, Step};

@@ -199,7 +199,7 @@ fn programs(root: &Root, gpu: &Gpu) -> Option<usize> {
 
 fn gpu(root: &Root, pci: &str, nodes: &[Node]) -> Option<Gpu> {
     let folder = format!("/sys/bus/pci/devices/{pci}");
-    let text = |name: &str| root.text(&format!("{folder}/{name}"));
+    let text = |name: &str| root.value(&format!("{folder}/{name}"));
     let number = |name: &str| root.number(&format!("{folder}/{name}"));
     let class = text("class")?;
     if !DISPLAYS.iter().any(|prefix| class.starts_with(prefix)) {
@@ -213,7 +213,7 @@ fn gpu(root: &Root, pci: &str, nodes: &[Node]) -> Option<Gpu> {
     let target = node.and_then(|node| node.target.clone()).or_else(|| known.map(|known| known.name.to_owned()));
     let about = target.as_deref().and_then(Target::named).or(known);
     let drm = root.list(&format!("{folder}/drm"));
-    let (sclk, sclk_max) = clocks(&text("pp_dpm_sclk").unwrap_or_default());
+    let (sclk, sclk_max) = clocks(&root.text(&format!("{folder}/pp_dpm_sclk")).unwrap_or_default());
     Some(Gpu {
         pci: pci.to_owned(),
         pci_id: format!("{}:{}", short(&vendor), short(&device)),

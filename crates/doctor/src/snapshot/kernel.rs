@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
+use crate::{command_line, secrets};
 
 use super::elf::module_says;
 
@@ -31,7 +32,7 @@ pub(super) struct Kernels {
 #[serde(default)]
 struct Kernel {
     release: Option<String>,
-    /// As it was given, for people to read.
+    /// For people to read; values that may be secret are masked.
     command_line: Option<String>,
 }
 
@@ -62,22 +63,23 @@ struct Initramfs {
 
 impl Kernels {
     pub(super) fn gather(root: &Root) -> Self {
-        let release = root.text("/proc/sys/kernel/osrelease").or_else(|| {
+        let release = root.value("/proc/sys/kernel/osrelease").or_else(|| {
             // `Linux version 6.18.4 (…)`.
             root.text("/proc/version")?.split_whitespace().nth(2).map(str::to_owned)
         });
-        let command_line = root.text("/proc/cmdline");
-        let cmdline = words(command_line.as_deref().unwrap_or_default());
+        let line = root.text("/proc/cmdline");
+        let cmdline: BTreeMap<_, _> = command_line::words(line.as_deref().unwrap_or_default()).into_iter().collect();
+        let command_line = line.map(|line| command_line::masked(&line));
         let dkms = dkms(root, release.as_deref());
         let mut all = Self { dkms, kernel: Kernel { release, command_line }, ..Self::default() };
         for module in MODULES {
             let folder = format!("/sys/module/{module}");
             if root.has(&folder) {
-                let text = |name: &str| root.text(&format!("{folder}/{name}"));
+                let text = |name: &str| root.value(&format!("{folder}/{name}"));
                 let entry = all.module.entry((*module).to_owned()).or_default();
                 (entry.is, entry.version, entry.srcversion) =
                     (Some("loaded".into()), text("version"), text("srcversion"));
-                let read = |name: String| Some((name.clone(), root.text(&format!("{folder}/parameters/{name}"))?));
+                let read = |name: String| Some((name.clone(), root.value(&format!("{folder}/parameters/{name}"))?));
                 let parameters: BTreeMap<_, _> =
                     root.list(&format!("{folder}/parameters")).into_iter().filter_map(read).collect();
                 all.param.insert((*module).to_owned(), parameters);
@@ -125,10 +127,23 @@ impl Kernels {
         Some(options.chain(module).filter_map(|path| root.modified(&path)).any(|changed| changed > made))
     }
 
+    /// Masks the values of parameters that may be secret, for a snapshot that an earlier version saved.
+    pub(super) fn mask(&mut self) {
+        let words = self.cmdline.iter().map(|(name, value)| (name.clone(), command_line::value(name, value)));
+        self.cmdline = words.collect();
+        self.kernel.command_line = self.kernel.command_line.as_deref().map(command_line::masked);
+        for (module, parameters) in std::mem::take(&mut self.configured) {
+            for (parameter, values) in parameters {
+                values.iter().for_each(|value| self.ask(&module, &parameter, value));
+            }
+        }
+    }
+
     fn ask(&mut self, module: &str, parameter: &str, value: &str) {
+        let value = command_line::value(&format!("{module}.{parameter}"), value.trim_matches('"'));
         let values = self.configured.entry(module.to_owned()).or_default().entry(parameter.to_owned()).or_default();
-        if !values.iter().any(|known| known == value) {
-            values.push(value.to_owned());
+        if !values.contains(&value) {
+            values.push(value);
         }
     }
 
@@ -168,21 +183,6 @@ impl Kernels {
             }
         }
     }
-}
-
-/// Words with their values; a quoted value may hold spaces.
-fn words(line: &str) -> BTreeMap<String, String> {
-    let mut quoted = false;
-    let parts = line.split(|c: char| {
-        quoted ^= c == '"';
-        c.is_whitespace() && !quoted
-    });
-    let word = |part: &str| {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        (name.trim_matches('"').to_owned(), value.trim_matches('"').to_owned())
-    };
-    // What follows two dashes is for the first program.
-    parts.take_while(|part| *part != "--").filter(|part| !part.is_empty()).map(word).collect()
 }
 
 /// The state of out-of-tree modules for the kernel that runs.
@@ -228,5 +228,5 @@ pub(super) fn log(root: &Root) -> Option<String> {
         "SVM mapping",
     ];
     let lines = whole.lines().filter(|line| WORDS.iter().any(|word| line.contains(word)));
-    Some(lines.collect::<Vec<_>>().join("\n"))
+    Some(secrets::masked(&lines.collect::<Vec<_>>().join("\n")).into_owned())
 }

@@ -155,7 +155,7 @@ fn container(root: &Root) -> Option<String> {
     if root.has("/var/run/secrets/kubernetes.io") {
         return named("kubernetes");
     }
-    let first = root.text("/run/systemd/container").or_else(|| {
+    let first = root.value("/run/systemd/container").or_else(|| {
         let bytes = root.bytes("/proc/1/environ")?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         text.split('\0').find_map(|entry| entry.strip_prefix("container=").map(str::to_owned))
@@ -165,7 +165,7 @@ fn container(root: &Root) -> Option<String> {
 
 /// What the firmware says of the board.
 fn dmi(root: &Root, name: &str) -> Option<String> {
-    root.text(&format!("/sys/class/dmi/id/{name}")).filter(|text| !text.is_empty())
+    root.value(&format!("/sys/class/dmi/id/{name}")).filter(|text| !text.is_empty())
 }
 
 fn processor(root: &Root) -> Option<String> {
@@ -213,7 +213,7 @@ pub(super) fn groups(root: &Root) -> Vec<(String, String)> {
 fn power_profile(root: &Root) -> Option<String> {
     let daemon = root.text("/var/lib/power-profiles-daemon/state.ini");
     let chosen = daemon.and_then(|text| text.lines().find_map(|line| line.strip_prefix("Profile=").map(str::to_owned)));
-    let firmware = || root.text("/sys/firmware/acpi/platform_profile");
+    let firmware = || root.value("/sys/firmware/acpi/platform_profile");
     chosen.or_else(firmware).map(|profile| match profile.as_str() {
         "low-power" | "quiet" | "cool" => "power-saver".to_owned(),
         _ => profile,

@@ -26,9 +26,11 @@ mod wheels;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::facts::Facts;
 use crate::root::Root;
+use crate::{mask, secrets};
 
 pub use gpu::Gpu;
 pub(crate) use known::Known;
@@ -138,7 +140,11 @@ impl Snapshot {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let snapshot: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let mut value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        // Earlier versions saved what this one masks.
+        mask::each_text(&mut value, "", &mut |_, text| *text = secrets::masked(text).into_owned());
+        let mut snapshot: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        snapshot.kernel.mask();
         match (snapshot.schema.as_str(), snapshot.version) {
             (SCHEMA, VERSION) => Ok(snapshot),
             (SCHEMA, version) => Err(format!("it has version {version}, and this program knows {VERSION}")),
@@ -155,7 +161,7 @@ impl Snapshot {
 /// The value of a variable, unless it is a secret.
 fn shown(name: &str, value: &str) -> String {
     let secret = ["KEY", "TOKEN", "SECRET", "PASS"].iter().any(|word| name.to_ascii_uppercase().contains(word));
-    if secret { "SET".into() } else { value.into() }
+    if secret { "SET".into() } else { secrets::masked(value).into_owned() }
 }
 
 /// Variables that change what compute does; others are nobody's business.

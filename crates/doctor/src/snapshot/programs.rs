@@ -123,7 +123,7 @@ fn llama(root: &Root, folders: &[&str], packages: &BTreeMap<String, String>) -> 
 fn mixed(root: &Root) -> Option<bool> {
     let mut found = None;
     for process in root.list("/sys/class/kfd/kfd/proc") {
-        let Ok(maps) = std::fs::read_to_string(root.path(&format!("/proc/{process}/maps"))) else { continue };
+        let Some(maps) = root.passing(&format!("/proc/{process}/maps")) else { continue };
         let mut homes = BTreeSet::new();
         for line in maps.lines() {
             let Some((folder, name)) = line.find('/').and_then(|at| line[at..].rsplit_once('/')) else { continue };

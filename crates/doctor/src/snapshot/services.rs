@@ -183,8 +183,8 @@ fn groups_of(root: &Root, user: &str) -> Vec<String> {
 fn governor(root: &Root) -> Option<String> {
     const KNOWN: &[&str] = &["oberon-governor", "cyan-skillfish-governor", "cyan-skillfish-governor-smu"];
     root.list("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).find_map(|process| {
-        let name = std::fs::read_to_string(root.path(&format!("/proc/{process}/comm"))).ok()?;
-        let name = name.trim();
+        let name = root.passing(&format!("/proc/{process}/comm"))?;
+        let name = name.as_str();
         // The kernel keeps fifteen letters of a name.
         KNOWN
             .iter()

@@ -113,7 +113,7 @@ impl Software {
         for prefix in prefixes {
             let version = [".info/version", ".info/version-core", "share/rocm/version"]
                 .iter()
-                .find_map(|file| root.text(&format!("{prefix}/{file}")));
+                .find_map(|file| root.value(&format!("{prefix}/{file}")));
             let Some(version) = version else { continue };
             all.rocm.version.push(version);
             all.kernels(root, &prefix);

@@ -153,29 +153,7 @@ fn snapshot(
 
 /// What would tell the reader of a file whose machine it was. A snapshot of another machine was masked there.
 fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Identity {
-    let root = arguments.root.clone().unwrap_or_else(|| "/".into());
-    let host = std::fs::read_to_string(root.join("proc/sys/kernel/hostname")).ok();
-    let host = host.or_else(|| std::fs::read_to_string(root.join("etc/hostname")).ok());
-    let variable = |name: &str| environment.get(name).cloned();
-    let mut users: Vec<_> = ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(variable).collect();
-    let passwd = std::fs::read_to_string(root.join("etc/passwd")).unwrap_or_default();
-    users.extend(passwd.lines().filter_map(person).map(str::to_owned));
-    // A machine or user called like a system or a service: the word says what that is, and nothing about anybody.
-    let release = std::fs::read_to_string(root.join("etc/os-release")).unwrap_or_default().to_lowercase();
-    let tells = |name: &String| !release.contains(&name.to_lowercase()) && !SERVICES.contains(&name.as_str());
-    users.retain(tells);
-    let host = host.map(|name| name.trim().to_owned()).filter(tells);
-    Identity { host, users, home: variable("HOME") }
-}
-
-/// Users that are services.
-const SERVICES: &[&str] = &["ollama", "llama", "llama-server", "nobody"];
-
-/// The name in a line of `/etc/passwd`, if a person's.
-fn person(line: &str) -> Option<&str> {
-    let mut fields = line.split(':');
-    let (name, number) = (fields.next()?, fields.nth(1)?.parse::<u32>().ok()?);
-    (1000..60_000).contains(&number).then_some(name)
+    Identity::gather(&arguments.root.as_ref().map_or_else(Root::system, Root::at), environment)
 }
 
 /// Judges a log that somebody pasted.
