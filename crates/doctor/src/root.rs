@@ -30,9 +30,6 @@ pub(crate) fn open(path: &Path) -> std::io::Result<fs::File> {
 pub struct Root {
     base: PathBuf,
     unreadable: RefCell<Vec<String>>,
-    /// The files that were opened.
-    #[cfg(test)]
-    opened: RefCell<std::collections::BTreeSet<String>>,
 }
 
 impl Root {
@@ -43,12 +40,7 @@ impl Root {
 
     /// A tree elsewhere, such as a copy of another machine's `/sys`, `/proc` and `/etc`.
     pub fn at(base: impl Into<PathBuf>) -> Self {
-        Self {
-            base: base.into(),
-            unreadable: RefCell::default(),
-            #[cfg(test)]
-            opened: RefCell::default(),
-        }
+        Self { base: base.into(), unreadable: RefCell::default() }
     }
 
     /// Whether it is the machine that this program runs on.
@@ -61,17 +53,9 @@ impl Root {
         self.base.join(path.trim_start_matches('/'))
     }
 
-    /// Opens a file of the tree.
-    fn opened(&self, path: &str) -> std::io::Result<fs::File> {
-        let file = open(&self.path(path))?;
-        #[cfg(test)]
-        self.opened.borrow_mut().insert(path.to_owned());
-        Ok(file)
-    }
-
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.opened(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+        open(&self.path(path))?.take(LARGEST).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -94,7 +78,7 @@ impl Root {
 
     /// A file to read parts of; nothing if there is none, or if it cannot be opened, which is noted.
     pub(crate) fn open(&self, path: &str) -> Option<fs::File> {
-        self.opened(path).map_err(|error| self.note(path, &error)).ok()
+        open(&self.path(path)).map_err(|error| self.note(path, &error)).ok()
     }
 
     /// When a file was last written.
