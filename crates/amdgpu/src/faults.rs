@@ -30,8 +30,8 @@ pub(crate) fn watch(runtime: &Runtime) {
 }
 
 fn note(event: &Event) {
-    let Some(told) = event.told() else { return };
-    let (agent, text) = (told.agent().handle, told.to_string());
+    let Some(details) = event.details() else { return };
+    let (agent, text) = (details.agent().handle, details.to_string());
     let mut noted = NOTED.lock();
     let is_it = |fault: &Noted| fault.agent == agent && fault.text == text;
     // Several drivers may listen to one runtime, and are told of the same fault within moments.

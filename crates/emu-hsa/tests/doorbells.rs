@@ -1,5 +1,4 @@
-//! Doorbells are memory: whoever writes one, and however long its queue has rested, the queue's thread wakes; and a queue that
-//! rests costs nothing.
+//! Doorbells: any write wakes the thread of a sleeping queue, and an idle queue uses no CPU time.
 
 #![expect(unsafe_code, reason = "packets are written to memory as clients do it")]
 
@@ -17,12 +16,12 @@ use roci_hsa::abi::{
 use roci_hsa::runtime::{Agent, Queue, QueueOptions, Runtime, Signal, Source};
 
 const CHIP: roci_emu::Chip = roci_emu::Chip::Gfx1010;
-/// How long a signal may take that is not lost, in ticks of the system's clock.
+/// Timeout of a wait for a signal, in system clock ticks.
 const PATIENCE: u64 = 20 * 1_000_000_000;
-/// After so long without work a queue's thread sleeps.
+/// Time after which the thread of an idle queue sleeps.
 const REST: Duration = Duration::from_millis(20);
 
-/// One test at a time: each has a runtime of its own, and looks at the threads of the process.
+/// Tests run one at a time: each has its own runtime and counts the threads of the process.
 static TURNS: Mutex<()> = Mutex::new(());
 
 struct Client {
@@ -56,44 +55,44 @@ fn wait(done: &Signal) {
     assert_eq!(left, 0, "a doorbell was missed");
 }
 
-/// Writes all of a packet but its first word; where that is.
+/// Writes a packet except for its first word and returns the slot.
 fn write<P>(queue: &Queue, index: u64, packet: &P) -> *mut u8 {
-    let place = queue.ring().as_ptr().wrapping_add((index % u64::from(queue.size())) as usize * PACKET_SIZE);
-    let (from, to) = ((&raw const *packet).cast::<u8>().wrapping_add(4), place.wrapping_add(4));
-    // SAFETY: a packet has as many bytes as its place, which no one else has.
+    let slot = queue.ring().as_ptr().wrapping_add((index % u64::from(queue.size())) as usize * PACKET_SIZE);
+    let (from, to) = ((&raw const *packet).cast::<u8>().wrapping_add(4), slot.wrapping_add(4));
+    // SAFETY: the slot has the size of a packet, and this thread has reserved it.
     unsafe { std::ptr::copy_nonoverlapping(from, to, PACKET_SIZE - 4) };
-    place
+    slot
 }
 
 fn header(kind: PacketType) -> PacketHeader {
     PacketHeader::new(kind, true, FenceScope::SYSTEM, FenceScope::SYSTEM)
 }
 
-/// Makes a packet that only completes a signal; its number, for the doorbell.
+/// Publishes a packet that only completes a signal and returns its index.
 fn publish(queue: &Queue, done: &Signal) -> u64 {
     let index = queue.write_index().fetch_add(1, Ordering::Relaxed);
     publish_at(queue, index, done);
     index
 }
 
-/// The same in a place that was chosen.
+/// The same at a given index.
 fn publish_at(queue: &Queue, index: u64, done: &Signal) {
-    let place = write(queue, index, &BarrierPacket { completion_signal: done.handle(), ..BarrierPacket::default() });
-    // SAFETY: the first word of a place is only used as an atomic.
-    let head = unsafe { &*place.cast::<AtomicU32>() };
+    let slot = write(queue, index, &BarrierPacket { completion_signal: done.handle(), ..BarrierPacket::default() });
+    // SAFETY: the first word of a slot is only accessed atomically.
+    let head = unsafe { &*slot.cast::<AtomicU32>() };
     head.store(header(PacketType::BARRIER_AND).with_next(0), Ordering::Release);
 }
 
-/// Makes one and rings, as a driver does it: without a call.
+/// Publishes a packet and rings the doorbell in memory, as a driver does.
 fn submit(queue: &Queue, done: &Signal) {
     queue.doorbell().store(publish(queue, done), Ordering::Release);
 }
 
-/// How often the threads of queues have gone to sleep.
+/// Total voluntary context switches of queue threads.
 fn sleeps() -> u64 {
     let mut count = 0;
     for thread in std::fs::read_dir("/proc/self/task").expect("Linux has it") {
-        // A thread may end while it is looked at.
+        // A thread may exit while it is inspected.
         let Ok(text) = std::fs::read_to_string(thread.expect("it can be read").path().join("status")) else { continue };
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         if field("Name:").is_some_and(|name| name.starts_with("roci-queue")) {
@@ -103,16 +102,16 @@ fn sleeps() -> u64 {
     count
 }
 
-/// Whether the system lets page faults wake threads; its absence is noted.
+/// Whether the system allows userfaultfd; otherwise the test is reported as skipped.
 fn traps() -> bool {
     const USER_MODE_ONLY: u32 = 1;
-    // SAFETY: nothing is watched by it.
+    // SAFETY: no page is registered.
     let opened = unsafe { rustix::mm::userfaultfd(rustix::mm::UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY)) };
     roci_testkit::require("userfaultfd", opened.map(drop)).is_some()
 }
 
 #[test]
-fn a_queue_that_rests_is_woken() {
+fn a_doorbell_wakes_a_sleeping_queue() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     for polls in [false, true] {
         let client = Client::new(polls);
@@ -125,14 +124,14 @@ fn a_queue_that_rests_is_woken() {
             }
             wait(&done);
         }
-        // Through the runtime, too.
+        // By a call, too.
         std::thread::sleep(REST);
         done.store(1);
         let index = publish(&queues[0], &done);
-        // SAFETY: it is a live queue.
+        // SAFETY: the queue is alive.
         let doorbell = unsafe { (*queues[0].as_ptr()).doorbell_signal };
         let ring = client.runtime.api().hsa_signal_store_screlease;
-        // SAFETY: a live signal.
+        // SAFETY: the signal is alive.
         unsafe { ring(doorbell, index as i64) };
         wait(&done);
     }
@@ -145,7 +144,7 @@ fn a_doorbell_may_ring_before_its_packet_is_valid() {
         let client = Client::new(polls);
         let (queue, done) = (client.queue(), client.signal(1));
         std::thread::sleep(REST);
-        // Someone who counts packets without the queue's help.
+        // A producer that does not use the write index of the queue.
         queue.doorbell().store(0, Ordering::Release);
         std::thread::sleep(REST);
         publish_at(&queue, 0, &done);
@@ -175,7 +174,7 @@ fn an_idle_queue_sleeps() {
 }
 
 #[test]
-fn a_kernel_rings_for_a_queue_that_rests() {
+fn a_kernel_wakes_a_sleeping_queue() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(clang) = clang::Clang::find() else { return };
     let client = Client::new(false);
@@ -201,7 +200,7 @@ fn a_kernel_rings_for_a_queue_that_rests() {
         address((&raw const *second.write_index()).cast()),
         address((&raw const *second.doorbell()).cast()),
     ];
-    // SAFETY: there is room for them, and no kernel runs.
+    // SAFETY: inside the allocation, and no kernel is running.
     unsafe { memory.address().as_ptr().cast::<[u64; 4]>().write(arguments) };
     let packet = KernelDispatchPacket {
         setup: 1,
@@ -215,18 +214,18 @@ fn a_kernel_rings_for_a_queue_that_rests() {
         kernarg_address: address(memory.address().as_ptr().cast()),
         ..KernelDispatchPacket::default()
     };
-    let place = write(&first, 0, &packet);
+    let slot = write(&first, 0, &packet);
     std::thread::sleep(REST);
     first.write_index().store(1, Ordering::Relaxed);
-    // SAFETY: the first word of a place is only used as an atomic.
-    let head = unsafe { &*place.cast::<AtomicU32>() };
+    // SAFETY: the first word of a slot is only accessed atomically.
+    let head = unsafe { &*slot.cast::<AtomicU32>() };
     head.store(header(PacketType::KERNEL_DISPATCH).with_next(1), Ordering::Release);
     first.doorbell().store(0, Ordering::Release);
     wait(&done);
 }
 
 #[test]
-fn whoever_rings_for_a_queue_that_ends_goes_on() {
+fn a_doorbell_writer_continues_when_its_queue_is_destroyed() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let client = Client::new(false);
     let inactivate = client.runtime.api().hsa_queue_inactivate;
@@ -235,14 +234,14 @@ fn whoever_rings_for_a_queue_that_ends_goes_on() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !end.load(Ordering::Relaxed) {
-                    // No packet is there: the thread wakes and sleeps again.
+                    // There is no packet, so the thread wakes and sleeps again.
                     queue.doorbell().store(0, Ordering::Release);
                     std::thread::sleep(Duration::from_micros(round * 5));
                 }
                 queue.doorbell().store(1, Ordering::Release);
             });
             std::thread::sleep(Duration::from_micros(500));
-            // SAFETY: it is a live queue.
+            // SAFETY: the queue is alive.
             assert_eq!(unsafe { inactivate(queue.as_ptr()) }, Status::SUCCESS);
             end.store(true, Ordering::Relaxed);
         });

@@ -1,4 +1,4 @@
-//! Queues, packets, signals and copies of the emulated runtime, through its C interface as a driver uses it.
+//! Queues, packets, signals and copies through the C interface, as a driver uses it.
 
 #![expect(unsafe_code, reason = "packets are written to memory as clients do it")]
 
@@ -16,10 +16,10 @@ use roci_hsa::abi::{
 };
 use roci_hsa::runtime::{Agent, Allocation, Executable, Queue, QueueOptions, Runtime, Signal, Source, Wait};
 
-/// The chip of most tests.
+/// Chip of most tests.
 const CHIP: roci_emu::Chip = roci_emu::Chip::Gfx1010;
 
-/// What a client has: a runtime, a GPU and a CPU.
+/// Runtime, GPU and CPU of a test.
 struct Client {
     runtime: Runtime,
     gpu: Agent,
@@ -45,7 +45,7 @@ impl Client {
         self.runtime.create_signal(value, &[], SignalAttribute::EMPTY).expect("a signal")
     }
 
-    /// Memory of the host that the GPU can use.
+    /// Host memory that the GPU can access.
     fn memory(&self, bytes: usize) -> Allocation {
         let pools = self.cpu.pools().expect("pools can be listed");
         let memory = pools[0].allocate(bytes, MemoryPoolFlag::STANDARD_FLAG).expect("there is memory");
@@ -74,14 +74,14 @@ struct Adder {
 }
 
 impl Adder {
-    /// A packet for so many groups of 64.
+    /// Dispatch packet for `groups` workgroups of 64.
     fn packet(&self, name: &str, to: u64, value: u32, groups: u32, slot: usize, done: &Signal) -> KernelDispatchPacket {
         let kernel = self.executable.kernel(&format!("{name}.kd"), &self.gpu).expect("the source has it");
-        let place = self.arguments.address().as_ptr().wrapping_add(64 * slot);
-        // SAFETY: inside the arguments' memory; no packet uses the slot yet.
-        unsafe { place.cast::<u64>().write(to) };
+        let kernarg = self.arguments.address().as_ptr().wrapping_add(64 * slot);
+        // SAFETY: inside the kernarg memory; no packet uses the slot yet.
+        unsafe { kernarg.cast::<u64>().write(to) };
         // SAFETY: the same.
-        unsafe { place.wrapping_add(8).cast::<u32>().write(value) };
+        unsafe { kernarg.wrapping_add(8).cast::<u32>().write(value) };
         KernelDispatchPacket {
             setup: 1,
             workgroup_size_x: 64,
@@ -93,7 +93,7 @@ impl Adder {
             private_segment_size: kernel.private_size,
             group_segment_size: kernel.group_size,
             kernel_object: kernel.object,
-            kernarg_address: place.expose_provenance() as u64,
+            kernarg_address: kernarg.expose_provenance() as u64,
             completion_signal: done.handle(),
             ..KernelDispatchPacket::default()
         }
@@ -103,24 +103,24 @@ impl Adder {
 const HEADER: PacketHeader =
     PacketHeader::new(PacketType::KERNEL_DISPATCH, true, FenceScope::SYSTEM, FenceScope::SYSTEM);
 
-/// Writes a packet's body; its header makes it valid later.
+/// Writes a packet without its header, which makes it valid later.
 fn write<P>(queue: &Queue, index: u64, packet: &P) {
     let slot = (index & u64::from(queue.size() - 1)) as usize * PACKET_SIZE;
-    let place = queue.ring().as_ptr().wrapping_add(slot);
+    let packet_slot = queue.ring().as_ptr().wrapping_add(slot);
     let body = (&raw const *packet).cast::<u8>().wrapping_add(4);
-    // SAFETY: a packet has as many bytes as its place; the first word stays as it is.
-    unsafe { std::ptr::copy_nonoverlapping(body, place.wrapping_add(4), PACKET_SIZE - 4) };
+    // SAFETY: the slot has the size of a packet; the first word is left unchanged.
+    unsafe { std::ptr::copy_nonoverlapping(body, packet_slot.wrapping_add(4), PACKET_SIZE - 4) };
 }
 
 /// Makes a packet valid.
 fn publish(queue: &Queue, index: u64, header: PacketHeader, next: u16) {
     let slot = (index & u64::from(queue.size() - 1)) as usize * PACKET_SIZE;
-    // SAFETY: the place of a packet; its first word is only used as an atomic.
+    // SAFETY: inside the ring buffer; the first word is only accessed atomically.
     let head = unsafe { &*queue.ring().as_ptr().wrapping_add(slot).cast::<AtomicU32>() };
     head.store(header.with_next(next), Ordering::Release);
 }
 
-/// Writes a packet as a driver does, without any call: reserve, write, publish, ring.
+/// Submits a packet as a driver does, without a call: reserve, write, publish, ring.
 fn submit<P>(queue: &Queue, packet: &P, header: PacketHeader, next: u16) {
     let index = queue.write_index().fetch_add(1, Ordering::Relaxed);
     while index - queue.read_index().load(Ordering::Acquire) >= u64::from(queue.size()) {
@@ -132,7 +132,7 @@ fn submit<P>(queue: &Queue, packet: &P, header: PacketHeader, next: u16) {
 }
 
 fn words(memory: &Allocation) -> &[AtomicU32] {
-    // SAFETY: words of live memory that kernels change.
+    // SAFETY: words of a live allocation that are only accessed atomically.
     unsafe { std::slice::from_raw_parts(memory.address().as_ptr().cast(), memory.size() / 4) }
 }
 
@@ -146,7 +146,7 @@ fn wait(signal: &Signal) {
 }
 
 #[test]
-fn kernels_run_in_their_order_and_round_the_ring() {
+fn kernels_run_in_order_across_ring_wraparound() {
     let client = Client::new();
     let Some(adder) = client.adder() else { return };
     let (queue, memory, done) = (client.queue(), client.memory(4 * 256), client.signal(200));
@@ -154,7 +154,7 @@ fn kernels_run_in_their_order_and_round_the_ring() {
         let packet = adder.packet("add", address(&memory), round + 1, 4, round as usize % 60, &done);
         submit(&queue, &packet, HEADER, 1);
         if round % 50 == 49 {
-            // The arguments of a slot are used again only after its kernel.
+            // Kernel arguments of a slot are reused only after its kernel.
             done.wait(SignalCondition::LT, i64::from(150 - round / 50 * 50) + 1, u64::MAX, WaitState::BLOCKED);
         }
     }
@@ -182,7 +182,7 @@ fn a_packet_may_become_valid_after_the_doorbell() {
 }
 
 #[test]
-fn a_completion_signal_may_be_any_memory() {
+fn a_completion_signal_may_be_in_any_memory() {
     let client = Client::new();
     let Some(adder) = client.adder() else { return };
     let (queue, memory) = (client.queue(), client.memory(4096));
@@ -193,7 +193,7 @@ fn a_completion_signal_may_be_any_memory() {
     let mut packet = adder.packet("add", address(&memory), 1, 1, 0, &client.signal(0));
     packet.completion_signal = abi_signal(raw);
     submit(&queue, &packet, HEADER, 1);
-    // SAFETY: live, and what changes is atomic.
+    // SAFETY: alive, and fields that change are atomic.
     let signal = unsafe { &*raw };
     let start = Instant::now();
     while signal.value.load(Ordering::Acquire) != 0 {
@@ -217,8 +217,8 @@ fn barriers_wait_for_signals() {
     let header = |kind| PacketHeader::new(kind, true, FenceScope::NONE, FenceScope::NONE);
     let barrier = |signals: &[&Signal]| {
         let mut packet = BarrierPacket::default();
-        for (place, signal) in packet.dep_signal.iter_mut().zip(signals) {
-            *place = signal.handle();
+        for (dependency, signal) in packet.dep_signal.iter_mut().zip(signals) {
+            *dependency = signal.handle();
         }
         packet
     };
@@ -241,7 +241,7 @@ fn barriers_wait_for_signals() {
     waits("for both");
     first.store(0);
     waits("for the second");
-    // Without a call, as another device would.
+    // By a plain memory write, as another device does.
     second.in_memory().value.store(0, Ordering::Release);
     waits("for a value");
     third.store(3);
@@ -249,7 +249,7 @@ fn barriers_wait_for_signals() {
 }
 
 #[test]
-fn any_of_several_signals_ends_a_wait() {
+fn wait_any_returns_on_one_signal() {
     let client = Client::new();
     let (first, second) = (client.signal(5), client.signal(5));
     let waits = [
@@ -267,7 +267,7 @@ fn any_of_several_signals_ends_a_wait() {
 }
 
 #[test]
-fn handlers_are_called_until_they_have_enough() {
+fn handlers_are_called_until_they_return_false() {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn handler(value: i64, argument: *mut c_void) -> bool {
         assert_eq!(argument as usize, 77);
@@ -294,9 +294,9 @@ fn handlers_are_called_until_they_have_enough() {
 }
 
 #[test]
-fn handlers_of_a_signal_end_with_it() {
+fn destroying_a_signal_removes_its_handlers() {
     unsafe extern "C" fn count(_: i64, argument: *mut c_void) -> bool {
-        // SAFETY: one of the counts below.
+        // SAFETY: the argument is one of the counters below.
         unsafe { &*argument.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
         true
     }
@@ -305,7 +305,7 @@ fn handlers_of_a_signal_end_with_it() {
     let add = client.runtime.api().hsa_amd_signal_async_handler;
     let wait_for = |signal: &Signal, calls: &'static AtomicU32| {
         let argument = (&raw const *calls).cast_mut().cast();
-        // SAFETY: the count lives for ever.
+        // SAFETY: the counter is leaked.
         let status = unsafe { add(signal.handle(), SignalCondition::LT, 1, Some(count), argument) };
         assert_eq!(status, Status::SUCCESS);
     };
@@ -313,7 +313,7 @@ fn handlers_of_a_signal_end_with_it() {
         let signal = client.runtime.create_signal(1, &[], attributes).expect("a signal");
         wait_for(&signal, calls);
     }
-    // The place of the first may be that of this one.
+    // It may reuse the address of the first.
     let signal = client.signal(0);
     wait_for(&signal, &CALLS[2]);
     let start = Instant::now();
@@ -321,7 +321,7 @@ fn handlers_of_a_signal_end_with_it() {
         assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::yield_now();
     }
-    // While its handler is called again and again.
+    // While its handler is called repeatedly.
     drop(signal);
     std::thread::sleep(Duration::from_millis(5));
     let calls = [0, 1, 2].map(|index| CALLS[index].load(Ordering::SeqCst));
@@ -353,19 +353,19 @@ fn copies_wait_for_signals() {
     assert_eq!(words(&to)[1000].load(Ordering::Relaxed), 42);
 }
 
-/// A queue whose errors are noted.
-fn noted(client: &Client) -> (Queue, Arc<Mutex<Vec<Status>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let note = Arc::clone(&seen);
+/// A queue that records its errors.
+fn recording_queue(client: &Client) -> (Queue, Arc<Mutex<Vec<Status>>>) {
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&errors);
     let options = QueueOptions { size: 64, ..QueueOptions::default() };
     let queue = client.gpu.create_queue(&options, move |status| note.lock().expect("no panic").push(status));
-    (queue.expect("a queue"), seen)
+    (queue.expect("a queue"), errors)
 }
 
-fn first_error(seen: &Mutex<Vec<Status>>) -> Status {
+fn first_error(errors: &Mutex<Vec<Status>>) -> Status {
     let start = Instant::now();
     loop {
-        if let Some(status) = seen.lock().expect("no panic").first() {
+        if let Some(status) = errors.lock().expect("no panic").first() {
             return *status;
         }
         assert!(start.elapsed() < Duration::from_secs(60), "no error");
@@ -374,16 +374,16 @@ fn first_error(seen: &Mutex<Vec<Status>>) -> Status {
 }
 
 #[test]
-fn faults_end_a_queue_and_no_other() {
+fn a_fault_stops_only_its_queue() {
     let client = Client::new();
     let Some(adder) = client.adder() else { return };
     let memory = client.memory(256);
     let expected = [("fault", Status::ERROR_MEMORY_FAULT), ("trap", Status::ERROR_EXCEPTION)];
     for (slot, (name, status)) in expected.into_iter().enumerate() {
-        let (queue, seen) = noted(&client);
+        let (queue, errors) = recording_queue(&client);
         let done = client.signal(1);
         submit(&queue, &adder.packet(name, address(&memory), 1, 1, slot, &done), HEADER, 1);
-        assert_eq!(first_error(&seen), status);
+        assert_eq!(first_error(&errors), status);
         assert_eq!(done.load(), 1, "it is not complete");
     }
     let fault = roci_emu_hsa::last_fault().expect("there was one");
@@ -395,7 +395,7 @@ fn faults_end_a_queue_and_no_other() {
 }
 
 #[test]
-fn packets_that_are_wrong_end_a_queue() {
+fn invalid_packets_stop_the_queue() {
     let client = Client::new();
     let Some(adder) = client.adder() else { return };
     let memory = client.memory(256);
@@ -411,9 +411,9 @@ fn packets_that_are_wrong_end_a_queue() {
         (right, agent, 1, Status::ERROR_INVALID_PACKET_FORMAT),
     ];
     for (packet, header, setup, status) in cases {
-        let (queue, seen) = noted(&client);
+        let (queue, errors) = recording_queue(&client);
         submit(&queue, &packet, header, setup);
-        assert_eq!(first_error(&seen), status, "{packet:?}");
+        assert_eq!(first_error(&errors), status, "{packet:?}");
     }
 }
 
@@ -435,7 +435,7 @@ fn an_empty_grid_completes_and_an_endless_kernel_is_stopped() {
 }
 
 #[test]
-fn queues_and_runtimes_come_and_go() {
+fn queues_and_runtimes_can_be_recreated() {
     let client = Client::new();
     for _ in 0..200 {
         drop(client.queue());

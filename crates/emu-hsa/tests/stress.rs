@@ -1,5 +1,5 @@
-//! Much of everything: queues and whole runtimes made and ended many times, many threads on few queues. Nothing may leak, and
-//! no signal may be lost. `ROCI_STRESS_SECONDS=60` makes the last one as long as that.
+//! Stress: queues and runtimes are created and destroyed many times, and many threads share few queues. Nothing may leak, and
+//! no signal may be lost. `ROCI_STRESS_SECONDS=60` sets the duration of the last test.
 
 #![expect(unsafe_code, reason = "packets are written to memory as clients do it")]
 
@@ -17,24 +17,24 @@ use roci_hsa::abi::{
 use roci_hsa::runtime::{Agent, Queue, QueueOptions, Runtime, Source, Table};
 
 const CHIP: roci_emu::Chip = roci_emu::Chip::Gfx1010;
-/// How long a signal may take that is not lost, in ticks of the system's clock.
+/// Timeout of a wait for a signal, in system clock ticks.
 const PATIENCE: u64 = 60 * 1_000_000_000;
-/// Bytes of memory that allocators may keep for themselves.
+/// Bytes that allocators may retain.
 const SLACK: u64 = 24 << 20;
 
-/// One test at a time: each counts what the whole process has.
+/// Tests run one at a time: each counts resources of the process.
 static TURNS: Mutex<()> = Mutex::new(());
 
-/// What a process has of what can leak.
+/// Resources of the process that can leak.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct Resources {
     bytes: u64,
     threads: usize,
     files: usize,
     mappings: usize,
 }
 
-impl Held {
+impl Resources {
     fn now() -> Self {
         let entries = |folder: &str| std::fs::read_dir(folder).expect("Linux has it").count();
         let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
@@ -44,7 +44,7 @@ impl Held {
         Self { bytes: resident * 4096, threads: entries("/proc/self/task"), files: entries("/proc/self/fd"), mappings }
     }
 
-    /// Fails if there is more now, after threads that have ended had time to go.
+    /// Fails if there are more now; threads that have ended get time to exit.
     fn assert_same(self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -61,7 +61,7 @@ impl Held {
 
 fn open() -> (Runtime, Agent, Agent) {
     roci_emu_hsa::provide(Config { quiet: true, ..Config::new(vec![CHIP]) });
-    // SAFETY: the emulated runtime behaves as the real one.
+    // SAFETY: the emulated runtime fulfills the contract of `Table::new`.
     let table = unsafe { Table::new(roci_emu_hsa::api(), "emulated") };
     let runtime = Runtime::open(Source::Table(table)).expect("nothing is missing");
     let agents = runtime.agents().expect("agents can be listed");
@@ -74,31 +74,31 @@ fn queue(gpu: &Agent, size: u32) -> Queue {
     gpu.create_queue(&options, |status| panic!("the queue fails: {status}")).expect("a queue")
 }
 
-/// Writes a packet as a driver does, among other threads that do the same: reserve, write, publish, ring.
+/// Submits a packet concurrently with other threads: reserve, write, publish, ring.
 fn submit(queue: &Queue, packet: &KernelDispatchPacket) {
     let index = queue.write_index().fetch_add(1, Ordering::Relaxed);
     while index - queue.read_index().load(Ordering::Acquire) >= u64::from(queue.size()) {
         std::thread::yield_now();
     }
-    let place = queue.ring().as_ptr().wrapping_add((index % u64::from(queue.size())) as usize * PACKET_SIZE);
-    let (from, to) = ((&raw const *packet).cast::<u8>().wrapping_add(4), place.wrapping_add(4));
-    // SAFETY: the slot is this thread's until its first word, which is left out, makes it valid.
+    let slot = queue.ring().as_ptr().wrapping_add((index % u64::from(queue.size())) as usize * PACKET_SIZE);
+    let (from, to) = ((&raw const *packet).cast::<u8>().wrapping_add(4), slot.wrapping_add(4));
+    // SAFETY: this thread has reserved the slot; the first word, which makes it valid, is not written here.
     unsafe { std::ptr::copy_nonoverlapping(from, to, PACKET_SIZE - 4) };
-    // SAFETY: the first word of a slot is only used as an atomic.
-    let head = unsafe { &*place.cast::<AtomicU32>() };
+    // SAFETY: the first word of a slot is only accessed atomically.
+    let head = unsafe { &*slot.cast::<AtomicU32>() };
     let header = PacketHeader::new(PacketType::KERNEL_DISPATCH, false, FenceScope::SYSTEM, FenceScope::SYSTEM);
     head.store(header.with_next(packet.setup), Ordering::Release);
     queue.doorbell().store(index, Ordering::Release);
 }
 
 #[test]
-fn ten_thousand_queues_leave_nothing() {
+fn ten_thousand_queues_leak_nothing() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let (_runtime, _cpu, gpu) = open();
     drop(queue(&gpu, 64));
-    let before = Held::now();
+    let before = Resources::now();
     for round in 0..2_500 {
-        // Several at once, ended in another order than they were made.
+        // Several at once, destroyed in another order.
         let mut queues: Vec<Queue> = (0..4).map(|index| queue(&gpu, 64 << index)).collect();
         drop(queues.swap_remove(round % 4));
     }
@@ -106,16 +106,16 @@ fn ten_thousand_queues_leave_nothing() {
 }
 
 #[test]
-fn a_thousand_runtimes_leave_nothing() {
+fn a_thousand_runtimes_leak_nothing() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     roci_emu_hsa::provide(Config { quiet: true, ..Config::new(vec![CHIP]) });
     let api = roci_emu_hsa::api();
     let mut before = None;
     for round in 0..1_000 {
-        // SAFETY: the functions of the emulated runtime take nothing.
+        // SAFETY: these functions take no arguments.
         assert_eq!(unsafe { (api.hsa_init)() }, Status::SUCCESS);
         if round % 10 == 0 {
-            // What the runtime is asked for must go with it, too.
+            // Objects of the runtime must be freed with it.
             let (runtime, _cpu, gpu) = open();
             let signal = runtime.create_signal(1, &[], SignalAttribute::EMPTY).expect("a signal");
             drop((queue(&gpu, 64), signal));
@@ -123,7 +123,7 @@ fn a_thousand_runtimes_leave_nothing() {
         // SAFETY: the same.
         assert_eq!(unsafe { (api.hsa_shut_down)() }, Status::SUCCESS);
         if round == 20 {
-            before = Some(Held::now());
+            before = Some(Resources::now());
         }
     }
     before.expect("there are more rounds").assert_same();
@@ -156,14 +156,14 @@ fn eight_threads_on_four_queues_lose_no_signal() {
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (queues, runtime, batches, before) = (&queues, &runtime, &batches, &before);
-            // Counters, then the argument that points to them.
+            // Counters, then the kernel argument with their address.
             let counters = start + thread as u64 * 512;
             scope.spawn(move || {
                 let done = runtime.create_signal(0, &[], SignalAttribute::EMPTY).expect("a signal");
                 let arguments = std::ptr::with_exposed_provenance_mut::<u64>((counters + 256) as usize);
-                // SAFETY: inside the memory, in a part that is this thread's own.
+                // SAFETY: inside the allocation, in the part of this thread.
                 unsafe { arguments.write(counters) };
-                // SAFETY: the same; kernels change it by atomic operations.
+                // SAFETY: the same; kernels modify it atomically.
                 let count = unsafe { &*std::ptr::with_exposed_provenance::<[AtomicU32; 64]>(counters as usize) };
                 let packet = KernelDispatchPacket {
                     setup: 1,
@@ -190,13 +190,13 @@ fn eight_threads_on_four_queues_lose_no_signal() {
                     let seen = count.each_ref().map(|one| one.load(Ordering::Acquire));
                     assert_eq!(seen, [round * BATCH; 64], "thread {thread}, round {round}");
                     if batches.fetch_add(1, Ordering::Relaxed) == 200 {
-                        *before.lock().expect("no one panics with it") = Some(Held::now());
+                        *before.lock().expect("no panic") = Some(Resources::now());
                     }
                 }
             });
         }
     });
-    let before = before.into_inner().expect("no one panics with it");
+    let before = before.into_inner().expect("no panic");
     before.expect("there are hundreds of batches in a second").assert_same();
     assert!(
         queues

@@ -1,4 +1,4 @@
-//! What the driver's device answers to those who ask it without the runtime.
+//! Emulated ioctls of `/dev/kfd`, for programs that query the kernel driver without the HSA runtime.
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::fs::File;
@@ -8,21 +8,20 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::real::fail;
 
-/// `AMDKFD_IOC_GET_VERSION` and `AMDKFD_IOC_GET_CLOCK_COUNTERS`, with the sizes of their structures.
+/// `AMDKFD_IOC_GET_VERSION` and `AMDKFD_IOC_GET_CLOCK_COUNTERS`; the request codes include the struct sizes.
 const GET_VERSION: c_ulong = 0x8008_4b01;
 const GET_CLOCK_COUNTERS: c_ulong = 0xc028_4b05;
-/// The version of an interface that has all that is answered here.
+/// An interface version that includes both ioctls.
 const VERSION: [u32; 2] = [1, 14];
-/// The error number of a pointer that leads nowhere.
 const EFAULT: c_int = 14;
-/// The device `/dev/null`, which is what the paths of the driver's lead to.
-const NULL: u64 = 1 << 8 | 3;
-/// `CLOCK_MONOTONIC_RAW` and `CLOCK_BOOTTIME`, which the driver takes for the CPU's clock and the system's.
+/// Device number of `/dev/null`, to which `/dev/kfd` is redirected.
+const DEV_NULL: u64 = 1 << 8 | 3;
+/// CPU and system clock of the kernel driver: `CLOCK_MONOTONIC_RAW` and `CLOCK_BOOTTIME`.
 const CPU_CLOCK: c_int = 4;
 const SYSTEM_CLOCK: c_int = 7;
-/// Nanoseconds in a tick of the emulated GPUs' clock, which begins with the system's: `clock` in emu-hsa has the same.
+/// Nanoseconds per GPU clock tick. The GPU clock starts with the system clock; must agree with `clock` in emu-hsa.
 const GPU_TICK: u64 = 10;
-/// Ticks of the system clock a second.
+/// System clock ticks per second.
 const SYSTEM_FREQUENCY: u64 = 1_000_000_000;
 
 #[repr(C)]
@@ -46,52 +45,52 @@ struct ClockCounters {
     padding: u32,
 }
 
-/// Answers a request to a file; `None` if it is none that the driver's device would get, or not for its stand-in.
+/// Emulates a request; `None` if the request is not emulated or the file is not the redirected `/dev/kfd`.
 ///
 /// # Safety
-/// The argument is what the request wants.
-pub(crate) unsafe fn answer(file: c_int, request: c_ulong, argument: *mut c_void) -> Option<c_int> {
-    if request != GET_VERSION && request != GET_CLOCK_COUNTERS || !crate::path::is_active() || !is_null(file) {
+/// `argument` is null or points to the struct of the request.
+pub(crate) unsafe fn ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> Option<c_int> {
+    if request != GET_VERSION && request != GET_CLOCK_COUNTERS || !crate::path::is_active() || !is_dev_null(file) {
         return None;
     }
     if argument.is_null() {
         return Some(fail(EFAULT));
     }
     if request == GET_VERSION {
-        // SAFETY: the caller's promise.
+        // SAFETY: not null, so the caller guarantees the struct of this request.
         unsafe { argument.cast::<[u32; 2]>().write_unaligned(VERSION) };
         return Some(0);
     }
     let argument = argument.cast::<ClockCounters>();
-    // SAFETY: the caller's promise: it has filled the structure in.
-    let asked = unsafe { argument.read_unaligned() };
+    // SAFETY: not null, so the caller guarantees an initialized struct of this request.
+    let requested = unsafe { argument.read_unaligned() };
     let system = now(SYSTEM_CLOCK);
-    // One clock for all GPUs, whichever is meant.
+    // All GPUs share one clock, so the GPU id is ignored.
     let counters = ClockCounters {
         gpu: system / GPU_TICK,
         cpu: now(CPU_CLOCK),
         system,
         system_frequency: SYSTEM_FREQUENCY,
-        ..asked
+        ..requested
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the same.
     unsafe { argument.write_unaligned(counters) };
     Some(0)
 }
 
-/// Nanoseconds of a clock.
+/// Current time of a clock in nanoseconds.
 fn now(clock: c_int) -> u64 {
     let mut time = Time { seconds: 0, nanoseconds: 0 };
     clock_gettime(clock, &mut time);
     time.seconds.cast_unsigned() * 1_000_000_000 + time.nanoseconds.cast_unsigned()
 }
 
-/// Whether a file is the device that does nothing.
-fn is_null(file: c_int) -> bool {
+/// Whether a file descriptor refers to `/dev/null`.
+fn is_dev_null(file: c_int) -> bool {
     if file < 0 {
         return false;
     }
-    // SAFETY: it is only asked what it is, and not closed; should it be none, that is an error.
+    // SAFETY: only its metadata are read, which fails for an invalid descriptor; `ManuallyDrop` keeps it open.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
-    file.metadata().is_ok_and(|found| found.rdev() == NULL)
+    file.metadata().is_ok_and(|metadata| metadata.rdev() == DEV_NULL)
 }

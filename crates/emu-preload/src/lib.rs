@@ -1,11 +1,11 @@
-//! What programs under `roci emu exec` see of a GPU driver that is not there.
+//! Simulates the files of the `amdgpu` kernel driver for programs under `roci emu exec`.
 //!
-//! Loaded into a program by `LD_PRELOAD`, it stands before those functions of libc that take a path. Three paths lead
-//! elsewhere: `/dev/kfd` to `/dev/null`, `/proc/modules` and `/sys/module/amdgpu` with all below it to the folder that
-//! `ROCI_EMU_EXEC` names. Every other path goes to libc as it came, after a look at its first bytes; without the variable
-//! all do. Two requests that the driver's device takes are answered by its stand-in. Nothing here allocates.
+//! The library is loaded with `LD_PRELOAD` and interposes the libc functions that take a path. It redirects three paths:
+//! `/dev/kfd` to `/dev/null`; `/proc/modules` and everything under `/sys/module/amdgpu` to the directory in
+//! `ROCI_EMU_EXEC`. All other paths are passed on unchanged, as are all paths without the variable. Two ioctls of
+//! `/dev/kfd` are emulated. Nothing here allocates.
 
-#![expect(unsafe_code, reason = "it stands between C programs and libc")]
+#![expect(unsafe_code, reason = "interposes libc functions")]
 
 mod kfd;
 mod path;
@@ -15,32 +15,32 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 
 use real::Real;
 
-/// Defines functions of libc that take a path: what comes before it, what comes behind, what they give.
+/// Defines libc functions that take a path: name, arguments before the path, arguments after it, result.
 ///
-/// The file mode that opening a file may take is a variable argument in C. In the calling conventions of Linux it is passed
-/// like any other; one that the caller left out is passed on without a look at it.
+/// The file mode of `open` is a variadic argument in C. The calling conventions of Linux pass it like a named one; if the caller
+/// omits it, an unspecified value is passed on and ignored.
 macro_rules! interpose {
-    ($($name:ident [$($before:ident: $before_type:ty),*] [$($behind:ident: $behind_type:ty),*] -> $result:ty;)*) => {$(
-        /// Like libc's function of the name, with other files behind some paths.
+    ($($name:ident [$($first:ident: $first_type:ty),*] [$($last:ident: $last_type:ty),*] -> $result:ty;)*) => {$(
+        /// The libc function with redirected paths.
         ///
         /// # Safety
-        /// As libc's.
+        /// That of the libc function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
-            $($before: $before_type,)* path: *const c_char $(, $behind: $behind_type)*
+            $($first: $first_type,)* path: *const c_char $(, $last: $last_type)*
         ) -> $result {
-            type Function = unsafe extern "C" fn($($before_type,)* *const c_char $(, $behind_type)*) -> $result;
+            type Function = unsafe extern "C" fn($($first_type,)* *const c_char $(, $last_type)*) -> $result;
             static REAL: Real = Real::new(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
-                Err(_) => panic!("a name has no zeros"),
+                Err(_) => panic!("the name contains a NUL"),
             });
             let Some(real) = REAL.find() else { return real::missing() };
-            // SAFETY: libc's function of this name has this type.
+            // SAFETY: the type is that of the libc function with this name.
             let real = unsafe { std::mem::transmute::<*mut c_void, Function>(real) };
-            // SAFETY: the caller's promise; only the path may be another one, of a string that lives as long as the call.
-            let call = |path| unsafe { real($($before,)* path $(, $behind)*) };
-            // SAFETY: libc wants a string that ends with a zero, or null.
-            unsafe { path::lead(path, call) }
+            // SAFETY: the caller upholds the contract of libc; a replaced path is a string that lives during the call.
+            let call = |path| unsafe { real($($first,)* path $(, $last)*) };
+            // SAFETY: the caller passes null or a NUL-terminated string, as libc requires.
+            unsafe { path::redirect(path, call) }
         }
     )*};
 }
@@ -50,7 +50,7 @@ interpose! {
     open64 [] [flags: c_int, mode: c_uint] -> c_int;
     openat [folder: c_int] [flags: c_int, mode: c_uint] -> c_int;
     openat64 [folder: c_int] [flags: c_int, mode: c_uint] -> c_int;
-    // What `_FORTIFY_SOURCE` makes of those.
+    // Variants for `_FORTIFY_SOURCE`.
     __open_2 [] [flags: c_int] -> c_int;
     __open64_2 [] [flags: c_int] -> c_int;
     __openat_2 [folder: c_int] [flags: c_int] -> c_int;
@@ -67,7 +67,7 @@ interpose! {
     fstatat [folder: c_int] [buffer: *mut c_void, flags: c_int] -> c_int;
     fstatat64 [folder: c_int] [buffer: *mut c_void, flags: c_int] -> c_int;
     statx [folder: c_int] [flags: c_int, mask: c_uint, buffer: *mut c_void] -> c_int;
-    // What programs that were linked with a glibc before 2.33 call.
+    // For programs that were linked with glibc before 2.33.
     __xstat [version: c_int] [buffer: *mut c_void] -> c_int;
     __xstat64 [version: c_int] [buffer: *mut c_void] -> c_int;
     __lxstat [version: c_int] [buffer: *mut c_void] -> c_int;
@@ -76,22 +76,21 @@ interpose! {
     __fxstatat64 [version: c_int, folder: c_int] [buffer: *mut c_void, flags: c_int] -> c_int;
 }
 
-/// Like libc's function of the name, with answers of a driver that is not there. Its last argument is a variable one in C,
-/// which is passed like any other.
+/// The libc function with emulated requests of `/dev/kfd`. Its last argument is variadic in C, which is passed like a named one.
 ///
 /// # Safety
-/// As libc's.
+/// That of the libc function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     type Function = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
     static REAL: Real = Real::new(c"ioctl");
-    // SAFETY: the caller's promise.
-    if let Some(answer) = unsafe { kfd::answer(file, request, argument) } {
-        return answer;
+    // SAFETY: the caller upholds the contract of `ioctl`.
+    if let Some(result) = unsafe { kfd::ioctl(file, request, argument) } {
+        return result;
     }
     let Some(real) = REAL.find() else { return real::missing() };
-    // SAFETY: libc's function takes its arguments so, however many the request has.
+    // SAFETY: variadic arguments are passed like named ones, so the type is that of the libc function.
     let real = unsafe { std::mem::transmute::<*mut c_void, Function>(real) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of `ioctl`.
     unsafe { real(file, request, argument) }
 }

@@ -1,11 +1,10 @@
-//! The functions of libc that ours stand before.
+//! The interposed libc functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// `RTLD_NEXT`: look only in what was loaded after us.
-const NEXT: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
-/// The error number of a function that is not there.
+/// Searches only libraries that were loaded after this one.
+const RTLD_NEXT: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
 const ENOSYS: c_int = 38;
 
 unsafe extern "C" {
@@ -13,7 +12,7 @@ unsafe extern "C" {
     safe fn __errno_location() -> *mut c_int;
 }
 
-/// A function that is looked for once.
+/// A libc function, looked up on first use.
 pub(crate) struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
@@ -24,20 +23,20 @@ impl Real {
         Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Its address, if this libc has it.
+    /// Address of the function; `None` if this libc lacks it.
     pub(crate) fn find(&self) -> Option<*mut c_void> {
-        // Two threads that look at once find the same.
+        // Concurrent lookups find the same address.
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
-            // SAFETY: the name is a string that ends with a zero.
-            address = unsafe { dlsym(NEXT, self.name.as_ptr()) };
+            // SAFETY: the name is NUL-terminated.
+            address = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) };
             self.address.store(address, Ordering::Relaxed);
         }
         (!address.is_null()).then_some(address)
     }
 }
 
-/// What libc's functions give when they fail.
+/// Result of a libc function on failure.
 pub(crate) trait Failed {
     const FAILED: Self;
 }
@@ -50,14 +49,14 @@ impl Failed for *mut c_void {
     const FAILED: Self = std::ptr::null_mut();
 }
 
-/// Fails as a function does that this libc does not have.
+/// Fails with `ENOSYS`, for a function that this libc lacks.
 pub(crate) fn missing<T: Failed>() -> T {
     fail(ENOSYS)
 }
 
-/// Fails with an error number.
+/// Sets `errno` and returns the failure value.
 pub(crate) fn fail<T: Failed>(error: c_int) -> T {
-    // SAFETY: this thread's own error number, always there.
+    // SAFETY: libc returns a valid pointer to `errno` of this thread.
     unsafe { __errno_location().write(error) };
     T::FAILED
 }

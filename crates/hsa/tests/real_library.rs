@@ -1,16 +1,16 @@
-//! The real library, where it is installed.
+//! The real library, if it is installed.
 
 use roci_hsa::search::{self, Options};
 use roci_hsa::{Api, Error, KernelDriver, Library, Runtime, Source};
 use roci_testkit::require;
 
-/// The library that the loader finds by itself.
+/// The library that the dynamic loader finds.
 fn library() -> Option<Library> {
     require("libhsa", search::open(&Options::default())).map(|found| found.library)
 }
 
 #[test]
-fn its_functions_and_its_file_are_found() {
+fn functions_and_file_are_found() {
     let Some(library) = library() else { return };
     let name = library.path().file_name().expect("a file").to_string_lossy().into_owned();
     assert!(library.path().is_absolute() && name.starts_with("libhsa-runtime64.so"), "{}", library.path().display());
@@ -18,12 +18,12 @@ fn its_functions_and_its_file_are_found() {
 }
 
 #[test]
-fn without_a_kernel_driver_it_says_so_plainly() {
+fn a_missing_kernel_driver_is_reported() {
     let Some(library) = library() else { return };
     let path = library.path().to_owned();
     let driver = KernelDriver::probe();
     match Runtime::open(Source::Library(library)) {
-        // On a machine with a GPU there is nothing to complain about.
+        // With a GPU there is no error.
         Ok(runtime) => assert!(!runtime.agents().expect("agents").is_empty()),
         Err(error) => {
             assert!(matches!(&error, Error::Start { library, .. } if *library == path), "{error:?}");

@@ -1,4 +1,4 @@
-//! Where the library is looked for, with libraries made for the purpose.
+//! The search for the library, with generated libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use roci_hsa::{Api, Library, Runtime, Source};
 use roci_testkit::{require, tools};
 use tempfile::TempDir;
 
-/// Makes shared libraries.
+/// Builds shared libraries.
 struct Maker {
     compiler: PathBuf,
     folder: TempDir,
@@ -24,19 +24,19 @@ impl Maker {
         self.folder.path().join(name)
     }
 
-    /// A library at `name` with functions of these names, which return 0 and take nothing.
+    /// Builds a library `name` with these functions, which take nothing and return 0.
     fn make(&self, name: &str, functions: &[&str]) -> PathBuf {
         let (source, library) = (self.path("library.c"), self.path(name));
         let body: String = functions.iter().map(|name| format!("long {name}(void) {{ return 0; }}\n")).collect();
-        std::fs::write(&source, body).expect("the folder is ours");
-        std::fs::create_dir_all(library.parent().expect("a folder")).expect("the folder is ours");
+        std::fs::write(&source, body).expect("the directory is writable");
+        std::fs::create_dir_all(library.parent().expect("a folder")).expect("the directory is writable");
         let made = Command::new(&self.compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
         assert!(made.expect("the compiler starts").success());
         library
     }
 }
 
-/// What a library must have.
+/// Names of the required functions.
 fn required() -> Vec<&'static str> {
     let both = Api::NAMES.iter().zip(Api::REQUIRED);
     both.filter(|(_, required)| **required).map(|(name, _)| *name).collect()
@@ -84,7 +84,7 @@ fn an_empty_environment_leaves_the_loader_and_rocm() {
 }
 
 #[test]
-fn a_file_of_any_name_and_a_directory_work_and_the_file_is_named() {
+fn files_of_any_name_and_directories_are_searched() {
     let Some(maker) = Maker::find() else { return };
     for name in ["libhsa-runtime64.so.1.5.0", "renamed.library"] {
         let file = maker.make(name, &required());
@@ -98,10 +98,10 @@ fn a_file_of_any_name_and_a_directory_work_and_the_file_is_named() {
 }
 
 #[test]
-fn what_does_not_work_is_passed_over_with_the_reason() {
+fn failed_attempts_are_listed_with_the_reason() {
     let Some(maker) = Maker::find() else { return };
-    std::fs::write(maker.path("text.so"), "no library").expect("the folder is ours");
-    std::fs::create_dir(maker.path("empty")).expect("the folder is ours");
+    std::fs::write(maker.path("text.so"), "no library").expect("the directory is writable");
+    std::fs::create_dir(maker.path("empty")).expect("the directory is writable");
     maker.make("old/libhsa-runtime64.so.1", &["hsa_init", "hsa_shut_down"]);
     let good = maker.make("good/libhsa-runtime64.so", &required());
     let options = Options {
@@ -132,7 +132,7 @@ fn what_does_not_work_is_passed_over_with_the_reason() {
 }
 
 #[test]
-fn the_error_lists_every_place_and_a_remedy() {
+fn the_error_lists_all_attempts_and_a_remedy() {
     let paths = search::search_paths(&Options::default());
     let attempts = paths.into_iter().map(|path| search::Attempt { path, reason: "does not exist".into() }).collect();
     let error = search::NotFound { attempts };
@@ -147,7 +147,7 @@ fn the_error_lists_every_place_and_a_remedy() {
 }
 
 #[test]
-fn a_library_that_is_missing_says_so() {
-    let error = Library::load("libhsa-of-nobody.so.7").expect_err("nobody has it").to_string();
-    assert!(error.contains("libhsa-of-nobody.so.7") && error.contains("No such file"), "{error}");
+fn a_missing_library_is_an_error() {
+    let error = Library::load("libhsa-missing.so.7").expect_err("it does not exist").to_string();
+    assert!(error.contains("libhsa-missing.so.7") && error.contains("No such file"), "{error}");
 }

@@ -1,13 +1,13 @@
-//! Others make tables from the list: with functions of their own, and with exports from the rows.
+//! Function tables and exports that are generated from the list of functions.
 
 use roci_hsa::Api;
 use roci_hsa::abi::*;
 
-/// Functions of our own for every row, as an emulated runtime has them.
+/// A function for every row, as in an emulated runtime.
 mod functions {
     use super::*;
 
-    /// What a function returns here: tells that it was called.
+    /// Distinguishable result of a function.
     pub(super) trait Called {
         fn called() -> Self;
     }
@@ -41,31 +41,31 @@ mod functions {
 }
 
 #[test]
-fn a_table_is_made_from_functions_of_ones_own() {
+fn api_from_uses_the_functions_of_a_module() {
     let api: Api = roci_hsa::api_from!(self::functions);
-    // SAFETY: the functions above do nothing with their arguments.
+    // SAFETY: these functions ignore their arguments.
     assert_eq!(unsafe { (api.hsa_init)() }, Status::INFO_BREAK);
-    // SAFETY: as above.
+    // SAFETY: the same.
     assert_eq!(unsafe { (api.hsa_signal_load_relaxed)(Signal::NULL) }, 9);
-    // SAFETY: as above.
+    // SAFETY: the same.
     assert_eq!(unsafe { (api.hsa_queue_load_read_index_relaxed)(std::ptr::null()) }, 8);
     let unmap = api.hsa_amd_vmem_unmap.expect("optional functions are there too");
-    // SAFETY: as above.
+    // SAFETY: the same.
     assert_eq!(unsafe { unmap(std::ptr::null_mut(), 0) }, Status::INFO_BREAK);
 }
 
 #[test]
-fn a_table_without_functions_refuses() {
+fn stubs_return_not_supported() {
     let api = Api::unsupported();
-    // SAFETY: the functions of such a table do nothing.
+    // SAFETY: stubs ignore their arguments.
     assert_eq!(unsafe { (api.hsa_init)() }, Status::ERROR_NOT_SUPPORTED);
-    // SAFETY: as above.
+    // SAFETY: the same.
     assert_eq!(unsafe { (api.hsa_signal_load_relaxed)(Signal::NULL) }, 0);
     assert!(api.hsa_amd_vmem_unmap.is_none());
 }
 
 #[test]
-fn what_debians_library_lacks_is_optional() {
+fn functions_that_debians_library_lacks_are_optional() {
     let optional: Vec<_> =
         Api::NAMES.iter().zip(Api::REQUIRED).filter(|(_, required)| !**required).map(|(name, _)| *name).collect();
     let images = optional.iter().filter(|name| name.contains("image") || name.contains("sampler")).count();

@@ -103,9 +103,9 @@ unsafe extern "C" fn reader_create_from_file(
         // SAFETY: a number that is not -1; the client keeps its file open during the call, and one that is not open is
         // noticed at the first use.
         let file = unsafe { BorrowedFd::borrow_raw(file) };
-        let made = runtime.loader.add_reader(Reader::from_file(file, offset, size)?);
+        let created = runtime.loader.add_reader(Reader::from_file(file, offset, size)?);
         // SAFETY: the client passes a pointer that is valid for this write.
-        unsafe { put(reader, made) }
+        unsafe { put(reader, created) }
     })
 }
 

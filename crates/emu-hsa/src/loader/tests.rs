@@ -36,7 +36,7 @@ fn contents(allocation: &Allocation) -> Vec<u32> {
 }
 
 fn executable(loader: &Loader) -> Arc<Executable> {
-    loader.executable(loader.add_executable(Profile::BASE, FloatRoundingMode::DEFAULT)).expect("it was made now")
+    loader.executable(loader.add_executable(Profile::BASE, FloatRoundingMode::DEFAULT)).expect("just created")
 }
 
 fn load(loader: &Loader, executable: &Executable, gpu: &Arc<Gpu>, bytes: &[u8]) -> Result<(), Status> {

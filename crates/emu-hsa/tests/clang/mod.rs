@@ -1,11 +1,11 @@
-//! Code objects made by clang while tests run.
+//! Compiles code objects with clang at test time.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use roci_testkit::tools;
 
-/// clang, if it is there; its absence is noted.
+/// clang, if it is installed; otherwise the test is reported as skipped.
 pub(crate) struct Clang(PathBuf);
 
 impl Clang {
@@ -13,12 +13,12 @@ impl Clang {
         Some(Self(roci_testkit::require("clang", tools::clang())?.path().to_owned()))
     }
 
-    /// A code object from OpenCL C.
+    /// Compiles OpenCL C.
     pub(crate) fn compile(&self, source: &str, target: &str) -> Vec<u8> {
         self.build(source, target, &["-x", "cl", "-cl-std=CL2.0", "-O2", "-w"])
     }
 
-    /// A code object from the language that the options say.
+    /// Compiles the language that the options select.
     pub(crate) fn build(&self, source: &str, target: &str, options: &[&str]) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder for clang");
         let (input, output) = (folder.path().join("input"), folder.path().join("output"));

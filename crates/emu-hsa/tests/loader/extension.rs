@@ -10,7 +10,7 @@ use crate::session::{Session, check, collect, out};
 use crate::sources::PLAIN;
 
 unsafe extern "C" fn collect_loaded(executable: Executable, loaded: LoadedCodeObject, data: *mut c_void) -> Status {
-    // SAFETY: as there.
+    // SAFETY: the list outlives the call.
     unsafe { collect((executable, loaded), data) }
 }
 
@@ -32,17 +32,17 @@ fn debuggers_find_loaded_code() {
     let object: u64 = session.info(symbol, Info::KERNEL_OBJECT).expect("it is loaded");
     let device = std::ptr::with_exposed_provenance::<c_void>(object as usize);
 
-    // What is loaded can be read at the host's address: the descriptor is at the kernel's object.
+    // Loaded code is readable at its host address: the kernel object is the address of the descriptor.
     let function = table.query_host_address.expect("it is in the table");
-    // SAFETY: a place for the address.
+    // SAFETY: the result is valid for the write.
     let host = out(|to| unsafe { function(device, to) }).expect("code is there");
-    // SAFETY: the image is alive and is not written.
+    // SAFETY: the image is loaded and not written.
     let group = unsafe { host.cast::<u32>().read() };
     assert_eq!(Ok(group), session.info(symbol, Info::KERNEL_GROUP_SEGMENT_SIZE));
-    // SAFETY: a place for the address.
+    // SAFETY: the result is valid for the write.
     let nowhere = out(|to| unsafe { function(std::ptr::from_ref(&session).cast(), to) });
     assert_eq!(nowhere, Err(Status::ERROR_INVALID_ARGUMENT));
-    // SAFETY: a place for the handle.
+    // SAFETY: the result is valid for the write.
     let owner = out(|to| unsafe { table.query_executable.expect("it is in the table")(device, to) });
     assert_eq!(owner, Ok(executable));
 
@@ -68,10 +68,10 @@ fn debuggers_find_loaded_code() {
     let function = table.query_segment_descriptors.expect("it is in the table");
     let mut space = vec![*only; 2];
     let mut count = 2;
-    // SAFETY: there is room for two.
+    // SAFETY: the array has two elements.
     let refused = unsafe { function(space.as_mut_ptr(), &raw mut count) };
     assert_eq!(refused, Status::ERROR_INCOMPATIBLE_ARGUMENTS);
-    // SAFETY: a number, but no room.
+    // SAFETY: a null array is allowed.
     assert_eq!(unsafe { function(std::ptr::null_mut(), &raw mut count) }, Status::ERROR_INVALID_ARGUMENT);
 }
 
@@ -91,7 +91,7 @@ fn executables_and_their_code_are_listed() {
     // SAFETY: the list outlives the call.
     let status = unsafe { function(Some(collect::<Executable>), (&raw mut executables).cast()) };
     assert_eq!((status, executables), (Status::SUCCESS, vec![first, second]));
-    // SAFETY: no function.
+    // SAFETY: a null callback is an error.
     assert_eq!(unsafe { function(None, std::ptr::null_mut()) }, Status::ERROR_INVALID_ARGUMENT);
 
     let function = table.executable_iterate_loaded_code_objects.expect("it is in the table");
@@ -104,12 +104,12 @@ fn executables_and_their_code_are_listed() {
     assert_eq!(list(first), Ok(Vec::new()));
     assert_eq!(list(second), Ok(on.to_vec()));
     assert_eq!(list(Executable { handle: 0 }), Err(Status::ERROR_INVALID_EXECUTABLE));
-    // SAFETY: the function uses no data.
+    // SAFETY: the callback does not use its data.
     assert_eq!(unsafe { function(second, Some(stop_loaded), std::ptr::null_mut()) }, Status::INFO_BREAK);
 }
 
 #[test]
-fn code_is_loaded_from_parts_of_files() {
+fn code_is_loaded_from_file_ranges() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let (gpu, bytes) = (session.gpu(Chip::Gfx1010), clang.compile(PLAIN, "gfx1010"));
@@ -118,7 +118,7 @@ fn code_is_loaded_from_parts_of_files() {
     std::fs::write(&path, [&[0xee; 100][..], &bytes, &[0xee; 50]].concat()).expect("it can be written");
     let file = std::fs::File::open(&path).expect("it is there");
     let function = session.loader.code_object_reader_create_from_file_with_offset_size.expect("it is in the table");
-    // SAFETY: a place for the handle.
+    // SAFETY: the result is valid for the write.
     let read = |descriptor, offset, size| out(|to| unsafe { function(descriptor, offset, size, to) });
     let reader = read(file.as_raw_fd(), 100, bytes.len()).expect("it is there");
     let executable = session.executable();

@@ -17,7 +17,7 @@ use crate::session::{Session, out};
 use crate::sources::{PLAIN, VARIABLES};
 
 #[test]
-fn targets_that_run_on_the_chip_are_loaded_and_others_refused() {
+fn only_compatible_targets_are_loaded() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let cases = [
@@ -52,22 +52,22 @@ fn targets_that_run_on_the_chip_are_loaded_and_others_refused() {
 fn damaged_code_is_refused() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
-    let (gpu, whole) = (session.gpu(Chip::Gfx1100), clang.compile(VARIABLES, "gfx1100"));
+    let (gpu, intact) = (session.gpu(Chip::Gfx1100), clang.compile(VARIABLES, "gfx1100"));
     let executable = session.executable();
     session.define(executable, gpu, "outside", 0x1000).expect("it is new");
-    for bytes in [&b"\x7fELF"[..], b"no ELF file at all", &whole[..200], &whole[..whole.len() / 2]] {
+    for bytes in [&b"\x7fELF"[..], b"no ELF file at all", &intact[..200], &intact[..intact.len() / 2]] {
         let refused = session.load(executable, gpu, bytes);
         assert_eq!(refused, Err(Status::ERROR_INVALID_CODE_OBJECT), "{} bytes", bytes.len());
     }
-    // Any byte may be wrong: some answer must come, and what is loaded must go again.
+    // Any byte may be wrong: a status is returned, and loaded code can be unloaded.
     let refusals = [
         Status::ERROR_INVALID_CODE_OBJECT,
         Status::ERROR_INCOMPATIBLE_ARGUMENTS,
         Status::ERROR_VARIABLE_UNDEFINED,
         Status::ERROR_OUT_OF_RESOURCES,
     ];
-    for at in (0..whole.len().min(0x900)).step_by(7) {
-        let mut bytes = whole.clone();
+    for at in (0..intact.len().min(0x900)).step_by(7) {
+        let mut bytes = intact.clone();
         bytes[at] ^= 0x55;
         let executable = session.executable();
         session.define(executable, gpu, "outside", 0x1000).expect("it is new");
@@ -76,7 +76,7 @@ fn damaged_code_is_refused() {
         }
         session.destroy(executable).expect("it is live");
     }
-    session.load(executable, gpu, &whole).expect("it is whole");
+    session.load(executable, gpu, &intact).expect("it is intact");
     assert_eq!(session.reader(&[]), Err(Status::ERROR_INVALID_ARGUMENT));
 }
 
@@ -90,7 +90,7 @@ fn frozen_executables_do_not_change() {
     assert_eq!(session.freeze(executable), Err(Status::ERROR_FROZEN_EXECUTABLE));
     assert_eq!(session.load(executable, gpu, &bytes), Err(Status::ERROR_FROZEN_EXECUTABLE));
     assert_eq!(session.define(executable, gpu, "x", 1), Err(Status::ERROR_FROZEN_EXECUTABLE));
-    // SAFETY: a place for the result.
+    // SAFETY: the result is valid for the write.
     let valid = out(|to| unsafe { (session.api.hsa_executable_validate_alt)(executable, std::ptr::null(), to) });
     assert_eq!(valid, Ok(0));
 }
@@ -108,7 +108,7 @@ fn variables_are_defined_once() {
     assert_eq!(session.load(executable, gpu, &bytes).map(drop), Ok(()));
     assert_eq!(session.load(executable, gpu, &bytes), Err(Status::ERROR_VARIABLE_ALREADY_DEFINED));
     assert_eq!(session.define(executable, gpu, "counter", 0x1000), Err(Status::ERROR_VARIABLE_ALREADY_DEFINED));
-    // Each agent has its own.
+    // Each agent has its own symbols.
     assert_eq!(session.load(executable, other, &bytes), Err(Status::ERROR_VARIABLE_UNDEFINED));
     assert_eq!(session.define(executable, other, "outside", 0x1000), Ok(()));
     assert_eq!(session.load(executable, other, &bytes).map(drop), Ok(()));
@@ -121,19 +121,19 @@ fn variables_are_defined_once() {
 }
 
 #[test]
-fn handles_that_name_nothing_are_refused() {
+fn invalid_handles_are_refused() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let (gpu, bytes) = (session.gpu(Chip::Gfx1010), clang.compile(PLAIN, "gfx1010"));
     let (reader, executable) = (session.reader(&bytes).expect("bytes"), session.executable());
     let loaded = session.load_from(executable, gpu, reader).expect("it is for this chip");
     let symbol = session.symbol(executable, Some(gpu), "plain.kd").expect("it is there");
-    // Handles of one kind are none of another.
+    // A handle of one kind is invalid for another kind.
     let wrong = session.load_from(Executable { handle: reader.handle }, gpu, reader);
     assert_eq!(wrong, Err(Status::ERROR_INVALID_EXECUTABLE));
     let wrong = session.load_from(executable, gpu, CodeObjectReader { handle: executable.handle });
     assert_eq!(wrong, Err(Status::ERROR_INVALID_CODE_OBJECT_READER));
-    // A destroyed reader leaves what was loaded.
+    // Loaded code outlives its reader.
     assert_eq!(session.destroy_reader(reader), Ok(()));
     assert_eq!(session.destroy_reader(reader), Err(Status::ERROR_INVALID_CODE_OBJECT_READER));
     assert!(session.info::<u64>(symbol, Info::KERNEL_OBJECT).is_ok());

@@ -11,19 +11,19 @@ use roci_hsa::abi::{ExecutableSymbolInfo as Info, LoadedCodeObjectInfo as Loaded
 
 const CHIPS: [Chip; 3] = [Chip::Gfx1010, Chip::Gfx1013, Chip::Gfx1100];
 
-/// The runtime in use by one test.
+/// Initialized runtime of one test.
 pub(crate) struct Session {
     pub(crate) api: Api,
     pub(crate) loader: LoaderTable1_03,
     /// The CPU, then the GPUs.
     pub(crate) agents: Vec<Agent>,
-    /// Tests count all that is loaded: one at a time.
+    /// Tests run one at a time, since they count all loaded code.
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: nothing of the runtime is used after this.
+        // SAFETY: no object of the runtime is used after this.
         let status = unsafe { (self.api.hsa_shut_down)() };
         assert_eq!(status, Status::SUCCESS);
     }
@@ -33,16 +33,16 @@ pub(crate) fn check(status: Status) -> Result<(), Status> {
     if status == Status::SUCCESS { Ok(()) } else { Err(status) }
 }
 
-/// A value that a function writes.
+/// Returns a value that a function writes.
 pub(crate) fn out<T>(call: impl FnOnce(*mut T) -> Status) -> Result<T, Status> {
     let mut value = MaybeUninit::uninit();
     check(call(value.as_mut_ptr()))?;
-    // SAFETY: a function that succeeds has written it.
+    // SAFETY: a successful function has written the value.
     Ok(unsafe { value.assume_init() })
 }
 
 pub(crate) unsafe extern "C" fn collect<T>(value: T, data: *mut c_void) -> Status {
-    // SAFETY: the list that the iteration was started with.
+    // SAFETY: the data is the list of the iteration.
     unsafe { &mut *data.cast::<Vec<T>>() }.push(value);
     Status::SUCCESS
 }
@@ -61,7 +61,7 @@ impl Session {
         check(status).expect("there are agents");
         let mut loader = LoaderTable1_03::default();
         let size = size_of_val(&loader);
-        // SAFETY: the table has this size.
+        // SAFETY: the size is that of the table.
         let status = unsafe {
             (api.hsa_system_get_major_extension_table)(Extension::AMD_LOADER, 1, size, (&raw mut loader).cast())
         };
@@ -75,26 +75,27 @@ impl Session {
     }
 
     pub(crate) fn reader(&self, bytes: &[u8]) -> Result<CodeObjectReader, Status> {
-        // SAFETY: bytes with their length.
+        // SAFETY: the length is that of the bytes.
         out(|reader| unsafe {
             (self.api.hsa_code_object_reader_create_from_memory)(bytes.as_ptr().cast(), bytes.len(), reader)
         })
     }
 
     pub(crate) fn destroy_reader(&self, reader: CodeObjectReader) -> Result<(), Status> {
-        // SAFETY: a handle, live or not.
+        // SAFETY: any handle is allowed.
         check(unsafe { (self.api.hsa_code_object_reader_destroy)(reader) })
     }
 
     pub(crate) fn executable(&self) -> Executable {
         let (profile, rounding) = (Profile::BASE, FloatRoundingMode::DEFAULT);
-        // SAFETY: a place for the handle.
-        let made = out(|to| unsafe { (self.api.hsa_executable_create_alt)(profile, rounding, std::ptr::null(), to) });
-        made.expect("it can be made")
+        // SAFETY: the result is valid for the write.
+        let created =
+            out(|to| unsafe { (self.api.hsa_executable_create_alt)(profile, rounding, std::ptr::null(), to) });
+        created.expect("it can be created")
     }
 
     pub(crate) fn destroy(&self, executable: Executable) -> Result<(), Status> {
-        // SAFETY: a handle, live or not.
+        // SAFETY: any handle is allowed.
         check(unsafe { (self.api.hsa_executable_destroy)(executable) })
     }
 
@@ -104,7 +105,7 @@ impl Session {
         agent: Agent,
         reader: CodeObjectReader,
     ) -> Result<LoadedCodeObject, Status> {
-        // SAFETY: a place for the handle.
+        // SAFETY: the result is valid for the write.
         out(|loaded| unsafe {
             (self.api.hsa_executable_load_agent_code_object)(executable, agent, reader, std::ptr::null(), loaded)
         })
@@ -120,14 +121,14 @@ impl Session {
     pub(crate) fn define(&self, executable: Executable, agent: Agent, name: &str, address: u64) -> Result<(), Status> {
         let name = CString::new(name).expect("no zero");
         let address = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: a text; the address is not used here.
+        // SAFETY: the name is NUL-terminated; the address is not accessed here.
         check(unsafe {
             (self.api.hsa_executable_agent_global_variable_define)(executable, agent, name.as_ptr(), address)
         })
     }
 
     pub(crate) fn freeze(&self, executable: Executable) -> Result<(), Status> {
-        // SAFETY: no options.
+        // SAFETY: null options are allowed.
         check(unsafe { (self.api.hsa_executable_freeze)(executable, std::ptr::null()) })
     }
 
@@ -139,19 +140,19 @@ impl Session {
     ) -> Result<ExecutableSymbol, Status> {
         let name = CString::new(name).expect("no zero");
         let agent = agent.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: a text, an agent or none, and a place for the handle.
+        // SAFETY: the name is NUL-terminated, the agent may be null, and the result is valid for the write.
         out(|to| unsafe { (self.api.hsa_executable_get_symbol_by_name)(executable, name.as_ptr(), agent, to) })
     }
 
     pub(crate) fn info<T>(&self, symbol: ExecutableSymbol, attribute: Info) -> Result<T, Status> {
-        // SAFETY: callers name the attribute's type.
+        // SAFETY: callers pass the type of the attribute.
         out(|to: *mut T| unsafe { (self.api.hsa_executable_symbol_get_info)(symbol, attribute, to.cast()) })
     }
 
     pub(crate) fn name(&self, symbol: ExecutableSymbol) -> String {
         let length: u32 = self.info(symbol, Info::NAME_LENGTH).expect("it has a name");
         let mut name = vec![0xff_u8; length as usize + 1];
-        // SAFETY: there is room for the name.
+        // SAFETY: the buffer has the length of the name.
         let status = unsafe { (self.api.hsa_executable_symbol_get_info)(symbol, Info::NAME, name.as_mut_ptr().cast()) };
         assert_eq!((status, name.pop()), (Status::SUCCESS, Some(0xff)), "the name ends where it says");
         String::from_utf8(name).expect("it is text")
@@ -159,7 +160,7 @@ impl Session {
 
     pub(crate) fn loaded_info<T>(&self, loaded: LoadedCodeObject, attribute: LoadedInfo) -> Result<T, Status> {
         let function = self.loader.loaded_code_object_get_info.expect("it is in the table");
-        // SAFETY: callers name the attribute's type.
+        // SAFETY: callers pass the type of the attribute.
         out(|to: *mut T| unsafe { function(loaded, attribute, to.cast()) })
     }
 
@@ -167,7 +168,7 @@ impl Session {
         let function = self.loader.loaded_code_object_get_info.expect("it is in the table");
         let length: u32 = self.loaded_info(loaded, LoadedInfo::URI_LENGTH).expect("it has one");
         let mut uri = vec![0_u8; length as usize];
-        // SAFETY: there is room for it.
+        // SAFETY: the buffer has the length of the attribute.
         check(unsafe { function(loaded, LoadedInfo::URI, uri.as_mut_ptr().cast()) }).expect("it has one");
         String::from_utf8(uri).expect("it is text")
     }
@@ -175,13 +176,13 @@ impl Session {
     pub(crate) fn descriptors(&self) -> Vec<SegmentDescriptor> {
         let function = self.loader.query_segment_descriptors.expect("it is in the table");
         let mut count = 0;
-        // SAFETY: only the number is asked for.
+        // SAFETY: a null array queries the count.
         check(unsafe { function(std::ptr::null_mut(), &raw mut count) }).expect("there is a number");
         let mut descriptors = Vec::with_capacity(count);
         if count > 0 {
-            // SAFETY: there is room for so many.
-            check(unsafe { function(descriptors.as_mut_ptr(), &raw mut count) }).expect("so many there are");
-            // SAFETY: they were written.
+            // SAFETY: the array has that many elements.
+            check(unsafe { function(descriptors.as_mut_ptr(), &raw mut count) }).expect("the count is right");
+            // SAFETY: the function has written all elements.
             unsafe { descriptors.set_len(count) };
         }
         descriptors

@@ -1,6 +1,6 @@
-//! What clang compiles.
+//! OpenCL C sources.
 
-/// Kernels, variables of each kind and one that is somebody else's.
+/// Kernels, variables of each kind, and an undefined variable.
 pub(crate) const VARIABLES: &str = r"
     __global int counter = 5;
     __global int zeros[8] __attribute__((aligned(64)));
@@ -16,7 +16,7 @@ pub(crate) const VARIABLES: &str = r"
     }
 ";
 
-/// A kernel that needs nothing from elsewhere, with group and private memory.
+/// A kernel without undefined symbols, with group and private memory.
 pub(crate) const PLAIN: &str = r"
     __kernel void plain(__global int *out) {
         __local int shared[16];

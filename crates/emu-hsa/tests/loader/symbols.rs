@@ -1,4 +1,4 @@
-//! What symbols say of themselves.
+//! Attributes of symbols.
 
 use roci_emu::Chip;
 use roci_hsa::abi::{ExecutableSymbolInfo as Info, LoadedCodeObjectInfo as LoadedInfo, *};
@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::sources::{PLAIN, VARIABLES};
 
 #[test]
-fn kernels_say_what_a_dispatch_needs() {
+fn kernel_attributes_describe_a_dispatch() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let gpu = session.gpu(Chip::Gfx1010);
@@ -35,7 +35,7 @@ fn kernels_say_what_a_dispatch_needs() {
     for attribute in [Info::VARIABLE_SIZE, Info::INDIRECT_FUNCTION_OBJECT, ExecutableSymbolInfo(999)] {
         assert_eq!(session.info::<u64>(symbol, attribute), Err(Status::ERROR_INVALID_ARGUMENT), "{attribute}");
     }
-    // The kernel's name is that of its code; what is launched is the descriptor.
+    // The plain name is the symbol of the code; dispatches use the descriptor.
     for name in ["plain", "nothing", ""] {
         assert_eq!(session.symbol(executable, Some(gpu), name), Err(Status::ERROR_INVALID_SYMBOL_NAME), "{name:?}");
     }
@@ -45,7 +45,7 @@ fn kernels_say_what_a_dispatch_needs() {
 }
 
 #[test]
-fn a_stack_without_a_fixed_size_is_told() {
+fn a_dynamic_stack_is_reported() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let gpu = session.gpu(Chip::Gfx1100);
@@ -70,7 +70,7 @@ fn a_stack_without_a_fixed_size_is_told() {
 }
 
 #[test]
-fn variables_say_what_they_are() {
+fn variable_attributes_describe_it() {
     let Some(clang) = Clang::find() else { return };
     let session = Session::new();
     let gpu = session.gpu(Chip::Gfx1010);
@@ -91,7 +91,7 @@ fn variables_say_what_they_are() {
         assert_eq!(word(Info::TYPE), SymbolKind::VARIABLE.0, "{name}");
         assert_eq!(word(Info::LINKAGE), linkage.0, "{name}");
         assert_eq!(word(Info::VARIABLE_SIZE), size, "{name}");
-        // The section's, which may be more.
+        // The alignment of the section, which may be larger.
         assert!(word(Info::VARIABLE_ALIGNMENT) >= alignment, "{name}");
         assert_eq!(word(Info::VARIABLE_ALLOCATION), VariableAllocation::AGENT.0, "{name}");
         assert_eq!(word(Info::VARIABLE_SEGMENT), VariableSegment::GLOBAL.0, "{name}");
@@ -104,6 +104,6 @@ fn variables_say_what_they_are() {
     }
     let counter = session.symbol(executable, Some(gpu), "counter").expect("it is there");
     let address: u64 = session.info(counter, Info::VARIABLE_ADDRESS).expect("it has one");
-    // SAFETY: the variable of a loaded code object, and no kernel runs.
+    // SAFETY: a variable of a loaded code object, and no kernel is running.
     assert_eq!(unsafe { std::ptr::with_exposed_provenance::<u32>(address as usize).read() }, 5);
 }

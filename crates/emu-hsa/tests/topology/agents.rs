@@ -1,39 +1,39 @@
-//! Agents, their caches and their instruction sets.
+//! Agents, their caches and ISAs.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
 use roci_hsa::abi::{Agent, AgentInfo, Cache, CacheInfo, CoherencyType, DeviceType, Extension, Isa, IsaInfo, Status};
 
-use crate::ask::{Client, ask, broken, list, number, sizes, text};
+use crate::ask::{Client, as_u32, ask, broken, list, sizes, text};
 
-/// An agent that is none.
+/// A handle of no agent.
 const NO_AGENT: Agent = Agent { handle: 99 };
 
 fn info(client: &Client, agent: Agent, attribute: AgentInfo) -> Result<Vec<u8>, Status> {
-    // SAFETY: there is room for every answer.
+    // SAFETY: the buffer is larger than every attribute.
     ask(|value| unsafe { (client.api.hsa_agent_get_info)(agent, attribute, value) })
 }
 
 #[test]
-fn the_cpu_comes_first_and_then_the_gpus() {
+fn agents_are_the_cpu_then_the_gpus() {
     let client = Client::new();
     let agents = client.agents();
-    let kinds: Vec<u32> = agents.iter().map(|agent| number(info(&client, *agent, AgentInfo::DEVICE))).collect();
+    let kinds: Vec<u32> = agents.iter().map(|agent| as_u32(info(&client, *agent, AgentInfo::DEVICE))).collect();
     assert_eq!(kinds, [DeviceType::CPU.0, DeviceType::GPU.0, DeviceType::GPU.0]);
     let names: Vec<String> = agents[1..].iter().map(|agent| text(info(&client, *agent, AgentInfo::NAME))).collect();
     assert_eq!(names, ["gfx1010", "gfx1151"]);
-    let nodes: Vec<u32> = agents.iter().map(|agent| number(info(&client, *agent, AgentInfo::NODE))).collect();
+    let nodes: Vec<u32> = agents.iter().map(|agent| as_u32(info(&client, *agent, AgentInfo::NODE))).collect();
     assert_eq!(nodes, [0, 1, 2]);
 }
 
 #[test]
-fn iterations_end_when_the_callback_wants_it() {
+fn iterations_end_when_the_callback_fails() {
     let client = Client::new();
     let gpu = client.agents()[1];
     let api = &client.api;
     for status in [Status::INFO_BREAK, Status::ERROR, Status::ERROR_OUT_OF_RESOURCES] {
-        // SAFETY: the callbacks take what each function gives, and their state outlives the call.
+        // SAFETY: each callback has the type of its function, and its state outlives the call.
         let ends = [
             broken(status, |callback, data| unsafe { (api.hsa_iterate_agents)(Some(callback), data) }),
             broken(status, |callback, data| unsafe { (api.hsa_agent_iterate_caches)(gpu, Some(callback), data) }),
@@ -48,7 +48,7 @@ fn iterations_end_when_the_callback_wants_it() {
 }
 
 #[test]
-fn every_attribute_of_a_gpu_is_answered_in_its_size() {
+fn gpu_attributes_have_the_documented_size() {
     let client = Client::new();
     for gpu in &client.agents()[1..] {
         sizes(AgentInfo::TABLE, &[], |attribute| info(&client, *gpu, AgentInfo(attribute)));
@@ -56,7 +56,7 @@ fn every_attribute_of_a_gpu_is_answered_in_its_size() {
 }
 
 #[test]
-fn the_cpu_answers_all_but_what_only_a_gpu_has() {
+fn the_cpu_has_all_attributes_but_those_of_gpus() {
     let client = Client::new();
     let cpu = client.agents()[0];
     let but = [
@@ -70,7 +70,7 @@ fn the_cpu_answers_all_but_what_only_a_gpu_has() {
     sizes(AgentInfo::TABLE, &but.map(|attribute| attribute.0), |attribute| {
         let attribute = AgentInfo(attribute);
         let answer = info(&client, cpu, attribute);
-        // Its id is shorter than there is room for.
+        // Its UUID is shorter than the attribute.
         if attribute == AgentInfo::UUID {
             assert_eq!(answer.as_deref(), Ok(&b"CPU-XX\0"[..]));
             return answer.map(|_| vec![0; 21]);
@@ -80,10 +80,10 @@ fn the_cpu_answers_all_but_what_only_a_gpu_has() {
 }
 
 #[test]
-fn gpus_have_the_figures_of_the_real_ones() {
+fn gpu_attributes_match_real_cards() {
     let client = Client::new();
     let [_, first, second] = client.agents()[..] else { panic!("three agents") };
-    // As `rocminfo` prints them.
+    // Values of `rocminfo`.
     for (attribute, wants) in [
         (AgentInfo::QUEUES_MAX, [128, 128]),
         (AgentInfo::QUEUE_MIN_SIZE, [64, 64]),
@@ -106,40 +106,40 @@ fn gpus_have_the_figures_of_the_real_ones() {
         (AgentInfo::SDMA_UCODE_VERSION, [35, 17]),
         (AgentInfo::BDFID, [0x300, 0x400]),
     ] {
-        assert_eq!([first, second].map(|gpu| number(info(&client, gpu, attribute))), wants, "{attribute}");
+        assert_eq!([first, second].map(|gpu| as_u32(info(&client, gpu, attribute))), wants, "{attribute}");
     }
     assert_eq!(text(info(&client, first, AgentInfo::PRODUCT_NAME)), "AMD Radeon RX 5700 XT (emulated)");
     let apu = [first, second].map(|gpu| info(&client, gpu, AgentInfo::MEMORY_PROPERTIES).expect("an answer")[0]);
-    // `hsa_flag_isset64` looks for bit 1.
+    // `hsa_flag_isset64` tests bit 1.
     assert_eq!(apu, [0, 2]);
     assert_ne!(info(&client, first, AgentInfo::UUID), info(&client, second, AgentInfo::UUID));
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn invalid_agent_arguments_are_refused() {
     let client = Client::new();
     let api = &client.api;
     let [cpu, gpu, _] = client.agents()[..] else { panic!("three agents") };
-    // SAFETY: nothing is written through null.
+    // SAFETY: null is an error.
     let nowhere = unsafe { (api.hsa_agent_get_info)(gpu, AgentInfo::NODE, null_mut()) };
-    // SAFETY: there is no callback to be called.
+    // SAFETY: a null callback is an error.
     let agents = unsafe { (api.hsa_iterate_agents)(None, null_mut()) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let isas = unsafe { (api.hsa_agent_iterate_isas)(gpu, None, null_mut()) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let caches = unsafe { (api.hsa_agent_iterate_caches)(gpu, None, null_mut()) };
     assert_eq!([nowhere, agents, isas, caches], [Status::ERROR_INVALID_ARGUMENT; 4]);
-    for (agent, kind, want) in [
+    for (agent, kind, expected) in [
         (cpu, CoherencyType::COHERENT, Status::ERROR_INVALID_AGENT),
         (gpu, CoherencyType(2), Status::ERROR_INVALID_ARGUMENT),
         (gpu, CoherencyType::NONCOHERENT, Status::SUCCESS),
     ] {
         // SAFETY: it takes no pointers.
-        assert_eq!(unsafe { (api.hsa_amd_coherency_set_type)(agent, kind) }, want);
+        assert_eq!(unsafe { (api.hsa_amd_coherency_set_type)(agent, kind) }, expected);
     }
     assert_eq!(info(&client, NO_AGENT, AgentInfo::NODE), Err(Status::ERROR_INVALID_AGENT));
     assert_eq!(info(&client, Agent::NULL, AgentInfo::NODE), Err(Status::ERROR_INVALID_AGENT));
-    // SAFETY: the callbacks take what each function gives.
+    // SAFETY: each callback has the type of its function.
     let none = [
         broken(Status::ERROR, |callback, data| unsafe { (api.hsa_agent_iterate_isas)(NO_AGENT, Some(callback), data) }),
         broken(Status::ERROR, |callback, data| unsafe {
@@ -153,17 +153,17 @@ fn what_is_wrong_is_refused() {
 }
 
 #[test]
-fn gpus_name_the_code_of_their_chip() {
+fn gpus_have_the_isa_of_their_chip() {
     let client = Client::new();
     let api = &client.api;
     let agents = client.agents();
     let ask_isa = |isa: Isa, attribute| {
-        // SAFETY: there is room for every answer.
+        // SAFETY: the buffer is larger than every attribute.
         ask(|value| unsafe { (api.hsa_isa_get_info_alt)(isa, attribute, value) })
     };
     let mut all = Vec::new();
     for agent in agents {
-        // SAFETY: the callback is for these, and the list outlives the call.
+        // SAFETY: the callback has the type of the function, and the list outlives the call.
         let (status, isas) =
             list(|callback, data| unsafe { (api.hsa_agent_iterate_isas)(agent, Some(callback), data) });
         assert_eq!(status, Status::SUCCESS);
@@ -173,7 +173,7 @@ fn gpus_name_the_code_of_their_chip() {
         all.push(isas.iter().map(|isa| text(ask_isa(*isa, IsaInfo::NAME))).collect::<Vec<_>>());
         for isa in isas {
             let name = text(ask_isa(isa, IsaInfo::NAME));
-            assert_eq!(number(ask_isa(isa, IsaInfo::NAME_LENGTH)) as usize, name.len() + 1);
+            assert_eq!(as_u32(ask_isa(isa, IsaInfo::NAME_LENGTH)) as usize, name.len() + 1);
             for constant in IsaInfo::TABLE.constants.iter().filter(|one| one.value != u64::from(IsaInfo::NAME.0)) {
                 assert!(ask_isa(isa, IsaInfo(constant.value as u32)).is_ok(), "{}", constant.name);
             }
@@ -181,7 +181,7 @@ fn gpus_name_the_code_of_their_chip() {
             assert_eq!(ask_isa(isa, IsaInfo::PROFILES), Ok(vec![1, 0]));
         }
     }
-    // Not the family's, though its code runs: HIP 5 refuses a GPU with two.
+    // Not the generic ISA, though its code runs: HIP 5 rejects a GPU with two ISAs.
     let wants: [&[&str]; 3] = [&[], &["amdgcn-amd-amdhsa--gfx1010:xnack-"], &["amdgcn-amd-amdhsa--gfx1151"]];
     assert_eq!(all, wants);
     assert_eq!(ask_isa(Isa { handle: 99 }, IsaInfo::NAME), Err(Status::ERROR_INVALID_ISA));
@@ -192,25 +192,25 @@ fn caches_have_levels_sizes_and_names() {
     let client = Client::new();
     let api = &client.api;
     let ask_cache = |cache: Cache, attribute| {
-        // SAFETY: there is room for every answer.
+        // SAFETY: the buffer is larger than every attribute.
         ask(|value| unsafe { (api.hsa_cache_get_info)(cache, attribute, value) })
     };
     let strix = client.agents()[2];
-    // SAFETY: the callback is for these, and the list outlives the call.
+    // SAFETY: the callback has the type of the function, and the list outlives the call.
     let (_, caches) = list(|callback, data| unsafe { (api.hsa_agent_iterate_caches)(strix, Some(callback), data) });
     let facts: Vec<(u8, u32)> = caches
         .iter()
         .map(|cache| {
-            (ask_cache(*cache, CacheInfo::LEVEL).expect("a level")[0], number(ask_cache(*cache, CacheInfo::SIZE)))
+            (ask_cache(*cache, CacheInfo::LEVEL).expect("a level")[0], as_u32(ask_cache(*cache, CacheInfo::SIZE)))
         })
         .collect();
     assert_eq!(facts, [(1, 32 << 10), (2, 2 << 20), (3, 32 << 20)]);
     let mut name: *const std::ffi::c_char = std::ptr::null();
-    // SAFETY: the attribute answers with a pointer, as the real runtime does.
+    // SAFETY: the attribute is a pointer, as in AMD's runtime.
     let status = unsafe { (api.hsa_cache_get_info)(caches[1], CacheInfo::NAME, (&raw mut name).cast::<c_void>()) };
     assert_eq!(status, Status::SUCCESS);
-    let length = number(ask_cache(caches[1], CacheInfo::NAME_LENGTH)) as usize;
-    // SAFETY: the name stays, and is so long, with a zero behind it.
+    let length = as_u32(ask_cache(caches[1], CacheInfo::NAME_LENGTH)) as usize;
+    // SAFETY: the name is static, has this length and is NUL-terminated.
     let bytes = unsafe { std::slice::from_raw_parts(name.cast::<u8>(), length + 1) };
     assert_eq!(CStr::from_bytes_with_nul(bytes), Ok(c"gfx1151 L2"));
     assert_eq!(ask_cache(Cache { handle: 3 }, CacheInfo::SIZE), Err(Status::ERROR_INVALID_CACHE));
@@ -218,12 +218,12 @@ fn caches_have_levels_sizes_and_names() {
 }
 
 #[test]
-fn agents_have_no_extensions_of_their_own() {
+fn agents_support_no_extensions() {
     let client = Client::new();
     let gpu = client.agents()[1];
     let supported = |extension| {
         let call = client.api.hsa_agent_extension_supported;
-        // SAFETY: there is room for the answer.
+        // SAFETY: the result is valid for the write.
         ask(|value| unsafe { call(extension, gpu, 1, 0, value.cast()) })
     };
     assert_eq!(supported(Extension::IMAGES), Ok(vec![0]));

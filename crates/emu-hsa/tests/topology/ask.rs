@@ -1,4 +1,4 @@
-//! Questions through the C interface, with a look at how many bytes each answer writes.
+//! Queries through the C interface that check how many bytes each attribute writes.
 
 use std::ffi::c_void;
 use std::sync::Once;
@@ -8,10 +8,10 @@ use roci_emu_hsa::{Config, provide};
 use roci_hsa::Api;
 use roci_hsa::abi::{Agent, Status, Table};
 
-/// More than every answer has.
-const ROOM: usize = 1024;
+/// Larger than every attribute.
+const BUFFER_SIZE: usize = 1024;
 
-/// The runtime, in use for as long as this lives.
+/// An initialized runtime, shut down on drop.
 pub(crate) struct Client {
     pub(crate) api: Api,
 }
@@ -22,14 +22,14 @@ impl Client {
         static PROVIDED: Once = Once::new();
         PROVIDED.call_once(|| provide(Config::new(vec![Chip::Gfx1010, Chip::Gfx1151])));
         let api = roci_emu_hsa::api();
-        // SAFETY: it can be called at any time.
+        // SAFETY: no preconditions.
         assert_eq!(unsafe { (api.hsa_init)() }, Status::SUCCESS);
         Self { api }
     }
 
     /// The CPU, then the GPUs.
     pub(crate) fn agents(&self) -> Vec<Agent> {
-        // SAFETY: the callback is for agents, and the list outlives the call.
+        // SAFETY: the callback has the type of the function, and the list outlives the call.
         let (status, agents) = list(|callback, data| unsafe { (self.api.hsa_iterate_agents)(Some(callback), data) });
         assert_eq!(status, Status::SUCCESS);
         agents
@@ -38,17 +38,17 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // SAFETY: it was initialised.
+        // SAFETY: `new` initialized the runtime.
         unsafe { (self.api.hsa_shut_down)() };
     }
 }
 
 type Callback<T> = unsafe extern "C" fn(T, *mut c_void) -> Status;
 
-/// Everything that an iteration gives.
+/// All items of an iteration.
 pub(crate) fn list<T>(call: impl FnOnce(Callback<T>, *mut c_void) -> Status) -> (Status, Vec<T>) {
     unsafe extern "C" fn push<T>(item: T, data: *mut c_void) -> Status {
-        // SAFETY: `list` gives its list, and waits.
+        // SAFETY: the data is the list of `list`, which outlives the call.
         unsafe { &mut *data.cast::<Vec<T>>() }.push(item);
         Status::SUCCESS
     }
@@ -57,14 +57,14 @@ pub(crate) fn list<T>(call: impl FnOnce(Callback<T>, *mut c_void) -> Status) -> 
     (status, items)
 }
 
-/// How often a callback is called that ends the iteration with a status, and what the iteration then returns.
+/// How often a callback is called that fails with a status, and the result of the iteration.
 pub(crate) fn broken<T>(with: Status, call: impl FnOnce(Callback<T>, *mut c_void) -> Status) -> (Status, usize) {
     struct State {
         with: Status,
         count: usize,
     }
     unsafe extern "C" fn end<T>(_: T, data: *mut c_void) -> Status {
-        // SAFETY: `broken` gives its state, and waits.
+        // SAFETY: the data is the state of `broken`, which outlives the call.
         let state = unsafe { &mut *data.cast::<State>() };
         state.count += 1;
         state.with
@@ -74,48 +74,48 @@ pub(crate) fn broken<T>(with: Status, call: impl FnOnce(Callback<T>, *mut c_void
     (status, state.count)
 }
 
-/// The bytes of an answer, if there is one. It is asked for twice, into room of different contents: what is unlike either was
+/// Bytes that an attribute writes. It is queried twice into buffers of different contents: bytes that differ from both were
 /// written.
 pub(crate) fn ask(call: impl Fn(*mut c_void) -> Status) -> Result<Vec<u8>, Status> {
-    let mut rooms = [[0xaa_u8; ROOM], [0x55; ROOM]];
-    for room in &mut rooms {
-        let status = call(room.as_mut_ptr().cast());
+    let mut buffers = [[0xaa_u8; BUFFER_SIZE], [0x55; BUFFER_SIZE]];
+    for buffer in &mut buffers {
+        let status = call(buffer.as_mut_ptr().cast());
         if status != Status::SUCCESS {
             let fills = [0xaa, 0x55];
-            assert!(room.iter().all(|byte| fills.contains(byte)), "a refusal writes nothing");
+            assert!(buffer.iter().all(|byte| fills.contains(byte)), "a refusal writes nothing");
             return Err(status);
         }
     }
-    let written = (0..ROOM).rev().find(|&at| rooms[0][at] != 0xaa || rooms[1][at] != 0x55);
-    Ok(rooms[0][..written.map_or(0, |at| at + 1)].to_vec())
+    let written = (0..BUFFER_SIZE).rev().find(|&at| buffers[0][at] != 0xaa || buffers[1][at] != 0x55);
+    Ok(buffers[0][..written.map_or(0, |at| at + 1)].to_vec())
 }
 
-/// A number of four bytes.
-pub(crate) fn number(answer: Result<Vec<u8>, Status>) -> u32 {
+/// Reads a 32-bit number.
+pub(crate) fn as_u32(answer: Result<Vec<u8>, Status>) -> u32 {
     u32::from_ne_bytes(answer.expect("an answer").try_into().expect("four bytes"))
 }
 
-/// Text up to its zero.
+/// String up to its NUL.
 pub(crate) fn text(answer: Result<Vec<u8>, Status>) -> String {
     let bytes = answer.expect("an answer");
     let end = bytes.iter().position(|byte| *byte == 0).expect("a zero");
     String::from_utf8(bytes[..end].to_vec()).expect("text")
 }
 
-/// Checks that each attribute of a table but some is answered with as many bytes as its description says.
+/// Checks that each attribute of a table, with exceptions, writes as many bytes as its description says.
 pub(crate) fn sizes(table: Table, but: &[u32], call: impl Fn(u32) -> Result<Vec<u8>, Status>) {
     for constant in table.constants {
         let attribute = u32::try_from(constant.value).expect("attributes have 32 bits");
-        let want = match but.contains(&attribute) {
+        let expected = match but.contains(&attribute) {
             true => Err(Status::ERROR_INVALID_ARGUMENT),
             false => Ok(size(constant.meaning)),
         };
-        assert_eq!(call(attribute).map(|bytes| bytes.len()), want, "{}: {}", constant.name, constant.meaning);
+        assert_eq!(call(attribute).map(|bytes| bytes.len()), expected, "{}: {}", constant.name, constant.meaning);
     }
     assert_eq!(call(0xffff), Err(Status::ERROR_INVALID_ARGUMENT));
 }
 
-/// Bytes of the type that a description begins with.
+/// Size of the type at the start of a description.
 fn size(meaning: &str) -> usize {
     let start = meaning.split(':').next().expect("there is always a first part");
     match start {
@@ -136,7 +136,7 @@ fn size(meaning: &str) -> usize {
         _ if meaning.starts_with("[`Dim3`]") => 12,
         _ if meaning.starts_with("[`HdpFlush`]") => 16,
         _ if meaning.starts_with("[`Agent`]") || meaning.starts_with("[`Isa`]") => 8,
-        // All other names are those of enumerations.
+        // All other types are enumerations.
         _ if meaning.starts_with("[`") => 4,
         _ => panic!("no size is known for {meaning:?}"),
     }

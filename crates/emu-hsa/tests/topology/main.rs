@@ -1,4 +1,4 @@
-//! What clients learn of the system, of agents, and of their memory, caches and instruction sets, through the C interface.
+//! Attributes of the system, of agents, and of their memory, caches and ISAs through the C interface.
 
 mod agents;
 mod ask;

@@ -1,4 +1,4 @@
-//! Memory pools, and regions, which are the same.
+//! Memory pools and regions, which are the same.
 
 use std::ptr::null_mut;
 
@@ -7,37 +7,37 @@ use roci_hsa::abi::{
     Region, RegionInfo, Segment, Status,
 };
 
-use crate::ask::{Client, ask, list, number, sizes};
+use crate::ask::{Client, as_u32, ask, list, sizes};
 
 fn pools(client: &Client, agent: Agent) -> Vec<MemoryPool> {
     let iterate = client.api.hsa_amd_agent_iterate_memory_pools;
-    // SAFETY: the callback is for pools, and the list outlives the call.
+    // SAFETY: the callback has the type of the function, and the list outlives the call.
     let (status, pools) = list(|callback, data| unsafe { iterate(agent, Some(callback), data) });
     assert_eq!(status, Status::SUCCESS);
     pools
 }
 
 fn info(client: &Client, pool: MemoryPool, attribute: MemoryPoolInfo) -> Result<Vec<u8>, Status> {
-    // SAFETY: there is room for every answer.
+    // SAFETY: the buffer is larger than every attribute.
     ask(|value| unsafe { (client.api.hsa_amd_memory_pool_get_info)(pool, attribute, value) })
 }
 
 fn region(client: &Client, region: Region, attribute: RegionInfo) -> Result<Vec<u8>, Status> {
-    // SAFETY: there is room for every answer.
+    // SAFETY: the buffer is larger than every attribute.
     ask(|value| unsafe { (client.api.hsa_region_get_info)(region, attribute, value) })
 }
 
-fn big(answer: Result<Vec<u8>, Status>) -> u64 {
-    u64::from_ne_bytes(answer.expect("an answer").try_into().expect("eight bytes"))
+fn as_u64(value: Result<Vec<u8>, Status>) -> u64 {
+    u64::from_ne_bytes(value.expect("an value").try_into().expect("eight bytes"))
 }
 
 #[test]
-fn agents_have_the_pools_of_real_ones() {
+fn agents_have_the_pools_of_amds_runtime() {
     let client = Client::new();
     let of = |agent| {
         let kind = |pool: &MemoryPool| {
-            let segment = Segment(number(info(&client, *pool, MemoryPoolInfo::SEGMENT)));
-            (segment, Flag(number(info(&client, *pool, MemoryPoolInfo::GLOBAL_FLAGS))))
+            let segment = Segment(as_u32(info(&client, *pool, MemoryPoolInfo::SEGMENT)));
+            (segment, Flag(as_u32(info(&client, *pool, MemoryPoolInfo::GLOBAL_FLAGS))))
         };
         pools(&client, agent).iter().map(kind).collect::<Vec<_>>()
     };
@@ -53,11 +53,11 @@ fn agents_have_the_pools_of_real_ones() {
 }
 
 #[test]
-fn every_attribute_of_a_pool_is_answered_in_its_size() {
+fn pool_attributes_have_the_documented_size() {
     let client = Client::new();
     for agent in client.agents() {
         for pool in pools(&client, agent) {
-            let group = number(info(&client, pool, MemoryPoolInfo::SEGMENT)) == Segment::GROUP.0;
+            let group = as_u32(info(&client, pool, MemoryPoolInfo::SEGMENT)) == Segment::GROUP.0;
             let but: &[u32] = if group { &[MemoryPoolInfo::LOCATION.0] } else { &[] };
             sizes(MemoryPoolInfo::TABLE, but, |attribute| info(&client, pool, MemoryPoolInfo(attribute)));
             let same = Region { handle: pool.handle };
@@ -68,30 +68,30 @@ fn every_attribute_of_a_pool_is_answered_in_its_size() {
 }
 
 #[test]
-fn pools_of_a_gpu_are_as_large_as_the_cards() {
+fn gpu_pools_have_the_size_of_the_card() {
     let client = Client::new();
     let gpu = client.agents()[1];
     let [coarse, fine, group] = pools(&client, gpu)[..] else { panic!("three pools") };
     for pool in [coarse, fine] {
-        assert_eq!(big(info(&client, pool, MemoryPoolInfo::SIZE)), 8_372_224 << 10);
-        assert_eq!(big(info(&client, pool, MemoryPoolInfo::ALLOC_MAX_SIZE)), 8_372_224 << 10);
-        assert_eq!(big(info(&client, pool, MemoryPoolInfo::RUNTIME_ALLOC_GRANULE)), 4096);
-        assert_eq!(big(info(&client, pool, MemoryPoolInfo::RUNTIME_ALLOC_REC_GRANULE)), 2 << 20);
+        assert_eq!(as_u64(info(&client, pool, MemoryPoolInfo::SIZE)), 8_372_224 << 10);
+        assert_eq!(as_u64(info(&client, pool, MemoryPoolInfo::ALLOC_MAX_SIZE)), 8_372_224 << 10);
+        assert_eq!(as_u64(info(&client, pool, MemoryPoolInfo::RUNTIME_ALLOC_GRANULE)), 4096);
+        assert_eq!(as_u64(info(&client, pool, MemoryPoolInfo::RUNTIME_ALLOC_REC_GRANULE)), 2 << 20);
         assert_eq!(info(&client, pool, MemoryPoolInfo::ACCESSIBLE_BY_ALL), Ok(vec![0]));
     }
-    assert_eq!(big(info(&client, group, MemoryPoolInfo::SIZE)), 64 << 10);
+    assert_eq!(as_u64(info(&client, group, MemoryPoolInfo::SIZE)), 64 << 10);
     assert_eq!(info(&client, group, MemoryPoolInfo::RUNTIME_ALLOC_ALLOWED), Ok(vec![0]));
     let host = pools(&client, client.agents()[0])[0];
     assert_eq!(info(&client, host, MemoryPoolInfo::ACCESSIBLE_BY_ALL), Ok(vec![1]));
 }
 
 #[test]
-fn regions_are_the_pools_and_the_hosts() {
+fn regions_of_a_gpu_include_those_of_the_host() {
     let client = Client::new();
     let [cpu, gpu, _] = client.agents()[..] else { panic!("three agents") };
     let of = |agent| {
         let iterate = client.api.hsa_agent_iterate_regions;
-        // SAFETY: the callback is for regions, and the list outlives the call.
+        // SAFETY: the callback has the type of the function, and the list outlives the call.
         let (status, regions) = list::<Region>(|callback, data| unsafe { iterate(agent, Some(callback), data) });
         assert_eq!(status, Status::SUCCESS);
         regions.iter().map(|region| region.handle).collect::<Vec<_>>()
@@ -102,12 +102,12 @@ fn regions_are_the_pools_and_the_hosts() {
 }
 
 #[test]
-fn access_and_links_depend_on_who_asks() {
+fn access_and_links_depend_on_the_agent() {
     let client = Client::new();
     let [cpu, gpu, other] = client.agents()[..] else { panic!("three agents") };
     let ask_both = |agent, pool, attribute| {
         let call = client.api.hsa_amd_agent_memory_pool_get_info;
-        // SAFETY: there is room for every answer.
+        // SAFETY: the buffer is larger than every attribute.
         ask(|value| unsafe { call(agent, pool, attribute, value) })
     };
     let coarse = pools(&client, gpu)[0];
@@ -116,8 +116,8 @@ fn access_and_links_depend_on_who_asks() {
         (cpu, MemoryPoolAccess::DISALLOWED_BY_DEFAULT, 1),
         (other, MemoryPoolAccess::DISALLOWED_BY_DEFAULT, 1),
     ] {
-        assert_eq!(number(ask_both(agent, coarse, AgentMemoryPoolInfo::ACCESS)), access.0);
-        assert_eq!(number(ask_both(agent, coarse, AgentMemoryPoolInfo::NUM_LINK_HOPS)), hops);
+        assert_eq!(as_u32(ask_both(agent, coarse, AgentMemoryPoolInfo::ACCESS)), access.0);
+        assert_eq!(as_u32(ask_both(agent, coarse, AgentMemoryPoolInfo::NUM_LINK_HOPS)), hops);
         let link = ask_both(agent, coarse, AgentMemoryPoolInfo::LINK_INFO).expect("links");
         assert_eq!(link.len(), hops as usize * size_of::<LinkInfo>());
     }
@@ -129,11 +129,11 @@ fn access_and_links_depend_on_who_asks() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn invalid_pools_and_attributes_are_refused() {
     let client = Client::new();
     let api = &client.api;
     let pool = pools(&client, client.agents()[0])[0];
-    // SAFETY: nothing is written through null.
+    // SAFETY: null is an error.
     let status = unsafe { (api.hsa_amd_memory_pool_get_info)(pool, MemoryPoolInfo::SIZE, null_mut()) };
     assert_eq!(status, Status::ERROR_INVALID_ARGUMENT);
     for handle in [0, 1, 0x1ff, 0x6300, u64::MAX] {

@@ -1,37 +1,37 @@
-//! C enumerations as numbers with names: a value that a newer library brings is a number without a name, not an error.
+//! C enumerations as newtypes: a value that only a newer library knows is a number without a name, not an error.
 
 use std::fmt;
 
 /// One constant of a C header.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name in C.
+    /// Name in C.
     pub name: &'static str,
-    /// Its value.
+    /// Numeric value.
     pub value: u64,
-    /// One line on what it stands for; for an attribute, also the type of the answer.
+    /// Meaning in one line; for an attribute, with the type of its value.
     pub meaning: &'static str,
 }
 
 /// All constants of one C type.
 #[derive(Copy, Clone, Debug)]
 pub struct Table {
-    /// The type's name in C.
+    /// Name of the type in C.
     pub c_type: &'static str,
-    /// What the names of its constants start with.
+    /// Common prefix of the constant names.
     pub prefixes: &'static [&'static str],
-    /// Its constants, in the order of the header.
+    /// Constants in the order of the header.
     pub constants: &'static [Constant],
 }
 
 impl Table {
-    /// The constant of this value: the first one, where several names share it.
+    /// The constant with this value; the first if several names share it.
     pub fn find(&self, value: u64) -> Option<&'static Constant> {
         self.constants.iter().find(|constant| constant.value == value)
     }
 }
 
-/// Writes the name of `value`, or the number after the Rust type's name where it has none.
+/// Writes the name of `value`, or the Rust type and the number if it has none.
 pub(super) fn write_one(table: &Table, rust_type: &str, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match table.find(value) {
         Some(constant) => f.write_str(constant.name),
@@ -39,7 +39,7 @@ pub(super) fn write_one(table: &Table, rust_type: &str, value: u64, f: &mut fmt:
     }
 }
 
-/// Writes the names of all bits of `value` with bars between, then what is left as a number.
+/// Writes the names of all set bits separated by bars, then the remaining bits as a number.
 pub(super) fn write_bits(table: &Table, rust_type: &str, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut left = value;
     let mut separator = "";
@@ -53,7 +53,7 @@ pub(super) fn write_bits(table: &Table, rust_type: &str, value: u64, f: &mut fmt
     if left != 0 || value == 0 { write!(f, "{separator}{rust_type}({left:#x})") } else { Ok(()) }
 }
 
-/// Declares a C enumeration: a transparent number with its constants, each by the C name's prefix and rest.
+/// Declares a C enumeration as a transparent newtype with its constants, each given by prefix and rest of the C name.
 macro_rules! constants {
     ($(#[$doc:meta])* $name:ident: $number:ty as $c_type:literal {
         $($prefix:literal: { $($constant:ident = $value:expr, $meaning:literal;)* })*
@@ -70,7 +70,7 @@ macro_rules! constants {
         } write_bits }
 
         impl $name {
-            /// No bits.
+            /// No bit is set.
             pub const EMPTY: Self = Self(0);
 
             /// Whether all bits of `other` are set.
@@ -102,7 +102,7 @@ macro_rules! constants {
                 pub const $constant: Self = Self($value);
             )*)*
 
-            /// All constants with their names in C.
+            /// All constants with their C names.
             pub const TABLE: $crate::abi::Table = $crate::abi::Table {
                 c_type: $c_type,
                 prefixes: &[$($prefix),*],
@@ -113,12 +113,12 @@ macro_rules! constants {
                 }),*),*],
             };
 
-            /// The name in C, if the value has one.
+            /// Name in C, if the value has one.
             pub fn name(self) -> Option<&'static str> {
                 Self::TABLE.find(u64::from(self.0)).map(|constant| constant.name)
             }
 
-            /// One line on what the value stands for, if it has a name.
+            /// Meaning in one line, if the value has a name.
             pub fn meaning(self) -> Option<&'static str> {
                 Self::TABLE.find(u64::from(self.0)).map(|constant| constant.meaning)
             }

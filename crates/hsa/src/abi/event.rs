@@ -1,4 +1,4 @@
-//! Faults of devices, as the handler of system events gets them.
+//! Device faults, as system event handlers get them.
 
 #![expect(unsafe_code, reason = "reads the member of a union that the type of the event names")]
 
@@ -6,27 +6,27 @@ use std::fmt;
 
 use super::{Agent, EventType, HwExceptionResetCause, HwExceptionResetType, MemoryFaultReason};
 
-/// A kernel used memory that is not there or not allowed.
+/// A kernel accessed memory that is not mapped or not accessible.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFaultInfo {
-    /// The GPU.
+    /// GPU that faulted.
     pub agent: Agent,
-    /// The address, at least its page.
+    /// Faulting address, exact or rounded down to the page.
     pub virtual_address: u64,
-    /// Why.
+    /// Bit mask of reasons.
     pub fault_reason_mask: MemoryFaultReason,
 }
 
-/// Memory of a GPU cannot be used as asked.
+/// A memory error of a GPU.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct MemoryErrorInfo {
-    /// The GPU.
+    /// GPU with the error.
     pub agent: Agent,
-    /// The address.
+    /// Address of the error.
     pub virtual_address: u64,
-    /// Why: bit 0 says that the memory is in use.
+    /// Reason; bit 0 means that the memory is in use.
     pub error_reason_mask: u32,
 }
 
@@ -34,64 +34,64 @@ pub struct MemoryErrorInfo {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct HwExceptionInfo {
-    /// The GPU.
+    /// GPU that was reset.
     pub agent: Agent,
-    /// How.
+    /// Kind of the reset.
     pub reset_type: HwExceptionResetType,
-    /// Why.
+    /// Cause of the reset.
     pub reset_cause: HwExceptionResetCause,
 }
 
-/// What an event tells, by its type.
+/// Details of an event; the event type selects the field.
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub union EventInfo {
-    /// With [`EventType::MEMORY_FAULT_EVENT`].
+    /// For [`EventType::MEMORY_FAULT_EVENT`].
     pub memory_fault: MemoryFaultInfo,
-    /// With [`EventType::HW_EXCEPTION_EVENT`].
+    /// For [`EventType::HW_EXCEPTION_EVENT`].
     pub hw_exception: HwExceptionInfo,
-    /// With [`EventType::MEMORY_ERROR_EVENT`].
+    /// For [`EventType::MEMORY_ERROR_EVENT`].
     pub memory_error: MemoryErrorInfo,
 }
 
-/// A fault of a device.
+/// A system event: a fault of a device.
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct Event {
-    /// Which member of `info` holds.
+    /// Selects the field of `info`.
     pub event_type: EventType,
-    /// What happened.
+    /// Details of the event.
     pub info: EventInfo,
 }
 
-/// What an event tells, with its kind.
+/// Details of an event by type.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// A kernel used memory that is not there or not allowed.
+pub enum EventDetails {
+    /// A kernel accessed memory that is not mapped or not accessible.
     MemoryFault(MemoryFaultInfo),
     /// The GPU was reset.
     HwException(HwExceptionInfo),
-    /// Memory of the GPU cannot be used as asked.
+    /// A memory error of the GPU.
     MemoryError(MemoryErrorInfo),
 }
 
 impl Event {
-    /// What it tells; `None` for a kind that a newer library brings.
-    pub fn told(&self) -> Option<Told> {
+    /// Details of the event; `None` for a type that only a newer library knows.
+    pub fn details(&self) -> Option<EventDetails> {
         Some(match self.event_type {
-            // SAFETY: the type says that this member was written.
-            EventType::MEMORY_FAULT_EVENT => Told::MemoryFault(unsafe { self.info.memory_fault }),
+            // SAFETY: the event type selects this field of the union.
+            EventType::MEMORY_FAULT_EVENT => EventDetails::MemoryFault(unsafe { self.info.memory_fault }),
             // SAFETY: the same.
-            EventType::HW_EXCEPTION_EVENT => Told::HwException(unsafe { self.info.hw_exception }),
+            EventType::HW_EXCEPTION_EVENT => EventDetails::HwException(unsafe { self.info.hw_exception }),
             // SAFETY: the same.
-            EventType::MEMORY_ERROR_EVENT => Told::MemoryError(unsafe { self.info.memory_error }),
+            EventType::MEMORY_ERROR_EVENT => EventDetails::MemoryError(unsafe { self.info.memory_error }),
             _ => return None,
         })
     }
 }
 
-impl Told {
-    /// The GPU that it is about.
+impl EventDetails {
+    /// GPU of the event.
     pub fn agent(&self) -> Agent {
         match self {
             Self::MemoryFault(info) => info.agent,
@@ -101,7 +101,7 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for EventDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MemoryFault(info) => {
@@ -109,7 +109,7 @@ impl fmt::Display for Told {
                 let reasons = MemoryFaultReason::TABLE.constants.iter();
                 let mut reasons = reasons.filter(|reason| u64::from(info.fault_reason_mask.0) & reason.value != 0);
                 match reasons.next() {
-                    None => f.write_str("no reason is given"),
+                    None => f.write_str("no reason reported"),
                     Some(first) => {
                         f.write_str(first.meaning)?;
                         reasons.try_for_each(|reason| write!(f, "; {}", reason.meaning))
@@ -118,8 +118,8 @@ impl fmt::Display for Told {
             }
             Self::HwException(info) => write!(f, "the GPU was reset ({:?})", info.reset_cause),
             Self::MemoryError(info) => {
-                let cause = if info.error_reason_mask & 1 != 0 { "it is in use" } else { "no reason is given" };
-                write!(f, "memory at {:#x} cannot be used as asked: {cause}", info.virtual_address)
+                let cause = if info.error_reason_mask & 1 != 0 { "the memory is in use" } else { "no reason reported" };
+                write!(f, "memory error at {:#x}: {cause}", info.virtual_address)
             }
         }
     }
@@ -136,16 +136,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_told_with_address_and_every_reason() {
+    fn a_memory_fault_shows_address_and_all_reasons() {
         let agent = Agent { handle: 7 };
         let fault_reason_mask = MemoryFaultReason::PAGE_NOT_PRESENT | MemoryFaultReason::IMPRECISE;
         let memory_fault = MemoryFaultInfo { agent, virtual_address: 0x7f00_1000, fault_reason_mask };
         let event = Event { event_type: EventType::MEMORY_FAULT_EVENT, info: EventInfo { memory_fault } };
-        let told = event.told().expect("a kind that is known");
-        assert_eq!(told.agent(), agent);
+        let details = event.details().expect("a known type");
+        assert_eq!(details.agent(), agent);
         let text =
             "memory fault at 0x7f001000: nothing is mapped there, or the GPU has no access; the address is not exact";
-        assert_eq!(told.to_string(), text);
-        assert_eq!(Event { event_type: EventType(99), ..event }.told(), None);
+        assert_eq!(details.to_string(), text);
+        assert_eq!(Event { event_type: EventType(99), ..event }.details(), None);
     }
 }

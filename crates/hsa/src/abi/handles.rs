@@ -9,58 +9,58 @@ macro_rules! handles {
             #[repr(C)]
             #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
             pub struct $name {
-                /// The opaque bits.
+                /// Opaque value.
                 pub handle: u64,
             }
 
             impl $name {
-                /// The handle that names nothing.
+                /// The null handle.
                 pub const NULL: Self = Self { handle: 0 };
 
-                /// Whether it names nothing.
+                /// Whether this is the null handle.
                 pub const fn is_null(self) -> bool {
                     self.handle == 0
                 }
             }
         )*
 
-        /// The names in C of all handle types, with their sizes and alignments here.
+        /// C names of all handle types, with size and alignment of the Rust types.
         pub const HANDLES: &[(&str, usize, usize)] = &[$(($c_type, size_of::<$name>(), align_of::<$name>())),*];
     };
 }
 
 handles! {
-    /// A CPU, a GPU or another device that the runtime knows.
+    /// A CPU, GPU or other device.
     Agent as "hsa_agent_t";
     /// A cache of an agent.
     Cache as "hsa_cache_t";
     /// A signal: the address of an [`AmdSignal`](super::AmdSignal), which clients and devices read and write directly.
     Signal as "hsa_signal_t";
-    /// Several signals to wait for.
+    /// A group of signals to wait for.
     SignalGroup as "hsa_signal_group_t";
-    /// Memory of an agent, as the core API names it; [`MemoryPool`] is AMD's richer view of the same.
+    /// Memory of an agent in the core API; [`MemoryPool`] is AMD's extended view of the same.
     Region as "hsa_region_t";
-    /// Memory of an agent from which to allocate.
+    /// Memory pool of an agent.
     MemoryPool as "hsa_amd_memory_pool_t";
-    /// Physical memory that is mapped to reserved addresses.
+    /// Physical memory that can be mapped at reserved addresses.
     VmemAllocHandle as "hsa_amd_vmem_alloc_handle_t";
     /// An instruction set architecture.
     Isa as "hsa_isa_t";
     /// A wavefront type of an instruction set architecture.
     Wavefront as "hsa_wavefront_t";
-    /// Gives a code object's bytes to the loader.
+    /// Provides the bytes of a code object to the loader.
     CodeObjectReader as "hsa_code_object_reader_t";
-    /// A code object in memory, as the first version of the loader knew them.
+    /// A code object of the legacy loader (HSA 1.0).
     CodeObject as "hsa_code_object_t";
     /// A kernel or a variable of a [`CodeObject`].
     CodeSymbol as "hsa_code_symbol_t";
-    /// What a client wants to have back in a callback.
+    /// User data of a callback.
     CallbackData as "hsa_callback_data_t";
-    /// Code of the virtual machine that a finalizer would translate; no GPU of this project has one.
+    /// HSAIL program for a finalizer; AMD's runtime no longer has one.
     ExtProgram as "hsa_ext_program_t";
-    /// Loaded code objects that are linked with each other.
+    /// A set of loaded code objects that are linked together.
     Executable as "hsa_executable_t";
-    /// One code object in an executable.
+    /// A code object that is loaded in an executable.
     LoadedCodeObject as "hsa_loaded_code_object_t";
     /// A kernel or a variable of an executable.
     ExecutableSymbol as "hsa_executable_symbol_t";

@@ -1,4 +1,5 @@
-//! Images and samplers, and programs for a finalizer, opaque: this project hands their descriptors on or refuses them, and never reads them.
+//! Images, samplers and finalizer programs. Their descriptors are opaque: this project passes them on or fails, and never
+//! reads them.
 
 use super::c_void;
 
@@ -27,24 +28,24 @@ opaque! {
     SamplerDescriptor;
 }
 
-/// How much memory an image takes. In C: `hsa_ext_image_data_info_t`.
+/// Size and alignment of an image. In C: `hsa_ext_image_data_info_t`.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageDataInfo {
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Alignment.
+    /// Alignment in bytes.
     pub alignment: usize,
 }
 
-/// How many dimensions an image has, and what they mean. In C: `hsa_ext_image_geometry_t`.
+/// Dimensions and array layers of an image. In C: `hsa_ext_image_geometry_t`.
 pub type ImageGeometry = u32;
-/// How the elements of an image lie in memory. In C: `hsa_ext_image_data_layout_t`.
+/// Memory layout of an image. In C: `hsa_ext_image_data_layout_t`.
 pub type ImageDataLayout = u32;
-/// Code of the virtual machine. In C: `hsa_ext_module_t`.
+/// HSAIL module. In C: `hsa_ext_module_t`.
 pub type ExtModule = *mut c_void;
 
-/// What a finalizer is told of the dispatches to come. In C: `hsa_ext_control_directives_t`.
+/// Hints of a finalizer about dispatches. In C: `hsa_ext_control_directives_t`.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlDirectives {

@@ -1,4 +1,4 @@
-//! Structs about memory: places, copies, pointers, links, and times of copies.
+//! Structs for memory: extents, copies, pointer attributes, links and copy times.
 
 use super::*;
 
@@ -18,40 +18,40 @@ pub struct Dim3 {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PitchedPtr {
-    /// Where it starts.
+    /// Start address.
     pub base: *mut c_void,
-    /// Bytes from one row to the next.
+    /// Row pitch in bytes.
     pub pitch: usize,
-    /// Bytes from one slice to the next.
+    /// Slice pitch in bytes.
     pub slice: usize,
 }
 
-/// What a pointer points to. The caller sets [`size`](Self::size) to the bytes of its own version of this struct.
+/// Attributes of a pointer. The caller sets [`size`](Self::size) to the bytes of its version of this struct.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
-    /// Bytes of this struct, as the caller knows it.
+    /// Bytes of this struct in the version of the caller.
     pub size: u32,
-    /// What kind of memory it is; nothing else holds if that is unknown.
+    /// Kind of memory; the other fields are invalid if it is unknown.
     pub pointer_type: PointerType,
-    /// Where it starts for agents.
+    /// Start address for agents.
     pub agent_base_address: *mut c_void,
-    /// Where it starts for the host; null if the host cannot use it.
+    /// Start address for the host; null if the host has no access.
     pub host_base_address: *mut c_void,
     /// Bytes of the allocation.
     pub size_in_bytes: usize,
-    /// What the user attached to it.
+    /// User data that the client attached.
     pub user_data: *mut c_void,
-    /// Whose memory it is.
+    /// Agent that owns the memory.
     pub agent_owner: Agent,
-    /// The flags of its pool.
+    /// Flags of its pool.
     pub global_flags: MemoryPoolGlobalFlag,
-    /// Whether it is registered; from version 1.13 of AMD's extension, where it takes the place of padding.
+    /// Whether it is registered; padding before version 1.13 of AMD's extension.
     pub registered: u8,
 }
 
 impl PointerInfo {
-    /// To be filled by `hsa_amd_pointer_info`.
+    /// Initial value for `hsa_amd_pointer_info`.
     pub const UNKNOWN: Self = Self {
         size: size_of::<Self>() as u32,
         pointer_type: PointerType::UNKNOWN,
@@ -65,31 +65,31 @@ impl PointerInfo {
     };
 }
 
-/// One link between an agent and a pool. Truth values are bytes: zero is false.
+/// A link between an agent and a pool. Booleans are bytes; zero is false.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkInfo {
-    /// Nanoseconds at best.
+    /// Minimum latency in nanoseconds.
     pub min_latency: u32,
-    /// Nanoseconds at worst.
+    /// Maximum latency in nanoseconds.
     pub max_latency: u32,
-    /// MB/s at worst.
+    /// Minimum bandwidth in MB/s.
     pub min_bandwidth: u32,
-    /// MB/s at best.
+    /// Maximum bandwidth in MB/s.
     pub max_bandwidth: u32,
-    /// Whether 32-bit atomics cross it.
+    /// Whether it supports 32-bit atomics.
     pub atomic_support_32bit: u8,
-    /// Whether 64-bit atomics cross it.
+    /// Whether it supports 64-bit atomics.
     pub atomic_support_64bit: u8,
-    /// Whether caches agree across it.
+    /// Whether it is cache-coherent.
     pub coherent_support: u8,
-    /// What it is.
+    /// Type of the link.
     pub link_type: LinkInfoType,
-    /// The distance as the operating system counts it.
+    /// NUMA distance of the operating system.
     pub numa_distance: u32,
 }
 
-/// Registers that flush host writes to device memory, mapped for the host; null where there are none.
+/// HDP flush registers, mapped for the host; null if there are none. They flush host writes to device memory.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct HdpFlush {
@@ -99,67 +99,67 @@ pub struct HdpFlush {
     pub reg_flush_cntl: *mut u32,
 }
 
-/// When a dispatch ran, in ticks of the system clock.
+/// Start and end of a dispatch in system clock ticks.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfilingDispatchTime {
-    /// Start.
+    /// Start tick.
     pub start: u64,
-    /// End.
+    /// End tick.
     pub end: u64,
 }
 
-/// When a copy ran, in ticks of the system clock.
+/// Start and end of a copy in system clock ticks.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AsyncCopyTime {
-    /// Start.
+    /// Start tick.
     pub start: u64,
-    /// End.
+    /// End tick.
     pub end: u64,
 }
 
-/// Names memory, or a signal, to another process.
+/// IPC handle of memory or a signal.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IpcMemory {
-    /// Opaque.
+    /// Opaque value.
     pub handle: [u32; 8],
 }
 
-/// Names a signal to another process.
+/// IPC handle of a signal.
 pub type IpcSignal = IpcMemory;
 
-/// Who may use mapped memory, and how.
+/// Access permission of an agent to mapped memory.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAccessDesc {
-    /// How.
+    /// Granted permission.
     pub permissions: AccessPermission,
-    /// Who.
+    /// Agent that gets it.
     pub agent_handle: Agent,
 }
 
-/// An attribute of shared virtual memory and its value.
+/// An SVM attribute and its value.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct SvmAttributePair {
-    /// The attribute.
+    /// Attribute to set or query.
     pub attribute: SvmAttribute,
-    /// Its value.
+    /// Value of the attribute.
     pub value: u64,
 }
 
-/// The clocks of a GPU and of the host, read together.
+/// Simultaneous counters of GPU, CPU and system clock.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockCounters {
-    /// The GPU's.
+    /// GPU clock counter.
     pub gpu_clock_counter: u64,
-    /// The CPU's.
+    /// CPU clock counter.
     pub cpu_clock_counter: u64,
-    /// The system's.
+    /// System clock counter.
     pub system_clock_counter: u64,
-    /// Hz of the system's.
+    /// System clock frequency in Hz.
     pub system_clock_frequency: u64,
 }

@@ -1,8 +1,8 @@
 //! The C interface: types, constants and layouts, as the headers of the HSA runtime define them.
 //!
-//! Everything is `#[repr(C)]` or transparent, and checked against the C headers by `tests/layouts`. Names are those
-//! of C without their prefix. `use roci_hsa::abi::*;` brings what the rows of
-//! [`for_each_function!`](crate::for_each_function) name into scope, so also C's own types.
+//! All types are `#[repr(C)]` or transparent, and `tests/layouts` checks them against the C headers. Names are those of C
+//! without the prefix. `use roci_hsa::abi::*;` imports everything that the rows of
+//! [`for_each_function!`](crate::for_each_function) use, including C types.
 
 mod attributes;
 mod callbacks;

@@ -1,17 +1,17 @@
-//! Packets of the architected queuing language: 64 bytes each, the first 16 bits are the header.
+//! AQL packets: 64 bytes each, of which the first 16 bits are the header.
 //!
-//! Addresses are numbers here, so that a packet is plain data. A packet is written without its header first; then the
-//! header is stored with release order, together with the next 16 bits.
+//! Addresses are plain integers here. A producer writes a packet without its header first, then stores the header together
+//! with the next 16 bits with release order.
 
 use super::constants::constants;
 use super::{FenceScope, Signal, SignalCondition, SignalValue};
 
 constants! {
-    /// What a packet is.
+    /// Packet type.
     PacketType: u8 as "hsa_packet_type_t" {
         "HSA_PACKET_TYPE_": {
-            VENDOR_SPECIFIC = 0, "AMD's own; the next byte tells which";
-            INVALID = 1, "not written yet: the packet processor waits here";
+            VENDOR_SPECIFIC = 0, "vendor packet of AMD; the next byte is its format";
+            INVALID = 1, "not written yet; the packet processor waits for it";
             KERNEL_DISPATCH = 2, "[`KernelDispatchPacket`]";
             BARRIER_AND = 3, "[`BarrierPacket`]: waits for all of its signals";
             AGENT_DISPATCH = 4, "[`AgentDispatchPacket`]";
@@ -20,20 +20,20 @@ constants! {
     }
 }
 
-/// A packet's header: its type, whether earlier packets must be complete, and how far its fences reach.
+/// Packet header: type, barrier bit and fence scopes.
 #[repr(transparent)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PacketHeader(pub u16);
 
 impl PacketHeader {
-    /// Where the barrier bit is.
+    /// Bit number of the barrier bit.
     pub const BARRIER_SHIFT: u32 = 8;
-    /// Where the two bits of the acquire fence are.
+    /// First of the two bits of the acquire fence scope.
     pub const ACQUIRE_SHIFT: u32 = 9;
-    /// Where the two bits of the release fence are.
+    /// First of the two bits of the release fence scope.
     pub const RELEASE_SHIFT: u32 = 11;
 
-    /// A header. With `barrier`, the packet starts only when all earlier ones of the queue are complete.
+    /// Creates a header. With `barrier`, the packet starts only after all earlier packets of the queue are complete.
     pub const fn new(packet_type: PacketType, barrier: bool, acquire: FenceScope, release: FenceScope) -> Self {
         Self(
             packet_type.0 as u16
@@ -43,7 +43,7 @@ impl PacketHeader {
         )
     }
 
-    /// What the packet is.
+    /// Packet type.
     pub const fn packet_type(self) -> PacketType {
         PacketType(self.0 as u8)
     }
@@ -53,97 +53,97 @@ impl PacketHeader {
         self.0 >> Self::BARRIER_SHIFT & 1 != 0
     }
 
-    /// How far the fence before the packet reaches.
+    /// Scope of the acquire fence before the packet.
     pub const fn acquire(self) -> FenceScope {
         FenceScope((self.0 >> Self::ACQUIRE_SHIFT & 3) as u32)
     }
 
-    /// How far the fence after the packet reaches.
+    /// Scope of the release fence after the packet.
     pub const fn release(self) -> FenceScope {
         FenceScope((self.0 >> Self::RELEASE_SHIFT & 3) as u32)
     }
 
-    /// The first 32 bits of a packet: this header, then `next` (a dispatch's setup, a vendor packet's format).
+    /// First 32 bits of a packet: this header, then `next` (setup of a dispatch, format of a vendor packet).
     pub const fn with_next(self, next: u16) -> u32 {
         self.0 as u32 | (next as u32) << 16
     }
 }
 
-/// Runs a kernel.
+/// Kernel dispatch packet.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelDispatchPacket {
-    /// Header.
+    /// Packet header.
     pub header: PacketHeader,
-    /// Dimensions of the grid, 1 to 3, in the lowest two bits.
+    /// Number of grid dimensions, 1 to 3, in the lowest two bits.
     pub setup: u16,
-    /// Work-items of a workgroup.
+    /// Workgroup size in work-items, x.
     pub workgroup_size_x: u16,
-    /// Work-items of a workgroup.
+    /// Workgroup size in work-items, y.
     pub workgroup_size_y: u16,
-    /// Work-items of a workgroup.
+    /// Workgroup size in work-items, z.
     pub workgroup_size_z: u16,
     /// Reserved, 0.
     pub reserved0: u16,
-    /// Work-items of the grid.
+    /// Grid size in work-items, x.
     pub grid_size_x: u32,
-    /// Work-items of the grid.
+    /// Grid size in work-items, y.
     pub grid_size_y: u32,
-    /// Work-items of the grid.
+    /// Grid size in work-items, z.
     pub grid_size_z: u32,
-    /// Private bytes of a work-item.
+    /// Private segment of a work-item in bytes.
     pub private_segment_size: u32,
-    /// Group bytes of a workgroup: static and dynamic ones.
+    /// Group segment of a workgroup in bytes, static and dynamic.
     pub group_segment_size: u32,
-    /// The kernel.
+    /// Address of the kernel descriptor.
     pub kernel_object: u64,
-    /// Where its arguments are.
+    /// Address of the kernel arguments.
     pub kernarg_address: u64,
     /// Reserved, 0.
     pub reserved2: u64,
-    /// Is decremented when the kernel is complete; may be null.
+    /// Decremented on completion; may be null.
     pub completion_signal: Signal,
 }
 
-/// Asks an agent's own service for something; no device of this project has one.
+/// Agent dispatch packet; no device of this project supports it.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentDispatchPacket {
-    /// Header.
+    /// Packet header.
     pub header: PacketHeader,
-    /// What is asked.
+    /// Requested service.
     pub function: u16,
     /// Reserved, 0.
     pub reserved0: u32,
-    /// Where the answer goes.
+    /// Address for the result.
     pub return_address: u64,
-    /// Arguments.
+    /// Arguments of the service.
     pub arg: [u64; 4],
     /// Reserved, 0.
     pub reserved2: u64,
-    /// Is decremented on completion; may be null.
+    /// Decremented on completion; may be null.
     pub completion_signal: Signal,
 }
 
-/// Waits until all ([`PacketType::BARRIER_AND`]) or one ([`PacketType::BARRIER_OR`]) of its signals are 0.
+/// Barrier packet: waits until all ([`PacketType::BARRIER_AND`]) or one ([`PacketType::BARRIER_OR`]) of its signals are 0.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct BarrierPacket {
-    /// Header.
+    /// Packet header.
     pub header: PacketHeader,
     /// Reserved, 0.
     pub reserved0: u16,
     /// Reserved, 0.
     pub reserved1: u32,
-    /// What to wait for; null ones do not count.
+    /// Signals to wait for; null signals are ignored.
     pub dep_signal: [Signal; 5],
     /// Reserved, 0.
     pub reserved2: u64,
-    /// Is decremented on completion; may be null.
+    /// Decremented on completion; may be null.
     pub completion_signal: Signal,
 }
 
-/// Which of AMD's packets a [`PacketType::VENDOR_SPECIFIC`] one is. In C: `hsa_amd_packet_type8_t`.
+/// Format of a [`PacketType::VENDOR_SPECIFIC`] packet. In C: `hsa_amd_packet_type8_t`.
 #[repr(transparent)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VendorFormat(pub u8);
@@ -155,11 +155,11 @@ impl VendorFormat {
     pub const BARRIER_VALUE: Self = Self(2);
 }
 
-/// Waits until a signal's bits meet a condition.
+/// Waits until the masked value of a signal meets a condition.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct BarrierValuePacket {
-    /// Header.
+    /// Packet header.
     pub header: PacketHeader,
     /// [`VendorFormat::BARRIER_VALUE`].
     pub format: VendorFormat,
@@ -167,13 +167,13 @@ pub struct BarrierValuePacket {
     pub reserved: u8,
     /// Reserved, 0.
     pub reserved0: u32,
-    /// What to wait for.
+    /// Signal to wait for.
     pub signal: Signal,
-    /// What its bits are compared with.
+    /// Value to compare with.
     pub value: SignalValue,
-    /// Which of its bits count.
+    /// Mask of the signal value.
     pub mask: SignalValue,
-    /// How they are compared.
+    /// Comparison.
     pub cond: SignalCondition,
     /// Reserved, 0.
     pub reserved1: u32,
@@ -181,29 +181,29 @@ pub struct BarrierValuePacket {
     pub reserved2: u64,
     /// Reserved, 0.
     pub reserved3: u64,
-    /// Is decremented on completion; may be null.
+    /// Decremented on completion; may be null.
     pub completion_signal: Signal,
 }
 
-/// Runs commands of the packet processor's own language from memory.
+/// Executes PM4 packets from an indirect buffer.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pm4IbPacket {
-    /// Header.
+    /// Packet header.
     pub header: PacketHeader,
     /// [`VendorFormat::PM4_IB`], in 16 bits.
     pub vendor_header: u16,
-    /// The command that jumps to the commands.
+    /// PM4 packet that jumps to the indirect buffer.
     pub ib_jump_command: [u32; 4],
-    /// Words left in this packet after the command: 10.
+    /// Remaining words of this packet after the PM4 packet: 10.
     pub words_remaining: u32,
     /// Reserved, 0.
     pub reserved: [u32; 8],
-    /// Is decremented on completion; may be null.
+    /// Decremented on completion; may be null.
     pub completion_signal: Signal,
 }
 
-/// Bytes of every packet.
+/// Bytes of a packet.
 pub const PACKET_SIZE: usize = 64;
 
 const _: () = {

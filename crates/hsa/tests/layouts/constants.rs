@@ -2,8 +2,8 @@
 
 use roci_hsa::abi::{self, CopyDirection, SignalKind, TABLES, VendorFormat};
 
-/// Constants that are younger than Debian's headers (5.2.3), with the values that the headers of 2025 give them (the
-/// last two are younger still). Where the headers at hand have them, they are compared too.
+/// Constants that are newer than Debian's headers (5.2.3), with the values of the headers of 2025 (the last two are newer
+/// still). If the installed headers have them, they are compared too.
 const NEWER: &[(&str, u64)] = &[
     ("HSA_STATUS_ERROR_OUT_OF_REGISTERS", 0x2d),
     ("HSA_ACCESS_PERMISSION_NONE", 0),
@@ -61,14 +61,14 @@ const NEWER: &[(&str, u64)] = &[
     ("HSA_EXT_POINTER_TYPE_HSA_VMEM", 0x6),
 ];
 
-/// What starts like constants of ours and is none.
+/// Names with the prefix of a covered type that are not constants of it.
 const NOT_CONSTANTS: &[&str] = &["HSA_EXTENSION_STD_LAST", "HSA_AGENT_INFO_LAST"];
 
-/// Prefixes that say too little to claim all that starts so.
+/// Prefixes that are too general to claim all names that start with them.
 const VAGUE: &[&str] = &["HSA_AMD_MEMORY_POOL_", "HSA_AMD_GPU_", "HSA_AMD_SIGNAL_", "MEMORY_TYPE_"];
 
 #[test]
-fn every_constant_has_the_value_of_the_headers() {
+fn constants_have_the_values_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
     let all: Vec<_> = TABLES.iter().flat_map(|table| table.constants).collect();
     let newer = |constant: &abi::Constant| NEWER.contains(&(constant.name, constant.value));
@@ -85,7 +85,7 @@ fn every_constant_has_the_value_of_the_headers() {
 }
 
 #[test]
-fn every_constant_of_the_headers_in_our_families_is_ours() {
+fn covered_types_have_all_constants_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
     let prefixes: Vec<_> = TABLES.iter().flat_map(|table| table.prefixes).filter(|p| !VAGUE.contains(p)).collect();
     let ours = |name: &str| TABLES.iter().flat_map(|table| table.constants).any(|constant| constant.name == name);
@@ -98,7 +98,7 @@ fn every_constant_of_the_headers_in_our_families_is_ours() {
 }
 
 #[test]
-fn constants_of_other_styles_have_the_values_of_the_headers() {
+fn constants_without_a_prefix_have_the_values_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
     let ours: &[(&str, u64)] = &[
         ("hsaHostToHost", CopyDirection::HOST_TO_HOST.0.into()),

@@ -1,10 +1,10 @@
-//! The C headers, and programs that are compiled with them.
+//! The C headers, and programs that include them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The headers that a program includes, in order.
+/// Included headers, in order.
 const FILES: [&str; 7] = [
     "hsa.h",
     "hsa_ext_amd.h",
@@ -15,7 +15,7 @@ const FILES: [&str; 7] = [
     "amd_hsa_signal.h",
 ];
 
-/// Where they may be.
+/// Directories that may contain them.
 const FOLDERS: [&str; 2] = ["/usr/include", "/opt/rocm/include"];
 
 pub(crate) struct Headers {
@@ -39,17 +39,17 @@ impl Headers {
         Ok(Self { folder: folder.to_owned(), compiler, identifiers })
     }
 
-    /// Whether the headers name this, outside of comments.
+    /// Whether the headers contain this identifier outside of comments.
     pub(crate) fn has(&self, identifier: &str) -> bool {
         self.identifiers.contains(identifier)
     }
 
-    /// Everything that they name.
+    /// All identifiers of the headers.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = &str> {
         self.identifiers.iter().map(String::as_str)
     }
 
-    /// The values of C expressions, by expression.
+    /// Values of C expressions.
     pub(crate) fn evaluate(&self, expressions: &[String]) -> BTreeMap<String, u64> {
         let prints = expressions.iter().map(|e| format!("  printf(\"%llu\\n\", (unsigned long long)({e}));\n"));
         let program = format!("int main(void) {{\n{}  return 0;\n}}\n", prints.collect::<String>());
@@ -64,7 +64,7 @@ impl Headers {
         expressions.iter().cloned().zip(values).collect()
     }
 
-    /// Whether a program is good C after these headers; what the compiler says, if not.
+    /// Compiles a program that includes the headers; the error is the output of the compiler.
     pub(crate) fn compile(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
         let includes = FILES.map(|file| format!("#include <hsa/{file}>\n")).concat();
         let source = format!("#include <stddef.h>\n#include <stdio.h>\n{includes}{program}");
@@ -78,7 +78,7 @@ impl Headers {
     }
 }
 
-/// C without its comments.
+/// Strips comments from C code.
 fn without_comments(text: &str) -> String {
     let mut code = String::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! Layouts, constants and prototypes against the C headers of the HSA runtime, by a C compiler.
+//! Compares layouts, constants and prototypes with the C headers of the HSA runtime by a C compiler.
 //!
-//! What we have and these headers lack must be on a list here, so that a typing error is not taken for something new;
-//! what the headers have in a family of constants that we cover must be ours.
+//! Items that the installed headers lack must be on a list here, so a typo is not taken for a newer item. Constants of a
+//! covered type that the headers have must exist here.
 
 mod constants;
 mod headers;
@@ -11,7 +11,7 @@ mod structs;
 use headers::Headers;
 use roci_testkit::{require, tools};
 
-/// The headers and a C compiler, if both are there.
+/// The headers and a C compiler, if both are installed.
 fn headers() -> Option<Headers> {
     let compiler = require("clang", tools::clang())?;
     require("hsa-headers", Headers::find(compiler.path().to_owned()))

@@ -1,6 +1,6 @@
-//! Functions: each row of the list, written as a C prototype after the headers, must agree with theirs.
+//! Functions: each row of the list as a C prototype must be compatible with the headers.
 
-/// The rows as text.
+/// Rows as strings.
 macro_rules! rows {
     ($($need:ident fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         &[$(Row { name: stringify!($name), arguments: &[$(stringify!($type)),*], result: stringify!($result) }),*]
@@ -14,10 +14,10 @@ struct Row {
 }
 
 const ROWS: &[Row] = roci_hsa::for_each_function!(rows);
-/// Those that only a library has which takes the place of AMD's.
+/// Rows of the additional functions.
 const ADDITIONAL: &[Row] = roci_hsa::for_each_additional_function!(rows);
 
-/// Older names of functions with those of today.
+/// Older names of functions with the current ones.
 macro_rules! names {
     ($($old:ident = $new:ident;)*) => {
         &[$((stringify!($old), stringify!($new))),*]
@@ -25,7 +25,7 @@ macro_rules! names {
 }
 const OLD_NAMES: &[(&str, &str)] = roci_hsa::for_each_old_name!(names);
 
-/// Functions that are younger than Debian's headers (5.2.3).
+/// Functions that are newer than Debian's headers (5.2.3).
 const NEWER: &[&str] = &[
     "hsa_amd_agent_set_async_scratch_limit",
     "hsa_amd_enable_logging",
@@ -53,9 +53,9 @@ const NEWER: &[&str] = &[
     "hsa_amd_vmem_unmap",
 ];
 
-/// A type of a row in C.
+/// C type of a Rust type in a row.
 fn c_type(rust: &str) -> String {
-    // `stringify!` does not promise where it puts spaces.
+    // `stringify!` does not specify its spacing.
     let rust = rust.replace("* ", "*").replace(" <", "<").replace("< ", "<").replace(" >", ">");
     if let Some(pointee) = rust.strip_prefix("*mut ") {
         return format!("{}*", c_type(pointee));
@@ -167,7 +167,7 @@ fn c_type(rust: &str) -> String {
     .to_owned()
 }
 
-/// The callbacks that the headers write out where they are used.
+/// Callback types without a name in the headers.
 const CALLBACKS: &str = "
 typedef hsa_status_t (*agent_callback)(hsa_agent_t, void*);
 typedef hsa_status_t (*cache_callback)(hsa_cache_t, void*);
@@ -189,7 +189,7 @@ impl Row {
     fn prototype(&self) -> String {
         let mut arguments: Vec<_> = self.arguments.iter().map(|argument| c_type(argument)).collect();
         if self.name == "hsa_amd_signal_value_pointer" {
-            // Memory is not `volatile` in Rust, accesses are.
+            // `volatile` is a property of accesses in Rust, not of types.
             arguments[1] = "volatile hsa_signal_value_t**".to_owned();
         }
         let arguments = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
@@ -198,13 +198,13 @@ impl Row {
 }
 
 #[test]
-fn every_function_has_the_prototype_of_the_headers() {
+fn functions_have_the_prototypes_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
     let (there, absent): (Vec<_>, Vec<_>) = ROWS.iter().chain(ADDITIONAL).partition(|row| headers.has(row.name));
     let unknown: Vec<_> = absent.iter().map(|row| row.name).filter(|name| !NEWER.contains(name)).collect();
     assert_eq!(unknown, Vec::<&str>::new(), "neither in the headers nor listed as newer");
     let prototypes: String = there.iter().map(|row| row.prototype()).collect();
-    // An older name that could not stand for the one of today would be noticed here.
+    // An older name with another prototype fails here.
     let aliases = OLD_NAMES.iter().map(|(old, new)| {
         format!("_Static_assert(__builtin_types_compatible_p(__typeof__({old}), __typeof__({new})), \"{old}\");\n")
     });
@@ -214,13 +214,13 @@ fn every_function_has_the_prototype_of_the_headers() {
     }
     assert!(there.len() >= 185, "only {} prototypes were compared", there.len());
 
-    // The check can fail: one argument less is noticed.
+    // The check can fail: a missing argument is an error.
     let wrong = format!("{check}hsa_status_t hsa_agent_get_info(hsa_agent_t, hsa_agent_info_t);\n");
     assert!(headers.compile(&wrong, &["-fsyntax-only"]).is_err());
 }
 
 #[test]
-fn the_list_has_every_function_once() {
+fn the_list_has_no_duplicates() {
     assert_eq!(ROWS.len(), 141);
     let mut names: Vec<_> = ROWS.iter().map(|row| row.name).collect();
     names.sort_unstable();

@@ -4,16 +4,16 @@ use std::mem::offset_of;
 
 use roci_hsa::abi::*;
 
-/// A struct's layout here.
+/// Layout of a Rust struct.
 struct Layout {
     c_type: &'static str,
     size: usize,
     alignment: usize,
-    /// Name in C and offset.
+    /// C name and offset.
     fields: &'static [(&'static str, usize)],
 }
 
-/// The layout of a struct, its fields by their names here and in C.
+/// Layout of a struct, with the Rust and C names of its fields.
 macro_rules! layout {
     ($type:ty as $c_type:literal { $($field:ident $(. $inner:ident)? as $c_field:literal),* $(,)? }) => {
         Layout {
@@ -200,7 +200,7 @@ const LAYOUTS: &[Layout] = &[
     }),
 ];
 
-/// Types that are younger than Debian's headers (5.2.3), with the size that newer ones give them.
+/// Types that are newer than Debian's headers (5.2.3), with their size in newer headers.
 const NEWER: &[(&str, usize)] = &[
     ("hsa_amd_memory_access_desc_t", 16),
     ("hsa_amd_vmem_alloc_handle_t", 8),
@@ -210,7 +210,7 @@ const NEWER: &[(&str, usize)] = &[
 ];
 
 #[test]
-fn every_struct_has_the_layout_of_the_headers() {
+fn structs_have_the_layout_of_the_headers() {
     let Some(headers) = crate::headers() else { return };
     let handles = HANDLES.iter().map(|(c_type, size, alignment)| Layout {
         c_type,

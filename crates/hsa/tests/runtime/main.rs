@@ -1,6 +1,6 @@
-//! The safe layer over a toy runtime.
+//! The safe layer over a fake runtime.
 
-mod toy;
+mod fake;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,41 +12,41 @@ use roci_hsa::runtime::{QueueOptions, Wait};
 use roci_hsa::{Api, Error, Runtime, Source, Table};
 
 fn open_with(api: Api) -> Result<Runtime, Error> {
-    toy::take_log();
-    // SAFETY: the toy's functions do what the real ones do, as far as these tests go; the others refuse.
-    Runtime::open(Source::Table(unsafe { Table::new(api, "the toy") }))
+    fake::take_log();
+    // SAFETY: the fake functions behave as the real ones as far as these tests need; the others are stubs.
+    Runtime::open(Source::Table(unsafe { Table::new(api, "the fake") }))
 }
 
 fn open() -> Runtime {
-    open_with(toy::api()).expect("the toy starts")
+    open_with(fake::api()).expect("the fake starts")
 }
 
 #[test]
-fn the_last_user_shuts_the_runtime_down() {
+fn dropping_the_last_user_shuts_the_runtime_down() {
     let runtime = open();
     let agent = runtime.agents().expect("agents").remove(0);
     let copy = runtime.clone();
     drop(runtime);
     drop(copy);
-    assert_eq!(toy::take_log(), ["init"]);
+    assert_eq!(fake::take_log(), ["init"]);
     assert_eq!(agent.name().expect("a name"), "gfx1010", "an agent keeps the runtime alive");
     drop(agent);
-    assert_eq!(toy::take_log(), ["shut_down"]);
+    assert_eq!(fake::take_log(), ["shut_down"]);
 }
 
 #[test]
-fn a_table_that_does_not_start_is_an_error_without_a_look_at_the_kernel() {
+fn a_table_whose_init_fails_does_not_probe_the_kernel_driver() {
     let error = open_with(Api::unsupported()).expect_err("it refuses");
     assert_eq!(
         error.to_string(),
         "`hsa_init` failed: HSA_STATUS_ERROR_NOT_SUPPORTED (the library does not support this)"
     );
     assert_eq!(error.status(), Some(Status::ERROR_NOT_SUPPORTED));
-    assert_eq!(toy::take_log(), Vec::<String>::new(), "what did not start is not shut down");
+    assert_eq!(fake::take_log(), Vec::<String>::new(), "a runtime that did not start is not shut down");
 }
 
 #[test]
-fn agents_and_their_attributes_are_read() {
+fn agents_have_their_attributes() {
     let runtime = open();
     let agents = runtime.agents().expect("agents");
     assert_eq!(agents.len(), 3);
@@ -56,7 +56,7 @@ fn agents_and_their_attributes_are_read() {
     assert_eq!(agents[0].grid_max_dim().expect("three numbers"), Dim3 { x: 7, y: 8, z: 9 });
     assert_eq!(agents[0].isas().expect("isas")[0].name().expect("text"), "amdgcn-amd-amdhsa--gfx1010:xnack-");
     assert_eq!(runtime.timestamp_frequency().expect("a number"), 100_000_000);
-    let error = agents[0].nearest_cpu().expect_err("the toy does not know it");
+    let error = agents[0].nearest_cpu().expect_err("the fake does not know it");
     assert_eq!(error.status(), Some(Status::ERROR_INVALID_ARGUMENT));
     assert!(error.to_string().starts_with("`hsa_agent_get_info` failed: HSA_STATUS_ERROR_INVALID_ARGUMENT"), "{error}");
 }
@@ -74,27 +74,27 @@ fn a_visit_ends_when_it_breaks() {
 }
 
 #[test]
-fn a_panic_in_a_visit_waits_until_the_library_has_returned() {
+fn a_panic_in_a_visit_resumes_after_the_library_has_returned() {
     let runtime = open();
     let panic = catch_unwind(AssertUnwindSafe(|| runtime.for_each_agent(|_| panic!("in the closure"))));
     let panic = panic.expect_err("it goes on here");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"in the closure"));
-    assert_eq!(toy::take_log(), ["init", "iteration ended with HSA_STATUS_INFO_BREAK"]);
+    assert_eq!(fake::take_log(), ["init", "iteration ended with HSA_STATUS_INFO_BREAK"]);
 }
 
 #[test]
-fn an_error_of_an_iteration_is_an_error() {
+fn a_failed_iteration_is_an_error() {
     let runtime = open();
     let agent = &runtime.agents().expect("agents")[1];
-    let error = agent.pools().expect_err("the toy's second agent fails");
+    let error = agent.pools().expect_err("the fake's second agent fails");
     assert_eq!(
         error.to_string(),
-        "`hsa_amd_agent_iterate_memory_pools` failed: HSA_STATUS_ERROR_INVALID_AGENT (the agent is not one)"
+        "`hsa_amd_agent_iterate_memory_pools` failed: HSA_STATUS_ERROR_INVALID_AGENT (invalid agent)"
     );
 }
 
 #[test]
-fn memory_goes_back_before_the_runtime_ends() {
+fn memory_is_freed_before_the_runtime_shuts_down() {
     let runtime = open();
     let agents = runtime.agents().expect("agents");
     let pool = agents[0].pools().expect("pools").remove(0);
@@ -108,13 +108,13 @@ fn memory_goes_back_before_the_runtime_ends() {
     assert_eq!(error.status(), Some(Status::ERROR_OUT_OF_RESOURCES));
     assert!(error.remedy().expect("there is something to do").contains("less memory"));
     drop((agents, pool, runtime));
-    toy::take_log();
+    fake::take_log();
     drop(memory);
-    assert_eq!(toy::take_log(), ["free", "shut_down"]);
+    assert_eq!(fake::take_log(), ["free", "shut_down"]);
 }
 
 #[test]
-fn signals_are_numbers_in_memory() {
+fn signals_are_accessible_in_memory() {
     let runtime = open();
     let signal = runtime.create_signal(5, &[], SignalAttribute::EMPTY).expect("a signal");
     assert_eq!(signal.load(), 5);
@@ -126,13 +126,13 @@ fn signals_are_numbers_in_memory() {
     let wait = |signal, value| Wait { signal, condition: SignalCondition::EQ, value };
     assert_eq!(runtime.wait_any(&[wait(&signal, 9), wait(&other, 1)], 1, WaitState::ACTIVE), Some((1, 1)));
     assert_eq!(runtime.wait_any(&[wait(&signal, 9), wait(&other, 9)], 1, WaitState::ACTIVE), None);
-    toy::take_log();
+    fake::take_log();
     drop((signal, other, runtime));
-    assert_eq!(toy::take_log(), ["signal_destroy", "signal_destroy", "shut_down"]);
+    assert_eq!(fake::take_log(), ["signal_destroy", "signal_destroy", "shut_down"]);
 }
 
 #[test]
-fn a_queue_hands_errors_to_its_closure_and_catches_its_panics() {
+fn queue_errors_call_the_closure_and_its_panics_are_caught() {
     let runtime = open();
     let agent = runtime.agents().expect("agents").remove(0);
     let seen = Arc::new(AtomicU32::new(0));
@@ -147,27 +147,27 @@ fn a_queue_hands_errors_to_its_closure_and_catches_its_panics() {
         (queue.write_index().fetch_add(1, Ordering::Relaxed), queue.read_index().load(Ordering::Relaxed)),
         (0, 0)
     );
-    assert_eq!(queue.doorbell().swap(0, Ordering::Release), u64::MAX, "the toy's doorbell holds this until it is rung");
-    toy::fail_queue(Status::ERROR_MEMORY_FAULT);
+    assert_eq!(queue.doorbell().swap(0, Ordering::Release), u64::MAX, "initial value of the fake doorbell");
+    fake::fail_queue(Status::ERROR_MEMORY_FAULT);
     assert_eq!((seen.load(Ordering::Relaxed), queue.handler_panicked()), (Status::ERROR_MEMORY_FAULT.0, false));
-    toy::fail_queue(Status::ERROR_EXCEPTION);
+    fake::fail_queue(Status::ERROR_EXCEPTION);
     assert!(queue.handler_panicked());
     drop((agent, runtime));
-    toy::take_log();
+    fake::take_log();
     drop(queue);
-    assert_eq!(toy::take_log(), ["queue_destroy", "shut_down"]);
-    assert_eq!(Arc::strong_count(&seen), 1, "the closure went with the queue");
+    assert_eq!(fake::take_log(), ["queue_destroy", "shut_down"]);
+    assert_eq!(Arc::strong_count(&seen), 1, "the closure is dropped with the queue");
     let error =
         open().agents().expect("agents")[0].create_queue(&QueueOptions { size: 63, ..QueueOptions::default() }, |_| {});
     assert_eq!(error.expect_err("63 is no power of two").status(), Some(Status::ERROR_INVALID_ARGUMENT));
 }
 
 #[test]
-fn code_is_loaded_and_its_kernels_are_described() {
+fn kernels_of_loaded_code_have_their_attributes() {
     let runtime = open();
     let agent = runtime.agents().expect("agents").remove(0);
     let code: Arc<[u8]> = Arc::from(*b"\x7fELF");
-    toy::take_log();
+    fake::take_log();
     let executable = runtime.load(Arc::clone(&code), &[&agent]).expect("code");
     assert_eq!(Arc::strong_count(&code), 2, "the bytes live as long as the executable");
     let kernel = executable.kernel("add.kd", &agent).expect("a kernel");
@@ -178,19 +178,19 @@ fn code_is_loaded_and_its_kernels_are_described() {
     assert!(matches!(executable.kernel("a\0b", &agent), Err(Error::NulByte(_))));
     drop((agent, runtime, executable));
     assert_eq!(
-        toy::take_log(),
+        fake::take_log(),
         ["reader_create", "load", "freeze", "executable_destroy", "reader_destroy", "shut_down"]
     );
     assert_eq!(Arc::strong_count(&code), 1);
 }
 
 #[test]
-fn code_that_does_not_load_leaves_nothing_behind() {
+fn a_failed_load_leaks_nothing() {
     let runtime = open();
     let agent = runtime.agents().expect("agents").remove(0);
-    toy::take_log();
+    fake::take_log();
     let error = runtime.load(Arc::from(*b"text"), &[&agent]).expect_err("that is no code");
     assert_eq!(error.status(), Some(Status::ERROR_INVALID_CODE_OBJECT));
     assert!(error.remedy().expect("there is something to do").contains("HSA_OVERRIDE_GFX_VERSION"));
-    assert_eq!(toy::take_log(), ["reader_create", "executable_destroy", "reader_destroy"]);
+    assert_eq!(fake::take_log(), ["reader_create", "executable_destroy", "reader_destroy"]);
 }

@@ -1,4 +1,4 @@
-//! Attributes that can be asked for, and the enumerations that the answers and the arguments use.
+//! Attributes, and the enumerations of their values and of arguments.
 
 mod agent;
 mod code_object;
@@ -18,7 +18,7 @@ pub use system::*;
 
 use super::{PacketType, Status, Table};
 
-/// Every enumeration that this crate has, for programs that compare or list them.
+/// All enumerations of this crate, for programs that compare or list them.
 pub const TABLES: &[Table] = &[
     Status::TABLE,
     PacketType::TABLE,

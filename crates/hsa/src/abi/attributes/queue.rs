@@ -3,7 +3,7 @@
 use super::super::constants::constants;
 
 constants! {
-    /// Who may write packets to a queue.
+    /// Whether one or several producers may write packets.
     QueueType: u32 as "hsa_queue_type_t" {
         "HSA_QUEUE_TYPE_": {
             MULTI = 0, "several threads";
@@ -14,41 +14,41 @@ constants! {
 }
 
 constants! { flags
-    /// What a queue can do.
+    /// Packet kinds that a queue supports.
     QueueFeature: u32 as "hsa_queue_feature_t" {
         "HSA_QUEUE_FEATURE_": {
-            KERNEL_DISPATCH = 1, "it runs kernels";
-            AGENT_DISPATCH = 2, "it takes agent dispatch packets";
+            KERNEL_DISPATCH = 1, "kernel dispatch packets";
+            AGENT_DISPATCH = 2, "agent dispatch packets";
         }
     }
 }
 
 constants! {
-    /// What can be asked of a queue.
+    /// Attributes of a queue.
     QueueInfo: u32 as "hsa_queue_info_attribute_t" {
         "HSA_AMD_QUEUE_INFO_": {
-            AGENT = 0, "[`Agent`](crate::abi::Agent): whose it is";
-            DOORBELL_ID = 1, "`u64`: its doorbell in the kernel driver";
+            AGENT = 0, "[`Agent`](crate::abi::Agent): its agent";
+            DOORBELL_ID = 1, "`u64`: doorbell id of the kernel driver";
         }
     }
 }
 
 constants! {
-    /// Which queue goes first.
+    /// Priority of a queue.
     QueuePriority: u32 as "hsa_amd_queue_priority_t" {
         "HSA_AMD_QUEUE_PRIORITY_": {
-            LOW = 0, "after others";
-            NORMAL = 1, "as usual";
-            HIGH = 2, "before others";
+            LOW = 0, "lower priority";
+            NORMAL = 1, "default";
+            HIGH = 2, "higher priority";
         }
     }
 }
 
 constants! {
-    /// How far a packet's fence reaches.
+    /// Scope of a memory fence.
     FenceScope: u32 as "hsa_fence_scope_t" {
         "HSA_FENCE_SCOPE_": {
-            NONE = 0, "there is none";
+            NONE = 0, "no fence";
             AGENT = 1, "the agent";
             SYSTEM = 2, "the host and all agents";
         }
@@ -56,7 +56,7 @@ constants! {
 }
 
 constants! {
-    /// What a wait waits for.
+    /// Condition of a wait.
     SignalCondition: u32 as "hsa_signal_condition_t" {
         "HSA_SIGNAL_CONDITION_": {
             EQ = 0, "the signal equals the value";
@@ -68,7 +68,7 @@ constants! {
 }
 
 impl SignalCondition {
-    /// Whether a signal that holds `signal` meets this condition on `value`. An unknown condition is never met.
+    /// Whether a signal with the value `signal` meets this condition on `value`. Unknown conditions are never met.
     pub const fn holds(self, signal: i64, value: i64) -> bool {
         match self {
             SignalCondition::EQ => signal == value,
@@ -81,21 +81,21 @@ impl SignalCondition {
 }
 
 constants! {
-    /// How a wait waits.
+    /// Hint whether a wait spins or sleeps.
     WaitState: u32 as "hsa_wait_state_t" {
         "HSA_WAIT_STATE_": {
-            BLOCKED = 0, "asleep";
-            ACTIVE = 1, "spinning";
+            BLOCKED = 0, "sleep";
+            ACTIVE = 1, "spin";
         }
     }
 }
 
 constants! { flags
-    /// What a signal is for.
+    /// Attributes of a new signal.
     SignalAttribute: u64 as "hsa_amd_signal_attribute_t" {
         "HSA_AMD_SIGNAL_": {
-            AMD_GPU_ONLY = 1, "only GPUs wait for it, so that no interrupt is needed";
-            IPC = 2, "other processes use it";
+            AMD_GPU_ONLY = 1, "only GPUs wait for it, so no interrupt is needed";
+            IPC = 2, "shared with other processes";
         }
     }
 }

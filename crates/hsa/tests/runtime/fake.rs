@@ -1,5 +1,5 @@
-//! A toy of a runtime: three agents, one pool, signals, a queue that fails on demand, one kernel. What it did is in a
-//! log of the thread, so that tests do not see each other's calls.
+//! A fake runtime: three agents, one pool, signals, a queue that fails on demand, one kernel. Calls are recorded in a log per
+//! thread, so tests do not see each other's calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ thread_local! {
     static CODE: RefCell<HashMap<u64, bool>> = RefCell::new(HashMap::new());
 }
 
-/// What was done since the last call.
+/// Calls since the last time.
 pub(crate) fn take_log() -> Vec<String> {
     LOG.take()
 }
@@ -23,10 +23,10 @@ fn log(text: &str) {
     LOG.with_borrow_mut(|log| log.push(text.to_owned()));
 }
 
-/// Lets the thread's queue fail.
+/// Makes the queue of this thread fail.
 pub(crate) fn fail_queue(status: Status) {
     let (callback, data) = HANDLER.get().expect("a queue was created");
-    // SAFETY: the queue is alive, or the test is wrong.
+    // SAFETY: the test keeps the queue alive.
     unsafe { callback(status, std::ptr::null_mut(), data) };
 }
 
@@ -64,21 +64,21 @@ pub(crate) fn api() -> Api {
     }
 }
 
-/// Writes an answer.
-unsafe fn answer<T>(place: *mut c_void, value: T) -> Status {
-    // SAFETY: the caller has a place for an answer of this attribute.
-    unsafe { place.cast::<T>().write(value) };
+/// Writes an attribute.
+unsafe fn put<T>(to: *mut c_void, value: T) -> Status {
+    // SAFETY: the caller's buffer has the size of this attribute.
+    unsafe { to.cast::<T>().write(value) };
     Status::SUCCESS
 }
 
-/// Writes an answer of bytes.
-unsafe fn answer_bytes(place: *mut c_void, bytes: &[u8]) -> Status {
-    // SAFETY: the caller has a place for an answer of this attribute, which is not ours.
-    unsafe { place.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+/// Writes an attribute of bytes.
+unsafe fn put_bytes(to: *mut c_void, bytes: &[u8]) -> Status {
+    // SAFETY: the caller's buffer has the size of this attribute and does not overlap.
+    unsafe { to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     Status::SUCCESS
 }
 
-/// Calls back for each handle until that says otherwise.
+/// Calls the callback for each handle until it fails.
 fn each<H>(handles: impl IntoIterator<Item = H>, mut call: impl FnMut(H) -> Status) -> Status {
     handles.into_iter().map(&mut call).find(|status| *status != Status::SUCCESS).unwrap_or(Status::SUCCESS)
 }
@@ -95,15 +95,15 @@ unsafe extern "C" fn shut_down() -> Status {
 
 unsafe extern "C" fn system_get_info(attribute: SystemInfo, value: *mut c_void) -> Status {
     match attribute {
-        // SAFETY: the attribute's answer is of this type.
-        SystemInfo::TIMESTAMP_FREQUENCY => unsafe { answer(value, 100_000_000_u64) },
+        // SAFETY: the attribute has this type.
+        SystemInfo::TIMESTAMP_FREQUENCY => unsafe { put(value, 100_000_000_u64) },
         _ => Status::ERROR_INVALID_ARGUMENT,
     }
 }
 
 unsafe extern "C" fn iterate_agents(callback: Option<AgentCallback>, data: *mut c_void) -> Status {
     let callback = callback.expect("a callback");
-    // SAFETY: the data is the callback's own.
+    // SAFETY: the data is that of the callback.
     let status = each([1, 2, 3], |handle| unsafe { callback(Agent { handle }, data) });
     if status != Status::SUCCESS {
         log(&format!("iteration ended with {status}"));
@@ -112,7 +112,7 @@ unsafe extern "C" fn iterate_agents(callback: Option<AgentCallback>, data: *mut 
 }
 
 unsafe extern "C" fn agent_get_info(_agent: Agent, attribute: AgentInfo, value: *mut c_void) -> Status {
-    /// Text in an array of `size`.
+    /// A string in an array of `size` bytes.
     fn text(size: usize, text: &str) -> Vec<u8> {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(size, 0);
@@ -128,22 +128,22 @@ unsafe extern "C" fn agent_get_info(_agent: Agent, attribute: AgentInfo, value: 
         AgentInfo::DEFAULT_FLOAT_ROUNDING_MODE => FloatRoundingMode::NEAR.0.to_ne_bytes().into(),
         _ => return Status::ERROR_INVALID_ARGUMENT,
     };
-    // SAFETY: the caller has a place for an answer of this attribute.
-    unsafe { answer_bytes(value, &bytes) }
+    // SAFETY: the caller's buffer has the size of this attribute.
+    unsafe { put_bytes(value, &bytes) }
 }
 
 unsafe extern "C" fn agent_iterate_isas(_: Agent, callback: Option<IsaCallback>, data: *mut c_void) -> Status {
-    // SAFETY: the data is the callback's own.
+    // SAFETY: the data is that of the callback.
     unsafe { callback.expect("a callback")(Isa { handle: 1 }, data) }
 }
 
 unsafe extern "C" fn isa_get_info(_: Isa, attribute: IsaInfo, value: *mut c_void) -> Status {
     let name = *b"amdgcn-amd-amdhsa--gfx1010:xnack-\0";
     match attribute {
-        // SAFETY: the attribute's answer is of this type.
-        IsaInfo::NAME_LENGTH => unsafe { answer(value, name.len() as u32) },
-        // SAFETY: the caller asked for the length.
-        IsaInfo::NAME => unsafe { answer(value, name) },
+        // SAFETY: the attribute has this type.
+        IsaInfo::NAME_LENGTH => unsafe { put(value, name.len() as u32) },
+        // SAFETY: the caller has queried the length.
+        IsaInfo::NAME => unsafe { put(value, name) },
         _ => Status::ERROR_INVALID_ARGUMENT,
     }
 }
@@ -152,7 +152,7 @@ unsafe extern "C" fn iterate_pools(agent: Agent, callback: Option<MemoryPoolCall
     if agent.handle == 2 {
         return Status::ERROR_INVALID_AGENT;
     }
-    // SAFETY: the data is the callback's own.
+    // SAFETY: the data is that of the callback.
     unsafe { callback.expect("a callback")(MemoryPool { handle: 1 }, data) }
 }
 
@@ -163,8 +163,8 @@ unsafe extern "C" fn pool_get_info(_: MemoryPool, attribute: MemoryPoolInfo, val
         MemoryPoolInfo::RUNTIME_ALLOC_GRANULE => 4096_usize.to_ne_bytes().into(),
         _ => return Status::ERROR_INVALID_ARGUMENT,
     };
-    // SAFETY: the caller has a place for an answer of this attribute.
-    unsafe { answer_bytes(value, &bytes) }
+    // SAFETY: the caller's buffer has the size of this attribute.
+    unsafe { put_bytes(value, &bytes) }
 }
 
 unsafe extern "C" fn allocate(_: MemoryPool, size: usize, _: MemoryPoolFlag, address: *mut *mut c_void) -> Status {
@@ -172,19 +172,19 @@ unsafe extern "C" fn allocate(_: MemoryPool, size: usize, _: MemoryPoolFlag, add
         return Status::ERROR_OUT_OF_RESOURCES;
     }
     let memory = Box::into_raw(Box::new([0_u64; 1]));
-    // SAFETY: the caller has a place for the address.
-    unsafe { answer(address.cast(), memory) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(address.cast(), memory) }
 }
 
 unsafe extern "C" fn free(address: *mut c_void) -> Status {
     log("free");
-    // SAFETY: it came from `allocate`.
+    // SAFETY: the address came from `allocate`.
     drop(unsafe { Box::from_raw(address.cast::<[u64; 1]>()) });
     Status::SUCCESS
 }
 
 unsafe extern "C" fn allow_access(count: u32, agents: *const Agent, _: *const u32, _: *const c_void) -> Status {
-    // SAFETY: the list has that length.
+    // SAFETY: the length is that of the list.
     let agents = unsafe { std::slice::from_raw_parts(agents, count as usize) };
     if agents.iter().all(|agent| (1..=3).contains(&agent.handle)) {
         Status::SUCCESS
@@ -198,22 +198,22 @@ unsafe extern "C" fn signal_create(
     _: u32,
     _: *const Agent,
     _: SignalAttribute,
-    place: *mut Signal,
+    to: *mut Signal,
 ) -> Status {
     let signal = AmdSignal { kind: SignalKind::USER, value: AtomicI64::new(initial), ..AmdSignal::default() };
     let handle = Box::into_raw(Box::new(signal)).expose_provenance() as u64;
-    // SAFETY: the caller has a place for the signal.
-    unsafe { answer(place.cast(), Signal { handle }) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(to.cast(), Signal { handle }) }
 }
 
 fn in_memory<'a>(signal: Signal) -> &'a AmdSignal {
-    // SAFETY: it came from `signal_create` and is alive, or the test is wrong.
+    // SAFETY: the signal came from `signal_create`, and the test keeps it alive.
     unsafe { &*std::ptr::with_exposed_provenance(signal.handle as usize) }
 }
 
 unsafe extern "C" fn signal_destroy(signal: Signal) -> Status {
     log("signal_destroy");
-    // SAFETY: it came from `signal_create`.
+    // SAFETY: the signal came from `signal_create`.
     drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<AmdSignal>(signal.handle as usize)) });
     Status::SUCCESS
 }
@@ -246,17 +246,17 @@ unsafe extern "C" fn signal_wait_any(
     met: *mut SignalValue,
 ) -> u32 {
     let count = count as usize;
-    // SAFETY: the list has that length.
+    // SAFETY: the length is that of the list.
     let signals = unsafe { std::slice::from_raw_parts(signals, count) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let conditions = unsafe { std::slice::from_raw_parts(conditions, count) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let values = unsafe { std::slice::from_raw_parts(values, count) };
     for index in 0..count {
         let (signal, condition, value) = (signals[index], conditions[index], values[index]);
         let now = in_memory(signal).value.load(Ordering::Acquire);
         if condition.holds(now, value) {
-            // SAFETY: the caller has a place for the value.
+            // SAFETY: the result is valid for the write.
             unsafe { met.write(now) };
             return index as u32;
         }
@@ -272,13 +272,13 @@ unsafe extern "C" fn queue_create(
     data: *mut c_void,
     _: u32,
     _: u32,
-    place: *mut *mut Queue,
+    to: *mut *mut Queue,
 ) -> Status {
     if !size.is_power_of_two() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
     HANDLER.set(callback.map(|callback| (callback, data)));
-    // A test's queue leaks its ring and its doorbell: nobody needs them back.
+    // Ring buffer and doorbell are leaked.
     let bell: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(u64::MAX)));
     let doorbell = AmdSignal {
         kind: SignalKind::DOORBELL,
@@ -318,25 +318,25 @@ unsafe extern "C" fn queue_create(
         queue_inactive_signal: Signal::NULL,
         reserved4: [0; 14],
     };
-    // SAFETY: the caller has a place for the queue.
-    unsafe { answer(place.cast(), Box::into_raw(Box::new(queue))) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(to.cast(), Box::into_raw(Box::new(queue))) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     log("queue_destroy");
     HANDLER.set(None);
-    // SAFETY: it came from `queue_create`.
+    // SAFETY: the queue came from `queue_create`.
     drop(unsafe { Box::from_raw(queue.cast::<AmdQueue>()) });
     Status::SUCCESS
 }
 
 unsafe extern "C" fn reader_create(code: *const c_void, size: usize, reader: *mut CodeObjectReader) -> Status {
     log("reader_create");
-    // SAFETY: the caller has that many bytes.
+    // SAFETY: the length is that of the bytes.
     let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), size) };
     CODE.with_borrow_mut(|readers| readers.insert(1, code.starts_with(b"\x7fELF")));
-    // SAFETY: the caller has a place for the reader.
-    unsafe { answer(reader.cast(), CodeObjectReader { handle: 1 }) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(reader.cast(), CodeObjectReader { handle: 1 }) }
 }
 
 unsafe extern "C" fn reader_destroy(_: CodeObjectReader) -> Status {
@@ -348,10 +348,10 @@ unsafe extern "C" fn executable_create(
     _: Profile,
     _: FloatRoundingMode,
     _: *const c_char,
-    place: *mut Executable,
+    to: *mut Executable,
 ) -> Status {
-    // SAFETY: the caller has a place for the executable.
-    unsafe { answer(place.cast(), Executable { handle: 1 }) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(to.cast(), Executable { handle: 1 }) }
 }
 
 unsafe extern "C" fn executable_destroy(_: Executable) -> Status {
@@ -384,13 +384,13 @@ unsafe extern "C" fn executable_symbol(
     _: *const Agent,
     symbol: *mut ExecutableSymbol,
 ) -> Status {
-    // SAFETY: the names in these tests have at least seven bytes with their zero.
+    // SAFETY: names in these tests have at least seven bytes with the NUL.
     let name = unsafe { std::slice::from_raw_parts(name.cast::<u8>(), 7) };
     if name != b"add.kd\0" {
         return Status::ERROR_INVALID_SYMBOL_NAME;
     }
-    // SAFETY: the caller has a place for the symbol.
-    unsafe { answer(symbol.cast(), ExecutableSymbol { handle: 1 }) }
+    // SAFETY: the result is valid for the write.
+    unsafe { put(symbol.cast(), ExecutableSymbol { handle: 1 }) }
 }
 
 unsafe extern "C" fn symbol_get_info(
@@ -406,6 +406,6 @@ unsafe extern "C" fn symbol_get_info(
         ExecutableSymbolInfo::KERNEL_PRIVATE_SEGMENT_SIZE => 0_u32.to_ne_bytes().into(),
         _ => return Status::ERROR_INVALID_ARGUMENT,
     };
-    // SAFETY: the caller has a place for an answer of this attribute.
-    unsafe { answer_bytes(value, &bytes) }
+    // SAFETY: the caller's buffer has the size of this attribute.
+    unsafe { put_bytes(value, &bytes) }
 }
