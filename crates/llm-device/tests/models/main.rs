@@ -3,6 +3,7 @@
 //! Tokens go in as an engine sends them: a prompt in chunks, then one by one, beside another text whose pages lie between.
 
 mod devices;
+mod embeddings;
 mod far;
 mod in_place;
 mod stories;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(embeddings::trials());
     trials.extend(far::trials());
     trials.extend(in_place::trials());
     trials.extend(stories::trials());
