@@ -21,6 +21,20 @@ pub enum Error {
         /// What to do.
         hint: Option<String>,
     },
+    /// Something that the device would have to bind in one piece.
+    #[error("{device} takes {} in one binding, too little for {what} ({})", size(*limit), size(*bytes))]
+    Binding {
+        /// The tensor, or what else it is.
+        what: String,
+        /// Its bytes.
+        bytes: u64,
+        /// The device.
+        device: String,
+        /// Bytes of one binding.
+        limit: u64,
+        /// What to do.
+        hint: &'static str,
+    },
     /// It does not fit.
     #[error("{message}")]
     Memory {
@@ -55,9 +69,15 @@ impl Hint for Error {
             Self::Device(error) => error.hint(),
             Self::Kernel(_) => Some("`roci verify` tries the device's kernels".to_owned()),
             Self::File { hint, .. } => hint.clone(),
+            Self::Binding { hint, .. } => Some((*hint).to_owned()),
             Self::Memory { hint, .. } => Some(hint.clone()),
         }
     }
+}
+
+/// Bytes as people read them.
+fn size(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MiB", bytes.div_ceil(1 << 20)) }
 }
 
 /// As an engine tells it; `lost` says whether the device is of no more use.

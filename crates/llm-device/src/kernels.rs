@@ -14,6 +14,15 @@ pub(crate) struct Kernels {
     general: HashMap<String, Kernel>,
     /// By name and constants; `None` for what only the general kernel can do.
     baked: HashMap<(String, Vec<u8>), Option<Baked>>,
+    /// Set where dispatches are not recorded: the kernels that they would load.
+    missing: Option<Vec<Missing>>,
+}
+
+/// A kernel that is not loaded yet, with its constants if it is compiled for them.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Missing {
+    name: String,
+    constants: Option<Vec<u8>>,
 }
 
 /// Whether kernels get their constants for good.
@@ -36,7 +45,50 @@ struct Baked {
 
 impl Kernels {
     pub(crate) fn new(device: &Device, bakes: Bakes) -> Self {
-        Self { device: device.clone(), bakes, general: HashMap::new(), baked: HashMap::new() }
+        Self { device: device.clone(), bakes, general: HashMap::new(), baked: HashMap::new(), missing: None }
+    }
+
+    /// The kernels that some recordings need and that are not loaded. The recordings are of no use.
+    pub(crate) fn missing(
+        &mut self,
+        record: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Vec<Missing>, Error> {
+        self.missing = Some(Vec::new());
+        let recorded = record(self);
+        let missing = self.missing.take().unwrap_or_default();
+        recorded.map(|()| missing)
+    }
+
+    /// Loads one of them.
+    pub(crate) fn load(&mut self, missing: &Missing) -> Result<(), Error> {
+        if let Some(constants) = &missing.constants
+            && self.specializes()
+            && self.baked(&missing.name, constants)?.is_some()
+        {
+            return Ok(());
+        }
+        self.general(&missing.name).map(drop)
+    }
+
+    fn specializes(&self) -> bool {
+        self.bakes != Bakes::Never
+    }
+
+    /// Notes a kernel, where they are only looked for.
+    fn is_noted(&mut self, name: &str, constants: Option<&[u8]>) -> bool {
+        let Some(missing) = &mut self.missing else { return false };
+        let constants = constants.map(<[u8]>::to_vec);
+        let key = constants.clone().map(|constants| (name.to_owned(), constants));
+        let is_loaded = match key.as_ref().map(|key| self.baked.get(key)) {
+            Some(None) => false,
+            Some(Some(Some(_))) => true,
+            Some(Some(None)) | None => self.general.contains_key(name),
+        };
+        let one = Missing { name: name.to_owned(), constants };
+        if !is_loaded && !missing.contains(&one) {
+            missing.push(one);
+        }
+        true
     }
 
     /// Records a kernel. What is `lasting` is replayed often enough that a kernel is worth compiling for its constants.
@@ -49,7 +101,11 @@ impl Kernels {
         constants: &[u8],
         lasting: bool,
     ) -> Result<(), Error> {
-        let baked = if lasting && self.bakes != Bakes::Never { self.baked(name, constants)? } else { None };
+        let lasting = lasting && self.specializes();
+        if self.is_noted(name, Some(constants).filter(|_| lasting)) {
+            return Ok(());
+        }
+        let baked = if lasting { self.baked(name, constants)? } else { None };
         match baked {
             Some(Baked { kernel, bindings: left }) => {
                 let left: Vec<Binding> = left.iter().map(|&at| bindings[at].clone()).collect();

@@ -189,18 +189,6 @@ impl Maker<'_> {
 
     fn cache(&self, heads: usize, length: usize) -> Result<BufferRange, Error> {
         let bytes = self.options.cache.bytes(length) * heads as u64 * (self.options.page * self.pages) as u64;
-        let most = self.loader.device.info().max_allocation;
-        if bytes > most {
-            return Err(Error::Memory {
-                message: format!(
-                    "keys or values of a layer take {} MiB for {} tokens; the device gives {} MiB at once",
-                    bytes >> 20,
-                    self.options.page * self.pages,
-                    most >> 20
-                ),
-                hint: "take a smaller context (`--context`)".to_owned(),
-            });
-        }
         let buffer = self.loader.device.allocate(BufferDesc::device(bytes.next_multiple_of(16)).label("cache"))?;
         Ok(buffer.whole())
     }

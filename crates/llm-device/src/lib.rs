@@ -7,6 +7,7 @@
 //! Start reading at `model.rs`, then `record.rs` (what is computed) and `pack.rs` (how weights lie in memory).
 #![deny(unsafe_code)]
 
+mod bindings;
 mod error;
 mod kernels;
 mod layer;

@@ -7,6 +7,7 @@ use roci_hal::DeviceInfo;
 use roci_llm::architecture::Model;
 use roci_llm::architecture::blocks::{FeedForwardKind, Layer, Linear, Matrix};
 
+use crate::bindings;
 use crate::model::sizes;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
@@ -76,7 +77,7 @@ impl Sizer<'_> {
 /// Says what each device would hold: the first as much as fits, the next what is left.
 ///
 /// # Errors
-/// If it does not fit, with the figures.
+/// If it does not fit, with the figures, or if a device would have to bind more than it can in one piece.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
     let mut shares: Vec<Share> = Vec::new();
     let mut next = 0;
@@ -130,6 +131,9 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         if next == count {
             break;
         }
+    }
+    for (info, share) in devices.iter().zip(&shares).filter(|(_, share)| !share.layers.is_empty()) {
+        bindings::check(file, model, &share.layers, info, options, &sizes(model, options, info))?;
     }
     Ok(Estimate { shares })
 }

@@ -128,6 +128,40 @@ impl DeviceModel {
         }
     }
 
+    /// Loads the kernels that every text needs: those of single tokens, of a few and of a long prompt. Without it each is loaded, and on most
+    /// devices compiled, when a step first needs it. `tell` hears how many of how many are there.
+    ///
+    /// # Errors
+    /// If a kernel cannot be had, or is not compiled in time.
+    pub fn load_kernels(&mut self, tell: &dyn Fn(usize, usize)) -> Result<(), Error> {
+        let Self { stages, limits, block, .. } = self;
+        let shape = |tokens: usize, logits: bool| {
+            let block = if tokens <= FEW_TOKENS { 1 } else { *block };
+            let (blocks, rows) = (tokens.div_ceil(block), usize::from(logits));
+            let shape = Shape { tokens, blocks, block, rows, logits, words: 0, splits: 1, alone: tokens == 1 };
+            Shape { words: shape.pages_at(), ..shape }
+        };
+        let mut sizes = [1, FEW_TOKENS, limits.batch].map(|tokens| tokens.min(limits.batch)).to_vec();
+        sizes.dedup();
+        let last = stages.len().saturating_sub(1);
+        let mut missing = Vec::new();
+        for (index, stage) in stages.iter_mut().enumerate() {
+            let shapes: Vec<Shape> = sizes.iter().map(|&tokens| shape(tokens, index == last)).collect();
+            missing.push(stage.missing(&shapes, limits)?);
+        }
+        let total = missing.iter().map(Vec::len).sum();
+        let mut done = 0;
+        tell(done, total);
+        for (stage, missing) in stages.iter_mut().zip(&missing) {
+            for one in missing {
+                stage.load(one)?;
+                done += 1;
+                tell(done, total);
+            }
+        }
+        Ok(())
+    }
+
     /// What it computes.
     pub fn model(&self) -> &Model {
         &self.model

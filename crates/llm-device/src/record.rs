@@ -1,7 +1,7 @@
 //! A step of a model, written down once to be replayed.
 
 use roci_engine::Limits;
-use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Recorder};
+use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
 use roci_kernels::params::{
     LmAttend, LmAttention, LmEmbed, LmGate, LmHeads, LmJoin, LmLinear, LmMix, LmNorm, LmRoute, Params,
 };
@@ -117,6 +117,20 @@ pub(crate) struct Writer<'a> {
     /// Whether the input of the products at hand, which share it, is there in the form that they take: as whole numbers on the CPU, as 16-bit
     /// floats for matrix units.
     pub(crate) ready: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(
+        device: &Device,
+        kernels: &'a mut Kernels,
+        scratch: &'a Scratch,
+        shape: Shape,
+        (cache, host, units): (CacheType, bool, Units),
+    ) -> Self {
+        let recorder = device.record();
+        let (pending, leaves_parts, ready) = (None, false, false);
+        Self { kernels, scratch, recorder, shape, cache, host, units, pending, leaves_parts, ready }
+    }
 }
 
 impl Writer<'_> {

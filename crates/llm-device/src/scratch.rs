@@ -151,10 +151,16 @@ impl Sizes {
         4 * (crate::FEW_TOKENS.min(self.tokens) * self.splits * self.partials) as u64
     }
 
+    /// Bytes of each array on the device.
+    pub(crate) fn arrays(&self) -> Vec<u64> {
+        let floats = self.floats().map(|(rows, stride)| 4 * (rows * stride) as u64);
+        let others = [4 * self.words as u64, self.quantised(), self.halves(), self.ones(), self.partials()];
+        floats.into_iter().chain(others).collect()
+    }
+
     /// Bytes of all on the device.
     pub(crate) fn bytes(&self) -> u64 {
-        let floats: u64 = self.floats().iter().map(|(rows, stride)| 4 * (rows * stride) as u64).sum();
-        floats + 4 * self.words as u64 + self.quantised() + self.halves() + self.ones() + self.partials()
+        self.arrays().iter().sum()
     }
 }
 

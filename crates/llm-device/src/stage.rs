@@ -10,7 +10,7 @@ use roci_gguf::Gguf;
 use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
 use roci_llm::architecture::Model;
 
-use crate::kernels::{Bakes, Kernels};
+use crate::kernels::{Bakes, Kernels, Missing};
 use crate::layer::{LayerPart, Maker};
 use crate::product::{Units, is_played};
 use crate::record::{Head, Shape, Writer};
@@ -169,6 +169,24 @@ impl Stage {
         }
     }
 
+    /// Kernels of steps of these shapes that are not loaded.
+    pub(crate) fn missing(&mut self, shapes: &[Shape], limits: &Limits) -> Result<Vec<Missing>, Error> {
+        let Self { device, kernels, layers, head, scratch, staging, answer, .. } = self;
+        let (cache, host, units) = (self.cache, self.host, self.units);
+        kernels.missing(|kernels| {
+            for &shape in shapes {
+                let writer = Writer::new(device, kernels, scratch, shape, (cache, host, units));
+                writer.step(layers, head.as_ref(), staging, answer, limits)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Loads one of them.
+    pub(crate) fn load(&mut self, missing: &Missing) -> Result<(), Error> {
+        self.kernels.load(missing)
+    }
+
     fn recording(&mut self, shape: Shape, limits: &Limits) -> Result<CommandBuffer, Error> {
         let now = self.steps;
         if let Some(recording) = self.recordings.get_mut(&shape) {
@@ -180,18 +198,8 @@ impl Stage {
         {
             self.recordings.remove(&oldest);
         }
-        let writer = Writer {
-            recorder: self.device.record(),
-            kernels: &mut self.kernels,
-            scratch: &self.scratch,
-            shape,
-            cache: self.cache,
-            host: self.host,
-            units: self.units,
-            pending: None,
-            leaves_parts: false,
-            ready: false,
-        };
+        let kinds = (self.cache, self.host, self.units);
+        let writer = Writer::new(&self.device, &mut self.kernels, &self.scratch, shape, kinds);
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
         let commands = writer.step(layers, self.head.as_ref(), &self.staging, &self.answer, limits)?;
         self.recordings.insert(shape, Recording { commands: commands.clone(), used: now, took: None });

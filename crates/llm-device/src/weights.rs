@@ -11,6 +11,7 @@ use roci_kernels::params::{LmProduct, WeightFormat};
 use roci_llm::architecture::blocks::{Gated, Linear, Matrix, Vector};
 
 use crate::Error;
+use crate::bindings::rows_of_part;
 use crate::pack::{GROUP, format_of, pack_row};
 use crate::upload::Upload;
 
@@ -174,11 +175,6 @@ impl Loader<'_> {
         Ok(Weights { rows: count, columns: padded, model_columns: columns, parts })
     }
 
-    /// The largest range that one binding reaches; some devices have larger buffers than bindings.
-    fn reach(&self) -> u64 {
-        self.device.info().max_allocation.min(1 << 31)
-    }
-
     fn apart(
         &self,
         rows: &Rows<'_>,
@@ -190,8 +186,7 @@ impl Loader<'_> {
             format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not computed with")))?;
         let groups = columns / GROUP;
         let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
-        // Scales of 16 bits are read two at a time: a part begins at an even group.
-        let most = ((self.reach() / code_row.max(1) as u64) as usize & !1).max(2);
+        let most = rows_of_part(self.device.info(), code_row).max(2);
         let mut parts = Vec::new();
         for first in (0..rows.count()).step_by(most) {
             let count = most.min(rows.count() - first);

@@ -67,7 +67,12 @@ fn open(case: &Case) -> Result<Arc<Gguf>, String> {
 }
 
 /// A prompt, then three tokens one by one, whose logits are held to the reference.
-fn compare(devices: &[Device], case: &Case, prompt: usize, options: &Options) -> Result<DeviceModel, String> {
+pub(crate) fn compare(
+    devices: &[Device],
+    case: &Case,
+    prompt: usize,
+    options: &Options,
+) -> Result<DeviceModel, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = open(case)?;
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;

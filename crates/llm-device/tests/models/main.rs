@@ -2,10 +2,12 @@
 //!
 //! Tokens go in as an engine sends them: a prompt in chunks, then one by one, beside another text whose pages lie between.
 
+mod ahead;
 mod devices;
 mod embeddings;
 mod far;
 mod in_place;
+mod narrow;
 mod stories;
 
 use std::process::ExitCode;
@@ -63,9 +65,11 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(ahead::trials());
     trials.extend(embeddings::trials());
     trials.extend(far::trials());
     trials.extend(in_place::trials());
+    trials.extend(narrow::trials());
     trials.extend(stories::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
