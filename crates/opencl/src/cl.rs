@@ -106,10 +106,16 @@ impl Context {
         raw.map(Queue).map_err(failed("clCreateCommandQueue"))
     }
 
+    /// An event of no command, which is submitted and never runs.
+    #[cfg(test)]
+    pub(crate) fn waiting_event(&self) -> Result<Event, Failed> {
+        event::create_user_event(self.0).map(Event).map_err(failed("clCreateUserEvent"))
+    }
+
     /// An event of no command that has ended: well by zero, else by that error.
     #[cfg(test)]
     pub(crate) fn ended_event(&self, status: i32) -> Result<Event, Failed> {
-        let event = event::create_user_event(self.0).map(Event).map_err(failed("clCreateUserEvent"))?;
+        let event = self.waiting_event()?;
         event::set_user_event_status(event.0, status).map_err(failed("clSetUserEventStatus"))?;
         Ok(event)
     }

@@ -16,16 +16,16 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Runtime, Error> {
     let options = Options { paths: paths.to_vec(), environment };
     let unavailable = |reason: String, hint: String| Error::Unavailable { what: "HSA".into(), reason, hint };
     let found = search::open(&options).map_err(|error| unavailable(error.to_string(), error.remedy()))?;
-    let named = passed_over(&found.passed_over);
+    let failed = failed_by_name(&found.failed_attempts);
     Runtime::open(Source::Library(found.library)).map_err(|error| {
         let hint = error.remedy().unwrap_or_else(|| "`roci devices` shows what each driver finds".to_owned());
-        unavailable(format!("{error}{named}"), hint)
+        unavailable(format!("{error}{failed}"), hint)
     })
 }
 
-/// What somebody named and what did not do, so that another library was taken.
-fn passed_over(attempts: &[Attempt]) -> String {
-    let named = attempts.iter().filter(|attempt| matches!(attempt.place.origin, Origin::Option | Origin::Variable(_)));
-    let told: Vec<_> = named.map(ToString::to_string).collect();
-    if told.is_empty() { String::new() } else { format!("; passed over: {}", told.join("; ")) }
+/// The libraries that the user named and that could not be loaded, for a message.
+fn failed_by_name(attempts: &[Attempt]) -> String {
+    let named = attempts.iter().filter(|attempt| matches!(attempt.path.origin, Origin::Option | Origin::Variable(_)));
+    let named: Vec<_> = named.map(ToString::to_string).collect();
+    if named.is_empty() { String::new() } else { format!("; passed over: {}", named.join("; ")) }
 }

@@ -245,6 +245,13 @@ fn the_environment_is_a_table_of_what_counts() {
 
 #[test]
 fn a_timeout_that_is_no_time_is_refused_with_cause_and_remedy() {
+    let output = command(&["devices"]).env("ROCI_COMPILE_TIMEOUT", "long").output().expect("it runs");
+    assert_error(
+        &output,
+        2,
+        "ROCI_COMPILE_TIMEOUT is `long`, which is not a positive number",
+        "or unset it (default: 600)",
+    );
     for wrong in ["soon", "0", "-5", "inf", "NaN", "30s"] {
         for verb in [&["devices"][..], &["demo", "fill", "--quick", "--timeout", "5"]] {
             let output = command(verb).env("ROCI_TIMEOUT", wrong).output().expect("it runs");

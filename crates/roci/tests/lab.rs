@@ -1,5 +1,9 @@
 //! `roci lab` from outside: every verb hands over to the lab, and exit codes, streams and JSON are those of roci.
 
+#[path = "../../doctor/tests/common/mod.rs"]
+mod machines;
+
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -7,7 +11,9 @@ use serde_json::Value;
 
 fn roci(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
-    command.arg("lab").args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("XDG_DATA_HOME", folder);
+    // Programs in the folder come first.
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    command.arg("lab").args(arguments).env_clear().env("PATH", path).env("XDG_DATA_HOME", folder);
     command.current_dir(folder).stdin(Stdio::null()).output().expect("the binary was built for this test")
 }
 
@@ -25,6 +31,7 @@ fn good(folder: &Path, arguments: &[&str], code: i32) -> String {
 const EXPERIMENT: &str = "
 name = 'from-outside'
 command = ['/bin/sh', '-c', 'echo speed 5; exit $CODE']
+uses = []
 [[metric]]
 name = 'speed'
 pattern = 'speed (\\d+)'
@@ -83,4 +90,98 @@ fn what_is_wrong_is_one_line_and_its_remedy() {
     let said = text(&output.stderr);
     let lines: Vec<_> = said.lines().collect();
     assert_eq!(lines, ["error: a.toml, line 6: `patern` is no known key", "hint: did you mean `pattern`?"]);
+}
+
+/// The doctor's facts of a machine of its tests, as a file for `--facts`.
+fn facts(folder: &Path, name: &str) -> String {
+    let (root, file) = (folder.join(name), folder.join(format!("{name}.json")));
+    machines::lay_out(name, &root);
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_roci"));
+    let output = doctor.args(["doctor", "--root"]).arg(&root).arg("--capture").arg(&file).env_clear().output();
+    assert!(file.exists(), "{}", text(&output.expect("the binary was built for this test").stderr));
+    file.to_str().expect("its name is text").to_owned()
+}
+
+/// A folder with programs of these names, which note in the file `started` that they were started.
+fn programs(folder: &Path, names: &[&str]) {
+    for name in names {
+        let script = format!("#!/bin/sh\necho \"{name} $*\" >> {}/started\nexit 1\n", folder.display());
+        let file = folder.join(name);
+        std::fs::write(&file, script).expect("the folder is ours");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    }
+}
+
+/// What was started since the last call.
+fn started(folder: &Path) -> String {
+    let file = folder.join("started");
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let _ = std::fs::remove_file(file);
+    text
+}
+
+/// An experiment that comes along, with its variables; words that tell a start of ROCm, and one that tells another start.
+type Shipped = (&'static str, &'static [&'static str], &'static [&'static str], Option<&'static str>);
+
+const SHIPPED: [Shipped; 3] = [
+    ("gfx1010-pytorch", &["--set", "python=python-rocm"], &["python-rocm"], None),
+    ("gfx1151-rocm", &["--set", "model=/m.gguf"], &[":rocm-", "llamacpp_rocm"], Some(":vulkan-radv")),
+    (
+        "bc250-routes",
+        &["--set", "model=/m.gguf"],
+        &["llama-bench-rocm", "llama-bench-opencl"],
+        Some("llama-bench-vulkan"),
+    ),
+];
+
+#[test]
+fn no_experiment_that_comes_along_starts_rocm_on_a_stock_bc250() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    programs(folder, &["python-rocm", "podman", "llama-bench-rocm", "llama-bench-opencl", "llama-bench-vulkan"]);
+    let (stock, healthy) = (facts(folder, "bc250-stock"), facts(folder, "rx7900xtx-healthy"));
+    for (name, variables, rocm, other) in SHIPPED {
+        let run = |facts: &str, more: &[&str]| {
+            let output = roci(folder, &[&["run", name, "--json", "--facts", facts], variables, more].concat());
+            assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output.stderr));
+            let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            (summary, started(folder))
+        };
+        let starts_rocm = |said: &str| rocm.iter().any(|word| said.contains(word));
+        for more in [&[][..], &["--assume-needs"]] {
+            let (summary, said) = run(&stock, more);
+            assert!(!starts_rocm(&said), "{name} {more:?}: {said}");
+            assert!(other.is_none_or(|word| said.contains(word)), "{name} {more:?}: {said}");
+            assert!(summary["counts"]["BLOCKED"].as_u64() > Some(1), "{name} {more:?}: {summary}");
+            assert_eq!(summary["rules"][0], "BC-08", "{name} {more:?}: {summary}");
+        }
+        let (_, said) = run(&stock, &["--assume-needs", "--allow", "BC-08"]);
+        assert!(said.contains(rocm[0]), "{name}: {said}");
+        assert!(!said.contains("llama-bench-opencl"), "{name}: that is another rule's: {said}");
+        let (summary, said) = run(&healthy, &["--assume-needs"]);
+        assert!(rocm.iter().all(|word| said.contains(word)), "{name}: {said}");
+        assert_eq!(summary["rules"].as_array().map(Vec::len), Some(0), "{name}: {summary}");
+
+        let check = |facts: &str| {
+            let said = good(folder, &[&["check", name, "--json", "--facts", facts], variables].concat(), 0);
+            let value: Value = serde_json::from_str(&said).expect("JSON");
+            let strategies = value["strategies"].as_array().expect("a list").clone();
+            strategies.iter().filter(|strategy| strategy["outcome"] == "blocked").count()
+        };
+        assert!(check(&stock) > 1 && check(&healthy) == 0, "{name}");
+        assert_eq!(started(folder), "", "{name}: to check starts nothing");
+    }
+}
+
+#[test]
+fn a_rule_that_is_not_there_cannot_be_allowed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let output = roci(folder.path(), &["run", "gfx1010-pytorch", "--allow", "BC-88"]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""));
+    let said = text(&output.stderr);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(
+        lines,
+        ["error: the doctor has no rule `BC-88`", "hint: did you mean `BC-08`? rules that forbid runs: BC-08, OCL-08"]
+    );
 }

@@ -63,7 +63,19 @@ fn fail(played: &Played, program: Arc<Program>, slots: Vec<BoundRange>, completi
     for (command, status) in [(0, 0), (2, cl3::error_codes::CL_OUT_OF_RESOURCES)] {
         enqueued.events.push((command, context.ended_event(status).expect("an event")));
     }
-    let mut flight = Flight {
+    let mut flight = in_flight(program, slots, completion, enqueued, false);
+    assert!(!flight.advance(true, Instant::now()), "nothing of it runs any more");
+}
+
+/// A batch with these events.
+fn in_flight(
+    program: Arc<Program>,
+    slots: Vec<BoundRange>,
+    completion: Completion,
+    enqueued: Enqueued,
+    compiles_late: bool,
+) -> Flight {
+    Flight {
         completion: Some(completion),
         enqueued,
         next: 0,
@@ -72,11 +84,77 @@ fn fail(played: &Played, program: Arc<Program>, slots: Vec<BoundRange>, completi
         clock: None,
         since: Instant::now(),
         learns: false,
-        compiles_late: false,
+        compiles_late,
         program,
         _slots: slots,
+    }
+}
+
+/// Looks at a batch whose only command is submitted and never runs: on a device that compiles when kernels first run, or not; in the first run of
+/// its recording, or not.
+fn wait_for_ever<const LATE: bool, const FIRST: bool>(
+    played: &Played,
+    program: Arc<Program>,
+    slots: Vec<BoundRange>,
+    completion: Completion,
+) {
+    if !FIRST {
+        program.note_run();
+    }
+    let context = Context::new(&[played.id]).expect("a context");
+    let mut enqueued = Enqueued::default();
+    enqueued.events.push((0, context.waiting_event().expect("an event")));
+    let mut flight = in_flight(program, slots, completion, enqueued, LATE);
+    assert!(flight.advance(true, Instant::now()), "its command is still to come");
+    // Until the device is lost.
+    std::thread::spawn(move || {
+        while flight.completion.as_ref().is_some_and(|completion| !completion.is_abandoned()) {
+            std::thread::sleep(SHORT);
+        }
+    });
+}
+
+#[test]
+fn a_submitted_kernel_is_compiling_in_its_first_run_on_a_device_that_compiles_late() {
+    let kernel = |device: &Device| {
+        let entry = EntryPoint {
+            name: "one".into(),
+            workgroup_size: [1, 1, 1],
+            bindings: vec![Access::ReadWrite],
+            constants: 0,
+            in_place: false,
+        };
+        let code = Code::OpenClC("kernel void one(global uint *out) { out[0] = 1u; }".into());
+        device.load(&ExecutableSource { label: "one".into(), entry_points: vec![entry], code })?.kernel("one")
     };
-    assert!(!flight.advance(true, Instant::now()), "nothing of it runs any more");
+    let said = |play, dispatches: bool| {
+        let device = device(play)?;
+        let run = || {
+            let buffer = device.allocate(BufferDesc::device(64))?;
+            let mut recorder = device.record();
+            if dispatches {
+                recorder.dispatch(&kernel(&device)?, [1, 1, 1], &[(&buffer).into()], &[])?;
+            } else {
+                recorder.fill(&buffer, 1)?;
+            }
+            let done = device.semaphore(0);
+            device.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1))?;
+            done.wait(1, SHORT)
+        };
+        let said: Result<(), Error> = run();
+        device.lose("the test is over");
+        Some(said.expect_err("it never ends").to_string())
+    };
+    let Some(first) = said(wait_for_ever::<true, true>, true) else { return };
+    assert!(first.contains("queue 0: \"one\" compiling"), "{first}");
+    for (play, dispatches) in [
+        (wait_for_ever::<true, true> as fn(&Played, Arc<Program>, Vec<BoundRange>, Completion), false),
+        (wait_for_ever::<true, false>, true),
+        (wait_for_ever::<false, true>, true),
+    ] {
+        let said = said(play, dispatches).expect("a device");
+        assert!(said.contains("in flight"), "{said}");
+    }
 }
 
 /// The first device, whose batches are played.

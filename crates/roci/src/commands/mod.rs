@@ -37,6 +37,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
             | Command::Man { .. }
     ) {
         roci_hal::deadline::timeout_from_environment()?;
+        roci_hal::deadline::compile_timeout_from_environment()?;
     }
     match command {
         Command::Bench(arguments) => bench::run(&arguments, drivers, printer),

@@ -1,10 +1,12 @@
 //! `roci doctor` from outside: verdicts and exit codes, on machines that are trees of files.
 
+mod hostile;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use super::{assert_code, assert_error, command, json, roci, stderr, stdout};
 
@@ -79,11 +81,11 @@ fn what_was_captured_is_judged_alike_and_names_nobody() {
     let file = folder.path().join("me.json");
     let name = file.to_str().expect("its name is text");
     let here = roci(&["doctor", "--json", "--root", root, "--capture", name]);
-    assert!(stderr(&here).contains("masked: 2 x UUID"), "{}", stderr(&here));
+    assert!(stderr(&here).contains("masked: 2 x secret or kernel parameter"), "{}", stderr(&here));
     let there = roci(&["doctor", "--json", "--snapshot", name]);
     assert_eq!(json(&here, "roci.doctor"), json(&there, "roci.doctor"));
     let saved = fs::read_to_string(&file).expect("it was written");
-    assert!(!saved.contains("0a1b2c3d") && saved.contains("UUID"), "{saved}");
+    assert!(!saved.contains("0a1b2c3d") && saved.contains("root=MASKED quiet"), "{saved}");
 }
 
 #[test]
@@ -129,18 +131,20 @@ fn rules_of_ones_own_are_read_and_wrong_ones_refused() {
     assert_error(&roci(&["doctor", "--log", "-", "rules"]), 2, "`--log` judges", "leave it out");
 }
 
+/// Judges a log that comes by standard input.
+fn judge(text: &str) -> Output {
+    let mut child = command(&["doctor", "--log", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built for this test");
+    child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it is read");
+    child.wait_with_output().expect("it ends")
+}
+
 #[test]
 fn a_log_is_judged() {
-    let judge = |text: &str| {
-        let mut child = command(&["doctor", "--log", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built for this test");
-        child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it is read");
-        child.wait_with_output().expect("it ends")
-    };
     let bad = judge(
         "rocBLAS error: Cannot read /opt/rocm/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1010\n",
     );
@@ -148,7 +152,7 @@ fn a_log_is_judged() {
     assert!(stdout(&bad).contains("gfx1010"), "{}", stdout(&bad));
     let fine = judge("127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /index.html HTTP/1.0\" 200 2326\n");
     assert_code(&fine, 0);
-    assert!(stdout(&fine).contains("Nothing known matches"), "{}", stdout(&fine));
+    assert!(stdout(&fine).contains("no known problem"), "{}", stdout(&fine));
 }
 
 #[test]

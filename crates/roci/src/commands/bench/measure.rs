@@ -72,7 +72,7 @@ fn submit(device: &Device, commands: &CommandBuffer, timeout: Duration) -> Resul
     let done = device.semaphore(0);
     let started = Instant::now();
     device.queue(0)?.submit(commands, Submit::new().signal(&done, 1).label("bench"))?;
-    done.wait(1, Deadline::after(timeout))?;
+    done.wait(1, Deadline::of_work(timeout))?;
     Ok(started.elapsed().as_secs_f64())
 }
 

@@ -111,7 +111,7 @@ impl<'a> Ready<'a> {
 
 /// When a wait is given up.
 fn deadline(timeout: Duration) -> Deadline {
-    Deadline::after(timeout.saturating_add(PATIENCE))
+    Deadline::of_work(timeout.saturating_add(PATIENCE))
 }
 
 /// A submission, measured if that was asked for.

@@ -54,7 +54,10 @@ pub(crate) enum EmuError {
     Timeout { seconds: f64 },
     #[error("stopped by Ctrl-C")]
     Interrupted,
-    #[error("the emulated HSA runtime is not installed: no `libhsa_runtime64.so` and `libroci_emu_preload.so` in {}", list(folders))]
+    #[error(
+        "the emulated HSA runtime is not installed: no `libhsa_runtime64.so` and `libroci_emu_preload.so` in {}",
+        list(folders)
+    )]
     NoLibraries { folders: Vec<PathBuf> },
     #[error("cannot put the libraries for other programs into `{}`: {source}", path.display())]
     Install { path: PathBuf, source: std::io::Error },

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use indicatif::ProgressBar;
 use roci_engine::{Engine, Forward, Settings};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
@@ -142,9 +143,19 @@ fn forward(
         bar.set_length(total);
         bar.set_position(done);
     };
-    let forward = DeviceModel::load(file, model, &devices, &options, &tell)?;
+    let mut forward = DeviceModel::load(file, model, &devices, &options, &tell)?;
+    load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
     Ok(Box::new(forward))
+}
+
+/// Loads the kernels of a model, which most devices compile the first time, with a bar meanwhile.
+pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result<(), roci_llm_device::Error> {
+    bar.set_message("compiling kernels");
+    model.load_kernels(&|done, total| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    })
 }
 
 /// Opens the devices that a model shall run on: those that are named, or the best real one, with the CPU beside it for what does not fit.

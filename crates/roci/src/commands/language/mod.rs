@@ -14,7 +14,7 @@ use std::path::Path;
 pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
 pub(crate) use error::LanguageError;
-pub(crate) use load::bake;
+pub(crate) use load::{bake, load_kernels};
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
 

@@ -31,7 +31,7 @@ fn check(
         round(device, &result, index, &time)?;
         results.push(result);
     }
-    time.wait(u64::from(ROUNDS) * STEPS, Deadline::after(timeout))?;
+    time.wait(u64::from(ROUNDS) * STEPS, Deadline::of_work(timeout))?;
     for (index, result) in results.iter().enumerate() {
         let expected = pattern(index as u32).to_le_bytes().repeat(SIZE as usize / 4);
         compare(&format!("memory {what}, round {index}"), &device.read(result)?, &expected)?;

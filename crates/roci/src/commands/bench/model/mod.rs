@@ -25,7 +25,7 @@ use roci_llm_device::{DeviceModel, Options};
 
 use super::open;
 use crate::cli::{BenchArgs, BenchOutput};
-use crate::commands::language::{LanguageError, bake};
+use crate::commands::language::{LanguageError, bake, load_kernels};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -187,6 +187,7 @@ impl<'a> Bench<'a> {
             &options,
             &tell,
         );
+        let loaded = loaded.and_then(|mut model| load_kernels(&mut model, &bar).map(|()| model));
         bar.finish_and_clear();
         loaded.map_err(|error| match error {
             // Its own remedy names options of other verbs.

@@ -1,0 +1,148 @@
+//! Trees and logs that are not what they seem: pipes in the place of files, pipes that are logs, secrets, and failures that
+//! no rule knows.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::super::{assert_code, command, json, roci, stderr, stdout};
+use super::{judge, machine};
+
+/// Longer than any answer takes: what is not there by then never comes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn pipe(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+}
+
+/// Waits for the end of a command, and fails where it does not come.
+fn ends(mut command: Command) -> Output {
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.expect("the binary was built for this test");
+    let begun = Instant::now();
+    // What it says fits into the pipes.
+    while child.try_wait().expect("it is a child").is_none() {
+        if begun.elapsed() > PATIENCE {
+            child.kill().expect("it still runs");
+            child.wait().expect("it was killed");
+            panic!("{command:?} waits for ever");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().expect("it has ended")
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    for file in [
+        "proc/cmdline",
+        "proc/sys/kernel/hostname",
+        "etc/os-release",
+        "etc/passwd",
+        "proc/7/comm",
+        "sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        machine(folder.path());
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+        let _ = fs::remove_file(&path);
+        pipe(&path);
+        let root = folder.path().to_str().expect("its name is text");
+        let report = folder.path().join("report");
+        let report = report.to_str().expect("its name is text");
+        let output = ends(command(&["doctor", "--root", root, "--report", report]));
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{file}: {}", stderr(&output));
+        assert!(stdout(&output).contains("0000:03:00.0"), "{file}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_pipe_that_is_named_as_a_log_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    pipe(&path);
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || fs::OpenOptions::new().write(true).open(path)?.write_all(b"Segmentation fault (core dumped)\n")
+    });
+    let output = ends(command(&["doctor", "--log", path.to_str().expect("its name is text")]));
+    writer.join().expect("it wrote").expect("there was a reader");
+    assert_code(&output, 1);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "\"$0\" doctor --log <(echo 'Bus error (core dumped)')", env!("CARGO_BIN_EXE_roci")]);
+    let output = ends(shell);
+    assert_code(&output, 1);
+    assert!(stdout(&output).starts_with("Line 1 reports a bus error"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_failure_that_no_rule_knows_is_a_problem() {
+    let output = judge("starting\nAborted (core dumped)\n");
+    assert_code(&output, 1);
+    let said = stdout(&output);
+    assert!(said.starts_with("Line 2 reports an abort (SIGABRT). No rule explains it."), "{said}");
+    assert!(said.contains("coredumpctl") && !said.to_lowercase().contains("no known problem"), "{said}");
+}
+
+const CASES: &[(&str, &str)] = &[
+    (
+        "proc/cmdline",
+        "quiet serialno=PLANTED nfsroot=PLANTED:/x ip=PLANTED db.password=PLANTED amdgpu.dc=1 -- PLANTED\n",
+    ),
+    ("etc/modprobe.d/x.conf", "options cifs password=PLANTED\n"),
+    ("etc/environment", "OLLAMA_API_KEY=PLANTED\nOLLAMA_HOST=http://u:PLANTED@nas\n"),
+    (
+        "var/log/dmesg",
+        "[ 0.0] Command line: amdgpu.dc=1 serialno=PLANTED note=PLANTED\n[ 0.1] amdgpu token=PLANTEDPLANTED\n",
+    ),
+];
+
+#[test]
+fn secrets_are_in_no_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    machine(folder.path());
+    for (path, text) in CASES {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    let place = |name: &str| folder.path().join(name).to_str().expect("its name is text").to_owned();
+    let (root, capture, report, log) = (place(""), place("capture.json"), place("report"), place("var/log/dmesg"));
+    // A rule of one's own shows the value that it asks for.
+    let rules = folder.path().join("rules");
+    fs::create_dir(&rules).expect("a folder");
+    let rule = "[[rule]]\nid = \"MY-01\"\ntitle = \"Mine: {cmdline.serialno}\"\nseverity = \"low\"\nconfidence = \"D\"\n\
+                when = { \"cmdline.serialno\" = \"present\" }\nmeaning = \"x\"\nsteps = [{ say = \"x\" }]\nreboot = \"none\"\n\
+                sources = [\"https://example.org\"]\nfires = [{ \"cmdline.serialno\" = \"1\" }]\nsilent = [{ \"cmdline.quiet\" = \"\" }]\n";
+    fs::write(rules.join("mine.toml"), rule).expect("a file");
+    let rules = rules.to_str().expect("its name is text");
+    let machine = ["doctor", "--rules", rules, "--root", &root];
+    let mut said = Vec::new();
+    for more in [&["-v"][..], &["--json"], &["--capture", &capture], &["--report", &report]] {
+        let output = roci(&[&machine, more].concat());
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+        said.push(stdout(&output) + &stderr(&output));
+    }
+    for more in [&["-v"][..], &["--json"]] {
+        let output = roci(&[&["doctor", "--log", &log], more].concat());
+        said.push(stdout(&output) + &stderr(&output));
+        let output = roci(&[&["doctor", "--rules", rules, "--snapshot", &capture], more].concat());
+        said.push(stdout(&output) + &stderr(&output));
+    }
+    for file in [capture.clone(), format!("{report}.md"), format!("{report}.json")] {
+        said.push(fs::read_to_string(file).expect("it was written"));
+    }
+    for text in &said {
+        let at = text.find("PLANTED").map(|at| &text[at.saturating_sub(80)..(at + 40).min(text.len())]);
+        assert_eq!(at, None, "a secret");
+    }
+    assert!(said[0].contains("Mine: MASKED"), "{}", said[0]);
+    assert!(said[8].contains("serialno") && said[8].contains("amdgpu.dc"), "{}", said[8]);
+    let value = json(&roci(&["doctor", "--json", "--log", &log]), "roci.doctor.log");
+    assert!(value["failures"].is_array(), "{value}");
+}
