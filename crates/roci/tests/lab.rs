@@ -89,7 +89,7 @@ fn what_is_wrong_is_one_line_and_its_remedy() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""));
     let said = text(&output.stderr);
     let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines, ["error: a.toml, line 6: `patern` is no known key", "hint: did you mean `pattern`?"]);
+    assert_eq!(lines, ["error: a.toml, line 7: `patern` is no known key", "hint: did you mean `pattern`?"]);
 }
 
 /// The doctor's facts of a machine of its tests, as a file for `--facts`.
