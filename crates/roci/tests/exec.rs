@@ -63,7 +63,7 @@ fn what_cannot_be_done_is_said_before_the_program_runs() {
         (&["--gpu", "gfx1010", "--", "no-such-program"][..], 127, "cannot start `no-such-program`"),
         (&["--gpu", "gfx1010,gfx906", "--", "true"][..], 3, "the GPU `gfx906` is not emulated"),
         (&["--gpu", "gfx1010", "--check", "luck", "--", "true"][..], 2, "luck"),
-        (&["--gpu", "gfx1010", "--memory", "much", "--", "true"][..], 2, "no amount of memory"),
+        (&["--gpu", "gfx1010", "--memory", "much", "--", "true"][..], 2, "expected a memory size"),
         (&["--gpu", "gfx1010"][..], 2, "PROGRAM"),
     ] {
         let output = run(&mut cache.command(arguments));
