@@ -2,9 +2,9 @@
 
 // The reader is a module of the command, which has no library.
 #[path = "../../../crates/roci/src/npy.rs"]
-mod npy;
+mod reader;
 
-use npy::Array;
+use reader::Array;
 
 /// Reads an array; what is written for it must read as the same array.
 pub fn target(data: &[u8]) {
