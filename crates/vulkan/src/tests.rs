@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "puts functions in the place of Vulkan's")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ash::vk;
@@ -91,9 +91,10 @@ fn broken(in_submit: bool) -> Option<Device> {
     Some(device(shared))
 }
 
-/// Vulkan's own functions, and how many calls are let through before one is refused.
-static SUBMIT: OnceLock<vk::PFN_vkQueueSubmit> = OnceLock::new();
-static WAIT: OnceLock<vk::PFN_vkWaitSemaphores> = OnceLock::new();
+/// The functions of the instance at hand, and how many calls are let through before one is refused. The loader may unload a layer with its last
+/// instance, so that functions of an earlier one are gone.
+static SUBMIT: Mutex<Option<vk::PFN_vkQueueSubmit>> = Mutex::new(None);
+static WAIT: Mutex<Option<vk::PFN_vkWaitSemaphores>> = Mutex::new(None);
 static GOOD_CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether this is the call that is refused.
@@ -107,7 +108,8 @@ unsafe extern "system" fn refused_submit(
     infos: *const vk::SubmitInfo<'_>,
     fence: vk::Fence,
 ) -> vk::Result {
-    match SUBMIT.get() {
+    let known = *SUBMIT.lock();
+    match known {
         // SAFETY: what the caller promises.
         Some(submit) if !is_refused() => unsafe { submit(queue, count, infos, fence) },
         _ => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
@@ -119,7 +121,8 @@ unsafe extern "system" fn refused_wait(
     info: *const vk::SemaphoreWaitInfo<'_>,
     time: u64,
 ) -> vk::Result {
-    match WAIT.get() {
+    let known = *WAIT.lock();
+    match known {
         // SAFETY: what the caller promises.
         Some(wait) if !is_refused() => unsafe { wait(device, info, time) },
         _ => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
@@ -137,8 +140,8 @@ fn what_runs_outlives_a_call_that_is_refused() {
     // By fences each submission is a call of its own, by a timeline all are one.
     for (good_calls, in_submit, timeline) in [(0, true, true), (0, true, false), (1, true, false), (0, false, true)] {
         let Some(mut shared) = open(hook) else { return };
-        SUBMIT.get_or_init(|| shared.device.fp_v1_0().queue_submit);
-        WAIT.get_or_init(|| shared.device.fp_v1_2().wait_semaphores);
+        *SUBMIT.lock() = Some(shared.device.fp_v1_0().queue_submit);
+        *WAIT.lock() = Some(shared.device.fp_v1_2().wait_semaphores);
         let (submit, wait): (vk::PFN_vkQueueSubmit, vk::PFN_vkWaitSemaphores) = (refused_submit, refused_wait);
         replace(&mut shared, in_submit.then_some(submit), (!in_submit).then_some(wait));
         Arc::get_mut(&mut shared).expect("nobody else has it").settings.timeline = timeline;

@@ -248,9 +248,7 @@ fn long_binding() -> Verdict {
     let device = open("")?;
     let kernel = device.load(&roci_hal_cts::kernels::source("accumulate", device.info())?)?.kernel("accumulate")?;
     // What no Vulkan device takes in one binding, and no memory is needed to ask for.
-    let mut recorder = device.record();
-    recorder.dispatch(&kernel, [1, 1, 1], &[Binding::slot(0, (1 << 32) + 4)], &[0; 8])?;
-    match recorder.finish() {
+    match device.record().dispatch(&kernel, [1, 1, 1], &[Binding::slot(0, (1 << 32) + 4)], &[0; 8]) {
         Err(error @ Error::Invalid { .. }) => {
             let said = error.to_string();
             check(said.contains("accumulate") && said.contains("binding 0 has 4294967300 bytes"), said)
