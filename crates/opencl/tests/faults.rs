@@ -10,13 +10,16 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use roci_hal::cache::Cache;
 use roci_hal::driver::Driver;
 use roci_hal::{
-    Access, BufferDesc, Code, Device, DeviceUri, EntryPoint, Error, ExecutableSource, Hint, Kernel, Registry, Submit,
+    Access, BufferDesc, Code, Device, DeviceUri, EntryPoint, Error, ExecutableSource, Hint, Kernel, Registry,
+    Semaphore, Submit,
 };
 use roci_opencl::OpenClDriver;
 
 const VENDORS: &str = "/etc/OpenCL/vendors";
 const CHILD: &str = "--child";
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Less than PoCL compiles for.
+const SHORT: Duration = Duration::from_millis(100);
 const SOURCE: &str = "kernel void one(global uint *out) { out[get_global_id(0)] = 1u; }
 kernel __attribute__((reqd_work_group_size(8, 1, 1))) void sized(global uint *out) { out[get_global_id(0)] = 8u; }
 kernel void endless(global volatile uint *out) { while (out[0] != 2u) {} }";
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Trial::test("a_process_ends_well_with_work_in_flight", ends_at_work),
         Trial::test("what_a_uri_switches_off_is_gone", switched_off),
         Trial::test("a_killed_process_leaves_the_device_to_others", killed),
+        Trial::test("a_hang_in_the_first_run_is_told_from_compiling", hangs_at_first),
         Trial::test("more_memory_than_reported_is_tried_and_refused_with_figures", too_much_memory),
         Trial::test("a_damaged_cache_is_made_again", damaged_cache),
         Trial::test("what_is_kept_serves_several_devices_as_one", shared_cache),
@@ -77,14 +81,17 @@ fn child(what: &str, folder: &Path) -> ExitCode {
             .with(driver)
             .choose(&DeviceUri::driver("auto").unwrap_or_else(|| unreachable!("a word")))
             .map(|choice| choice.uri.to_string()),
-        "hold" => open(driver, "opencl:0").and_then(|device| hold(&device)),
+        "hold" => open(driver, "opencl:0").and_then(|device| hold(&device, PATIENCE)).map(|_| "holding".to_owned()),
+        "hang" => open(driver, "opencl:0")
+            .and_then(|device| hold(&device, SHORT)?.wait(1, PATIENCE))
+            .map(|()| "ended".to_owned()),
         "leave" => open(driver, "opencl:0").and_then(leave),
         "run two" => open(driver, "opencl://0,1").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
         _ => open(driver, "opencl:0").and_then(|device| run(&device)).map(|()| "ran".to_owned()),
     };
     let text = said.unwrap_or_else(|error| format!("{error} (hint: {})", error.hint().unwrap_or_default()));
     let _ = writeln!(std::io::stdout(), "{text}");
-    if what == "hold" {
+    if what == "hold" || what == "hang" {
         std::thread::sleep(PATIENCE);
     }
     ExitCode::SUCCESS
@@ -127,14 +134,15 @@ fn run(device: &Device) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts a kernel that does not end.
-fn hold(device: &Device) -> Result<String, Error> {
+/// Starts a kernel that does not end, and may run so long.
+fn hold(device: &Device, limit: Duration) -> Result<Semaphore, Error> {
     let buffer = device.allocate(BufferDesc::device(64))?;
     device.write(&buffer, &[0; 64])?;
     let mut recorder = device.record();
     recorder.dispatch(&kernel(device, "endless")?, [1, 1, 1], &[(&buffer).into()], &[])?;
-    device.queue(0)?.submit(&recorder.finish()?, Submit::new().limit(PATIENCE))?;
-    Ok("holding".to_owned())
+    let done = device.semaphore(0);
+    device.queue(0)?.submit(&recorder.finish()?, Submit::new().limit(limit).signal(&done, 1))?;
+    Ok(done)
 }
 
 /// Closes nothing, and leaves work behind that takes a while.
@@ -239,6 +247,23 @@ fn killed() -> Result<(), Failed> {
     // The cache of the killed one serves as well.
     let output = process("run", folder.path(), &environment)?.output()?;
     expect(&String::from_utf8_lossy(&output.stdout), &["ran"])
+}
+
+/// PoCL compiles the kernel first, for longer than it may run.
+fn hangs_at_first() -> Result<(), Failed> {
+    let Some(file) = pocl() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let cache = folder.path().join("pocl");
+    std::fs::create_dir(&cache)?;
+    let environment = [("OCL_ICD_VENDORS", file.as_str()), ("POCL_CACHE_DIR", &cache.to_string_lossy())];
+    let mut child = process("hang", folder.path(), &environment)?.spawn()?;
+    let mut said = String::new();
+    let stdout = child.stdout.take().ok_or("no output")?;
+    let read = BufReader::new(stdout).read_line(&mut said);
+    child.kill()?;
+    child.wait()?;
+    read?;
+    expect(&said, &["did not end within 0.100 s", "\"endless\" in flight"])
 }
 
 /// A device in this process, of whichever platform comes first.
