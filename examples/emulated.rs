@@ -1,4 +1,4 @@
-//! Runs a kernel on an emulated AMD GPU: its real machine code, without the card. Needs clang with the AMDGPU target.
+//! Runs the machine code of a kernel on an emulated AMD GPU. Needs clang with the AMDGPU target.
 //! `cargo run -p rocinante --features amdgpu --example emulated -- gfx1013`
 
 const WGSL: &str = "

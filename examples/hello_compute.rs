@@ -1,4 +1,4 @@
-//! Doubles some numbers on a GPU. Run it with a device URI, or without one for the best device there is:
+//! Doubles some numbers on a GPU: on the device of a URI, or on the best one.
 //! `cargo run -p rocinante --example hello_compute -- vulkan:0`
 
 const WGSL: &str = "

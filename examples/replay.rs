@@ -1,4 +1,4 @@
-//! Records commands once and replays them: the host's cost per step is one submission.
+//! Records commands once and replays them: the host submits once per step.
 //! `cargo run -p rocinante --example replay -- vulkan:0`
 
 use rocinante::hal::{Deadline, Submit};
@@ -25,7 +25,7 @@ fn main() -> Result<(), rocinante::Error> {
     recorder.dispatch(increment.hal(), [4, 1, 1], &[x.buffer().into()], &[])?;
     let commands = recorder.finish()?;
 
-    // Each replay waits for the one before and signals its own number.
+    // Each replay waits for the previous one and signals its own number.
     let (queue, done) = (device.hal().queue(0)?, device.hal().semaphore(0));
     for replay in 0..REPLAYS {
         queue.submit(&commands, Submit::new().wait(&done, replay).signal(&done, replay + 1))?;

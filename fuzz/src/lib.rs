@@ -1,8 +1,9 @@
 //! Fuzz targets: one function for each kind of input that comes from outside.
 //!
-//! A target passes its bytes through a parser and through whatever reads the result. It returns for every input: a panic, a
-//! hang and unbounded memory are bugs. `./test fuzz` runs each target under libFuzzer for a minute, and `tests/corpus.rs`
-//! runs the inputs of `corpus/` and mutations of them in a plain build.
+//! A target passes its bytes through a parser and through whatever reads the result. It returns for
+//! every input: a panic, a hang and unbounded memory are bugs. `./test fuzz` runs each target under
+//! libFuzzer for a minute, and `tests/corpus.rs` runs the inputs of `corpus/` and mutations of them
+//! in a plain build.
 
 #![deny(unsafe_code)]
 

@@ -30,7 +30,8 @@ fn returns(target: Target, data: &[u8]) -> bool {
     catch_unwind(|| target(data)).is_ok()
 }
 
-/// Changes one place of an input.
+/// Applies one random mutation: a byte, a bit, a truncation, a removed or repeated range, or an
+/// edge value.
 fn mutate(data: &mut Vec<u8>, random: &mut Rng) {
     if data.is_empty() {
         data.push(random.u8(..));

@@ -1,28 +1,27 @@
-//! What ends a command early.
+//! Errors that end a command.
 
 use std::path::PathBuf;
 
-use roci_hal::Hint;
-use roci_hal::env::Variable;
+use roci_base::Hint;
+use roci_base::env::Variable;
 
 /// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// The device, or its name.
+    /// A device, or its URI, is invalid.
     #[error(transparent)]
     Hal(#[from] roci_hal::Error),
-    /// The device that an environment variable names.
+    /// The device that an environment variable names cannot be used.
     #[error("{}: {source}", variable.name)]
     Variable {
-        /// The variable.
         variable: &'static Variable,
-        /// What is wrong with its value, or with the device.
+        /// The error of its value or of the device.
         source: roci_hal::Error,
     },
-    /// A kernel cannot be written in the device's language.
+    /// A kernel cannot be compiled for the device's language.
     #[error(transparent)]
     Kernel(#[from] roci_kernels::Error),
-    /// The kernels that roci carries.
+    /// The embedded device library is invalid.
     #[error(transparent)]
     Library(#[from] roci_device_library::Error),
     /// Standard output cannot be written.
@@ -30,63 +29,43 @@ pub(crate) enum CliError {
     Output(#[from] std::io::Error),
     /// A file cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A chip that does not exist.
-    #[error("{source}")]
-    Target {
-        /// What is wrong with its name.
-        source: roci_codeobj::TargetError,
-        /// Chips with names like it.
-        near: Vec<&'static str>,
-    },
-    /// A generic target where a chip is meant.
-    #[error("{name} is a generic target, which code is made for; a device is a chip")]
-    GenericTarget {
-        /// The target.
-        name: &'static str,
-        /// What it covers.
-        chips: Vec<&'static str>,
-    },
-    /// A language model cannot be measured.
+    File { path: PathBuf, source: std::io::Error },
+    /// The chip of `roci objects --for` is invalid.
+    #[error(transparent)]
+    Chip(#[from] roci_objects::coverage::ChipError),
+    /// A language model cannot be benchmarked.
     #[error(transparent)]
     Bench(Box<crate::commands::bench::BenchError>),
-    /// A kernel cannot be emulated, or did not end well.
+    /// A kernel cannot be emulated, or it failed.
     #[error(transparent)]
     Emu(#[from] crate::commands::emu::EmuError),
-    /// The doctor has no answer.
+    /// The doctor cannot analyze the machine.
     #[error(transparent)]
     Doctor(#[from] crate::commands::doctor::DoctorError),
-    /// An experiment cannot be run, or its results cannot be had.
+    /// An experiment cannot be run, or its results cannot be read.
     #[error(transparent)]
     Lab(#[from] roci_lab::LabError),
-    /// There is no matrix.
+    /// The matrix cannot be run.
     #[error(transparent)]
     Matrix(#[from] crate::commands::matrix::MatrixError),
-    /// A language model has no answer.
+    /// A language model cannot be loaded or run.
     #[error(transparent)]
     Language(#[from] crate::commands::language::LanguageError),
-    /// A model cannot be run.
+    /// An ONNX model cannot be run.
     #[error(transparent)]
-    Model(#[from] crate::commands::model::ModelError),
+    Onnx(#[from] crate::commands::onnx::OnnxError),
     /// A driver that is not in this binary.
     #[error("there is no driver `{name}`")]
     UnknownDriver {
-        /// What was asked for.
         name: String,
-        /// What there is.
+        /// The available names.
         known: Vec<&'static str>,
     },
     /// A kernel that is not in the table.
     #[error("there is no kernel whose name starts with `{name}`")]
     UnknownKernel {
-        /// What was asked for.
         name: String,
-        /// What there is.
+        /// The available names.
         known: Vec<&'static str>,
     },
 }
@@ -94,6 +73,16 @@ pub(crate) enum CliError {
 impl From<crate::commands::bench::BenchError> for CliError {
     fn from(error: crate::commands::bench::BenchError) -> Self {
         Self::Bench(Box::new(error))
+    }
+}
+
+impl From<roci_probe::Error> for CliError {
+    fn from(error: roci_probe::Error) -> Self {
+        match error {
+            roci_probe::Error::Hal(error) => Self::Hal(error),
+            roci_probe::Error::Kernel(error) => Self::Kernel(error),
+            roci_probe::Error::UnknownKernel { name, known } => Self::UnknownKernel { name, known },
+        }
     }
 }
 
@@ -105,27 +94,19 @@ impl Hint for CliError {
                 let set = format!("set or unset {}", variable.name);
                 Some(source.hint().map_or(set.clone(), |hint| format!("{hint}; {set}")))
             }
-            Self::Kernel(_) => {
-                Some("this is a fault of roci: report it, with what `roci devices --json` prints".into())
-            }
+            Self::Kernel(_) => Some("this is a bug in roci: report it with the output of `roci devices --json`".into()),
             Self::Library(error) => error.hint(),
-            Self::Output(_) => Some("look for a full disk or a closed file behind standard output".into()),
+            Self::Output(_) => Some("check whether the disk is full or standard output is closed".into()),
             Self::Bench(error) => error.hint(),
             Self::Emu(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Doctor(error) => error.hint(),
             Self::Lab(error) => error.hint(),
             Self::Matrix(error) => error.hint(),
-            Self::Model(error) => error.hint(),
+            Self::Onnx(error) => error.hint(),
             Self::UnknownDriver { known, .. } => Some(format!("drivers are: {}", known.join(", "))),
-            Self::Target { source: roci_codeobj::TargetError::Processor { .. }, near } => {
-                Some(format!("chips with names like that are: {}", near.join(", ")))
-            }
-            Self::Target { .. } => Some("write the chip alone, such as `gfx1013`".into()),
-            Self::GenericTarget { chips, .. } => {
-                Some(format!("name one of the chips that it covers: {}", chips.join(", ")))
-            }
-            Self::File { .. } => Some("name a folder that you may write to".into()),
+            Self::Chip(error) => error.hint(),
+            Self::File { .. } => Some("choose a folder that you may write to".into()),
             Self::UnknownKernel { known, .. } => Some(format!("kernels are: {}", known.join(", "))),
         }
     }

@@ -1,51 +1,50 @@
-//! Exit codes: one enum, from which the help, the man page and the process status are made.
+//! Exit codes. Help, man page and process status come from one enum.
 
 use std::process::ExitCode;
 
-use roci_hal::uri::UriReason;
+use roci_hal::uri::UriErrorKind;
 
 use crate::error::CliError;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// Everything is fine.
     Success = 0,
-    /// The command worked and the answer is no: a kernel computed something wrong, a file is damaged.
+    /// The command ran and found problems, such as a wrong result of a kernel or a damaged file.
     Problems = 1,
-    /// The command line is wrong, or we are.
+    /// A usage error, or an internal error.
     Error = 2,
-    /// A device that was asked for is not there.
+    /// A requested device is not available.
     NoDevice = 3,
-    /// A device failed or did not answer in time.
+    /// A device failed or timed out.
     DeviceFailed = 4,
-    /// A program that was to be run could not be started; shells use the same number.
+    /// A program could not be started; shells use the same code.
     NotStarted = 127,
-    /// Ctrl-C; shells report a process that the signal ended with the same number.
+    /// Ctrl-C or SIGTERM; shells use the same code for a process that SIGINT killed.
     Interrupted = 130,
 }
 
 impl ExitStatus {
-    /// All of them with their meaning, for the help and the man page.
+    /// All codes with their meaning, for help and man page.
     pub(crate) const MEANINGS: [(Self, &'static str); 7] = [
-        (Self::Success, "fine; also when the reader of a pipe goes away"),
+        (Self::Success, "success, also if the reader of a pipe closes it"),
         (
             Self::Problems,
-            "found problems: on this machine, in a kernel's results, in an experiment, in a file, in a library without kernels for a chip",
+            "problems found: on this machine, in a kernel's results, in an experiment, in a file, or a library without kernels for the chip",
         ),
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),
-        (Self::NotStarted, "the program of `roci emu exec` cannot be started; else its own code is passed on"),
+        (Self::NotStarted, "`roci emu exec` could not start the program; otherwise its exit code is passed on"),
         (Self::Interrupted, "interrupted by Ctrl-C or SIGTERM"),
     ];
 
-    /// The number that the shell sees.
+    /// The process exit code.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    /// The graver of two: a failed device over an absent one over a wrong result.
+    /// The more severe of two: a failed device over a missing one over a wrong result.
     pub(crate) fn and(self, other: Self) -> Self {
         let rank = |status| match status {
             Self::Success => 0,
@@ -69,7 +68,7 @@ impl From<ExitStatus> for ExitCode {
 impl From<&CliError> for ExitStatus {
     fn from(error: &CliError) -> Self {
         match error {
-            // Whoever read our output has seen enough.
+            // The reader of the output closed the pipe, as `head` does.
             CliError::Output(error) | CliError::Lab(roci_lab::LabError::Output(error))
                 if error.kind() == std::io::ErrorKind::BrokenPipe =>
             {
@@ -79,7 +78,7 @@ impl From<&CliError> for ExitStatus {
             CliError::Kernel(_) => Self::Problems,
             CliError::Bench(error) => error.status(),
             CliError::Emu(error) => error.status(),
-            CliError::Model(error) => error.status(),
+            CliError::Onnx(error) => error.status(),
             CliError::Language(error) => error.status(),
             CliError::Matrix(error) => error.status(),
             CliError::Output(_)
@@ -89,8 +88,7 @@ impl From<&CliError> for ExitStatus {
             | CliError::Doctor(_)
             | CliError::Lab(_)
             | CliError::Library(_)
-            | CliError::Target { .. }
-            | CliError::GenericTarget { .. } => Self::Error,
+            | CliError::Chip(_) => Self::Error,
         }
     }
 }
@@ -100,10 +98,10 @@ impl From<&roci_hal::Error> for ExitStatus {
         use roci_hal::Error;
         match error {
             Error::Uri(error) => match error.reason {
-                UriReason::UnknownScheme(_)
-                | UriReason::UnknownDevice(_)
-                | UriReason::OutOfRange { .. }
-                | UriReason::HugeOrdinal(_) => Self::NoDevice,
+                UriErrorKind::UnknownScheme(_)
+                | UriErrorKind::UnknownDevice(_)
+                | UriErrorKind::OutOfRange { .. }
+                | UriErrorKind::OrdinalOverflow(_) => Self::NoDevice,
                 _ => Self::Error,
             },
             Error::Unavailable { .. } => Self::NoDevice,
@@ -120,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_graver_status_wins() {
+    fn the_more_severe_status_wins() {
         assert_eq!(ExitStatus::Success.and(ExitStatus::Problems), ExitStatus::Problems);
         assert_eq!(ExitStatus::DeviceFailed.and(ExitStatus::Problems), ExitStatus::DeviceFailed);
         assert_eq!(ExitStatus::NoDevice.and(ExitStatus::DeviceFailed), ExitStatus::DeviceFailed);
@@ -134,11 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_that_cannot_be_read_is_usage_and_one_that_names_nothing_is_no_device() {
+    fn invalid_uris_are_usage_errors_and_unknown_devices_are_no_device() {
         let parsed = |text: &str| text.parse::<roci_hal::DeviceUri>().map_err(roci_hal::Error::from);
         let error = parsed("cpu:0,").expect_err("a trailing comma");
         assert_eq!(ExitStatus::from(&error), ExitStatus::Error);
-        let reason = UriReason::OutOfRange { ordinal: 7, count: 1 };
+        let reason = UriErrorKind::OutOfRange { ordinal: 7, count: 1 };
         let error = roci_hal::Error::from(roci_hal::uri::UriError::new("cpu:7", reason));
         assert_eq!(ExitStatus::from(&error), ExitStatus::NoDevice);
     }

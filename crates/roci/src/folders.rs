@@ -1,15 +1,16 @@
-//! Where things of the user are kept.
+//! Folders for the user's data.
 
 use std::path::{Path, PathBuf};
 
-use roci_hal::env;
+use roci_base::env;
 
-/// The folder for what cannot be made again, `$XDG_DATA_HOME/roci`; `None` where the user has none.
+/// The folder for persistent data, `$XDG_DATA_HOME/roci`; `None` if neither XDG_DATA_HOME nor HOME
+/// is set.
 pub(crate) fn data() -> Option<PathBuf> {
     let base = match env::XDG_DATA_HOME.get_raw() {
         Some(base) => PathBuf::from(base),
         None => Path::new(&env::HOME.get_raw()?).join(".local/share"),
     };
-    // The specification wants relative paths to be passed over.
+    // The XDG specification requires relative paths to be ignored.
     base.is_absolute().then(|| base.join("roci"))
 }

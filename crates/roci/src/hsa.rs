@@ -1,12 +1,13 @@
-//! The HSA library: where the command line and the environment say that it is, and where it is looked for besides.
+//! Finds and opens the HSA library by the command line, the environment and default paths.
 
 use std::path::PathBuf;
 
-use roci_hal::{Error, env};
+use roci_base::env;
+use roci_hal::Error;
 use roci_hsa::search::{self, Attempt, Environment, Options, Origin};
 use roci_hsa::{Runtime, Source};
 
-/// Finds the library and starts it.
+/// Finds and initializes the library.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Runtime, Error> {
     let environment = Environment {
         roci_path: env::LIBHSA_PATH.get_raw(),
@@ -23,9 +24,9 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Runtime, Error> {
     })
 }
 
-/// The libraries that the user named and that could not be loaded, for a message.
+/// The libraries that the user named and that could not be loaded, as the end of a message.
 fn failed_by_name(attempts: &[Attempt]) -> String {
     let named = attempts.iter().filter(|attempt| matches!(attempt.path.origin, Origin::Option | Origin::Variable(_)));
     let named: Vec<_> = named.map(ToString::to_string).collect();
-    if named.is_empty() { String::new() } else { format!("; passed over: {}", named.join("; ")) }
+    if named.is_empty() { String::new() } else { format!("; skipped: {}", named.join("; ")) }
 }

@@ -1,22 +1,24 @@
-//! Ctrl-C and SIGTERM: the first one asks the command to stop and show what it has, the second one ends the process.
+//! Ctrl-C and SIGTERM: the first one requests the command to stop and print its results so far, the
+//! second one ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::ExitStatus;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
-/// Nothing is under way that could stop and show what it has.
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// Set while the command waits for input and has nothing to stop.
 static IDLE: AtomicBool = AtomicBool::new(false);
 
-/// Starts to listen. Without a handler Ctrl-C ends the process at once, which is safe too, so a failure is no error.
+/// Installs the handler. Without it Ctrl-C ends the process at once, which is safe too, so a
+/// failure is ignored.
 pub(crate) fn listen() {
     listen_and(|| {});
 }
 
-/// Starts to listen, and has something done when somebody asks to stop.
+/// Installs the handler with a callback for the first signal.
 pub(crate) fn listen_and(stop: impl Fn() + Send + 'static) {
     let _ = ctrlc::set_handler(move || {
-        if ASKED.swap(true, Ordering::Relaxed) || IDLE.load(Ordering::Relaxed) {
+        if REQUESTED.swap(true, Ordering::Relaxed) || IDLE.load(Ordering::Relaxed) {
             #[expect(clippy::exit, reason = "the command did not react to the first Ctrl-C; a device may hang")]
             std::process::exit(i32::from(ExitStatus::Interrupted.code()));
         }
@@ -24,18 +26,18 @@ pub(crate) fn listen_and(stop: impl Fn() + Send + 'static) {
     });
 }
 
-/// Whether somebody asked to stop.
-pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+/// Whether a signal requested to stop.
+pub(crate) fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Whether somebody asked to stop what was under way; the next to be under way may go on.
-pub(crate) fn taken() -> bool {
-    ASKED.swap(false, Ordering::Relaxed)
+/// Whether a signal requested to stop; clears the request.
+pub(crate) fn take() -> bool {
+    REQUESTED.swap(false, Ordering::Relaxed)
 }
 
-/// Waits for something from outside: meanwhile the first Ctrl-C ends the process.
-pub(crate) fn at_once<T>(wait: impl FnOnce() -> T) -> T {
+/// Runs `wait`; meanwhile the first Ctrl-C ends the process.
+pub(crate) fn exit_on_signal_during<T>(wait: impl FnOnce() -> T) -> T {
     IDLE.store(true, Ordering::Relaxed);
     let outcome = wait();
     IDLE.store(false, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The `roci` command: reads the command line, runs one verb, turns its end into an exit code.
+//! The `roci` command: parses the command line, runs one verb, and maps its result to an exit code.
 //!
-//! Start reading at `cli/` (what can be asked for), then `commands/` (one file a verb). `registry.rs` has the drivers,
-//! `printer.rs` alone writes.
+//! Start at `cli/` (verbs and options), then `commands/` (one file or folder per verb).
+//! `registry.rs` registers the drivers; all output goes through `printer.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -14,10 +14,8 @@ mod folders;
 mod hsa;
 mod input;
 mod interrupt;
-mod npy;
 mod printer;
 mod registry;
-mod units;
 
 use std::process::ExitCode;
 
@@ -38,16 +36,16 @@ fn main() -> ExitCode {
             (printer, ended)
         }
         Err(message) => {
-            let output = OutputArgs { color: cli::color_asked(readable()), ..OutputArgs::default() };
-            let printer = Printer::new(output, cli::json_asked(readable()));
-            let ended = printer.usage(&message).map_err(CliError::from);
+            let output = OutputArgs { color: cli::requested_color(readable()), ..OutputArgs::default() };
+            let printer = Printer::new(output, cli::is_json_requested(readable()));
+            let ended = printer.parser_message(&message).map_err(CliError::from);
             (printer, ended)
         }
     };
     let status = ended.unwrap_or_else(|error| {
         let status = ExitStatus::from(&error);
         if status != ExitStatus::Success {
-            printer.end(&error, status);
+            printer.failure(&error, status);
         }
         status
     });

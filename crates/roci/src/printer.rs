@@ -1,4 +1,4 @@
-//! The one place that writes: data to standard output, everything else to standard error.
+//! All output: results to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +7,18 @@ use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use roci_hal::{Hint, env};
+use roci_base::{Hint, env};
+pub(crate) use roci_probe::text::one_line;
 use serde::Serialize;
 
 use crate::cli::{ColorWhen, OutputArgs};
 use crate::exit::ExitStatus;
 
-/// Says what is good.
+/// Style of success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// Says what needs a look.
+/// Style of problems.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Says what was left out.
+/// Style of skipped or minor items.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -29,13 +30,13 @@ pub(crate) struct Printer {
     stderr: ColorChoice,
     progress: bool,
     quiet: bool,
-    /// Whoever reads standard output expects JSON.
+    /// Results are printed as JSON.
     json: bool,
-    /// Results have been written.
+    /// Whether results were written.
     written: AtomicBool,
 }
 
-/// What whoever asked for JSON gets instead of results.
+/// The JSON that replaces results after an error.
 #[derive(Serialize)]
 struct Failure {
     schema: &'static str,
@@ -46,14 +47,14 @@ struct Failure {
 /// An error in JSON.
 #[derive(Serialize)]
 pub(crate) struct ErrorReport {
-    /// The exit code that it asks for.
+    /// The exit code.
     code: u8,
     message: String,
     hint: Option<String>,
 }
 
 impl ErrorReport {
-    /// The same two lines that people get.
+    /// The message and the hint that are also printed as text.
     pub(crate) fn new<E: std::error::Error + Hint>(error: &E, status: ExitStatus) -> Self {
         let hint = error.hint().map(|hint| one_line(&hint));
         Self { code: status.code(), message: one_line(&error.to_string()), hint }
@@ -63,14 +64,14 @@ impl ErrorReport {
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Text, to the left.
+    /// Text, left-aligned.
     Text(&'static str),
-    /// Figures, to the right.
+    /// Numbers, right-aligned.
     Number(&'static str),
 }
 
 impl Printer {
-    /// Decides about colour and progress from the options, the environment and the streams.
+    /// Determines colors and progress bars from options, environment and terminals.
     pub(crate) fn new(options: OutputArgs, json: bool) -> Self {
         let set = |variable: &env::Variable| variable.get().is_some();
         let dumb = env::TERM.get().is_some_and(|term| term == "dumb");
@@ -86,7 +87,7 @@ impl Printer {
         }
     }
 
-    /// Results. The text ends with a line feed of its own.
+    /// Prints results. The text must end with a line feed.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
         self.written.store(true, Ordering::Relaxed);
         let mut stream = AutoStream::new(io::stdout().lock(), self.stdout);
@@ -94,41 +95,41 @@ impl Printer {
         stream.flush()
     }
 
-    /// Results as JSON.
+    /// Prints results as JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
         text.push('\n');
         self.data(&text)
     }
 
-    /// Results as a table whose columns can be cut by spaces.
+    /// Prints results as a table with columns that are separated by two spaces.
     pub(crate) fn table(&self, columns: &[Column], rows: Vec<Vec<String>>) -> io::Result<()> {
         self.data(&layout(columns, rows))
     }
 
-    /// The streams of results and of how it goes, for a part that writes by itself.
+    /// Standard output and standard error with color handling, for code that writes directly.
     pub(crate) fn streams(&self) -> (impl Write, impl Write) {
         (AutoStream::new(io::stdout(), self.stdout), AutoStream::new(io::stderr(), self.stderr))
     }
 
-    /// Whether something that changes may be drawn on standard error.
-    pub(crate) fn draws(&self) -> bool {
+    /// Whether progress may be drawn on standard error.
+    pub(crate) fn draws_progress(&self) -> bool {
         self.progress
     }
 
-    /// Whether only results and errors are wanted.
+    /// Whether `--quiet` was given.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// A remark for people; `--quiet` drops it.
+    /// Prints a note on standard error, unless `--quiet` was given.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.stderr(text);
         }
     }
 
-    /// One line of cause and, where there is one, one of remedy.
+    /// Prints an error, and its hint if it has one, on one line each.
     pub(crate) fn error<E: std::error::Error + Hint>(&self, error: &E) {
         self.stderr(&format!("{BAD}error:{BAD:#} {}", one_line(&error.to_string())));
         if let Some(hint) = error.hint() {
@@ -136,15 +137,17 @@ impl Printer {
         }
     }
 
-    /// The error that ends the command: on standard error, and in JSON where that was asked for and nothing came of it.
-    pub(crate) fn end<E: std::error::Error + Hint>(&self, error: &E, status: ExitStatus) {
+    /// Prints the error that ends the command, also as JSON if that was requested and no results
+    /// were written.
+    pub(crate) fn failure<E: std::error::Error + Hint>(&self, error: &E, status: ExitStatus) {
         self.error(error);
-        // It has been said already; a standard output that cannot be written changes nothing.
-        let _ = self.failure(ErrorReport::new(error, status));
+        // The error is already on standard error; a closed standard output changes nothing.
+        let _ = self.json_failure(ErrorReport::new(error, status));
     }
 
-    /// What the parser has to say: help on standard output, complaints on standard error, and in JSON as every error.
-    pub(crate) fn usage(&self, message: &clap::Error) -> io::Result<ExitStatus> {
+    /// Prints a message of the parser: help on standard output, usage errors on standard error and,
+    /// if requested, as JSON.
+    pub(crate) fn parser_message(&self, message: &clap::Error) -> io::Result<ExitStatus> {
         let rendered = message.render();
         if !message.use_stderr() {
             self.data(&rendered.ansi().to_string())?;
@@ -152,22 +155,23 @@ impl Printer {
         }
         self.stderr(rendered.ansi().to_string().trim_end());
         let text = rendered.to_string();
-        // Complaints begin with a line of cause; a command line without a verb gets the help instead.
+        // A usage error starts with its cause; a command line without a verb shows the help
+        // instead.
         let cause = text.lines().next().and_then(|line| line.strip_prefix("error: "));
         let message = cause.unwrap_or("a verb is missing").to_owned();
-        let hint = Some("`roci --help` and `roci VERB --help` say what can be written".to_owned());
-        self.failure(ErrorReport { code: ExitStatus::Error.code(), message, hint })?;
+        let hint = Some("run `roci --help` or `roci VERB --help` for the usage".to_owned());
+        self.json_failure(ErrorReport { code: ExitStatus::Error.code(), message, hint })?;
         Ok(ExitStatus::Error)
     }
 
-    fn failure(&self, error: ErrorReport) -> io::Result<()> {
+    fn json_failure(&self, error: ErrorReport) -> io::Result<()> {
         if !self.json || self.written.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.json(&Failure { schema: "roci.error", version: 1, error })
     }
 
-    /// A bar of `length` steps; hidden unless standard error is a terminal that wants it.
+    /// A progress bar of `length` steps; hidden unless progress is enabled.
     pub(crate) fn progress(&self, length: usize) -> ProgressBar {
         let target = if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(length as u64), target);
@@ -178,30 +182,30 @@ impl Printer {
     }
 
     fn stderr(&self, text: &str) {
-        // Nobody is left to be told when this fails.
+        // A failed write to standard error cannot be reported.
         let _ = writeln!(AutoStream::new(io::stderr().lock(), self.stderr), "{text}");
     }
 }
 
-/// Tells of something from a thread that no command has a printer for: what a layer under the drivers says.
-pub(crate) fn remark(text: &str) {
-    // Nobody is left to be told when this fails.
+/// Prints a message from a driver's thread, where no printer is available.
+pub(crate) fn driver_message(text: &str) {
+    // A failed write to standard error cannot be reported.
     let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
 
-/// Whether to colour one stream.
+/// Whether to color one stream.
 fn choose(when: ColorWhen, no_color: bool, force_color: bool, dumb: bool, terminal: bool) -> ColorChoice {
-    let wanted = match when {
+    let colored = match when {
         ColorWhen::Always => true,
         ColorWhen::Never => false,
         ColorWhen::Auto if no_color => false,
         ColorWhen::Auto => force_color || (terminal && !dumb),
     };
-    // `AlwaysAnsi`: styles are escapes in our text, on every platform.
-    if wanted { ColorChoice::AlwaysAnsi } else { ColorChoice::Never }
+    // `AlwaysAnsi`, because styles are escape sequences in the text on every platform.
+    if colored { ColorChoice::AlwaysAnsi } else { ColorChoice::Never }
 }
 
-/// Columns with two spaces between them and nothing behind the last.
+/// Formats columns with two spaces between them and no trailing spaces.
 fn layout(columns: &[Column], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -222,40 +226,27 @@ fn layout(columns: &[Column], rows: Vec<Vec<String>>) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Messages are one line each, whatever a driver put into them.
-pub(crate) fn one_line(text: &str) -> String {
-    let text = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    // A file may hold what a terminal would obey.
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn colour_follows_option_then_environment_then_terminal() {
-        let colour =
+    fn color_follows_option_then_environment_then_terminal() {
+        let colored =
             |when, no, force, dumb, terminal| choose(when, no, force, dumb, terminal) == ColorChoice::AlwaysAnsi;
-        assert!(colour(ColorWhen::Auto, false, false, false, true));
-        assert!(!colour(ColorWhen::Auto, false, false, false, false));
-        assert!(!colour(ColorWhen::Auto, true, true, false, true), "NO_COLOR wins over FORCE_COLOR");
-        assert!(colour(ColorWhen::Auto, false, true, true, false), "FORCE_COLOR wins over the terminal");
-        assert!(!colour(ColorWhen::Auto, false, false, true, true), "a dumb terminal");
-        assert!(colour(ColorWhen::Always, true, false, true, false), "the option wins over all");
-        assert!(!colour(ColorWhen::Never, false, true, false, true));
+        assert!(colored(ColorWhen::Auto, false, false, false, true));
+        assert!(!colored(ColorWhen::Auto, false, false, false, false));
+        assert!(!colored(ColorWhen::Auto, true, true, false, true), "NO_COLOR wins over FORCE_COLOR");
+        assert!(colored(ColorWhen::Auto, false, true, true, false), "FORCE_COLOR wins over the terminal");
+        assert!(!colored(ColorWhen::Auto, false, false, true, true), "a dumb terminal");
+        assert!(colored(ColorWhen::Always, true, false, true, false), "the option wins over all");
+        assert!(!colored(ColorWhen::Never, false, true, false, true));
     }
 
     #[test]
-    fn tables_align_and_leave_no_blanks_behind() {
+    fn tables_are_aligned_without_trailing_spaces() {
         let columns = [Column::Text("name"), Column::Number("n"), Column::Text("end")];
         let rows = vec![vec!["a".into(), "10".into(), "x".into()], vec!["long".into(), "2".into(), String::new()]];
         assert_eq!(layout(&columns, rows), "name   n  end\na     10  x\nlong   2\n");
-    }
-
-    #[test]
-    fn messages_become_one_line() {
-        assert_eq!(one_line("first\n  second\n"), "first; second");
-        assert_eq!(one_line("a\u{1b}[2Jb\tc"), "a [2Jb c");
     }
 }

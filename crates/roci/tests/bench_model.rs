@@ -1,13 +1,13 @@
-//! `roci bench MODEL.gguf` from outside: tests, forms of results, what the lab reads of them, and what goes wrong.
+//! `roci bench MODEL.gguf` as a process: tests, output formats, parsing by the lab, errors.
 //!
-//! The model is made up and so small that its speed says nothing.
+//! The model is synthetic and so small that its speed means nothing.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use roci_lab::import::llama_bench;
-use roci_llm::synthetic::talking;
+use roci_lm::synthetic::talking;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Few tokens on the CPU, unless the arguments say otherwise.
+/// Runs with few tokens on the CPU, unless the arguments set others.
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
     let fixed = ["bench", "small.gguf", "-r", "2"];
     command(folder, &[&fixed, arguments].concat()).output().expect("the binary was built for this test")
@@ -35,25 +35,25 @@ fn bench(folder: &Path, arguments: &[&str]) -> Output {
 
 const FEW: [&str; 6] = ["--device", "cpu", "-p", "5", "-n", "3"];
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[track_caller]
-fn good(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+fn succeed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
 }
 
 #[test]
-fn the_table_has_a_line_for_each_test() {
+fn the_table_has_a_row_for_each_test() {
     let folder = models();
-    let table = good(&bench(folder.path(), &[&FEW[..], &["--depth", "0,8"]].concat()));
+    let table = succeed(&bench(folder.path(), &[&FEW[..], &["--n-depth", "0,8"]].concat()));
     let lines: Vec<_> = table.lines().collect();
-    assert!(lines[0].starts_with("MODEL") && lines[0].ends_with("REACHED"), "{table}");
+    assert!(lines[0].starts_with("MODEL") && lines[0].ends_with("OF LIMIT"), "{table}");
     for (line, test) in lines[1..].iter().zip(["pp5 ", "tg3 ", "pp5 @ d8 ", "tg3 @ d8 "]) {
         assert!(line.contains(&format!(" {test}")) && line.contains(" ± ") && line.contains("cpu"), "{table}");
-        // Operations for prompts, bytes and a limit for what is written.
+        // Operations per second for prefill; bytes per second and a limit for decode.
         let unit = if test.starts_with("pp") { "FLOP/s" } else { " GB/s" };
         assert_eq!((line.contains(unit), line.ends_with('%')), (true, test.starts_with("tg")), "{table}");
     }
@@ -61,15 +61,15 @@ fn the_table_has_a_line_for_each_test() {
 }
 
 #[test]
-fn the_lab_reads_what_is_printed() {
+fn the_lab_parses_the_output() {
     let folder = models();
-    let json = good(&bench(folder.path(), &[&FEW[..], &["--json"]].concat()));
+    let json = succeed(&bench(folder.path(), &[&FEW[..], &["--json"]].concat()));
     assert_eq!(
-        good(&bench(folder.path(), &[&FEW[..], &["-o", "json"]].concat())).lines().count(),
+        succeed(&bench(folder.path(), &[&FEW[..], &["-o", "json"]].concat())).lines().count(),
         json.lines().count(),
         "both are the same form"
     );
-    let jsonl = good(&bench(folder.path(), &[&FEW[..], &["-o", "jsonl"]].concat()));
+    let jsonl = succeed(&bench(folder.path(), &[&FEW[..], &["-o", "jsonl"]].concat()));
     assert_eq!(jsonl.lines().count(), 2);
     for text in [&json, &jsonl] {
         let read = llama_bench::read(text);
@@ -77,7 +77,7 @@ fn the_lab_reads_what_is_printed() {
         let names: Vec<_> = read.tests.iter().map(|test| (test.name.as_str(), test.samples.len())).collect();
         assert_eq!(names, [("pp5", 2), ("tg3", 2)]);
         assert!(read.tests.iter().all(|test| test.seconds.len() == 2 && test.time.is_some()));
-        // One strategy: nothing but the test itself differs.
+        // One strategy: only the test differs.
         assert_eq!(read.tests[0].settings, read.tests[1].settings);
         assert_eq!(read.tests[0].settings["model_filename"], "small.gguf");
     }
@@ -93,17 +93,17 @@ fn the_lab_reads_what_is_printed() {
 
     std::fs::write(folder.path().join("results.json"), &json).expect("there is room");
     let output = command(folder.path(), &["lab", "--db", "lab.db", "import", "results.json"]).output();
-    good(&output.expect("the binary was built for this test"));
+    succeed(&output.expect("the binary was built for this test"));
     let output = command(folder.path(), &["lab", "--db", "lab.db", "report", "--json"]).output();
-    let report: Value = serde_json::from_str(&good(&output.expect("it was built"))).expect("it is JSON");
+    let report: Value = serde_json::from_str(&succeed(&output.expect("it was built"))).expect("it is JSON");
     let text = report.to_string();
     assert!(text.contains(r#"["roci","bench","small.gguf","-o","md","#), "{text}");
 }
 
 #[test]
-fn other_forms_are_those_of_llama_bench() {
+fn output_formats_are_those_of_llama_bench() {
     let folder = models();
-    let form = |form: &str| good(&bench(folder.path(), &[&FEW[..], &["-o", form]].concat()));
+    let form = |form: &str| succeed(&bench(folder.path(), &[&FEW[..], &["-o", form]].concat()));
     let markdown = form("md");
     let read = llama_bench::read(&markdown);
     let names: Vec<_> = read.tests.iter().map(|test| test.name.as_str()).collect();
@@ -125,45 +125,61 @@ fn other_forms_are_those_of_llama_bench() {
 }
 
 #[test]
-fn devices_are_measured_by_themselves_and_compared() {
+fn devices_are_measured_one_by_one_and_compared() {
     let folder = models();
-    let two = ["--device", "cpu", "--device", "cpu?threads=1", "-p", "5", "-n", "3", "--cache", "f16", "--batch", "2"];
-    let table = good(&bench(folder.path(), &two));
+    let two = [
+        "--device",
+        "cpu",
+        "--device",
+        "cpu?threads=1",
+        "-p",
+        "5",
+        "-n",
+        "3",
+        "--cache-type",
+        "f16",
+        "--ubatch-size",
+        "2",
+    ];
+    let table = succeed(&bench(folder.path(), &two));
     let last = table.lines().last().expect("some");
-    assert!(last.starts_with("Here cpu") && last.contains(" reads prompts ") && last.contains(" writes "), "{table}");
+    assert!(
+        last.starts_with("Here cpu") && last.contains(" processes prompts ") && last.contains(" generates "),
+        "{table}"
+    );
     assert!(last.contains("(pp5), and ") && last.ends_with("(tg3)."), "{table}");
     let output = bench(folder.path(), &[&two[..], &["--json"]].concat());
-    let entries: Value = serde_json::from_str(&good(&output)).expect("nothing but JSON");
+    let entries: Value = serde_json::from_str(&succeed(&output)).expect("nothing but JSON");
     let of = |key: &str| -> Vec<_> {
         entries.as_array().expect("a list").iter().map(|entry| entry[key].to_string()).collect()
     };
     assert_eq!((of("n_batch"), of("type_k")), (vec!["2".to_owned(); 4], vec!["\"f16\"".to_owned(); 4]));
     assert_eq!(of("n_threads")[2..], ["1", "1"]);
-    assert!(said(&output).starts_with("Here cpu"), "the sentence is for people: {}", said(&output));
+    assert!(stderr(&output).starts_with("Here cpu"), "the message is readable: {}", stderr(&output));
 }
 
 #[test]
-fn a_device_that_computes_nothing_has_no_speed() {
+fn the_null_device_has_no_speed() {
     let folder = models();
     let alone = bench(folder.path(), &["--device", "null", "-p", "5", "--json"]);
-    assert_eq!(alone.status.code(), Some(1), "{}", said(&alone));
-    assert!(said(&alone).contains("error: null") && said(&alone).contains("logits that are all the same"));
+    assert_eq!(alone.status.code(), Some(1), "{}", stderr(&alone));
+    assert!(stderr(&alone).contains("error: null") && stderr(&alone).contains("logits that are all the same"));
     let failure: Value = serde_json::from_slice(&alone.stdout).expect("it is JSON");
     assert_eq!(failure["schema"], "roci.error");
-    // It does not cost the others their figures.
+    // The results of other devices are printed.
     let beside = bench(folder.path(), &[&["--device", "null"], &FEW[..]].concat());
-    assert_eq!(beside.status.code(), Some(1), "{}", said(&beside));
+    assert_eq!(beside.status.code(), Some(1), "{}", stderr(&beside));
     assert_eq!(String::from_utf8_lossy(&beside.stdout).lines().count(), 3);
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_in_one_line() {
+fn invalid_benchmarks_are_errors_of_one_line() {
     let folder = models();
     let refused = |arguments: &[&str], code: i32, cause: &str, remedy: &str| {
         let output = command(folder.path(), &[&["bench"], arguments].concat()).output().expect("it was built");
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.starts_with("error: ") && said.contains(cause) && said.contains(remedy), "{said}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        assert!(message.starts_with("error: ") && message.contains(cause) && message.contains(remedy), "{message}");
         assert!(output.stdout.is_empty());
     };
     refused(&["nowhere.gguf"], 2, "nowhere.gguf", "hint: ");
@@ -171,16 +187,16 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     refused(&["small.gguf", "-p", "0", "-n", "0"], 2, "nothing to measure", "`-p` or `-n`");
     refused(&["small.gguf", "--device", "cpu:7"], 3, "there is no device 7", "hint: ");
     refused(&["small.gguf", "-p", "many"], 2, "many", "");
-    refused(&["small.gguf", "--cache", "q3"], 2, "known are f16, q8_0", "");
+    refused(&["small.gguf", "--cache-type", "q3"], 2, "the types are f16 and q8_0", "");
     refused(&["small.gguf", "--quick"], 2, "--quick", "cannot be used");
     refused(&["-p", "5"], 2, "required", "MODEL");
     refused(&["-o", "md"], 2, "required", "MODEL");
 }
 
 #[test]
-fn ctrl_c_prints_what_there_is() {
+fn ctrl_c_prints_the_results_so_far() {
     let folder = models();
-    // The second test takes longer than anybody waits.
+    // The second test does not end before the signal.
     let arguments = ["bench", "small.gguf", "--device", "cpu", "-p", "4", "-n", "60000", "-r", "9", "-o", "jsonl"];
     let mut child = command(folder.path(), &arguments).spawn().expect("the binary was built for this test");
     let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
@@ -188,8 +204,8 @@ fn ctrl_c_prints_what_there_is() {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has a number");
     kill_process(pid, Signal::INT).expect("it is ours");
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    assert!(said(&output).contains("interrupted"), "{}", said(&output));
-    assert_eq!(lines.count(), 0, "nothing is told of a test without a whole run");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+    assert_eq!(lines.count(), 0, "a test without a complete run has no result");
     assert_eq!(llama_bench::read(&first).tests[0].name, "pp4");
 }

@@ -1,4 +1,4 @@
-//! The command from outside: exit codes, what goes where, and JSON that parses.
+//! The command as a process: exit codes, output streams, and JSON.
 
 mod doctor;
 mod models;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Runs `roci` in an environment that only the test decides about.
+/// `roci` in an environment that only the test sets.
 fn roci(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the binary was built for this test")
 }
@@ -38,16 +38,16 @@ fn assert_code(output: &Output, code: i32) {
     assert_eq!(output.status.code(), Some(code), "stdout:\n{}\nstderr:\n{}", stdout(output), stderr(output));
 }
 
-/// The error line and the hint line, and nothing else.
+/// Checks that standard error has exactly an error line and a hint line.
 #[track_caller]
 fn assert_error(output: &Output, code: i32, cause: &str, remedy: &str) {
     assert_code(output, code);
     assert_eq!(stdout(output), "");
-    let said = stderr(output);
-    let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{said}");
-    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{said}");
+    let message = stderr(output);
+    let lines: Vec<_> = message.lines().collect();
+    assert_eq!(lines.len(), 2, "{message}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{message}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{message}");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn help_goes_to_stdout_and_documents_exit_codes() {
     let output = roci(&["--help"]);
     assert_code(&output, 0);
     assert_eq!(stderr(&output), "");
-    for line in ["  0  fine", "  1  found problems", "  3  a device is not available", "roci demo"] {
+    for line in ["  0  success", "  1  problems found", "  3  a device is not available", "roci demo"] {
         assert!(stdout(&output).contains(line), "{line} is not in\n{}", stdout(&output));
     }
 }
@@ -100,7 +100,7 @@ fn every_kernel_is_right_on_the_cpu() {
     assert_code(&output, 0);
     let value = json(&output, "roci.demo");
     let results = value["results"].as_array().expect("a list");
-    // Kernels of language models are tried by models.
+    // Kernels of language models are tested by models.
     for kernel in roci_kernels::kernels().iter().filter(|kernel| !kernel.name().starts_with("lm_")) {
         assert!(results.iter().any(|result| result["kernel"] == kernel.name()), "{} was not run", kernel.name());
     }
@@ -112,12 +112,12 @@ fn every_kernel_is_right_on_the_cpu() {
 }
 
 #[test]
-fn a_device_that_computes_nothing_is_wrong_in_every_row() {
+fn the_null_device_is_wrong_in_every_row() {
     let output = roci(&["demo", "--quick", "--json", "--device", "null"]);
     assert_code(&output, 1);
     for result in json(&output, "roci.demo")["results"].as_array().expect("a list") {
         assert_eq!(result["status"], "wrong", "{result}");
-        // What nobody wrote, as a number or as a word.
+        // The output was never written: poison as a float or as a word.
         let got = &result["wrong"]["got"];
         assert!(got.is_null() || got.as_f64() == Some(u32::MAX.into()), "{result}");
     }
@@ -128,7 +128,7 @@ fn a_device_that_computes_nothing_is_wrong_in_every_row() {
 }
 
 #[test]
-fn one_wrong_device_does_not_spoil_the_other() {
+fn a_wrong_device_does_not_affect_others() {
     let output = roci(&["demo", "--quick", "copy", "--json", "-d", "null", "-d", "cpu"]);
     assert_code(&output, 1);
     let value = json(&output, "roci.demo");
@@ -136,7 +136,7 @@ fn one_wrong_device_does_not_spoil_the_other() {
 }
 
 #[test]
-fn a_device_that_does_not_answer_in_time_is_lost_and_left_alone() {
+fn a_device_that_times_out_is_lost_and_not_used_again() {
     let output = roci(&["demo", "matmul", "--timeout", "0.000001", "--json", "--device", "cpu"]);
     assert_code(&output, 4);
     let value = json(&output, "roci.demo");
@@ -146,7 +146,7 @@ fn a_device_that_does_not_answer_in_time_is_lost_and_left_alone() {
 }
 
 #[test]
-fn a_profile_shows_what_the_device_did_and_for_how_long() {
+fn a_profile_shows_runs_and_their_times() {
     let output = roci(&["demo", "--quick", "--profile", "fill", "copy", "-d", "cpu", "-d", "null"]);
     assert_code(&output, 1);
     let text = stdout(&output);
@@ -154,13 +154,13 @@ fn a_profile_shows_what_the_device_did_and_for_how_long() {
     assert!(busy.ends_with(" %)"), "{text}");
     let row = |name: &str| text.lines().find(|line| line.starts_with(name) && line.contains(" dispatch "));
     assert!(row("fill").is_some() && row("copy").is_some(), "{text}");
-    assert!(stderr(&output).contains("null cannot tell when kernels ran"), "{}", stderr(&output));
-    // Nobody asked.
+    assert!(stderr(&output).contains("null is not profiled: it has no timestamps"), "{}", stderr(&output));
+    // Without `--profile`.
     assert!(!stdout(&roci(&["demo", "--quick", "fill", "-d", "cpu"])).contains("busy for"));
 }
 
 #[test]
-fn a_search_path_without_a_library_is_told_with_the_reason() {
+fn a_search_path_without_a_library_is_reported_with_the_reason() {
     let paths = "/nowhere/at/all:/dev/null";
     for arguments in [
         ["--amdgpu-libhsa-search-path", paths, "devices", "--json"],
@@ -171,7 +171,7 @@ fn a_search_path_without_a_library_is_told_with_the_reason() {
         let value = json(&output, "roci.devices");
         let drivers = value["drivers"].as_array().expect("a list");
         let amdgpu = drivers.iter().find(|driver| driver["driver"] == "amdgpu").expect("it is always there");
-        // A machine with an AMD GPU has a library elsewhere, and all is well.
+        // A machine with an AMD GPU has a library elsewhere.
         let Some(error) = amdgpu["error"].as_str() else { return };
         assert!(error.contains("/nowhere/at/all (given search path): does not exist"), "{error}");
         assert!(error.contains("/dev/null (given search path): "), "{error}");
@@ -179,7 +179,7 @@ fn a_search_path_without_a_library_is_told_with_the_reason() {
 }
 
 #[test]
-fn auto_says_what_it_chose() {
+fn auto_prints_its_choice() {
     let output = roci(&["demo", "--quick", "fill", "--device", "auto"]);
     assert_code(&output, 0);
     assert!(stderr(&output).starts_with("auto: cpu, "), "{}", stderr(&output));
@@ -190,7 +190,7 @@ fn auto_says_what_it_chose() {
 }
 
 #[test]
-fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
+fn invalid_devices_have_a_cause_a_remedy_and_an_exit_code() {
     let demo = |uri: &str| roci(&["demo", "fill", "--quick", "--device", uri]);
     assert_error(&demo("cpu:0,"), 2, "ends with a comma", "one comma between two devices; devices are: cpu");
     assert_error(&demo("cpu:7"), 3, "there is no device 7", "devices are: cpu");
@@ -203,23 +203,23 @@ fn wrong_devices_give_a_cause_a_remedy_and_the_right_code() {
     );
     assert_error(&demo("cpu?speed=11"), 2, "no parameter `speed`", "parameters are: threads; devices are: cpu");
     assert_error(&demo("cpu?threads=0"), 2, "`threads` is `0`", "set `threads` to a number from 1 to");
-    assert_error(&demo("auto:0"), 2, "nothing can stand behind it", "write `auto` alone");
+    assert_error(&demo("auto:0"), 2, "takes no device and no parameters", "write `auto` alone");
 }
 
 #[test]
-fn a_wrong_device_of_the_environment_names_the_variable() {
+fn an_invalid_device_of_the_environment_names_the_variable() {
     let demo = |uri: &str| {
         command(&["demo", "fill", "--quick"]).env("ROCI_DEVICE", uri).output().expect("the binary was built")
     };
     for (uri, code, cause, remedy) in [
         ("cpu:0,", 2, "the device list ends with a comma", "devices are: cpu; set or unset ROCI_DEVICE"),
         ("cpu:7", 3, "there is no device 7", "devices are: cpu; set or unset ROCI_DEVICE"),
-        ("auto:0", 2, "nothing can stand behind it", "set or unset ROCI_DEVICE"),
+        ("auto:0", 2, "takes no device and no parameters", "set or unset ROCI_DEVICE"),
     ] {
         assert_error(&demo(uri), code, "error: ROCI_DEVICE: device `", remedy);
         assert_error(&demo(uri), code, cause, remedy);
     }
-    // The command line counts for more, so the variable is not to blame.
+    // The command line overrides the variable.
     let output = command(&["demo", "--device", "cpu:8"]).env("ROCI_DEVICE", "cpu:7").output().expect("it runs");
     assert_error(&output, 3, "error: device `cpu://8`", "devices are: cpu");
     assert!(!stderr(&output).contains("ROCI_DEVICE"));
@@ -231,7 +231,7 @@ fn an_unknown_kernel_is_a_usage_error_that_lists_the_kernels() {
 }
 
 #[test]
-fn the_environment_is_a_table_of_what_counts() {
+fn env_lists_variables_and_values() {
     let output = command(&["env", "--json"]).env("ROCI_TIMEOUT", "5").output().expect("it runs");
     assert_code(&output, 0);
     let value = json(&output, "roci.env");
@@ -244,7 +244,7 @@ fn the_environment_is_a_table_of_what_counts() {
 }
 
 #[test]
-fn a_timeout_that_is_no_time_is_refused_with_cause_and_remedy() {
+fn an_invalid_timeout_has_a_cause_and_a_remedy() {
     let output = command(&["devices"]).env("ROCI_COMPILE_TIMEOUT", "long").output().expect("it runs");
     assert_error(
         &output,
@@ -270,7 +270,7 @@ fn a_timeout_that_is_no_time_is_refused_with_cause_and_remedy() {
 }
 
 #[test]
-fn colour_is_off_in_pipes_and_on_by_request() {
+fn color_is_off_in_pipes_and_on_by_request() {
     let escapes = |arguments: &[&str], variable: Option<&str>| {
         let mut command = command(arguments);
         command.envs(variable.map(|name| (name, "1")));
@@ -314,7 +314,7 @@ fn man_pages_document_exit_status_and_environment() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child =
         command(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     drop(child.stdout.take());
@@ -323,7 +323,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(stderr(&output), "");
 }
 
-/// The routes as a parent of checking processes sees them.
+/// Verifies routes in child processes and returns their reports.
 fn verified(arguments: &[&str], code: i32) -> Vec<Value> {
     let output = roci(&[&["verify-route", "--in-children", "--json"], arguments].concat());
     assert_code(&output, code);
@@ -331,7 +331,7 @@ fn verified(arguments: &[&str], code: i32) -> Vec<Value> {
 }
 
 #[test]
-fn routes_are_verified_in_processes_of_their_own() {
+fn routes_are_verified_in_child_processes() {
     let routes = verified(&["cpu", "emu://gfx1013", "cpu:7"], 1);
     for route in &routes[..2] {
         assert_eq!(route["status"], "right", "{route}");
@@ -355,12 +355,12 @@ fn a_vulkan_route_is_verified() {
 }
 
 #[test]
-fn a_route_that_crashes_and_one_that_hangs_are_told() {
+fn crashes_and_hangs_of_routes_are_reported() {
     let crashed = &verified(&["--fault", "crash", "cpu"], 1)[0];
     assert_eq!((&crashed["status"], &crashed["signal"]), (&"died".into(), &6.into()), "{crashed}");
     assert!(crashed["check"].as_str().is_some_and(|check| check.starts_with("matmul_f16")), "{crashed}");
-    assert_eq!(crashed["checks"][0]["status"], "pass", "what went well before is told too");
-    let hung = &verified(&["--fault", "hang", "--deadline", "2", "cpu"], 1)[0];
+    assert_eq!(crashed["checks"][0]["status"], "pass", "earlier successes are reported too");
+    let hung = &verified(&["--fault", "hang", "--timeout", "2", "cpu"], 1)[0];
     assert_eq!((&hung["status"], &hung["killed"]), (&"hangs".into(), &true.into()), "{hung}");
 }
 
@@ -371,7 +371,7 @@ fn matrix(arguments: &[&str], code: i32) -> Value {
 }
 
 #[test]
-fn the_matrix_tries_what_is_asked_for_and_tells_changes() {
+fn the_matrix_runs_selected_probes_and_reports_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("matrix.sqlite");
     let file = file.to_str().expect("a plain path");
@@ -380,16 +380,16 @@ fn the_matrix_tries_what_is_asked_for_and_tells_changes() {
     assert!(results.len() >= 3 && results.iter().all(|one| one["outcome"] == "works"), "{value}");
     assert!(results.iter().any(|one| one["probe"] == "add, broadcast"), "{value}");
     assert_eq!(value["changes"], serde_json::json!([]));
-    // A card that did otherwise the last time.
+    // Another outcome in the last run.
     let page = folder.path().join("matrix.html");
     let arguments = ["--only", "add", "--database", file, "--html", page.to_str().expect("a plain path")];
     let again = matrix(&arguments, 0);
     assert_eq!(again["changes"], serde_json::json!([]), "nothing has changed");
-    assert!(std::fs::read_to_string(&page).is_ok_and(|page| page.ends_with("</html>\n")));
+    assert!(std::fs::read_to_string(&page).is_ok_and(|page| page.trim_end().ends_with("</html>")));
 
     std::fs::write(file, "no database".repeat(500)).expect("it can be written");
     let refused = roci(&["matrix", "--device", "cpu", "--only", "add", "--database", file]);
-    assert_error(&refused, 2, "it is damaged, or no SQLite file", "--database");
+    assert_error(&refused, 2, "it is damaged, or not an SQLite file", "--database");
     assert_error(&roci(&["matrix", "--only", "nonsense"]), 2, "no probe has `nonsense`", "roci matrix --list");
     let file = folder.path().join("other.sqlite");
     let file = file.to_str().expect("a plain path");
@@ -400,8 +400,8 @@ fn the_matrix_tries_what_is_asked_for_and_tells_changes() {
 }
 
 #[test]
-fn a_probe_that_crashes_or_hangs_costs_no_other() {
-    let value = matrix(&["--faults", "--only", "on purpose", "--only", "mm, larger", "--deadline", "4"], 1);
+fn a_probe_that_crashes_or_hangs_does_not_affect_others() {
+    let value = matrix(&["--faults", "--only", "on purpose", "--only", "mm, larger", "--timeout", "4"], 1);
     let outcome = |name: &str| {
         let results = value["results"].as_array().expect("a list");
         results.iter().find(|one| one["probe"] == name).cloned().unwrap_or_else(|| panic!("{name} of {value}"))
@@ -417,13 +417,13 @@ fn a_probe_that_crashes_or_hangs_costs_no_other() {
     );
 }
 
-/// A model of three nodes, whose batch and width are open: a convolution, `Relu`, and the places of what is not 0.
+/// A model of three nodes with symbolic batch and width: a convolution, `Relu`, and `NonZero`.
 fn small_model() -> String {
     format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
-fn a_model_is_told_before_it_runs() {
+fn inspect_shows_a_model_without_running_it() {
     let model = small_model();
     let output = roci(&["inspect", &model]);
     assert_code(&output, 0);
@@ -436,16 +436,17 @@ fn a_model_is_told_before_it_runs() {
     assert_eq!(value["multiply_adds"], 3 * 2 * 4 * 5 * 9);
     assert_eq!(value["graph"][0]["runs"]["vulkan"]["where"], "kernels");
     assert_eq!(value["graph"][2]["runs"]["amdgpu"]["where"], "host");
-    // What is planned is what a run takes.
+    // A run takes the planned memory.
     let run = json(&roci(&["run", &model, "--json", "-d", "cpu", "--dim", "batch=3", "--dim", "width=10"]), "roci.run");
     assert_eq!(run["outputs"][0]["shape"], serde_json::json!([3, 2, 4, 5]));
     assert_eq!(run["constant_bytes"], value["devices"][0]["constant_bytes"]);
     assert_eq!(run["arena_bytes"], value["devices"][0]["arena_bytes"]);
 }
 
-/// The CPU's own kernels want pictures in blocks with borders and weights in their order, which takes more than others do.
+/// The native kernels of the CPU pad images and reorder weights, which takes more memory than on
+/// other devices.
 #[test]
-fn the_memory_that_is_told_is_what_a_run_on_the_cpu_takes() {
+fn the_planned_memory_is_that_of_a_run_on_the_cpu() {
     let model = format!("{}/tests/models/blocks.onnx", env!("CARGO_MANIFEST_DIR"));
     for batch in ["batch=1", "batch=4"] {
         let told = json(&roci(&["inspect", &model, "--json", "--dim", batch]), "roci.inspect");
@@ -461,7 +462,7 @@ fn the_memory_that_is_told_is_what_a_run_on_the_cpu_takes() {
 }
 
 #[test]
-fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
+fn invalid_models_and_inputs_are_errors_of_one_line() {
     let (folder, model) = (tempfile::tempdir().expect("a folder"), small_model());
     let whole = std::fs::read(&model).expect("the model is there");
     let file = folder.path().join("file");
@@ -471,12 +472,12 @@ fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
         assert_error(&roci(&["inspect", path]), 2, cause, "");
         assert_error(&roci(&["run", path, "--device", "cpu"]), 2, cause, "");
     };
-    refused(b"", "no ONNX model");
-    refused(b"\x89PNG no model", "no ONNX model");
+    refused(b"", "not an ONNX model");
+    refused(b"\x89PNG no model", "not an ONNX model");
     refused(&whole[..whole.len() / 2], "");
     let unknown: Vec<u8> = whole.iter().map(|&byte| if byte == b'R' { b'Q' } else { byte }).collect();
     refused(&unknown, "node `relu` (Qelu, opset 17): this operation is not supported");
-    assert_error(&roci(&["inspect", "/dev/zero"]), 2, "does not end", "");
+    assert_error(&roci(&["inspect", "/dev/zero"]), 2, "exceeds the limit of 256 MiB", "");
     assert_error(&roci(&["inspect", "/nowhere.onnx"]), 2, "cannot read /nowhere.onnx", "path");
 
     let run = |arguments: &[&str]| roci(&[&["run", &model, "--device", "cpu"], arguments].concat());
@@ -492,21 +493,16 @@ fn models_and_inputs_that_do_not_fit_are_told_in_a_line() {
     let bitmap = folder.path().join("x.bmp");
     std::fs::write(&bitmap, b"BM and more").expect("it can be written");
     let given = format!("x={}", bitmap.display());
-    assert_error(
-        &run(&["--input", &given]),
-        2,
-        "is a BMP, neither an array of NumPy's (.npy) nor a PNG or JPEG",
-        "PNG",
-    );
+    assert_error(&run(&["--input", &given]), 2, "is a BMP, neither a NumPy array (.npy) nor a PNG or JPEG", "PNG");
     assert_error(&run(&["--dim", "depth=2"]), 2, "`depth`", "batch, width");
     assert_error(&run(&["--dim", "batch=many"]), 2, "NAME=SIZE", "");
     let absurd = ["--dim", "batch=4000000", "--dim", "width=4000000"];
     assert_error(&run(&absurd), 2, "[4000000, 1, 8, 4000000]", "");
     assert_code(&roci(&[&["inspect", &model][..], &absurd].concat()), 0);
     let given = npy("<f8", "(1, 1, 8, 8)", 512);
-    assert_error(&run(&["--input", &given]), 2, "holds f64 and the model wants f32", "astype");
+    assert_error(&run(&["--input", &given]), 2, "has elements of type f64, and the model requires f32", "astype");
     let given = npy("<f4", "(1, 3, 8, 8)", 768);
-    assert_error(&run(&["--input", &given]), 2, "[1, 3, 8, 8] and the model wants [batch, 1, 8, width]", "reshape");
+    assert_error(&run(&["--input", &given]), 2, "[1, 3, 8, 8], and the model requires [batch, 1, 8, width]", "reshape");
     let none = npy("<f4", "(0, 1, 8, 8)", 0);
     let value = json(&run(&["--json", "--input", &none]), "roci.run");
     assert_eq!(value["outputs"][0]["shape"], serde_json::json!([0, 2, 4, 4]));

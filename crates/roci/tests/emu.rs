@@ -1,4 +1,4 @@
-//! `roci emu` from outside: kernels in, arrays out.
+//! `roci emu run` and `trace` as processes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -31,7 +31,7 @@ kernel void kinds(global ulong *y, uchar a, short b, long c, double d) {
 }
 "#;
 
-/// A folder with a code object for gfx1010 and one for gfx1100, which goes away with it.
+/// A temporary folder with a code object for gfx1010 and one for gfx1100.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -85,7 +85,7 @@ impl Drop for Folder {
     }
 }
 
-/// Its standard output and standard error, if it ended with `code`.
+/// Checks the exit code and returns standard output and standard error.
 #[track_caller]
 fn ended(output: &Output, code: i32) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
@@ -94,7 +94,7 @@ fn ended(output: &Output, code: i32) -> (String, String) {
     (stdout, stderr)
 }
 
-/// The error line and the hint line.
+/// Checks the exit code, the error line and the hint line.
 #[track_caller]
 fn refused(output: &Output, code: i32, cause: &str, remedy: &str) {
     let (stdout, stderr) = ended(output, code);
@@ -106,13 +106,13 @@ fn refused(output: &Output, code: i32, cause: &str, remedy: &str) {
 }
 
 #[test]
-fn arrays_go_in_and_come_out() {
+fn arrays_are_read_and_written() {
     let Some(folder) = Folder::new("run") else { return };
     let x: Vec<f32> = (0..100).map(|value| value as f32).collect();
     folder.floats("x.npy", &x);
     folder.floats("y.npy", &[1.0; 100]);
     for chip in ["gfx1010", "gfx1100"] {
-        // The last group is not full, and the last lanes are beyond `n`.
+        // The last workgroup is partial, and its last lanes are beyond `n`.
         let arguments = "--arg in:x.npy --arg inout:y.npy:r.npy --arg f32:-2 --arg u32:90";
         let launch = format!("run {chip}.co --gpu {chip} --kernel saxpy --grid 100 --block 64 {arguments}");
         let (stdout, stderr) = ended(&folder.emu(&launch), 0);
@@ -145,28 +145,28 @@ fn shared_memory_and_hidden_arguments_are_filled() {
 }
 
 #[test]
-fn what_is_wrong_with_arguments_is_said_before_anything_runs() {
+fn invalid_arguments_are_errors_before_anything_runs() {
     let Some(folder) = Folder::new("usage") else { return };
     folder.floats("x.npy", &[0.0; 4]);
     std::fs::write(folder.path("bad.npy"), b"PK").expect("temporary files can be written");
     let run = |rest: &str| folder.emu(&format!("run gfx1010.co --gpu gfx1010 --grid 4 --block 4 {rest}"));
     refused(&run("--kernel nonsense"), 2, "no kernel `nonsense`", "saxpy");
-    refused(&run("--kernel beyond"), 2, "takes 2 arguments, 0 are given", "buffer, by value, 4 bytes");
+    refused(&run("--kernel beyond"), 2, "takes 2 arguments, but 0 were given", "buffer, by value, 4 bytes");
     refused(&run("--kernel beyond --arg u32:1 --arg u32:1"), 2, "argument 1", "in:FILE.npy");
     refused(&run("--kernel beyond --arg in:x.npy --arg f64:1"), 2, "it has 8 bytes", "u32:5");
     refused(&run("--kernel beyond --arg in:x.npy --arg u32:-1"), 2, "`u32:-1`", "u32:5");
     refused(&run("--kernel beyond --arg in:bad.npy --arg u32:1"), 2, "not a .npy file", "numpy.save");
-    refused(&run("--kernel beyond --arg in:none.npy --arg u32:1 --check wait"), 2, "\"wait\" is no check", "waits");
-    refused(&run("--kernel beyond --arg out:o.npy:f32:99999999999999999 --arg u32:1"), 2, "do not fit", "smaller");
+    refused(&run("--kernel beyond --arg in:none.npy --arg u32:1 --check wait"), 2, "unknown check \"wait\"", "waits");
+    refused(&run("--kernel beyond --arg out:o.npy:f32:99999999999999999 --arg u32:1"), 2, "cannot allocate", "smaller");
     refused(&folder.emu("run gfx1010.co --gpu gfx906 --kernel beyond --grid 1 --block 1"), 3, "gfx906", "gfx1010");
     refused(&folder.emu("run gfx1010.co --gpu gfx1100 --kernel beyond --grid 1 --block 1"), 2, "no code", "gfx1010");
     let big = "run gfx1010.co --gpu gfx1010 --kernel endless --grid 1 --block 2048 --arg in:x.npy";
-    refused(&folder.emu(big), 2, "at most, not of 2048", "--block 256");
+    refused(&folder.emu(big), 2, "256 work-items, not 2048", "--block 256");
     assert!(!folder.path("o.npy").exists());
 }
 
 #[test]
-fn faults_are_told_with_their_place_and_leave_no_results() {
+fn faults_name_their_location_and_leave_no_results() {
     let Some(folder) = Folder::new("faults") else { return };
     let launch = "run gfx1010.co --gpu gfx1010 --kernel beyond --grid 64 --block 64 --arg out:r.npy:f32:64 --arg u32:4";
     refused(&folder.emu(launch), 4, "memory fault: write of 4 bytes at 0x", "index beyond");
@@ -184,7 +184,7 @@ fn faults_are_told_with_their_place_and_leave_no_results() {
     folder.floats("x.npy", &[0.0; 64]);
     let race = "run gfx1100.co --gpu gfx1100 --kernel race --grid 64 --block 64 --arg in:x.npy --arg out:r.npy:f32:64";
     ended(&folder.emu(&format!("{race} --arg lds:256")), 0);
-    refused(&folder.emu(&format!("{race} --arg lds:256 --check races")), 4, "LDS race", "luck");
+    refused(&folder.emu(&format!("{race} --arg lds:256 --check races")), 4, "LDS race", "depend on timing");
 }
 
 #[test]
@@ -203,15 +203,15 @@ fn a_trace_shows_instructions_with_values() {
     assert!(stdout.lines().count() == 2 && stdout.lines().all(|line| line.starts_with("w1 ")), "{stdout}");
     assert!(stderr.contains("stopped after 2 lines"), "{stderr}");
     let (stdout, stderr) = ended(&folder.emu(&format!("{launch} --wave 9 --pc 0x10..0x20")), 0);
-    assert!(stdout.is_empty() && stderr.contains("no instruction is shown"), "{stdout}{stderr}");
+    assert!(stdout.is_empty() && stderr.contains("no instruction was executed"), "{stdout}{stderr}");
     let (stdout, _) = ended(&folder.emu(&format!("{launch} --wave 0 --pc 0..1 --json")), 0);
     let value: Value = serde_json::from_str(&stdout).expect("one line, one JSON value");
     assert_eq!((&value["schema"], &value["offset"], &value["wave"]), (&"roci.emu.trace".into(), &0.into(), &0.into()));
 }
 
 #[test]
-fn the_code_is_found_in_files_that_hold_other_code_too() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codeobj/fixtures");
+fn code_is_found_in_files_with_code_for_other_chips() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../amd/codeobj/fixtures");
     let gather = |file: &str, gpu: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
         command.args(["emu", "run"]).arg(fixtures.join(file)).args(["--gpu", gpu]).env_clear();
@@ -219,8 +219,8 @@ fn the_code_is_found_in_files_that_hold_other_code_too() {
         command.output().expect("the binary was built for this test")
     };
     // One argument is missing: the kernel was found, and nothing ran.
-    refused(&gather("fat.so", "gfx1010"), 2, "takes 2 arguments, 1 are given", "buffer");
-    refused(&gather("gfx10-1-generic-v6.co", "gfx1013"), 2, "takes 2 arguments, 1 are given", "buffer");
-    refused(&gather("/dev/zero", "gfx1010"), 2, "does not end", "not a pipe");
+    refused(&gather("fat.so", "gfx1010"), 2, "takes 2 arguments, but 1 were given", "buffer");
+    refused(&gather("gfx10-1-generic-v6.co", "gfx1013"), 2, "takes 2 arguments, but 1 were given", "buffer");
+    refused(&gather("/dev/zero", "gfx1010"), 2, "exceeds the limit of 256 MiB", "not a pipe");
     refused(&gather("fat.so", "gfx1100"), 2, "no code that runs on gfx1100", "it has code for gfx1010");
 }

@@ -1,9 +1,9 @@
-//! `roci emu exec` from outside: what the program sees, and what it leaves alone.
+//! `roci emu exec` as a process: the environment and the files that the program sees.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder for the cache of one test, which goes away with it.
+/// A temporary cache folder of one test.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -13,7 +13,7 @@ impl Cache {
         Self(path)
     }
 
-    /// `roci emu exec` in an environment that only the test decides about.
+    /// `roci emu exec` in an environment that only the test sets.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
         command.args(["emu", "exec"]).args(arguments).env_clear().stdin(Stdio::null());
@@ -21,7 +21,7 @@ impl Cache {
         command
     }
 
-    /// Runs a shell's script on an emulated GPU.
+    /// Runs a shell script on an emulated GPU.
     fn shell(&self, script: &str) -> Output {
         run(&mut self.command(&["--gpu", "gfx1010", "--", "sh", "-c", script]))
     }
@@ -46,7 +46,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn the_exit_code_is_the_programs_and_one_line_says_what_is_emulated() {
+fn the_exit_code_is_that_of_the_program_and_a_note_names_the_chips() {
     let cache = Cache::new("code");
     let output = cache.shell("echo out; echo error >&2; exit 7");
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
@@ -57,7 +57,7 @@ fn the_exit_code_is_the_programs_and_one_line_says_what_is_emulated() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_before_the_program_runs() {
+fn errors_are_reported_before_the_program_runs() {
     let cache = Cache::new("wrong");
     for (arguments, code, cause) in [
         (&["--gpu", "gfx1010", "--", "no-such-program"][..], 127, "cannot start `no-such-program`"),
@@ -73,12 +73,12 @@ fn what_cannot_be_done_is_said_before_the_program_runs() {
 }
 
 #[test]
-fn options_become_variables_and_lists_are_kept() {
+fn options_become_variables_and_lists_are_extended() {
     let cache = Cache::new("variables");
     let options = ["--gpu", "gfx1010, gfx1151", "--memory", "2GiB", "--check", "waits,races", "--threads", "3"];
     let mut command = cache.command(&options);
     command.env("LD_LIBRARY_PATH", "/some/folder").env("HSA_OVERRIDE_GFX_VERSION", "10.3.0");
-    // That of one node counts as well.
+    // Overrides of single nodes are removed too.
     command.env("HSA_OVERRIDE_GFX_VERSION_1", "10.3.0");
     let output = run(command.args(["--", "env"]));
     let text = stdout(&output);
@@ -92,7 +92,7 @@ fn options_become_variables_and_lists_are_kept() {
     assert!(Path::new(own).join("libhsa-runtime64.so.1").is_file() && others == "/some/folder", "{folders}");
     assert!(!text.contains("HSA_OVERRIDE"), "{text}");
     for name in ["HSA_OVERRIDE_GFX_VERSION", "HSA_OVERRIDE_GFX_VERSION_1"] {
-        assert!(stderr(&output).contains(&format!("note: {name} is taken away")), "{}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("note: {name} is unset for the program")), "{}", stderr(&output));
     }
 
     let mut command = cache.command(&["--gpu", "gfx1010", "--keep-env", "--", "env"]);
@@ -101,7 +101,7 @@ fn options_become_variables_and_lists_are_kept() {
 }
 
 #[test]
-fn a_shell_can_take_the_environment_over() {
+fn a_shell_can_evaluate_the_environment() {
     let cache = Cache::new("print");
     let mut command = cache.command(&["--gpu", "gfx1030", "--print"]);
     let printed = stdout(&run(command.env("HSA_OVERRIDE_GFX_VERSION", "10.3.0")));
@@ -112,7 +112,7 @@ fn a_shell_can_take_the_environment_over() {
 }
 
 #[test]
-fn the_drivers_files_are_there_and_others_are_as_they_were() {
+fn the_files_of_the_driver_are_simulated_and_others_are_unchanged() {
     let cache = Cache::new("files");
     let output = cache.shell(
         "cat /sys/module/amdgpu/initstate
@@ -125,14 +125,14 @@ fn the_drivers_files_are_there_and_others_are_as_they_were() {
     );
     let version = std::fs::read_to_string("/proc/version").expect("Linux has it");
     assert_eq!(stdout(&output), format!("live\n1\nkfd\n1\nno more\n{version}"), "{}", stderr(&output));
-    // The library alone does nothing.
+    // Without ROCI_EMU_EXEC, the preload library does nothing.
     let output = cache.shell("unset ROCI_EMU_EXEC; cat /sys/module/amdgpu/initstate");
     let real = std::fs::read_to_string("/sys/module/amdgpu/initstate").unwrap_or_default();
     assert_eq!(stdout(&output), real);
 }
 
 #[test]
-fn many_at_once_share_one_copy() {
+fn concurrent_processes_share_one_copy() {
     let cache = Cache::new("many");
     let spawn = || {
         let mut command =
@@ -140,22 +140,22 @@ fn many_at_once_share_one_copy() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built for this test")
     };
     let running: Vec<_> = (0..6).map(|_| spawn()).collect();
-    let said: Vec<String> =
+    let outputs: Vec<String> =
         running.into_iter().map(|child| stdout(&child.wait_with_output().expect("it ends"))).collect();
-    assert!(said.iter().all(|text| *text == said[0] && !text.is_empty()), "{said:?}");
-    let folders: Vec<_> = std::fs::read_dir(cache.0.join("roci")).expect("it is there").collect();
+    assert!(outputs.iter().all(|text| *text == outputs[0] && !text.is_empty()), "{outputs:?}");
+    let folders: Vec<_> = std::fs::read_dir(cache.0.join("roci")).expect("it exists").collect();
     assert_eq!(folders.len(), 1);
-    let folder = folders[0].as_ref().expect("it is there").path();
+    let folder = folders[0].as_ref().expect("it exists").path();
     let mut names: Vec<_> = std::fs::read_dir(folder)
-        .expect("it is there")
-        .map(|entry| entry.expect("it is there").file_name().into_string().expect("our names are text"))
+        .expect("it exists")
+        .map(|entry| entry.expect("it exists").file_name().into_string().expect("our names are text"))
         .collect();
     names.sort();
     assert_eq!(names, ["amdgpu", "libhsa-runtime64.so", "libhsa-runtime64.so.1", "libroci_emu_preload.so", "modules"]);
 }
 
 #[test]
-fn without_a_cache_there_are_temporary_files_unless_others_may_write_them() {
+fn without_a_cache_the_libraries_are_temporary_files_unless_others_may_write_to_them() {
     use std::os::unix::fs::PermissionsExt;
 
     let cache = Cache::new("temporary");
@@ -165,15 +165,15 @@ fn without_a_cache_there_are_temporary_files_unless_others_may_write_them() {
     };
     let output = start();
     assert!(output.status.success(), "{}", stderr(&output));
-    let folder = std::fs::read_dir(&cache.0).expect("it is there").next().expect("one was made").expect("it is there");
+    let folder = std::fs::read_dir(&cache.0).expect("it exists").next().expect("one was made").expect("it exists");
     assert!(folder.file_name().to_string_lossy().starts_with("roci-"));
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).expect("it is ours");
     let output = start();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("others may write there"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("other users may write to it"), "{}", stderr(&output));
 }
 
-/// What `roci devices` finds by the amdgpu driver on the emulated library: chips and ids.
+/// Chips and IDs that the amdgpu driver lists on the emulated library.
 fn visible(cache: &Cache, list: Option<&str>) -> Vec<(String, String)> {
     let roci = env!("CARGO_BIN_EXE_roci");
     let mut command = cache.command(&["--gpu", "gfx1010,gfx1030,gfx1151", "--", roci, "devices", "--json"]);
@@ -192,24 +192,24 @@ fn visible(cache: &Cache, list: Option<&str>) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_amdgpu_driver_sees_what_the_runtime_lets_it_see() {
+fn the_amdgpu_driver_obeys_rocr_visible_devices() {
     let cache = Cache::new("visible");
     let all = visible(&cache, None);
     let chips = |list: Option<&str>| visible(&cache, list).into_iter().map(|(chip, _)| chip).collect::<Vec<_>>();
     assert_eq!(all.iter().map(|(chip, _)| chip.as_str()).collect::<Vec<_>>(), ["gfx1010", "gfx1030", "gfx1151"]);
     assert_eq!(chips(Some("2,0")), ["gfx1151", "gfx1010"]);
     assert_eq!(chips(Some("")), [""; 0]);
-    // An id may be cut short; what names nothing, or the same again, ends the list.
+    // An ID may be a prefix; an unknown or repeated one ends the list.
     assert_eq!(chips(Some(&format!("{},0", &all[1].1[..12]))), ["gfx1030", "gfx1010"]);
     assert_eq!(chips(Some("1,GPU-0,0")), ["gfx1030"]);
     assert_eq!(chips(Some("0,0,2")), ["gfx1010"]);
 }
 
 #[test]
-fn the_amdgpu_driver_computes_on_the_library_as_on_a_real_one() {
+fn the_amdgpu_driver_computes_on_the_emulated_library() {
     let cache = Cache::new("demo");
     let roci = env!("CARGO_BIN_EXE_roci");
-    // Two GPUs of one kind as one device, and one of them alone.
+    // Two GPUs of one chip as one logical device, and one of them alone.
     let arguments = [
         "--gpu",
         "gfx1030,gfx1030",
@@ -226,7 +226,7 @@ fn the_amdgpu_driver_computes_on_the_library_as_on_a_real_one() {
     ];
     let output = run(&mut cache.command(&arguments));
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    // An override is in the way even here, and may be let be.
+    // An override breaks the emulated chip; `--keep-env` keeps it.
     let override_of = |uri: &str| {
         let mut command =
             cache.command(&["--gpu", "gfx1010", "--keep-env", "--", roci, "demo", "--quick", "fill", "-d", uri]);

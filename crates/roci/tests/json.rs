@@ -1,7 +1,8 @@
-//! JSON is a contract: what each verb's results are made of, and what comes instead of them when there are none.
+//! The JSON of each verb is a contract, and so is the JSON of errors.
 //!
-//! A golden file holds the shape of an answer, its keys and the types of their values, since values depend on the
-//! machine. `ROCI_BLESS=1` rewrites them; a key that is gone or has another type asks for another `version`.
+//! A golden file has the shape of the output, its keys and the types of their values, since values
+//! depend on the machine. `ROCI_BLESS=1` rewrites them; a key that is removed or has another type
+//! needs a new `version`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,49 +16,49 @@ fn roci(arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn answer(arguments: &[&str], code: i32) -> Value {
+fn output(arguments: &[&str], code: i32) -> Value {
     let output = roci(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{said}"))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{stderr}"))
 }
 
-/// A line for each place that a value can have, with the types that are seen there: `results[].seconds null|number`.
+/// A line for each path in the JSON, with the types of its values: `results[].seconds null|number`.
 fn shape(values: &[Value]) -> String {
-    let mut places = BTreeMap::new();
-    values.iter().for_each(|value| visit(value, String::new(), &mut places));
-    let line = |(place, types): (String, BTreeSet<&str>)| {
-        format!("{place} {}\n", types.into_iter().collect::<Vec<_>>().join("|"))
+    let mut paths = BTreeMap::new();
+    values.iter().for_each(|value| visit(value, String::new(), &mut paths));
+    let line = |(path, types): (String, BTreeSet<&str>)| {
+        format!("{path} {}\n", types.into_iter().collect::<Vec<_>>().join("|"))
     };
-    places.into_iter().map(line).collect()
+    paths.into_iter().map(line).collect()
 }
 
-fn visit(value: &Value, place: String, places: &mut BTreeMap<String, BTreeSet<&'static str>>) {
+fn visit(value: &Value, path: String, paths: &mut BTreeMap<String, BTreeSet<&'static str>>) {
     let name = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(elements) => {
-            elements.iter().for_each(|element| visit(element, format!("{place}[]"), places));
+            elements.iter().for_each(|element| visit(element, format!("{path}[]"), paths));
             "array"
         }
         Value::Object(members) => {
-            members.iter().for_each(|(key, value)| visit(value, format!("{place}.{key}"), places));
+            members.iter().for_each(|(key, value)| visit(value, format!("{path}.{key}"), paths));
             "object"
         }
     };
-    places.entry(place).or_default().insert(name);
+    paths.entry(path).or_default().insert(name);
 }
 
 #[test]
 fn bench_measures_and_checks() {
-    let value = answer(&["bench", "--quick", "--json", "--device", "cpu"], 0);
+    let value = output(&["bench", "--quick", "--json", "--device", "cpu"], 0);
     for result in value["results"].as_array().expect("a list") {
         assert_eq!(result["status"], "ok", "{result}");
         assert!(result["seconds"].as_f64().expect("a number") > 0.0, "{result}");
     }
-    let null = answer(&["bench", "--quick", "--json", "--device", "null"], 1);
+    let null = output(&["bench", "--quick", "--json", "--device", "null"], 1);
     assert!(null["results"].as_array().expect("a list").iter().any(|result| result["status"] == "wrong"));
     assert_shape("bench", &[value, null]);
 }
@@ -69,31 +70,31 @@ fn assert_shape(name: &str, values: &[Value]) {
     if roci_testkit::bless() {
         std::fs::write(&file, &text).expect("the golden file can be written");
     }
-    let golden = std::fs::read_to_string(&file).expect("the golden file is there (ROCI_BLESS=1 writes it)");
+    let golden = std::fs::read_to_string(&file).expect("the golden file exists (ROCI_BLESS=1 writes it)");
     assert_eq!(text, golden, "the shape of `{name}` changed; see ROCI_BLESS in CONTRIBUTING.md");
 }
 
 #[test]
-fn devices_learn_the_same() {
+fn losses_of_devices_agree() {
     let few = ["train-demo", "--json", "--steps", "4", "--batch", "10", "--device", "cpu", "--device"];
-    let same = answer(&[&few[..], &["emu://gfx1010"]].concat(), 0);
+    let same = output(&[&few[..], &["emu://gfx1010"]].concat(), 0);
     assert_eq!(same["results"][1]["losses"].as_array().map(Vec::len), Some(4));
     let apart = same["results"][1]["apart"].as_f64().expect("a number");
     assert!(apart < 1e-3, "{apart}");
-    let adam = answer(&[&few[..], &["null", "--optimizer", "adam"]].concat(), 1);
+    let adam = output(&[&few[..], &["null", "--optimizer", "adam"]].concat(), 1);
     assert_eq!((&adam["results"][0]["status"], &adam["results"][1]["status"]), (&json!("ok"), &json!("no-progress")));
-    let gone = answer(&[&few[..], &["cpu:7"]].concat(), 3);
+    let gone = output(&[&few[..], &["cpu:7"]].concat(), 3);
     assert_eq!(gone["results"][1]["status"], "failed");
     assert_shape("train_demo", &[same, adam, gone]);
 }
 
 #[test]
 fn devices() {
-    let value = answer(&["devices", "--all", "--json"], 0);
+    let value = output(&["devices", "--all", "--json"], 0);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.devices"), &json!(1)));
-    // Whether a driver says why it cannot look depends on the machine.
+    // Whether a driver has an error depends on the machine.
     let refusal = json!({ "drivers": [{ "error": "", "hint": "" }] });
-    // And so does what there is to know of a card.
+    // So do the known properties of a card.
     let card = json!({
         "vendor": "", "runtime": "", "pci": "", "true_memory_bytes": 0, "same_card": [""], "quirks": [""],
         "subgroup_sizes": [32],
@@ -104,48 +105,48 @@ fn devices() {
 
 #[test]
 fn env() {
-    let value = answer(&["env", "--json"], 0);
+    let value = output(&["env", "--json"], 0);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.env"), &json!(1)));
     assert_shape("env", &[value]);
 }
 
 #[test]
 fn demo() {
-    // A right device, a wrong one, and one that is not there.
+    // A device with right results, one with wrong ones, and one that does not exist.
     let devices = ["-d", "cpu", "-d", "null", "-d", "cpu:7"];
-    let value = answer(&[&["demo", "--quick", "--json", "fill", "matmul"][..], &devices].concat(), 3);
+    let value = output(&[&["demo", "--quick", "--json", "fill", "matmul"][..], &devices].concat(), 3);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.demo"), &json!(1)));
     assert_eq!(value["errors"][0]["code"], 3);
-    // A device that is lost, and what is not run after that.
-    let lost = answer(&["demo", "matmul", "--timeout", "0.000001", "--json", "--device", "cpu"], 4);
+    // A lost device, and kernels that are skipped afterwards.
+    let lost = output(&["demo", "matmul", "--timeout", "0.000001", "--json", "--device", "cpu"], 4);
     assert_shape("demo", &[value, lost]);
 }
 
 #[test]
 fn inspect() {
     let model = format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"));
-    let value = answer(&["inspect", &model, "--json"], 0);
-    // Sizes of open dimensions go by their names, and places where nodes run by theirs.
+    let value = output(&["inspect", &model, "--json"], 0);
+    // Keys are names of symbolic dimensions and of locations.
     let any = json!({ "devices": [{ "runs": { "ahead": 1, "refused": 1, "unknown": 1 } }], "notes": ["odd"] });
     assert_shape("inspect", &[value, any]);
 }
 
 #[test]
-fn an_answer_of_a_language_model() {
+fn run_of_a_language_model() {
     let folder = tempfile::tempdir().expect("there is room");
     let model = folder.path().join("model.gguf");
-    std::fs::write(&model, roci_llm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
-    let value = answer(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
-    // One that was interrupted has no times.
+    std::fs::write(&model, roci_lm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
+    let value = output(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
+    // An interrupted answer has no times.
     let stopped = json!({ "prompt_seconds": null, "generation_seconds": null });
     assert_shape("answer", &[value, stopped]);
 }
 
 #[test]
 fn matrix() {
-    let value = answer(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
+    let value = output(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(1)));
-    // Whether there is something to say of a result, and whether it has changed, depends on the device.
+    // Details and changes of results depend on the device.
     let change = json!({ "device": "", "probe": "", "from": "", "to": "", "driver_before": "", "since": 0 });
     let same = json!({ "driver_before": null, "since": null });
     let others = json!({ "changes": [change, same], "results": [{ "detail": "", "excess": null }] });
@@ -154,7 +155,7 @@ fn matrix() {
 
 #[test]
 fn profile() {
-    let value = answer(&["demo", "--quick", "--json", "--profile", "fill", "-d", "cpu", "-d", "emu://gfx1010"], 0);
+    let value = output(&["demo", "--quick", "--json", "--profile", "fill", "-d", "cpu", "-d", "emu://gfx1010"], 0);
     let devices = value["profile"].as_array().expect("a list");
     assert_eq!(devices.iter().map(|device| &device["device"]).collect::<Vec<_>>(), ["cpu", "emu://gfx1010"]);
     for device in devices {
@@ -176,28 +177,28 @@ fn profile() {
 
 #[test]
 fn objects_for_a_chip() {
-    let fixture = |name: &str| format!("{}/../codeobj/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let value = answer(&["objects", "--for", "GFX1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
+    let fixture = |name: &str| format!("{}/../amd/codeobj/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let value = output(&["objects", "--for", "GFX1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
     let problem = json!({ "problems": [{ "hint": "" }] });
     assert_shape("objects_for", &[value, problem]);
 }
 
 #[test]
 fn verified_routes() {
-    let right = answer(&["verify-route", "--in-children", "--json", "null"], 1);
-    let gone = answer(&["verify-route", "--in-children", "--json", "cpu:7"], 1);
+    let right = output(&["verify-route", "--in-children", "--json", "null"], 1);
+    let gone = output(&["verify-route", "--in-children", "--json", "cpu:7"], 1);
     assert_shape("verify", &[right, gone]);
 }
 
 #[test]
-fn an_error_instead_of_results() {
+fn errors_replace_results() {
     for (arguments, code, message, hint) in [
         (&["demo", "--json", "--device", "cpu:7"][..], 3, "there is no device 7", "devices are: cpu"),
         (&["demo", "--json", "--device", "cpu:0,"], 2, "ends with a comma", "devices are: cpu"),
         (&["demo", "--json", "--device", "toaster"], 3, "there is no driver `toaster`", "drivers are: amdgpu, "),
         (&["demo", "--json", "-d", "cpu:7", "-d", "cpu?threads=0"], 2, "`threads` is `0`", "set `threads`"),
         (&["demo", "nonsense", "--json"], 2, "`nonsense`", "matmul_f32"),
-        (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "name a folder"),
+        (&["objects", "--library", "--extract", "/dev/null/x", "--json"], 2, "cannot write", "choose a folder"),
         (
             &["emu", "run", "/dev/null", "--gpu", "gfx1", "--kernel", "k", "--grid", "1", "--block", "1", "--json"],
             3,
@@ -207,7 +208,7 @@ fn an_error_instead_of_results() {
         (&["devices", "--json", "--nonsense"], 2, "unexpected argument '--nonsense'", "--help"),
         (&["--json"], 2, "unexpected argument '--json'", "--help"),
     ] {
-        let value = answer(arguments, code);
+        let value = output(arguments, code);
         assert_eq!((&value["schema"], &value["version"]), (&json!("roci.error"), &json!(1)), "{arguments:?}");
         let error = &value["error"];
         assert_eq!(error["code"], code, "{arguments:?}");
@@ -218,10 +219,10 @@ fn an_error_instead_of_results() {
 }
 
 #[test]
-fn an_error_is_not_put_behind_results_nor_where_nobody_asked() {
+fn json_errors_are_printed_only_on_request_and_not_after_results() {
     let output = roci(&["demo", "--device", "cpu:7"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
-    // One device of two: its error is part of the results, and people get it too.
+    // One device of two fails: its error is in the results, and on standard error.
     let output = roci(&["demo", "--quick", "fill", "--json", "-d", "cpu", "-d", "cpu:7"]);
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: device `cpu://7`"));
     let value: Value = serde_json::from_slice(&output.stdout).expect("one value");
@@ -229,7 +230,7 @@ fn an_error_is_not_put_behind_results_nor_where_nobody_asked() {
 }
 
 #[test]
-fn shapes_tell_changes_apart() {
+fn shapes_differ_if_keys_or_types_differ() {
     let base = json!({"a": [{"b": 1, "c": null}, {"b": 2, "c": "text"}], "d": true});
     let lines = [" object", ".a array", ".a[] object", ".a[].b number", ".a[].c null|string", ".d boolean"];
     assert_eq!(shape(&[base]), lines.map(|line| format!("{line}\n")).concat());

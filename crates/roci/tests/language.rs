@@ -1,12 +1,12 @@
-//! Language models from outside: answers, conversations, conversion, and what goes wrong.
+//! Language models as processes: `run`, `chat`, `convert`, and errors.
 //!
-//! The model is made up and talks nonsense; the same seed gives the same nonsense.
+//! The model is synthetic: its text is random, but the same for the same seed.
 
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use roci_llm::synthetic::talking;
+use roci_lm::synthetic::talking;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 /// A template that is not `chatml`.
 const TEMPLATE: &str = "{% for message in messages %}[{{ message.role }}: {{ message.content }}]{% endfor %}";
 
-/// A folder with the made-up model, and with one that has a template.
+/// A folder with the synthetic model, and with one that has a template.
 fn models() -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     let mut case = talking();
     std::fs::write(folder.path().join("plain.gguf"), case.bytes().expect("it can be made")).expect("there is room");
     case.metadata.push(("tokenizer.chat_template".to_owned(), TEMPLATE.into()));
-    // What a file is does not depend on its name.
+    // The type of a file does not depend on its name.
     std::fs::write(folder.path().join("chat.model"), case.bytes().expect("it can be made")).expect("there is room");
     folder
 }
@@ -28,7 +28,7 @@ fn models() -> TempDir {
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
     command.args(arguments).current_dir(folder).env_clear().env("HOME", folder);
-    // Every machine has one, and no note says which was chosen.
+    // The CPU exists on every machine, and `auto` would print a note.
     let on_device = matches!(arguments.first(), Some(&("run" | "chat"))) && !arguments.contains(&"--device");
     command.args(on_device.then_some("--device=cpu"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,8 +39,8 @@ fn roci(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("the binary was built for this test")
 }
 
-/// The same with something on standard input.
-fn fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
+/// Like `roci`, with standard input.
+fn with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut child =
         command(folder, arguments).stdin(Stdio::piped()).spawn().expect("the binary was built for this test");
     child.stdin.take().expect("it is a pipe").write_all(input).expect("it is read");
@@ -48,21 +48,21 @@ fn fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
 }
 
 #[track_caller]
-fn good(output: Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+fn succeed(output: Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
     String::from_utf8(output.stdout).expect("output is UTF-8")
 }
 
 #[track_caller]
-fn bad(output: &Output, code: i32, cause: &str, remedy: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
+fn fail(output: &Output, code: i32, cause: &str, remedy: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
-    let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{said}");
-    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{said}");
+    let lines: Vec<_> = stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{stderr}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{stderr}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{stderr}");
 }
 
 fn json(text: &str) -> Value {
@@ -75,21 +75,21 @@ fn run_answers_the_same_for_the_same_seed() {
     let run = |seed: &str| {
         let output = roci(folder.path(), &["run", "plain.gguf", "-p", "Once", "-n", "20", "--seed", seed]);
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        good(output)
+        succeed(output)
     };
     assert!(run("1").ends_with('\n') && run("1").len() > 1);
     assert_eq!(run("1"), run("1"));
     assert_ne!(run("1"), run("2"));
-    let piped = fed(folder.path(), &["run", "plain.gguf", "-p", "-", "-n", "20", "--seed", "1"], b"Once");
-    assert_eq!(good(piped), run("1"));
+    let piped = with_input(folder.path(), &["run", "plain.gguf", "-p", "-", "-n", "20", "--seed", "1"], b"Once");
+    assert_eq!(succeed(piped), run("1"));
 }
 
 #[test]
-fn run_takes_the_models_own_template_and_no_other() {
+fn run_uses_the_template_of_the_model() {
     let folder = models();
     let run = |arguments: &[&str]| {
         let fixed = ["-n", "5", "--seed", "1", "--json"];
-        let report = json(&good(roci(folder.path(), &[&["run"], arguments, &fixed].concat())));
+        let report = json(&succeed(roci(folder.path(), &[&["run"], arguments, &fixed].concat())));
         assert_eq!(report["schema"], "roci.answer");
         (report["prompt_tokens"].as_u64(), report["text"].clone())
     };
@@ -103,14 +103,14 @@ fn run_takes_the_models_own_template_and_no_other() {
 }
 
 #[test]
-fn run_says_how_an_answer_ended() {
+fn run_reports_why_an_answer_ended() {
     let folder = models();
     let report = |arguments: &[&str]| {
         let fixed = ["run", "plain.gguf", "-p", "Once", "--seed", "1", "--json"];
-        json(&good(roci(folder.path(), &[&fixed[..], arguments].concat())))
+        json(&succeed(roci(folder.path(), &[&fixed[..], arguments].concat())))
     };
     let whole = report(&["-n", "30"]);
-    assert_eq!((whole["reason"].as_str(), whole["tokens"].as_u64()), (Some("most"), Some(30)));
+    assert_eq!((whole["reason"].as_str(), whole["completion_tokens"].as_u64()), (Some("length"), Some(30)));
     assert_eq!(whole["model"]["name"], "talking");
     let text: Vec<char> = whole["text"].as_str().expect("a text").chars().collect();
     let stop: String = text[5..8].iter().collect();
@@ -130,12 +130,12 @@ fn run_says_how_an_answer_ended() {
 fn chat_reads_lines_and_prints_answers_alone() {
     let folder = models();
     let chat = |arguments: &[&str], input: &str| {
-        let fixed = ["chat", "chat.model", "-n", "8", "--seed", "1", "--schema", "any.json"];
-        let output = fed(folder.path(), &[&fixed[..], arguments].concat(), input.as_bytes());
+        let fixed = ["chat", "chat.model", "-n", "8", "--seed", "1", "--json-schema", "any.json"];
+        let output = with_input(folder.path(), &[&fixed[..], arguments].concat(), input.as_bytes());
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        good(output).lines().map(str::to_owned).collect::<Vec<_>>()
+        succeed(output).lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    // Answers of one line each.
+    // Each answer is one line.
     let schema = r#"{"enum": ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]}"#;
     std::fs::write(folder.path().join("any.json"), schema).expect("there is room");
     let first = chat(&["-q"], "hello\n");
@@ -144,25 +144,26 @@ fn chat_reads_lines_and_prints_answers_alone() {
     let all = chat(&["-q"], &texts.join("\n"));
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|line| json(line).is_string()), "{all:?}");
-    // What is forgotten has no part in what comes.
+    // A cleared conversation does not affect later answers.
     let again = chat(&["-q"], "hello\n\n/reset\nhello\n");
     assert_eq!(again, [first[0].clone(), first[0].clone()]);
 }
 
 #[test]
-fn chat_obeys_and_saves() {
+fn chat_executes_commands_and_saves() {
     let folder = models();
     let input =
-        "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever said\n";
-    // No seed is given, so any text may come: of letters, since control characters are kept from terminals.
+        "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever stderr\n";
+    // Without a seed, any text may be generated; control characters are replaced.
     std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]+").expect("there is room");
     let arguments = ["chat", "chat.model", "-n", "3", "--stats", "--grammar", "letters.gbnf"];
-    let output = fed(folder.path(), &arguments, input.as_bytes());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let answer = good(output);
-    for part in ["there is no /nonsense", "the seed is 5", "the temperature is 0", "wrote talk.json", "answer 3 tokens"]
+    let output = with_input(folder.path(), &arguments, input.as_bytes());
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let answer = succeed(output);
+    for part in
+        ["unknown command /nonsense", "the seed is 5", "the temperature is 0", "wrote talk.json", "answer 3 tokens"]
     {
-        assert!(said.contains(part), "{said}");
+        assert!(stderr.contains(part), "{stderr}");
     }
     let talk = json(&std::fs::read_to_string(folder.path().join("talk.json")).expect("it was written"));
     assert_eq!(talk[0]["content"], "Be brief.");
@@ -174,15 +175,15 @@ fn chat_obeys_and_saves() {
 }
 
 #[test]
-fn a_model_without_a_template_says_which_is_taken() {
+fn a_model_without_a_template_names_the_default() {
     let folder = models();
-    let output = fed(folder.path(), &["chat", "plain.gguf", "-n", "2"], b"hello\n");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("`chatml` is taken"));
-    good(output);
+    let output = with_input(folder.path(), &["chat", "plain.gguf", "-n", "2"], b"hello\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("using `chatml`"));
+    succeed(output);
 }
 
 #[test]
-fn what_is_no_model_is_refused_in_one_line() {
+fn invalid_models_are_errors_of_one_line() {
     let folder = models();
     let path = |name: &str| folder.path().join(name);
     let whole = std::fs::read(path("plain.gguf")).expect("it was made");
@@ -193,70 +194,77 @@ fn what_is_no_model_is_refused_in_one_line() {
     std::fs::write(path("unknown.gguf"), unknown.bytes().expect("it can be made")).expect("there is room");
     let chat = |name: &str| roci(folder.path(), &["chat", name]);
     let run = |name: &str| roci(folder.path(), &["run", name, "-p", "a"]);
-    bad(&chat("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
-    bad(&chat("half.gguf"), 2, "half.gguf", "incomplete");
-    bad(&run("half.gguf"), 2, "half.gguf", "incomplete");
-    bad(&chat("other.gguf"), 2, "other.gguf", ".gguf");
-    bad(&run("other.gguf"), 2, "other.gguf", ".gguf");
-    bad(&run("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
-    bad(&roci(folder.path(), &["inspect", "plain.gguf"]), 2, "this is a language model", "roci run");
-    bad(&run("unknown.gguf"), 2, "tomorrow", "architectures");
+    fail(&chat("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
+    fail(&chat("half.gguf"), 2, "half.gguf", "incomplete");
+    fail(&run("half.gguf"), 2, "half.gguf", "incomplete");
+    fail(&chat("other.gguf"), 2, "other.gguf", ".gguf");
+    fail(&run("other.gguf"), 2, "other.gguf", ".gguf");
+    fail(&run("nowhere.gguf"), 2, "nowhere.gguf", "check the path");
+    fail(&roci(folder.path(), &["inspect", "plain.gguf"]), 2, "this is a language model", "roci run");
+    fail(&run("unknown.gguf"), 2, "tomorrow", "architectures");
     let output = roci(folder.path(), &["run", "half.gguf", "-p", "a", "--json"]);
     let failure = json(&String::from_utf8_lossy(&output.stdout));
     assert_eq!((&failure["schema"], &failure["error"]["code"]), (&"roci.error".into(), &2.into()));
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_in_one_line() {
+fn invalid_requests_are_errors_of_one_line() {
     let folder = models();
     let run = |arguments: &[&str]| roci(folder.path(), &[&["run", "plain.gguf"], arguments].concat());
-    bad(&run(&[]), 2, "needs a prompt", "-p TEXT");
-    bad(&run(&["-p", &"long ".repeat(99), "--context", "64"]), 2, "and the context 64", "--context");
-    bad(&run(&["-p", "a", "--repeat", "2"]), 2, "--repeat is not for language models", "leave it out");
-    bad(&run(&["-p", "a", "--temperature", "-1"]), 2, "temperature", "temperature");
-    bad(&run(&["-p", "a", "--device", "nonsense"]), 3, "nonsense", "");
-    bad(&run(&["-p", "a", "--grammar", "nowhere"]), 2, "cannot read `nowhere`", "check the path");
+    fail(&run(&[]), 2, "needs a prompt", "-p TEXT");
+    fail(&run(&["-p", &"long ".repeat(99), "--context", "64"]), 2, "the context holds only 64", "--context");
+    fail(&run(&["-p", "a", "--repeat", "2"]), 2, "`--repeat` does not apply to language models", "leave it out");
+    fail(&run(&["-p", "a", "--temperature", "-1"]), 2, "temperature", "temperature");
+    fail(&run(&["-p", "a", "--device", "nonsense"]), 3, "nonsense", "");
+    fail(&run(&["-p", "a", "--grammar", "nowhere"]), 2, "cannot read `nowhere`", "check the path");
     std::fs::write(folder.path().join("bad.gbnf"), "root ::= (").expect("there is room");
-    bad(&run(&["-p", "a", "--grammar", "bad.gbnf"]), 2, "bad.gbnf", "");
+    fail(&run(&["-p", "a", "--grammar", "bad.gbnf"]), 2, "bad.gbnf", "");
     std::fs::write(folder.path().join("bad.json"), "{").expect("there is room");
-    bad(&run(&["-p", "a", "--schema", "bad.json"]), 2, "no JSON", "");
-    let output = fed(folder.path(), &["run", "plain.gguf", "-p", "-"], b"\xff");
-    bad(&output, 2, "not UTF-8", "UTF-8");
+    fail(&run(&["-p", "a", "--json-schema", "bad.json"]), 2, "not JSON", "");
+    let output = with_input(folder.path(), &["run", "plain.gguf", "-p", "-"], b"\xff");
+    fail(&output, 2, "not UTF-8", "UTF-8");
     let onnx = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/small.onnx");
-    bad(&roci(folder.path(), &["run", onnx, "-p", "a"]), 2, "--prompt is not for ONNX models", "leave it out");
-    bad(&roci(folder.path(), &["run", onnx, "--exact"]), 2, "--exact is not for ONNX models", "leave it out");
-    // A pipe is not talked with: what is wrong with one line ends it.
-    let long = fed(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
-    bad(&long, 2, "and the context 64", "--context");
+    fail(
+        &roci(folder.path(), &["run", onnx, "-p", "a"]),
+        2,
+        "`--prompt` does not apply to ONNX models",
+        "leave it out",
+    );
+    fail(&roci(folder.path(), &["run", onnx, "--exact"]), 2, "`--exact` does not apply to ONNX models", "leave it out");
+    // Input from a pipe ends at the first error.
+    let long = with_input(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
+    fail(&long, 2, "the context holds only 64", "--context");
 }
 
 #[test]
-fn a_variable_names_the_device_where_nothing_else_does() {
+fn roci_device_is_the_default_device() {
     let folder = models();
     let run = |device: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
-        command.args(["run", "plain.gguf", "-p", "a", "--most", "1"]).args(more).current_dir(folder.path());
+        command.args(["run", "plain.gguf", "-p", "a", "--max-tokens", "1"]).args(more).current_dir(folder.path());
         command.env_clear().env("HOME", folder.path()).env("ROCI_DEVICE", device).stdin(Stdio::null());
         command.output().expect("the binary was built for this test")
     };
     let wrong = run("nonsense", &[]);
     assert_eq!(wrong.status.code(), Some(3), "{}", String::from_utf8_lossy(&wrong.stderr));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("ROCI_DEVICE names nonsense"));
-    good(run("cpu", &[]));
-    good(run("nonsense", &["--device", "cpu"]));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("using nonsense, from ROCI_DEVICE"));
+    succeed(run("cpu", &[]));
+    succeed(run("nonsense", &["--device", "cpu"]));
 }
 
 #[test]
-fn kernels_for_all_models_can_be_asked_for() {
+fn specialized_kernels_can_be_turned_off() {
     let folder = models();
-    let run = |value: &str| {
-        command(folder.path(), &["run", "plain.gguf", "-p", "a", "--most", "1"]).env("ROCI_BAKE", value).output()
+    let run = |name: &str, value: &str| {
+        command(folder.path(), &["run", "plain.gguf", "-p", "a", "--max-tokens", "1"]).env(name, value).output()
     };
-    good(run("off").expect("it starts"));
-    bad(&run("maybe").expect("it starts"), 2, "ROCI_BAKE: it is `maybe`", "`on` or `off`");
+    succeed(run("ROCI_SPECIALIZE", "off").expect("it starts"));
+    for name in ["ROCI_SPECIALIZE", "ROCI_BAKE"] {
+        fail(&run(name, "maybe").expect("it starts"), 2, "ROCI_SPECIALIZE: it is `maybe`", "`on` or `off`");
+    }
 }
 
-/// Starts an answer that does not end, and waits for its first text.
+/// Starts an endless answer and waits for its first text.
 fn endless(folder: &Path, verb: &[&str], input: &[u8]) -> Child {
     std::fs::write(folder.join("endless.gbnf"), "root ::= [a-z]{100000,}").expect("there is room");
     let mut child = command(folder, verb).args(["--grammar", "endless.gbnf"]).stdin(Stdio::piped()).spawn();
@@ -267,7 +275,7 @@ fn endless(folder: &Path, verb: &[&str], input: &[u8]) -> Child {
 }
 
 #[test]
-fn ctrl_c_stops_an_answer_and_shows_what_there_is() {
+fn ctrl_c_stops_an_answer_and_prints_the_results_so_far() {
     let folder = models();
     for verb in [&["run", "plain.gguf", "-p", "Once"][..], &["chat", "chat.model"]] {
         let child = endless(folder.path(), verb, b"Once\n");
@@ -280,7 +288,7 @@ fn ctrl_c_stops_an_answer_and_shows_what_there_is() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it() {
+fn a_closed_pipe_ends_the_answer() {
     let folder = models();
     let mut child = endless(folder.path(), &["run", "plain.gguf", "-p", "Once"], b"");
     drop(child.stdout.take());
@@ -298,7 +306,7 @@ fn checkpoints_are_converted_and_run() {
     let value = |at: usize| ((at * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5;
     bytes.extend((0..floats).flat_map(|at| value(at).to_le_bytes()));
     std::fs::write(path("tiny.bin"), &bytes).expect("there is room");
-    bad(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "tokenizer.bin", "check the path");
+    fail(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "tokenizer.bin", "check the path");
     let mut tokens = vec![0; 4];
     for token in 0..300 {
         let text = if (3..259).contains(&token) { format!("<0x{:02X}>", token - 3) } else { format!("t{token}") };
@@ -309,13 +317,13 @@ fn checkpoints_are_converted_and_run() {
     std::fs::write(path("tokenizer.bin"), &tokens).expect("there is room");
     let output = roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf", "--name", "Tiny"]);
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("wrote tiny.gguf ("));
-    good(output);
-    let report = json(&good(roci(folder.path(), &["run", "tiny.gguf", "-p", "hi", "-n", "4", "--json"])));
+    succeed(output);
+    let report = json(&succeed(roci(folder.path(), &["run", "tiny.gguf", "-p", "hi", "-n", "4", "--json"])));
     assert_eq!((&report["model"]["name"], &report["model"]["context"]), (&"Tiny".into(), &64.into()));
-    // What fails leaves nothing behind, and what was there is there.
+    // A failure leaves no file behind and keeps an existing one.
     std::fs::write(path("tiny.bin"), &bytes[..999]).expect("there is room");
-    bad(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "has 999 bytes", "download");
-    bad(&roci(folder.path(), &["convert", "tiny.bin", "no/tiny.gguf"]), 2, "cannot write", "");
+    fail(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "has 999 bytes", "download");
+    fail(&roci(folder.path(), &["convert", "tiny.bin", "no/tiny.gguf"]), 2, "cannot write", "");
     let mut names: Vec<_> =
         std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
     names.sort();

@@ -1,4 +1,4 @@
-//! `roci objects` from outside, on the files that the tests of `roci-codeobj` read.
+//! `roci objects` as a process, on the fixtures of `roci-codeobj`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use roci_testkit::tools::Tool;
 use serde_json::Value;
 
 fn fixture(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codeobj/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../amd/codeobj/fixtures");
     folder.join(name).to_str().expect("a plain name").to_owned()
 }
 
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// Its standard output and standard error, if it ended with `code`.
+/// Checks the exit code and returns standard output and standard error.
 #[track_caller]
 fn ended(output: &Output, code: i32) -> (String, String) {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -37,7 +37,7 @@ fn json(output: &Output, code: i32) -> Value {
     value
 }
 
-/// A folder of this test's own, which goes away with it.
+/// A temporary folder of one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -59,7 +59,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_row_tells_what_a_kernel_needs() {
+fn a_row_has_the_resource_usage_of_a_kernel() {
     let (stdout, stderr) = ended(&objects(&[&fixture("gfx1010-v6.co")]), 0);
     assert_eq!(stderr, "");
     let lines: Vec<Vec<_>> = stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
@@ -73,7 +73,7 @@ fn a_row_tells_what_a_kernel_needs() {
 }
 
 #[test]
-fn json_has_what_the_table_has_and_more() {
+fn json_has_the_table_and_more() {
     let value = json(&objects(&["--json", &fixture("fat.so"), &fixture("gfx10-1-generic-v6.co")]), 0);
     let fat = &value["files"][0];
     assert_eq!(fat["kind"], "host ELF file");
@@ -99,14 +99,14 @@ fn json_has_what_the_table_has_and_more() {
 }
 
 #[test]
-fn a_host_file_without_gpu_code_is_fine_and_says_so() {
+fn a_host_file_without_gpu_code_is_not_an_error() {
     let (stdout, stderr) = ended(&objects(&[&fixture("host.so")]), 0);
-    assert!(stdout.ends_with("host.so: host ELF file, no AMD code in it\n"), "{stdout}");
+    assert!(stdout.ends_with("host.so: host ELF file, no AMD GPU code\n"), "{stdout}");
     assert_eq!(stderr, "");
 }
 
 #[test]
-fn bad_files_are_one_line_each_and_the_others_go_on() {
+fn damaged_files_are_errors_of_one_line_and_others_are_listed() {
     let folder = Folder::new("bad");
     let damaged = folder.join("damaged.co");
     let mut bytes = std::fs::read(fixture("gfx1010-v6.co")).expect("it is committed");
@@ -116,7 +116,7 @@ fn bad_files_are_one_line_each_and_the_others_go_on() {
     let (stdout, stderr) = ended(&objects(&files.map(String::as_str)), 1);
     let errors: Vec<_> = stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(errors.len(), 3, "{stderr}");
-    assert!(errors[0].contains("absent") && errors[1].contains("this is no ELF file"), "{stderr}");
+    assert!(errors[0].contains("absent") && errors[1].contains("this is not an ELF file"), "{stderr}");
     assert!(errors[2].contains("damaged.co` at 0x0: the ELF file is damaged"), "{stderr}");
     assert!(stderr.contains("hint: files may be code objects"), "{stderr}");
     assert!(stdout.contains("zlib-v1.bundle: offload bundle, 2 code objects"), "{stdout}");
@@ -153,46 +153,46 @@ fn code_is_extracted_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn a_kernel_that_is_in_no_file_is_a_usage_error_that_lists_the_kernels() {
+fn an_unknown_kernel_is_a_usage_error_that_lists_the_kernels() {
     let (_, stderr) = ended(&objects(&["--disassemble=nonsense", &fixture("fat.so")]), 2);
-    assert!(stderr.ends_with("error: no kernel is called `nonsense`\nhint: kernels are: gather, scale\n"), "{stderr}");
+    assert!(stderr.ends_with("error: no file has a kernel `nonsense`\nhint: kernels are: gather, scale\n"), "{stderr}");
 }
 
 #[test]
-fn code_for_chips_that_are_not_understood_is_named() {
+fn code_for_unsupported_chips_is_an_error() {
     let (stdout, stderr) = ended(&objects(&["--disassemble", &fixture("gfx90a-v4.co")]), 1);
-    assert!(stdout.contains("scale"), "the table is there all the same");
+    assert!(stdout.contains("scale"), "the table is printed anyway");
     assert!(stderr.contains("code for gfx90a:sramecc+:xnack- cannot be disassembled"), "{stderr}");
-    assert!(stderr.contains("hint: the disassembler knows gfx1010, "), "{stderr}");
+    assert!(stderr.contains("hint: the disassembler supports gfx1010, "), "{stderr}");
 }
 
 #[test]
-fn a_listing_has_labels_addresses_and_words() {
+fn a_disassembly_has_labels_addresses_and_words() {
     let (stdout, _) = ended(&objects(&["--disassemble=gather", &fixture("gfx1010-v6.co")]), 0);
     let start = stdout.lines().position(|line| line.ends_with(" <gather>:")).expect("a label");
     let address =
-        u64::from_str_radix(stdout.lines().nth(start).expect("it is there").split(' ').next().expect("a number"), 16);
+        u64::from_str_radix(stdout.lines().nth(start).expect("it exists").split(' ').next().expect("a number"), 16);
     let address = address.expect("a number");
     let first = stdout.lines().nth(start + 1).expect("an instruction");
     assert!(first.contains(&format!(" // {address:012X}: ")), "{first}");
-    assert!(!stdout.contains("<scale>:"), "only what was asked for");
+    assert!(!stdout.contains("<scale>:"), "only the requested kernel");
 
     let all = json(&objects(&["--disassemble", "--json", &fixture("gfx1010-v6.co")]), 0);
     let functions = all["files"][0]["objects"][0]["disassembly"].as_array().expect("a list");
     let names: Vec<_> = functions.iter().filter_map(|function| function["name"].as_str()).collect();
     assert!(names.contains(&"scale") && names.contains(&"blend"), "{names:?}");
-    let first = &functions.iter().find(|function| function["name"] == "blend").expect("it is there")["lines"][0];
+    let first = &functions.iter().find(|function| function["name"] == "blend").expect("it exists")["lines"][0];
     assert_eq!(first["text"], "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)");
     for function in functions {
         let mut address = function["address"].as_u64().expect("a number");
         for line in function["lines"].as_array().expect("a list") {
-            assert_eq!(line["address"], address, "no byte is left out: {line}");
+            assert_eq!(line["address"], address, "no byte is omitted: {line}");
             address += 4 * line["words"].as_array().expect("a list").len() as u64;
         }
     }
 }
 
-/// Address, text and branch target of every instruction in a listing of `llvm-objdump`.
+/// Address, text and branch target of every instruction in the output of `llvm-objdump`.
 fn objdump(path: &str) -> Vec<(u64, String, Option<String>)> {
     let output = Command::new("llvm-objdump-22").args(["-d", path]).output().expect("it was found");
     let listing = text(&output.stdout);
@@ -206,7 +206,7 @@ fn objdump(path: &str) -> Vec<(u64, String, Option<String>)> {
 }
 
 #[test]
-fn listings_say_what_objdump_says() {
+fn disassemblies_match_objdump() {
     let Some(_) = require("llvm-22", Tool::find(&["llvm-objdump-22"])) else { return };
     for name in ["gfx1010-v6.co", "gfx1100-v5.co", "gfx10-1-generic-v6.co"] {
         let theirs = objdump(&fixture(name));
@@ -240,7 +240,7 @@ fn the_library_is_listed_and_extracted_like_a_file() {
     ended(&objects(&[]), 2);
 }
 
-/// What `--for` says of paths, as JSON.
+/// The JSON of `--for` for these paths.
 #[track_caller]
 fn covers(chip: &str, paths: &[&str], code: i32) -> Value {
     let output = objects(&[&["--json", "--for", chip][..], paths].concat());
@@ -249,7 +249,7 @@ fn covers(chip: &str, paths: &[&str], code: i32) -> Value {
     value
 }
 
-/// Libraries as they are installed, made of the fixtures.
+/// An installation of libraries, made of the fixtures.
 fn installed(folder: &Folder) -> String {
     let place = |path: &str, file: Option<&str>| {
         let path = folder.0.join("opt").join(path);
@@ -273,7 +273,7 @@ fn installed(folder: &Folder) -> String {
 }
 
 #[test]
-fn libraries_are_judged_for_a_chip() {
+fn coverage_of_libraries_for_a_chip() {
     let folder = Folder::new("for");
     let opt = installed(&folder);
     let value = covers("gfx1010", &[&opt], 1);
@@ -290,7 +290,8 @@ fn libraries_are_judged_for_a_chip() {
     assert_eq!((&miopen["runs"], &miopen["parts"][0]["targets"][0]["target"]), (&false.into(), &"gfx1030".into()));
     assert_eq!(value["files"], 7, "each once, whatever links there are");
 
-    // A sibling: only the generic code runs, and kernels that are named for a chip are not always for it.
+    // A sibling: only the generic code runs, and one file is named after another chip than its
+    // code.
     let tensile = Path::new(&opt).join("lib/rocblas/library");
     std::fs::copy(fixture("gfx1010-v6.co"), tensile.join("Kernels.so-000-gfx1013.hsaco")).expect("the folder is ours");
     let (stdout, _) = ended(&objects(&["--for", "gfx1013", &opt]), 1);
@@ -298,18 +299,22 @@ fn libraries_are_judged_for_a_chip() {
         stdout.starts_with("1 of 3 libraries have kernels that run on gfx1013; none in MIOpen, rocBLAS\n"),
         "{stdout}"
     );
-    assert!(stdout.contains("gfx1010:xnack- is for sibling chips, it does not run on gfx1013"), "{stdout}");
+    assert!(stdout.contains("gfx1010:xnack- is for sibling chips; it does not run on gfx1013"), "{stdout}");
     assert!(stdout.contains("`Kernels.so-000-gfx1013.hsaco` named for gfx1013, but"), "{stdout}");
     let good = covers("gfx1013", &[&format!("{opt}/lib/libmine.so")], 0);
     assert_eq!(good["verdict"], "mine has kernels that run on gfx1013");
 }
 
 #[test]
-fn chips_that_do_not_exist_are_named_with_those_that_do() {
+fn unknown_chips_are_errors_with_similar_names() {
     for (chip, message, hint) in [
-        ("gfx1014", "error: `gfx1014` names no known AMD GPU", "hint: chips with names like that are: gfx10"),
-        ("gfx10-1-generic", "error: gfx10-1-generic is a generic target", "covers: gfx1010, gfx1011, gfx1012, gfx1013"),
-        ("gfx1030:xnack+", "error: gfx1030 has no `xnack`", "hint: write the chip alone"),
+        ("gfx1014", "error: unknown AMD GPU processor `gfx1014`", "hint: chips with similar names: gfx10"),
+        (
+            "gfx10-1-generic",
+            "error: gfx10-1-generic is a generic target",
+            "covers these chips: gfx1010, gfx1011, gfx1012, gfx1013",
+        ),
+        ("gfx1030:xnack+", "error: gfx1030 has no `xnack`", "hint: give only the chip"),
     ] {
         let (stdout, stderr) = ended(&objects(&["--for", chip, &fixture("fat.so")]), 2);
         assert!(stdout.is_empty() && stderr.contains(message) && stderr.contains(hint), "{stderr}");
@@ -317,7 +322,7 @@ fn chips_that_do_not_exist_are_named_with_those_that_do() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_one_line_each() {
+fn unreadable_paths_are_errors_of_one_line() {
     let folder = Folder::new("for-bad");
     let damaged = folder.join("damaged.so");
     let mut bytes = std::fs::read(fixture("fat.so")).expect("it is committed");
@@ -328,28 +333,28 @@ fn what_cannot_be_searched_is_one_line_each() {
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("it is part of every system").success());
     std::fs::create_dir(&empty).expect("the folder is ours");
     for (path, words) in [
-        (damaged.as_str(), "damaged.so`: the ELF file is damaged: a table lies outside the file"),
+        (damaged.as_str(), "damaged.so`: the ELF file is damaged: a table is outside the file"),
         (&circle, "circle`: Too many levels of symbolic links"),
-        (&pipe, "pipe`: it is a pipe, no file or folder"),
-        ("/dev/zero", "cannot read `/dev/zero`: it is a device, no file or folder"),
+        (&pipe, "pipe`: it is a pipe, not a file or folder"),
+        ("/dev/zero", "cannot read `/dev/zero`: it is a device, not a file or folder"),
         ("/nowhere", "cannot read `/nowhere`: No such file"),
-        (&fixture("kernels.cl"), "kernels.cl`: this is no ELF file"),
+        (&fixture("kernels.cl"), "kernels.cl`: this is not an ELF file"),
     ] {
         let (stdout, stderr) = ended(&objects(&["--for", "gfx1013", "-q", path]), 1);
-        assert_eq!(stdout, "no AMD GPU code was found, so none for gfx1013\n");
+        assert_eq!(stdout, "no AMD GPU code was found: nothing runs on gfx1013\n");
         assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{stderr}");
         assert!(stderr.contains(words), "{stderr}");
     }
     let (stdout, stderr) = ended(&objects(&["--for", "gfx1013", "-q", &empty]), 1);
-    assert_eq!((stdout.as_str(), stderr.as_str()), ("no AMD GPU code was found, so none for gfx1013\n", ""));
-    // In a folder, a pipe and what holds no code are passed over; what is damaged is not.
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("no AMD GPU code was found: nothing runs on gfx1013\n", ""));
+    // In a folder, pipes and files without code are skipped; damaged files are errors.
     let value = covers("gfx1013", &[&folder.join(".")], 1);
     assert_eq!(value["problems"].as_array().map(Vec::len), Some(2), "{value}");
 }
 
-/// Debian's library: more than a gigabyte, of which only tables are read.
+/// Debian's library: more than a gigabyte, of which only the tables are read.
 #[test]
-fn a_library_of_a_distribution_is_judged() {
+fn coverage_of_a_distribution_library() {
     let path = "/usr/lib/x86_64-linux-gnu/librocsparse.so.0";
     let present = if Path::new(path).exists() { Ok(()) } else { Err(format!("{path} is not there")) };
     let Some(()) = require("rocsparse", present) else { return };

@@ -1,11 +1,11 @@
-//! `roci serve` from outside: a made-up model behind a real socket.
+//! `roci serve` as a process, with a synthetic model, over a socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use roci_llm::synthetic::talking;
+use roci_lm::synthetic::talking;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -38,22 +38,22 @@ impl Serving {
         let address = line.trim_end().strip_prefix("http://").unwrap_or_default().to_owned();
         let mut serving = Self { child, address };
         if serving.address.is_empty() {
-            panic!("no address in `{line}`: {}", serving.said());
+            panic!("no address in `{line}`: {}", serving.stderr());
         }
         serving
     }
 
-    /// Everything that it says until it ends.
-    fn said(&mut self) -> String {
-        let mut said = String::new();
+    /// Its standard error until it exits.
+    fn stderr(&mut self) -> String {
+        let mut output = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
-            stderr.read_to_string(&mut said).expect("it is read");
+            stderr.read_to_string(&mut output).expect("it is read");
         }
-        said
+        output
     }
 
-    /// The status and the body of an answer.
-    fn ask(&self, method: &str, path: &str, body: &str, more: &str) -> (u16, String) {
+    /// Sends a request and returns status and body of the response.
+    fn request(&self, method: &str, path: &str, body: &str, more: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{more}\r\n",
@@ -70,8 +70,8 @@ impl Serving {
     fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         let process = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
         kill_process(process, signal).expect("it runs");
-        let said = self.said();
-        (self.child.wait().expect("it ends").code(), said)
+        let stderr = self.stderr();
+        (self.child.wait().expect("it ends").code(), stderr)
     }
 }
 
@@ -87,74 +87,77 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_model_is_served_until_somebody_stops_it() {
+fn a_model_is_served_until_a_signal() {
     let folder = folder();
     for signal in [Signal::TERM, Signal::INT] {
         let serving = Serving::start(&mut command(
             folder.path(),
             &["model.gguf", "--port", "0", "--alias", "mine", "--context", "256", "--parallel", "2"],
         ));
-        assert_eq!(serving.ask("GET", "/health", "", "").0, 200);
-        let (_, models) = serving.ask("GET", "/v1/models", "", "");
+        assert_eq!(serving.request("GET", "/health", "", "").0, 200);
+        let (_, models) = serving.request("GET", "/v1/models", "", "");
         let model = &json(&models)["data"][0];
         assert_eq!((&model["id"], &model["context_length"]), (&"mine".into(), &256.into()));
         assert_eq!(model["architecture"], "llama");
         let question = r#"{"messages":[{"role":"user","content":"Hello"}],"max_tokens":5,"seed":1}"#;
-        let (status, answer) = serving.ask("POST", "/v1/chat/completions", question, "");
+        let (status, answer) = serving.request("POST", "/v1/chat/completions", question, "");
         assert_eq!(status, 200, "{answer}");
         assert!(json(&answer)["usage"]["completion_tokens"].as_u64() > Some(0), "{answer}");
-        assert_eq!(serving.ask("POST", "/v1/chat/completions", "{", "").0, 400);
+        assert_eq!(serving.request("POST", "/v1/chat/completions", "{", "").0, 400);
         let address = serving.address.clone();
-        let (code, said) = serving.end(signal);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains("mine on ") && said.contains("256 tokens of context, 2 texts at once"), "{said}");
-        assert!(said.contains(&format!("http://{address}/v1")), "{said}");
-        assert!(!said.contains("warning"), "{said}");
+        let (code, stderr) = serving.end(signal);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(
+            stderr.contains("mine on ") && stderr.contains("context of 256 tokens, 2 sequences in parallel"),
+            "{stderr}"
+        );
+        assert!(stderr.contains(&format!("http://{address}/v1")), "{stderr}");
+        assert!(!stderr.contains("warning"), "{stderr}");
     }
 }
 
 #[test]
-fn a_key_is_asked_for_and_open_servers_are_warned_of() {
+fn an_api_key_is_required_and_public_servers_without_one_print_a_warning() {
     let folder = folder();
     let arguments = ["model.gguf", "--port", "0", "--host", "0.0.0.0"];
     let serving = Serving::start(command(folder.path(), &arguments).env("ROCI_API_KEY", "from-environment"));
-    let key = |key: &str| serving.ask("GET", "/v1/models", "", &format!("Authorization: Bearer {key}\r\n")).0;
+    let key = |key: &str| serving.request("GET", "/v1/models", "", &format!("Authorization: Bearer {key}\r\n")).0;
     assert_eq!((key("from-environment"), key("other")), (200, 401));
-    let (_, said) = serving.end(Signal::TERM);
-    assert!(!said.contains("warning") && !said.contains("from-environment"), "{said}");
+    let (_, stderr) = serving.end(Signal::TERM);
+    assert!(!stderr.contains("warning") && !stderr.contains("from-environment"), "{stderr}");
     let open = Serving::start(&mut command(folder.path(), &arguments));
-    let (_, said) = open.end(Signal::TERM);
-    assert!(said.contains("warning: whoever reaches this machine may ask it"), "{said}");
+    let (_, stderr) = open.end(Signal::TERM);
+    assert!(stderr.contains("warning: no API key is set"), "{stderr}");
 }
 
 #[track_caller]
-fn bad(output: &Output, cause: &str, remedy: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
-    let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{said}");
-    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{said}");
+fn fail(output: &Output, cause: &str, remedy: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
+    let lines: Vec<_> = stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{stderr}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(cause), "{stderr}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(remedy), "{stderr}");
 }
 
 #[test]
-fn what_cannot_be_served_is_told_in_two_lines() {
+fn invalid_settings_are_errors_with_a_remedy() {
     let folder = folder();
     let roci =
         |arguments: &[&str]| command(folder.path(), arguments).output().expect("the binary was built for this test");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = taken.local_addr().expect("it has an address").port().to_string();
-    bad(&roci(&["model.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");
-    // The address is looked at before the model.
-    bad(&roci(&["absent.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");
-    bad(&roci(&["model.gguf", "--host", "no such host"]), "`no such host`", "--host");
-    bad(&roci(&["model.gguf", "--port", "0", "--cors", "here"]), "`here` is no origin", "https://");
-    bad(&roci(&["model.gguf", "--port", "0", "--api-key", "a b"]), "the API key", "without spaces");
-    bad(&roci(&["absent.gguf", "--port", "0"]), "absent.gguf", "");
+    fail(&roci(&["model.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");
+    // The address is checked before the model is loaded.
+    fail(&roci(&["absent.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");
+    fail(&roci(&["model.gguf", "--host", "no such host"]), "`no such host`", "--host");
+    fail(&roci(&["model.gguf", "--port", "0", "--cors", "here"]), "`here` is not a valid origin", "https://");
+    fail(&roci(&["model.gguf", "--port", "0", "--api-key", "a b"]), "the API key", "without spaces");
+    fail(&roci(&["absent.gguf", "--port", "0"]), "absent.gguf", "");
 }
 
 #[test]
-fn the_table_of_variables_hides_the_key() {
+fn env_masks_the_api_key() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roci"));
         let output = command.args(arguments).env_clear().env("ROCI_API_KEY", "hunter2").output();

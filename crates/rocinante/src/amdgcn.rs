@@ -1,10 +1,10 @@
-//! WGSL to AMD code objects, by the clang that is installed.
+//! Compiles WGSL to AMD code objects with an installed clang.
 
 use std::path::Path;
 use std::process::Command;
 
 use roci_hal::{Code, DeviceInfo, ExecutableSource};
-use roci_kernels::{Compiled, clc};
+use roci_wgsl::{Compiled, clc};
 
 use crate::error::Error;
 
@@ -19,7 +19,7 @@ pub(crate) fn compile(compiled: &Compiled, info: &DeviceInfo) -> Result<Executab
     let options = clc::Options { subgroups: clc::Subgroups::Native { size }, ..clc::Options::amdgcn() };
     let text = compiled.opencl_c(&options)?.source;
     let mut arguments = clc::clang_arguments(&target, options.subgroups);
-    // Version 5 is what every HSA runtime of the last years loads.
+    // Version 5 is supported by every HSA runtime of recent years.
     arguments.push("-mcode-object-version=5".into());
     let folder = tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
     let bytes = run(folder.path(), &text, &arguments).map_err(failed)?;
@@ -27,7 +27,7 @@ pub(crate) fn compile(compiled: &Compiled, info: &DeviceInfo) -> Result<Executab
     Ok(ExecutableSource { label: compiled.file.clone(), entry_points, code: Code::AmdGcn(bytes) })
 }
 
-/// Runs the first clang there is.
+/// Runs the first clang that exists.
 fn run(folder: &Path, text: &str, arguments: &[String]) -> Result<Vec<u8>, String> {
     let (source, object) = (folder.join("kernel.cl"), folder.join("kernel.co"));
     std::fs::write(&source, text).map_err(|error| format!("cannot write `{}`: {error}", source.display()))?;

@@ -36,7 +36,7 @@ impl<T: Pod> Array<T> {
         self.length
     }
 
-    /// Whether there are no values; never true, as devices have no empty buffers.
+    /// Always `false`, because devices have no empty buffers.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -62,13 +62,13 @@ impl<T: Pod> Array<T> {
         Ok(values)
     }
 
-    /// The buffer of the layer below.
+    /// The HAL buffer.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 }
 
-/// What a kernel can be bound to: an [`Array`] of any type.
+/// An argument of [`Kernel::run`](crate::Kernel::run): an [`Array`] of any type.
 pub trait Bindable: fmt::Debug {
     /// The memory to bind.
     fn binding(&self) -> Binding;

@@ -12,8 +12,8 @@ use crate::kernel::Module;
 /// Opens a device by URI, or the best real device for `auto`.
 ///
 /// # Errors
-/// A URI that no driver knows, a device that does not exist, or a driver that cannot be loaded. The error's
-/// [`Hint`](roci_hal::Hint) lists the devices there are.
+/// A URI that no driver knows, a device that does not exist, or a driver that cannot be loaded. The
+/// error's [`Hint`](roci_base::Hint) lists the devices there are.
 pub fn open(uri: &str) -> Result<Device, Error> {
     Device::open_in(&roci_drivers::registry(), uri)
 }
@@ -40,7 +40,7 @@ impl Device {
         Ok(Self { hal: registry.open(&uri, None)? })
     }
 
-    /// The device of the layer below.
+    /// The HAL device.
     pub fn hal(&self) -> &roci_hal::Device {
         &self.hal
     }
@@ -50,7 +50,7 @@ impl Device {
         self.hal.info().uri.to_string()
     }
 
-    /// Device name, for people.
+    /// Human-readable device name.
     pub fn name(&self) -> &str {
         &self.hal.info().physical[0].name
     }
@@ -73,7 +73,8 @@ impl Device {
         self.array(&vec![T::zeroed(); length])
     }
 
-    /// Compiles WGSL text for this device. Entry points, bindings and parameters are read from the text.
+    /// Compiles WGSL text for this device. Entry points, bindings and parameters are read from the
+    /// text.
     ///
     /// # Errors
     /// Text that does not compile, with line and column; a device that cannot run WGSL.

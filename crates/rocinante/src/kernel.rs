@@ -4,13 +4,13 @@ use std::fmt;
 
 use bytemuck::Pod;
 use roci_hal::{CodeFormat, Executable, ExecutableSource, Submit};
-use roci_kernels::{Compiled, Source};
+use roci_wgsl::{Compiled, Source};
 
 use crate::amdgcn;
 use crate::array::Bindable;
 use crate::error::Error;
 
-/// File name of own text in diagnostics.
+/// File name of the caller's text in diagnostics.
 const FILE: &str = "kernel.wgsl";
 
 /// Compiled WGSL text with all its entry points. Cheap to clone.
@@ -47,7 +47,7 @@ impl Module {
     }
 }
 
-/// The text in the first format that the device loads.
+/// The text compiled to the device's preferred format.
 fn source(device: &roci_hal::Device, compiled: &Compiled) -> Result<ExecutableSource, Error> {
     let info = device.info();
     if let Some(source) = compiled.executable(compiled.entry_points(), info)? {
@@ -74,11 +74,12 @@ impl fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// Runs `grid` workgroups and waits for them. `bindings` are in the order of the text; `params` is the parameter
-    /// struct as a slice of 32-bit numbers or one `Pod` struct, empty without one.
+    /// Runs `grid` workgroups and waits for them. `bindings` are in the order of the text; `params`
+    /// is the parameter struct as a slice of 32-bit numbers or one `Pod` struct, empty without one.
     ///
     /// # Errors
-    /// Bindings or parameters that differ from the text, a grid beyond the device's limits, or a lost device.
+    /// Bindings or parameters that differ from the text, a grid beyond the device's limits, or a
+    /// lost device.
     pub fn run<P: Pod>(&self, grid: [u32; 3], bindings: &[&dyn Bindable], params: &[P]) -> Result<(), Error> {
         let bindings: Vec<_> = bindings.iter().map(|array| array.binding()).collect();
         let mut recorder = self.device.record();
@@ -89,7 +90,7 @@ impl Kernel {
         Ok(done.wait(1, roci_hal::Deadline::default())?)
     }
 
-    /// The kernel of the layer below, for recorded command buffers.
+    /// The HAL kernel, for recorded command buffers.
     pub fn hal(&self) -> &roci_hal::Kernel {
         &self.kernel
     }

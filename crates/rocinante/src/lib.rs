@@ -20,20 +20,45 @@
 //! ```
 //!
 //! # Devices
-//! [`open`] takes a device URI: `vulkan:0`, `opencl:0`, `cpu`, `amdgpu:0`, `emu://gfx1010`, or `auto` for the best real
-//! device. `roci devices` lists what a machine has. Which drivers are compiled in is decided by the features `vulkan`,
-//! `opencl`, `cpu` and `amdgpu`.
+//! [`open`] takes a device URI: `vulkan:0`, `opencl:0`, `cpu`, `amdgpu:0`, `emu://gfx1010`, or
+//! `auto` for the best real device. `roci devices` lists what a machine has. Which drivers are
+//! compiled in is decided by the features `vulkan`, `opencl`, `cpu` and `amdgpu`.
 //!
 //! # Kernels
-//! A kernel is a WGSL compute shader. Buffers are `var<storage>` in `@group(0)` with bindings counted from 0; parameters
-//! are one struct of 32-bit numbers in `var<immediate>`. `arrayLength` is not available, because OpenCL kernels receive
-//! pointers only: pass the length as a parameter. [`Device::wgsl`] reports any other rule that the text breaks.
+//! A kernel is a WGSL compute shader. Buffers are `var<storage>` in `@group(0)` with bindings
+//! counted from 0; parameters are one struct of 32-bit numbers in `var<immediate>`. `arrayLength`
+//! is not available, because OpenCL kernels receive pointers only: pass the length as a parameter.
+//! [`Device::wgsl`] reports any other rule that the text breaks.
 //!
-//! Vulkan and OpenCL devices compile WGSL themselves. AMD GPUs through HSA need `clang` with the AMDGPU target. The CPU
-//! driver runs compiled Rust only and refuses WGSL.
+//! Vulkan and OpenCL devices compile WGSL themselves. AMD GPUs through HSA need `clang` with the
+//! AMDGPU target. The CPU driver runs compiled Rust only and refuses WGSL.
 //!
+//! # Models
+//! With the feature `onnx`, `Device::onnx` loads an ONNX model; with the feature `gguf`,
+//! `Device::gguf` loads a language model. Both run on every driver, the CPU included.
+//!
+#![cfg_attr(
+    all(feature = "onnx", feature = "gguf"),
+    doc = "
+```no_run
+use rocinante::Tensor;
+# fn main() -> Result<(), Box<dyn std::error::Error>> {
+let device = rocinante::open(\"auto\")?;
+let mut classifier = device.onnx(\"model.onnx\")?;
+let scores = classifier.run([(\"image\", Tensor::new([1, 3, 224, 224], vec![0.5f32; 150_528])?)])?;
+
+let model = device.gguf(\"model.gguf\")?;
+for text in model.chat(&[(\"user\", \"What is a wavefront?\")])? {
+    print!(\"{}\", text?);
+}
+# Ok(())
+# }
+```
+"
+)]
 //! # Below this crate
-//! [`hal`] has queues, semaphores, recorded command buffers and profiling; [`Device::hal`] gives access to it.
+//! [`hal`] has queues, semaphores, recorded command buffers and profiling; [`Device::hal`] gives
+//! access to it.
 
 #![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
@@ -42,7 +67,11 @@ mod amdgcn;
 mod array;
 mod device;
 mod error;
+#[cfg(feature = "gguf")]
+mod gguf;
 mod kernel;
+#[cfg(feature = "onnx")]
+mod onnx;
 
 /// The hardware abstraction layer that this crate is built on.
 pub use roci_hal as hal;
@@ -50,4 +79,12 @@ pub use roci_hal as hal;
 pub use array::{Array, Bindable};
 pub use device::{Device, open};
 pub use error::Error;
+#[cfg(feature = "gguf")]
+pub use gguf::{LanguageModel, TextStream};
 pub use kernel::{Kernel, Module};
+#[cfg(feature = "onnx")]
+pub use onnx::{Input, OnnxModel};
+#[cfg(feature = "gguf")]
+pub use roci_engine as engine;
+#[cfg(feature = "onnx")]
+pub use roci_graph::{DType, Tensor, Value};

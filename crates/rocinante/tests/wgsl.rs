@@ -1,6 +1,6 @@
-//! Own WGSL on every driver: results on devices that compile it, a clear error elsewhere.
+//! User WGSL on every driver: correct results on devices that compile it, a clear error on others.
 
-use roci_hal::Hint;
+use roci_base::Hint;
 use rocinante::{Device, Error};
 
 const SCALE: &str = "
@@ -23,12 +23,13 @@ fn negate(@builtin(global_invocation_id) id: vec3<u32>) {
     }
 }";
 
-/// The device, unless the machine lacks `what` and the tests may do without.
+/// Opens the device. Returns `None` if the machine lacks `what` and the environment does not
+/// require it.
 fn open(what: &str, uri: &str) -> Option<Device> {
     roci_testkit::require(what, rocinante::open(uri))
 }
 
-/// Both entry points compute on the device.
+/// Checks that both entry points compute on the device.
 fn compute(device: &Device) -> Result<(), Error> {
     let module = device.wgsl(SCALE)?;
     assert_eq!(module.names(), ["scale", "negate"]);
@@ -60,7 +61,7 @@ fn an_emulated_amd_gpu_computes_by_clang() -> Result<(), Error> {
 }
 
 #[test]
-fn the_cpu_refuses_wgsl_and_says_where_it_runs() -> Result<(), Error> {
+fn the_cpu_rejects_wgsl_and_names_devices_that_run_it() -> Result<(), Error> {
     let error = rocinante::open("cpu")?.wgsl(SCALE).expect_err("it runs native code only");
     assert!(matches!(error, Error::NoWgsl { .. }), "{error}");
     assert_eq!(error.to_string(), "`cpu` cannot run WGSL: its driver takes Native code only");
@@ -69,7 +70,7 @@ fn the_cpu_refuses_wgsl_and_says_where_it_runs() -> Result<(), Error> {
 }
 
 #[test]
-fn text_that_does_not_compile_is_an_error_with_its_line() -> Result<(), Error> {
+fn compile_errors_have_a_line() -> Result<(), Error> {
     let Some(device) = open("vulkan", "vulkan:0") else { return Ok(()) };
     let error = device.wgsl("fn main() {\n    let x: f32 = 1u;\n}").expect_err("types differ");
     assert!(matches!(error, Error::Wgsl(_)), "{error}");
@@ -78,7 +79,7 @@ fn text_that_does_not_compile_is_an_error_with_its_line() -> Result<(), Error> {
 }
 
 #[test]
-fn bindings_and_parameters_are_checked_against_the_text() -> Result<(), Error> {
+fn bindings_and_parameters_are_checked_against_the_source() -> Result<(), Error> {
     let Some(device) = open("vulkan", "vulkan:0") else { return Ok(()) };
     let module = device.wgsl(SCALE)?;
     let x = device.array(&[1.0f32; 64])?;
@@ -92,7 +93,7 @@ fn bindings_and_parameters_are_checked_against_the_text() -> Result<(), Error> {
 }
 
 #[test]
-fn bytes_of_any_length_come_back() -> Result<(), Error> {
+fn bytes_of_any_length_round_trip() -> Result<(), Error> {
     let device = rocinante::open("cpu")?;
     for length in [1, 2, 3, 4, 5, 127] {
         let bytes: Vec<u8> = (0..length).collect();
@@ -103,7 +104,7 @@ fn bytes_of_any_length_come_back() -> Result<(), Error> {
 }
 
 #[test]
-fn handles_show_themselves() -> Result<(), Error> {
+fn handles_implement_debug() -> Result<(), Error> {
     let device = rocinante::open("cpu")?;
     assert_eq!(format!("{device:?}"), "Device(\"cpu\")");
     assert_eq!(format!("{:?}", device.zeros::<u32>(3)?), "Array<u32>(3 on cpu)");

@@ -1,6 +1,6 @@
 //! Chat templates, which model files carry.
 
-use roci_llm::template::{ChatTemplate, Conversation, message};
+use roci_lm::template::{ChatTemplate, Conversation, message};
 
 /// Compiles a template and renders a short conversation with it.
 pub fn target(data: &[u8]) {

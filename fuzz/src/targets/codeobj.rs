@@ -12,14 +12,14 @@ pub fn target(data: &[u8]) {
         read(&object);
     }
     if let (Ok(survey), Ok(device)) = (Survey::of_bytes(data), "gfx1013".parse()) {
-        for piece in survey.pieces {
-            let _ = piece.fit(&device);
+        for image in survey.images {
+            let _ = image.compatibility(&device);
         }
     }
     let Ok(file) = File::open_with_limit(data, LIMIT) else { return };
-    for found in &file.found {
-        let _ = found.target();
-        if let Ok(object) = found.code_object() {
+    for image in &file.images {
+        let _ = image.target();
+        if let Ok(object) = image.code_object() {
             read(&object);
         }
     }

@@ -2,7 +2,7 @@
 
 use roci_hal::DeviceUri;
 
-/// Parses a device URI; what it prints must parse as the same URI.
+/// Parses a device URI, prints it, and parses it again: the result must be the same URI.
 pub fn target(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(uri) = text.parse::<DeviceUri>() else { return };

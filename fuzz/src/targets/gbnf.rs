@@ -1,6 +1,6 @@
 //! Grammars in llama.cpp's notation.
 
-use roci_llm::grammar::Grammar;
+use roci_lm::grammar::Grammar;
 
 use super::text_and_rest;
 

@@ -1,7 +1,7 @@
 //! Model files: GGUF, the tokenizer and the model description in it.
 
 use roci_gguf::Gguf;
-use roci_llm::architecture::Model;
+use roci_lm::architecture::Model;
 use roci_tokenizer::{Encode, Tokenizer};
 
 /// Opens a GGUF file, dequantizes its tensors and reads the tokenizer and the model from its metadata.

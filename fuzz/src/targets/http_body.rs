@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use roci_engine::{Chunk, Engine, Forward, ForwardError, Limits, Output, ReferenceForward, Room, Settings};
-use roci_llm::architecture::Model;
-use roci_llm::reference::Reference;
-use roci_llm::synthetic::talking;
-use roci_llm::template::ChatTemplate;
+use roci_engine::{Chunk, Engine, Forward, ForwardError, KvCapacity, Limits, Output, ReferenceForward, Settings};
+use roci_lm::architecture::Model;
+use roci_lm::reference::Reference;
+use roci_lm::synthetic::talking;
+use roci_lm::template::ChatTemplate;
 use roci_serve::{ServeSettings, Served, Server};
 use roci_tokenizer::Tokenizer;
 
@@ -19,8 +19,8 @@ const CONTEXT: u32 = 64;
 
 static SERVER: LazyLock<Mutex<Client>> = LazyLock::new(|| Mutex::new(Client::new(serve())));
 
-/// Posts the bytes after the first one to the endpoint that the first one selects. No body may be answered with an error of
-/// the server (5xx).
+/// Posts the bytes after the first one to the endpoint that the first one selects. A server error
+/// (5xx) is a bug for any body.
 pub fn target(data: &[u8]) {
     let Some((first, body)) = data.split_first() else { return };
     let path = PATHS[usize::from(*first) % PATHS.len()];
@@ -35,7 +35,7 @@ fn serve() -> SocketAddr {
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata()).expect("the vocabulary is valid"));
     let model = Model::new(&file, Some(CONTEXT)).expect("the synthetic model is valid");
     let model = Reference::new(&file, model).expect("the synthetic model is valid");
-    let model = ReferenceForward::new(model, Room::for_texts(CONTEXT as usize, 2));
+    let model = ReferenceForward::new(model, KvCapacity::for_sequences(CONTEXT as usize, 2));
     let end = tokenizer.id("<|im_end|>").expect("the vocabulary has it") as usize;
     let served = Served {
         engine: Engine::start(Box::new(Brief { model, end }), Arc::clone(&tokenizer), Settings::default()),
@@ -52,7 +52,7 @@ fn serve() -> SocketAddr {
     address
 }
 
-/// A model that ends each answer as soon as it may, so that an input takes little time.
+/// A model that ends each answer as early as possible, so that an input takes little time.
 struct Brief {
     model: ReferenceForward,
     end: usize,

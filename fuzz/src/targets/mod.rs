@@ -12,7 +12,8 @@ pub mod npy;
 pub mod onnx;
 pub mod wgsl;
 
-/// Splits an input at its first zero byte: a text, and what is fed to it. `None` if the text is not UTF-8.
+/// Splits an input at its first zero byte into a text and the bytes to feed to it. `None` if the
+/// text is not UTF-8.
 fn text_and_rest(data: &[u8]) -> Option<(&str, &[u8])> {
     let end = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let rest = data.get(end + 1..).unwrap_or_default();

@@ -1,12 +1,8 @@
 //! Arrays in NumPy's file format.
 
-// The reader is a module of the command, which has no library.
-#[path = "../../../crates/roci/src/npy.rs"]
-mod reader;
+use roci_npy::Array;
 
-use reader::Array;
-
-/// Reads an array; what is written for it must read as the same array.
+/// Reads an array, writes it, and reads it again: the result must be the same array.
 pub fn target(data: &[u8]) {
     if let Ok(array) = Array::read(data) {
         assert_eq!(Array::read(&array.write()), Ok(array));

@@ -9,7 +9,7 @@ const LIMIT: usize = 1 << 20;
 /// Imports a model and runs it on the host, with a scalar for each input.
 pub fn target(data: &[u8]) {
     let Ok(model) = Model::from_bytes(data, None) else { return };
-    // A `Loop` runs as often as the model says, which is no bug.
+    // Skips models with a `Loop`, which runs as often as the model says.
     if data.windows(4).any(|window| window == b"Loop") {
         return;
     }

@@ -1,33 +1,38 @@
-//! Arguments of the verbs that use devices: `demo`, `devices` and `verify-route`.
+//! Arguments of the verbs that run kernels or list devices: `demo`, `devices` and `verify-route`.
 
 use std::time::Duration;
 
 use clap::Args;
+#[cfg(debug_assertions)]
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+#[cfg(debug_assertions)]
+use roci_probe::verify::RouteFault;
 
 use super::{FormatArgs, seconds};
 
 /// Arguments of `roci demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Kernels to run, by the start of their names; all without it
+    /// Kernels to run, by the start of their names (default: all)
     #[arg(value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
     /// Device to run on, as `roci devices` prints it; can be given several times
     ///
-    /// `auto` takes the best real device and says which and why. Without this option ROCI_DEVICE counts, and without
-    /// that every device of this machine is used.
+    /// `auto` selects the best real device and prints which and why. The default is ROCI_DEVICE, or
+    /// every device of this machine if that is unset.
     #[arg(short, long = "device", value_name = "URI")]
     pub(crate) devices: Vec<String>,
-    /// Seconds a kernel may run before its device counts as lost (default: ROCI_TIMEOUT, or 30)
+    /// Seconds that a kernel may run before its device counts as lost (default: ROCI_TIMEOUT, or
+    /// 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Small problems: verifies as much, says little about speed
+    /// Use small problems, which check as much but say little about speed
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Also show when kernels and copies ran, by the device's own clock
+    /// Also measure kernels and copies by the device's own timestamps
     ///
-    /// For each of them how often it ran, how long in all and on average, and which share of the device's time it took.
-    /// With `--json` every single run is there, under `profile`.
+    /// Prints for each kernel the number of runs, the total and the mean time, and its share of the
+    /// device's busy time. With `--json`, `profile` holds every single run.
     #[arg(long)]
     pub(crate) profile: bool,
     #[command(flatten)]
@@ -36,18 +41,19 @@ pub(crate) struct DemoArgs {
 
 pub(super) const DEMO_EXAMPLES: &str = "Examples:
   roci demo                        every kernel on every device
-  roci demo matmul softmax         only kernels whose names start so
+  roci demo matmul softmax         only kernels with names that start so
   roci demo --device cpu?threads=1 --device auto
-  roci demo --profile matmul       with the time that the device itself took
+  roci demo --profile matmul       with times by the device's own clock
   roci demo --json | jq '.results[] | select(.status != \"ok\")'";
 
 /// Arguments of `roci devices`.
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
-    /// Also list devices that compute nothing (the null driver, for tests)
+    /// Also list null devices, which compute nothing and are for tests
     #[arg(long)]
     pub(crate) all: bool,
-    /// Ask this driver alone: amdgpu, vulkan, opencl, cpu, emu; can be given several times
+    /// List only devices of this driver: amdgpu, vulkan, opencl, cpu, emu; can be given several
+    /// times
     #[arg(long = "driver", value_name = "NAME")]
     pub(crate) drivers: Vec<String>,
     #[command(flatten)]
@@ -61,24 +67,31 @@ pub(super) const DEVICES_EXAMPLES: &str = "Examples:
 /// Arguments of `roci verify-route`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyRouteArgs {
-    /// Devices to check; with `--in-children`, all that drivers find if there are none
+    /// Devices to check; with `--in-children`, the default is every device that drivers find
     #[arg(value_name = "URI", required_unless_present = "in_children")]
     pub(crate) devices: Vec<String>,
-    /// Check each device in a process of its own, as the doctor does
+    /// Check each device in its own process, as `roci doctor` does
     #[arg(long)]
     pub(crate) in_children: bool,
-    /// Emulated devices too, where none are named
+    /// Also check emulated devices if no device is named
     #[arg(long, requires = "in_children")]
     pub(crate) emulated: bool,
-    /// Seconds that such a process may take
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) deadline: Option<Duration>,
-    /// Go wrong on purpose, for tests
+    /// Seconds that the process of one device may take
+    #[arg(long, alias = "deadline", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Fail on purpose, for tests
     #[cfg(debug_assertions)]
-    #[arg(long, value_enum)]
-    pub(crate) fault: Option<crate::commands::verify::Fault>,
+    #[arg(long, value_name = "FAULT", value_parser = faults())]
+    pub(crate) fault: Option<RouteFault>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+/// Parses the name of a fault.
+#[cfg(debug_assertions)]
+fn faults() -> impl TypedValueParser<Value = RouteFault> {
+    let known = PossibleValuesParser::new(RouteFault::ALL.map(RouteFault::name));
+    known.try_map(|name| RouteFault::ALL.into_iter().find(|fault| fault.name() == name).ok_or("there is no such fault"))
 }
 
 pub(super) const VERIFY_ROUTE_EXAMPLES: &str = "Example:

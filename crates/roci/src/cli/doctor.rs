@@ -11,53 +11,55 @@ use super::FormatArgs;
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DoctorCommand>,
-    /// Show everything: every way to each GPU, findings of little weight, sources, files that could not be read
+    /// Show everything: every route to each GPU, minor findings, sources, unreadable files
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Judge a log instead of this machine: of rocminfo, clinfo, vulkaninfo, the kernel, llama.cpp, ollama, PyTorch; `-` is
-    /// standard input
+    /// Analyze a log instead of this machine: of rocminfo, clinfo, vulkaninfo, the kernel,
+    /// llama.cpp, ollama or PyTorch; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "capture", "report", "deep", "verify"])]
     pub(crate) log: Option<PathBuf>,
-    /// Read the facts from a folder that holds another machine's /sys, /proc, /etc, /dev, /usr, /opt, /var
+    /// Read facts from a copy of another machine's file system (/sys, /proc, /etc, /dev, /usr,
+    /// /opt, /var)
     #[arg(long, value_name = "DIR", conflicts_with_all = ["snapshot", "deep", "verify"])]
     pub(crate) root: Option<PathBuf>,
-    /// Judge a machine by what `--capture` wrote there; `-` is standard input
+    /// Analyze a snapshot that `--capture` wrote; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "verify"])]
     pub(crate) snapshot: Option<PathBuf>,
-    /// Also write all facts into a file, for others to judge; what tells whose machine it is gets masked
+    /// Also write all facts to a snapshot, with identifying data masked
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
     /// Also write a report for a bug tracker: FILE.md and FILE.json
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Also start OpenCL and HSA, in processes of their own, and ask them for their devices
+    /// Also initialize OpenCL and HSA, in separate processes, and list their devices
     ///
-    /// On a BC-250 with a stock kernel HSA can freeze the whole machine: roci refuses to start it there.
+    /// On a BC-250 with a stock kernel, HSA can freeze the whole machine: roci refuses to start it
+    /// there.
     #[arg(long)]
     pub(crate) deep: bool,
-    /// Also compute on each device, in processes of their own, and check the results
+    /// Also run kernels on each device, in separate processes, and check the results
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Folder with more rules (default: ~/.config/roci/rules)
+    /// Folder with additional rules (default: ~/.config/roci/rules)
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) rules: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
-/// What else `roci doctor` tells.
+/// Verbs of `roci doctor`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DoctorCommand {
     /// List the rules
     Rules(DoctorRulesArgs),
-    /// Explain rules: what they mean, what to do, who says so
+    /// Explain rules: meaning, remedy, sources
     Explain(DoctorExplainArgs),
 }
 
 /// Arguments of `roci doctor rules`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorRulesArgs {
-    /// Only those with this word in name, topic or title
+    /// List only rules with this word in name, topic or title
     #[arg(value_name = "WORD")]
     pub(crate) word: Option<String>,
     #[command(flatten)]
@@ -67,7 +69,7 @@ pub(crate) struct DoctorRulesArgs {
 /// Arguments of `roci doctor explain`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorExplainArgs {
-    /// Names of rules, as `KFD-01`
+    /// Names of rules, such as `KFD-01`
     #[arg(value_name = "RULE", required = true)]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
@@ -75,8 +77,8 @@ pub(crate) struct DoctorExplainArgs {
 }
 
 impl DoctorArgs {
-    /// What says which machine or log to judge, where rules are asked for instead.
-    pub(crate) fn out_of_place(&self) -> Option<&'static str> {
+    /// An option for the analysis of a machine or a log that is given with a verb about rules.
+    pub(crate) fn misplaced_option(&self) -> Option<&'static str> {
         let given = [
             ("--log", self.log.is_some()),
             ("--root", self.root.is_some()),
@@ -89,7 +91,7 @@ impl DoctorArgs {
         given.into_iter().find(|(_, given)| *given && self.command.is_some()).map(|(name, _)| name)
     }
 
-    /// Whether results are to be JSON.
+    /// Whether results are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         self.format.json
             || match &self.command {

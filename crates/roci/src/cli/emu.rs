@@ -7,31 +7,32 @@ use clap::{Args, Subcommand};
 
 use super::{FormatArgs, seconds};
 
-/// What `roci emu` does.
+/// Verbs of `roci emu`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EmuCommand {
     /// Run a kernel and write its results
     ///
-    /// Prints how many instructions of which class waves ran, what they read and wrote, and how long it took. Results are
-    /// written only if the kernel ends well.
+    /// Prints instruction counts by class, bytes read and written, and the time. Results are
+    /// written only if the kernel completes without a fault.
     #[command(after_help = EMU_EXAMPLES)]
     Run(EmuRunArgs),
-    /// Print each instruction that a wave runs, with the values it reads and writes
+    /// Trace the instructions of waves, with the values that they read and write
     ///
-    /// One line an instruction: wave, distance from the kernel's entry, text, registers read, registers written. Vector
-    /// registers are shown for a few lanes; a lane that is off is `-`.
+    /// One line per instruction: wave, offset from the kernel's entry, disassembly, registers read,
+    /// registers written. Vector registers are shown for the selected lanes; `-` is an inactive
+    /// lane.
     #[command(after_help = EMU_TRACE_EXAMPLES)]
     Trace(EmuTraceArgs),
     /// Run a program that uses HSA or HIP, unmodified, on emulated GPUs
     ///
-    /// The program finds an emulated `libhsa-runtime64.so.1` before any other, and what it may look for first: `/dev/kfd`
-    /// and the kernel module. It takes the place of roci, so that its exit code is its own.
+    /// The program loads an emulated `libhsa-runtime64.so.1` and finds `/dev/kfd` and the kernel
+    /// module. It replaces the roci process (`exec`), so that its exit code is passed on.
     #[command(after_help = EMU_EXEC_EXAMPLES)]
     Exec(EmuExecArgs),
 }
 
 impl EmuCommand {
-    /// Whether results are to be JSON.
+    /// Whether results are printed as JSON.
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Run(arguments) => arguments.format.json,
@@ -44,25 +45,27 @@ impl EmuCommand {
 /// Arguments of `roci emu exec`.
 #[derive(Debug, Args)]
 pub(crate) struct EmuExecArgs {
-    /// Chips to emulate, with commas between: gfx1010, gfx1012, gfx1013, gfx1030, gfx1100, gfx1151
+    /// Chips to emulate, separated by commas: gfx1010, gfx1012, gfx1013, gfx1030, gfx1100, gfx1151
     #[arg(long, value_name = "CHIP[,CHIP]")]
     pub(crate) gpu: String,
-    /// Memory of each GPU, as `512MiB` or `8GiB` (default: ROCI_EMU_MEMORY, or the chip's)
+    /// Memory of each GPU, such as `512MiB` or `8GiB` (default: ROCI_EMU_MEMORY, or the chip's)
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<u64>,
-    /// Checks to make: `waits`, `uninit`, `races` or `all`, with commas between (default: ROCI_EMU_CHECK)
+    /// Checks to enable: `waits`, `uninit`, `races` or `all`, separated by commas (default:
+    /// ROCI_EMU_CHECK)
     #[arg(long, value_name = "LIST")]
     pub(crate) check: Option<String>,
-    /// Threads of each GPU; 1 makes every run of a kernel the same (default: ROCI_EMU_THREADS, or all cores)
+    /// Threads of each GPU; 1 makes runs deterministic (default: ROCI_EMU_THREADS, or all cores)
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
-    /// Leave HSA_OVERRIDE_GFX_VERSION in the environment of the program
+    /// Keep HSA_OVERRIDE_GFX_VERSION in the environment of the program
     #[arg(long)]
     pub(crate) keep_env: bool,
-    /// Print the environment for a shell instead: `eval "$(roci emu exec --gpu gfx1010 --print)"`
+    /// Print the environment as shell commands instead of running a program: `eval "$(roci emu exec
+    /// --gpu gfx1010 --print)"`
     #[arg(long)]
     pub(crate) print: bool,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(value_name = "PROGRAM", required_unless_present = "print", last = true)]
     pub(crate) program: Vec<std::ffi::OsString>,
 }
@@ -70,7 +73,7 @@ pub(crate) struct EmuExecArgs {
 /// A kernel and how it is launched.
 #[derive(Debug, Args)]
 pub(crate) struct EmuKernelArgs {
-    /// File with AMD code: a code object, a bundle, a program or library with GPU code inside
+    /// File with AMD GPU code: a code object, a bundle, or a program or library that embeds one
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Chip to emulate: gfx1010, gfx1012, gfx1013, gfx1030, gfx1100 or gfx1151
@@ -79,29 +82,32 @@ pub(crate) struct EmuKernelArgs {
     /// Kernel to run, as `roci objects` shows it
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: String,
-    /// Work-items in each dimension (not blocks)
+    /// Work-items of the grid in each dimension (not blocks)
     #[arg(long, value_name = "X[,Y,Z]", value_parser = size)]
     pub(crate) grid: [u32; 3],
     /// Work-items of a block in each dimension
     #[arg(long, value_name = "X[,Y,Z]", value_parser = size)]
     pub(crate) block: [u32; 3],
-    /// Argument of the kernel; give them in its order
+    /// Kernel argument; give all of them in order
     ///
-    /// `in:FILE.npy` is an array that is read, `out:FILE.npy:DTYPE:COUNT` one that begins as zeros and is written,
-    /// `inout:IN.npy:OUT.npy` both. Numbers are `u32:5`, `i32:-1`, `f32:2.5`, and so on for 8 to 64 bits, the members of
-    /// a structure `u32:5,f32:1`; `lds:BYTES` is a pointer to shared memory. Hidden arguments are filled by themselves.
+    /// `in:FILE.npy` is an input array, `out:FILE.npy:DTYPE:COUNT` an output array that is
+    /// initialized to zero, `inout:IN.npy:OUT.npy` both. Scalars are `u32:5`, `i32:-1`, `f32:2.5`
+    /// and so on for 8 to 64 bits; the members of a struct are `u32:5,f32:1`; `lds:BYTES` is a
+    /// pointer to shared memory. Hidden arguments are filled in by roci.
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-    /// Shared memory of a block beyond what the kernel itself asks for
+    /// Dynamic shared memory of a block, in addition to the kernel's static shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(crate) lds: u32,
-    /// Checks to make: `waits`, `uninit`, `races` or `all`, with commas between (default: ROCI_EMU_CHECK)
+    /// Checks to enable: `waits`, `uninit`, `races` or `all`, separated by commas (default:
+    /// ROCI_EMU_CHECK)
     ///
-    /// `waits`: a register is used before its load is waited for. `uninit`: what was never set decides an address or a
-    /// branch, or is stored. `races`: two waves use the same shared memory without a barrier between.
+    /// `waits`: a register is used before the wait for its load. `uninit`: an uninitialized value
+    /// decides an address or a branch, or is stored. `races`: two waves access the same shared
+    /// memory without a barrier between them.
     #[arg(long, value_name = "LIST")]
     pub(crate) check: Option<String>,
-    /// Seconds the kernel may run (default: ROCI_TIMEOUT, or 30)
+    /// Seconds that the kernel may run (default: ROCI_TIMEOUT, or 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -111,7 +117,7 @@ pub(crate) struct EmuKernelArgs {
 pub(crate) struct EmuRunArgs {
     #[command(flatten)]
     pub(crate) kernel: EmuKernelArgs,
-    /// Threads to run blocks on; 1 makes every run the same (default: all cores)
+    /// Threads that run blocks; 1 makes runs deterministic (default: all cores)
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
@@ -123,19 +129,19 @@ pub(crate) struct EmuRunArgs {
 pub(crate) struct EmuTraceArgs {
     #[command(flatten)]
     pub(crate) kernel: EmuKernelArgs,
-    /// Block whose waves are shown
+    /// Block to trace
     #[arg(long, value_name = "X[,Y,Z]", value_parser = position, default_value = "0,0,0")]
     pub(crate) workgroup: [u32; 3],
-    /// Wave of the block that is shown; all without it
+    /// Wave of the block to trace (default: all)
     #[arg(long, value_name = "N")]
     pub(crate) wave: Option<u32>,
-    /// Instructions that are shown, by distance from the kernel's entry: `0x40..0x80`, `0x40..`
+    /// Instructions to print, by offset from the kernel's entry: `0x40..0x80`, `0x40..`
     #[arg(long, value_name = "FROM..TO", value_parser = range, default_value = "0..")]
     pub(crate) pc: std::ops::Range<u64>,
-    /// Lanes of vector registers that are shown: `0-3,31`
+    /// Lanes of vector registers to print: `0-3,31`
     #[arg(long, value_name = "LIST", value_parser = lanes, default_value = "0-3")]
     pub(crate) lanes: Lanes,
-    /// Lines after which the kernel is stopped
+    /// Lines to print before the kernel is stopped
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) limit: u64,
     /// Print one JSON object a line, with `schema` and `version`
@@ -162,13 +168,13 @@ const EMU_EXEC_EXAMPLES: &str = "Examples:
   roci emu exec --gpu gfx1010,gfx1151 --memory 2GiB --check waits -- ./my_hip_program --size 64
   eval \"$(roci emu exec --gpu gfx1030 --print)\"";
 
-/// One to three sizes; those that are absent are 1.
+/// One to three sizes; missing ones are 1.
 fn size(text: &str) -> Result<[u32; 3], String> {
     let size = numbers(text, 1)?;
     if size.contains(&0) { Err("a size is at least 1".into()) } else { Ok(size) }
 }
 
-/// One to three positions; those that are absent are 0.
+/// One to three positions; missing ones are 0.
 fn position(text: &str) -> Result<[u32; 3], String> {
     numbers(text, 0)
 }
@@ -177,23 +183,23 @@ fn numbers(text: &str, absent: u32) -> Result<[u32; 3], String> {
     let mut numbers = [absent; 3];
     for (index, part) in text.split(',').enumerate() {
         let place = numbers.get_mut(index).ok_or("there are three dimensions at most")?;
-        *place = part.trim().parse().map_err(|_| format!("`{part}` is no number"))?;
+        *place = part.trim().parse().map_err(|_| format!("`{part}` is not a number"))?;
     }
     Ok(numbers)
 }
 
-/// A range of offsets; what is absent is open.
+/// A range of offsets; a missing end is unbounded.
 fn range(text: &str) -> Result<std::ops::Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("it is not FROM..TO")?;
     let number = |text: &str, absent: u64| match text.strip_prefix("0x") {
         _ if text.is_empty() => Ok(absent),
-        Some(digits) => u64::from_str_radix(digits, 16).map_err(|_| format!("`{text}` is no number")),
-        None => text.parse().map_err(|_| format!("`{text}` is no number")),
+        Some(digits) => u64::from_str_radix(digits, 16).map_err(|_| format!("`{text}` is not a number")),
+        None => text.parse().map_err(|_| format!("`{text}` is not a number")),
     };
     Ok(number(from, 0)?..number(to, u64::MAX)?)
 }
 
-/// Lanes and spans of lanes.
+/// Lanes and ranges of lanes.
 fn lanes(text: &str) -> Result<Lanes, String> {
     let mut lanes = Vec::new();
     for part in text.split(',') {
@@ -201,7 +207,7 @@ fn lanes(text: &str) -> Result<Lanes, String> {
         let lane = |text: &str| text.trim().parse::<u32>().ok().filter(|lane| *lane < 64);
         match (lane(from), lane(to)) {
             (Some(from), Some(to)) if from <= to => lanes.extend(from..=to),
-            _ => return Err(format!("`{part}` is no lane or span of lanes from 0 to 63")),
+            _ => return Err(format!("`{part}` is not a lane or a range of lanes from 0 to 63")),
         }
     }
     Ok(Lanes(lanes))
@@ -212,7 +218,6 @@ fn memory(text: &str) -> Result<u64, String> {
     roci_emu_hsa::memory_size(text).map_err(|error| error.reason)
 }
 
-/// A number of threads.
 fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|threads| (1..=1024).contains(threads)).ok_or_else(|| "not a number from 1 to 1024".into())
 }

@@ -1,100 +1,107 @@
-//! Arguments of the verbs about language models: `chat` and `convert`, and what `run` takes for them.
+//! Arguments of `chat` and `convert`, and the options of `run` for language models.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What is asked of a language model, whichever verb asks.
+/// Options of generation, for `run` and `chat`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
 pub(crate) struct LanguageArgs {
-    /// Tells the model what it is, before all else
-    #[arg(long, value_name = "TEXT")]
+    /// System prompt, the first message of the conversation
+    #[arg(long, alias = "system-prompt", value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// The longest text in tokens, prompt and answer together (default: what the model was trained for, at most 4096)
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    /// Context size in tokens, prompt and answer together (default: the model's trained context, at
+    /// most 4096)
+    #[arg(long, alias = "ctx-size", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub(crate) context: Option<u32>,
-    /// How keys and values are kept: `f16`, or `q8_0`, which takes half the memory (default: f16)
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) cache: Option<roci_llm_device::CacheType>,
-    /// Rounds nothing to bytes: without it, GPUs that multiply four bytes at once round what one token is multiplied with, which is faster
+    /// Type of the KV cache: `f16`, or `q8_0`, which takes about half the memory (default: f16)
+    #[arg(long, alias = "cache", value_name = "TYPE")]
+    pub(crate) cache_type: Option<roci_lm_device::CacheType>,
+    /// Never quantize activations to 8 bits, which GPUs with packed dot products otherwise do in
+    /// decode, as it is faster
     #[arg(long)]
     pub(crate) exact: bool,
-    /// The most tokens of an answer (default: until the model ends it or the context is full)
-    #[arg(short = 'n', long = "most", value_name = "TOKENS")]
-    pub(crate) most: Option<usize>,
-    /// End an answer where this text would come; repeatable
+    /// Maximum number of tokens to generate (default: until the model ends its answer or the
+    /// context is full)
+    #[arg(short = 'n', long, aliases = ["most", "n-predict", "predict"], value_name = "TOKENS")]
+    pub(crate) max_tokens: Option<usize>,
+    /// Stop generating before this text; can be given several times
     #[arg(long = "stop", value_name = "TEXT")]
     pub(crate) stops: Vec<String>,
-    /// Hold answers to a grammar in llama.cpp's notation
-    #[arg(long, value_name = "FILE", conflicts_with = "schema")]
+    /// Constrain generation by a GBNF grammar, the format of llama.cpp
+    #[arg(long, alias = "grammar-file", value_name = "FILE", conflicts_with = "json_schema")]
     pub(crate) grammar: Option<PathBuf>,
-    /// Hold answers to a JSON schema
-    #[arg(long, value_name = "FILE")]
-    pub(crate) schema: Option<PathBuf>,
+    /// Constrain generation by a JSON schema
+    #[arg(long, aliases = ["schema", "json-schema-file"], value_name = "FILE")]
+    pub(crate) json_schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
 }
 
-/// How tokens are chosen.
+/// Options of sampling.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingArgs {
-    /// How freely tokens are chosen; 0 takes the likeliest each time (default: 0.8)
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    /// Temperature; 0 is greedy sampling (default: 0.8)
+    #[arg(long, alias = "temp", value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f32>,
-    /// Which random numbers are drawn: the same seed gives the same answer (default: another one each time)
+    /// Seed of the random numbers; the same seed gives the same answer (default: random)
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Only so many of the likeliest tokens; 0 for all (default: 40)
+    /// Top-k sampling: keep the k most likely tokens; 0 disables it (default: 40)
     #[arg(long, value_name = "COUNT")]
     pub(crate) top_k: Option<usize>,
-    /// Only the likeliest tokens that have this share of the probability together (default: 0.95)
-    #[arg(long, value_name = "SHARE")]
+    /// Top-p sampling: keep the most likely tokens with this total probability; 1 disables it
+    /// (default: 0.95)
+    #[arg(long, value_name = "P")]
     pub(crate) top_p: Option<f32>,
-    /// Only tokens with this share of the likeliest one's probability (default: 0.05)
-    #[arg(long, value_name = "SHARE")]
+    /// Min-p sampling: keep tokens with at least this fraction of the highest probability; 0
+    /// disables it (default: 0.05)
+    #[arg(long, value_name = "P")]
     pub(crate) min_p: Option<f32>,
-    /// Makes tokens that came of late less likely; 1 does nothing (default: 1)
+    /// Divides or multiplies the logits of tokens in the recent window to make them less likely; 1
+    /// disables it (default: 1)
     #[arg(long, value_name = "NUMBER")]
     pub(crate) repeat_penalty: Option<f32>,
-    /// Taken from a token's logit for each time that it came of late (default: 0)
+    /// Subtracted from the logit of a token for each occurrence in the recent window (default: 0)
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) frequency_penalty: Option<f32>,
-    /// Taken from a token's logit if it came of late at all (default: 0)
+    /// Subtracted from the logit of every token in the recent window (default: 0)
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) presence_penalty: Option<f32>,
-    /// How many of the last tokens count as of late (default: 64)
-    #[arg(long, value_name = "COUNT")]
-    pub(crate) penalty_window: Option<usize>,
+    /// Size of the recent window: the last tokens that penalties look at (default: 64)
+    #[arg(long, alias = "penalty-window", value_name = "TOKENS")]
+    pub(crate) repeat_last_n: Option<usize>,
 }
 
-/// What `roci run` takes for language models alone.
+/// Options of `roci run` for language models only.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
 pub(crate) struct PromptArgs {
-    /// What a language model shall go on from, or answer; `-` reads standard input
+    /// Prompt to answer or to continue; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// Give the prompt as it is, without the model's chat template
+    /// Continue the prompt as it is, without the chat template
     #[arg(long, conflicts_with = "system")]
     pub(crate) raw: bool,
-    /// Say how many tokens were read and written, and how fast
-    #[arg(long)]
+    /// Print token counts and tokens per second of prefill and decode
+    #[arg(long, alias = "show-timings")]
     pub(crate) stats: bool,
 }
 
 /// Arguments of `roci chat`.
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
-    /// The model, a GGUF file; any part of a split one
+    /// Model, a GGUF file; any shard of a split one
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// Device to run on, as `roci devices` prints it; repeated, the model is split over them
+    /// Device to run on, as `roci devices` prints it; given several times, the layers are split
+    /// over the devices
     #[arg(short, long = "device", value_name = "URI")]
     pub(crate) devices: Vec<String>,
-    /// Say after each answer how many tokens were read and written, and how fast
-    #[arg(long)]
+    /// Print token counts and tokens per second after each answer
+    #[arg(long, alias = "show-timings")]
     pub(crate) stats: bool,
     #[command(flatten)]
     pub(crate) language: LanguageArgs,
@@ -103,26 +110,26 @@ pub(crate) struct ChatArgs {
 pub(super) const CHAT_EXAMPLES: &str = "Examples:
   roci chat model.gguf
   roci chat model.gguf --system 'You are a pirate.' --temperature 0.5 --stats
-  roci chat model.gguf --schema answer.json          answers are JSON of that kind
+  roci chat model.gguf --json-schema answer.json     answers are JSON that matches the schema
   printf 'What is two and two?\\n' | roci chat model.gguf --seed 1";
 
 /// Arguments of `roci convert`.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The model, a checkpoint of llama2.c
+    /// Checkpoint of llama2.c
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: PathBuf,
-    /// The GGUF file to write
+    /// GGUF file to write
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// The vocabulary (default: `tokenizer.bin` beside the checkpoint)
+    /// Tokenizer of llama2.c (default: `tokenizer.bin` in the folder of the checkpoint)
     #[arg(long, value_name = "FILE")]
     pub(crate) tokenizer: Option<PathBuf>,
-    /// What the model shall be called (default: as the checkpoint's file)
+    /// Name of the model in the metadata (default: the file name of the checkpoint)
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
 }
 
 pub(super) const CONVERT_EXAMPLES: &str = "Examples:
-  roci convert stories15M.bin stories15M.gguf        takes tokenizer.bin beside it
+  roci convert stories15M.bin stories15M.gguf        with tokenizer.bin in the same folder
   roci convert stories260K.bin stories260K.gguf --tokenizer tok512.bin";

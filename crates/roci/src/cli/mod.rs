@@ -1,7 +1,8 @@
-//! The command line: every verb and option, with the text that help, man page and completions are made of.
+//! The command line: all verbs and options. Help, man pages and completions are generated from it.
 //!
-//! Parsing does no I/O: it neither reads the environment nor looks for devices. Verbs do that when they run. What is here
-//! holds for all verbs; the files beside have the arguments of some each.
+//! Parsing does no I/O: it neither reads the environment nor enumerates devices. This file has the
+//! options of all verbs; the other files of the folder have the arguments of one or several verbs
+//! each.
 
 mod bench;
 mod compute;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use bench::BENCH_EXAMPLES;
-pub(crate) use bench::{BenchArgs, BenchOutput, BenchTextArgs};
+pub(crate) use bench::{BenchArgs, BenchOutput};
 use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
 pub(crate) use compute::{DemoArgs, DevicesArgs, VerifyRouteArgs};
 use doctor::DOCTOR_EXAMPLES;
@@ -34,7 +35,7 @@ pub(crate) use language::{ChatArgs, ConvertArgs, LanguageArgs, SamplingArgs};
 use matrix::{MATRIX_EXAMPLES, MATRIX_PROBE_EXAMPLES};
 pub(crate) use matrix::{MatrixArgs, MatrixProbeArgs};
 use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
-pub(crate) use model::{ImageArgs, ImageFit, ImageOrder, InspectArgs, Precision, RunArgs};
+pub(crate) use model::{InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
 use serve::SERVE_EXAMPLES;
@@ -44,8 +45,8 @@ pub(crate) use train::{OptimizerName, TrainDemoArgs};
 
 /// Compute on the AMD GPU you actually own.
 ///
-/// roci finds the devices of this machine, runs kernels on them and says whether the results are right. Data goes to
-/// standard output, everything else to standard error.
+/// roci finds the devices of this machine, runs kernels and models on them and checks the results.
+/// Results go to standard output, everything else to standard error.
 #[derive(Debug, Parser)]
 #[command(name = "roci", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_long_help = crate::cli::after_help())]
@@ -61,33 +62,36 @@ pub(crate) struct Cli {
 /// Options that every verb takes.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct OutputArgs {
-    /// When to use colour
+    /// When to use colors
     ///
-    /// `auto` is a terminal without `NO_COLOR` and with a `TERM` other than `dumb`; `FORCE_COLOR` counts as a terminal.
+    /// `auto` uses colors on terminals, unless NO_COLOR is set or TERM is `dumb`; FORCE_COLOR
+    /// counts as a terminal.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub(crate) color: ColorWhen,
-    /// Draw no progress bars
+    /// Disable progress bars
     ///
-    /// They are drawn on standard error only, and only when it is a terminal.
+    /// Progress bars are drawn on standard error, and only if it is a terminal.
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
-    /// Print results and errors only
+    /// Print only results and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 }
 
-/// What drivers are told, whichever verb uses them.
+/// Options of drivers, for every verb.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DriverArgs {
-    /// File or folder of `libhsa-runtime64.so`, looked at before all others; several with colons between, or repeated
+    /// File or folder to search for `libhsa-runtime64.so` first; separate several by colons, or
+    /// repeat the option
     ///
-    /// Then come ROCI_HAL_AMDGPU_LIBHSA_PATH, IREE_HAL_AMDGPU_LIBHSA_PATH, the folders on PATH, the loader's own search and
-    /// /opt/rocm/lib. A place without a library that works is passed over.
+    /// The search goes on with ROCI_HAL_AMDGPU_LIBHSA_PATH, IREE_HAL_AMDGPU_LIBHSA_PATH, the
+    /// folders in PATH, the dynamic loader's search path and /opt/rocm/lib. Locations without a
+    /// usable library are skipped.
     #[arg(long, value_name = "PATH", value_delimiter = ':', global = true, help_heading = "Drivers")]
     pub(crate) amdgpu_libhsa_search_path: Vec<PathBuf>,
 }
 
-/// When output is coloured.
+/// When output is colored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
     /// On terminals.
@@ -99,10 +103,10 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// The form of a verb's results.
+/// The format of a verb's results.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FormatArgs {
-    /// Print one JSON object with `schema` and `version`, instead of a table
+    /// Print one JSON object with `schema` and `version` instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -110,133 +114,146 @@ pub(crate) struct FormatArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure what a device reaches: launches, transfers, copies, sums, matrix products, or a language model
+    /// Benchmark a device (launches, transfers, copies, sums, matrix products) or a language model
     ///
-    /// Each figure is the best of several runs. Results are checked, outside of the measured time: all that is uploaded and
-    /// downloaded, and what the kernels write in a few dozen places; the launches compute nothing. Problems are as large as
-    /// suits the device; `--quick` makes them smaller.
+    /// Each number is the best of several runs. Results are checked outside of the measured time:
+    /// transfers completely, kernel outputs at 64 elements. The size of the problems depends on the
+    /// device; `--quick` makes them smaller.
     ///
-    /// With a language model (a GGUF file) tests are those of llama-bench: `pp512` reads a prompt of 512 tokens, `tg128` writes 128, with mean and
-    /// standard deviation of the tokens in a second. Beside them stand operations in a second and, for written tokens, the limit that the device's
-    /// memory sets. Each device is measured by itself. Ctrl-C prints what there is.
+    /// With a language model (a GGUF file), tests are those of llama-bench: `pp512` is the prefill
+    /// of 512 tokens, `tg128` the decode of 128, each with mean and standard deviation of tokens
+    /// per second. The table also shows operations per second for prefill and, for decode, the
+    /// upper limit by memory bandwidth. Devices are measured one after the other. Ctrl-C prints the
+    /// results so far.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
-    /// Talk with a language model
+    /// Chat with a language model
     ///
-    /// Lines can be edited, with a history; `/help` lists commands, Ctrl-C stops an answer, Ctrl-D leaves. Where standard input is
-    /// no terminal, each line is a question, and only the answers are printed.
+    /// Lines can be edited, with a history. `/help` lists commands, Ctrl-C stops an answer, Ctrl-D
+    /// quits. If standard input is not a terminal, each line is one message and only the answers
+    /// are printed.
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(ChatArgs),
-    /// Make a GGUF file of a llama2.c checkpoint
+    /// Convert a llama2.c checkpoint to GGUF
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
-    /// Run the kernels on every device and check their results
+    /// Run all kernels on every device and check their results
     ///
-    /// Each kernel is run through the HAL on each device: memory is allocated and filled, the kernel recorded and
-    /// submitted, the result read back and compared with a plain reference computed here in double precision. The table
-    /// shows the best time of several runs, the rate, and whether the result is right.
+    /// Each kernel runs through the HAL on each device: its inputs are uploaded, the dispatch is
+    /// recorded and submitted, the output is downloaded and compared with a reference in f64. The
+    /// table shows the best time of several runs, the rate, and whether the result is right.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
-    /// List the devices that the drivers find
+    /// List the devices of all drivers
     ///
-    /// The first column can be pasted behind `--device`. A driver that cannot look for devices is shown with the reason.
+    /// The first column is the value for `--device`. A driver that is not available is listed with
+    /// the reason.
     #[command(after_help = DEVICES_EXAMPLES)]
     Devices(DevicesArgs),
-    /// Say what is wrong with this machine, and what to do
+    /// Diagnose this machine's GPU setup
     ///
-    /// Looks at the GPUs, the kernel and its driver, permissions, ROCm, wheels, Vulkan and OpenCL, lays rules over what it
-    /// finds and prints the verdict first. Nothing is changed: remedies are printed. No root's rights are needed, and
-    /// neither HSA nor OpenCL is started unless `--deep` or `--verify` asks for it. Exit code 0: healthy; 1: problems.
+    /// Checks GPUs, the kernel and its driver, permissions, ROCm, Python wheels, Vulkan and OpenCL
+    /// against a set of rules and prints the verdict first. Nothing is changed; remedies are only
+    /// printed. Root is not needed, and neither HSA nor OpenCL is initialized without `--deep` or
+    /// `--verify`. Exit code 0: no problem found; 1: problems.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Run AMD code on an emulated GPU
     ///
-    /// Kernels of code objects run on this machine's CPU exactly as written for the chip, with every address checked. No
-    /// AMD GPU and no ROCm is needed.
+    /// Kernels of code objects run on the CPU, instruction by instruction as on the chip, with
+    /// every address checked. Neither an AMD GPU nor ROCm is needed.
     #[command(after_help = EMU_EXAMPLES)]
     Emu {
         #[command(subcommand)]
         command: EmuCommand,
     },
-    /// List the environment variables that roci reads, with their values
+    /// List the environment variables that roci reads, and their values
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),
-    /// Try strategies under a watchdog, keep what comes of them, and report
+    /// Run experiments under a watchdog, store the results, and report
     ///
-    /// An experiment is a TOML file: a command, phases and figures in its output, and strategies to try. Runs that hang are
-    /// ended, with the phase and the stacks; results outlive a crash. Exit code 0: everything passed; 1: something did not.
+    /// An experiment is a TOML file: a command, the phases and measurements in its output, and the
+    /// strategies to try. Hung runs are killed, and their phase and stacks are recorded. Results
+    /// survive a crash. Exit code 0: everything passed; 1: something failed.
     #[command(after_help = LAB_EXAMPLES)]
     Lab(roci_lab::cli::LabArgs),
-    /// Try every operation on every device: works, wrong, crashes, hangs or unsupported
+    /// Test every operation on every device: works, wrong, crashes, hangs or unsupported
     ///
-    /// Small graphs, a few whole models and checks for silent corruption run on each device and are compared with a
-    /// reference in double precision, in processes that may crash or hang. Results are kept, and a later run tells what
-    /// changed. Exit code 0: nothing is broken, even where something is not supported; 1: something is.
+    /// Small graphs, a few whole models and checks for silent corruption run on each device, in
+    /// separate processes that may crash or hang, and are compared with a reference in f64. Results
+    /// are stored, and later runs report what changed. Exit code 0: nothing is broken, though
+    /// operations may be unsupported; 1: something is broken.
     #[command(after_help = MATRIX_EXAMPLES)]
     Matrix(MatrixArgs),
-    /// Try operations on one device in this process, for a process that looks after it
+    /// Run probes on one device in this process; started by `roci matrix`
     ///
-    /// `roci matrix` runs it for each device; what happens is told in lines of JSON.
+    /// Prints events as lines of JSON.
     #[command(hide = true, after_help = MATRIX_PROBE_EXAMPLES)]
     MatrixProbe(MatrixProbeArgs),
-    /// Show what is in a model: inputs, outputs, operations, constants
+    /// Show the inputs, outputs, operations and constants of a model
     ///
-    /// Nothing runs and no device is opened.
+    /// Nothing is executed, and no device is opened.
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// List the AMD GPU code in files: targets, kernels, what they need
+    /// List the AMD GPU code in files: targets, kernels, resource usage
     ///
-    /// Looks into code objects, offload bundles (also compressed), programs, libraries and object files with GPU code
-    /// inside, and archives of those. One row is a kernel: registers, LDS, scratch and argument bytes, lanes of a wave,
-    /// and how large a work-group may be (or must be, as `64x1x1`). A file that cannot be read is named, and the others
-    /// go on. Nothing is executed.
+    /// Reads code objects, offload bundles (also compressed), programs, libraries and object files
+    /// that embed GPU code, and archives of those. Each row is a kernel: registers, LDS, scratch
+    /// and argument bytes, wave size, and the maximum (or required, such as `64x1x1`) work-group
+    /// size. Unreadable files are named and skipped. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
     /// Run a model on a device: ONNX, or a language model in GGUF
     ///
-    /// A language model answers one prompt (`-p`), by the chat template in its file, or goes on from it where there is none or with
-    /// `--raw`; the answer is all of standard output. Of an ONNX model the first run makes everything ready for the shapes at hand; `--repeat` shows how fast later ones are. An operation
-    /// that the device cannot do is an error that names it, never silently the work of another device.
+    /// A language model answers one prompt (`-p`) with the chat template of its file, or continues
+    /// it with `--raw` or if the file has no template; standard output holds only the answer. The
+    /// first run of an ONNX model compiles and records for the shapes of its inputs; `--repeat`
+    /// shows the speed of later runs. An operation that the device does not support is an error
+    /// that names it; no other device is used silently.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Serve a language model over HTTP, as OpenAI's clients know it
+    /// Serve a language model over an OpenAI-compatible HTTP API
     ///
-    /// `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`, with streams, tools and JSON schemas; `/health`, `/metrics`
-    /// for Prometheus, and a page to talk at `/`. It listens on this machine alone unless `--host` says otherwise. The first Ctrl-C or SIGTERM lets
-    /// answers under way end, the second ends the process. Exit code 0 when it was stopped.
+    /// Endpoints are `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`,
+    /// with streaming, tools and JSON schemas; `/health`, `/metrics` for Prometheus, and a chat
+    /// page at `/`. The server listens on 127.0.0.1 unless `--host` is given. The first Ctrl-C or
+    /// SIGTERM lets requests in flight finish, the second ends the process. Exit code 0 after a
+    /// shutdown.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Train a small network on devices and compare how they learn
+    /// Train a small network on devices and compare their losses
     ///
-    /// A convolutional network learns to tell pictures apart that are made here: stripes of three directions, disks and
-    /// crosses. Forward, backward and optimizer run on the device, where the parameters stay. The table shows the loss
-    /// of the first and the last batch, how many new pictures are told right, and how far the losses are from those of
-    /// the first device. Exit code 1: the loss does not fall, or devices learn something else.
+    /// A convolutional network learns to classify synthetic images: stripes of three directions,
+    /// disks and crosses. Forward, backward and optimizer run on the device, where the parameters
+    /// stay. The table shows the loss of the first and the last batch, the accuracy on new images,
+    /// and the distance of the losses from those of the first device. Exit code 1: the loss does
+    /// not decrease, or the losses of two devices differ.
     #[command(after_help = TRAIN_DEMO_EXAMPLES)]
     TrainDemo(TrainDemoArgs),
-    /// Check one device in this process, for a process that looks after it
+    /// Check one device in this process; started by `roci doctor --verify`
     ///
-    /// `roci doctor --verify` runs it for each device, so that one that hangs or crashes harms no other.
+    /// Each device gets its own process, so that a hang or a crash does not affect the others.
     #[command(hide = true, after_help = VERIFY_ROUTE_EXAMPLES)]
     VerifyRoute(VerifyRouteArgs),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
-        /// The shell
+        /// Shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write all of them into a folder
+    /// Print the man page, or write all man pages to a folder
     #[command(after_help = MAN_EXAMPLES)]
     Man {
-        /// Folder to write the pages of roci and of each verb to; standard output gets roci's page without it
+        /// Folder for the man pages of roci and of each verb; without it, the page of roci goes to
+        /// standard output
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
 }
 
 impl Command {
-    /// Whether results are to be JSON.
+    /// Whether results are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Bench(arguments) => arguments.json(),
@@ -270,7 +287,7 @@ pub(crate) struct EnvArgs {
 }
 
 const ENV_EXAMPLES: &str = "Example:
-  roci env                         variables, values now, defaults and meaning";
+  roci env                         variables with current values, defaults and meaning";
 
 const COMPLETIONS_EXAMPLES: &str = "Example:
   roci completions bash > ~/.local/share/bash-completion/completions/roci";
@@ -279,14 +296,14 @@ const MAN_EXAMPLES: &str = "Examples:
   roci man | man -l -
   roci man ~/.local/share/man/man1";
 
-/// Exit codes and where to go from here, below the help.
+/// Exit codes and first steps, printed after the help.
 fn after_help() -> String {
     let mut text = String::from("Exit codes:\n");
     for (status, meaning) in crate::exit::ExitStatus::MEANINGS {
         text.push_str(&format!("  {:>3}  {meaning}\n", status.code()));
     }
     text.push_str(
-        "\nExamples:\n  roci doctor     what is wrong with this machine\n  roci devices    what there is\n  roci demo       whether it computes right, and how fast",
+        "\nExamples:\n  roci doctor     diagnose this machine\n  roci devices    list its devices\n  roci demo       check and time the kernels on them",
     );
     text
 }
@@ -296,22 +313,23 @@ fn seconds(text: &str) -> Result<Duration, String> {
     roci_hal::deadline::parse_seconds(text).ok_or_else(|| "not a positive number of seconds".into())
 }
 
-/// The colour asked for, readable before and without a valid command line: errors of parsing are coloured too.
-pub(crate) fn color_asked(arguments: impl Iterator<Item = String>) -> ColorWhen {
-    let mut asked = ColorWhen::Auto;
+/// The requested color mode, found without parsing the command line, because parse errors are
+/// colored too.
+pub(crate) fn requested_color(arguments: impl Iterator<Item = String>) -> ColorWhen {
+    let mut color = ColorWhen::Auto;
     let mut previous_is_color = false;
     for argument in arguments.take_while(|argument| argument != "--") {
         let value = argument.strip_prefix("--color=").or_else(|| previous_is_color.then_some(argument.as_str()));
         if let Some(when) = value.and_then(|value| ColorWhen::from_str(value, false).ok()) {
-            asked = when;
+            color = when;
         }
         previous_is_color = argument == "--color";
     }
-    asked
+    color
 }
 
 /// Whether a command line that cannot be parsed asks for JSON.
-pub(crate) fn json_asked(mut arguments: impl Iterator<Item = String>) -> bool {
+pub(crate) fn is_json_requested(mut arguments: impl Iterator<Item = String>) -> bool {
     arguments.by_ref().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
@@ -322,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_is_consistent() {
+    fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
 
@@ -335,23 +353,23 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_found_in_any_command_line() {
-        let asked = |line: &str| color_asked(line.split_whitespace().map(str::to_owned));
-        assert_eq!(asked("roci --color never nonsense"), ColorWhen::Never);
-        assert_eq!(asked("roci demo --color=always --help"), ColorWhen::Always);
-        assert_eq!(asked("roci demo -- --color=always"), ColorWhen::Auto);
-        assert_eq!(asked("roci --color"), ColorWhen::Auto);
+    fn the_color_option_is_found_in_invalid_command_lines() {
+        let parse = |line: &str| requested_color(line.split_whitespace().map(str::to_owned));
+        assert_eq!(parse("roci --color never nonsense"), ColorWhen::Never);
+        assert_eq!(parse("roci demo --color=always --help"), ColorWhen::Always);
+        assert_eq!(parse("roci demo -- --color=always"), ColorWhen::Auto);
+        assert_eq!(parse("roci --color"), ColorWhen::Auto);
     }
 
     #[test]
-    fn json_counts_even_where_the_rest_is_wrong() {
-        let asked = |line: &str| json_asked(line.split_whitespace().map(str::to_owned));
-        assert!(asked("roci nonsense --json"));
-        assert!(!asked("roci demo --jsno") && !asked("roci demo -- --json"));
+    fn the_json_option_is_found_in_invalid_command_lines() {
+        let parse = |line: &str| is_json_requested(line.split_whitespace().map(str::to_owned));
+        assert!(parse("roci nonsense --json"));
+        assert!(!parse("roci demo --jsno") && !parse("roci demo -- --json"));
     }
 
     #[test]
-    fn search_paths_can_stand_anywhere_repeated_or_with_colons() {
+    fn search_paths_are_global_repeatable_and_separated_by_colons() {
         let paths = |line: &str| {
             let cli = Cli::try_parse_from(line.split_whitespace()).expect("valid");
             cli.drivers.amdgpu_libhsa_search_path
@@ -360,6 +378,28 @@ mod tests {
         assert_eq!(paths("roci devices --amdgpu-libhsa-search-path /a:/b"), both);
         assert_eq!(paths("roci --amdgpu-libhsa-search-path /a --amdgpu-libhsa-search-path=/b devices"), both);
         assert_eq!(paths("roci demo"), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn old_names_of_options_are_hidden_aliases() {
+        for line in [
+            "chat m --most 1 --cache f16 --schema s --penalty-window 9",
+            "run m --most 1 --cache q8_0 --schema s",
+            "serve m --cache f16 --connections 1 --patience 2",
+            "bench m --prompt 1 --written 2 --depth 3 --repeats 4 --cache f16 --batch 5",
+            "matrix --deadline 1 --group quantised",
+            "verify-route cpu --deadline 1",
+        ] {
+            let parsed = Cli::try_parse_from(std::iter::once("roci").chain(line.split_whitespace()));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.expect_err("an error"));
+        }
+        let mut command = Cli::command();
+        for verb in command.get_subcommands_mut() {
+            let help = verb.render_long_help().to_string();
+            for old in ["--most", "--cache ", "--schema", "--written", "--patience", "--deadline", "--repeats"] {
+                assert!(!help.contains(&format!(" {old}")), "{old} in the help of {}", verb.get_name());
+            }
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! `auto` among the devices that a verb is to use.
+//! Selects the devices of a verb.
 
+use roci_base::env;
 use roci_hal::registry::AUTO;
-use roci_hal::{DeviceUri, Error, Registry, env};
+use roci_hal::{DeviceUri, Error, Registry};
 
 use crate::printer::Printer;
 
-/// The devices that a verb is to use: those that are named, else the one that `ROCI_DEVICE` names, else `auto`.
+/// The devices of a verb: those on the command line, else ROCI_DEVICE, else `auto`.
 pub(super) fn named(given: &[String], printer: &Printer) -> Vec<String> {
     match env::DEVICE.get().filter(|_| given.is_empty()) {
         Some(device) => {
-            printer.note(&format!("{} names {device}", env::DEVICE.name));
+            printer.note(&format!("using {device}, from {}", env::DEVICE.name));
             vec![device]
         }
         None if given.is_empty() => vec![AUTO.to_owned()],
@@ -17,7 +18,7 @@ pub(super) fn named(given: &[String], printer: &Printer) -> Vec<String> {
     }
 }
 
-/// The device that a URI names; for `auto` the one that is chosen, with a note of which and why.
+/// Resolves a URI; `auto` becomes the selected device, with a note that says which and why.
 pub(super) fn resolve(registry: &Registry, uri: DeviceUri, printer: &Printer) -> Result<DeviceUri, Error> {
     if uri.scheme() != AUTO {
         return Ok(uri);

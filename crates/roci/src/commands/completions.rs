@@ -1,4 +1,4 @@
-//! `roci completions`: scripts made from the command line's own definition.
+//! `roci completions`: shell completions, generated from the definition of the command line.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
-/// Prints the script of one shell.
+/// Prints the completion script of a shell.
 pub(crate) fn run(shell: Shell, printer: &Printer) -> Result<ExitStatus, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "roci", &mut script);

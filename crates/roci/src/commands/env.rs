@@ -1,6 +1,6 @@
-//! `roci env`: the environment variables that count, and what they are set to.
+//! `roci env`: the environment variables that roci reads, with their values.
 
-use roci_hal::env::{VARIABLES, Variable};
+use roci_base::env::{VARIABLES, Variable};
 use serde::Serialize;
 
 use crate::cli::EnvArgs;
@@ -12,11 +12,11 @@ use crate::printer::{Column, Printer};
 struct Report {
     schema: &'static str,
     version: u32,
-    variables: Vec<Row>,
+    variables: Vec<EnvRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct EnvRow {
     name: &'static str,
     /// Null when unset or empty.
     value: Option<String>,
@@ -25,15 +25,15 @@ struct Row {
     since: &'static str,
 }
 
-/// What a variable is set to; of a key only that there is one, since people paste this table.
+/// The value of a variable. API keys are masked, since this table is pasted into bug reports.
 fn shown(variable: &Variable) -> Option<String> {
-    let is_secret = variable.name == roci_hal::env::API_KEY.name;
+    let is_secret = variable.name == roci_base::env::API_KEY.name;
     variable.get().map(|value| if is_secret { "(set)".to_owned() } else { value })
 }
 
 /// Prints the table of variables.
 pub(crate) fn run(arguments: &EnvArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let row = |variable: &&Variable| Row {
+    let row = |variable: &&Variable| EnvRow {
         name: variable.name,
         value: shown(variable),
         default: variable.default,
@@ -46,8 +46,9 @@ pub(crate) fn run(arguments: &EnvArgs, printer: &Printer) -> Result<ExitStatus, 
         return Ok(ExitStatus::Success);
     }
     let columns = [Column::Text("VARIABLE"), Column::Text("VALUE"), Column::Text("DEFAULT"), Column::Text("MEANING")];
-    let text =
-        |row: Row| vec![row.name.into(), row.value.unwrap_or_else(|| "-".into()), row.default.into(), row.help.into()];
+    let text = |row: EnvRow| {
+        vec![row.name.into(), row.value.unwrap_or_else(|| "-".into()), row.default.into(), row.help.into()]
+    };
     printer.table(&columns, variables.into_iter().map(text).collect())?;
     Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `roci lab`: hands the streams to the lab, and its end to the shell.
+//! `roci lab`: runs the lab's own command line and maps its result to an exit code.
 
 use roci_lab::cli::{Ending, Io, LabArgs};
 use roci_lab::live::Screen;
@@ -17,9 +17,9 @@ pub(super) fn run(arguments: &LabArgs, printer: &Printer) -> Result<ExitStatus, 
     let mut io = Io {
         out: &mut out,
         err: &mut err,
-        screen: printer.draws().then(Screen::of_standard_error).flatten(),
+        screen: printer.draws_progress().then(Screen::of_standard_error).flatten(),
         quiet: printer.is_quiet(),
-        stop: &interrupt::asked,
+        stop: &interrupt::requested,
     };
     Ok(match roci_lab::cli::main(arguments, &mut io)? {
         Ending::Fine => ExitStatus::Success,

@@ -1,4 +1,4 @@
-//! `roci man`: manual pages made from the command line's own definition.
+//! `roci man`: man pages, generated from the definition of the command line.
 
 use std::io;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use roci_hal::env;
+use roci_base::env;
 
 use crate::cli::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
-/// Prints roci's page, or writes the pages of roci and of its verbs into a folder.
+/// Prints the page of roci, or writes the pages of roci and of its verbs to a folder.
 pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus, CliError> {
-    // `help` has no page of its own.
+    // `help` gets no page.
     let mut root = Cli::command().disable_help_subcommand(true);
-    // Gives the verbs their full names (`roci-demo`) and the global options.
+    // Adds full names of verbs (`roci-demo`) and global options.
     root.build();
     let Some(folder) = folder else {
         printer.data(&page(root)?)?;
@@ -38,16 +38,16 @@ pub(crate) fn run(folder: Option<&Path>, printer: &Printer) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
-/// The verbs, and theirs behind them.
+/// All verbs, each followed by its own verbs.
 fn verbs(command: &clap::Command) -> Vec<clap::Command> {
     let own = command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set());
     own.flat_map(|verb| std::iter::once(verb.clone()).chain(verbs(verb))).collect()
 }
 
-/// One page: what the parser knows, then exit status and environment, which it does not.
+/// One page: the sections of the parser, then exit status and environment.
 fn page(command: clap::Command) -> io::Result<String> {
     let has_verbs = command.has_subcommands();
-    // Their text stands in sections of its own below.
+    // Exit codes and examples get their own sections below.
     let command = if has_verbs { command.after_help("").after_long_help("") } else { command };
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let man = Man::new(command.after_help("")).manual("Rocinante");

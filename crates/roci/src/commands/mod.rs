@@ -1,4 +1,5 @@
-//! The verbs, one file or folder each, and what they share.
+//! The verbs, one file or folder each. Verbs for models are in `onnx` (ONNX models) and `language`
+//! (language models in GGUF); [`run`] chooses between them.
 
 mod auto;
 pub(crate) mod bench;
@@ -12,8 +13,8 @@ mod lab;
 pub(crate) mod language;
 mod man;
 pub(crate) mod matrix;
-pub(crate) mod model;
 mod objects;
+pub(crate) mod onnx;
 mod train;
 pub(crate) mod verify;
 
@@ -22,10 +23,10 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
-/// Runs one verb, with what drivers are told.
+/// Runs one verb.
 pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    // Refused before anything runs under another limit than was meant. Verbs that only explain do not depend on it, and
-    // `env` is where one goes to look.
+    // An invalid timeout is an error before anything runs. Verbs that use no device do not check
+    // it, and `env` shows its value.
     if !matches!(
         command,
         Command::Env(_)
@@ -51,13 +52,13 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::Lab(arguments) => lab::run(&arguments, printer),
         Command::Matrix(arguments) => matrix::run(&arguments, drivers, printer),
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
-        Command::Inspect(arguments) => model::inspect(&arguments, printer),
+        Command::Inspect(arguments) => onnx::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
         Command::Run(arguments) if language::is_language_model(&arguments.model) => {
             language::run(&arguments, drivers, printer)
         }
         Command::Serve(arguments) => language::serve(&arguments, drivers, printer),
-        Command::Run(arguments) => model::run(&arguments, drivers, printer),
+        Command::Run(arguments) => onnx::run(&arguments, drivers, printer),
         Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),

@@ -1,5 +1,5 @@
-//! Trees and logs that are not what they seem: pipes in the place of files, pipes that are logs, secrets, and failures that
-//! no rule knows.
+//! Hostile machines and logs: pipes instead of files, pipes as logs, secrets, and failures without
+//! a rule.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::{assert_code, command, json, roci, stderr, stdout};
-use super::{judge, machine};
+use super::{analyze, machine};
 
-/// Longer than any answer takes: what is not there by then never comes.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any command takes; later, the command hangs.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn pipe(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
 }
 
-/// Waits for the end of a command, and fails where it does not come.
+/// Waits for the end of a command, and fails after [`TIMEOUT`].
 fn ends(mut command: Command) -> Output {
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.expect("the binary was built for this test");
     let begun = Instant::now();
-    // What it says fits into the pipes.
+    // Its output fits into the pipes.
     while child.try_wait().expect("it is a child").is_none() {
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             child.kill().expect("it still runs");
             child.wait().expect("it was killed");
             panic!("{command:?} waits for ever");
@@ -37,7 +37,7 @@ fn ends(mut command: Command) -> Output {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+fn a_pipe_instead_of_a_file_does_not_block() {
     for file in [
         "proc/cmdline",
         "proc/sys/kernel/hostname",
@@ -62,7 +62,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 }
 
 #[test]
-fn a_pipe_that_is_named_as_a_log_is_read() {
+fn a_pipe_can_be_given_as_a_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log");
     pipe(&path);
@@ -81,8 +81,8 @@ fn a_pipe_that_is_named_as_a_log_is_read() {
 }
 
 #[test]
-fn a_failure_that_no_rule_knows_is_a_problem() {
-    let output = judge("starting\nAborted (core dumped)\n");
+fn a_failure_without_a_rule_is_a_problem() {
+    let output = analyze("starting\nAborted (core dumped)\n");
     assert_code(&output, 1);
     let said = stdout(&output);
     assert!(said.starts_with("Line 2 reports an abort (SIGABRT). No rule explains it."), "{said}");
@@ -103,7 +103,7 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn secrets_are_in_no_output() {
+fn secrets_are_masked_in_every_output() {
     let folder = tempfile::tempdir().expect("a folder");
     machine(folder.path());
     for (path, text) in CASES {
@@ -113,7 +113,7 @@ fn secrets_are_in_no_output() {
     }
     let place = |name: &str| folder.path().join(name).to_str().expect("its name is text").to_owned();
     let (root, capture, report, log) = (place(""), place("capture.json"), place("report"), place("var/log/dmesg"));
-    // A rule of one's own shows the value that it asks for.
+    // A user's rule shows the value that it matches.
     let rules = folder.path().join("rules");
     fs::create_dir(&rules).expect("a folder");
     let rule = "[[rule]]\nid = \"MY-01\"\ntitle = \"Mine: {cmdline.serialno}\"\nseverity = \"low\"\nconfidence = \"D\"\n\

@@ -1,5 +1,5 @@
-//! Real models with known results, where the folder of test data lies beside the project: `scripts/check-models` does the
-//! same for any folder and any device.
+//! Real models with known results, if the folder of test data exists; `scripts/check-models` does
+//! the same for any folder and any device.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{assert_code, json, roci};
 
-/// A file of `numpy.save` that holds f32, without its header.
+/// The elements of an f32 array in a NumPy file.
 fn floats(path: &Path) -> Vec<f32> {
     let bytes = std::fs::read(path).expect("an array");
     let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
@@ -15,12 +15,12 @@ fn floats(path: &Path) -> Vec<f32> {
     bytes[header..].as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// How far apart two arrays are, of the length of the second.
-fn distance(made: &[f32], wanted: &[f32]) -> f64 {
-    assert_eq!(made.len(), wanted.len());
+/// Distance of two arrays, relative to the norm of the second.
+fn distance(actual: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(actual.len(), expected.len());
     let length = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    let off = length(&mut made.iter().zip(wanted).map(|(a, b)| f64::from(*a) - f64::from(*b)));
-    off / length(&mut wanted.iter().map(|&x| f64::from(x)))
+    let off = length(&mut actual.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    off / length(&mut expected.iter().map(|&x| f64::from(x)))
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn real_models_give_known_results_on_the_cpu() {
         let about = std::fs::read_to_string(folder.join("case.json")).expect("a description");
         let about: Value = serde_json::from_str(&about).expect("JSON");
         let text = |value: &Value| folder.join(value.as_str().expect("a name")).display().to_string();
-        // The first case of each: the others are the same model at other places.
+        // The first case of each; the others are copies of the same model.
         let case = &about["cases"][0];
         let out = tempfile::tempdir().expect("a folder");
         let (model, to) = (text(&about["model"]), out.path().display().to_string());

@@ -1,4 +1,4 @@
-//! Programs that are built by hipcc or clang, once for all tests of a build.
+//! Builds programs by hipcc or clang, once for all tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use roci_testkit::tools::{Error, Tool};
 
-/// The compiler of HIP.
+/// The HIP compiler.
 pub(crate) fn hipcc() -> Result<Tool, Error> {
     Tool::find(&["hipcc"])
 }
 
-/// Builds a program from one of the folders beside this file.
+/// Builds a program from a source file in a folder next to this file.
 pub(crate) fn build(hipcc: &Tool, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     build_all(hipcc, name, &[source], flags)
 }
 
-/// Builds a program from files of one of the folders beside this one, unless that was done after a file there last changed.
-/// Each test may be a process of its own, so they take turns by a lock.
+/// Builds a program from source files, unless it is newer than they are. Tests may be separate
+/// processes, so a lock serializes them.
 pub(crate) fn build_all(compiler: &Tool, name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -29,17 +29,17 @@ pub(crate) fn build_all(compiler: &Tool, name: &str, sources: &[&str], flags: &[
         let new = folder.join(format!("{name}.new"));
         let output = Command::new(compiler.path()).args(&sources).args(flags).arg("-o").arg(&new).output();
         let output = output.expect("the compiler starts");
-        assert!(output.status.success(), "{}", crate::said(&output));
+        assert!(output.status.success(), "{}", crate::streams(&output));
         fs::rename(&new, &built).expect("it was just built");
     }
     built
 }
 
-/// Whether a file is newer than all files beside a source.
+/// Whether a file is newer than all files in the folder of a source.
 fn is_newer(built: &Path, source: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
     let Ok(built) = changed(built) else { return false };
     let folder = source.parent().expect("sources are in a folder");
     let sources = fs::read_dir(folder).expect("sources are there");
-    sources.map(|entry| entry.expect("it is there").path()).all(|path| changed(&path).expect("it is there") < built)
+    sources.map(|entry| entry.expect("it exists").path()).all(|path| changed(&path).expect("it exists") < built)
 }

@@ -8,12 +8,12 @@ use libtest_mimic::{Failed, Trial};
 use roci_testkit::require;
 
 use crate::build::{build, hipcc};
-use crate::{exec, said};
+use crate::{exec, streams};
 
 /// The chips that the program is built for.
 const CHIPS: [&str; 2] = ["gfx1010", "gfx1030"];
 
-/// Cases that say `right` and nothing else.
+/// Cases that print only `right`.
 const CASES: [&str; 17] = [
     "vector_add",
     "tiled_matmul",
@@ -61,53 +61,55 @@ fn program() -> Option<PathBuf> {
     Some(build(&hipcc, "hip", "hip/main.cpp", &flags))
 }
 
-/// Runs a case, which must end well and write this.
-fn expect(chip: &str, arguments: &[&str], wanted: &str) -> Result<(), Failed> {
+/// Runs a case, which must succeed and print `expected`.
+fn expect(chip: &str, arguments: &[&str], expected: &str) -> Result<(), Failed> {
     let Some(program) = program() else { return Ok(()) };
     let line: Vec<OsString> = std::iter::once(program.into()).chain(arguments.iter().map(OsString::from)).collect();
     let output = exec(chip, &line);
-    if output.status.success() && output.stdout == wanted.as_bytes() && output.stderr.is_empty() {
+    if output.status.success() && output.stdout == expected.as_bytes() && output.stderr.is_empty() {
         return Ok(());
     }
-    Err(said(&output).into())
+    Err(streams(&output).into())
 }
 
-/// HIP counts pairs of compute units on these chips.
+/// HIP counts workgroup processors, which are pairs of compute units, on these chips.
 fn device_properties(chip: &str) -> Result<(), Failed> {
     let (name, units) = if chip == "gfx1010" { ("gfx1010:xnack-", 20) } else { ("gfx1030", 36) };
     expect(chip, &["device_properties"], &format!("1 {name} wave 32 units {units} lds 65536\nright\n"))
 }
 
-/// Text of a kernel comes out as the lanes wrote it.
+/// `printf` of a kernel prints the text of every lane.
 fn kernel_printf(chip: &str) -> Result<(), Failed> {
     let lines: String =
         (0..3).map(|lane| format!("lane {lane} of block 0: hello {:.2}\n", 1.5 * f64::from(lane))).collect();
     expect(chip, &["kernel_printf"], &format!("{lines}right\n"))
 }
 
-/// A kernel that writes where nothing is ends the program, which is told the kernel and the address.
+/// A kernel that writes to unmapped memory ends the program; the message has the kernel and the
+/// address.
 fn kernel_fault(chip: &str) -> Result<(), Failed> {
     aborts(chip, "kernel_fault", &["write of 4 bytes at 0x123456789000", "in kernel _Z4wildPi,"])
 }
 
-/// An assertion of a kernel is told as one of the host is, and so is where the kernel ended.
+/// A failed assertion of a kernel is reported like one of the host, with the location in the
+/// kernel.
 fn kernel_assert(chip: &str) -> Result<(), Failed> {
     aborts(chip, "kernel_assert", &["Device-side assertion `value == 3' failed", "in kernel _Z6insisti,"])
 }
 
-/// Runs a case that HIP must end, with these words on standard error.
+/// Runs a case that HIP must abort, with these words on standard error.
 fn aborts(chip: &str, case: &str, words: &[&str]) -> Result<(), Failed> {
     let Some(program) = program() else { return Ok(()) };
     let output = exec(chip, &[program.into_os_string(), case.into()]);
     let told = String::from_utf8_lossy(&output.stderr);
-    // SIGABRT: HIP's own way out.
+    // HIP calls `abort`.
     if output.status.signal() == Some(6) && words.iter().all(|word| told.contains(word)) {
         return Ok(());
     }
-    Err(said(&output).into())
+    Err(streams(&output).into())
 }
 
-/// A code object from a file, with a kernel and a variable.
+/// Loads a code object with a kernel and a variable from a file.
 fn load_module(chip: &str) -> Result<(), Failed> {
     let Some(hipcc) = require("hipcc", hipcc()) else { return Ok(()) };
     let arch = format!("--offload-arch={chip}");

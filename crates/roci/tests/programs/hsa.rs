@@ -1,4 +1,4 @@
-//! Programs in C, linked against Debian's library, that call the interface in right and wrong ways.
+//! C programs, linked against Debian's library, that call the interface correctly and incorrectly.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use object::{Object, ObjectSymbol};
 use roci_testkit::{require, tools};
 
 use crate::build::build_all;
-use crate::{exec, said};
+use crate::{exec, streams};
 
-/// The chip, of which the cases know some figures.
+/// The chip; the cases check some of its properties.
 const CHIP: &str = "gfx1010";
 
-/// Cases that say `right` and nothing else.
+/// Cases that print only `right`.
 const CASES: [&str; 15] = [
     "system_and_agents",
     "instruction_sets",
@@ -32,7 +32,7 @@ const CASES: [&str; 15] = [
     "ended_under_a_handler",
 ];
 
-/// The program's files.
+/// Source files of the program.
 const SOURCES: [&str; 10] = [
     "hsa/main.c",
     "hsa/agents.c",
@@ -51,7 +51,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     CASES.into_iter().map(case).chain([Trial::test("hsa::names", names)]).collect()
 }
 
-/// The program and the code object that it loads; `None` without clang, or without the headers and library of HSA.
+/// The program and the code object that it loads; `None` without clang, or without the headers and
+/// library of HSA.
 fn program() -> Option<(PathBuf, PathBuf)> {
     let clang = require("clang", tools::clang())?;
     let headers = Path::new("/usr/include/hsa/hsa.h");
@@ -73,16 +74,16 @@ fn run(arguments: &[OsString]) -> Result<(), Failed> {
     expect(&line)
 }
 
-/// A program must end well and say `right`.
+/// Runs a program that must succeed and print `right`.
 fn expect(line: &[OsString]) -> Result<(), Failed> {
     let output = exec(CHIP, line);
     if output.status.success() && output.stdout == b"right\n" {
         return Ok(());
     }
-    Err(said(&output).into())
+    Err(streams(&output).into())
 }
 
-/// Every name that Debian's library exports is one of ours, under the same version.
+/// Our library exports every symbol of Debian's library, under the same version.
 fn names() -> Result<(), Failed> {
     let Some((program, _)) = program() else { return Ok(()) };
     let found = roci_hsa::search::open(&roci_hsa::search::Options::default());
@@ -100,7 +101,7 @@ fn names() -> Result<(), Failed> {
     let line: Vec<OsString> =
         [program.into_os_string(), "names".into()].into_iter().chain(names.into_iter().map(OsString::from)).collect();
     expect(&line)?;
-    // It can fail.
+    // The check fails for an unknown symbol.
     match expect(&[line[0].clone(), "names".into(), "hsa_nothing".into()]) {
         Err(_) => Ok(()),
         Ok(()) => Err("a name that no library has was found".into()),

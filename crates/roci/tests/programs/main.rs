@@ -1,5 +1,5 @@
-//! Other people's programs, unmodified, under `roci emu exec`: rocminfo, HIP programs, rocSPARSE; and programs in C that call
-//! the interface as others would.
+//! Unmodified programs under `roci emu exec`: rocminfo, HIP programs, rocSPARSE, and C programs
+//! that call HSA.
 
 mod build;
 mod hip;
@@ -29,8 +29,8 @@ fn exec<A: AsRef<OsStr>>(gpus: &str, program: &[A]) -> Output {
         .expect("the binary was built for this test")
 }
 
-/// What a program wrote to both streams, for messages.
-fn said(output: &Output) -> String {
+/// Both output streams of a program, for messages.
+fn streams(output: &Output) -> String {
     format!(
         "{}\nstdout:\n{}\nstderr:\n{}",
         output.status,

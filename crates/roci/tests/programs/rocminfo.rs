@@ -1,19 +1,19 @@
-//! Debian's rocminfo shows the emulated GPUs with the figures of the real ones.
+//! Debian's rocminfo lists the emulated GPUs with the properties of real ones.
 
 use libtest_mimic::{Failed, Trial};
 use roci_testkit::require;
 use roci_testkit::tools::Tool;
 
-use crate::{exec, said};
+use crate::{exec, streams};
 
-/// A chip and lines that rocminfo prints of it, blanks squeezed, in their order: those that it prints of the real card
-/// with the name.
+/// A chip, and lines that rocminfo prints for the real card of that name, in order, with runs of
+/// spaces collapsed.
 struct Card {
     chip: &'static str,
     lines: &'static [&'static str],
 }
 
-/// What it prints of all of them.
+/// Lines that it prints for every chip.
 const COMMON: &[&str] = &[
     "Vendor Name: AMD",
     "Feature: KERNEL_DISPATCH",
@@ -126,17 +126,17 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Runs rocminfo, which must show these GPUs in this order.
+/// Runs rocminfo, which must list these GPUs in this order.
 fn shows(cards: &[&Card]) -> Result<(), Failed> {
     let Some(rocminfo) = require("rocminfo", Tool::find(&["rocminfo"])) else { return Ok(()) };
     let chips: Vec<_> = cards.iter().map(|card| card.chip).collect();
     let output = exec(&chips.join(","), &[rocminfo.path()]);
-    let fail = |what: &str| Err(format!("{what}\n{}", said(&output)).into());
+    let fail = |what: &str| Err(format!("{what}\n{}", streams(&output)).into());
     if !output.status.success() || !output.stderr.is_empty() {
         return fail("it does not end well");
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let lines: Vec<String> = text.lines().map(squeezed).collect();
+    let lines: Vec<String> = text.lines().map(collapsed).collect();
     // The first agent is the CPU.
     let agents: Vec<&[String]> = lines.split(|line| line.starts_with("Agent ")).skip(2).collect();
     if agents.len() != cards.len() {
@@ -153,7 +153,7 @@ fn shows(cards: &[&Card]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A line with single blanks only.
-fn squeezed(line: &str) -> String {
+/// A line with runs of spaces collapsed.
+fn collapsed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Debian's rocSPARSE, on the one emulated chip that it has kernels for.
+//! Debian's rocSPARSE on the only emulated chip that it has kernels for.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use libtest_mimic::{Failed, Trial};
 use roci_testkit::require;
 
 use crate::build::{build, hipcc};
-use crate::{exec, said};
+use crate::{exec, streams};
 
 /// Debian builds the library for this chip and for some older ones.
 const CHIP: &str = "gfx1030";
@@ -16,7 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![Trial::test(format!("rocsparse::product::{CHIP}"), product)]
 }
 
-/// A sparse matrix times a vector, against the host.
+/// A product of a sparse matrix and a vector, compared with the host.
 fn product() -> Result<(), Failed> {
     let Some(hipcc) = require("hipcc", hipcc()) else { return Ok(()) };
     let header = Path::new(HEADER).exists().then_some(()).ok_or(format!("there is no `{HEADER}`"));
@@ -26,5 +26,5 @@ fn product() -> Result<(), Failed> {
     if output.status.success() && output.stdout == b"right\n" {
         return Ok(());
     }
-    Err(said(&output).into())
+    Err(streams(&output).into())
 }

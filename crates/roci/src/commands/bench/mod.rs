@@ -1,13 +1,12 @@
-//! `roci bench`: what a device reaches in copies, sums, products and launches.
+//! `roci bench`: measures copies, reductions, matrix products and dispatches on devices.
 //!
-//! `problems` says what is measured and checks the results, `measure` drives a device; this file chooses the devices and
-//! prints. `model` has what is done with a language model instead.
+//! [`roci_probe::bench`] has the benchmarks and measures them; this file selects the devices and
+//! prints. `language` benchmarks a language model instead.
 
-mod measure;
-mod model;
-mod problems;
+mod language;
 
-use roci_hal::{Device, Hint, Registry};
+use roci_base::Hint;
+use roci_hal::{Device, Registry};
 use serde::Serialize;
 
 use crate::cli::{BenchArgs, DriverArgs};
@@ -17,30 +16,31 @@ use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::printer::{BAD, Column, GOOD, Printer, one_line};
 use crate::registry::registry;
-use crate::units;
+use roci_probe::units;
 
-pub(crate) use model::BenchError;
-use problems::{Problem, Sizes, Work};
+pub(crate) use language::BenchError;
+use roci_probe::WorkAmount;
+use roci_probe::bench::{Benchmark, BenchmarkSize, BenchmarkSizes, measure};
 
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
     version: u32,
-    results: &'a [Row],
+    results: &'a [BenchRow],
 }
 
-/// One figure of one device.
+/// One measurement on one device.
 #[derive(Serialize)]
-struct Row {
-    /// What was measured.
+struct BenchRow {
+    /// Name of the benchmark.
     name: &'static str,
-    /// The kernel that did it; null for copies between host and device.
+    /// The kernel that was measured; null for copies between host and device.
     kernel: Option<&'static str>,
     size: String,
     device: String,
     /// `ok`, `wrong` or `failed`.
     status: &'static str,
-    /// Of one run, the best of several.
+    /// Time of one run, the best of several.
     seconds: Option<f64>,
     bytes_per_second: Option<f64>,
     operations_per_second: Option<f64>,
@@ -50,24 +50,25 @@ struct Row {
     end: ExitStatus,
 }
 
-/// Measures and prints.
+/// Runs the benchmarks and prints the results.
 pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let registry = registry(drivers);
     if let Some(path) = &arguments.model {
-        return model::run(path, arguments, &registry, printer);
+        return language::run(path, arguments, &registry, printer);
     }
     let devices = open(&registry, arguments, printer)?;
     interrupt::listen();
     let mut rows = Vec::new();
-    let sizes: Vec<Sizes> = devices.iter().map(|device| Sizes::of(device.info(), arguments.quick)).collect();
-    let bar = printer.progress(devices.len() * Problem::ALL.len());
+    let sizes: Vec<BenchmarkSizes> =
+        devices.iter().map(|device| BenchmarkSizes::of(device.info(), arguments.quick)).collect();
+    let bar = printer.progress(devices.len() * Benchmark::ALL.len());
     for (device, sizes) in devices.iter().zip(&sizes) {
-        for problem in Problem::ALL {
-            if interrupt::asked() || device.loss().is_some() {
+        for benchmark in Benchmark::ALL {
+            if interrupt::requested() || device.loss().is_some() {
                 break;
             }
-            bar.set_message(format!("{} on {}", problem.name(), device.info().uri));
-            rows.push(row(problem, sizes, device, arguments));
+            bar.set_message(format!("{} on {}", benchmark.name(), device.info().uri));
+            rows.push(row(benchmark, sizes, device, arguments));
             bar.inc(1);
         }
     }
@@ -85,10 +86,10 @@ pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer
             Column::Number("RATE"),
             Column::Text("RESULT"),
         ];
-        printer.table(&columns, rows.iter().map(Row::cells).collect())?;
+        printer.table(&columns, rows.iter().map(BenchRow::cells).collect())?;
     }
-    if interrupt::asked() {
-        printer.note("interrupted: the table holds what was done before");
+    if interrupt::requested() {
+        printer.note("interrupted: the results are incomplete");
         status = status.and(ExitStatus::Interrupted);
     }
     Ok(status)
@@ -96,18 +97,18 @@ pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer
 
 fn open(registry: &Registry, arguments: &BenchArgs, printer: &Printer) -> Result<Vec<Device>, CliError> {
     let named = auto::named(&arguments.devices, printer);
-    // All of them are read before any is opened: a typing error should not cost a run.
+    // All URIs are parsed before a device is opened, so that a typo does not cost a run.
     let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| Ok(registry.open(&auto::resolve(registry, uri, printer)?, arguments.timeout)?);
     uris.into_iter().map(open).collect()
 }
 
-fn row(problem: Problem, sizes: &Sizes, device: &Device, arguments: &BenchArgs) -> Row {
+fn row(benchmark: Benchmark, sizes: &BenchmarkSizes, device: &Device, arguments: &BenchArgs) -> BenchRow {
     let timeout = arguments.timeout.unwrap_or_else(roci_hal::deadline::default_timeout);
-    let mut row = Row {
-        name: problem.name(),
-        kernel: problem.kernel(sizes, device.info()),
-        size: problem.size(sizes),
+    let mut row = BenchRow {
+        name: benchmark.name(),
+        kernel: benchmark.kernel(sizes, device.info()),
+        size: size(benchmark.size(sizes)),
         device: device.info().uri.to_string(),
         status: "failed",
         seconds: None,
@@ -117,20 +118,23 @@ fn row(problem: Problem, sizes: &Sizes, device: &Device, arguments: &BenchArgs) 
         hint: None,
         end: ExitStatus::Success,
     };
-    match measure::measure(problem, sizes, device, timeout) {
+    match measure(benchmark, sizes, device, timeout, &interrupt::requested) {
         Ok(Ok(seconds)) => {
             row.status = "ok";
             row.seconds = Some(seconds);
-            match problem.work(sizes) {
-                Work::Bytes(bytes) => row.bytes_per_second = Some(bytes as f64 / seconds),
-                Work::Operations(operations) => row.operations_per_second = Some(operations as f64 / seconds),
-                Work::Launch => {}
+            match benchmark.work(sizes) {
+                Some(WorkAmount::Bytes(bytes)) => row.bytes_per_second = Some(bytes as f64 / seconds),
+                Some(WorkAmount::Operations(operations)) => {
+                    row.operations_per_second = Some(operations as f64 / seconds)
+                }
+                None => {}
             }
         }
         Ok(Err(wrong)) => {
             (row.status, row.error, row.end) = ("wrong", Some(wrong), ExitStatus::Problems);
         }
         Err(error) => {
+            let error = CliError::from(error);
             (row.end, row.hint) = (ExitStatus::from(&error), error.hint());
             row.error = Some(error.to_string());
         }
@@ -138,7 +142,16 @@ fn row(problem: Problem, sizes: &Sizes, device: &Device, arguments: &BenchArgs) 
     row
 }
 
-impl Row {
+fn size(size: BenchmarkSize) -> String {
+    match size {
+        BenchmarkSize::Launches(count) => format!("{count} in a row"),
+        BenchmarkSize::Bytes(bytes) => units::bytes(bytes),
+        BenchmarkSize::Matrix([rows, columns]) => format!("{rows}x{columns}"),
+        BenchmarkSize::Product(side) => format!("{side}x{side}x{side}"),
+    }
+}
+
+impl BenchRow {
     fn cells(&self) -> Vec<String> {
         let rate = match (self.bytes_per_second, self.operations_per_second) {
             (Some(bytes), _) => format!("{:.1} GB/s", bytes / 1e9),

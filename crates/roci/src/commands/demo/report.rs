@@ -1,40 +1,39 @@
-//! The demo's outcome as a table or as JSON.
+//! The results as a table or as JSON.
 
-use roci_hal::Hint;
+use roci_base::Hint;
 use serde::Serialize;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::{BAD, Column, ErrorReport, FAINT, GOOD, Printer, one_line};
-use crate::units;
+use roci_probe::units;
 
-use super::cases::{Case, Work};
-use super::profile::DeviceProfile;
-use super::reference::Verdict;
+use roci_probe::WorkAmount;
+use roci_probe::kernels::{Case, Comparison};
+use roci_probe::profile::{DeviceProfile, KernelTime};
 
-/// How one kernel fared on one device.
+/// The outcome of one kernel on one device.
 pub(super) enum Outcome {
-    /// It ran.
     Ran {
-        /// What the comparison found.
-        verdict: Verdict,
+        /// The comparison with the reference.
+        comparison: Comparison,
         /// The best time.
         seconds: f64,
     },
     /// The device or the kernel failed.
     Failed(CliError),
-    /// It was not tried, for this reason.
+    /// It was skipped, for this reason.
     NotRun(String),
-    /// The device lacks what the kernel is for.
-    Lacks(&'static str),
+    /// The device lacks a feature that the kernel needs.
+    Unsupported(&'static str),
 }
 
 /// One line of the table.
-pub(super) struct Row {
+pub(super) struct DemoRow {
     kernel: &'static str,
     size: String,
     device: String,
-    work: Work,
+    work: WorkAmount,
     outcome: Outcome,
 }
 
@@ -42,20 +41,21 @@ pub(super) struct Row {
 struct Report<'a> {
     schema: &'static str,
     version: u32,
-    results: Vec<JsonRow<'a>>,
+    results: Vec<DemoRecord<'a>>,
     /// Of devices that could not be opened.
     errors: Vec<ErrorReport>,
-    /// With `--profile`: when everything ran.
+    /// With `--profile`: the time of every run.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a [DeviceProfile]>,
 }
 
 #[derive(Default, Serialize)]
-struct JsonRow<'a> {
+struct DemoRecord<'a> {
     kernel: &'a str,
     size: &'a str,
     device: &'a str,
-    /// `ok`, `wrong`, `failed`, `not-run`, or `lacks` for a kernel that needs what the device does not have.
+    /// `ok`, `wrong`, `failed`, `not-run`, or `lacks` for a kernel that needs a feature that the
+    /// device lacks.
     status: &'static str,
     seconds: Option<f64>,
     bytes_per_second: Option<f64>,
@@ -72,23 +72,21 @@ struct Wrong {
     elements: usize,
     of: usize,
     worst_index: usize,
-    /// Null where it is not a number, which JSON cannot say.
+    /// Null for NaN and infinities, which JSON cannot represent.
     got: Option<f64>,
     want: f64,
 }
 
-impl Row {
-    /// A line.
+impl DemoRow {
     pub(super) fn new(case: &Case, device: &str, outcome: Outcome) -> Self {
         let (size, work) = (case.problem.size(), case.problem.work());
         Self { kernel: case.name(), size, device: device.into(), work, outcome }
     }
 
-    /// What it means for the exit code.
     pub(super) fn status(&self) -> ExitStatus {
         match &self.outcome {
-            Outcome::Ran { verdict: Verdict::Right { .. }, .. } | Outcome::Lacks(_) => ExitStatus::Success,
-            Outcome::Ran { verdict: Verdict::Wrong { .. }, .. } => ExitStatus::Problems,
+            Outcome::Ran { comparison: Comparison::Right { .. }, .. } | Outcome::Unsupported(_) => ExitStatus::Success,
+            Outcome::Ran { comparison: Comparison::Wrong { .. }, .. } => ExitStatus::Problems,
             Outcome::Failed(error) => ExitStatus::from(error),
             Outcome::NotRun(_) => ExitStatus::DeviceFailed,
         }
@@ -96,42 +94,46 @@ impl Row {
 
     fn rate(&self, seconds: f64) -> String {
         match self.work {
-            Work::Bytes(bytes) => format!("{:.1} GB/s", bytes as f64 / seconds / 1e9),
-            Work::Operations(operations) => format!("{:.1} GFLOP/s", operations as f64 / seconds / 1e9),
+            WorkAmount::Bytes(bytes) => format!("{:.1} GB/s", bytes as f64 / seconds / 1e9),
+            WorkAmount::Operations(operations) => format!("{:.1} GFLOP/s", operations as f64 / seconds / 1e9),
         }
     }
 
     fn cells(&self) -> Vec<String> {
         let (time, rate) = match self.outcome {
-            // What computes wrong has no speed worth a figure.
-            Outcome::Ran { verdict: Verdict::Right { .. }, seconds } => (units::seconds(seconds), self.rate(seconds)),
+            // The speed of a wrong result is meaningless.
+            Outcome::Ran { comparison: Comparison::Right { .. }, seconds } => {
+                (units::seconds(seconds), self.rate(seconds))
+            }
             _ => ("-".into(), "-".into()),
         };
         let result = match &self.outcome {
-            Outcome::Ran { verdict: Verdict::Right { largest_error: 0.0 }, .. } => format!("{GOOD}ok{GOOD:#} exact"),
-            Outcome::Ran { verdict: Verdict::Right { largest_error }, .. } => {
+            Outcome::Ran { comparison: Comparison::Right { largest_error: 0.0 }, .. } => {
+                format!("{GOOD}ok{GOOD:#} exact")
+            }
+            Outcome::Ran { comparison: Comparison::Right { largest_error }, .. } => {
                 format!("{GOOD}ok{GOOD:#} max error {largest_error:.1e}")
             }
-            Outcome::Ran { verdict, .. } => {
-                format!("{BAD}wrong{BAD:#} {}", verdict.complaint().unwrap_or_default())
+            Outcome::Ran { comparison, .. } => {
+                format!("{BAD}wrong{BAD:#} {}", comparison.complaint().unwrap_or_default())
             }
             Outcome::Failed(error) => format!("{BAD}failed{BAD:#} {}", one_line(&error.to_string())),
             Outcome::NotRun(reason) => format!("{FAINT}not run{FAINT:#} {reason}"),
-            Outcome::Lacks(what) => format!("{FAINT}-{FAINT:#} the device has no {what}"),
+            Outcome::Unsupported(what) => format!("{FAINT}-{FAINT:#} the device has no {what}"),
         };
         vec![self.kernel.into(), self.size.clone(), self.device.clone(), time, rate, result]
     }
 
-    fn json(&self) -> JsonRow<'_> {
-        let row = JsonRow { kernel: self.kernel, size: &self.size, device: &self.device, ..JsonRow::default() };
+    fn json(&self) -> DemoRecord<'_> {
+        let row = DemoRecord { kernel: self.kernel, size: &self.size, device: &self.device, ..DemoRecord::default() };
         match &self.outcome {
-            Outcome::Ran { verdict: Verdict::Right { largest_error }, seconds } => {
+            Outcome::Ran { comparison: Comparison::Right { largest_error }, seconds } => {
                 let per_second = |amount: u64| Some(amount as f64 / seconds);
                 let (bytes, operations) = match self.work {
-                    Work::Bytes(bytes) => (per_second(bytes), None),
-                    Work::Operations(operations) => (None, per_second(operations)),
+                    WorkAmount::Bytes(bytes) => (per_second(bytes), None),
+                    WorkAmount::Operations(operations) => (None, per_second(operations)),
                 };
-                JsonRow {
+                DemoRecord {
                     status: "ok",
                     seconds: Some(*seconds),
                     bytes_per_second: bytes,
@@ -140,23 +142,23 @@ impl Row {
                     ..row
                 }
             }
-            Outcome::Ran { verdict: Verdict::Wrong { wrong, count, index, got, want }, .. } => {
+            Outcome::Ran { comparison: Comparison::Wrong { wrong, count, index, got, want }, .. } => {
                 let got = got.is_finite().then_some(*got);
                 let wrong = Wrong { elements: *wrong, of: *count, worst_index: *index, got, want: *want };
-                JsonRow { status: "wrong", wrong: Some(wrong), ..row }
+                DemoRecord { status: "wrong", wrong: Some(wrong), ..row }
             }
             Outcome::Failed(error) => {
-                JsonRow { status: "failed", error: Some(error.to_string()), hint: error.hint(), ..row }
+                DemoRecord { status: "failed", error: Some(error.to_string()), hint: error.hint(), ..row }
             }
-            Outcome::NotRun(reason) => JsonRow { status: "not-run", error: Some(reason.clone()), ..row },
-            Outcome::Lacks(what) => JsonRow { status: "lacks", error: Some(format!("no {what}")), ..row },
+            Outcome::NotRun(reason) => DemoRecord { status: "not-run", error: Some(reason.clone()), ..row },
+            Outcome::Unsupported(what) => DemoRecord { status: "lacks", error: Some(format!("no {what}")), ..row },
         }
     }
 }
 
-/// Prints the table, and below it on standard error a summary and the remedies.
+/// Prints the table, and a summary and hints on standard error.
 pub(super) fn print(
-    rows: &[Row],
+    rows: &[DemoRow],
     unopened: &[CliError],
     profile: Option<&[DeviceProfile]>,
     json: bool,
@@ -164,7 +166,7 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     if json {
         let errors = unopened.iter().map(|error| ErrorReport::new(error, ExitStatus::from(error))).collect();
-        let results = rows.iter().map(Row::json).collect();
+        let results = rows.iter().map(DemoRow::json).collect();
         printer.json(&Report { schema: "roci.demo", version: 1, results, errors, profile })?;
         return Ok(());
     }
@@ -179,14 +181,14 @@ pub(super) fn print(
     if rows.is_empty() {
         return Ok(());
     }
-    printer.table(&columns, rows.iter().map(Row::cells).collect())?;
+    printer.table(&columns, rows.iter().map(DemoRow::cells).collect())?;
     for profile in profile.into_iter().flatten() {
-        profile.print(printer)?;
+        print_profile(profile, printer)?;
     }
-    let tried: Vec<_> = rows.iter().filter(|row| !matches!(row.outcome, Outcome::Lacks(_))).collect();
-    let good = tried.iter().filter(|row| row.status() == ExitStatus::Success).count();
-    let summary = if good == tried.len() { GOOD } else { BAD };
-    printer.note(&format!("{summary}{good} of {} results are right{summary:#}", tried.len()));
+    let supported: Vec<_> = rows.iter().filter(|row| !matches!(row.outcome, Outcome::Unsupported(_))).collect();
+    let good = supported.iter().filter(|row| row.status() == ExitStatus::Success).count();
+    let summary = if good == supported.len() { GOOD } else { BAD };
+    printer.note(&format!("{summary}{good} of {} results are right{summary:#}", supported.len()));
     let mut hints: Vec<_> = rows
         .iter()
         .filter_map(|row| match &row.outcome {
@@ -199,4 +201,26 @@ pub(super) fn print(
         printer.note(&format!("hint: {hint}"));
     }
     Ok(())
+}
+
+/// Prints the time of each kernel by the device's clock.
+fn print_profile(profile: &DeviceProfile, printer: &Printer) -> Result<(), CliError> {
+    let columns = [
+        Column::Text("RAN"),
+        Column::Text("KIND"),
+        Column::Number("COUNT"),
+        Column::Number("TOTAL"),
+        Column::Number("MEAN"),
+        Column::Number("SHARE"),
+    ];
+    let time = |nanoseconds: u64| units::seconds(nanoseconds as f64 / 1e9);
+    let row = |kernel: &KernelTime| {
+        let share = format!("{:.1} %", 100.0 * kernel.share);
+        let (total, mean) = (time(kernel.total_ns), time(kernel.mean_ns));
+        vec![kernel.name.clone(), kernel.operation.into(), kernel.count.to_string(), total, mean, share]
+    };
+    let busy = 100.0 * profile.busy_ns as f64 / profile.span_ns.max(1) as f64;
+    let (busy_time, span) = (time(profile.busy_ns), time(profile.span_ns));
+    printer.data(&format!("\n{}: busy for {busy_time} of {span} ({busy:.1} %)\n", profile.device))?;
+    Ok(printer.table(&columns, profile.kernels.iter().map(row).collect())?)
 }

@@ -1,4 +1,4 @@
-//! `roci doctor`: what is wrong with this machine, what to do, and is it true.
+//! `roci doctor`: diagnoses this machine, another machine's snapshot, or a log.
 
 mod error;
 mod print;
@@ -9,10 +9,10 @@ mod verified;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use roci_doctor::{Book, Conclusion, Diagnosis, Identity, Reader, Root, Snapshot};
+use roci_doctor::{Conclusion, Diagnosis, Identity, LogReader, Root, RuleSet, Snapshot};
+use roci_probe::verify::RouteReport;
 use serde::Serialize;
 
-use super::verify::RouteReport;
 use crate::cli::{DoctorArgs, DoctorCommand, DriverArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -21,18 +21,17 @@ use crate::interrupt;
 use crate::printer::Printer;
 pub(crate) use error::DoctorError;
 
-/// What is printed as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
-    /// What each device computed; null where that was not asked for.
+    /// The results of `--verify`; null without it.
     verified: Option<&'a [RouteReport]>,
 }
 
-/// What is printed of a log as JSON.
+/// The analysis of a log as JSON.
 #[derive(Serialize)]
 struct LogReport<'a> {
     schema: &'static str,
@@ -49,45 +48,45 @@ struct BugReport<'a> {
     program: &'static str,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
-    /// What each device computed; null where that was not asked for.
+    /// The results of `--verify`; null without it.
     verified: Option<&'a [RouteReport]>,
     snapshot: &'a Snapshot,
 }
 
 const PROGRAM: &str = concat!("roci ", env!("CARGO_PKG_VERSION"));
 
-/// Examines a machine, a snapshot or a log, or tells of rules.
+/// Analyzes a machine, a snapshot or a log, or prints rules.
 pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    if let Some(option) = arguments.out_of_place() {
-        return Err(DoctorError::OutOfPlace { option }.into());
+    if let Some(option) = arguments.misplaced_option() {
+        return Err(DoctorError::MisplacedOption { option }.into());
     }
     let environment = environment();
-    let book = book(arguments, &environment)?;
+    let rule_set = rule_set(arguments, &environment)?;
     let as_json = arguments.json();
     match &arguments.command {
-        Some(DoctorCommand::Rules(arguments)) => return rules::list(&book, arguments, as_json, printer),
-        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&book, arguments, as_json, printer),
+        Some(DoctorCommand::Rules(arguments)) => return rules::list(&rule_set, arguments, as_json, printer),
+        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&rule_set, arguments, as_json, printer),
         None => {}
     }
-    let reader = Reader::new().map_err(DoctorError::Fault)?;
+    let reader = LogReader::new().map_err(DoctorError::Internal)?;
     if let Some(path) = &arguments.log {
-        return log(&book, &reader, path, arguments, printer);
+        return log(&rule_set, &reader, path, arguments, printer);
     }
     let snapshot = snapshot(arguments, drivers, &environment, printer)?;
     if let Some(path) = &arguments.capture {
         let identity = identity(arguments, &environment);
-        let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Fault)?;
+        let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Internal)?;
         write(path, &json(&masked.value)?)?;
-        printer.note(&format!("`{}` written; {}", path.display(), masked.describe()));
+        printer.note(&format!("wrote `{}`; {}", path.display(), masked.describe()));
     }
-    let mut diagnosis = Diagnosis::new(&book, &reader, &snapshot);
+    let mut diagnosis = Diagnosis::new(&rule_set, &reader, &snapshot);
     let verified = arguments.verify.then(|| verified::compute(drivers, printer));
     if let Some(reports) = &verified {
         verified::fold(&mut diagnosis, reports);
     }
     if let Some(path) = &arguments.report {
         let identity = identity(arguments, &environment);
-        report(path, &book, &reader, &snapshot, &identity, verified.as_deref(), printer)?;
+        report(path, &rule_set, &reader, &snapshot, &identity, verified.as_deref(), printer)?;
     }
     if arguments.format.json {
         let verified = verified.as_deref();
@@ -96,7 +95,7 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         print::diagnosis(&diagnosis, arguments.verbose, printer)?;
         verified.iter().flatten().try_for_each(|report| verified::print(report, printer))?;
     }
-    if interrupt::asked() {
+    if interrupt::requested() {
         return Ok(ExitStatus::Interrupted);
     }
     Ok(if diagnosis.healthy { ExitStatus::Success } else { ExitStatus::Problems })
@@ -107,14 +106,14 @@ fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// The rules that come along, and those of the user's.
-fn book(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<Book, DoctorError> {
+/// The built-in rules and the user's rules.
+fn rule_set(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<RuleSet, DoctorError> {
     if let Some(folder) = arguments.rules.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(DoctorError::NoRules { path: folder.clone() });
+        return Err(DoctorError::NoRulesFolder { path: folder.clone() });
     }
     Ok(match &arguments.rules {
-        Some(folder) => Book::with_folder(folder)?,
-        None => Book::of_user(environment)?,
+        Some(folder) => RuleSet::with_folder(folder)?,
+        None => RuleSet::of_user(environment)?,
     })
 }
 
@@ -127,46 +126,46 @@ fn snapshot(
     if let Some(path) = &arguments.snapshot {
         let unreadable = |source| DoctorError::Unreadable { path: path.clone(), source };
         let bytes = read(path).map_err(unreadable)?;
-        let wrong = |reason: String| DoctorError::NoSnapshot { path: path.clone(), reason };
-        return Ok(Snapshot::parse(&bytes).map_err(wrong)?);
+        let invalid = |reason: String| DoctorError::InvalidSnapshot { path: path.clone(), reason };
+        return Ok(Snapshot::parse(&bytes).map_err(invalid)?);
     }
     if let Some(root) = &arguments.root {
         if !root.is_dir() {
-            return Err(DoctorError::NoFolder { path: root.clone() }.into());
+            return Err(DoctorError::NotAFolder { path: root.clone() }.into());
         }
-        // The variables of this shell say nothing of another machine.
+        // The environment of this shell does not apply to another machine.
         return Ok(Snapshot::gather_copy(&Root::at(root)));
     }
     if arguments.deep || arguments.verify {
         printer.note(
-            "This starts OpenCL and HSA, each in a process of its own. On a BC-250 with a stock kernel HSA can freeze the \
-             whole machine; roci refuses it there unless ROCI_ALLOW_HSA=1 is set.",
+            "starting OpenCL and HSA in child processes; on a BC-250 with a stock kernel, HSA can freeze the whole machine: \
+             roci does not start it there unless ROCI_ALLOW_HSA=1 is set",
         );
     }
     Ok(std::thread::scope(|scope| {
-        let asked = scope.spawn(|| probes::ask(arguments.deep, drivers));
+        let probes = scope.spawn(|| probes::query(arguments.deep, drivers));
         let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
-        snapshot.probes = asked.join().unwrap_or_default();
+        snapshot.probes = probes.join().unwrap_or_default();
         snapshot
     }))
 }
 
-/// What would tell the reader of a file whose machine it was. A snapshot of another machine was masked there.
+/// Identifying data to mask in files. A snapshot was masked when it was captured.
 fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Identity {
     Identity::gather(&arguments.root.as_ref().map_or_else(Root::system, Root::at), environment)
 }
 
-/// Judges a log that somebody pasted.
+/// Analyzes a log.
 fn log(
-    book: &Book,
-    reader: &Reader,
+    rule_set: &RuleSet,
+    reader: &LogReader,
     path: &Path,
     arguments: &DoctorArgs,
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
     let unreadable = |source| DoctorError::Unreadable { path: path.into(), source };
     let bytes = read(path).map_err(unreadable)?;
-    let conclusion = Conclusion::of(reader, book, &Reader::decode(&bytes));
+    let conclusion = Conclusion::of(reader, rule_set, &LogReader::decode(&bytes));
     if arguments.format.json {
         printer.json(&LogReport { schema: "roci.doctor.log", version: 1, conclusion: &conclusion })?;
     } else {
@@ -175,7 +174,7 @@ fn log(
     Ok(if conclusion.problems() { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
-/// A file, or standard input where it is `-`.
+/// Reads a file, or standard input for `-`.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new("-") {
         return input::read_stdin();
@@ -183,30 +182,30 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     input::read(path)
 }
 
-/// Writes the report twice: for people, and for programs beside it.
+/// Writes the report as Markdown and as JSON.
 fn report(
     path: &Path,
-    book: &Book,
-    reader: &Reader,
+    rule_set: &RuleSet,
+    reader: &LogReader,
     snapshot: &Snapshot,
     identity: &Identity,
     verified: Option<&[RouteReport]>,
     printer: &Printer,
 ) -> Result<(), CliError> {
-    // What a process said before it died may name anybody, too.
-    let both = (snapshot.clone(), verified.map(<[RouteReport]>::to_vec));
-    let masked = roci_doctor::mask(&both, identity).map_err(DoctorError::Fault)?;
+    // The output of a process that died may contain names, too.
+    let unmasked = (snapshot.clone(), verified.map(<[RouteReport]>::to_vec));
+    let masked = roci_doctor::mask(&unmasked, identity).map_err(DoctorError::Internal)?;
     let (snapshot, verified) = &masked.value;
-    let mut diagnosis = Diagnosis::new(book, reader, snapshot);
+    let mut diagnosis = Diagnosis::new(rule_set, reader, snapshot);
     if let Some(reports) = verified {
         verified::fold(&mut diagnosis, reports);
     }
     let computed = verified.as_ref().map(|reports| reports.iter().map(verified::line).collect::<Vec<_>>());
     let name = path.to_string_lossy();
     let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
-    let (markdown, beside) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
+    let (markdown, json_path) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
     write(&markdown, &roci_doctor::markdown(snapshot, &diagnosis, computed.as_deref(), PROGRAM))?;
-    let whole = BugReport {
+    let bug_report = BugReport {
         schema: "roci.doctor.report",
         version: 1,
         program: PROGRAM,
@@ -214,13 +213,13 @@ fn report(
         verified: verified.as_deref(),
         snapshot,
     };
-    write(&beside, &json(&whole)?)?;
-    printer.note(&format!("`{}` and `{}` written; {}", markdown.display(), beside.display(), masked.describe()));
+    write(&json_path, &json(&bug_report)?)?;
+    printer.note(&format!("wrote `{}` and `{}`; {}", markdown.display(), json_path.display(), masked.describe()));
     Ok(())
 }
 
 fn json(value: &impl Serialize) -> Result<String, CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| DoctorError::Fault(error.to_string()))?;
+    let text = serde_json::to_string_pretty(value).map_err(|error| DoctorError::Internal(error.to_string()))?;
     Ok(text + "\n")
 }
 

@@ -1,22 +1,21 @@
-//! The diagnosis for people: the verdict first, then at most what they can act on.
+//! Prints the diagnosis: the verdict first, then findings with a remedy.
 
-use roci_doctor::{Card, Cause, Diagnosis, Reboot, Severity, words};
+use roci_doctor::{Cause, Diagnosis, GpuDiagnosis, Reboot, Severity, words};
 
 use crate::error::CliError;
 use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
-use crate::units;
+use roci_probe::units;
 
-/// Findings that are shown without `--verbose`.
-const MOST: usize = 6;
+/// Findings that are printed without `--verbose`.
+const MAX_FINDINGS: usize = 6;
 
-/// Prints a diagnosis.
 pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> Result<(), CliError> {
     let style = if found.healthy { GOOD } else { BAD };
     printer.data(&format!("{style}{}{style:#}\n", found.verdict))?;
     if found.gpus.is_empty() {
-        let look = "If there is one: look with `lspci -nn -d 1002:`. A card that is not listed there is not seated, has no power, or \
-                    is switched off in the firmware's settings; a virtual machine must be given it.";
-        printer.data(&words::indented(look, ""))?;
+        let remedy = "If this machine has one, run `lspci -nn -d 1002:`. A card that it does not list is not seated, has no \
+                      power, or is disabled in the firmware settings; to a virtual machine it must be passed through.";
+        printer.data(&words::indented(remedy, ""))?;
     } else {
         printer.data("\n")?;
         table(&found.gpus, printer)?;
@@ -29,12 +28,12 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
         printer.data(&format!("\n{}", words::indented(&text, "")))?;
     }
     let (shown, rest): (Vec<_>, Vec<_>) = found.findings.iter().partition(|cause| verbose || cause.is_a_problem());
-    for cause in shown.iter().take(if verbose { usize::MAX } else { MOST }) {
+    for cause in shown.iter().take(if verbose { usize::MAX } else { MAX_FINDINGS }) {
         printer.data(&finding(cause, verbose))?;
     }
-    let hidden = rest.len() + if verbose { 0 } else { shown.len().saturating_sub(MOST) };
+    let hidden = rest.len() + if verbose { 0 } else { shown.len().saturating_sub(MAX_FINDINGS) };
     if hidden > 0 {
-        printer.data(&format!("\n{FAINT}{hidden} more of less weight: roci doctor -v{FAINT:#}\n"))?;
+        printer.data(&format!("\n{FAINT}{hidden} less severe findings: roci doctor -v{FAINT:#}\n"))?;
     }
     for card in &found.gpus {
         printer.data(&memory(card))?;
@@ -49,7 +48,7 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     Ok(())
 }
 
-fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
+fn table(cards: &[GpuDiagnosis], printer: &Printer) -> Result<(), CliError> {
     let mut columns = vec![
         Column::Text("GPU"),
         Column::Text("NAME"),
@@ -60,7 +59,7 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
         Column::Text("ROUTE"),
     ];
     let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".into(), units::bytes);
-    let row = |card: &Card| {
+    let row = |card: &GpuDiagnosis| {
         let target = card.target.clone().unwrap_or_else(|| "?".into());
         let chip = match &card.forced {
             Some(forced) if Some(forced) != card.target.as_ref() => format!("{target} (forced: {forced})"),
@@ -72,7 +71,7 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
         row.extend(card.computed.clone());
         row
     };
-    // They were all made to compute, or none.
+    // Either all devices were verified, or none.
     if cards.iter().all(|card| card.computed.is_some()) {
         columns.push(Column::Text("COMPUTED"));
     }
@@ -80,8 +79,8 @@ fn table(cards: &[Card], printer: &Printer) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Every way to a GPU, and every name it has.
-fn routes(card: &Card) -> String {
+/// Every route to the GPU, and each of its names.
+fn routes(card: &GpuDiagnosis) -> String {
     let mut text = format!("\n{}\n", card.pci);
     for route in &card.routes {
         let word = if route.unknown { "unknown" } else { "closed" };
@@ -89,7 +88,7 @@ fn routes(card: &Card) -> String {
         text.push_str(&format!("  {:<30} {state}\n", route.way.describe()));
     }
     let names = &card.names;
-    let known = [
+    let sources = [
         ("sold as", &names.sold_as),
         ("compute driver", &names.kfd),
         ("graphics driver", &names.drm),
@@ -98,14 +97,14 @@ fn routes(card: &Card) -> String {
         ("OpenCL", &names.opencl),
     ];
     text.push_str(&format!("  {FAINT}{:<30} {}{FAINT:#}\n", "PCI", names.pci_id));
-    for (who, name) in known.into_iter().filter_map(|(who, name)| Some((who, name.as_ref()?))) {
-        text.push_str(&format!("  {FAINT}{who:<30} {name}{FAINT:#}\n"));
+    for (source, name) in sources.into_iter().filter_map(|(source, name)| Some((source, name.as_ref()?))) {
+        text.push_str(&format!("  {FAINT}{source:<30} {name}{FAINT:#}\n"));
     }
     text
 }
 
-/// What an APU can use, where that can be raised.
-fn memory(card: &Card) -> String {
+/// The memory that an APU can use, if the limit can be raised.
+fn memory(card: &GpuDiagnosis) -> String {
     let Some((memory, target)) = card.memory.as_ref().and_then(|memory| Some((memory, memory.target?))) else {
         return String::new();
     };
@@ -115,8 +114,8 @@ fn memory(card: &Card) -> String {
     format!("\n{}{raise}{lines}", words::indented(&about, ""))
 }
 
-/// What others found to work for the chip.
-fn known_good(card: &Card) -> String {
+/// Configurations of the chip that are known to work.
+fn known_good(card: &GpuDiagnosis) -> String {
     let Some(good) = &card.known_good else { return String::new() };
     let parts = [
         ("kernel", &good.kernel),
@@ -126,10 +125,10 @@ fn known_good(card: &Card) -> String {
         ("PyTorch", &good.pytorch),
     ];
     let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
-    let mut told: Vec<_> = parts.chain(good.settings.iter().cloned()).collect();
-    told.insert(0, format!("by {}", good.route.describe()));
+    let mut settings: Vec<_> = parts.chain(good.settings.iter().cloned()).collect();
+    settings.insert(0, format!("by {}", good.route.describe()));
     let target = card.target.as_deref().unwrap_or("this chip");
-    format!("\n{}", words::indented(&format!("Known to work for {target}: {}.", told.join("; ")), ""))
+    format!("\n{}", words::indented(&format!("Known to work for {target}: {}.", settings.join("; ")), ""))
 }
 
 /// One finding with its remedy.

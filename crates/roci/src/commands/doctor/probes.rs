@@ -1,60 +1,61 @@
-//! Asks drivers for their devices, each in a process of its own: a driver can crash or hang, and the doctor must not.
+//! Lists the devices of drivers in child processes, since a driver can crash or hang.
 
 use std::time::Duration;
 
-use roci_doctor::{Probe, Probes, Seen};
-use serde_json::Value;
+use roci_doctor::{Probe, ProbedDevice, Probes};
+use roci_probe::child::{Exit, Launcher, Limits};
+use roci_probe::listing::{self, ListedDevice};
 
-use crate::child::{self, End, Limits};
+use crate::child;
 use crate::cli::DriverArgs;
 
-/// Vulkan is asked always, so that nobody may wait long for it.
-const QUICK: Duration = Duration::from_secs(4);
-/// HSA and OpenCL may compile or map much.
-const PATIENT: Duration = Duration::from_secs(30);
-/// One that cannot even be killed is left alone.
-const DEATH: Duration = Duration::from_millis(500);
+/// Time limit of Vulkan, which is always queried.
+const VULKAN_TIMEOUT: Duration = Duration::from_secs(4);
+/// Time limit of HSA and OpenCL, which may compile or map memory at startup.
+const DEEP_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a killed process may take to exit before it is abandoned.
+const KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Asks Vulkan, and with `deep` OpenCL and HSA.
-pub(super) fn ask(deep: bool, drivers: &DriverArgs) -> Probes {
-    let probe = |driver, limit| probe(driver, drivers, limit);
-    let vulkan = Some(probe("vulkan", QUICK));
-    let opencl = deep.then(|| probe("opencl", PATIENT));
-    let hsa = deep.then(|| probe("amdgpu", PATIENT));
+/// Queries Vulkan and, with `deep`, OpenCL and HSA.
+pub(super) fn query(deep: bool, drivers: &DriverArgs) -> Probes {
+    let launcher = child::launcher(drivers);
+    let probe = |driver, timeout| probe(driver, &launcher, timeout);
+    let vulkan = Some(probe("vulkan", VULKAN_TIMEOUT));
+    let opencl = deep.then(|| probe("opencl", DEEP_TIMEOUT));
+    let hsa = deep.then(|| probe("amdgpu", DEEP_TIMEOUT));
     Probes { vulkan, opencl, hsa }
 }
 
-fn probe(driver: &str, drivers: &DriverArgs, limit: Duration) -> Probe {
-    let limits = Limits { run: limit, silence: None, death: DEATH };
-    let (left, output) = child::roci_output(&["devices", "--json", "--driver", driver], drivers, limits);
-    match left.end {
-        End::Ended(_) => read(&output),
-        end => Probe { error: Some(format!("it {}", end.describe())), devices: Vec::new() },
+fn probe(driver: &str, launcher: &Launcher<'_>, timeout: Duration) -> Probe {
+    let limits = Limits { total: timeout, silence: None, kill: KILL_TIMEOUT };
+    let (child, output) = launcher.output(&["devices", "--json", "--driver", driver], limits);
+    match child.exit {
+        Exit::Code(_) => parse(&output),
+        exit => Probe { error: Some(format!("it {}", exit.describe())), devices: Vec::new() },
     }
 }
 
-/// Reads what `roci devices --json` prints.
-fn read(output: &str) -> Probe {
-    let Ok(report) = serde_json::from_str::<Value>(output) else {
-        return Probe { error: Some("it printed nothing that can be read".into()), devices: Vec::new() };
+/// Parses the output of `roci devices --json`.
+fn parse(output: &str) -> Probe {
+    let Ok(drivers) = listing::parse(output) else {
+        return Probe { error: Some("its output is not JSON of `roci devices`".into()), devices: Vec::new() };
     };
     let mut probe = Probe::default();
-    for driver in report["drivers"].as_array().into_iter().flatten() {
-        probe.error = driver["error"].as_str().map(str::to_owned).or(probe.error);
-        probe.devices.extend(driver["devices"].as_array().into_iter().flatten().map(seen));
+    for driver in drivers {
+        probe.error = driver.error.or(probe.error);
+        probe.devices.extend(driver.devices.into_iter().map(device));
     }
     probe
 }
 
-fn seen(device: &Value) -> Seen {
-    let text = |name: &str| device[name].as_str().map(str::to_owned);
-    Seen {
-        name: text("name").unwrap_or_default(),
-        pci: text("pci"),
-        runtime: text("runtime"),
-        target: text("target"),
-        memory: device["memory_bytes"].as_u64().unwrap_or(0),
-        gpu: text("kind").is_some_and(|kind| kind.contains("GPU")),
+fn device(device: ListedDevice) -> ProbedDevice {
+    ProbedDevice {
+        gpu: device.is_gpu(),
+        name: device.name,
+        pci: device.pci,
+        runtime: device.runtime,
+        target: device.target,
+        memory: device.memory_bytes,
     }
 }
 
@@ -63,15 +64,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_devices_prints_is_read() {
-        let probe = read(
+    fn output_of_devices_is_parsed() {
+        let probe = parse(
             r#"{"drivers":[{"driver":"vulkan","error":null,"devices":[{"name":"RX","pci":"0000:03:00.0",
             "kind":"discrete GPU","memory_bytes":8,"runtime":"radv 25"}]}]}"#,
         );
         assert!(probe.error.is_none() && probe.devices[0].gpu);
         assert_eq!(probe.devices[0].pci.as_deref(), Some("0000:03:00.0"));
-        let refused = read(r#"{"drivers":[{"driver":"vulkan","error":"there is no loader","devices":[]}]}"#);
+        let refused = parse(r#"{"drivers":[{"driver":"vulkan","error":"there is no loader","devices":[]}]}"#);
         assert_eq!(refused.error.as_deref(), Some("there is no loader"));
-        assert!(read("").error.is_some());
+        assert!(parse("").error.is_some());
     }
 }

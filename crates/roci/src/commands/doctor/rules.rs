@@ -1,6 +1,6 @@
 //! `roci doctor rules` and `roci doctor explain`.
 
-use roci_doctor::{Api, Book, Reboot, Rule, Severity, Step, words};
+use roci_doctor::{Api, Reboot, Rule, RuleSet, Severity, Step, words};
 use serde::Serialize;
 
 use super::error::DoctorError;
@@ -28,7 +28,7 @@ struct RuleReport<'a> {
     reboot: Reboot,
     lasts: Option<&'a str>,
     expired: Option<&'a str>,
-    /// Programs that use one of these must not be started where the rule holds.
+    /// Programs that use one of these must not be started if the rule applies.
     forbids: &'a [Api],
     sources: &'a [String],
 }
@@ -54,16 +54,16 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
 
 /// Lists rules.
 pub(super) fn list(
-    book: &Book,
+    rule_set: &RuleSet,
     arguments: &DoctorRulesArgs,
     json: bool,
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
-    let wanted = |rule: &&Rule| {
+    let matches = |rule: &&Rule| {
         let text = arguments.word.as_deref().unwrap_or_default().to_lowercase();
         [&rule.id, &rule.topic, &rule.title].iter().any(|field| field.to_lowercase().contains(&text))
     };
-    let rules: Vec<_> = book.rules().iter().filter(wanted).collect();
+    let rules: Vec<_> = rule_set.rules().iter().filter(matches).collect();
     if json {
         let rules = rules.into_iter().map(RuleReport::from).collect();
         printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
@@ -76,20 +76,20 @@ pub(super) fn list(
     if !rules.is_empty() {
         printer.table(&columns, rules.iter().map(row).collect())?;
     }
-    printer.note(&format!("{} of {} rules", rules.len(), book.rules().len()));
+    printer.note(&format!("{} of {} rules", rules.len(), rule_set.rules().len()));
     Ok(ExitStatus::Success)
 }
 
 /// Explains rules.
 pub(super) fn explain(
-    book: &Book,
+    rule_set: &RuleSet,
     arguments: &DoctorExplainArgs,
     json: bool,
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
     let mut found = Vec::new();
     for id in &arguments.ids {
-        found.push(book.find(id).ok_or_else(|| unknown(book, id))?);
+        found.push(rule_set.find(id).ok_or_else(|| unknown_rule(rule_set, id))?);
     }
     if json {
         let rules = found.into_iter().map(RuleReport::from).collect();
@@ -102,11 +102,12 @@ pub(super) fn explain(
     Ok(ExitStatus::Success)
 }
 
-/// Rules of the same topic, by the letters before the number.
-fn unknown(book: &Book, id: &str) -> DoctorError {
+/// The error of an unknown rule, with the rules of the same topic: those with the same letters
+/// before the number.
+fn unknown_rule(rule_set: &RuleSet, id: &str) -> DoctorError {
     let letters = |id: &str| id.split('-').next().unwrap_or_default().to_ascii_uppercase();
-    let near = book.rules().iter().filter(|rule| letters(&rule.id) == letters(id)).map(|rule| rule.id.clone());
-    DoctorError::NoRule { id: id.into(), near: near.collect() }
+    let similar = rule_set.rules().iter().filter(|rule| letters(&rule.id) == letters(id)).map(|rule| rule.id.clone());
+    DoctorError::UnknownRule { id: id.into(), similar: similar.collect() }
 }
 
 fn text(rule: &Rule) -> String {
@@ -118,7 +119,7 @@ fn text(rule: &Rule) -> String {
     }
     if !rule.forbids.is_empty() {
         let names: Vec<_> = rule.forbids.iter().map(|api| api.name()).collect();
-        let line = format!("`roci lab` does not start what uses {} where this holds", names.join(" or "));
+        let line = format!("`roci lab` does not start programs that use {} if this rule applies", names.join(" or "));
         text.push_str(&words::indented(&line, "  "));
     }
     text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", words::confidence(rule.confidence)));

@@ -1,37 +1,37 @@
-//! `roci convert`: checkpoints of llama2.c as GGUF files.
+//! `roci convert`: converts llama2.c checkpoints to GGUF files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use roci_llm::llama2c;
+use roci_lm::llama2c;
 
 use super::LanguageError;
 use crate::cli::ConvertArgs;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
-use crate::units;
+use roci_probe::units;
 
-/// Converts one file.
 pub(crate) fn run(arguments: &ConvertArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let ConvertArgs { checkpoint: path, out, .. } = arguments;
-    let beside = || path.with_file_name("tokenizer.bin");
-    let tokenizer = read(&arguments.tokenizer.clone().unwrap_or_else(beside))?;
+    let default_tokenizer = || path.with_file_name("tokenizer.bin");
+    let tokenizer = read(&arguments.tokenizer.clone().unwrap_or_else(default_tokenizer))?;
     let checkpoint = read(path)?;
     let stem = || path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let name = arguments.name.clone().unwrap_or_else(stem);
-    // It gets its name when it is whole: what is there already stays until then.
-    let part = out.with_added_extension("part");
+    // Written to a temporary file and renamed when complete, so that an existing file stays intact
+    // until then.
+    let temporary = out.with_added_extension("part");
     let failed = |source| LanguageError::Write { path: out.clone(), source };
-    let file = File::create(&part).map_err(failed)?;
+    let file = File::create(&temporary).map_err(failed)?;
     let written = llama2c::convert(&checkpoint, &tokenizer, &name, BufWriter::new(file))
         .map_err(|source| LanguageError::Convert { path: path.clone(), source })
         .and_then(|mut file| file.flush().map_err(failed))
-        .and_then(|()| std::fs::rename(&part, out).map_err(failed));
+        .and_then(|()| std::fs::rename(&temporary, out).map_err(failed));
     if let Err(error) = written {
-        // What was begun serves nobody.
-        let _ = std::fs::remove_file(&part);
+        // An incomplete file is of no use.
+        let _ = std::fs::remove_file(&temporary);
         return Err(error.into());
     }
     let size = std::fs::metadata(out).map_or(0, |metadata| metadata.len());

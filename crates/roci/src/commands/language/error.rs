@@ -1,118 +1,85 @@
-//! Why a language model has no answer.
+//! Errors of language models.
 
 use std::path::PathBuf;
 
+use roci_base::Hint;
 use roci_engine::EngineError;
-use roci_hal::Hint;
 
 use crate::exit::ExitStatus;
 
-/// What is wrong.
+/// Why a language model cannot be loaded or run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LanguageError {
-    /// The file.
+    /// The GGUF file cannot be read.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: roci_gguf::Error,
-    },
-    /// What the file describes.
+    File { path: PathBuf, source: roci_gguf::Error },
+    /// The file does not describe a supported model.
     #[error(transparent)]
-    Model(#[from] roci_llm::architecture::ModelError),
-    /// Its vocabulary.
+    Model(#[from] roci_lm::architecture::ModelError),
+    /// The tokenizer of the model is invalid.
     #[error(transparent)]
     Tokenizer(#[from] roci_tokenizer::Error),
-    /// The vocabulary is another model's.
-    #[error("the vocabulary has {tokens} tokens, and the model {vocabulary}")]
+    /// The tokenizer does not match the model.
+    #[error("the tokenizer has {tokens} tokens, and the model's vocabulary only {vocabulary}")]
     Vocabulary {
-        /// Tokens that can be spelt.
+        /// Tokens in the tokenizer's vocabulary.
         tokens: usize,
-        /// Tokens that the model has weights for.
+        /// Tokens in the model's vocabulary.
         vocabulary: usize,
     },
-    /// Its chat template, or a conversation that this refuses.
+    /// The chat template is invalid, or rejects the conversation.
     #[error(transparent)]
-    Template(#[from] roci_llm::template::TemplateError),
-    /// A device, or its name.
+    Template(#[from] roci_lm::template::TemplateError),
+    /// The device or its URI is invalid.
     #[error(transparent)]
     Hal(#[from] roci_hal::Error),
-    /// The model on its device.
+    /// The model cannot run on its device.
     #[error(transparent)]
-    Device(#[from] roci_llm_device::Error),
-    /// The request, or the device while it was worked on.
+    Device(#[from] roci_lm_device::Error),
+    /// The request is invalid, or the device failed while running it.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A grammar or a schema.
+    /// A grammar or schema is invalid.
     #[error("{}: {source}", path.display())]
     Grammar {
-        /// Its file.
+        /// Path of the grammar or schema.
         path: PathBuf,
-        /// What is wrong with it.
-        source: roci_llm::grammar::GrammarError,
+        source: roci_lm::grammar::GrammarError,
     },
-    /// A schema that is no JSON.
+    /// A schema is not valid JSON.
     #[error("{}: {reason}", path.display())]
-    Json {
-        /// Its file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A file that goes with the model cannot be read.
+    Json { path: PathBuf, reason: String },
+    /// A file that accompanies the model cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// Standard input cannot be read.
     #[error("cannot read standard input: {0}")]
     Input(String),
-    /// Nothing to go on from.
+    /// The prompt is missing.
     #[error("a language model needs a prompt")]
     NoPrompt,
-    /// An option for models of another kind.
-    #[error("{option} is not for {kind}")]
+    /// The option does not apply to this kind of model.
+    #[error("`{option}` does not apply to {kind}")]
     Option {
-        /// Which.
         option: &'static str,
-        /// What the file is.
+        /// The kind of model.
         kind: &'static str,
     },
     /// A checkpoint cannot be converted.
     #[error("{}: {source}", path.display())]
-    Convert {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: roci_llm::llama2c::ConvertError,
-    },
-    /// There is no server.
+    Convert { path: PathBuf, source: roci_lm::llama2c::ConvertError },
+    /// The HTTP server failed.
     #[error(transparent)]
     Serve(#[from] roci_serve::ServeError),
-    /// A name that stands for no address.
-    #[error("`{host}` stands for no address: {reason}")]
-    Host {
-        /// The name.
-        host: String,
-        /// What the system says.
-        reason: String,
-    },
+    /// The host name cannot be resolved.
+    #[error("cannot resolve `{host}`: {reason}")]
+    Host { host: String, reason: String },
     /// A file cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }
 
 impl LanguageError {
-    /// How the command ends.
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
             Self::Hal(error) => error.into(),
@@ -121,7 +88,7 @@ impl LanguageError {
         }
     }
 
-    /// Whether nothing can be asked any more.
+    /// Whether all further requests would fail too.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Engine(EngineError::Device(error)) => error.lost,
@@ -138,7 +105,7 @@ impl Hint for LanguageError {
             Self::Model(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
             Self::Vocabulary { .. } => {
-                Some("convert the model again with a current converter, or get another file of it".into())
+                Some("convert the model again with a current converter, or download another file of it".into())
             }
             Self::Template(error) => Some(error.hint()),
             Self::Hal(error) => error.hint(),
@@ -147,13 +114,15 @@ impl Hint for LanguageError {
             Self::Grammar { source, .. } => Some(source.hint()),
             Self::Json { .. } => Some("give a JSON schema, such as {\"type\": \"object\"}".into()),
             Self::Read { .. } => Some("check the path and its permissions".into()),
-            Self::Input(_) => Some("give text in UTF-8".into()),
-            Self::NoPrompt => Some("give one (`-p TEXT`), or talk to it: `roci chat MODEL`".into()),
-            Self::Option { .. } => Some("leave it out; `roci run --help` says what is for which models".into()),
+            Self::Input(_) => Some("convert the text to UTF-8".into()),
+            Self::NoPrompt => Some("give one with `-p TEXT`, or chat with the model: `roci chat MODEL`".into()),
+            Self::Option { .. } => {
+                Some("leave it out; `roci run --help` lists the options of each kind of model".into())
+            }
             Self::Convert { source, .. } => source.hint(),
             Self::Serve(error) => error.hint(),
             Self::Host { .. } => Some("give an address of this machine (`--host 127.0.0.1`)".into()),
-            Self::Write { .. } => Some("name a file that you may write to".into()),
+            Self::Write { .. } => Some("choose a file that you may write to".into()),
         }
     }
 }

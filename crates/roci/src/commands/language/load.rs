@@ -1,100 +1,101 @@
-//! A model's file as something that answers: for `run`, `chat` and `serve` alike.
+//! Loads a model file for `run`, `chat` and `serve`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use roci_engine::{Engine, Forward, Settings};
+use roci_base::env;
+use roci_engine::{Engine, Forward, PromptEncoder, Settings};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
-use roci_hal::{Device, Registry, env};
-use roci_llm::architecture::Model;
-use roci_llm::json::Json;
-use roci_llm::template::{ChatTemplate, Conversation};
-use roci_llm_device::{CacheType, DeviceModel, estimate};
-use roci_tokenizer::{Encode, Tokenizer};
+use roci_hal::{Device, Registry};
+use roci_lm::architecture::Model;
+use roci_lm_device::{CacheType, DeviceModel, estimate};
+use roci_tokenizer::Tokenizer;
 
 use super::LanguageError;
 use crate::cli::DriverArgs;
 use crate::commands::auto;
 use crate::printer::Printer;
 use crate::registry::registry;
-use crate::units;
+use roci_probe::units;
 
-/// The longest text where nobody says how long: keys and values of a model's whole context may not fit.
-const USUAL_CONTEXT: u32 = 4096;
+/// Default context size in tokens: the KV cache of a model's whole context may not fit in memory.
+const DEFAULT_CONTEXT: u32 = 4096;
 
-/// What `ROCI_BAKE` says of compiling kernels for the model.
-pub(crate) fn bake() -> Result<Option<bool>, LanguageError> {
-    match env::BAKE.get().as_deref() {
+/// Whether `ROCI_SPECIALIZE` permits kernels specialized for the model; `None` leaves the choice to
+/// the device.
+pub(crate) fn specialize() -> Result<Option<bool>, LanguageError> {
+    match env::SPECIALIZE.get().as_deref() {
         None | Some("on") => Ok(None),
         Some("off") => Ok(Some(false)),
         Some(other) => {
-            let wrong = roci_hal::Error::invalid(env::BAKE.name, format!("it is `{other}`"));
-            Err(wrong.hinted("set it to `on` or `off`").into())
+            let error = roci_hal::Error::invalid(env::SPECIALIZE.name, format!("it is `{other}`"));
+            Err(error.with_hint("set it to `on` or `off`").into())
         }
     }
 }
 
-/// How a model is loaded.
+/// Options for loading a model.
 #[derive(Debug)]
-pub(crate) struct Options<'a> {
-    /// Devices to run on, in their order; the best real one if there is none.
+pub(crate) struct LoadOptions<'a> {
+    /// Devices to run on, in order; if empty, the best real device.
     pub(crate) devices: &'a [String],
-    /// The longest text.
+    /// Context size in tokens; `None` for the default.
     pub(crate) context: Option<u32>,
-    /// How keys and values are kept.
+    /// Data type of the KV cache.
     pub(crate) cache: Option<CacheType>,
-    /// Whether nothing is rounded to bytes on GPUs.
+    /// Whether activations are never quantized to int8 on GPUs.
     pub(crate) exact: bool,
-    /// How requests share the device.
+    /// Batching settings of the engine.
     pub(crate) settings: Settings,
 }
 
-/// A model that answers.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedModel {
+    /// The engine with the model on its devices.
     pub(crate) engine: Engine,
-    pub(crate) tokenizer: Arc<Tokenizer>,
-    pub(crate) template: ChatTemplate,
-    /// Whether the template is the model's own.
-    pub(crate) own_template: bool,
-    pub(crate) about: About,
+    /// Encodes prompts with the model's tokenizer and chat template.
+    pub(crate) prompts: PromptEncoder,
+    pub(crate) summary: ModelSummary,
 }
 
-/// What people want to know of a model.
+/// Properties of a model for display.
 #[derive(Clone, Debug, serde::Serialize)]
-pub(crate) struct About {
-    /// Its name, or that of its file.
+pub(crate) struct ModelSummary {
+    /// The name in the metadata, else the file name.
     pub(crate) name: String,
-    /// `general.architecture`.
+    /// `general.architecture` of the metadata.
     pub(crate) architecture: &'static str,
-    /// How many numbers it has learnt.
+    /// Number of parameters.
     pub(crate) parameters: u64,
-    /// Bytes of its files.
+    /// Total size of the model's files in bytes.
     pub(crate) file_bytes: u64,
-    /// The longest text here.
+    /// Context size in use, in tokens.
     pub(crate) context: usize,
-    /// The longest text that it was trained for.
+    /// Context size that the model was trained with, in tokens.
     pub(crate) trained_context: u32,
-    /// What it runs on.
+    /// URIs of the devices that it runs on.
     pub(crate) devices: Vec<String>,
 }
 
-/// Loads a model: the file is checked and described first, so that what is wrong with it is told before anything takes long.
+/// Loads a model. The file is checked and described first, so that errors in it are reported before
+/// anything slow starts.
 pub(crate) fn load(
     path: &Path,
-    options: &Options<'_>,
+    options: &LoadOptions<'_>,
     drivers: &DriverArgs,
     printer: &Printer,
-) -> Result<Loaded, LanguageError> {
+) -> Result<LoadedModel, LanguageError> {
     let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
     let file = Arc::new(file);
     let metadata = file.metadata();
-    let trained = roci_llm::architecture::Config::new(metadata)?.context;
-    let context = options.context.unwrap_or(trained.min(USUAL_CONTEXT));
+    let trained = roci_lm::architecture::Config::new(metadata)?.context;
+    let context = options.context.unwrap_or(trained.min(DEFAULT_CONTEXT));
     if context > trained {
-        printer.note(&format!("the model was trained for {trained} tokens: beyond them answers get worse"));
+        printer.note(&format!(
+            "the context exceeds the {trained} tokens that the model was trained with: longer answers get worse"
+        ));
     }
     let model = Model::new(&file, Some(context))?;
     let tokenizer = Arc::new(Tokenizer::from_metadata(metadata)?);
@@ -102,14 +103,12 @@ pub(crate) fn load(
         let vocabulary = model.config.vocabulary;
         return Err(LanguageError::Vocabulary { tokens: tokenizer.len(), vocabulary });
     }
-    let source = metadata.get::<&str>("tokenizer.chat_template").map_err(roci_llm::architecture::ModelError::from)?;
-    let text = |token: Option<u32>| token.and_then(|token| tokenizer.text(token)).unwrap_or_default();
-    let special = tokenizer.special();
-    let template = ChatTemplate::of_model(source, text(special.bos), text(special.eos));
+    let prompts =
+        PromptEncoder::new(Arc::clone(&tokenizer), metadata).map_err(roci_lm::architecture::ModelError::from)?;
 
     let name = model.config.name.clone().filter(|name| !name.is_empty());
     let file_name = || path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let mut about = About {
+    let mut summary = ModelSummary {
         name: name.unwrap_or_else(file_name),
         architecture: model.config.architecture,
         parameters: file.tensors().map(|tensor| tensor.info().values()).sum(),
@@ -118,39 +117,39 @@ pub(crate) fn load(
         trained_context: trained,
         devices: Vec::new(),
     };
-    let forward = forward(Arc::clone(&file), model, options, drivers, printer, &mut about)?;
-    let engine = Engine::start(forward, Arc::clone(&tokenizer), options.settings.clone());
-    about.context = engine.context();
-    let own_template = template.note().is_none();
-    Ok(Loaded { engine, tokenizer, template, own_template, about })
+    let forward = load_on_devices(Arc::clone(&file), model, options, drivers, printer, &mut summary)?;
+    let engine = Engine::start(forward, tokenizer, options.settings.clone());
+    summary.context = engine.context();
+    Ok(LoadedModel { engine, prompts, summary })
 }
 
-/// Puts a model on devices, with a bar while that takes.
-fn forward(
+/// Opens the devices, uploads the model to them, and compiles its kernels, with a progress bar.
+fn load_on_devices(
     file: Arc<Gguf>,
     model: Model,
-    options: &Options<'_>,
+    options: &LoadOptions<'_>,
     drivers: &DriverArgs,
     printer: &Printer,
-    about: &mut About,
+    summary: &mut ModelSummary,
 ) -> Result<Box<dyn Forward>, LanguageError> {
     let registry = registry(drivers);
-    let (devices, options) = place(&registry, &file, &model, options, printer)?;
-    about.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
+    let (devices, options) = open_devices(&registry, &file, &model, options, printer)?;
+    summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
     let bar = printer.progress(1);
-    bar.set_message(format!("loading {} ({})", about.name, units::bytes(about.file_bytes)));
-    let tell = |done: u64, total: u64| {
+    bar.set_message(format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes)));
+    let on_progress = |done: u64, total: u64| {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let mut forward = DeviceModel::load(file, model, &devices, &options, &tell)?;
+    let mut forward = DeviceModel::load(file, model, &devices, &options, &on_progress)?;
     load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
     Ok(Box::new(forward))
 }
 
-/// Loads the kernels of a model, which most devices compile the first time, with a bar meanwhile.
-pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result<(), roci_llm_device::Error> {
+/// Loads the kernels of a model, with a progress bar, because most devices compile them on first
+/// use.
+pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result<(), roci_lm_device::Error> {
     bar.set_message("compiling kernels");
     model.load_kernels(&|done, total| {
         bar.set_length(total as u64);
@@ -158,63 +157,50 @@ pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result
     })
 }
 
-/// Opens the devices that a model shall run on: those that are named, or the best real one, with the CPU beside it for what does not fit.
-fn place(
+/// Opens the devices for a model: the named ones, else the best real device, plus the CPU for
+/// layers that do not fit.
+fn open_devices(
     registry: &Registry,
     file: &Gguf,
     model: &Model,
-    options: &Options<'_>,
+    options: &LoadOptions<'_>,
     printer: &Printer,
-) -> Result<(Vec<Device>, roci_llm_device::Options), LanguageError> {
+) -> Result<(Vec<Device>, roci_lm_device::Options), LanguageError> {
     let named = auto::named(options.devices, printer);
     let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
     let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let fits = |devices: &[Device], wanted: &roci_llm_device::Options| {
+    let fits = |devices: &[Device], options: &roci_lm_device::Options| {
         let infos: Vec<_> = devices.iter().map(Device::info).collect();
-        estimate(file, model, &infos, wanted)
+        estimate(file, model, &infos, options)
     };
-    let one = model.context as usize;
+    let context = model.context as usize;
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
-    let bake = bake()?;
-    let wanted = |kept: usize| roci_llm_device::Options { cache, exact, bake, kept: Some(kept), ..Default::default() };
-    // Texts share the memory of keys and values: as many as are worked on together where that fits, and one at the least.
-    let all = wanted(one.saturating_mul(options.settings.together.max(1)));
-    if fits(&devices, &all).is_ok() {
-        return Ok((devices, all));
+    let specialize = specialize()?;
+    let options_for = |cache_tokens: usize| roci_lm_device::Options {
+        cache,
+        exact,
+        specialize,
+        cache_tokens: Some(cache_tokens),
+        ..Default::default()
+    };
+    // Sequences share the KV cache: sized for `max_batch` sequences if memory permits, and for at
+    // least one.
+    let largest = options_for(context.saturating_mul(options.settings.max_batch.max(1)));
+    if fits(&devices, &largest).is_ok() {
+        return Ok((devices, largest));
     }
-    let least = wanted(one);
-    if let Err(error) = fits(&devices, &least) {
+    let smallest = options_for(context);
+    if let Err(error) = fits(&devices, &smallest) {
         let on_cpu = devices.iter().any(|device| roci_kernels::takes_native(device.info()));
         if named != [AUTO] || on_cpu {
             return Err(error.into());
         }
         devices.push(registry.open(&registry.parse("cpu")?, None)?);
-        let shares = fits(&devices, &least)?.shares;
+        let shares = fits(&devices, &smallest)?.shares;
         let layers = shares.first().map_or(0, |share| share.layers.len());
-        printer.note(&format!("{error}: it has {layers} of {} layers, the CPU the others", model.layers.len()));
+        printer.note(&format!("{error}: {layers} of {} layers run on it, the others on the CPU", model.layers.len()));
     }
-    Ok((devices, least))
-}
-
-impl Loaded {
-    /// The tokens of a prompt; `parse_special` takes the spelling of control tokens for them, as templates want it.
-    pub(crate) fn tokens(&self, text: &str, parse_special: bool) -> Vec<u32> {
-        let special = self.tokenizer.special();
-        let bos = special.bos.and_then(|bos| self.tokenizer.text(bos)).filter(|bos| !bos.is_empty());
-        // Many templates write the token that starts a text themselves, and it must not be there twice.
-        let written = parse_special && bos.is_some_and(|bos| text.starts_with(bos));
-        let mut tokens = self.tokenizer.encode(text, Encode { add_special: !written, parse_special });
-        // A prompt does not end: it is gone on from.
-        if !written && special.add_eos && special.eos.is_some() && tokens.last() == special.eos.as_ref() {
-            tokens.pop();
-        }
-        tokens
-    }
-
-    /// The tokens of a conversation that is to be answered now.
-    pub(crate) fn conversation(&self, messages: Vec<Json>) -> Result<Vec<u32>, LanguageError> {
-        Ok(self.tokens(&self.template.render(&Conversation::new(messages))?, true))
-    }
+    Ok((devices, smallest))
 }

@@ -1,9 +1,9 @@
 //! `roci chat`, `roci run`, `roci serve` and `roci convert`: language models.
 
-mod ask;
 mod chat;
 mod convert;
 mod error;
+mod generate;
 mod load;
 mod run;
 mod serve;
@@ -14,11 +14,12 @@ use std::path::Path;
 pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
 pub(crate) use error::LanguageError;
-pub(crate) use load::{bake, load_kernels};
+pub(crate) use load::{load_kernels, specialize};
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
 
-/// Whether a file is a language model, by its first bytes or its name. Of what is no file nothing is taken away.
+/// Whether a path is a language model, by its first bytes or its extension; `false` if the path is
+/// not a file.
 pub(crate) fn is_language_model(path: &Path) -> bool {
     if !path.is_file() {
         return false;

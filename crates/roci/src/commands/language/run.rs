@@ -1,14 +1,17 @@
-//! `roci run MODEL.gguf`: one answer.
+//! `roci run MODEL.gguf`: one prompt, one answer. `load` makes the engine, [`Engine::generate`] is
+//! the next stop.
+//!
+//! [`Engine::generate`]: roci_engine::Engine::generate
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use roci_engine::{End, Request, Settings};
-use roci_llm::template::message;
+use roci_engine::{Request, Settings, Summary};
+use roci_lm::template::message;
 use serde::Serialize;
 
-use super::load::{About, Loaded, Options, load};
-use super::{LanguageError, ask};
+use super::load::{LoadOptions, LoadedModel, ModelSummary, load};
+use super::{LanguageError, generate};
 use crate::cli::{DriverArgs, RunArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -19,76 +22,80 @@ use crate::printer::Printer;
 struct Report {
     schema: &'static str,
     version: u32,
-    model: About,
-    /// What was written.
+    model: ModelSummary,
+    /// The generated text.
     text: String,
-    /// `end`, `stop`, `most`, `context` or `interrupted`.
+    /// `end`, `stop`, `length`, `context` or `interrupted`.
     reason: &'static str,
     seed: u64,
     prompt_tokens: usize,
+    /// Generated tokens.
+    completion_tokens: usize,
+    /// The name of `completion_tokens` in version 1.
     tokens: usize,
     load_seconds: f64,
-    /// From the first chunk of the prompt to the first token; null if it was interrupted.
+    /// From the start of prefill to the first generated token; null if interrupted.
     prompt_seconds: Option<f64>,
-    /// From the first token to the last.
+    /// From the first generated token to the last; null if interrupted.
     generation_seconds: Option<f64>,
 }
 
-/// Continues a text, or answers it.
+/// Answers or continues the prompt.
 pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    refuse_others(arguments)?;
+    reject_onnx_options(arguments)?;
     let language = &arguments.language;
-    let request = ask::request(language, printer)?;
+    let request = generate::request(language, printer)?;
     let prompt = prompt(arguments)?;
-    let options = Options {
+    let options = LoadOptions {
         devices: &arguments.devices,
         context: language.context,
-        cache: language.cache,
+        cache: language.cache_type,
         exact: language.exact,
-        settings: Settings { together: 1, waiting: 0 },
+        settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
-    let begun = Instant::now();
+    let started = Instant::now();
     let loaded = load(&arguments.model, &options, drivers, printer)?;
-    let load_seconds = begun.elapsed().as_secs_f64();
+    let load_seconds = started.elapsed().as_secs_f64();
     let prompt = tokens(&loaded, arguments, &prompt)?;
     let (prompt_tokens, seed) = (prompt.len(), request.sampling.seed);
     let generation = loaded.engine.generate(Request { prompt, ..request }).map_err(LanguageError::from)?;
     let terminal = std::io::stdout().is_terminal();
-    let answer = ask::read::<CliError>(generation, |text| {
+    let answer = generate::read_answer::<CliError>(generation, |text| {
         if !arguments.format.json {
-            printer.data(&ask::harmless(text, terminal))?;
+            printer.data(&generate::sanitized(text, terminal))?;
         }
         Ok(())
     })?;
     let end = answer.end.as_ref();
     if arguments.format.json {
-        let seconds = |of: fn(&End) -> Duration| end.map(|end| of(end).as_secs_f64());
+        let seconds = |of: fn(&Summary) -> Duration| end.map(|end| of(end).as_secs_f64());
         printer.json(&Report {
             schema: "roci.answer",
-            version: 1,
-            model: loaded.about.clone(),
-            reason: ask::reason(end),
+            version: 2,
+            model: loaded.summary.clone(),
+            reason: generate::reason(end),
             seed,
             prompt_tokens,
+            completion_tokens: answer.tokens,
             tokens: answer.tokens,
             load_seconds,
-            prompt_seconds: seconds(|end| end.timings.prompt),
-            generation_seconds: seconds(|end| end.timings.generation),
+            prompt_seconds: seconds(|end| end.timings.prefill),
+            generation_seconds: seconds(|end| end.timings.decode),
             text: answer.text,
         })?;
     } else if !answer.text.ends_with('\n') {
         printer.data("\n")?;
     }
     if let Some(end) = end.filter(|_| arguments.text.stats) {
-        printer.note(&ask::statistics(end, seed));
+        printer.note(&generate::statistics(end, seed));
     }
     loaded.engine.shut_down(Duration::ZERO);
-    Ok(if interrupt::asked() { ExitStatus::Interrupted } else { ExitStatus::Success })
+    Ok(if interrupt::requested() { ExitStatus::Interrupted } else { ExitStatus::Success })
 }
 
-/// Options for other models would be passed over in silence.
-fn refuse_others(arguments: &RunArgs) -> Result<(), LanguageError> {
+/// Rejects options for ONNX models instead of ignoring them.
+fn reject_onnx_options(arguments: &RunArgs) -> Result<(), LanguageError> {
     let given = [
         ("--input", !arguments.inputs.is_empty()),
         ("--dim", !arguments.dims.is_empty()),
@@ -113,13 +120,14 @@ fn prompt(arguments: &RunArgs) -> Result<String, LanguageError> {
     }
 }
 
-/// The prompt as the model wants it.
-fn tokens(loaded: &Loaded, arguments: &RunArgs, prompt: &str) -> Result<Vec<u32>, LanguageError> {
+/// The tokens of the prompt, with the chat template if there is one.
+fn tokens(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Result<Vec<u32>, LanguageError> {
     let system = arguments.language.system.as_deref();
-    // A model without a template was not made for talk, unless somebody wants it to.
-    if arguments.text.raw || (!loaded.own_template && system.is_none()) {
-        return Ok(loaded.tokens(prompt, false));
+    // A model without a chat template continues the text, unless a system prompt asks for a
+    // conversation.
+    if arguments.text.raw || (!loaded.prompts.has_own_template() && system.is_none()) {
+        return Ok(loaded.prompts.encode(prompt, false));
     }
     let system = system.map(|text| message("system", text));
-    loaded.conversation(system.into_iter().chain([message("user", prompt)]).collect())
+    Ok(loaded.prompts.encode_conversation(system.into_iter().chain([message("user", prompt)]).collect())?)
 }

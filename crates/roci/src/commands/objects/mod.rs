@@ -1,25 +1,28 @@
 //! `roci objects`: the AMD GPU code in files.
 
 mod coverage;
-mod disassemble;
-mod error;
-mod extract;
-mod report;
 mod table;
 
 use std::path::Path;
 
-use roci_codeobj::{CodeObject, Content, File, Found};
+use roci_codeobj::{CodeObject, DeviceImage, File, ImageKind};
 use roci_device_library::DeviceLibrary;
+use roci_objects::{FileReport, Function, ObjectError, ObjectReport, ProblemReport, disassemble, extract};
+use serde::Serialize;
 
 use crate::cli::ObjectsArgs;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
-use error::ObjectsError;
-use report::{FileReport, FunctionReport, ObjectReport, ProblemReport, Report};
 
-/// Goes through the files.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    files: Vec<FileReport>,
+}
+
+/// Analyzes all files.
 pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     if let Some(chip) = &arguments.chip {
         return coverage::run(&chip.to_ascii_lowercase(), arguments, printer);
@@ -27,74 +30,75 @@ pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStat
     if let Some(folder) = &arguments.extract {
         std::fs::create_dir_all(folder).map_err(|source| CliError::File { path: folder.clone(), source })?;
     }
-    let mut session =
-        Session { arguments, printer, status: ExitStatus::Success, kernel_seen: false, kernels: Vec::new() };
+    let mut analysis =
+        Analysis { arguments, printer, status: ExitStatus::Success, kernel_found: false, kernels: Vec::new() };
     let mut files = Vec::new();
     for path in &arguments.files {
-        files.push(session.file(path)?);
+        files.push(analysis.file(path)?);
     }
     if arguments.library {
         for object in &DeviceLibrary::embedded()?.archive().objects {
             let name = format!("library-{}", object.target.processor);
-            files.push(session.bytes(Path::new(&name), &object.bytes)?);
+            files.push(analysis.bytes(Path::new(&name), &object.bytes)?);
         }
     }
     if arguments.format.json {
         printer.json(&Report { schema: "roci.objects", version: 1, files })?;
     }
-    let wanted = arguments.disassemble.as_deref().filter(|name| !name.is_empty());
-    if let Some(name) = wanted.filter(|_| !session.kernel_seen) {
-        session.kernels.sort();
-        session.kernels.dedup();
-        printer.error(&ObjectsError::NoKernel { name: name.into(), known: session.kernels });
+    let requested = arguments.disassemble.as_deref().filter(|name| !name.is_empty());
+    if let Some(name) = requested.filter(|_| !analysis.kernel_found) {
+        analysis.kernels.sort();
+        analysis.kernels.dedup();
+        printer.error(&ObjectError::NoKernel { name: name.into(), known: analysis.kernels });
         return Ok(ExitStatus::Error);
     }
-    Ok(session.status)
+    Ok(analysis.status)
 }
 
 /// One run of the command.
-struct Session<'a> {
+struct Analysis<'a> {
     arguments: &'a ObjectsArgs,
     printer: &'a Printer,
     status: ExitStatus,
-    /// The kernel to disassemble was in some file.
-    kernel_seen: bool,
-    /// All kernels, for the hint when it was in none.
+    /// Whether a file contained the kernel to disassemble.
+    kernel_found: bool,
+    /// Names of all kernels, for the hint if none matches.
     kernels: Vec<String>,
 }
 
-impl Session<'_> {
-    /// Reports on one file, and prints it unless JSON is wanted, which comes as a whole.
+impl Analysis<'_> {
+    /// Analyzes one file, and prints the result unless JSON is requested, which is printed at the
+    /// end.
     fn file(&mut self, path: &Path) -> Result<FileReport, CliError> {
-        let mut report = FileReport::new(path, None);
+        let mut report = FileReport::new(path);
         let bytes = match crate::input::read(path) {
             Ok(bytes) => bytes,
             Err(source) => {
-                self.problem(&mut report, &ObjectsError::Read { path: path.into(), source });
+                self.problem(&mut report, &ObjectError::Read { path: path.into(), source });
                 return Ok(report);
             }
         };
         self.bytes(path, &bytes)
     }
 
-    /// Reports on the content of a file.
+    /// Analyzes the content of a file.
     fn bytes(&mut self, path: &Path, bytes: &[u8]) -> Result<FileReport, CliError> {
-        let mut report = FileReport::new(path, None);
+        let mut report = FileReport::new(path);
         let file = match File::open(bytes) {
             Ok(file) => file,
             Err(source) => {
-                self.problem(&mut report, &ObjectsError::File { path: path.into(), source });
+                self.problem(&mut report, &ObjectError::File { path: path.into(), source });
                 return Ok(report);
             }
         };
         report.kind = Some(file.kind.describe());
-        for (index, found) in file.found.iter().enumerate() {
-            let object = self.object(path, index, found, &mut report);
+        for (index, image) in file.images.iter().enumerate() {
+            let object = self.object(path, index, image, &mut report);
             report.objects.push(object);
         }
         for problem in &file.problems {
-            let (place, source) = (problem.place.to_string(), problem.error.clone());
-            self.problem(&mut report, &ObjectsError::Part { path: path.into(), place, source });
+            let (location, source) = (problem.location.to_string(), problem.error.clone());
+            self.problem(&mut report, &ObjectError::Part { path: path.into(), location, source });
         }
         if !self.arguments.format.json {
             self.print(&report, &file)?;
@@ -102,21 +106,21 @@ impl Session<'_> {
         Ok(report)
     }
 
-    /// Reports on one piece of code.
-    fn object(&mut self, path: &Path, index: usize, found: &Found, report: &mut FileReport) -> ObjectReport {
-        let parsed = (found.content == Content::CodeObject).then(|| found.code_object());
+    /// Analyzes one code object.
+    fn object(&mut self, path: &Path, index: usize, image: &DeviceImage, report: &mut FileReport) -> ObjectReport {
+        let parsed = (image.kind == ImageKind::CodeObject).then(|| image.code_object());
         let object = match parsed {
             Some(Ok(object)) => Some(object),
             Some(Err(source)) => {
-                let place = found.place.to_string();
-                self.problem(report, &ObjectsError::Object { path: path.into(), place, source });
+                let location = image.location.to_string();
+                self.problem(report, &ObjectError::Object { path: path.into(), location, source });
                 None
             }
             None => None,
         };
-        let mut described = ObjectReport::new(found, object.as_ref());
+        let mut described = ObjectReport::new(image, object.as_ref());
         if let Some(folder) = &self.arguments.extract {
-            match extract::extract(found, index, path, folder) {
+            match extract(image, index, path, folder) {
                 Ok(written) => described.extracted = Some(written.display().to_string()),
                 Err(error) => self.problem(report, &error),
             }
@@ -125,26 +129,26 @@ impl Session<'_> {
             match self.disassemble(object, kernel) {
                 Ok(functions) => described.disassembly = Some(functions),
                 Err(target) => {
-                    let place = found.place.to_string();
-                    self.problem(report, &ObjectsError::Disassemble { path: path.into(), place, target });
+                    let location = image.location.to_string();
+                    self.problem(report, &ObjectError::Disassemble { path: path.into(), location, target });
                 }
             }
         }
         described
     }
 
-    /// The code of one kernel or, if that is empty, of all functions. The error is a target that is not understood.
-    fn disassemble(&mut self, object: &CodeObject, kernel: &str) -> Result<Vec<FunctionReport>, String> {
+    /// The disassembly of one kernel, or of all functions if the name is empty. The error is the
+    /// name of an unsupported target.
+    fn disassemble(&mut self, object: &CodeObject, kernel: &str) -> Result<Vec<Function>, String> {
         if !kernel.is_empty() {
             self.kernels.extend(object.kernels().iter().map(|kernel| kernel.name.clone()));
             if object.kernel(kernel).is_none() {
                 return Ok(Vec::new());
             }
         }
-        self.kernel_seen = true;
-        let functions = disassemble::disassemble(object, Some(kernel).filter(|name| !name.is_empty()));
-        let functions = functions.ok_or_else(|| object.target().to_string())?;
-        Ok(functions.into_iter().map(FunctionReport::from).collect())
+        self.kernel_found = true;
+        let functions = disassemble(object, Some(kernel).filter(|name| !name.is_empty()));
+        functions.ok_or_else(|| object.target().to_string())
     }
 
     fn print(&self, report: &FileReport, file: &File) -> Result<(), CliError> {
@@ -161,8 +165,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says what is wrong, and goes on.
-    fn problem(&mut self, report: &mut FileReport, error: &ObjectsError) {
+    /// Reports a non-fatal error.
+    fn problem(&mut self, report: &mut FileReport, error: &ObjectError) {
         self.printer.error(error);
         report.problems.push(ProblemReport::new(error));
         self.status = self.status.and(ExitStatus::Problems);

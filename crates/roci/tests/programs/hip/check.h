@@ -1,4 +1,4 @@
-// What all cases need: calls that must succeed, and results that must be right.
+// Helpers of all cases: calls that must succeed, and results that must be right.
 #pragma once
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Kernels that compute: one thread an element, tiles in LDS, shuffles, atomic operations, globals.
+// Kernels that compute: one thread per element, tiles in LDS, shuffles, atomic operations, globals.
 #pragma once
 #include "check.h"
 
@@ -112,7 +112,7 @@ __global__ void atomics(int *ints, float *floats, unsigned *cas, int *histogram)
     atomicAdd(&floats[0], 0.5f);
     atomicAdd(&shared_sum, 1.0f);
     atomicAdd(&bins[threadIdx.x % 8], 1);
-    // A counter that is made of nothing but compare and swap, in global and in shared memory.
+    // A counter that uses only compare and swap, in global and in shared memory.
     unsigned old = *cas, seen;
     while ((seen = atomicCAS(cas, old, old + 3)) != old) old = seen;
     old = ticket;
@@ -167,7 +167,7 @@ void device_globals() {
     EXPECT(address != nullptr && size == sizeof values);
 }
 
-// Private memory that is indexed, a call that is not inlined, and functions of the math library.
+// Indexed private memory, a call that is not inlined, and functions of the math library.
 __device__ __attribute__((noinline)) double series(int terms, const double *weights) {
     double sum = 0;
     for (int i = 0; i < terms; i++) sum += weights[i % 16] / (i + 1);

@@ -1,4 +1,4 @@
-// What HIP builds on the runtime besides plain launches: graphs, managed memory, memory that kernels allocate, assertions.
+// Features of HIP besides plain launches: graphs, managed memory, memory that kernels allocate, assertions.
 #pragma once
 #include <cassert>
 
@@ -66,7 +66,7 @@ __global__ void read_others(int *cells, int *sums, int rounds) {
     }
 }
 
-// A grid as large as can be, whose groups wait for each other. RDNA 1 has no barriers for that.
+// A cooperative grid of maximum size. RDNA 1 does not support grid barriers.
 void cooperative() {
     int can = 0, groups = 0, rounds = 3;
     hipDeviceProp_t properties;
@@ -103,7 +103,7 @@ void dynamic_lds_and_halves() {
     auto turned = out.read();
     for (int i = 0; i < 256; i++) EXPECT(turned[i] == 255 - i);
 
-    // Squares of quarters up to four have few enough bits to be exact.
+    // Squares of multiples of 0.25 up to 4 are exact.
     std::vector<__half> values(16);
     for (int i = 0; i < 16; i++) values[i] = __float2half(i * 0.25f);
     Array<__half> data(values);

@@ -1,4 +1,4 @@
-// Every case by its name: ends with 0 and prints `right` if all that it expects is so.
+// Runs the case of this name: exits with 0 and prints `right` if all checks pass.
 #include "check.h"
 #include "compute.h"
 #include "features.h"
@@ -23,7 +23,7 @@ void kernel_fault() {
     exit(status == hipSuccess ? 0 : 1);
 }
 
-// The file holds the kernel `triple` of module.cpp.
+// The file has the kernel `triple` of module.cpp.
 void load_module(const char *file) {
     hipModule_t module;
     hipFunction_t function;

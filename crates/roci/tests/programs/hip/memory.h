@@ -1,4 +1,4 @@
-// Memory: fills, copies in rows, pinned and managed memory, what the runtime says of pointers and devices.
+// Memory: fills, copies in rows, pinned and managed memory, attributes of pointers and devices.
 #pragma once
 #include "check.h"
 
@@ -57,7 +57,7 @@ void pinned_and_mapped() {
     EXPECT(attributes.memoryType == hipMemoryTypeHost);
     CHECK(hipHostFree(host));
 
-    // Memory that is not HIP's own, twice: it must be given back whole.
+    // Host memory that HIP registers, twice: unregistering must restore it.
     static int plain[n];
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < n; i++) plain[i] = 21;

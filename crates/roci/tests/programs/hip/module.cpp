@@ -1,4 +1,4 @@
-// A kernel and a variable for a code object of their own.
+// A kernel and a variable for a separate code object.
 #include <hip/hip_runtime.h>
 
 extern "C" __device__ int launches = 0;

@@ -20,7 +20,7 @@ void streams_and_events() {
     CHECK(hipEventCreate(&end));
     Array<int> values(std::vector<int>(n, 1));
     int seen = 0;
-    // The second stream goes on only when the first is done, and the first again only after the second.
+    // The second stream waits for the first, and the first then waits for the second.
     for (int round = 0; round < 5; round++) {
         CHECK(hipEventRecord(begin, one));
         add_to<<<n / 64, 64, 0, one>>>(values.data, n, 1, 30);

@@ -7,7 +7,7 @@ static hsa_status_t stop(hsa_agent_t agent, void *data) {
   return HSA_STATUS_INFO_BREAK;
 }
 
-// Everything but hsa_init and hsa_status_string needs the runtime.
+// Every function except hsa_init and hsa_status_string needs the initialized runtime.
 void before_init(void) {
   const hsa_status_t not_yet = HSA_STATUS_ERROR_NOT_INITIALIZED;
   uint64_t value;
@@ -30,7 +30,7 @@ void before_init(void) {
 }
 
 void system_and_agents(things_t things) {
-  WORKS(hsa_init());  // counts
+  WORKS(hsa_init());  // reference-counted
   WORKS(hsa_shut_down());
 
   uint16_t major = 0;
@@ -50,7 +50,7 @@ void system_and_agents(things_t things) {
   GIVES(BAD_ARGUMENT, hsa_agent_get_info(things.gpu, HSA_AGENT_INFO_NAME, NULL));
   GIVES(BAD_ARGUMENT, hsa_agent_get_info(things.gpu, (hsa_agent_info_t)0x7777, bytes));
 
-  // Extensions: the loader's table alone.
+  // Extensions: only the loader's table.
   const char *name = NULL;
   WORKS(hsa_extension_get_name(HSA_EXTENSION_AMD_LOADER, &name));
   CHECK(name && !strcmp(name, "HSA_EXTENSION_AMD_LOADER"));

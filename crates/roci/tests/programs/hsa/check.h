@@ -1,4 +1,4 @@
-// What all cases use: a GPU, a CPU, their memory, and a way to say that something is not as it should be.
+// Helpers of all cases: a GPU, a CPU, their memory, and failed checks.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -23,7 +23,7 @@ extern int wrong;
     }                                                                                      \
   } while (0)
 
-// A call gives this status.
+// Checks the status of a call.
 #define GIVES(status, call)                                                                \
   do {                                                                                     \
     unsigned given = (call);                                                               \
@@ -53,7 +53,7 @@ typedef struct {
 } code_t;
 code_t read_code(const char *path);
 
-// A kernel that is loaded, and a dispatch of it whose completion is waited for.
+// A loaded kernel, and a dispatch that waits for its completion.
 typedef struct {
   uint64_t object;
   uint32_t kernarg_size, group_size, private_size;

@@ -32,7 +32,7 @@ void executables(things_t things, code_t code) {
   WORKS(hsa_executable_create(HSA_PROFILE_FULL, HSA_EXECUTABLE_STATE_FROZEN, NULL, &frozen));
   WORKS(hsa_executable_create(HSA_PROFILE_FULL, HSA_EXECUTABLE_STATE_UNFROZEN, NULL, &executable));
 
-  // A reader of a file; what is no file, and what is nothing.
+  // A reader of a file; an invalid file, and an empty one.
   int file = open(code.path, O_RDONLY);
   GIVES(HSA_STATUS_ERROR_INVALID_FILE, hsa_code_object_reader_create_from_file(-1, &reader));
   GIVES(HSA_STATUS_ERROR_INVALID_FILE, hsa_code_object_reader_create_from_file(987, &reader));

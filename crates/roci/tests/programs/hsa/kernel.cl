@@ -1,4 +1,4 @@
-// A word for each work-item of groups of 32, and a variable.
+// Writes a word per work-item of workgroups of 32; and a variable.
 __constant int table[4] = {10, 20, 30, 40};
 __global int counter;
 

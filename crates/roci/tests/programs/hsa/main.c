@@ -1,4 +1,4 @@
-// Calls the interface as programs do, right and wrong, and says what is not as with AMD's library.
+// Calls the interface correctly and incorrectly, and reports differences from AMD's library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -33,7 +33,7 @@ static hsa_status_t find_pool(hsa_amd_memory_pool_t pool, void *data) {
   } else if (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) {
     things->fine = pool;
   } else if ((flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && allocates) {
-    things->device = pool;  // the GPU's comes last
+    things->device = pool;  // the GPU's is last
   }
   return HSA_STATUS_SUCCESS;
 }
@@ -106,7 +106,7 @@ void dispatch(hsa_queue_t *queue, kernel_t kernel, void *kernarg, uint32_t grid,
   WORKS(hsa_signal_destroy(done));
 }
 
-// Each name must be one of the library, under the version that programs are linked against.
+// The library must export each name under the version that programs are linked against.
 static void names(char **names) {
   for (; *names; names++) {
     if (!dlvsym(RTLD_DEFAULT, *names, "ROCR_1")) {

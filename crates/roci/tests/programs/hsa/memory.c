@@ -45,7 +45,7 @@ static void regions(things_t things) {
   WORKS(hsa_memory_allocate(region, 4096, (void **)&words));
   words[0] = words[1023] = 5;
 
-  // It is everyone's.
+  // Every agent can access it.
   hsa_amd_pointer_info_t info = {.size = sizeof info};
   uint32_t count = 0;
   hsa_agent_t *agents = NULL;
@@ -80,7 +80,7 @@ static void locked(things_t things) {
 
   CHECK(info_of(host).type == HSA_EXT_POINTER_TYPE_UNKNOWN);
   WORKS(hsa_amd_memory_lock(host, 1 << 16, &things.gpu, 1, (void **)&device));
-  // Both addresses are known, and lead to the same.
+  // Both addresses are known and refer to the same memory.
   hsa_amd_pointer_info_t by_host = info_of(host + 5), by_device = info_of(device + 5);
   CHECK(by_host.type == HSA_EXT_POINTER_TYPE_LOCKED && by_device.type == HSA_EXT_POINTER_TYPE_LOCKED);
   CHECK(by_host.hostBaseAddress == host && by_host.agentBaseAddress == device);
@@ -118,14 +118,14 @@ static void copies(things_t things, uint32_t *words) {
         hsa_amd_memory_async_copy(target, things.gpu, words, things.cpu, 4, 0, NULL, (hsa_signal_t){0}));
   words[0] = 1;
   WORKS(hsa_amd_memory_async_copy(target, things.gpu, words, things.cpu, 4096, 1, &first, done));
-  words[0] = 2;  // it waits
+  words[0] = 2;  // the copy waits for this signal
   hsa_signal_store_release(first, 0);
   CHECK(hsa_signal_wait_acquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0);
   uint32_t back[2] = {0};
   WORKS(hsa_memory_copy(back, target, 8));
   CHECK(back[0] == 2);
 
-  // Two lines of two words, of pitch 16, to lines of pitch 32.
+  // Two rows of two words, from pitch 16 to pitch 32.
   for (int i = 0; i < 16; i++) words[i] = 100 + i;
   WORKS(hsa_amd_memory_fill(target, 0, 64));
   hsa_pitched_ptr_t to = {target, 32, 0}, from = {words, 16, 0};
@@ -167,7 +167,7 @@ void memory(things_t things) {
   GIVES(HSA_STATUS_ERROR_INVALID_ALLOCATION, hsa_amd_agents_allow_access(1, &things.gpu, NULL, &local));
   WORKS(hsa_amd_agents_allow_access(1, &things.gpu, NULL, words));
 
-  // The size is the one that was asked for, and old clients have a shorter struct.
+  // The size is the requested one; old clients have a shorter struct.
   hsa_amd_pointer_info_t info = info_of(words + 7);
   CHECK(info.type == HSA_EXT_POINTER_TYPE_HSA && info.hostBaseAddress == words && info.sizeInBytes == 4000);
   memset(&info, 0xee, sizeof info);
@@ -215,7 +215,7 @@ void memory(things_t things) {
         hsa_amd_memory_pool_get_info((hsa_amd_memory_pool_t){0}, HSA_AMD_MEMORY_POOL_INFO_SIZE, &size));
   GIVES(BAD_ARGUMENT, hsa_amd_memory_pool_get_info(things.device, HSA_AMD_MEMORY_POOL_INFO_SIZE, NULL));
   GIVES(BAD_ARGUMENT, hsa_amd_memory_pool_get_info(things.device, (hsa_amd_memory_pool_info_t)0x77, &size));
-  // More than the GPU has.
+  // More memory than the GPU has.
   WORKS(hsa_amd_memory_pool_get_info(things.device, HSA_AMD_MEMORY_POOL_INFO_SIZE, &size));
   GIVES(HSA_STATUS_ERROR_INVALID_ALLOCATION,
         hsa_amd_memory_pool_allocate(things.device, size + 4096, 0, (void **)&words));

@@ -16,11 +16,11 @@ static hsa_status_t noticed(const hsa_amd_event_t *happened, void *data) {
   return HSA_STATUS_SUCCESS;
 }
 
-// A vendor packet that runs commands from memory: it ends with 0, or with -1 if the queue fails.
+// A vendor packet that runs commands from memory: 0, or -1 if the queue fails.
 static hsa_signal_value_t run(hsa_queue_t *queue, hsa_signal_t done, const uint32_t *commands, uint32_t words) {
   const uint64_t address = (uint64_t)commands;
   uint32_t packet[16] = {0};
-  packet[1] = 0xc0023f00;  // a jump
+  packet[1] = 0xc0023f00;  // INDIRECT_BUFFER
   packet[2] = (uint32_t)address;
   packet[3] = (uint32_t)(address >> 32);
   packet[4] = words | 1 << 23;
@@ -64,7 +64,7 @@ void vendor_packets(things_t things) {
   WORKS(hsa_signal_destroy(done));
 }
 
-// A kernel writes to an address: what the event says.
+// A kernel writes to an address; checks the fault event.
 static uint32_t reason(things_t things, kernel_t kernel, void *address) {
   hsa_queue_t *queue = NULL;
   hsa_signal_t told;
@@ -99,7 +99,7 @@ void memory_faults(things_t things, code_t code) {
   kernel_t kernel = load_kernel(things.gpu, code, "fill.kd", &executable);
   WORKS(hsa_amd_register_system_event_handler(noticed, NULL));
   CHECK(reason(things, kernel, (void *)0x123456789000) == HSA_AMD_MEMORY_FAULT_PAGE_NOT_PRESENT);
-  // The kernel's own descriptor is there, but not to be written.
+  // The kernel's descriptor is mapped, but read-only.
   CHECK(reason(things, kernel, (void *)kernel.object) == HSA_AMD_MEMORY_FAULT_READ_ONLY);
   WORKS(hsa_executable_destroy(executable));
 }

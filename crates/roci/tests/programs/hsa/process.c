@@ -1,4 +1,4 @@
-// What concerns the whole process: the driver's clock, children that are forked, and the end of the runtime.
+// The whole process: the driver's clock, forked children, and the shutdown of the runtime.
 #include <fcntl.h>
 #include <hsa/amd_hsa_signal.h>
 #include <sys/ioctl.h>
@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-// As in linux/kfd_ioctl.h, which not every system can include.
+// As in linux/kfd_ioctl.h, which not every system has.
 struct version {
   uint32_t major, minor;
 };
@@ -25,7 +25,7 @@ static void copy(things_t things, void *to, void *from, hsa_signal_t done) {
   CHECK(hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, 20000000000u, HSA_WAIT_STATE_BLOCKED) == 0);
 }
 
-// The driver's counters are on the clocks of the runtime and of the signals.
+// The driver's counters use the same clocks as the runtime and the signals.
 void driver_clocks(things_t things) {
   struct version version = {0};
   struct counters before = {.gpu_id = 7}, after = {0};
@@ -58,7 +58,7 @@ void driver_clocks(things_t things) {
   WORKS(hsa_amd_memory_pool_free(memory));
 }
 
-// A child has none of the runtime's threads: its calls fail, without a word, and those of its parent go on.
+// A forked child has none of the runtime's threads: its calls fail silently, and those of its parent work.
 void forked(things_t things) {
   void *memory = NULL;
   hsa_signal_t done;
@@ -104,7 +104,7 @@ static bool starts_again(hsa_signal_value_t value, void *data) {
   return false;
 }
 
-// Whoever ends the runtime waits for its handlers, which may start it again.
+// hsa_shut_down waits for handlers, which may initialize the runtime again.
 void ended_under_a_handler(things_t things) {
   (void)things;
   hsa_signal_t signal;

@@ -1,4 +1,4 @@
-// Queues: what is refused, old names of their indices, masks, soft queues, errors.
+// Queues: invalid arguments, deprecated index functions, CU masks, soft queues, errors.
 #include "check.h"
 
 static hsa_status_t last = HSA_STATUS_SUCCESS;
@@ -85,7 +85,7 @@ void queues(things_t things, code_t code) {
   CHECK(hsa_queue_load_read_index_acquire(queue) == 1 && hsa_queue_load_write_index_acquire(queue) == 1);
   CHECK(hsa_queue_cas_write_index_acq_rel(queue, 7, 8) == 1);
 
-  // A kernel that is none ends the queue, and whoever asked for it is told.
+  // An invalid kernel object puts the queue into the error state, and its callback is called.
   uint64_t index = hsa_queue_add_write_index_release(queue, 1);
   hsa_kernel_dispatch_packet_t *packet = (hsa_kernel_dispatch_packet_t *)queue->base_address + index;
   memset((char *)packet + 4, 0, 60);

@@ -1,4 +1,4 @@
-// What there is not: images, samplers, a finalizer.
+// Unsupported: images, samplers, a finalizer.
 #include "check.h"
 
 void refused(things_t things) {
@@ -27,7 +27,7 @@ void refused(things_t things) {
   CHECK(size[0] == 16384 && size[1] == 16384);
   GIVES(BAD_ARGUMENT, hsa_amd_image_get_info_max_dim(things.gpu, HSA_AGENT_INFO_NAME, size));
 
-  // As where no finalizer is installed.
+  // The same status as without an installed finalizer.
   hsa_ext_program_t program;
   hsa_code_object_t code;
   hsa_ext_control_directives_t directives;

@@ -1,4 +1,4 @@
-// Memory and signals that two processes have, and memory without addresses.
+// Memory and signals shared by two processes, and memory without addresses.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -68,7 +68,7 @@ void shared(things_t things, const char *program) {
   WORKS(hsa_signal_destroy(plain));
 }
 
-// Younger than Debian's headers.
+// Newer than Debian's headers.
 typedef struct {
   uint64_t handle;
 } memory_t;
@@ -132,7 +132,7 @@ void virtual_memory(things_t things) {
   GIVES(HSA_STATUS_ERROR_INVALID_ALLOCATION, release(memory));
   WORKS(retain(&same, first));
 
-  // The same memory by way of a file.
+  // The same memory through a file descriptor.
   int file = -1;
   WORKS(export_file(&file, same, 0));
   WORKS(import_file(file, &imported));

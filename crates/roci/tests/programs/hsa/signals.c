@@ -1,4 +1,4 @@
-// Signals, groups of them, and functions that wait for them.
+// Signals, signal groups, and waits.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ void signals(things_t things) {
   GIVES(BAD_ARGUMENT, hsa_amd_signal_value_pointer(pair[0], NULL));
   GIVES(HSA_STATUS_ERROR_INVALID_SIGNAL, hsa_amd_signal_value_pointer(none, &place));
 
-  // Waits end: at once, after a time, by another thread.
+  // Waits end at once, after a timeout, and by another thread.
   CHECK(hsa_signal_wait_acquire(pair[0], HSA_SIGNAL_CONDITION_EQ, 1, 0, HSA_WAIT_STATE_ACTIVE) == 1);
   CHECK(hsa_signal_wait_scacquire(pair[0], HSA_SIGNAL_CONDITION_GTE, 9, 1000, HSA_WAIT_STATE_BLOCKED) == 1);
   pthread_t thread;
@@ -77,7 +77,7 @@ void signals(things_t things) {
         hsa_signal_group_wait_any_relaxed(group, conditions, values, HSA_WAIT_STATE_ACTIVE, &met, &value));
   CHECK(hsa_amd_signal_wait_any(2, pair, conditions, values, UINT64_MAX, HSA_WAIT_STATE_BLOCKED, &value) == 1);
 
-  // A handler that wants to be called again is; a function is called once.
+  // A handler that returns true is called again; a function is called once.
   GIVES(BAD_ARGUMENT, hsa_amd_signal_async_handler(pair[0], HSA_SIGNAL_CONDITION_EQ, 3, NULL, NULL));
   WORKS(hsa_amd_signal_async_handler(pair[0], HSA_SIGNAL_CONDITION_EQ, 3, twice, &value));
   hsa_signal_store_relaxed(pair[0], 3);

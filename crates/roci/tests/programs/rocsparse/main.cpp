@@ -1,5 +1,5 @@
-// A product of a sparse matrix and a vector by rocSPARSE: without and with its analysis of the matrix, which pick other
-// kernels. Whole numbers, so that every sum is exact.
+// A product of a sparse matrix and a vector by rocSPARSE, without and with analysis of the matrix, which select
+// different kernels. Elements are integers, so that every sum is exact.
 #include "../hip/check.h"
 
 #include <rocsparse/rocsparse.h>
@@ -14,7 +14,7 @@ int main() {
     for (int row = 0; row < rows; row++) {
         y[row] = row % 5;
         float sum = 0;
-        // Empty rows, short ones, and one that is full.
+        // Empty rows, short ones, and a full one.
         for (int column = row % 7; column < columns; column += row == 100 ? 1 : 1 + row % 60) {
             if (row % 13 == 4) break;
             places.push_back(column);
@@ -35,13 +35,13 @@ int main() {
     SPARSE(rocsparse_create_handle(&handle));
     SPARSE(rocsparse_create_mat_descr(&matrix));
     SPARSE(rocsparse_create_mat_info(&info));
-    for (bool analysed : {false, true}) {
-        if (analysed)
+    for (bool analyzed : {false, true}) {
+        if (analyzed)
             SPARSE(rocsparse_scsrmv_analysis(handle, rocsparse_operation_none, rows, columns, entries, matrix,
                                              device_values.data, device_starts.data, device_places.data, info));
         Array<float> device_y(y);
         SPARSE(rocsparse_scsrmv(handle, rocsparse_operation_none, rows, columns, entries, &alpha, matrix,
-                                device_values.data, device_starts.data, device_places.data, analysed ? info : nullptr,
+                                device_values.data, device_starts.data, device_places.data, analyzed ? info : nullptr,
                                 device_x.data, &beta, device_y.data));
         CHECK(hipDeviceSynchronize());
         EXPECT(device_y.read() == want);

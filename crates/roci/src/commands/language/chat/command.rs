@@ -1,10 +1,10 @@
-//! What can be said to `roci chat` rather than to the model.
+//! Slash commands of `roci chat`.
 
 use std::path::PathBuf;
 
-/// Lines that begin with a slash.
+/// A line that begins with a slash.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Command {
+pub(super) enum ChatCommand {
     Help,
     Reset,
     System(String),
@@ -14,23 +14,24 @@ pub(super) enum Command {
     Quit,
 }
 
-/// All of them, for people.
+/// Help text of all commands.
 pub(super) const HELP: &str = "\
-/reset          forget what was said
-/system TEXT    tell the model what it is, and forget what was said; without TEXT, nothing
-/save FILE      write the conversation as JSON
-/seed N         draw other random numbers, or the same again
-/temperature X  how freely tokens are chosen; 0 takes the likeliest
-/quit           leave, as Ctrl-D does
-A line that ends with a backslash goes on in the next. Ctrl-C stops an answer.";
+/reset          clear the conversation
+/system TEXT    set the system prompt and clear the conversation; without TEXT, remove it
+/save FILE      write the conversation as JSON messages
+/seed N         set the seed of sampling; the same seed gives the same answer
+/temperature X  set the temperature; 0 is greedy sampling
+/quit           quit, as Ctrl-D does
+A backslash at the end of a line continues it. Ctrl-C stops an answer.";
 
-impl Command {
-    /// The command that a line is; `None` for what is said to the model. The error is one line for people.
+impl ChatCommand {
+    /// Parses a line as a command; `None` for a message to the model. The error is a one-line
+    /// message.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
         let line = line.trim().strip_prefix('/')?;
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
-        // A path, such as `/etc/fstab`, is something to talk about.
+        // A path such as `/etc/fstab` is part of a message.
         if !word.chars().all(|letter| letter.is_ascii_lowercase()) {
             return None;
         }
@@ -39,12 +40,12 @@ impl Command {
             "help" | "" => Ok(Self::Help),
             "reset" => Ok(Self::Reset),
             "system" => Ok(Self::System(rest.to_owned())),
-            "save" if rest.is_empty() => Err(missing("a file's name")),
+            "save" if rest.is_empty() => Err(missing("a file name")),
             "save" => Ok(Self::Save(PathBuf::from(rest))),
             "seed" => rest.parse().map(Self::Seed).map_err(|_| missing("a whole number of at least 0")),
             "temperature" => rest.parse().map(Self::Temperature).map_err(|_| missing("a number")),
             "quit" | "exit" | "bye" => Ok(Self::Quit),
-            _ => Err(format!("there is no /{word}; /help says what there is")),
+            _ => Err(format!("unknown command /{word}; /help lists the commands")),
         })
     }
 }
@@ -54,24 +55,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart() {
-        assert_eq!(Command::parse("what is /reset?"), None);
-        assert_eq!(Command::parse("/etc/fstab is what?"), None);
-        assert_eq!(Command::parse(" /reset "), Some(Ok(Command::Reset)));
-        assert_eq!(Command::parse("/system  be kind "), Some(Ok(Command::System("be kind".into()))));
-        assert_eq!(Command::parse("/save a b.json"), Some(Ok(Command::Save("a b.json".into()))));
-        assert_eq!(Command::parse("/seed 7"), Some(Ok(Command::Seed(7))));
-        assert_eq!(Command::parse("/temperature 0.5"), Some(Ok(Command::Temperature(0.5))));
-        assert_eq!(Command::parse("/quit"), Some(Ok(Command::Quit)));
+    fn commands_are_distinguished_from_messages() {
+        assert_eq!(ChatCommand::parse("what is /reset?"), None);
+        assert_eq!(ChatCommand::parse("/etc/fstab is what?"), None);
+        assert_eq!(ChatCommand::parse(" /reset "), Some(Ok(ChatCommand::Reset)));
+        assert_eq!(ChatCommand::parse("/system  be kind "), Some(Ok(ChatCommand::System("be kind".into()))));
+        assert_eq!(ChatCommand::parse("/save a b.json"), Some(Ok(ChatCommand::Save("a b.json".into()))));
+        assert_eq!(ChatCommand::parse("/seed 7"), Some(Ok(ChatCommand::Seed(7))));
+        assert_eq!(ChatCommand::parse("/temperature 0.5"), Some(Ok(ChatCommand::Temperature(0.5))));
+        assert_eq!(ChatCommand::parse("/quit"), Some(Ok(ChatCommand::Quit)));
     }
 
     #[test]
-    fn what_is_no_command_says_so() {
-        for (line, part) in
-            [("/sed 1", "no /sed"), ("/seed -1", "whole number"), ("/save", "file"), ("/temperature x", "number")]
-        {
-            let said = Command::parse(line).expect("it is meant for us").expect_err(line);
-            assert!(said.contains(part), "{said}");
+    fn invalid_commands_are_explained() {
+        for (line, part) in [
+            ("/sed 1", "unknown command /sed"),
+            ("/seed -1", "whole number"),
+            ("/save", "file"),
+            ("/temperature x", "number"),
+        ] {
+            let message = ChatCommand::parse(line).expect("it starts with a slash").expect_err(line);
+            assert!(message.contains(part), "{message}");
         }
     }
 

@@ -1,50 +1,50 @@
-//! `roci chat`: a conversation, line by line.
+//! `roci chat`: an interactive conversation.
 
 mod command;
-mod lines;
+mod input;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use roci_base::Hint as _;
 use roci_engine::{Request, Settings};
-use roci_hal::Hint as _;
-use roci_llm::json::Json;
-use roci_llm::template::message;
+use roci_lm::json::Json;
+use roci_lm::template::message;
 
-use super::load::{Loaded, Options, load};
-use super::{LanguageError, ask};
+use super::load::{LoadOptions, LoadedModel, load};
+use super::{LanguageError, generate};
 use crate::cli::{ChatArgs, DriverArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::printer::Printer;
-use command::{Command, HELP};
-use lines::{Line, Lines};
+use command::{ChatCommand, HELP};
+use input::{Input, InputReader};
 
-/// Talks until somebody leaves.
+/// Runs the conversation until the user quits.
 pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    let request = ask::request(&arguments.language, printer)?;
-    let options = Options {
+    let request = generate::request(&arguments.language, printer)?;
+    let options = LoadOptions {
         devices: &arguments.devices,
         context: arguments.language.context,
-        cache: arguments.language.cache,
+        cache: arguments.language.cache_type,
         exact: arguments.language.exact,
-        settings: Settings { together: 1, waiting: 0 },
+        settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
     let loaded = load(&arguments.model, &options, drivers, printer)?;
-    let talks = std::io::stdin().is_terminal();
-    let mut lines = Lines::new(talks, printer);
-    if talks {
-        let about = &loaded.about;
+    let is_interactive = std::io::stdin().is_terminal();
+    let mut input = InputReader::new(is_interactive, printer);
+    if is_interactive {
+        let summary = &loaded.summary;
         printer.note(&format!(
-            "{} on {}, {} tokens of context; /help",
-            about.name,
-            about.devices.join(" + "),
-            about.context
+            "{} on {}, context of {} tokens; /help lists commands",
+            summary.name,
+            summary.devices.join(" + "),
+            summary.context
         ));
     }
-    if let Some(note) = loaded.template.note() {
+    if let Some(note) = loaded.prompts.template.note() {
         printer.note(note);
     }
     let mut chat = Chat {
@@ -55,16 +55,16 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         loaded,
         printer,
     };
-    let status = chat.talk(&mut lines);
-    lines.keep(printer);
+    let status = chat.run(&mut input);
+    input.save_history(printer);
     chat.loaded.engine.shut_down(Duration::ZERO);
     status
 }
 
 struct Chat<'a> {
-    loaded: Loaded,
+    loaded: LoadedModel,
     system: Option<String>,
-    /// What was said so far, without what the system says.
+    /// The messages so far, without the system prompt.
     messages: Vec<Json>,
     request: Request,
     stats: bool,
@@ -72,91 +72,92 @@ struct Chat<'a> {
 }
 
 impl Chat<'_> {
-    fn talk(&mut self, lines: &mut Lines) -> Result<ExitStatus, CliError> {
-        // Ctrl-C leaves if it comes twice, with nothing said in between.
-        let mut stopped = false;
+    fn run(&mut self, input: &mut InputReader) -> Result<ExitStatus, CliError> {
+        // Ctrl-C twice in a row quits.
+        let mut interrupted = false;
         loop {
-            let text = match lines.next()? {
-                Line::End => return Ok(ExitStatus::Success),
-                Line::Stopped if stopped => return Ok(ExitStatus::Interrupted),
-                Line::Stopped => {
-                    stopped = true;
-                    self.printer.note("Ctrl-C once more leaves, as Ctrl-D does");
+            let text = match input.next()? {
+                Input::End => return Ok(ExitStatus::Success),
+                Input::Interrupted if interrupted => return Ok(ExitStatus::Interrupted),
+                Input::Interrupted => {
+                    interrupted = true;
+                    self.printer.note("press Ctrl-C again or Ctrl-D to quit");
                     continue;
                 }
-                Line::Text(text) => text,
+                Input::Text(text) => text,
             };
-            stopped = false;
+            interrupted = false;
             if text.trim().is_empty() {
                 continue;
             }
-            match Command::parse(&text) {
-                Some(Ok(Command::Quit)) => return Ok(ExitStatus::Success),
-                Some(Ok(command)) => self.obey(command)?,
+            match ChatCommand::parse(&text) {
+                Some(Ok(ChatCommand::Quit)) => return Ok(ExitStatus::Success),
+                Some(Ok(command)) => self.execute(command)?,
                 Some(Err(reason)) => self.printer.note(&reason),
                 None => match self.answer(&text) {
                     Ok(()) => {}
-                    // The conversation is as it was before, and something else may be asked.
-                    Err(CliError::Language(error)) if !error.is_final() && lines.talks() => {
+                    // The conversation is unchanged, so the user can go on.
+                    Err(CliError::Language(error)) if !error.is_final() && input.is_interactive() => {
                         self.printer.error(&error);
                     }
                     Err(error) => return Err(error),
                 },
             }
-            if interrupt::taken() {
-                if !lines.talks() {
+            if interrupt::take() {
+                if !input.is_interactive() {
                     return Ok(ExitStatus::Interrupted);
                 }
-                stopped = true;
+                interrupted = true;
             }
         }
     }
 
-    /// Answers what was said, and remembers both.
+    /// Generates an answer and appends both messages to the conversation.
     fn answer(&mut self, text: &str) -> Result<(), CliError> {
         let system = self.system.as_deref().map(|text| message("system", text));
-        let said = message("user", text);
+        let question = message("user", text);
         let messages: Vec<Json> =
-            system.into_iter().chain(self.messages.iter().cloned()).chain([said.clone()]).collect();
-        let prompt = self.loaded.conversation(messages)?;
+            system.into_iter().chain(self.messages.iter().cloned()).chain([question.clone()]).collect();
+        let prompt = self.loaded.prompts.encode_conversation(messages).map_err(LanguageError::from)?;
         let request = Request { prompt, ..self.request.clone() };
         let generation = self.loaded.engine.generate(request).map_err(LanguageError::from)?;
         let terminal = std::io::stdout().is_terminal();
-        let answer =
-            ask::read::<CliError>(generation, |text| Ok(self.printer.data(&ask::harmless(text, terminal))?))?;
+        let answer = generate::read_answer::<CliError>(generation, |text| {
+            Ok(self.printer.data(&generate::sanitized(text, terminal))?)
+        })?;
         if !answer.text.ends_with('\n') {
             self.printer.data("\n")?;
         }
         if let Some(end) = &answer.end {
             if self.stats {
-                self.printer.note(&ask::statistics(end, self.request.sampling.seed));
+                self.printer.note(&generate::statistics(end, self.request.sampling.seed));
             }
-            if end.reason == roci_engine::Reason::Context {
-                self.printer.note("the context is full: /reset begins anew, `--context` makes it larger");
+            if end.reason == roci_engine::FinishReason::Context {
+                self.printer.note("the context is full: /reset clears the conversation, `--context` sets a larger one");
             }
         }
-        self.messages.extend([said, message("assistant", &answer.text)]);
+        self.messages.extend([question, message("assistant", &answer.text)]);
         Ok(())
     }
 
-    fn obey(&mut self, command: Command) -> Result<(), CliError> {
-        let said = match command {
-            Command::Help => HELP.trim_end().to_owned(),
-            Command::Reset => {
+    fn execute(&mut self, command: ChatCommand) -> Result<(), CliError> {
+        let reply = match command {
+            ChatCommand::Help => HELP.trim_end().to_owned(),
+            ChatCommand::Reset => {
                 self.messages.clear();
-                "what was said is forgotten".to_owned()
+                "conversation cleared".to_owned()
             }
-            Command::System(text) => {
+            ChatCommand::System(text) => {
                 self.system = Some(text).filter(|text| !text.is_empty());
                 self.messages.clear();
-                "what was said is forgotten, and the system's text is another".to_owned()
+                "conversation cleared, new system prompt set".to_owned()
             }
-            Command::Seed(seed) => {
+            ChatCommand::Seed(seed) => {
                 self.request.sampling.seed = seed;
                 format!("the seed is {seed}")
             }
-            Command::Temperature(temperature) => {
-                let sampling = roci_llm::sample::Settings { temperature, ..self.request.sampling.clone() };
+            ChatCommand::Temperature(temperature) => {
+                let sampling = roci_lm::sample::Settings { temperature, ..self.request.sampling.clone() };
                 match sampling.check(self.loaded.engine.limits().vocabulary) {
                     Ok(()) => {
                         self.request.sampling = sampling;
@@ -165,20 +166,20 @@ impl Chat<'_> {
                     Err(error) => error.to_string(),
                 }
             }
-            Command::Save(path) => match self.save(&path) {
+            ChatCommand::Save(path) => match self.save(&path) {
                 Ok(()) => format!("wrote {}", path.display()),
                 Err(source) => {
                     let error = LanguageError::Write { path, source };
                     format!("{error}: {}", error.hint().unwrap_or_default())
                 }
             },
-            Command::Quit => return Ok(()),
+            ChatCommand::Quit => return Ok(()),
         };
-        self.printer.note(&said);
+        self.printer.note(&reply);
         Ok(())
     }
 
-    /// Writes the conversation as messages of OpenAI's interface.
+    /// Writes the conversation as JSON messages of the OpenAI API.
     fn save(&self, path: &std::path::Path) -> std::io::Result<()> {
         let system = self.system.as_deref().map(|text| message("system", text));
         let messages: Vec<Json> = system.into_iter().chain(self.messages.iter().cloned()).collect();

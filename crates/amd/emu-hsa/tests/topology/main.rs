@@ -1,0 +1,7 @@
+//! Attributes of the system, of agents, and of their memory, caches and ISAs through the C
+//! interface.
+
+mod agents;
+mod ask;
+mod memory;
+mod system;

@@ -1,0 +1,92 @@
+//! Parameters of the CPU kernels for packed language model weights.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::one_group;
+use crate::Params;
+
+/// `lm_quantize`: quantizes activations to int8 with one scale per 32 columns, in the layout that
+/// `lm_matmul_packed` reads. The output has `roci_natives::lm_cpu::activation_bytes` bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LmQuantize {
+    /// Tokens.
+    pub tokens: u32,
+    /// Columns of `x`; the last group of 32 is padded with zeros.
+    pub columns: u32,
+    /// Token stride of `x` in elements.
+    pub x_stride: u32,
+    /// Offset of the first token in `x`, in elements.
+    pub x_offset: u32,
+}
+
+/// `lm_matmul_packed`: `y[t * y_stride + y_offset + r] = sum over c of w[r, c] * x[t, c]`,
+/// optionally with a bias and optionally added to `y`. `w` is the output of
+/// `roci_natives::lm_cpu::pack_rows`. `x` is the output of `lm_quantize` for the same tokens and
+/// columns, or plain f32 activations if `w` is F32, F16 or BF16.
+///
+/// With [`LmMatmulPacked::IN_PLACE`], `w` is a memory-mapped file (or the relevant range of one)
+/// and rows keep the file's layout (`roci_natives::lm_cpu::row_in_place`). It concatenates the rows
+/// of up to three matrices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LmMatmulPacked {
+    /// Rows of `w`.
+    pub rows: u32,
+    /// Columns of `w`.
+    pub columns: u32,
+    /// Tokens.
+    pub tokens: u32,
+    /// The GGUF type id of `w` (`roci_gguf::Type::id`).
+    pub format: u32,
+    /// Token stride of `x` in elements, if `x` is floats.
+    pub x_stride: u32,
+    /// Offset of the first token in `x` in elements, if `x` is floats.
+    pub x_offset: u32,
+    /// Token stride of `y` in elements; at least `rows` unless there is one token.
+    pub y_stride: u32,
+    /// Offset of the first token in `y`, in elements.
+    pub y_offset: u32,
+    /// Sum of [`LmMatmulPacked::ADD`], [`LmMatmulPacked::BIAS`] and [`LmMatmulPacked::IN_PLACE`].
+    pub flags: u32,
+    /// With [`LmMatmulPacked::IN_PLACE`], the offset of each matrix in `w`, in units of
+    /// [`LmMatmulPacked::UNIT`] bytes.
+    pub starts: [u32; 3],
+    /// With [`LmMatmulPacked::IN_PLACE`], the exclusive end row of each matrix, which is the first
+    /// row of the next one. A multiple of 16.
+    pub ends: [u32; 3],
+}
+
+impl LmMatmulPacked {
+    /// Unit in bytes of the offsets in [`LmMatmulPacked::starts`].
+    pub const UNIT: u32 = 16;
+    /// Rows of `w` are used in place, in the file's layout.
+    pub const IN_PLACE: u32 = 4;
+    /// Adds to `y` instead of overwriting it.
+    pub const ADD: u32 = 1;
+    /// Adds one bias value per row from the third binding, which is not read otherwise.
+    pub const BIAS: u32 = 2;
+}
+
+/// `lm_embed_packed`: `y[t * y_stride + y_offset + c] = scale * w[index[t], c]` with a packed `w`;
+/// zeros for an index out of range.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct LmEmbedPacked {
+    /// Rows of `w`.
+    pub rows: u32,
+    /// Columns of `w`.
+    pub columns: u32,
+    /// Elements of `index`.
+    pub tokens: u32,
+    /// The GGUF type id of `w`, as in [`LmMatmulPacked::format`].
+    pub format: u32,
+    /// Token stride of `y` in elements; at least `columns` unless there is one token.
+    pub y_stride: u32,
+    /// Offset of the first token in `y`, in elements.
+    pub y_offset: u32,
+    /// Multiplier of the embedding.
+    pub scale: f32,
+}
+
+one_group!(LmQuantize LmMatmulPacked LmEmbedPacked);

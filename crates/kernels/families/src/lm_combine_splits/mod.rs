@@ -1,0 +1,51 @@
+//! `lm_combine_splits`: merges the splits of attention.
+
+use crate::cases::lm::APPROXIMATE;
+use crate::cases::{Case, Element, Random, case, untouched, words};
+use crate::family::{constants, plain, read, write};
+use crate::{Family, Params};
+
+constants! {
+    /// `lm_combine_splits`: merges the splits of attention.
+    pub struct LmCombineSplits {
+        /// Tokens.
+        pub tokens: u32,
+        /// Query heads.
+        pub heads: u32,
+        /// Size of a value head.
+        pub value_length: u32,
+        /// Splits per token and head.
+        pub splits: u32,
+        /// Row stride of `y` in floats.
+        pub y_stride: u32,
+    }
+}
+
+impl Params for LmCombineSplits {
+    fn grid(&self) -> [u32; 3] {
+        [self.heads, self.tokens, 1]
+    }
+}
+
+pub(crate) const FAMILIES: &[Family] = &[Family {
+    file: "lm_combine_splits.wgsl",
+    text: include_str!("lm_combine_splits.wgsl"),
+    entry: "lm_combine_splits",
+    variants: &[plain("lm_combine_splits")],
+    bindings: &[read("x"), write("y")],
+    constants: LmCombineSplits::CONSTANTS,
+    workgroup: [64, 1, 1],
+    cases,
+    ..Family::DEFAULT
+}];
+
+fn cases(_: &str, random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32| {
+        let params = LmCombineSplits { tokens, heads, value_length, splits, y_stride: heads * value_length + 3 };
+        let x = words(&random.floats((tokens * heads * splits * (value_length + 2)) as usize, 0.1, 2.0));
+        let buffers = vec![x, untouched((tokens * params.y_stride) as usize)];
+        let label = format!("{splits} splits of {heads} heads, {value_length} long, {tokens} tokens");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![make(1, 1, 8, 2), make(3, 4, 128, 16), make(2, 3, 96, 5)]
+}

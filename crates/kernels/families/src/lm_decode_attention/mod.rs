@@ -1,0 +1,142 @@
+//! `lm_decode_attention_*`: attention of one token per sequence, fused with RoPE and the store.
+
+mod cases;
+
+use crate::family::{constants, plain, read, write};
+use crate::{Family, LmAttention, LmRopeKvStore, Params};
+
+constants! {
+    /// `lm_decode_attention_*`: single-token attention. Fuses [`LmRopeKvStore`] and [`LmAttention`]
+    /// for one token per sequence. The queries in `qkv` are not modified.
+    pub struct LmDecodeAttention {
+        /// Tokens, each of a different sequence.
+        pub tokens: u32,
+        /// Query heads.
+        pub heads: u32,
+        /// KV heads.
+        pub kv_heads: u32,
+        /// Size of a query or key head.
+        pub key_length: u32,
+        /// Size of a value head.
+        pub value_length: u32,
+        /// Rotated pairs per head.
+        pub pairs: u32,
+        /// Flags of [`LmRopeKvStore`].
+        pub flags: u32,
+        /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
+        pub stride: u32,
+        /// Row stride of `y` in floats; used with one split.
+        pub y_stride: u32,
+        /// Tokens per KV page.
+        pub page: u32,
+        /// Number of splits of the keys of a sequence.
+        pub splits: u32,
+        /// Multiplier of the scores.
+        pub scale: f32,
+        /// Soft cap `c`: a score `s` becomes `c * tanh(s / c)`. 0 disables it.
+        pub soft_cap: f32,
+        /// Sliding window in tokens; 0 for full attention.
+        pub window: u32,
+        /// Added to the mean square of a head.
+        pub epsilon: f32,
+    }
+}
+
+impl LmDecodeAttention {
+    /// Fuses both kernels for a batch of one token per sequence. `None` for unsupported head sizes.
+    pub fn of(heads: &LmRopeKvStore, attention: &LmAttention) -> Option<Self> {
+        let fits =
+            heads.key_length <= 256 && heads.key_length.is_multiple_of(32) && heads.value_length == heads.key_length;
+        fits.then_some(Self {
+            tokens: heads.tokens,
+            heads: heads.heads,
+            kv_heads: heads.kv_heads,
+            key_length: heads.key_length,
+            value_length: heads.value_length,
+            pairs: heads.pairs,
+            flags: heads.flags,
+            stride: heads.stride,
+            y_stride: attention.y_stride,
+            page: heads.page,
+            splits: attention.splits,
+            scale: attention.scale,
+            soft_cap: attention.soft_cap,
+            window: attention.window,
+            epsilon: heads.epsilon,
+        })
+    }
+
+    /// The RoPE and KV-store kernel that this one includes.
+    pub fn heads(&self) -> LmRopeKvStore {
+        LmRopeKvStore {
+            tokens: self.tokens,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            key_length: self.key_length,
+            value_length: self.value_length,
+            pairs: self.pairs,
+            flags: self.flags,
+            stride: self.stride,
+            page: self.page,
+            epsilon: self.epsilon,
+            used: 0,
+            part_stride: 0,
+        }
+    }
+
+    /// The attention kernel that this one includes.
+    pub fn attention(&self) -> LmAttention {
+        LmAttention {
+            tokens: self.tokens,
+            blocks: self.tokens,
+            block: 1,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            key_length: self.key_length,
+            value_length: self.value_length,
+            q_stride: self.stride,
+            y_stride: self.y_stride,
+            page: self.page,
+            splits: self.splits,
+            scale: self.scale,
+            soft_cap: self.soft_cap,
+            window: self.window,
+            packed: 0,
+        }
+    }
+}
+
+impl Params for LmDecodeAttention {
+    fn grid(&self) -> [u32; 3] {
+        [self.tokens, self.heads, self.splits]
+    }
+}
+
+const ATTENTION: Family = Family {
+    file: "lm_decode_attention.wgsl",
+    text: include_str!("lm_decode_attention.wgsl"),
+    entry: "lm_decode_attention",
+    variants: &[],
+    bindings: &[
+        read("inputs"),
+        read("norms"),
+        read("rotations"),
+        read("qkv"),
+        write("keys"),
+        write("values"),
+        write("y"),
+    ],
+    constants: LmDecodeAttention::CONSTANTS,
+    workgroup: [128, 1, 1],
+    cases: cases::of,
+    ..Family::DEFAULT
+};
+
+pub(crate) const FAMILIES: &[Family] = &[
+    Family {
+        aliases: include_str!("lm_kv_store_f16.wgsl"),
+        variants: &[plain("lm_decode_attention_f16")],
+        ..ATTENTION
+    },
+    Family { aliases: include_str!("lm_kv_store_q8.wgsl"), variants: &[plain("lm_decode_attention_q8")], ..ATTENTION },
+];

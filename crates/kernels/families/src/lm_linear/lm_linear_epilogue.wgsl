@@ -1,0 +1,59 @@
+// Constants and epilogue of the products of language models; appended to the text of the kernels
+// that use it.
+
+const ADD = 1u;
+const BIAS = 2u;
+const SILU = 4u;
+const GATE = 12u;
+const NORM = 16u;
+const PACKED = 32u;
+
+struct Params {
+    rows: u32,
+    columns: u32,
+    tokens: u32,
+    x_stride: u32,
+    y_stride: u32,
+    y_offset: u32,
+    flags: u32,
+    experts: u32,
+    sharing: u32,
+    model_columns: u32,
+    epsilon: f32,
+}
+
+fn activation(v: f32) -> f32 {
+    if (params.flags & SILU) != 0u {
+        return v / (1.0 + exp(-v));
+    }
+    // GELU (tanh form) with one exponential: 1 + tanh(z) = 2 / (1 + exp(-2 z)).
+    let z = 1.5957691216 * (v + 0.044715 * v * v * v);
+    return v / (1.0 + exp(-z));
+}
+
+// Epilogue of the sum of one row.
+fn finish(token: u32, row: u32, sum: f32) {
+    let at = token * params.y_stride + params.y_offset + row;
+    var v = sum;
+    if (params.flags & BIAS) != 0u {
+        v += bias[row];
+    }
+    if (params.flags & ADD) != 0u {
+        v += y[at];
+    }
+    y[at] = v;
+}
+
+// Gated linear unit of two adjacent rows; `row`, the first, is even.
+fn pair_of(row: u32, sums: vec2<f32>) -> f32 {
+    var v = sums;
+    if (params.flags & BIAS) != 0u {
+        v += vec2<f32>(bias[row], bias[row + 1u]);
+    }
+    return activation(v.x) * v.y;
+}
+
+// Epilogue of such a pair.
+fn finish_pair(token: u32, row: u32, sums: vec2<f32>) {
+    y[token * params.y_stride + params.y_offset + row / 2u] = pair_of(row, sums);
+}

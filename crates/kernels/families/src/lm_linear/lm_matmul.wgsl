@@ -1,0 +1,107 @@
+// y = x * W^T for many tokens, in f32. W is dequantized on its way into workgroup memory.
+//
+// A workgroup of 256 computes 64 tokens x 64 rows, each invocation 4 x 4 of them, 16 columns per
+// step.
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> codes: array<u32>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+const TILE = 64u;
+const DEPTH = 16u;
+// Pitch of columns of the tiles in vec4s, padded by one against bank conflicts.
+const PITCH = 17u;
+
+// Column-major tiles: tokens of x, rows of W.
+var<workgroup> x_tile: array<vec4<f32>, 272>;
+var<workgroup> w_tile: array<vec4<f32>, 272>;
+
+// Four adjacent weights of a row, given the index of that vec4 in the row.
+fn weights(row: u32, four: u32) -> vec4<f32> {
+    let group = row * (params.columns / 32u) + four / 8u;
+    let chunk = four % 8u;
+    var v = vec4<f32>();
+    if FORMAT == F32 {
+        let at = group * 32u + chunk * 4u;
+        v = codes_of(chunk, codes[at], codes[at + 1u], vec2<u32>(codes[at + 2u], codes[at + 3u]));
+    } else if FORMAT == F16 || FORMAT == BF16 {
+        let at = group * 16u + chunk * 2u;
+        v = codes_of(chunk, codes[at], codes[at + 1u], vec2<u32>());
+    } else if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+        v = codes_of(chunk, codes[group * 8u + chunk], 0u, vec2<u32>());
+    } else {
+        v = codes_of(chunk, codes[group * 4u + chunk % 4u], 0u, vec2<u32>());
+    }
+    let s = scale_of(group, chunk / 4u);
+    return v * s.x + s.y;
+}
+
+@compute @workgroup_size(256)
+fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // Rows and tokens past the end are clamped to the last, and their results dropped.
+    let row = min(group.x * TILE + lane / 4u, params.rows - 1u);
+    let token = min(group.y * TILE + lane / 4u, params.tokens - 1u);
+    let base = token * (params.x_stride / 4u);
+    // One vec4 of each operand: the column in the tile, and the index in it.
+    let column = lane % 4u * 4u;
+    let four = lane / 16u;
+    let place = lane / 4u % 4u;
+
+    let tokens_from = lane / 16u;
+    let rows_from = lane % 16u;
+    var sums0 = vec4<f32>();
+    var sums1 = vec4<f32>();
+    var sums2 = vec4<f32>();
+    var sums3 = vec4<f32>();
+    for (var k = 0u; k < params.columns; k += DEPTH) {
+        let at = k / 4u + lane % 4u;
+        let v = x[base + at];
+        let w = weights(row, at);
+        workgroupBarrier();
+        for (var i = 0u; i < 4u; i += 1u) {
+            x_tile[(column + i) * PITCH + four][place] = v[i];
+            w_tile[(column + i) * PITCH + four][place] = w[i];
+        }
+        workgroupBarrier();
+        for (var c = 0u; c < DEPTH; c += 1u) {
+            let a = x_tile[c * PITCH + tokens_from];
+            let b = w_tile[c * PITCH + rows_from];
+            sums0 += a.x * b;
+            sums1 += a.y * b;
+            sums2 += a.z * b;
+            sums3 += a.w * b;
+        }
+    }
+
+    let first = group.x * TILE + rows_from * 4u;
+    for (var t = 0u; t < 4u; t += 1u) {
+        let to = group.y * TILE + tokens_from * 4u + t;
+        if to < params.tokens {
+            var sum = sums0;
+            if t == 1u {
+                sum = sums1;
+            } else if t == 2u {
+                sum = sums2;
+            } else if t == 3u {
+                sum = sums3;
+            }
+            if (params.flags & GATE) != 0u {
+                if first < params.rows {
+                    finish_pair(to, first, sum.xy);
+                }
+                if first + 2u < params.rows {
+                    finish_pair(to, first + 2u, sum.zw);
+                }
+            } else {
+                for (var r = 0u; r < 4u; r += 1u) {
+                    if first + r < params.rows {
+                        finish(to, first + r, sum[r]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+// y = x * W^T for many tokens on matrix units: x in f16, sums in f32. W is dequantized to f16 on
+// its way into workgroup memory; the format defines `Codes`, `Group`, `fetch_w` and `put_w`. Needs
+// subgroups of 32 and a multiple of 64 columns.
+//
+// A workgroup of 128 computes 128 tokens x 128 rows, each subgroup 64 x 64 as sixteen matrices of
+// 16 x 16. Tiles of x and W are double-buffered in workgroup memory, a group of 32 columns deep:
+// one buffer is multiplied while the next step's elements are loaded into registers and then into
+// the other. The two steps are unrolled by hand: constant indices make the addresses cheap.
+
+enable f16;
+enable wgpu_cooperative_matrix;
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f16>>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+const TILE = 128u;
+// Pitch of rows of the tiles in vec4s: padded by 8 elements against bank conflicts.
+const PITCH = 10u;
+// Size of one buffer in vec4s.
+const A_SIZE = 1280u;
+const W_SIZE = 1280u;
+
+var<workgroup> x_tile: array<vec4<f16>, 2560>;
+var<workgroup> w_tile: array<vec4<f16>, 2560>;
+// One matrix of the result per subgroup.
+var<workgroup> result: array<vec4<f32>, 256>;
+
+// Eight vec4s of x, from rows of the tile 16 apart.
+struct Eight {
+    a: vec4<f16>,
+    b: vec4<f16>,
+    c: vec4<f16>,
+    d: vec4<f16>,
+    e: vec4<f16>,
+    f: vec4<f16>,
+    g: vec4<f16>,
+    h: vec4<f16>,
+}
+
+fn fetch(first: u32, four: u32) -> Eight {
+    let last = params.tokens - 1u;
+    let pitch = params.x_stride / 4u;
+    return Eight(
+        x[min(first, last) * pitch + four],
+        x[min(first + 16u, last) * pitch + four],
+        x[min(first + 32u, last) * pitch + four],
+        x[min(first + 48u, last) * pitch + four],
+        x[min(first + 64u, last) * pitch + four],
+        x[min(first + 80u, last) * pitch + four],
+        x[min(first + 96u, last) * pitch + four],
+        x[min(first + 112u, last) * pitch + four],
+    );
+}
+
+fn put_x(it: Eight, to: u32) {
+    x_tile[to] = it.a;
+    x_tile[to + 160u] = it.b;
+    x_tile[to + 320u] = it.c;
+    x_tile[to + 480u] = it.d;
+    x_tile[to + 640u] = it.e;
+    x_tile[to + 800u] = it.f;
+    x_tile[to + 960u] = it.g;
+    x_tile[to + 1120u] = it.h;
+}
+
+// The row for an index below 16. Adjacent indices are four rows apart, which avoids bank conflicts.
+fn spread(n: u32) -> u32 {
+    return (n & 8u) | (n & 1u) << 2u | n >> 1u & 3u;
+}
+
+// Epilogue of four adjacent sums of a token.
+fn end_four(token: u32, row: u32, sums: vec4<f32>) {
+    if (params.flags & PACKED) != 0u {
+        var both = vec2<f32>(pair_of(row, sums.xy), 0.0);
+        if row + 2u < params.rows {
+            both.y = pair_of(row + 2u, sums.zw);
+        }
+        let word = pack2x16float(clamp(both, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
+        y[token * params.y_stride + params.y_offset + row / 4u] = bitcast<f32>(word);
+        return;
+    }
+    if (params.flags & GATE) != 0u {
+        finish_pair(token, row, sums.xy);
+        if row + 2u < params.rows {
+            finish_pair(token, row + 2u, sums.zw);
+        }
+        return;
+    }
+    for (var i = 0u; i < 4u; i += 1u) {
+        if row + i < params.rows {
+            finish(token, row + i, sums[i]);
+        }
+    }
+}
+
+// Epilogue of a matrix of the result that a subgroup has written to workgroup memory.
+fn end(token: u32, row: u32, part: u32, source: u32, lane: u32) {
+    for (var half = 0u; half < 2u; half += 1u) {
+        let at = token + lane / 4u + half * 8u;
+        let first = row + lane % 4u * 4u;
+        if at < params.tokens && first < params.rows {
+            end_four(at * params.sharing + part, first, result[source + half * 32u + lane]);
+        }
+    }
+}
+
+@compute @workgroup_size(128)
+fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // The columns may be split over workgroups, in whole steps; each writes its partial sums as a
+    // separate row.
+    let steps = params.columns / 64u;
+    let each = (steps + params.sharing - 1u) / params.sharing;
+    let first_step = min(group.z * each, steps);
+    let groups = (min(first_step + each, steps) - first_step) * 2u;
+    // What this invocation loads: 32 weights of W, and eight vec4s of x. Rows and tokens past the
+    // end are clamped to the last, and their results dropped.
+    let w_first = group.y * TILE;
+    var w_at = first_step * 2u;
+    let x_row = group.x * TILE + spread(lane / 8u);
+    var x_at = first_step * 16u + lane % 8u;
+    let x_to = spread(lane / 8u) * PITCH + lane % 8u;
+
+    // What its subgroup computes.
+    let tokens_from = lane / 64u * 64u;
+    let rows_from = lane / 32u % 2u * 64u;
+    let x_from = tokens_from * PITCH;
+    let w_from = rows_from * PITCH;
+    var s00 = coop_mat16x16<f32, C>();
+    var s01 = coop_mat16x16<f32, C>();
+    var s02 = coop_mat16x16<f32, C>();
+    var s03 = coop_mat16x16<f32, C>();
+    var s10 = coop_mat16x16<f32, C>();
+    var s11 = coop_mat16x16<f32, C>();
+    var s12 = coop_mat16x16<f32, C>();
+    var s13 = coop_mat16x16<f32, C>();
+    var s20 = coop_mat16x16<f32, C>();
+    var s21 = coop_mat16x16<f32, C>();
+    var s22 = coop_mat16x16<f32, C>();
+    var s23 = coop_mat16x16<f32, C>();
+    var s30 = coop_mat16x16<f32, C>();
+    var s31 = coop_mat16x16<f32, C>();
+    var s32 = coop_mat16x16<f32, C>();
+    var s33 = coop_mat16x16<f32, C>();
+
+    put_w(fetch_w(w_first, w_at, lane), 0u, lane);
+    put_x(fetch(x_row, x_at), x_to);
+    workgroupBarrier();
+    for (var k = 0u; k < groups; k += 2u) {
+        w_at += 1u;
+        x_at += 8u;
+        let w_next = fetch_w(w_first, w_at, lane);
+        let x_next = fetch(x_row, x_at);
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 480u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 484u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        put_w(w_next, W_SIZE, lane);
+        put_x(x_next, A_SIZE + x_to);
+        workgroupBarrier();
+
+        // After the last step there is nothing to prefetch; loading the last one again is harmless.
+        let ahead = select(0u, 1u, k + 2u < groups);
+        w_at += ahead;
+        x_at += ahead * 8u;
+        let w_after = fetch_w(w_first, w_at, lane);
+        let x_after = fetch(x_row, x_at);
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 480u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        {
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 484u], PITCH);
+            s00 = coopMultiplyAdd(x0, w0, s00);
+            s10 = coopMultiplyAdd(x1, w0, s10);
+            s20 = coopMultiplyAdd(x2, w0, s20);
+            s30 = coopMultiplyAdd(x3, w0, s30);
+            s01 = coopMultiplyAdd(x0, w1, s01);
+            s11 = coopMultiplyAdd(x1, w1, s11);
+            s21 = coopMultiplyAdd(x2, w1, s21);
+            s31 = coopMultiplyAdd(x3, w1, s31);
+            s02 = coopMultiplyAdd(x0, w2, s02);
+            s12 = coopMultiplyAdd(x1, w2, s12);
+            s22 = coopMultiplyAdd(x2, w2, s22);
+            s32 = coopMultiplyAdd(x3, w2, s32);
+            s03 = coopMultiplyAdd(x0, w3, s03);
+            s13 = coopMultiplyAdd(x1, w3, s13);
+            s23 = coopMultiplyAdd(x2, w3, s23);
+            s33 = coopMultiplyAdd(x3, w3, s33);
+        }
+        put_w(w_after, 0u, lane);
+        put_x(x_after, x_to);
+        workgroupBarrier();
+    }
+
+    let token = group.x * TILE + tokens_from;
+    let row = group.y * TILE + rows_from;
+    // A full tile without an epilogue is stored directly.
+    if params.flags == 0u && group.x * TILE + TILE <= params.tokens && group.y * TILE + TILE <= params.rows {
+        let pitch = params.sharing * params.y_stride;
+        let first = (token * params.sharing + group.z) * params.y_stride + params.y_offset + row;
+        let at00 = first;
+        coopStoreT(s00, &y[at00], pitch);
+        let at01 = first + 16u;
+        coopStoreT(s01, &y[at01], pitch);
+        let at02 = first + 32u;
+        coopStoreT(s02, &y[at02], pitch);
+        let at03 = first + 48u;
+        coopStoreT(s03, &y[at03], pitch);
+        let at10 = first + 16u * pitch;
+        coopStoreT(s10, &y[at10], pitch);
+        let at11 = first + 16u * pitch + 16u;
+        coopStoreT(s11, &y[at11], pitch);
+        let at12 = first + 16u * pitch + 32u;
+        coopStoreT(s12, &y[at12], pitch);
+        let at13 = first + 16u * pitch + 48u;
+        coopStoreT(s13, &y[at13], pitch);
+        let at20 = first + 32u * pitch;
+        coopStoreT(s20, &y[at20], pitch);
+        let at21 = first + 32u * pitch + 16u;
+        coopStoreT(s21, &y[at21], pitch);
+        let at22 = first + 32u * pitch + 32u;
+        coopStoreT(s22, &y[at22], pitch);
+        let at23 = first + 32u * pitch + 48u;
+        coopStoreT(s23, &y[at23], pitch);
+        let at30 = first + 48u * pitch;
+        coopStoreT(s30, &y[at30], pitch);
+        let at31 = first + 48u * pitch + 16u;
+        coopStoreT(s31, &y[at31], pitch);
+        let at32 = first + 48u * pitch + 32u;
+        coopStoreT(s32, &y[at32], pitch);
+        let at33 = first + 48u * pitch + 48u;
+        coopStoreT(s33, &y[at33], pitch);
+        return;
+    }
+    // Otherwise through workgroup memory.
+    let to = lane / 32u * 64u;
+    coopStoreT(s00, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s01, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s02, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s03, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 0u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s10, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s11, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s12, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s13, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 16u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s20, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s21, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s22, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s23, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 32u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s30, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 0u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s31, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 16u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s32, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 32u, group.z, to, lane % 32u);
+    workgroupBarrier();
+    coopStoreT(s33, &result[to], 4u);
+    workgroupBarrier();
+    end(token + 48u, row + 48u, group.z, to, lane % 32u);
+    workgroupBarrier();
+}

@@ -1,0 +1,19 @@
+// Epilogue of plain matrix-vector products.
+
+struct Params {
+    m: u32,
+    k: u32,
+    lda: u32,
+}
+
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+fn finish(at: u32, row: u32, sum: f32) {
+    y[at] = sum;
+}
+
+fn has_function() -> bool {
+    return false;
+}
+
+fn apply_function(at: u32) {}

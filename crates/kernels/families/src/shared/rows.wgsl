@@ -1,0 +1,68 @@
+// Mean and reciprocal standard deviation of a row of `x`, computed by one workgroup; appended to
+// the text of the kernels that use it.
+
+var<workgroup> sums: array<f32, 256>;
+
+// The sum of `mine` over the workgroup.
+fn total(mine: f32, lane: u32) -> f32 {
+    sums[lane] = mine;
+    workgroupBarrier();
+    for (var step = 128u; step > 0u; step = step / 2u) {
+        if lane < step {
+            sums[lane] += sums[lane + step];
+        }
+        workgroupBarrier();
+    }
+    let result = sums[0];
+    workgroupBarrier();
+    return result;
+}
+
+// Elements of a row that are summed before they are added to the total, so that long rows keep
+// their precision. Compensated summation is not an option: some drivers optimize it away.
+const BLOCK = 8192u;
+
+struct Moments {
+    // The mean in two parts: the second corrects the rounding error of the first.
+    mean: f32,
+    rest: f32,
+    inverse: f32,
+}
+
+fn moments_of(start: u32, lane: u32) -> Moments {
+    var mean = 0.0;
+    if params.centered != 0u {
+        var sum = 0.0;
+        for (var block = lane; block < params.columns; block += BLOCK) {
+            var part = 0.0;
+            for (var c = block; c < min(block + BLOCK, params.columns); c += 256u) {
+                part += x[start + c];
+            }
+            sum += part;
+        }
+        mean = total(sum, lane) / f32(params.columns);
+    }
+    var sum = 0.0;
+    var squares = 0.0;
+    for (var block = lane; block < params.columns; block += BLOCK) {
+        var part = 0.0;
+        var square = 0.0;
+        for (var c = block; c < min(block + BLOCK, params.columns); c += 256u) {
+            let way = x[start + c] - mean;
+            part += way;
+            square += way * way;
+        }
+        sum += part;
+        squares += square;
+    }
+    var rest = 0.0;
+    if params.centered != 0u {
+        rest = total(sum, lane) / f32(params.columns);
+    }
+    let variance = total(squares, lane) / f32(params.columns) - rest * rest;
+    // Rounding may give a negative variance. Tests the bits, because compilers turn max() into a
+    // comparison that loses NaN.
+    let bits = bitcast<u32>(variance);
+    let held = select(variance, 0.0, bits > 0x80000000u && bits <= 0xff800000u);
+    return Moments(mean, rest, 1.0 / sqrt(held + params.epsilon));
+}

@@ -1,0 +1,50 @@
+//! `lm_decode_attention_*`: `lm_rope_kv_store_*` and `lm_attention_*` of one token of each
+//! sequence, one after the other. This is only a reference for the GPU kernel: models on the CPU
+//! driver use the other two.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+
+use super::ReferenceKernel;
+use super::attention::Attention;
+use super::rope_kv_store::RopeKvStore;
+use super::{AtomicWords, Reference, WorkSize};
+use crate::Make;
+use roci_families::LmDecodeAttention;
+use roci_simd::Level;
+use std::sync::Arc;
+
+/// The kernels of this file, by name.
+pub(crate) const KERNELS: &[(&str, Make)] = &[
+    ("lm_decode_attention_f16", |level| Arc::new(ReferenceKernel::<DecodeAttention<false>>::new(level))),
+    ("lm_decode_attention_q8", |level| Arc::new(ReferenceKernel::<DecodeAttention<true>>::new(level))),
+];
+
+/// `BYTES` selects the q8_0 KV cache, otherwise it is f16.
+pub(crate) struct DecodeAttention<const BYTES: bool>;
+
+impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
+    type Params = LmDecodeAttention;
+    const INPUTS: usize = 4;
+    const OUTPUTS: usize = 3;
+
+    fn work_size(p: &LmDecodeAttention) -> Result<WorkSize, String> {
+        RopeKvStore::<BYTES>::work_size(&p.heads())?;
+        Attention::<BYTES>::work_size(&p.attention())?;
+        Ok(WorkSize { units: 1, cost: 1 })
+    }
+
+    fn compute(level: Level, p: &LmDecodeAttention, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], _: Range<usize>) {
+        let all = |work_size: Result<WorkSize, String>| 0..work_size.map_or(0, |work_size| work_size.units as usize);
+        let qkv: Vec<AtomicU32> = inputs[3].iter().copied().map(AtomicU32::new).collect();
+        let heads = p.heads();
+        let targets = [AtomicWords(&qkv), outputs[0], outputs[1]];
+        let sources = [inputs[0], inputs[1], inputs[2], &[]];
+        RopeKvStore::<BYTES>::compute(level, &heads, &sources, &targets, all(RopeKvStore::<BYTES>::work_size(&heads)));
+        let [queries, keys, values] = targets.map(|cells| cells.words());
+        let attention = p.attention();
+        let sources = [inputs[0], &queries, &keys, &values];
+        let units = all(Attention::<BYTES>::work_size(&attention));
+        Attention::<BYTES>::compute(level, &attention, &sources, &outputs[2..], units);
+    }
+}

@@ -1,0 +1,335 @@
+//! `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matvec4_*`, `lm_matmul_*`, `lm_matmul_coopmat_*`: products
+//! with weights in a [`WeightFormat`].
+
+use std::ops::Range;
+
+use half::f16;
+
+use super::ReferenceKernel;
+use super::rows::pack_f16;
+use super::{AtomicWords, Reference, WorkSize, floats, word};
+use crate::Make;
+use roci_families::{LmLinear as Params, WeightFormat};
+use roci_simd::{Level, Simd, Task};
+use std::sync::Arc;
+
+/// The kernels of this file, by name.
+pub(crate) const KERNELS: &[(&str, Make)] = &[
+    ("lm_matvec_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATVEC>>::new(level))),
+    ("lm_matvec_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATVEC>>::new(level))),
+    ("lm_matvec_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATVEC>>::new(level))),
+    ("lm_matvec_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC>>::new(level))),
+    ("lm_matvec_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC>>::new(level))),
+    ("lm_matvec_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC>>::new(level))),
+    ("lm_matvec_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC>>::new(level))),
+    ("lm_matvec_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC>>::new(level))),
+    ("lm_matvec_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC>>::new(level))),
+    ("lm_matvec_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC>>::new(level))),
+    ("lm_matvec_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC>>::new(level))),
+    ("lm_matvec_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC>>::new(level))),
+    ("lm_matvec_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC_I8>>::new(level))),
+    ("lm_matvec4_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
+    ("lm_matvec4_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
+    ("lm_matvec4_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
+    ("lm_matvec4_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
+    ("lm_matvec4_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
+    ("lm_matvec4_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matvec4_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
+    ("lm_matvec4_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
+    ("lm_matvec4_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
+    ("lm_matvec4_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
+    ("lm_matvec4_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
+    ("lm_matmul_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
+    ("lm_matmul_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
+    ("lm_matmul_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
+    ("lm_matmul_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
+    ("lm_matmul_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
+    ("lm_matmul_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matmul_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
+    ("lm_matmul_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
+    ("lm_matmul_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
+    ("lm_matmul_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matmul_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
+    ("lm_matmul_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
+    ("lm_matmul_coopmat_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT>>::new(level))),
+];
+
+/// `FORMAT` is a [`WeightFormat`]; `FORM` is one of the constants below.
+pub(crate) struct Linear<const FORMAT: u32, const FORM: u32>;
+
+/// With bindings for experts and a norm.
+pub(crate) const MATVEC: u32 = 0;
+/// Without those bindings.
+pub(crate) const MATMUL: u32 = 1;
+/// As [`MATMUL`], with f16 `x`, and optionally with split columns.
+pub(crate) const MATMUL_COOPMAT: u32 = 2;
+/// As [`MATVEC`], with `x` quantized to bytes.
+pub(crate) const MATVEC_I8: u32 = 3;
+
+/// Columns of a group.
+pub(super) const GROUP: usize = 32;
+/// Granularity of split columns, for matrix units.
+const STEP: usize = Params::MATRIX_STEP as usize;
+/// Rows of a unit of work.
+const ROWS: usize = 16;
+
+impl<const FORMAT: u32, const FORM: u32> Reference for Linear<FORMAT, FORM> {
+    type Params = Params;
+    const INPUTS: usize = if FORM == MATVEC || FORM == MATVEC_I8 { 6 } else { 4 };
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &Params) -> Result<WorkSize, String> {
+        work_size(p)
+    }
+
+    fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let Some(format) = WeightFormat::ALL.get(FORMAT as usize).copied() else { return };
+        compute(level, format, FORM, p, inputs, outputs[0], units);
+    }
+}
+
+/// Checks the constants of all formats and forms.
+fn work_size(p: &Params) -> Result<WorkSize, String> {
+    if !p.columns.is_multiple_of(GROUP as u32) || !p.x_stride.is_multiple_of(4) {
+        return Err(format!("{} columns with a stride of {} are not multiples of 32", p.columns, p.x_stride));
+    }
+    if p.flags & Params::GATE != 0 && !p.rows.is_multiple_of(2) {
+        return Err(format!("{} rows are not pairs of gate and up rows", p.rows));
+    }
+    let cost = ROWS as u64 * u64::from(p.columns) * u64::from(p.tokens);
+    Ok(WorkSize { units: u64::from(p.rows).div_ceil(ROWS as u64), cost })
+}
+
+/// Not generic, so that it is compiled once for all formats and forms.
+fn compute(
+    level: Level,
+    format: WeightFormat,
+    form: u32,
+    p: &Params,
+    inputs: &[&[u32]],
+    y: AtomicWords<'_>,
+    units: Range<usize>,
+) {
+    let (experts, norm) = if form == MATVEC || form == MATVEC_I8 { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
+    level.run(Rows { format, form, p, inputs, experts, norm, y, units });
+}
+
+struct Rows<'a> {
+    format: WeightFormat,
+    form: u32,
+    p: &'a Params,
+    inputs: &'a [&'a [u32]],
+    experts: &'a [u32],
+    norm: &'a [u32],
+    y: AtomicWords<'a>,
+    units: Range<usize>,
+}
+
+impl Task for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Self { p, .. } = self;
+        let (columns, rows) = (p.columns as usize, p.rows as usize);
+        let mut weights = vec![0.0; 2 * columns];
+        let mut normed = Vec::new();
+        let step = if p.flags & Params::GATE == 0 { 1 } else { 2 };
+        for first in (self.units.start * ROWS..(self.units.end * ROWS).min(rows)).step_by(step) {
+            if p.experts == 0 {
+                self.decode(first, step, &mut weights);
+            }
+            for token in 0..p.tokens as usize {
+                if p.experts != 0 {
+                    let expert = word(self.experts, token).min(p.experts as usize - 1);
+                    self.decode(expert * rows + first, step, &mut weights);
+                }
+                if self.form == MATMUL_COOPMAT {
+                    let from = token * p.x_stride as usize;
+                    let words = self.inputs[2].get(from / 2..(from + columns) / 2).unwrap_or(&[]);
+                    let halves: &[f16] = bytemuck::cast_slice(words);
+                    normed.clear();
+                    normed.extend(halves.iter().map(|half| half.to_f32()));
+                    let parts = p.sharing.max(1) as usize;
+                    let each = (columns / STEP).div_ceil(parts) * STEP;
+                    for part in 0..parts {
+                        let own = (part * each).min(columns)..((part + 1) * each).min(columns);
+                        let mut sums = [0.0; 2];
+                        for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
+                            *sum = dot(&weights[own.clone()], normed.get(own.clone()).unwrap_or(&[]));
+                        }
+                        self.finish(token * parts + part, first, sums);
+                    }
+                    continue;
+                }
+                let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
+                let factor = self.normed(floats(self.inputs[2], from, columns), &mut normed);
+                let mut sums = [0.0; 2];
+                for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
+                    *sum = dot(weights, &normed) * factor;
+                }
+                self.finish(token, first, sums);
+            }
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// Writes `x` times the weights of its norm to `to`, quantized for [`MATVEC_I8`], and returns
+    /// the reciprocal of its root mean square.
+    #[inline(always)]
+    fn normed(&self, x: &[f32], to: &mut Vec<f32>) -> f32 {
+        to.clear();
+        let mut factor = 1.0;
+        if self.p.flags & Params::NORM == 0 {
+            to.extend_from_slice(x);
+        } else {
+            let factors = floats(self.norm, 0, x.len());
+            to.extend(x.iter().zip(factors).map(|(x, factor)| x * factor));
+            let mean = dot(x, x) / self.p.model_columns.max(1) as f32;
+            factor = 1.0 / (mean + self.p.epsilon).sqrt();
+        }
+        if self.form == MATVEC_I8 {
+            for group in to.as_chunks_mut::<GROUP>().0 {
+                let top = group.iter().fold(0f32, |top, value| top.max(value.abs()));
+                let inverse = if top > 0.0 { 127.0 / top } else { 0.0 };
+                group.iter_mut().for_each(|value| *value = (*value * inverse).round_ties_even() * (top / 127.0));
+            }
+        }
+        factor
+    }
+
+    #[inline(always)]
+    fn decode(&self, row: usize, rows: usize, weights: &mut [f32]) {
+        let columns = self.p.columns as usize;
+        for (row, weights) in (row..row + rows).zip(weights.chunks_exact_mut(columns)) {
+            for (group, weights) in weights.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
+                decode(self.format, self.inputs[0], self.inputs[1], row * (columns / GROUP) + group, weights);
+                if self.form == MATMUL_COOPMAT {
+                    // Matrix units take f16 weights.
+                    weights.iter_mut().for_each(|weight| *weight = f16::from_f32(*weight).to_f32());
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&self, token: usize, row: usize, sums: [f32; 2]) {
+        let p = self.p;
+        let bias = |row: usize| {
+            if p.flags & Params::BIAS == 0 {
+                0.0
+            } else {
+                self.inputs[3].get(row).map_or(0.0, |word| f32::from_bits(*word))
+            }
+        };
+        let start = token * p.y_stride as usize + p.y_offset as usize;
+        if p.flags & Params::GATE != 0 {
+            let value = activation(p.flags & Params::GELU != 0, sums[0] + bias(row)) * (sums[1] + bias(row + 1));
+            if p.flags & Params::PACKED == 0 {
+                return self.y.set(start + row / 2, value);
+            }
+            // The other half of the word is computed next, by the same thread.
+            let (at, is_high) = (start + row / 4, !row.is_multiple_of(4));
+            let (word, half) = (self.y.get(at).to_bits(), pack_f16([value, 0.0]));
+            self.y.set_word(at, if is_high { word & 0xffff | half << 16 } else { half });
+        } else {
+            let before = if p.flags & Params::ADD == 0 { 0.0 } else { self.y.get(start + row) };
+            self.y.set(start + row, sums[0] + bias(row) + before);
+        }
+    }
+}
+
+/// SiLU, or GELU in its tanh approximation.
+#[inline(always)]
+pub(super) fn activation(gelu: bool, x: f32) -> f32 {
+    let z = if gelu { 1.595_769 * (x + 0.044_715 * x * x * x) } else { x };
+    x / (1.0 + (-z).exp())
+}
+
+/// The dot product, in 16 independent sums.
+#[inline(always)]
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0f32; 16];
+    let (a, a_rest) = a.as_chunks::<16>();
+    let (b, b_rest) = b.as_chunks::<16>();
+    for (a, b) in a.iter().zip(b) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
+/// Dequantizes a group.
+#[inline(always)]
+pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
+    let words = format.code_bytes() / 4;
+    let Some(codes) = codes.get(group * words..(group + 1) * words) else { return weights.fill(0.0) };
+    let half = |word: u32| f16::from_bits(word as u16).to_f32();
+    let scale_at = |at: usize| scales.get(at).copied().unwrap_or(0);
+    let pair = |word: u32| (half(word), half(word >> 16));
+    let (first, second) = match format {
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => ((1.0, 0.0), (1.0, 0.0)),
+        WeightFormat::Q4 | WeightFormat::Q8 => {
+            let scale = half(scale_at(group / 2) >> (group % 2 * 16));
+            let both = (scale, if format == WeightFormat::Q4 { -8.0 * scale } else { 0.0 });
+            (both, both)
+        }
+        WeightFormat::Q4Affine => (pair(scale_at(group)), pair(scale_at(group))),
+        WeightFormat::Q4Affine16 | WeightFormat::Q8Affine16 => {
+            (pair(scale_at(group * 2)), pair(scale_at(group * 2 + 1)))
+        }
+        WeightFormat::Q4Superblock => {
+            let start = group / 8 * 5;
+            let (scale, least) = pair(scale_at(start));
+            let own = scale_at(start + 1 + group % 8 / 2) >> (group % 2 * 16);
+            let both = (scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32);
+            (both, both)
+        }
+        WeightFormat::Q8Affine => {
+            let both = (f32::from_bits(scale_at(group * 2)), f32::from_bits(scale_at(group * 2 + 1)));
+            (both, both)
+        }
+        WeightFormat::Q4Nl | WeightFormat::Q4E2m1 => {
+            let both = (f32::from_bits(scale_at(group)), 0.0);
+            (both, both)
+        }
+    };
+    for (at, weight) in weights.iter_mut().enumerate() {
+        let nibble = || codes[at % 16 / 4] >> (at % 4 * 8 + at / 16 * 4) & 0xf;
+        let code = match format {
+            WeightFormat::F32 => f32::from_bits(codes[at]),
+            WeightFormat::F16 => half(codes[at / 2] >> (at % 2 * 16)),
+            WeightFormat::Bf16 => f32::from_bits(codes[at / 2] >> (at % 2 * 16) << 16),
+            WeightFormat::Q8 | WeightFormat::Q8Affine16 | WeightFormat::Q8Affine => {
+                f32::from((codes[at / 4] >> (at % 4 * 8)) as i8)
+            }
+            WeightFormat::Q4Nl => f32::from(IQ4[nibble() as usize]),
+            WeightFormat::Q4E2m1 => f32::from(E2M1[nibble() as usize]),
+            WeightFormat::Q4 | WeightFormat::Q4Affine | WeightFormat::Q4Affine16 | WeightFormat::Q4Superblock => {
+                nibble() as f32
+            }
+        };
+        let (scale, offset) = if at < 16 { first } else { second };
+        *weight = scale * code + offset;
+    }
+}

@@ -1,0 +1,121 @@
+//! `lm_rope_kv_store_*`: normalizes and rotates heads, and writes keys and values to the KV cache.
+
+use std::ops::Range;
+
+use half::f16;
+use half::slice::HalfFloatSliceExt as _;
+
+use super::ReferenceKernel;
+use super::rows::scale;
+use super::{AtomicWords, Reference, WorkSize, floats, word};
+use crate::Make;
+use roci_families::LmRopeKvStore as Params;
+use roci_simd::Level;
+use std::sync::Arc;
+
+/// The kernels of this file, by name.
+pub(crate) const KERNELS: &[(&str, Make)] = &[
+    ("lm_rope_kv_store_f16", |level| Arc::new(ReferenceKernel::<RopeKvStore<false>>::new(level))),
+    ("lm_rope_kv_store_q8", |level| Arc::new(ReferenceKernel::<RopeKvStore<true>>::new(level))),
+];
+
+/// `BYTES` selects the q8_0 KV cache, otherwise it is f16.
+pub(crate) struct RopeKvStore<const BYTES: bool>;
+
+impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
+    type Params = Params;
+    const INPUTS: usize = 4;
+    const OUTPUTS: usize = 3;
+
+    fn work_size(p: &Params) -> Result<WorkSize, String> {
+        let step = if BYTES { 32 } else { 2 };
+        if [p.key_length, p.value_length].iter().any(|length| *length > Params::LONGEST || length % step != 0) {
+            return Err(format!(
+                "head sizes {} and {} are not supported by the KV cache",
+                p.key_length, p.value_length
+            ));
+        }
+        if p.page == 0 || p.pairs * 2 > p.key_length {
+            return Err(format!("{} rotated pairs of {} elements, {} tokens per page", p.pairs, p.key_length, p.page));
+        }
+        let heads = u64::from(p.heads) + 2 * u64::from(p.kv_heads);
+        Ok(WorkSize { units: p.tokens.into(), cost: 16 * heads * u64::from(p.key_length.max(p.value_length)) })
+    }
+
+    fn compute(level: Level, p: &Params, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let [heads, kv_heads] = [p.heads, p.kv_heads].map(|count| count as usize);
+        let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
+        let mut head = vec![0.0; keys.max(values)];
+        let (used, apart) = (p.used as usize, p.part_stride as usize);
+        let part = |at: usize| inputs[3].get(at).map_or(0.0, |word| f32::from_bits(*word));
+        let given = |token: usize, at: usize| match used {
+            0 => outputs[0].get(token * p.stride as usize + at),
+            _ => (token * used..(token + 1) * used).map(|row| part(row * apart + at)).sum(),
+        };
+        for token in units {
+            let position = word(inputs[0], token);
+            let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
+            let line = (page * p.page as usize + position % p.page as usize) * kv_heads;
+            let start = token * p.stride as usize;
+            for index in 0..heads + kv_heads {
+                let head = &mut head[..keys];
+                let from = start + index * keys;
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, index * keys + i));
+                if p.flags & Params::NORMS != 0 {
+                    let factors = floats(inputs[1], if index < heads { 0 } else { keys }, keys);
+                    let scale = scale(level, head, p.epsilon);
+                    head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= scale * factor);
+                }
+                rotate(p, floats(inputs[2], position * p.pairs as usize * 2, p.pairs as usize * 2), head);
+                if index < heads {
+                    head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value));
+                } else {
+                    store::<BYTES>(&outputs[1], line + index - heads, head);
+                }
+            }
+            let first = (heads + kv_heads) * keys;
+            for index in 0..kv_heads {
+                let head = &mut head[..values];
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, first + index * values + i));
+                store::<BYTES>(&outputs[2], line + index, head);
+            }
+        }
+    }
+}
+
+fn rotate(p: &Params, rotations: &[f32], head: &mut [f32]) {
+    for (i, rotation) in rotations.as_chunks::<2>().0.iter().enumerate() {
+        let interleaved = p.flags & Params::INTERLEAVED != 0;
+        let (one, other) = if interleaved { (2 * i, 2 * i + 1) } else { (i, i + p.pairs as usize) };
+        let (a, b) = (head[one], head[other]);
+        head[one] = a * rotation[0] - b * rotation[1];
+        head[other] = a * rotation[1] + b * rotation[0];
+    }
+}
+
+/// Writes a head to its row of a cache.
+fn store<const BYTES: bool>(cache: &AtomicWords<'_>, line: usize, head: &[f32]) {
+    if !BYTES {
+        // Converts all elements at once: converting one at a time would detect the CPU's features
+        // each time.
+        let mut halves = [f16::ZERO; Params::LONGEST as usize];
+        let Some(halves) = halves.get_mut(..head.len()) else { return };
+        halves.convert_from_f32_slice(head);
+        for (i, pair) in halves.as_chunks::<2>().0.iter().enumerate() {
+            let [low, high] = pair.map(|half| u32::from(half.to_bits()));
+            cache.set_word(line * (head.len() / 2) + i, low | high << 16);
+        }
+        return;
+    }
+    let start = line * (head.len() / 4 + head.len() / 32);
+    for (block, values) in head.as_chunks::<32>().0.iter().enumerate() {
+        let most = values.iter().fold(0f32, |most, value| most.max(value.abs()));
+        let scale = most / 127.0;
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        for (i, four) in values.as_chunks::<4>().0.iter().enumerate() {
+            let bytes = four.map(|value| (value * inverse).round_ties_even() as i8 as u8);
+            cache.set_word(start + block * 8 + i, u32::from_le_bytes(bytes));
+        }
+        cache.set(start + head.len() / 4 + block, scale);
+    }
+}

@@ -1,0 +1,270 @@
+//! `lm_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_moe_top_k`, `lm_moe_combine`, `lm_add_rms_norm`: one
+//! row at a time. Also `lm_cast_f16`.
+
+use std::ops::Range;
+
+use half::f16;
+
+use super::ReferenceKernel;
+use super::{AtomicWords, Reference, WorkSize, floats, word};
+use crate::Make;
+use roci_families::{LmAddRmsNorm, LmCastF16, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm};
+use roci_simd::{Level, Simd, Task};
+use std::sync::Arc;
+
+/// The kernels of this file, by name.
+pub(crate) const KERNELS: &[(&str, Make)] = &[
+    ("lm_cast_f16", |level| Arc::new(ReferenceKernel::<CastF16>::new(level))),
+    ("lm_add_rms_norm", |level| Arc::new(ReferenceKernel::<AddRmsNorm>::new(level))),
+    ("lm_rms_norm", |level| Arc::new(ReferenceKernel::<RmsNorm>::new(level))),
+    ("lm_l2_norm", |level| Arc::new(ReferenceKernel::<L2Norm>::new(level))),
+    ("lm_glu", |level| Arc::new(ReferenceKernel::<Glu>::new(level))),
+    ("lm_moe_top_k", |level| Arc::new(ReferenceKernel::<MoeTopK>::new(level))),
+    ("lm_moe_combine", |level| Arc::new(ReferenceKernel::<MoeCombine>::new(level))),
+];
+
+/// RMS norm of rows.
+pub(crate) struct RmsNorm;
+/// L2 norm of rows.
+pub(crate) struct L2Norm;
+/// The activation of the first half of a row, times the second half.
+pub(crate) struct Glu;
+/// Selects the experts of each token.
+pub(crate) struct MoeTopK;
+/// Adds the outputs of experts, multiplied by their weights.
+pub(crate) struct MoeCombine;
+/// Converts f32 to f16.
+pub(crate) struct CastF16;
+/// Adds partial sums, then normalizes to f16.
+pub(crate) struct AddRmsNorm;
+
+impl Reference for CastF16 {
+    type Params = LmCastF16;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmCastF16) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.words.into(), cost: 12 })
+    }
+
+    fn compute(_: Level, _: &LmCastF16, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let pairs = floats(inputs[0], 2 * units.start, 2 * units.len());
+        for (at, pair) in units.zip(pairs.as_chunks::<2>().0) {
+            outputs[0].set_word(at, pack_f16(*pair));
+        }
+    }
+}
+
+/// Two values as f16 in a word, clamped to the f16 range.
+pub(super) fn pack_f16(pair: [f32; 2]) -> u32 {
+    let [low, high] = pair.map(|value| f16::from_f32(value.clamp(-65504.0, 65504.0)).to_bits());
+    u32::from(low) | u32::from(high) << 16
+}
+
+impl Reference for AddRmsNorm {
+    type Params = LmAddRmsNorm;
+    const INPUTS: usize = 2;
+    const OUTPUTS: usize = 2;
+
+    fn work_size(p: &LmAddRmsNorm) -> Result<WorkSize, String> {
+        if [p.columns, p.x_stride, p.part_stride].iter().any(|count| !count.is_multiple_of(4)) {
+            return Err(format!(
+                "{} columns with a stride of {}, partial sums with a stride of {}: not multiples of 4",
+                p.columns, p.x_stride, p.part_stride
+            ));
+        }
+        Ok(WorkSize { units: p.rows.into(), cost: (8 + 4 * u64::from(p.used)) * u64::from(p.columns) })
+    }
+
+    fn compute(level: Level, p: &LmAddRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let (columns, used) = (p.columns as usize, p.used as usize);
+        let weight = floats(inputs[1], 0, columns);
+        for row in units {
+            let from = row * p.x_stride as usize;
+            let mut line: Vec<f32> = (0..columns).map(|c| outputs[0].get(from + c)).collect();
+            for part in row * used..(row + 1) * used {
+                let part = floats(inputs[0], part * p.part_stride as usize, columns);
+                line.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+            }
+            if used > 0 {
+                line.iter().enumerate().for_each(|(c, value)| outputs[0].set(from + c, *value));
+            }
+            let scale = scale(level, &line, p.epsilon);
+            let mut normed = line.iter().zip(weight).map(|(value, weight)| value * scale * weight);
+            for word in 0..columns / 2 {
+                let pair = [normed.next().unwrap_or(0.0), normed.next().unwrap_or(0.0)];
+                outputs[1].set_word(from / 2 + word, pack_f16(pair));
+            }
+        }
+    }
+}
+
+impl Reference for RmsNorm {
+    type Params = LmRmsNorm;
+    const INPUTS: usize = 3;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmRmsNorm) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.rows.into(), cost: 8 * u64::from(p.columns) })
+    }
+
+    fn compute(level: Level, p: &LmRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        for row in units {
+            let source = if p.flags & LmRmsNorm::CHOSEN == 0 { row } else { word(inputs[2], p.first as usize + row) };
+            let columns = p.columns as usize;
+            let x = floats(inputs[0], source * p.x_stride as usize, columns);
+            let weight = floats(inputs[1], 0, columns);
+            let scale = scale(level, x, p.epsilon);
+            let to = row * p.y_stride as usize;
+            for (c, (x, weight)) in x.iter().zip(weight).enumerate() {
+                let before = if p.flags & LmRmsNorm::ADD == 0 { 0.0 } else { outputs[0].get(to + c) };
+                outputs[0].set(to + c, x * scale * weight + before);
+            }
+        }
+    }
+}
+
+impl Reference for L2Norm {
+    type Params = LmL2Norm;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmL2Norm) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.rows.into(), cost: 8 * u64::from(p.columns) })
+    }
+
+    fn compute(level: Level, p: &LmL2Norm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        for row in units {
+            let x = floats(inputs[0], row * p.x_stride as usize, p.columns as usize);
+            let scale = (1.0 / level.run(Squares(x)).sqrt().max(f64::from(p.epsilon))) as f32;
+            let to = row * p.y_stride as usize;
+            x.iter().enumerate().for_each(|(c, x)| outputs[0].set(to + c, x * scale));
+        }
+    }
+}
+
+/// The reciprocal of the root mean square.
+pub(super) fn scale(level: Level, x: &[f32], epsilon: f32) -> f32 {
+    let squares = level.run(Squares(x));
+    (1.0 / (squares / x.len().max(1) as f64 + f64::from(epsilon)).sqrt()) as f32
+}
+
+struct Squares<'a>(&'a [f32]);
+
+impl Task for Squares<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> f64 {
+        let mut lanes = [0f64; 16];
+        for chunk in self.0.chunks(16) {
+            for (lane, x) in lanes.iter_mut().zip(chunk) {
+                *lane += f64::from(*x) * f64::from(*x);
+            }
+        }
+        lanes.iter().sum()
+    }
+}
+
+impl Reference for Glu {
+    type Params = LmGlu;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmGlu) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.tokens.into(), cost: 32 * u64::from(p.width) })
+    }
+
+    fn compute(level: Level, p: &LmGlu, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let width = p.width as usize;
+        let mut line = vec![0.0; width];
+        for token in units {
+            let row = floats(inputs[0], token * p.x_stride as usize, 2 * width);
+            let Some((gate, up)) = row.split_at_checked(width) else { return };
+            level.run(Gated { gate, up, gelu: p.gelu != 0, y: &mut line });
+            for (c, value) in line.iter().enumerate() {
+                outputs[0].set(token * p.y_stride as usize + c, *value);
+            }
+        }
+    }
+}
+
+struct Gated<'a> {
+    gate: &'a [f32],
+    up: &'a [f32],
+    gelu: bool,
+    y: &'a mut [f32],
+}
+
+impl Task for Gated<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for ((y, gate), up) in self.y.iter_mut().zip(self.gate).zip(self.up) {
+            let z = if self.gelu { 1.595_769 * (gate + 0.044_715 * gate * gate * gate) } else { *gate };
+            // Uses the exponential of a non-positive number, which vectorizes.
+            let small = crate::fast_math::exp(-z.abs());
+            let share = if z < 0.0 { small } else { 1.0 } / (1.0 + small);
+            *y = gate * share * up;
+        }
+    }
+}
+
+impl Reference for MoeTopK {
+    type Params = LmMoeTopK;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 2;
+
+    fn work_size(p: &LmMoeTopK) -> Result<WorkSize, String> {
+        if p.used > p.experts || p.experts > LmMoeTopK::MOST {
+            return Err(format!("{} of {} experts; the maximum is {}", p.used, p.experts, LmMoeTopK::MOST));
+        }
+        Ok(WorkSize { units: p.tokens.into(), cost: 8 * u64::from(p.experts) })
+    }
+
+    fn compute(_: Level, p: &LmMoeTopK, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        for token in units {
+            let scores = floats(inputs[0], token * p.stride as usize, p.experts as usize);
+            let mut order: Vec<usize> = (0..scores.len()).collect();
+            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            order.truncate(p.used as usize);
+            let Some(&best) = order.first() else { continue };
+            let weight = |expert: usize| (scores[expert] - scores[best]).exp();
+            let total: f32 = order.iter().map(|&expert| weight(expert)).sum();
+            for (slot, &expert) in order.iter().enumerate() {
+                let at = token * p.used as usize + slot;
+                outputs[0].set_word(at, expert as u32);
+                outputs[1].set(at, weight(expert) / total);
+            }
+        }
+    }
+}
+
+impl Reference for MoeCombine {
+    type Params = LmMoeCombine;
+    const INPUTS: usize = 2;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmMoeCombine) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.tokens.into(), cost: 4 * u64::from(p.columns) * u64::from(p.used) })
+    }
+
+    fn compute(_: Level, p: &LmMoeCombine, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let columns = p.columns as usize;
+        let mut line = vec![0.0; columns];
+        for token in units {
+            line.fill(0.0);
+            for pair in token * p.used as usize..(token + 1) * p.used as usize {
+                let share = inputs[1].get(pair).map_or(0.0, |word| f32::from_bits(*word));
+                let x = floats(inputs[0], pair * p.x_stride as usize, columns);
+                line.iter_mut().zip(x).for_each(|(sum, x)| *sum += share * x);
+            }
+            for (c, sum) in line.iter().enumerate() {
+                let at = token * p.y_stride as usize + c;
+                let before = if p.add == 0 { 0.0 } else { outputs[0].get(at) };
+                outputs[0].set(at, sum + before);
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct {
+    uint rows;
+    uint columns;
+    uint tokens;
+    uint x_stride;
+    uint y_stride;
+    uint y_offset;
+    uint flags;
+    uint experts;
+    uint sharing;
+    uint model_columns;
+    float epsilon;
+} Params;
+typedef struct { float4 e[272]; } array272_float4_;
+
+ROCI_FN int4 roci_unpack4xI8(uint a) {
+    const char4 v = as_char4(a);
+    return (int4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN uint4 roci_unpack4xU8(uint a) {
+    const uchar4 v = as_uchar4(a);
+    return (uint4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return vload_half(0, (private const half *)&bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
+}
+#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
+
+ROCI_FN float roci_component_of_float4(float4 v, uint i) {
+    return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
+}
+
+ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
+    bool local_ = false;
+    bool local_1 = false;
+    local_ = false;
+    const bool _e8 = local_;
+    if (!_e8) {
+        local_1 = false;
+    } else {
+        local_1 = true;
+    }
+    const bool _e14 = local_1;
+    if (_e14) {
+        return convert_float4(roci_unpack4xI8(word));
+    }
+    const uint nibbles = (word >> (((chunk / 4u) * 4u) & 31u)) & 252645135u;
+    return convert_float4(roci_unpack4xU8(nibbles));
+}
+
+ROCI_FN float2 scale_from(uint2 words, uint half_) {
+    bool local_2 = false;
+    bool local_3 = false;
+    bool local_4 = false;
+    local_2 = false;
+    const bool _e5 = local_2;
+    if (_e5) {
+        const float scale = roci_unpack2x16float(words.x).x;
+        return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
+    }
+    return roci_unpack2x16float(words.x);
+}
+
+ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
+    bool local_5 = false;
+    bool local_6 = false;
+    bool local_7 = false;
+    bool local_8 = false;
+    bool local_9 = false;
+    local_5 = false;
+    const bool _e4 = local_5;
+    if (_e4) {
+        const uint _e9 = scales[group_1 / 2u];
+        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    }
+    local_6 = true;
+    const bool _e20 = local_6;
+    if (!_e20) {
+        local_7 = false;
+    } else {
+        local_7 = true;
+    }
+    const bool _e26 = local_7;
+    if (_e26) {
+        const uint _e29 = scales[group_1];
+        return (uint2)(_e29, 0u);
+    }
+    local_8 = false;
+    const bool _e35 = local_8;
+    if (!_e35) {
+        local_9 = false;
+    } else {
+        local_9 = true;
+    }
+    const bool _e41 = local_9;
+    if (_e41) {
+        const uint _e46 = scales[group_1 * 2u];
+        const uint _e53 = scales[(group_1 * 2u) + 1u];
+        return (uint2)(_e46, _e53);
+    }
+    return (uint2)(0u);
+}
+
+ROCI_FN float2 scale_of(uint group_2, uint half_1, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_2, scales);
+    const float2 _e3 = scale_from(_e2, half_1);
+    return _e3;
+}
+
+ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
+    float4 v = (float4)(0.0f);
+    bool local_10 = false;
+    bool local_11 = false;
+    bool local_12 = false;
+    const uint _e4 = (*params).columns;
+    const uint group_3 = (row * (_e4 / 32u)) + (four / 8u);
+    const uint chunk_1 = four % 8u;
+    local_10 = false;
+    const bool _e18 = local_10;
+    if (_e18) {
+        const uint at = (group_3 * 16u) + (chunk_1 * 2u);
+        const uint _e26 = codes[at];
+        const uint _e31 = codes[at + 1u];
+        const float4 _e33 = codes_of(chunk_1, _e26, _e31, (uint2)(0u));
+        v = _e33;
+    } else {
+        local_11 = false;
+        const bool _e37 = local_11;
+        if (!_e37) {
+            local_12 = false;
+        } else {
+            local_12 = true;
+        }
+        const bool _e43 = local_12;
+        if (_e43) {
+            const uint _e49 = codes[(group_3 * 8u) + chunk_1];
+            const float4 _e52 = codes_of(chunk_1, _e49, 0u, (uint2)(0u));
+            v = _e52;
+        } else {
+            const uint _e60 = codes[(group_3 * 4u) + (chunk_1 % 4u)];
+            const float4 _e63 = codes_of(chunk_1, _e60, 0u, (uint2)(0u));
+            v = _e63;
+        }
+    }
+    const float2 s = scale_of(group_3, chunk_1 / 4u, scales);
+    const float4 _e67 = v;
+    return (_e67 * s.x) + ((float4)(s.y));
+}
+
+ROCI_FN float activation(float v_1, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v_1 / (1.0f + exp(-v_1));
+    }
+    const float z = 1.5957692f * (v_1 + (((0.044715f * v_1) * v_1) * v_1));
+    return v_1 / (1.0f + exp(-z));
+}
+
+ROCI_FN float pair_of(uint row_1, float2 sums, private const Params *params, global const float *bias) {
+    float2 v_2 = (float2)(0.0f);
+    v_2 = sums;
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 2u) != 0u) {
+        const float2 _e10 = v_2;
+        const float _e13 = bias[row_1];
+        const float _e18 = bias[row_1 + 1u];
+        v_2 = _e10 + ((float2)(_e13, _e18));
+    }
+    const float _e22 = v_2.x;
+    const float _e23 = activation(_e22, params);
+    const float _e25 = v_2.y;
+    return _e23 * _e25;
+}
+
+ROCI_FN void finish_pair(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const float _e16 = pair_of(row_2, sums_1, params, bias);
+    y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
+}
+
+ROCI_FN void finish(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v_3 = 0.0f;
+    const uint _e5 = (*params).y_stride;
+    const uint _e9 = (*params).y_offset;
+    const uint at_1 = ((token_1 * _e5) + _e9) + row_3;
+    v_3 = sum_1;
+    const uint _e15 = (*params).flags;
+    if ((_e15 & 2u) != 0u) {
+        const float _e20 = v_3;
+        const float _e23 = bias[row_3];
+        v_3 = _e20 + _e23;
+    }
+    const uint _e27 = (*params).flags;
+    if ((_e27 & 1u) != 0u) {
+        const float _e32 = v_3;
+        const float _e35 = y[at_1];
+        v_3 = _e32 + _e35;
+    }
+    const float _e39 = v_3;
+    y[at_1] = _e39;
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, global const float4 *x, global const float *bias, global float *y, Params params) {
+    local array272_float4_ x_tile;
+    local array272_float4_ w_tile;
+    const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
+    const uint lane = (uint)get_local_id(0);
+    float4 sums0_ = (float4)(0.0f);
+    float4 sums1_ = (float4)(0.0f);
+    float4 sums2_ = (float4)(0.0f);
+    float4 sums3_ = (float4)(0.0f);
+    uint k = 0u;
+    uint i = 0u;
+    uint c = 0u;
+    uint t = 0u;
+    float4 sum = (float4)(0.0f);
+    uint r = 0u;
+    const uint _e10 = params.rows;
+    const uint row_4 = min((group.x * 64u) + (lane / 4u), _e10 - 1u);
+    const uint _e22 = params.tokens;
+    const uint token_2 = min((group.y * 64u) + (lane / 4u), _e22 - 1u);
+    const uint _e28 = params.x_stride;
+    const uint base = token_2 * (_e28 / 4u);
+    const uint column = (lane % 4u) * 4u;
+    const uint four_1 = lane / 16u;
+    const uint place = (lane / 4u) % 4u;
+    const uint tokens_from = lane / 16u;
+    const uint rows_from = lane % 16u;
+    while (true) {
+        const uint _e56 = k;
+        const uint _e59 = params.columns;
+        if (!(_e56 < _e59)) {
+            break;
+        }
+        {
+            const uint _e61 = k;
+            const uint at_2 = (_e61 / 4u) + (lane % 4u);
+            const float4 v_4 = x[base + at_2];
+            const float4 w = weights(row_4, at_2, &params, codes, scales);
+            roci_barrier_workgroup();
+            i = 0u;
+            while (true) {
+                const uint _e74 = i;
+                if (!(_e74 < 4u)) {
+                    break;
+                }
+                {
+                    const uint _e78 = i;
+                    const uint _e85 = i;
+                    ((local float *)&x_tile.e[((column + _e78) * 17u) + four_1])[place] = roci_component_of_float4(v_4, _e85);
+                    const uint _e88 = i;
+                    const uint _e95 = i;
+                    ((local float *)&w_tile.e[((column + _e88) * 17u) + four_1])[place] = roci_component_of_float4(w, _e95);
+                }
+                const uint _e97 = i;
+                i = _e97 + 1u;
+            }
+            roci_barrier_workgroup();
+            c = 0u;
+            while (true) {
+                const uint _e102 = c;
+                if (!(_e102 < 16u)) {
+                    break;
+                }
+                {
+                    const uint _e106 = c;
+                    const float4 a = x_tile.e[(_e106 * 17u) + tokens_from];
+                    const uint _e113 = c;
+                    const float4 b = w_tile.e[(_e113 * 17u) + rows_from];
+                    const float4 _e119 = sums0_;
+                    sums0_ = _e119 + (a.x * b);
+                    const float4 _e123 = sums1_;
+                    sums1_ = _e123 + (a.y * b);
+                    const float4 _e127 = sums2_;
+                    sums2_ = _e127 + (a.z * b);
+                    const float4 _e131 = sums3_;
+                    sums3_ = _e131 + (a.w * b);
+                }
+                const uint _e135 = c;
+                c = _e135 + 1u;
+            }
+        }
+        const uint _e138 = k;
+        k = _e138 + 16u;
+    }
+    const uint first = (group.x * 64u) + (rows_from * 4u);
+    while (true) {
+        const uint _e149 = t;
+        if (!(_e149 < 4u)) {
+            break;
+        }
+        {
+            const uint _e158 = t;
+            const uint to = ((group.y * 64u) + (tokens_from * 4u)) + _e158;
+            const uint _e162 = params.tokens;
+            if (to < _e162) {
+                const float4 _e164 = sums0_;
+                sum = _e164;
+                const uint _e166 = t;
+                if (_e166 == 1u) {
+                    const float4 _e169 = sums1_;
+                    sum = _e169;
+                } else {
+                    const uint _e170 = t;
+                    if (_e170 == 2u) {
+                        const float4 _e173 = sums2_;
+                        sum = _e173;
+                    } else {
+                        const uint _e174 = t;
+                        if (_e174 == 3u) {
+                            const float4 _e177 = sums3_;
+                            sum = _e177;
+                        }
+                    }
+                }
+                const uint _e180 = params.flags;
+                if ((_e180 & 12u) != 0u) {
+                    const uint _e187 = params.rows;
+                    if (first < _e187) {
+                        const float4 _e189 = sum;
+                        finish_pair(to, first, _e189.xy, &params, bias, y);
+                    }
+                    const uint _e195 = params.rows;
+                    if ((first + 2u) < _e195) {
+                        const float4 _e199 = sum;
+                        finish_pair(to, first + 2u, _e199.zw, &params, bias, y);
+                    }
+                } else {
+                    r = 0u;
+                    while (true) {
+                        const uint _e203 = r;
+                        if (!(_e203 < 4u)) {
+                            break;
+                        }
+                        {
+                            const uint _e206 = r;
+                            const uint _e210 = params.rows;
+                            if ((first + _e206) < _e210) {
+                                const uint _e212 = r;
+                                const uint _e214 = r;
+                                const float _e216 = ((private float *)&sum)[_e214];
+                                finish(to, first + _e212, _e216, &params, bias, y);
+                            }
+                        }
+                        const uint _e217 = r;
+                        r = _e217 + 1u;
+                    }
+                }
+            }
+        }
+        const uint _e220 = t;
+        t = _e220 + 1u;
+    }
+}

@@ -1,0 +1,12 @@
+//! The native kernels against naive f64 code, at every instruction set level of this CPU.
+
+mod arrays;
+mod attention;
+mod elementwise_program;
+mod host;
+mod indexing;
+mod launch;
+mod linear;
+mod rows;
+mod unary;
+mod window;

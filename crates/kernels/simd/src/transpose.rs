@@ -1,0 +1,58 @@
+//! Transposition of 32-bit words, which dominates packing.
+
+use crate::int8::{LINE, LINE_COLUMNS, ROWS};
+
+/// Four words: one column of four rows, or one row of four columns.
+type Four = [u32; 4];
+
+/// Writes word `w` of each row to line `w`; `W` is a multiple of four.
+#[inline(always)]
+pub(crate) fn transpose_words<const W: usize>(rows: &[[u32; W]; ROWS], lines: &mut [[u8; LINE]]) {
+    const { assert!(W.is_multiple_of(4)) };
+    // Four lines at a time, each written from start to end.
+    for (lines, first) in lines.as_chunks_mut::<4>().0.iter_mut().zip((0..W).step_by(4)) {
+        let mut squares = [[[0; 4]; 4]; ROWS / 4];
+        for (square, rows) in squares.iter_mut().zip(rows.as_chunks::<4>().0) {
+            *square = transpose_square(rows.map(|row| [row[first], row[first + 1], row[first + 2], row[first + 3]]));
+        }
+        for (w, line) in lines.iter_mut().enumerate() {
+            for (square, target) in squares.iter().zip(line.as_chunks_mut::<{ 4 * LINE_COLUMNS }>().0) {
+                *target = bytemuck::cast(square[w].map(u32::to_le));
+            }
+        }
+    }
+}
+
+/// Transposes a 4x4 square.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn transpose_square(rows: [Four; 4]) -> [Four; 4] {
+    use std::arch::x86_64::*;
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn inside([a, b, c, d]: [__m128i; 4]) -> [__m128i; 4] {
+        let (low, high) = (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
+        let (low_2, high_2) = (_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
+        [
+            _mm_unpacklo_epi64(low, low_2),
+            _mm_unpackhi_epi64(low, low_2),
+            _mm_unpacklo_epi64(high, high_2),
+            _mm_unpackhi_epi64(high, high_2),
+        ]
+    }
+
+    // SAFETY: both are 64 bytes of plain data.
+    let rows = unsafe { std::mem::transmute::<[Four; 4], [__m128i; 4]>(rows) };
+    // SAFETY: SSE2 is part of the x86-64 baseline.
+    let columns = unsafe { inside(rows) };
+    // SAFETY: both are 64 bytes of plain data.
+    unsafe { std::mem::transmute::<[__m128i; 4], [Four; 4]>(columns) }
+}
+
+/// Transposes a 4x4 square.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn transpose_square(rows: [Four; 4]) -> [Four; 4] {
+    std::array::from_fn(|column| rows.map(|row| row[column]))
+}

@@ -1,0 +1,24 @@
+//! Benchmarks of language models with the tests, fields and output formats of llama-bench.
+//!
+//! [`plan`] lists the tests, [`Runner`] measures one on a loaded model, and an [`Entry`] is a line
+//! of results. [`TokenCost`] has the bytes and operations of a token; its bytes and the memory
+//! bandwidth give the upper limit of decode. Sampling is not measured.
+
+#![deny(unsafe_code)]
+
+pub mod compare;
+pub mod formats;
+
+mod about;
+mod entry;
+mod measure;
+mod plan;
+mod samples;
+mod work;
+
+pub use about::ModelInfo;
+pub use entry::{BUILD, Entry, Setting, threads};
+pub use measure::{Outcome, Runner};
+pub use plan::{Phase, Test, plan};
+pub use samples::{Mean, Samples};
+pub use work::TokenCost;

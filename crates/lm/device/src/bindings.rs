@@ -1,0 +1,132 @@
+//! Checks that a model fits the binding limit of a device, before anything is uploaded.
+//!
+//! A matrix is split into shards of as many rows as fit one binding. The stacked matrices of a
+//! layer's experts, KV pages and scratch buffers need a single binding.
+
+use std::ops::Range;
+
+use roci_gguf::Gguf;
+use roci_hal::DeviceInfo;
+use roci_lm::architecture::Model;
+use roci_lm::architecture::blocks::{FeedForwardKind, Gated, Layer, Matrix};
+
+use crate::pack::{GROUP, format_of};
+use crate::scratch::ScratchSizes;
+use crate::{Error, Options};
+
+/// Bytes that kernels can index in one binding, regardless of the device.
+const MAX_INDEXED: u64 = 1 << 31;
+
+const WEIGHTS_HINT: &str = "run it on another device (`--device cpu`), put fewer layers on this one (`--device vulkan --device cpu`), or use \
+     a file with fewer bits per weight";
+const TOKENS_HINT: &str = "use a smaller context (`--context`) or a smaller KV cache (`--cache-type q8_0`), or run it on another device (`--device cpu`)";
+
+/// Bytes of the largest binding of a kernel.
+pub(crate) fn max_binding(info: &DeviceInfo) -> u64 {
+    info.max_binding.min(info.max_allocation).min(MAX_INDEXED)
+}
+
+/// Rows of a matrix that fit one binding: a multiple of a step, or 0 if not even one step fits. At
+/// multiples of the step the bias of a shard can be bound; the step is even because 16-bit scales
+/// are read in pairs.
+pub(crate) fn rows_per_shard(info: &DeviceInfo, row_bytes: usize) -> usize {
+    let step = (info.binding_alignment / 4).max(2);
+    (max_binding(info) / row_bytes.max(1) as u64 / step * step) as usize
+}
+
+/// Checks the bindings that one device needs for a range of layers.
+pub(crate) fn check(
+    file: &Gguf,
+    model: &Model,
+    layers: &Range<usize>,
+    info: &DeviceInfo,
+    options: &Options,
+    sizes: &ScratchSizes,
+) -> Result<(), Error> {
+    let check = BindingCheck { file, info, host_kernels: roci_kernels::takes_native(info) };
+    let cache_tokens =
+        options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
+    for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
+        check.layer(layer)?;
+        let block = &layer.attention;
+        for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
+            let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
+            check.whole(|| format!("the {what} of layer {index} for {cache_tokens} tokens"), bytes, TOKENS_HINT)?;
+        }
+        let pairs = block.rope.frequencies.len() as u64;
+        let what = || format!("the rotary embeddings of {} positions", model.context);
+        check.whole(what, 8 * pairs * u64::from(model.context), TOKENS_HINT)?;
+    }
+    if layers.end == model.layers.len() {
+        check.rows(&model.output.matrix)?;
+    }
+    for name in model.tensors() {
+        let vector = file.tensor(name).filter(|tensor| tensor.info().shape().len() == 1);
+        let bytes = vector.map_or(0, |tensor| 4 * tensor.info().values());
+        check.whole(|| format!("`{name}`"), bytes, WEIGHTS_HINT)?;
+    }
+    let what = || format!("the scratch memory of {} tokens", sizes.tokens);
+    sizes.arrays().into_iter().try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
+}
+
+struct BindingCheck<'a> {
+    file: &'a Gguf,
+    info: &'a DeviceInfo,
+    /// Whether the device runs the CPU's own kernels, which take matrices of any size.
+    host_kernels: bool,
+}
+
+impl BindingCheck<'_> {
+    fn whole(&self, what: impl FnOnce() -> String, bytes: u64, hint: &'static str) -> Result<(), Error> {
+        let limit = self.info.max_binding.min(self.info.max_allocation);
+        self.within(what, bytes, limit, hint)
+    }
+
+    fn within(&self, what: impl FnOnce() -> String, bytes: u64, limit: u64, hint: &'static str) -> Result<(), Error> {
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Error::Binding { what: what(), bytes, device: self.info.uri.to_string(), limit, hint })
+    }
+
+    fn layer(&self, layer: &Layer) -> Result<(), Error> {
+        let block = &layer.attention;
+        let attention = [&block.query, &block.key, &block.value, &block.output];
+        attention.into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
+        match &layer.feed_forward.kind {
+            FeedForwardKind::Dense(Gated { gate, up, down }) => {
+                [gate, up, down].into_iter().try_for_each(|linear| self.rows(&linear.matrix))
+            }
+            FeedForwardKind::Experts { experts, .. } => {
+                // Gate and up projections are one matrix.
+                self.experts(experts.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]))?;
+                self.experts(experts.iter().map(|gated| &gated.down.matrix))
+            }
+        }
+    }
+
+    /// A matrix that is split into shards: one step of rows must fit.
+    fn rows(&self, matrix: &Matrix) -> Result<(), Error> {
+        let row = self.row_bytes(matrix);
+        if self.host_kernels || rows_per_shard(self.info, row) > 0 {
+            return Ok(());
+        }
+        let what = || format!("some rows of `{}`", matrix.tensor);
+        let step = (self.info.binding_alignment / 4).max(2);
+        self.within(what, row as u64 * step, max_binding(self.info), WEIGHTS_HINT)
+    }
+
+    /// Matrices that share a binding.
+    fn experts<'m>(&self, mut matrices: impl Iterator<Item = &'m Matrix> + Clone) -> Result<(), Error> {
+        let bytes = matrices.clone().map(|matrix| matrix.outputs() as u64 * self.row_bytes(matrix) as u64).sum();
+        let name = matrices.next().map_or("", |matrix| matrix.tensor.as_str());
+        self.within(|| format!("`{name}` with all experts"), bytes, max_binding(self.info), WEIGHTS_HINT)
+    }
+
+    /// Bytes of the codes of a row, which are not in the binding of its scales; 0 for a type that
+    /// loading rejects.
+    fn row_bytes(&self, matrix: &Matrix) -> usize {
+        let kind = self.file.tensor(&matrix.tensor).map(|tensor| tensor.info().kind());
+        kind.and_then(format_of).map_or(0, |format| matrix.columns.div_ceil(GROUP) * format.code_bytes())
+    }
+}

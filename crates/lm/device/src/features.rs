@@ -1,0 +1,40 @@
+//! Properties of a device that select its kernels.
+
+use roci_hal::{DeviceInfo, DeviceKind};
+use roci_kernels::params::WeightFormat;
+
+use crate::kernel_id::KernelId;
+use crate::options::Options;
+
+/// Properties of a device that select its kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features {
+    /// Runs the CPU's own kernels instead of translations of the WGSL kernels.
+    pub(crate) host_kernels: bool,
+    /// Has matrix units (cooperative matrices), used for batches.
+    pub(crate) coopmat: bool,
+    /// Quantizes the activations of a single token to 8 bits and multiplies by packed dot products.
+    pub(crate) packed_dot: bool,
+    /// Compute units of the smallest physical device.
+    pub(crate) compute_units: u32,
+}
+
+impl Features {
+    pub(crate) fn of(info: &DeviceInfo, options: &Options) -> Self {
+        let host_kernels = roci_kernels::takes_native(info);
+        let coopmat_kernel = KernelId::matmul_coopmat(WeightFormat::F16).spec();
+        // On a software device packed dot products save no time.
+        let packed_dot = info.capabilities().integer_dot && !host_kernels && !is_software(info) && !options.exact;
+        Self {
+            host_kernels,
+            coopmat: !host_kernels && coopmat_kernel.is_ok_and(|kernel| kernel.runs_on(info)),
+            packed_dot,
+            compute_units: info.physical.iter().map(|physical| physical.compute_units).min().unwrap_or(1),
+        }
+    }
+}
+
+/// Whether any physical device is emulated or a software rasterizer, which runs on the host's CPU.
+pub(crate) fn is_software(info: &DeviceInfo) -> bool {
+    info.physical.iter().any(|physical| matches!(physical.kind, DeviceKind::Emulated | DeviceKind::Software))
+}

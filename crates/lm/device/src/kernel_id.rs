@@ -1,0 +1,167 @@
+//! Selection of kernels by operation, weight format and cache type.
+
+use roci_kernels::KernelSpec;
+use roci_kernels::params::{LmAttention, LmEmbed, WeightFormat};
+
+use crate::Error;
+use crate::options::CacheType;
+
+/// A kernel of the table of [`roci_kernels`]. The constructors of this module are the only source
+/// of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KernelId(&'static str);
+
+/// The variant of a kernel for a weight format.
+macro_rules! per_format {
+    ($prefix:literal, $format:expr) => {
+        KernelId(match $format {
+            WeightFormat::F32 => concat!($prefix, "_f32"),
+            WeightFormat::F16 => concat!($prefix, "_f16"),
+            WeightFormat::Bf16 => concat!($prefix, "_bf16"),
+            WeightFormat::Q4 => concat!($prefix, "_q4"),
+            WeightFormat::Q4Affine => concat!($prefix, "_q4_affine"),
+            WeightFormat::Q4Affine16 => concat!($prefix, "_q4_affine16"),
+            WeightFormat::Q4Nl => concat!($prefix, "_q4_nl"),
+            WeightFormat::Q4E2m1 => concat!($prefix, "_q4_e2m1"),
+            WeightFormat::Q4Superblock => concat!($prefix, "_q4_superblock"),
+            WeightFormat::Q8 => concat!($prefix, "_q8"),
+            WeightFormat::Q8Affine16 => concat!($prefix, "_q8_affine16"),
+            WeightFormat::Q8Affine => concat!($prefix, "_q8_affine"),
+        })
+    };
+}
+
+/// The variant of a kernel for a cache type.
+macro_rules! per_cache {
+    ($prefix:literal, $cache:expr) => {
+        KernelId(match $cache {
+            CacheType::F16 => concat!($prefix, "_f16"),
+            CacheType::Q8 => concat!($prefix, "_q8"),
+        })
+    };
+}
+
+impl KernelId {
+    /// RMS norm of rows, optionally gathered, optionally added to the output.
+    pub(crate) const RMS_NORM: Self = Self("lm_rms_norm");
+    /// Adds partial sums to the residual stream, normalizes it, and writes 16-bit floats.
+    pub(crate) const ADD_RMS_NORM: Self = Self("lm_add_rms_norm");
+    /// Converts rows to 16-bit floats.
+    pub(crate) const CAST_F16: Self = Self("lm_cast_f16");
+    /// Weighted sum of several rows per token: outputs of experts, or partial sums with weights of
+    /// one.
+    pub(crate) const WEIGHTED_SUM: Self = Self("lm_moe_combine");
+    /// Activation of the gate times the up projection.
+    pub(crate) const GLU: Self = Self("lm_glu");
+    /// Chooses the experts of each token and their weights.
+    pub(crate) const EXPERT_ROUTING: Self = Self("lm_moe_top_k");
+    /// Combines the results of attention over splits of the KV cache.
+    pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
+    /// CPU only: quantizes activations to 8 bits.
+    pub(crate) const QUANTIZE: Self = Self("lm_quantize");
+    /// CPU only: product with packed or memory-mapped weights.
+    pub(crate) const MATMUL_PACKED: Self = Self("lm_matmul_packed");
+
+    /// Lookup of embedding rows. `None` for formats without such a kernel.
+    pub(crate) fn embed(format: WeightFormat) -> Option<Self> {
+        LmEmbed::kernel(format).map(Self)
+    }
+
+    /// Matrix-vector product for a single token.
+    pub(crate) const fn matvec(format: WeightFormat) -> Self {
+        per_format!("lm_matvec", format)
+    }
+
+    /// Matrix-vector product by packed dot products, for formats with integer codes
+    /// ([`WeightFormat::is_whole`]).
+    pub(crate) const fn matvec_packed_dot(format: WeightFormat) -> Self {
+        per_format!("lm_matvec_i8", format)
+    }
+
+    /// Product that reads the weights once per four tokens.
+    pub(crate) const fn matvec4(format: WeightFormat) -> Self {
+        per_format!("lm_matvec4", format)
+    }
+
+    /// Tiled matrix product.
+    pub(crate) const fn matmul(format: WeightFormat) -> Self {
+        per_format!("lm_matmul", format)
+    }
+
+    /// Matrix product on matrix units, for formats that have one ([`WeightFormat::has_matrix`]).
+    pub(crate) const fn matmul_coopmat(format: WeightFormat) -> Self {
+        per_format!("lm_matmul_coopmat", format)
+    }
+
+    /// Rotary embedding of queries and keys, and the store of keys and values to the KV cache.
+    pub(crate) const fn rope_kv_store(cache: CacheType) -> Self {
+        per_cache!("lm_rope_kv_store", cache)
+    }
+
+    /// Attention of blocks of tokens over the KV cache.
+    pub(crate) const fn attention(cache: CacheType) -> Self {
+        per_cache!("lm_attention", cache)
+    }
+
+    /// [`rope_kv_store`](Self::rope_kv_store) and [`attention`](Self::attention) in one, for one
+    /// token per sequence.
+    pub(crate) const fn decode_attention(cache: CacheType) -> Self {
+        per_cache!("lm_decode_attention", cache)
+    }
+
+    /// Attention on matrix units over an f16 cache. `None` for head sizes without such a kernel.
+    pub(crate) fn flash_attention(attention: &LmAttention) -> Option<Self> {
+        attention.matrix_kernel().map(Self)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// The entry in the table of kernels.
+    pub(crate) fn spec(self) -> Result<&'static KernelSpec, Error> {
+        Ok(roci_kernels::find(self.0)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_selectable_kernel_exists() {
+        let mut kernels = vec![
+            KernelId::RMS_NORM,
+            KernelId::ADD_RMS_NORM,
+            KernelId::CAST_F16,
+            KernelId::WEIGHTED_SUM,
+            KernelId::GLU,
+            KernelId::EXPERT_ROUTING,
+            KernelId::COMBINE_SPLITS,
+        ];
+        for format in WeightFormat::ALL {
+            kernels.extend([KernelId::matvec(format), KernelId::matvec4(format), KernelId::matmul(format)]);
+            kernels.extend(KernelId::embed(format));
+            kernels.extend(format.is_whole().then(|| KernelId::matvec_packed_dot(format)));
+            kernels.extend(format.has_matrix().then(|| KernelId::matmul_coopmat(format)));
+            assert!(KernelId::matvec(format).name().ends_with(format.name()), "{}", format.name());
+        }
+        for cache in [CacheType::F16, CacheType::Q8] {
+            kernels.extend([
+                KernelId::rope_kv_store(cache),
+                KernelId::attention(cache),
+                KernelId::decode_attention(cache),
+            ]);
+        }
+        for size in [64, 128] {
+            let attention = LmAttention { key_length: size, value_length: size, ..LmAttention::default() };
+            kernels.extend(KernelId::flash_attention(&attention));
+        }
+        for kernel in kernels {
+            assert!(kernel.spec().is_ok(), "the table has no {}", kernel.name());
+        }
+        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED] {
+            assert!(roci_kernels::host_executable(kernel.name()).is_some(), "the CPU has no {}", kernel.name());
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Layers with their weights on a device, and the builder that uploads them.
+
+use std::sync::Arc;
+
+use roci_hal::{BufferDesc, BufferRange};
+use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
+use roci_lm::architecture::blocks::{
+    Activation, Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Norm, Rope, RopeStyle,
+};
+
+use crate::kernel_id::KernelId;
+use crate::options::CacheType;
+use crate::weights::{DeviceMatrix, MatrixRows, Storage, WeightLoader};
+use crate::{Error, Options, SMALL_BATCH};
+
+/// Weights of an RMS norm.
+#[derive(Clone)]
+pub(crate) struct DeviceNorm {
+    pub(crate) weight: BufferRange,
+    pub(crate) epsilon: f32,
+}
+
+/// A matrix with an optional bias, whose results are columns of a row of the output.
+#[derive(Clone)]
+pub(crate) struct DeviceLinear {
+    pub(crate) matrix: DeviceMatrix,
+    pub(crate) bias: Option<BufferRange>,
+    /// Column of the first result.
+    pub(crate) offset: usize,
+}
+
+/// Gate and up projections of a feed-forward block.
+#[derive(Clone)]
+pub(crate) enum GateUp {
+    /// Gate and up rows interleaved in one matrix: the product applies the activation itself.
+    Interleaved(DeviceLinear),
+    /// Separate products. The results of the up projection follow those of the gate.
+    Separate(Vec<DeviceLinear>),
+}
+
+/// An attention block.
+#[derive(Clone)]
+pub(crate) struct DeviceAttention {
+    pub(crate) norm: DeviceNorm,
+    /// Query, key and value projections: one product if their types are the same.
+    pub(crate) qkv: Vec<DeviceLinear>,
+    /// Constants of the rotary embedding, without those of a step.
+    pub(crate) heads: LmRopeKvStore,
+    pub(crate) head_norms: Option<BufferRange>,
+    pub(crate) rotations: BufferRange,
+    /// Constants of attention, without those of a step.
+    pub(crate) attention: LmAttention,
+    /// KV pages of this layer.
+    pub(crate) keys: BufferRange,
+    pub(crate) values: BufferRange,
+    pub(crate) output: DeviceLinear,
+    pub(crate) post_norm: Option<DeviceNorm>,
+}
+
+/// The matrices of a mixture of experts, stacked over all experts.
+#[derive(Clone)]
+pub(crate) struct DeviceExperts {
+    pub(crate) router: DeviceLinear,
+    /// Gate and up rows, interleaved.
+    pub(crate) gate_up: DeviceMatrix,
+    pub(crate) down: DeviceMatrix,
+    /// Total number of experts.
+    pub(crate) count: usize,
+    /// Experts per token.
+    pub(crate) used: usize,
+}
+
+/// The matrices of a feed-forward block.
+#[derive(Clone)]
+pub(crate) enum DeviceFeedForwardKind {
+    Dense { gate_up: GateUp, down: DeviceLinear },
+    Experts(DeviceExperts),
+}
+
+/// A feed-forward block.
+#[derive(Clone)]
+pub(crate) struct DeviceFeedForward {
+    pub(crate) norm: DeviceNorm,
+    pub(crate) kind: DeviceFeedForwardKind,
+    /// [`LmLinear::SILU`] or [`LmLinear::GELU`].
+    pub(crate) activation: u32,
+    /// Length of the activated vector.
+    pub(crate) width: usize,
+    pub(crate) post_norm: Option<DeviceNorm>,
+}
+
+/// A layer with its weights and its KV cache.
+#[derive(Clone)]
+pub(crate) struct DeviceLayer {
+    pub(crate) attention: DeviceAttention,
+    pub(crate) feed_forward: DeviceFeedForward,
+}
+
+/// The final norm and the output matrix.
+#[derive(Clone)]
+pub(crate) struct DeviceHead {
+    pub(crate) norm: DeviceNorm,
+    pub(crate) output: DeviceLinear,
+    /// Scale of the embeddings, if the output matrix is also the embedding matrix and the first
+    /// layer is on this device.
+    pub(crate) tied_embedding_scale: Option<f32>,
+}
+
+/// The embedding matrix of a device that looks embeddings up itself.
+pub(crate) struct DeviceEmbedding<'a> {
+    pub(crate) kernel: KernelId,
+    pub(crate) codes: &'a BufferRange,
+    pub(crate) scales: &'a BufferRange,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) scale: f32,
+}
+
+impl DeviceHead {
+    /// The embedding matrix, if the device looks up the embeddings of this number of tokens. For a
+    /// small batch an upload is faster.
+    pub(crate) fn embedding(&self, tokens: usize) -> Option<DeviceEmbedding<'_>> {
+        let scale = self.tied_embedding_scale.filter(|_| tokens > SMALL_BATCH)?;
+        let [shard] = &self.output.matrix.shards[..] else { return None };
+        let Storage::Planar { codes, scales, format } = &shard.storage else { return None };
+        let kernel = KernelId::embed(*format)?;
+        Some(DeviceEmbedding { kernel, codes, scales, rows: shard.rows, columns: self.output.matrix.columns, scale })
+    }
+}
+
+/// Uploads the layers of one device.
+pub(crate) struct LayerBuilder<'a> {
+    loader: WeightLoader<'a>,
+    options: &'a Options,
+    /// Context length in tokens.
+    context: usize,
+    /// KV pages.
+    pages: usize,
+    /// Rotation tables uploaded so far.
+    rotations: Vec<(Arc<Rope>, BufferRange)>,
+}
+
+impl<'a> LayerBuilder<'a> {
+    pub(crate) fn new(loader: WeightLoader<'a>, options: &'a Options, context: usize, pages: usize) -> Self {
+        Self { loader, options, context, pages, rotations: Vec::new() }
+    }
+
+    /// Waits until all uploads are complete.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.loader.finish()
+    }
+
+    pub(crate) fn norm(&self, norm: &Norm) -> Result<DeviceNorm, Error> {
+        let length = norm.weight.values.len();
+        Ok(DeviceNorm { weight: self.loader.vectors(&[(Some(&norm.weight), length)])?, epsilon: norm.epsilon })
+    }
+
+    pub(crate) fn linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
+        let matrix = self.loader.matrix(&MatrixRows::stacked(vec![&linear.matrix]))?;
+        Ok(DeviceLinear { matrix, bias: self.loader.biases(&[linear])?, offset })
+    }
+
+    /// Linear layers with a common input and concatenated results: one matrix if all have the same
+    /// type.
+    fn concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
+        let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
+        if self.loader.have_same_type(&matrices)? {
+            let matrix = self.loader.matrix(&MatrixRows::stacked(matrices))?;
+            return Ok(vec![DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset: 0 }]);
+        }
+        let mut offset = 0;
+        let mut products = Vec::new();
+        for linear in linears {
+            products.push(self.linear(linear, offset)?);
+            offset += linear.matrix.outputs();
+        }
+        Ok(products)
+    }
+
+    pub(crate) fn layer(&mut self, layer: &Layer) -> Result<DeviceLayer, Error> {
+        Ok(DeviceLayer {
+            attention: self.attention(&layer.attention)?,
+            feed_forward: self.feed_forward(&layer.feed_forward)?,
+        })
+    }
+
+    fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
+        let step = match self.options.cache {
+            CacheType::F16 => 4,
+            CacheType::Q8 => 32,
+        };
+        let max = LmRopeKvStore::LONGEST as usize;
+        for length in [block.key_length, block.value_length] {
+            if !length.is_multiple_of(step) || length > max {
+                let cache = self.options.cache;
+                return Err(Error::File {
+                    message: format!(
+                        "head size {length} is not supported by the {cache} KV cache, which takes multiples of {step} up to {max}"
+                    ),
+                    hint: (step != 4).then(|| "use an f16 KV cache (`--cache-type f16`)".to_owned()),
+                });
+            }
+        }
+        let head_norms = block
+            .head_norms
+            .as_ref()
+            .map(|(query, key)| {
+                let length = block.key_length;
+                self.loader.vectors(&[(Some(&query.weight), length), (Some(&key.weight), length)])
+            })
+            .transpose()?;
+        let interleaved = if block.rope.style == RopeStyle::Interleaved { LmRopeKvStore::INTERLEAVED } else { 0 };
+        let norms = if head_norms.is_some() { LmRopeKvStore::NORMS } else { 0 };
+        let stride = block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length);
+        let count = |value: usize| value as u32;
+        Ok(DeviceAttention {
+            norm: self.norm(&block.norm)?,
+            qkv: self.concatenated(&[&block.query, &block.key, &block.value])?,
+            heads: LmRopeKvStore {
+                used: 0,
+                part_stride: 0,
+                tokens: 0,
+                heads: count(block.heads),
+                kv_heads: count(block.kv_heads),
+                key_length: count(block.key_length),
+                value_length: count(block.value_length),
+                pairs: count(block.rope.frequencies.len()),
+                flags: interleaved | norms,
+                stride: count(stride),
+                page: count(self.options.page_size),
+                epsilon: block.head_norms.as_ref().map_or(0.0, |(query, _)| query.epsilon),
+            },
+            head_norms,
+            rotations: self.rotations(&block.rope)?,
+            attention: LmAttention {
+                heads: count(block.heads),
+                kv_heads: count(block.kv_heads),
+                key_length: count(block.key_length),
+                value_length: count(block.value_length),
+                q_stride: count(stride),
+                page: count(self.options.page_size),
+                splits: 1,
+                scale: block.scale,
+                soft_cap: block.soft_cap.unwrap_or(0.0),
+                window: block.window.unwrap_or(0),
+                ..LmAttention::default()
+            },
+            keys: self.kv_pages(block.kv_heads, block.key_length)?,
+            values: self.kv_pages(block.kv_heads, block.value_length)?,
+            output: self.linear(&block.output, 0)?,
+            post_norm: block.post_norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+        })
+    }
+
+    fn kv_pages(&self, heads: usize, length: usize) -> Result<BufferRange, Error> {
+        let bytes = self.options.cache.bytes(length) * heads as u64 * (self.options.page_size * self.pages) as u64;
+        let buffer = self.loader.device.allocate(BufferDesc::device(bytes.next_multiple_of(16)).label("KV cache"))?;
+        Ok(buffer.whole())
+    }
+
+    /// The table of cosines and sines of each dimension pair at each position.
+    fn rotations(&mut self, rope: &Arc<Rope>) -> Result<BufferRange, Error> {
+        if let Some((_, range)) = self.rotations.iter().find(|(uploaded, _)| uploaded == rope) {
+            return Ok(range.clone());
+        }
+        let mut table = Vec::with_capacity(self.context * rope.frequencies.len() * 2);
+        for position in 0..self.context {
+            for frequency in &rope.frequencies {
+                let (sine, cosine) = (position as f64 * f64::from(*frequency)).sin_cos();
+                table.extend([cosine as f32 * rope.magnitude, sine as f32 * rope.magnitude]);
+            }
+        }
+        let range = self.loader.floats(&table)?;
+        self.rotations.push((Arc::clone(rope), range.clone()));
+        Ok(range)
+    }
+
+    fn feed_forward(&mut self, block: &FeedForward) -> Result<DeviceFeedForward, Error> {
+        let (kind, width) = match &block.kind {
+            FeedForwardKind::Dense(gated) => {
+                let gate_up = self.gate_up(gated)?;
+                (
+                    DeviceFeedForwardKind::Dense { gate_up, down: self.linear(&gated.down, 0)? },
+                    gated.gate.matrix.outputs(),
+                )
+            }
+            FeedForwardKind::Experts { router, experts, used } => {
+                let Some(first) = experts.first() else {
+                    return Err(Error::file("a mixture of experts has no experts"));
+                };
+                let gated: Vec<&Gated> = experts.iter().collect();
+                let router = self.linear(router, 0)?;
+                // The CPU's own kernels do not support experts: the WGSL kernels' layout is used.
+                let host = std::mem::replace(&mut self.loader.host_kernels, false);
+                let matrices = self.expert_gate_up(&gated).and_then(|gate_up| {
+                    let downs: Vec<_> = gated.iter().map(|gated| &gated.down.matrix).collect();
+                    Ok((gate_up, self.loader.matrix(&MatrixRows::stacked(downs))?))
+                });
+                self.loader.host_kernels = host;
+                let (gate_up, down) = matrices?;
+                if gated.iter().any(|gated| [&gated.gate, &gated.up, &gated.down].iter().any(|one| one.bias.is_some()))
+                {
+                    return Err(Error::file("experts with biases are not supported"));
+                }
+                let experts = DeviceExperts { router, gate_up, down, count: experts.len(), used: *used };
+                (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
+            }
+        };
+        Ok(DeviceFeedForward {
+            norm: self.norm(&block.norm)?,
+            kind,
+            activation: match block.activation {
+                Activation::Silu => LmLinear::SILU,
+                Activation::Gelu => LmLinear::GELU,
+            },
+            width,
+            post_norm: block.post_norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+        })
+    }
+
+    /// Gate and up projections of a dense block, interleaved if one product can compute both.
+    fn gate_up(&self, gated: &Gated) -> Result<GateUp, Error> {
+        let biased = gated.gate.bias.is_some() || gated.up.bias.is_some();
+        let same_type = self.loader.have_same_type(&[&gated.gate.matrix, &gated.up.matrix])?;
+        if self.loader.host_kernels || biased || !same_type {
+            return Ok(GateUp::Separate(self.concatenated(&[&gated.gate, &gated.up])?));
+        }
+        let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
+        Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0 }))
+    }
+
+    /// Gate and up projections of all experts: interleaved, one expert after the other.
+    fn expert_gate_up(&self, experts: &[&Gated]) -> Result<DeviceMatrix, Error> {
+        let matrices: Vec<_> = experts.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
+        if !self.loader.have_same_type(&matrices)? {
+            return Err(Error::file("the experts' matrices have different types"));
+        }
+        self.loader.matrix(&MatrixRows::interleaved(experts))
+    }
+}

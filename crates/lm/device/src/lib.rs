@@ -1,0 +1,46 @@
+//! Language models on devices.
+//!
+//! [`DeviceModel::load`] uploads a model's weights to one or several devices and implements
+//! [`Forward`](roci_engine::Forward) for an engine. Each device has a stage: consecutive layers.
+//! The commands of a step are recorded once per shape and replayed; token ids, positions and page
+//! tables are data. [`estimate`] computes the memory that this takes before anything is loaded.
+//!
+//! A call goes through these modules in order:
+//!
+//! 1. `model`: the batch, one step per stage.
+//! 2. `stage`: submits the recording of the step's shape; records it on first use.
+//! 3. `recorder`: records a step layer by layer.
+//! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
+//!
+//! `layer` and `weights` have the contents of a stage, `pack` the memory layout of weights,
+//! `limits` the maximum sizes of a step.
+#![deny(unsafe_code)]
+
+mod batch;
+mod bindings;
+mod embedding;
+mod error;
+mod features;
+mod kernel_id;
+mod kernels;
+mod layer;
+mod limits;
+mod memory;
+mod model;
+mod options;
+mod pack;
+mod recorder;
+mod scratch;
+mod shape;
+mod stage;
+mod upload;
+mod weights;
+
+pub use error::Error;
+pub use memory::{DeviceShare, Estimate, estimate};
+pub use model::DeviceModel;
+pub use options::{CacheType, Options};
+
+/// Maximum number of tokens of a small batch, as in the decode phase: attention is split over the
+/// KV cache, and products read the weights per token or per four tokens instead of in tiles.
+pub(crate) const SMALL_BATCH: usize = 16;

@@ -1,0 +1,45 @@
+//! Limits of a step on one device. They decide the sizes of its scratch memory.
+
+use roci_hal::DeviceInfo;
+use roci_lm::architecture::Model;
+
+use crate::Options;
+use crate::features::{Features, is_software};
+use crate::scratch::ScratchSizes;
+
+/// Default maximum number of tokens per call, on hardware and on software devices.
+const HARDWARE_BATCH_TOKENS: usize = 512;
+const SOFTWARE_BATCH_TOKENS: usize = 64;
+/// Maximum number of output rows per step.
+pub(crate) const MAX_OUTPUT_ROWS: usize = 32;
+/// Maximum number of splits of attention.
+const MAX_SPLITS: usize = 16;
+
+/// Maximum number of tokens per call.
+pub(crate) fn max_batch_tokens(options: &Options, info: &DeviceInfo) -> usize {
+    let default = if is_software(info) { SOFTWARE_BATCH_TOKENS } else { HARDWARE_BATCH_TOKENS };
+    options.max_batch_tokens.unwrap_or(default).max(1)
+}
+
+/// Maximum number of 32-bit words of inputs per call.
+fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
+    let pages = (model.context as usize).div_ceil(options.page_size);
+    // Inputs are padded to a power of two.
+    (5 * tokens + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * pages).next_power_of_two()
+}
+
+/// Maximum number of splits of attention: enough workgroups to occupy the device with a single
+/// token.
+pub(crate) fn max_splits(model: &Model, info: &DeviceInfo) -> usize {
+    let units = info.physical.iter().map(|physical| physical.compute_units as usize).min().unwrap_or(1).max(1);
+    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
+    (2 * units).div_ceil(kv_heads).next_power_of_two().clamp(1, MAX_SPLITS)
+}
+
+/// Sizes of the scratch memory of a device.
+pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo) -> ScratchSizes {
+    let tokens = max_batch_tokens(options, info);
+    let words = input_words(model, options, tokens);
+    let features = Features::of(info, options);
+    ScratchSizes::new(model, tokens, MAX_OUTPUT_ROWS.min(tokens), words, max_splits(model, info), features)
+}

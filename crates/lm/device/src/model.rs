@@ -1,0 +1,240 @@
+//! A model on its devices: a batch, and one step per stage.
+
+use std::sync::Arc;
+
+use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+use roci_gguf::Gguf;
+use roci_hal::{Device, DeviceInfo, Profile};
+use roci_lm::architecture::Model;
+
+use crate::batch::{Batch, OutputCollector, OutputRow};
+use crate::embedding::embed;
+use crate::error::forward_error;
+use crate::features::Features;
+use crate::limits::{MAX_OUTPUT_ROWS, max_batch_tokens, max_splits, scratch_sizes};
+use crate::memory::{Estimate, estimate};
+use crate::recorder::block_tokens;
+use crate::shape::StepShape;
+use crate::stage::{Stage, StageConfig};
+use crate::weights::Progress;
+use crate::{Error, Options, SMALL_BATCH};
+
+/// KV cache entries per split of attention.
+const TOKENS_PER_SPLIT: usize = 128;
+
+/// A model on its devices; implements [`Forward`] for an engine.
+pub struct DeviceModel {
+    file: Arc<Gguf>,
+    model: Model,
+    limits: Limits,
+    stages: Vec<Stage>,
+    /// Tokens per block of attention in large batches.
+    block_tokens: usize,
+    max_splits: usize,
+    estimate: Estimate,
+}
+
+impl std::fmt::Debug for DeviceModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceModel")
+            .field("limits", &self.limits)
+            .field("estimate", &self.estimate)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DeviceModel {
+    /// Loads a model: the first device takes as many layers as fit, the next ones the rest.
+    /// `progress` gets the uploaded bytes and their total.
+    ///
+    /// # Errors
+    /// If the model does not fit, uses something that is not supported, or a device fails.
+    pub fn load(
+        file: Arc<Gguf>,
+        model: Model,
+        devices: &[Device],
+        options: &Options,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Self, Error> {
+        let infos: Vec<&DeviceInfo> = devices.iter().map(Device::info).collect();
+        let estimate = estimate(&file, &model, &infos, options)?;
+        let used: Vec<(&Device, _)> =
+            devices.iter().zip(&estimate.shares).filter(|(_, share)| !share.layers.is_empty()).collect();
+        let tokens = used.iter().map(|(device, _)| max_batch_tokens(options, device.info())).min().unwrap_or(1);
+        let options = Options { max_batch_tokens: Some(tokens), ..options.clone() };
+        let pages = options.cache_tokens.unwrap_or(model.context as usize).div_ceil(options.page_size).max(1);
+        let names = model.tensors();
+        let total = names.iter().filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
+        let progress = Progress::new(total, progress);
+        let mut stages = Vec::new();
+        for (device, share) in used {
+            let config = StageConfig {
+                file: &file,
+                model: &model,
+                layers: share.layers.clone(),
+                options: &options,
+                pages,
+                sizes: scratch_sizes(&model, &options, device.info()),
+            };
+            stages.push(Stage::new(device, &config, &progress)?);
+        }
+        let limits = Limits {
+            context: model.context as usize,
+            page_size: options.page_size,
+            pages,
+            max_batch_tokens: tokens,
+            max_chunks: options.max_chunks.min(tokens),
+            vocabulary: model.config.vocabulary,
+            embedding: model.config.embedding,
+            pooling: model.config.pooling,
+        };
+        let group_size = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
+        let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
+        let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
+        let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
+        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+    }
+
+    /// Memory and layers of each device.
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+
+    /// Records the execution times of commands in `profile` from now on, on devices that support
+    /// it.
+    pub fn profile(&mut self, profile: &Profile) {
+        for stage in self.stages.iter_mut().filter(|stage| stage.device.supports_profiling()) {
+            stage.profile = Some(profile.clone());
+        }
+    }
+
+    /// Loads the kernels of the usual batch sizes: a single token, a small batch and a full batch.
+    /// Otherwise each is loaded, and on most devices compiled, when a step first needs it.
+    /// `progress` gets the number of loaded kernels and their total.
+    ///
+    /// # Errors
+    /// If a kernel cannot be loaded, or is not compiled in time.
+    pub fn load_kernels(&mut self, progress: &dyn Fn(usize, usize)) -> Result<(), Error> {
+        let Self { stages, limits, block_tokens, .. } = self;
+        let shape = |tokens: usize, logits: bool| {
+            let block_tokens = if tokens <= SMALL_BATCH { 1 } else { *block_tokens };
+            let shape = StepShape {
+                tokens,
+                blocks: tokens.div_ceil(block_tokens),
+                block_tokens,
+                output_rows: usize::from(logits),
+                logits,
+                input_words: 0,
+                kv_splits: 1,
+                one_token_per_sequence: tokens == 1,
+            };
+            StepShape { input_words: shape.page_tables_offset(), ..shape }
+        };
+        let max = limits.max_batch_tokens;
+        let mut batch_sizes = [1, SMALL_BATCH, max].map(|tokens| tokens.min(max)).to_vec();
+        batch_sizes.dedup();
+        let last = stages.len().saturating_sub(1);
+        let mut missing = Vec::new();
+        for (index, stage) in stages.iter_mut().enumerate() {
+            let shapes: Vec<StepShape> = batch_sizes.iter().map(|&tokens| shape(tokens, index == last)).collect();
+            missing.push(stage.missing_kernels(&shapes)?);
+        }
+        let total = missing.iter().map(Vec::len).sum();
+        let mut done = 0;
+        progress(done, total);
+        for (stage, missing) in stages.iter_mut().zip(&missing) {
+            for kernel in missing {
+                stage.load_kernel(kernel)?;
+                done += 1;
+                progress(done, total);
+            }
+        }
+        Ok(())
+    }
+
+    /// The description of the model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Evaluates the chunks in one step per stage, each by [`Stage::run`].
+    fn evaluate_chunks(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
+        let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        let max_tokens = self.limits.max_batch_tokens;
+        if tokens.is_empty() || tokens.len() > max_tokens {
+            return Err(Error::file(format!("a batch of {} tokens; it must have 1 to {max_tokens}", tokens.len())));
+        }
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= self.model.embedding.outputs()) {
+            return Err(Error::file(format!("token {token} is not in the vocabulary")));
+        }
+        let batch = Batch::new(chunks, self.block_tokens);
+        let logits = chunks.iter().any(|chunk| matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits));
+        let hidden = chunks.iter().any(|chunk| chunk.output == OutputKind::HiddenStates);
+        let max_rows = MAX_OUTPUT_ROWS.min(max_tokens);
+        let mut row_groups = batch.output_rows.chunks(max_rows);
+        let first_rows = row_groups.next().unwrap_or(&[]);
+        let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
+        let Self { file, model, limits, stages, .. } = self;
+        let mut outputs = OutputCollector::new(chunks, limits.vocabulary, limits.embedding, model.logit_cap);
+        let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
+
+        // The residual stream from the previous stage. The first stage starts with embeddings.
+        let mut residual: Option<Vec<f32>> = None;
+        let fill = |residual: Option<Vec<f32>>, stride: usize, staged: &mut [f32]| match residual {
+            Some(residual) => {
+                staged.copy_from_slice(&residual);
+                Ok(())
+            }
+            None => embed(file, model, &tokens, stride, staged),
+        };
+        for stage in others {
+            let shape = StepShape { output_rows: 0, logits: false, ..shape };
+            let (stride, previous) = (stage.residual_stride(), residual.take());
+            residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
+        }
+        let (stride, output_stride) = (last.residual_stride(), last.output_stride(logits));
+        let collect = |rows: &[f32]| outputs.add(logits, rows, output_stride, first_rows);
+        last.run(shape, &inputs, |staged| fill(residual, stride, staged), collect)?;
+
+        // Further output rows, and hidden states next to logits, from the residual stream that the
+        // step left in scratch memory.
+        let mut more: Vec<(bool, &[OutputRow])> = row_groups.map(|rows| (logits, rows)).collect();
+        if hidden && logits {
+            more.extend(batch.output_rows.chunks(max_rows).map(|rows| (false, rows)));
+        }
+        for (logits, rows) in more {
+            let shape = StepShape {
+                block_tokens: 1,
+                output_rows: rows.len(),
+                logits,
+                input_words: rows.len(),
+                kv_splits: 1,
+                ..StepShape::default()
+            };
+            let inputs: Vec<u32> = rows.iter().map(|row| row.token).collect();
+            let stride = last.output_stride(logits);
+            last.run(shape, &inputs, |_| Ok(()), |values| outputs.add(logits, values, stride, rows))?;
+        }
+        Ok(outputs.finish())
+    }
+
+    /// Splits of attention for the longest sequence: a power of two, so that a recording serves
+    /// many tokens.
+    fn kv_splits(&self, chunks: &[Chunk<'_>]) -> usize {
+        let longest = chunks.iter().map(|chunk| chunk.start + chunk.tokens.len()).max().unwrap_or(1);
+        longest.div_ceil(TOKENS_PER_SPLIT).next_power_of_two().min(self.max_splits)
+    }
+}
+
+impl Forward for DeviceModel {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
+        self.evaluate_chunks(chunks).map_err(|error| {
+            let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
+            forward_error(&error, lost)
+        })
+    }
+}

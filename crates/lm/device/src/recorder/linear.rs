@@ -1,0 +1,357 @@
+//! Matrix products: which kernel computes one, and what happens to its partial sums.
+
+use roci_gguf::Type;
+use roci_hal::BufferRange;
+use roci_kernels::params::{
+    LmAddRmsNorm, LmCastF16, LmLinear, LmMatmulPacked, LmMoeCombine, LmQuantize, Params, WeightFormat,
+};
+
+use super::StepRecorder;
+use super::state::{PartialSums, Reduction};
+use crate::kernel_id::KernelId;
+use crate::layer::{DeviceLinear, DeviceNorm};
+use crate::pack::GROUP;
+use crate::scratch::RowBuffer;
+use crate::weights::{DeviceMatrix, FileSegments, Storage};
+use crate::{Error, SMALL_BATCH};
+
+/// Tokens that share one read of the weights in [`KernelId::matvec4`].
+const MATVEC4_TOKENS: usize = 4;
+
+/// Input of a matrix product.
+#[derive(Clone, Copy)]
+pub(super) struct LinearInput<'a> {
+    pub(super) rows: &'a RowBuffer,
+    /// A norm that the product applies itself. Only products with a single token do.
+    pub(super) norm: Option<&'a DeviceNorm>,
+    /// Whether the rows are 16-bit floats already.
+    pub(super) f16: bool,
+}
+
+impl<'a> LinearInput<'a> {
+    pub(super) fn f32(rows: &'a RowBuffer) -> Self {
+        Self { rows, norm: None, f16: false }
+    }
+}
+
+/// Codes and scales of a planar matrix.
+#[derive(Clone, Copy)]
+struct Planes<'a> {
+    codes: &'a BufferRange,
+    scales: &'a BufferRange,
+    format: WeightFormat,
+}
+
+impl<'a> StepRecorder<'a> {
+    /// A product with a matrix that all tokens share.
+    pub(super) fn linear(
+        &mut self,
+        linear: &DeviceLinear,
+        input: &LinearInput<'_>,
+        tokens: usize,
+        y: &RowBuffer,
+        flags: u32,
+    ) -> Result<(), Error> {
+        self.linear_with(linear, input, tokens, y, flags, Reduction::Product).map(drop)
+    }
+
+    /// Like [`linear`](Self::linear). With [`Reduction::Caller`], which needs a matrix of one
+    /// shard, it may return partial sums that the caller must add up.
+    pub(super) fn linear_with(
+        &mut self,
+        linear: &DeviceLinear,
+        input: &LinearInput<'_>,
+        tokens: usize,
+        y: &RowBuffer,
+        flags: u32,
+        reduction: Reduction,
+    ) -> Result<Option<PartialSums>, Error> {
+        debug_assert!(reduction == Reduction::Product || linear.matrix.shards.len() == 1);
+        let mut partials = None;
+        for shard in &linear.matrix.shards {
+            match &shard.storage {
+                Storage::Planar { codes, scales, format } => {
+                    let gated = flags & LmLinear::GATE != 0;
+                    let offset = linear.offset + if gated { shard.first_row / 2 } else { shard.first_row };
+                    let packed = flags & LmLinear::PACKED != 0;
+                    let constants = LmLinear {
+                        rows: shard.rows as u32,
+                        columns: linear.matrix.columns as u32,
+                        tokens: tokens as u32,
+                        x_stride: input.rows.stride as u32,
+                        y_stride: if packed { y.stride / 2 } else { y.stride } as u32,
+                        y_offset: offset as u32,
+                        flags: flags
+                            | if linear.bias.is_some() { LmLinear::BIAS } else { 0 }
+                            | if input.norm.is_some() { LmLinear::NORM } else { 0 },
+                        experts: 0,
+                        sharing: 1,
+                        model_columns: linear.matrix.model_columns as u32,
+                        epsilon: input.norm.map_or(0.0, |norm| norm.epsilon),
+                    };
+                    let bias = match &linear.bias {
+                        Some(bias) => {
+                            let skipped = 4 * shard.first_row as u64;
+                            bias.range(skipped, bias.length() - skipped)?
+                        }
+                        None => self.scratch.unused.clone(),
+                    };
+                    let planes = Planes { codes, scales, format: *format };
+                    partials = self.planar(planes, input, &bias, y, &constants, reduction)?;
+                }
+                Storage::Packed { bytes, kind } => {
+                    self.packed(*kind, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
+                }
+                Storage::InPlace { file, kind, segments } => {
+                    self.packed(*kind, (file, Some(*segments)), shard.rows, input.rows, tokens, linear, y, flags)?;
+                }
+            }
+        }
+        Ok(partials)
+    }
+
+    /// A product with the matrices of experts, for each pair of a token and one of its experts.
+    /// `sharing` pairs read the same row of `x`.
+    pub(super) fn expert_linear(
+        &mut self,
+        matrix: &DeviceMatrix,
+        x: &RowBuffer,
+        pairs: usize,
+        y: &RowBuffer,
+        flags: u32,
+        (count, sharing): (usize, usize),
+    ) -> Result<(), Error> {
+        let [shard] = &matrix.shards[..] else {
+            return Err(Error::file("the experts of a layer exceed one binding of this device"));
+        };
+        let Storage::Planar { codes, scales, format } = &shard.storage else {
+            return Err(Error::file("the matrices of experts are packed"));
+        };
+        let constants = LmLinear {
+            rows: (matrix.rows / count) as u32,
+            columns: matrix.columns as u32,
+            tokens: pairs as u32,
+            x_stride: x.stride as u32,
+            y_stride: y.stride as u32,
+            y_offset: 0,
+            flags,
+            experts: count as u32,
+            sharing: sharing as u32,
+            ..LmLinear::default()
+        };
+        let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
+        let bindings = [codes, scales, &x.range, unused, ids, unused, &y.range];
+        let (kernel, grid) = self.single_token_kernel(*format, &constants);
+        self.dispatch(kernel, grid, &bindings, &constants)
+    }
+
+    /// A product with a planar matrix.
+    fn planar(
+        &mut self,
+        planes: Planes<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
+        constants: &LmLinear,
+        reduction: Reduction,
+    ) -> Result<Option<PartialSums>, Error> {
+        let Planes { codes, scales, format } = planes;
+        let tokens = constants.tokens as usize;
+        let x = &input.rows.range;
+        if tokens == 1 {
+            let unused = &self.scratch.unused;
+            let norm = input.norm.map_or(unused, |norm| &norm.weight);
+            let (kernel, grid) = self.single_token_kernel(format, constants);
+            self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
+        } else if self.has_coopmat(format, constants.columns as usize, tokens) {
+            return self.coopmat(planes, input, bias, y, constants, reduction);
+        } else if tokens > SMALL_BATCH {
+            let kernel = KernelId::matmul(format);
+            self.dispatch(kernel, constants.tile_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+        } else {
+            let grid = constants.vector_grid(MATVEC4_TOKENS as u32);
+            self.dispatch(KernelId::matvec4(format), grid, &[codes, scales, x, bias, &y.range], constants)?;
+        }
+        Ok(None)
+    }
+
+    /// The kernel for a single token, and its grid.
+    fn single_token_kernel(&self, format: WeightFormat, constants: &LmLinear) -> (KernelId, [u32; 3]) {
+        let kernel = if self.features.packed_dot && format.is_whole() {
+            KernelId::matvec_packed_dot(format)
+        } else {
+            KernelId::matvec(format)
+        };
+        (kernel, if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) })
+    }
+
+    /// Whether a product with this number of tokens runs on matrix units.
+    fn has_coopmat(&self, format: WeightFormat, columns: usize, tokens: usize) -> bool {
+        let whole_tiles = columns.is_multiple_of(LmLinear::MATRIX_STEP as usize);
+        self.features.coopmat && tokens > MATVEC4_TOKENS && whole_tiles && format.has_matrix()
+    }
+
+    /// Whether all shards of a matrix run on matrix units.
+    pub(super) fn runs_on_coopmat(&self, matrix: &DeviceMatrix, tokens: usize) -> bool {
+        matrix.shards.iter().all(|shard| match &shard.storage {
+            Storage::Planar { format, .. } => self.has_coopmat(*format, matrix.columns, tokens),
+            Storage::Packed { .. } | Storage::InPlace { .. } => false,
+        })
+    }
+
+    /// Whether the gated product can write 16-bit floats for the down projection.
+    pub(super) fn can_output_f16(&self, gate_up: &DeviceMatrix, down: &DeviceMatrix) -> bool {
+        let tokens = self.shape.tokens;
+        let whole_words = gate_up.shards.len() == 1 && gate_up.rows.is_multiple_of(4);
+        whole_words && self.runs_on_coopmat(gate_up, tokens) && self.runs_on_coopmat(down, tokens)
+    }
+
+    /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
+    /// too, and partial sums are added up.
+    fn coopmat(
+        &mut self,
+        planes: Planes<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
+        constants: &LmLinear,
+        reduction: Reduction,
+    ) -> Result<Option<PartialSums>, Error> {
+        let Planes { codes, scales, format } = planes;
+        let scratch = self.scratch;
+        let kernel = KernelId::matmul_coopmat(format);
+        let x = if input.f16 { &input.rows.range } else { self.cast_f16(input.rows, constants.tokens as usize)? };
+        let stride = (constants.rows as usize).next_multiple_of(GROUP);
+        let count = match constants.flags & !LmLinear::ADD {
+            0 if constants.y_offset == 0 => {
+                constants.matrix_parts(self.features.compute_units, (scratch.partial_sums.stride / stride) as u32)
+            }
+            _ => 1,
+        };
+        if count == 1 {
+            self.dispatch(kernel, constants.matrix_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            return Ok(None);
+        }
+        let split = LmLinear { flags: 0, sharing: count, y_stride: stride as u32, ..*constants };
+        let bindings = [codes, scales, x, bias, &scratch.partial_sums.range];
+        self.dispatch(kernel, split.matrix_grid(), &bindings, &split)?;
+        let partials = PartialSums { count, stride: stride as u32 };
+        let adds = constants.flags & LmLinear::ADD != 0;
+        if reduction == Reduction::Caller {
+            return Ok(Some(partials));
+        }
+        if adds && constants.rows as usize == scratch.embedding {
+            // Only the residual accumulates; its next reader adds these partial sums.
+            self.state.defer_to_residual(partials);
+            return Ok(None);
+        }
+        self.barrier();
+        self.add_up(partials, (constants.tokens, constants.rows), y, adds)?;
+        Ok(None)
+    }
+
+    /// Adds the deferred partial sums to the residual stream.
+    pub(super) fn flush_partial_sums(&mut self) -> Result<(), Error> {
+        let Some(partials) = self.state.take_residual_partials() else { return Ok(()) };
+        let scratch = self.scratch;
+        self.add_up(partials, (self.shape.tokens as u32, scratch.embedding as u32), &scratch.residual, true)?;
+        self.barrier();
+        Ok(())
+    }
+
+    /// Adds up partial sums, and adds the result to `y` or overwrites it.
+    fn add_up(
+        &mut self,
+        partials: PartialSums,
+        (tokens, columns): (u32, u32),
+        y: &RowBuffer,
+        add: bool,
+    ) -> Result<(), Error> {
+        let constants = LmMoeCombine {
+            tokens,
+            columns,
+            used: partials.count,
+            x_stride: partials.stride,
+            y_stride: y.stride as u32,
+            add: u32::from(add),
+        };
+        let bindings = [&self.scratch.partial_sums.range, &self.scratch.ones, &y.range];
+        self.dispatch(KernelId::WEIGHTED_SUM, constants.grid(), &bindings, &constants)
+    }
+
+    /// Adds the deferred partial sums to the residual stream and writes its norm as 16-bit floats.
+    pub(super) fn add_rms_norm(&mut self, norm: &DeviceNorm) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let partials = self.state.take_residual_partials();
+        let constants = LmAddRmsNorm {
+            rows: self.shape.tokens as u32,
+            columns: scratch.embedding as u32,
+            x_stride: scratch.residual.stride as u32,
+            used: partials.map_or(0, |partials| partials.count),
+            part_stride: partials.map_or(0, |partials| partials.stride),
+            epsilon: norm.epsilon,
+        };
+        let bindings = [&scratch.partial_sums.range, &norm.weight, &scratch.residual.range, &scratch.f16];
+        self.dispatch(KernelId::ADD_RMS_NORM, constants.grid(), &bindings, &constants)?;
+        self.barrier();
+        self.state.input_converted();
+        Ok(())
+    }
+
+    /// The rows as 16-bit floats, converted unless an earlier product has done so.
+    fn cast_f16(&mut self, x: &RowBuffer, tokens: usize) -> Result<&'a BufferRange, Error> {
+        let f16 = &self.scratch.f16;
+        if self.state.needs_conversion() {
+            let constants = LmCastF16 { words: (tokens * x.stride / 2) as u32 };
+            self.dispatch(KernelId::CAST_F16, constants.grid(), &[&x.range, f16], &constants)?;
+            self.barrier();
+            self.state.input_converted();
+        }
+        Ok(f16)
+    }
+
+    /// A product with weights in the CPU's layout, packed or in place in the file.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
+    fn packed(
+        &mut self,
+        kind: Type,
+        (bytes, segments): (&BufferRange, Option<FileSegments>),
+        rows: usize,
+        x: &RowBuffer,
+        tokens: usize,
+        linear: &DeviceLinear,
+        y: &RowBuffer,
+        flags: u32,
+    ) -> Result<(), Error> {
+        let columns = linear.matrix.model_columns;
+        let scratch = self.scratch;
+        let float = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
+        if !float && self.state.needs_conversion() {
+            let constants =
+                LmQuantize { tokens: tokens as u32, columns: columns as u32, x_stride: x.stride as u32, x_offset: 0 };
+            self.dispatch(KernelId::QUANTIZE, [1, 1, 1], &[&x.range, &scratch.quantized], &constants)?;
+            self.barrier();
+            self.state.input_converted();
+        }
+        let in_place = if segments.is_some() { LmMatmulPacked::IN_PLACE } else { 0 };
+        let FileSegments { starts, ends } = segments.unwrap_or_default();
+        let constants = LmMatmulPacked {
+            rows: rows as u32,
+            columns: columns as u32,
+            tokens: tokens as u32,
+            format: kind.id(),
+            x_stride: x.stride as u32,
+            x_offset: 0,
+            y_stride: y.stride as u32,
+            y_offset: linear.offset as u32,
+            flags: if flags & LmLinear::ADD != 0 { LmMatmulPacked::ADD } else { 0 }
+                | if linear.bias.is_some() { LmMatmulPacked::BIAS } else { 0 }
+                | in_place,
+            starts,
+            ends,
+        };
+        let source = if float { &x.range } else { &scratch.quantized };
+        let bias = linear.bias.as_ref().unwrap_or(&scratch.unused);
+        self.dispatch(KernelId::MATMUL_PACKED, [1, 1, 1], &[bytes, source, bias, &y.range], &constants)
+    }
+}

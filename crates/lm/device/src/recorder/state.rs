@@ -1,0 +1,84 @@
+//! State between recorded commands: work that a later command must do.
+
+/// Partial sums of a matrix product that was split along its columns. They are in
+/// `Scratch::partial_sums`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartialSums {
+    /// How many partial sums each element has.
+    pub(crate) count: u32,
+    /// Floats between partial sums of an element.
+    pub(crate) stride: u32,
+}
+
+/// Where the partial sums of a split product are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reduction {
+    /// The product itself, except that sums for the residual stream may be deferred to its next
+    /// reader.
+    Product,
+    /// The caller's next kernel.
+    Caller,
+}
+
+/// Work that the commands recorded so far leave to later ones.
+#[derive(Debug, Default)]
+pub(super) struct StepState {
+    /// Partial sums not yet added to the residual stream; its next reader adds them.
+    residual_partials: Option<PartialSums>,
+    /// Whether the input of the next products exists in the form that they read: 8-bit integers on
+    /// the CPU, 16-bit floats for matrix units.
+    input_converted: bool,
+}
+
+impl StepState {
+    /// Defers the addition of a product's partial sums to the next reader of the residual stream,
+    /// which must take them.
+    pub(super) fn defer_to_residual(&mut self, partials: PartialSums) {
+        debug_assert!(self.residual_partials.is_none(), "partial sums of the residual stream are already pending");
+        self.residual_partials = Some(partials);
+    }
+
+    /// Takes the deferred partial sums; the caller must add them to the residual stream.
+    pub(super) fn take_residual_partials(&mut self) -> Option<PartialSums> {
+        self.residual_partials.take()
+    }
+
+    /// Marks the input as changed: no converted form of it exists.
+    pub(super) fn input_changed(&mut self) {
+        self.input_converted = false;
+    }
+
+    /// Marks the current input as converted.
+    pub(super) fn input_converted(&mut self) {
+        self.input_converted = true;
+    }
+
+    /// Whether the current input has to be converted before a product that needs it.
+    pub(super) fn needs_conversion(&self) -> bool {
+        !self.input_converted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deferred_partial_sums_are_taken_once() {
+        let mut state = StepState::default();
+        let partials = PartialSums { count: 2, stride: 64 };
+        state.defer_to_residual(partials);
+        assert_eq!(state.take_residual_partials(), Some(partials));
+        assert_eq!(state.take_residual_partials(), None);
+    }
+
+    #[test]
+    fn an_input_is_converted_once() {
+        let mut state = StepState::default();
+        assert!(state.needs_conversion());
+        state.input_converted();
+        assert!(!state.needs_conversion());
+        state.input_changed();
+        assert!(state.needs_conversion());
+    }
+}

@@ -1,0 +1,46 @@
+//! The shape of a step, which identifies its recording, and the layout of its inputs.
+
+/// The shape of a step. Steps of one shape share a recording; everything else about them is data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct StepShape {
+    /// Tokens; 0 for a step that computes only outputs of the previous one.
+    pub(crate) tokens: usize,
+    /// Blocks of attention.
+    pub(crate) blocks: usize,
+    /// Maximum number of tokens per block.
+    pub(crate) block_tokens: usize,
+    /// Rows of the residual stream whose output is requested, on the device with the output matrix.
+    pub(crate) output_rows: usize,
+    /// Whether logits are requested rather than hidden states.
+    pub(crate) logits: bool,
+    /// 32-bit words of inputs.
+    pub(crate) input_words: usize,
+    /// Splits of the longest sequence's KV cache. With few tokens they occupy more of the device.
+    pub(crate) kv_splits: usize,
+    /// Whether each sequence has exactly one token, as in the decode phase.
+    pub(crate) one_token_per_sequence: bool,
+}
+
+/// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, output rows,
+/// token ids, page tables.
+impl StepShape {
+    /// Offset of the blocks: first token and count of each.
+    pub(crate) fn blocks_offset(&self) -> usize {
+        2 * self.tokens
+    }
+
+    /// Offset of the rows whose output is requested.
+    pub(crate) fn output_rows_offset(&self) -> usize {
+        2 * self.tokens + 2 * self.blocks
+    }
+
+    /// Offset of the token ids.
+    pub(crate) fn token_ids_offset(&self) -> usize {
+        self.output_rows_offset() + self.output_rows
+    }
+
+    /// Offset of the page tables.
+    pub(crate) fn page_tables_offset(&self) -> usize {
+        self.token_ids_offset() + self.tokens
+    }
+}

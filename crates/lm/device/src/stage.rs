@@ -1,0 +1,216 @@
+//! A stage: consecutive layers of a model on one device, with the recordings of its steps.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use roci_gguf::Gguf;
+use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
+use roci_lm::architecture::Model;
+
+use crate::features::{Features, is_software};
+use crate::kernels::{Kernels, MissingKernel, Specialize};
+use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
+use crate::options::CacheType;
+use crate::recorder::StepRecorder;
+use crate::scratch::{Scratch, ScratchSizes};
+use crate::shape::StepShape;
+use crate::weights::{Progress, WeightLoader};
+use crate::{Error, Options};
+
+/// Maximum number of recordings; the least recently used is dropped first.
+const MAX_RECORDINGS: usize = 64;
+
+/// Consecutive layers of a model on one device.
+pub(crate) struct Stage {
+    pub(crate) device: Device,
+    queue: Queue,
+    kernels: Kernels,
+    layers: Vec<DeviceLayer>,
+    /// On the device with the last layer.
+    head: Option<DeviceHead>,
+    scratch: Scratch,
+    staging: Buffer,
+    readback: Buffer,
+    recordings: HashMap<StepShape, RecordedStep>,
+    done: Semaphore,
+    /// Steps submitted so far, which is the last value that `done` will reach.
+    steps: u64,
+    /// Whether the device computes on the host's CPU; then waiting must not spin.
+    on_host: bool,
+    cache: CacheType,
+    features: Features,
+    pub(crate) profile: Option<Profile>,
+}
+
+/// The recorded commands of a step.
+struct RecordedStep {
+    commands: CommandBuffer,
+    /// The step that last replayed it.
+    last_used: u64,
+    /// Duration of that step.
+    duration: Option<Duration>,
+}
+
+/// Description of a stage to load.
+pub(crate) struct StageConfig<'a> {
+    pub(crate) file: &'a Gguf,
+    pub(crate) model: &'a Model,
+    pub(crate) layers: Range<usize>,
+    pub(crate) options: &'a Options,
+    /// KV pages.
+    pub(crate) pages: usize,
+    pub(crate) sizes: ScratchSizes,
+}
+
+impl Stage {
+    /// Uploads the weights of the stage and allocates its KV cache and scratch memory.
+    pub(crate) fn new(device: &Device, config: &StageConfig<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
+        let features = Features::of(device.info(), config.options);
+        let loader = WeightLoader::new(config.file, device, features.host_kernels, progress);
+        let mut builder = LayerBuilder::new(loader, config.options, config.model.context as usize, config.pages);
+        let layers = config.model.layers[config.layers.clone()]
+            .iter()
+            .map(|layer| builder.layer(layer))
+            .collect::<Result<Vec<_>, _>>()?;
+        let head = if config.layers.end == config.model.layers.len() {
+            // The CPU looks embeddings up in the file.
+            let tied = config.model.embedding == config.model.output.matrix
+                && config.layers.start == 0
+                && !features.host_kernels;
+            Some(DeviceHead {
+                norm: builder.norm(&config.model.norm)?,
+                output: builder.linear(&config.model.output, 0)?,
+                tied_embedding_scale: tied.then_some(config.model.embedding_scale),
+            })
+        } else {
+            None
+        };
+        builder.finish()?;
+        let specialize = match config.options.specialize {
+            Some(true) => Specialize::Required,
+            None if !is_software(device.info()) => Specialize::BestEffort,
+            _ => Specialize::Never,
+        };
+        Ok(Self {
+            queue: device.queue(0)?,
+            kernels: Kernels::new(device, specialize),
+            layers,
+            head,
+            scratch: Scratch::new(device, &config.sizes)?,
+            staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
+            readback: device.allocate(BufferDesc::host(config.sizes.readback()).label("outputs"))?,
+            recordings: HashMap::new(),
+            done: device.semaphore(0),
+            steps: 0,
+            on_host: features.host_kernels || is_software(device.info()),
+            features,
+            cache: config.options.cache,
+            profile: None,
+            device: device.clone(),
+        })
+    }
+
+    /// Floats between rows of the residual stream.
+    pub(crate) fn residual_stride(&self) -> usize {
+        self.scratch.residual.stride
+    }
+
+    /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
+    /// [`Queue::submit`] submits them.
+    ///
+    /// `fill` writes the residual stream of the tokens into the staging buffer, in rows of
+    /// [`residual_stride`](Self::residual_stride) floats. `read` gets the output of the step in the
+    /// read-back buffer, in rows of [`output_stride`](Self::output_stride) floats: the residual
+    /// stream, or hidden states or logits on the last stage.
+    pub(crate) fn run<T>(
+        &mut self,
+        shape: StepShape,
+        inputs: &[u32],
+        fill: impl FnOnce(&mut [f32]) -> Result<(), Error>,
+        read: impl FnOnce(&[f32]) -> T,
+    ) -> Result<T, Error> {
+        let words: &[u8] = bytemuck::cast_slice(inputs);
+        self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
+        if shape.tokens > 0 && !self.embeds_on_device(shape.tokens) {
+            let scratch = &self.scratch;
+            let staged = self.staging.range(scratch.staged_residual_offset, scratch.residual.bytes(shape.tokens))?;
+            fill(bytemuck::cast_slice_mut(&mut staged.map_write()?))?;
+        }
+        let commands = self.recording(shape)?;
+        self.steps += 1;
+        let mut submit = Submit::new().signal(&self.done, self.steps).label("language model");
+        if let Some(profile) = &self.profile {
+            submit = submit.profile(profile);
+        }
+        let start = Instant::now();
+        self.queue.submit(&commands, submit)?;
+        // The driver limits the time of each command; a step has many of them.
+        let deadline = Duration::from_secs(24 * 3600);
+        match self.recordings.get(&shape).and_then(|recording| recording.duration).filter(|_| !self.on_host) {
+            Some(expected) => {
+                self.done.wait_with_estimate(self.steps, expected.saturating_sub(start.elapsed()), deadline)?
+            }
+            None => self.done.wait(self.steps, deadline)?,
+        }
+        if let Some(recording) = self.recordings.get_mut(&shape) {
+            recording.duration = Some(start.elapsed());
+        }
+        let rows = if self.head.is_some() { shape.output_rows } else { shape.tokens };
+        let floats = rows * self.output_stride(shape.logits);
+        let output = self.readback.range(0, 4 * floats as u64)?.map_read()?;
+        Ok(read(bytemuck::cast_slice(&output)))
+    }
+
+    /// Whether the device looks up the embeddings of this number of tokens itself.
+    fn embeds_on_device(&self, tokens: usize) -> bool {
+        self.head.as_ref().is_some_and(|head| head.embedding(tokens).is_some())
+    }
+
+    /// Floats between rows of the output of [`run`](Self::run).
+    pub(crate) fn output_stride(&self, logits: bool) -> usize {
+        match (&self.head, logits) {
+            (None, _) => self.scratch.residual.stride,
+            (Some(_), true) => self.scratch.logits.stride,
+            (Some(_), false) => self.scratch.output_hidden.stride,
+        }
+    }
+
+    /// Kernels that steps of these shapes need and that are not loaded yet, found by a dry run.
+    pub(crate) fn missing_kernels(&mut self, shapes: &[StepShape]) -> Result<Vec<MissingKernel>, Error> {
+        let Self { device, kernels, layers, head, scratch, staging, readback, cache, features, .. } = self;
+        kernels.missing(|kernels| {
+            for &shape in shapes {
+                let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
+                recorder.record(layers, head.as_ref(), staging, readback)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Loads one of the missing kernels.
+    pub(crate) fn load_kernel(&mut self, missing: &MissingKernel) -> Result<(), Error> {
+        self.kernels.load(missing)
+    }
+
+    /// The commands of a step of this shape, recorded on first use.
+    fn recording(&mut self, shape: StepShape) -> Result<CommandBuffer, Error> {
+        let now = self.steps;
+        if let Some(recording) = self.recordings.get_mut(&shape) {
+            recording.last_used = now;
+            return Ok(recording.commands.clone());
+        }
+        if self.recordings.len() >= MAX_RECORDINGS
+            && let Some(oldest) =
+                self.recordings.iter().min_by_key(|(_, recording)| recording.last_used).map(|(shape, _)| *shape)
+        {
+            self.recordings.remove(&oldest);
+        }
+        let recorder =
+            StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features);
+        let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
+        let commands = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
+        self.recordings.insert(shape, RecordedStep { commands: commands.clone(), last_used: now, duration: None });
+        Ok(commands)
+    }
+}

@@ -1,0 +1,440 @@
+//! Upload of matrices and vectors from a GGUF file to a device.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use roci_gguf::{Gguf, Type};
+use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
+use roci_kernels::native::lm_cpu;
+use roci_kernels::params::{LmMatmulPacked, WeightFormat};
+use roci_lm::architecture::blocks::{Gated, Linear, Matrix, Vector};
+
+use crate::Error;
+use crate::bindings::rows_per_shard;
+use crate::pack::{GROUP, format_of, pack_row};
+use crate::upload::UploadQueue;
+
+/// Bytes per upload.
+const CHUNK_BYTES: usize = 16 << 20;
+
+/// Matrices of a file whose rows make up one matrix on the device: stacked, or interleaved in
+/// pairs.
+#[derive(Clone)]
+pub(crate) struct MatrixRows<'a> {
+    matrices: Vec<&'a Matrix>,
+    /// 2 if the rows of pairs of matrices are interleaved, else 1.
+    interleave: usize,
+}
+
+impl<'a> MatrixRows<'a> {
+    /// All rows of each matrix, one matrix after the other.
+    pub(crate) fn stacked(matrices: Vec<&'a Matrix>) -> Self {
+        Self { matrices, interleave: 1 }
+    }
+
+    /// Gate and up projections, with the rows of each pair interleaved, one pair after the other.
+    pub(crate) fn interleaved(gated: &[&'a Gated]) -> Self {
+        let matrices = gated.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
+        Self { matrices, interleave: 2 }
+    }
+
+    fn count(&self) -> usize {
+        self.matrices.iter().map(|matrix| matrix.outputs()).sum()
+    }
+
+    /// The bytes of a row.
+    fn row<'f>(&self, tensors: &[(&'f [u8], usize)], row: usize) -> &'f [u8] {
+        let mut row = row;
+        let mut matrix = 0;
+        while row >= self.interleave * self.matrices[matrix].outputs() {
+            row -= self.interleave * self.matrices[matrix].outputs();
+            matrix += self.interleave;
+        }
+        let (matrix, row) = (matrix + row % self.interleave, row / self.interleave);
+        let (bytes, row_bytes) = tensors[matrix];
+        &bytes[(self.matrices[matrix].rows.start + row) * row_bytes..][..row_bytes]
+    }
+}
+
+/// Consecutive rows of a matrix, as many as fit one binding.
+#[derive(Clone)]
+pub(crate) struct Shard {
+    pub(crate) first_row: usize,
+    pub(crate) rows: usize,
+    pub(crate) storage: Storage,
+}
+
+/// Layout of weights in memory.
+#[derive(Clone)]
+pub(crate) enum Storage {
+    /// Codes and scales in separate buffers, for the WGSL kernels.
+    Planar { codes: BufferRange, scales: BufferRange, format: WeightFormat },
+    /// Packed for the CPU's own kernels.
+    Packed { bytes: BufferRange, kind: Type },
+    /// In the memory-mapped file, which is bound as a whole. Only the CPU's own kernels support
+    /// this, for some types.
+    InPlace { file: BufferRange, kind: Type, segments: FileSegments },
+}
+
+/// Up to three matrices in a file that form one, as [`LmMatmulPacked`] expects them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileSegments {
+    /// Offset of each in units of [`LmMatmulPacked::UNIT`] bytes.
+    pub(crate) starts: [u32; 3],
+    /// End row of each (exclusive).
+    pub(crate) ends: [u32; 3],
+}
+
+/// A matrix on a device.
+#[derive(Clone)]
+pub(crate) struct DeviceMatrix {
+    pub(crate) rows: usize,
+    /// Columns, padded to a multiple of [`GROUP`].
+    pub(crate) columns: usize,
+    /// Columns of the model.
+    pub(crate) model_columns: usize,
+    pub(crate) shards: Vec<Shard>,
+}
+
+/// Reports the bytes of the file that have been uploaded.
+pub(crate) struct Progress<'a> {
+    done: AtomicU64,
+    total: u64,
+    report: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(total: u64, report: &'a (dyn Fn(u64, u64) + Sync)) -> Self {
+        Self { done: AtomicU64::new(0), total, report }
+    }
+
+    fn add(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (self.report)(done, self.total);
+    }
+}
+
+/// Uploads tensors of a file to a device.
+pub(crate) struct WeightLoader<'a> {
+    file: &'a Gguf,
+    pub(crate) device: &'a Device,
+    /// Whether the device runs the CPU's own kernels.
+    pub(crate) host_kernels: bool,
+    progress: &'a Progress<'a>,
+    /// The model's files by index, mapped as buffers of the device where it supports that.
+    files: Mutex<BTreeMap<usize, Option<Buffer>>>,
+    /// Upload queue, created on first use.
+    upload: Mutex<Option<UploadQueue>>,
+}
+
+/// Bytes of a matrix on a device, without the alignment of its shards.
+pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, host_kernels: bool) -> Option<u64> {
+    if host_kernels {
+        return lm_cpu::packed_bytes(kind, rows, columns).ok().map(|bytes| bytes as u64);
+    }
+    let format = format_of(kind)?;
+    let groups = columns.div_ceil(GROUP);
+    (rows as u64).checked_mul((groups * format.code_bytes() + format.scale_bytes(groups)) as u64)
+}
+
+impl<'a> WeightLoader<'a> {
+    pub(crate) fn new(file: &'a Gguf, device: &'a Device, host_kernels: bool, progress: &'a Progress<'a>) -> Self {
+        Self { file, device, host_kernels, progress, files: Mutex::default(), upload: Mutex::default() }
+    }
+
+    fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
+        Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
+    }
+
+    /// Whether all matrices have the same type, so that they can become one.
+    pub(crate) fn have_same_type(&self, matrices: &[&Matrix]) -> Result<bool, Error> {
+        let kinds = matrices.iter().map(|matrix| self.kind(matrix)).collect::<Result<Vec<_>, _>>()?;
+        Ok(kinds.windows(2).all(|two| two[0] == two[1]))
+    }
+
+    /// Uploads rows of one type as a matrix.
+    pub(crate) fn matrix(&self, rows: &MatrixRows<'_>) -> Result<DeviceMatrix, Error> {
+        let Some(first) = rows.matrices.first() else { return Err(Error::file("a matrix has no rows")) };
+        let kind = self.kind(first)?;
+        let columns = first.columns;
+        let row_bytes = kind.bytes(columns as u64).ok_or_else(|| {
+            Error::file(format!(
+                "`{}` has rows of {columns} values, which is not a multiple of the block size of {kind}",
+                first.tensor
+            ))
+        })? as usize;
+        let tensors = rows
+            .matrices
+            .iter()
+            .map(|matrix| Ok((self.file.expect_tensor(&matrix.tensor)?.bytes(), row_bytes)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let count = rows.count();
+        let padded = columns.next_multiple_of(GROUP);
+        let shards = if self.host_kernels {
+            let storage = match self.in_place(rows, kind, columns)? {
+                Some(storage) => storage,
+                None => self.packed(rows, &tensors, kind, columns)?,
+            };
+            vec![Shard { first_row: 0, rows: count, storage }]
+        } else {
+            self.planar(rows, &tensors, kind, padded)?
+        };
+        Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
+    }
+
+    /// Uploads rows as shards of codes and scales.
+    fn planar(
+        &self,
+        rows: &MatrixRows<'_>,
+        tensors: &[(&[u8], usize)],
+        kind: Type,
+        columns: usize,
+    ) -> Result<Vec<Shard>, Error> {
+        let format = format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not supported")))?;
+        let groups = columns / GROUP;
+        let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
+        let max_rows = rows_per_shard(self.device.info(), code_row).max(2);
+        let mut shards = Vec::new();
+        for first in (0..rows.count()).step_by(max_rows) {
+            let count = max_rows.min(rows.count() - first);
+            let codes = self.allocate((count * code_row) as u64)?;
+            let scales = if scale_row == 0 { None } else { Some(self.allocate((count * scale_row) as u64)?) };
+            let step = (CHUNK_BYTES / (code_row + scale_row)).max(2) & !1;
+            for start in (first..first + count).step_by(step) {
+                let here = step.min(first + count - start);
+                // Copies need whole words.
+                let (code_bytes, scale_bytes) = (here * code_row, (here * scale_row).next_multiple_of(4));
+                let target = |range: &BufferRange, row: usize, bytes: usize| {
+                    range.buffer().range(range.offset() + ((start - first) * row) as u64, bytes as u64)
+                };
+                let mut targets = vec![(0, target(&codes, code_row, code_bytes)?)];
+                if let Some(scales) = &scales {
+                    targets.push((code_bytes as u64, target(scales, scale_row, scale_bytes)?));
+                }
+                let fill = |staged: &mut [u8]| {
+                    let (codes, scales) = staged.split_at_mut(code_bytes);
+                    scales[here * scale_row..].fill(0);
+                    in_threads(here, |range, threads| {
+                        let codes = split(codes, &range, code_row);
+                        let scales = split(scales, &range, scale_row);
+                        for ((rows_here, codes), scales) in range.into_iter().zip(codes).zip(scales) {
+                            threads.spawn(move || {
+                                for (at, row) in rows_here.enumerate() {
+                                    let codes = &mut codes[at * code_row..][..code_row];
+                                    let scales = &mut scales[at * scale_row..][..scale_row];
+                                    // Padding columns are zero.
+                                    codes.fill(0);
+                                    scales.fill(0);
+                                    pack_row(kind, rows.row(tensors, start + row), codes, scales);
+                                }
+                            });
+                        }
+                    });
+                };
+                self.upload(|upload| upload.send((code_bytes + scale_bytes) as u64, fill, &targets))?;
+                self.progress.add((here * tensors[0].1) as u64);
+            }
+            let storage = Storage::Planar { scales: scales.unwrap_or_else(|| codes.clone()), codes, format };
+            shards.push(Shard { first_row: first, rows: count, storage });
+        }
+        Ok(shards)
+    }
+
+    /// Maps rows in the file, if the CPU's kernels support their type. Their pages are faulted in
+    /// here, so that the first token is as fast as the next.
+    fn in_place(&self, rows: &MatrixRows<'_>, kind: Type, columns: usize) -> Result<Option<Storage>, Error> {
+        let Some(row_bytes) = lm_cpu::row_in_place(kind, columns).filter(|_| rows.interleave == 1) else {
+            return Ok(None);
+        };
+        let mut segments = FileSegments::default();
+        if rows.matrices.len() > segments.starts.len() {
+            return Ok(None);
+        }
+        let (mut file_index, mut end) = (None, 0);
+        for (index, part) in rows.matrices.iter().enumerate() {
+            let Some(location) = self.file.location(&part.tensor) else { return Ok(None) };
+            let start = location.offset + part.rows.start * row_bytes;
+            let unit = LmMatmulPacked::UNIT as usize;
+            end += part.outputs();
+            let narrow = (u32::try_from(start / unit), u32::try_from(end));
+            let (Ok(start_units), Ok(end_narrow)) = narrow else { return Ok(None) };
+            let one_file = file_index.is_none_or(|file| file == location.index);
+            if !one_file || !start.is_multiple_of(unit) || !part.outputs().is_multiple_of(lm_cpu::ROWS) {
+                return Ok(None);
+            }
+            file_index = Some(location.index);
+            (segments.starts[index], segments.ends[index]) = (start_units, end_narrow);
+        }
+        // Unused segments have no rows.
+        segments.ends[rows.matrices.len()..].fill(end as u32);
+        let Some(buffer) = rows.matrices.first().map(|part| self.file_buffer(&part.tensor)).transpose()?.flatten()
+        else {
+            return Ok(None);
+        };
+        for (part, start) in rows.matrices.iter().zip(segments.starts) {
+            let bytes = (part.outputs() * row_bytes) as u64;
+            buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?.prefetch()?;
+            self.progress.add(bytes);
+        }
+        Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments }))
+    }
+
+    /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
+    fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
+        let Some(location) = self.file.location(tensor) else { return Ok(None) };
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mapped) = files.get(&location.index) {
+            return Ok(mapped.clone());
+        }
+        let mapped = self.device.map_file(location.file, "weights")?;
+        Ok(files.entry(location.index).or_insert(mapped).clone())
+    }
+
+    /// Packs rows for the CPU's own kernels.
+    fn packed(
+        &self,
+        rows: &MatrixRows<'_>,
+        tensors: &[(&[u8], usize)],
+        kind: Type,
+        columns: usize,
+    ) -> Result<Storage, Error> {
+        let wrong = |error: lm_cpu::PackError| Error::file(error.to_string());
+        let count = rows.count();
+        let buffer = self.allocate(lm_cpu::packed_bytes(kind, count, columns).map_err(wrong)? as u64)?;
+        let group = lm_cpu::panel_bytes(kind, columns).map_err(wrong)?;
+        let groups = count.div_ceil(lm_cpu::ROWS);
+        let row_bytes = tensors[0].1;
+        let result = Mutex::new(Ok(()));
+        let mut mapping = buffer.buffer().map()?;
+        // Threads take groups of rows from a shared iterator, for load balance.
+        let next = Mutex::new(mapping[..groups * group].chunks_mut(group).enumerate());
+        std::thread::scope(|threads| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1)) {
+                let (result, next) = (&result, &next);
+                threads.spawn(move || {
+                    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    while let Some((index, target)) = take() {
+                        let first = index * lm_cpu::ROWS;
+                        let here = lm_cpu::ROWS.min(count - first);
+                        // Rows that are contiguous in the file are packed from there, others from a
+                        // copy.
+                        let source = if rows.interleave > 1 { None } else { contiguous(rows, tensors, first, here) };
+                        let outcome = match source {
+                            Some(source) => lm_cpu::pack_rows(kind, source, columns, 0..1, target),
+                            None => {
+                                let copy: Vec<u8> =
+                                    (first..first + here).flat_map(|row| rows.row(tensors, row)).copied().collect();
+                                lm_cpu::pack_rows(kind, &copy, columns, 0..1, target)
+                            }
+                        };
+                        self.progress.add((here * row_bytes) as u64);
+                        if let Err(error) = outcome
+                            && let Ok(mut result) = result.lock()
+                        {
+                            *result = Err(Error::file(error.to_string()));
+                        }
+                    }
+                });
+            }
+        });
+        drop(mapping);
+        result.into_inner().unwrap_or_else(|_| Err(Error::file("packing was interrupted")))?;
+        Ok(Storage::Packed { bytes: buffer, kind })
+    }
+
+    /// Runs a closure on the upload queue.
+    fn upload(&self, run: impl FnOnce(&mut UploadQueue) -> Result<(), Error>) -> Result<(), Error> {
+        let mut upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *upload {
+            Some(upload) => run(upload),
+            empty => run(empty.insert(UploadQueue::new(self.device)?)),
+        }
+    }
+
+    /// Waits until all uploads are complete.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), UploadQueue::finish)
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {
+        let size = bytes.max(16).next_multiple_of(16);
+        let memory = if self.host_kernels { BufferDesc::host(size) } else { BufferDesc::device(size) };
+        Ok(self.device.allocate(memory.label("weights"))?.whole())
+    }
+
+    /// Uploads vectors, one after the other; `None` stands for zeros of the given length.
+    pub(crate) fn vectors(&self, vectors: &[(Option<&Vector>, usize)]) -> Result<BufferRange, Error> {
+        let mut floats: Vec<f32> = Vec::new();
+        for (vector, length) in vectors {
+            match vector {
+                None => floats.resize(floats.len() + length, 0.0),
+                Some(vector) => {
+                    let tensor = self.file.expect_tensor(&vector.tensor)?;
+                    let values = tensor.to_f32()?;
+                    let values = values.get(vector.values.clone());
+                    floats.extend(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?);
+                    self.progress.add(tensor.bytes().len() as u64);
+                }
+            }
+        }
+        // Kernels read whole groups of columns.
+        floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
+        self.floats(&floats)
+    }
+
+    /// Uploads floats.
+    pub(crate) fn floats(&self, floats: &[f32]) -> Result<BufferRange, Error> {
+        let range = self.allocate(4 * floats.len() as u64)?;
+        self.device.write(range.range(0, 4 * floats.len() as u64)?, bytemuck::cast_slice(floats))?;
+        Ok(range)
+    }
+
+    /// The biases of linear layers that become one matrix; `None` if none has a bias.
+    pub(crate) fn biases(&self, linears: &[&Linear]) -> Result<Option<BufferRange>, Error> {
+        if linears.iter().all(|linear| linear.bias.is_none()) {
+            return Ok(None);
+        }
+        let vectors: Vec<_> = linears.iter().map(|linear| (linear.bias.as_ref(), linear.matrix.outputs())).collect();
+        self.vectors(&vectors).map(Some)
+    }
+}
+
+/// The bytes of rows, if they are contiguous in one tensor.
+fn contiguous<'f>(
+    rows: &MatrixRows<'_>,
+    tensors: &[(&'f [u8], usize)],
+    first: usize,
+    count: usize,
+) -> Option<&'f [u8]> {
+    let mut before = 0;
+    for (part, (bytes, row_bytes)) in rows.matrices.iter().zip(tensors) {
+        if first < before + part.outputs() {
+            let start = part.rows.start + first - before;
+            let all_here = first + count <= before + part.outputs();
+            return all_here.then(|| &bytes[start * row_bytes..(start + count) * row_bytes]);
+        }
+        before += part.outputs();
+    }
+    None
+}
+
+/// Splits `count` items into one range per thread, and runs the closure with them in a thread
+/// scope.
+fn in_threads<'e>(count: usize, run: impl for<'s> FnOnce(Vec<std::ops::Range<usize>>, &'s std::thread::Scope<'s, 'e>)) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count.max(1));
+    let edge = |index: usize| count * index / threads;
+    let ranges = (0..threads).map(|index| edge(index)..edge(index + 1)).collect();
+    std::thread::scope(|scope| run(ranges, scope));
+}
+
+/// Splits bytes by ranges of items of `each` bytes.
+fn split<'b>(mut bytes: &'b mut [u8], ranges: &[std::ops::Range<usize>], each: usize) -> Vec<&'b mut [u8]> {
+    let mut parts = Vec::new();
+    for range in ranges {
+        let (part, rest) = bytes.split_at_mut((range.len() * each).min(bytes.len()));
+        parts.push(part);
+        bytes = rest;
+    }
+    parts
+}

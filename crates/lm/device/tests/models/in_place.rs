@@ -1,0 +1,51 @@
+//! The CPU's in-place weights give the same logits as packed weights.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_gguf::{Gguf, Type};
+use roci_lm::architecture::Model;
+use roci_lm::synthetic::{Case, Recipe, architectures};
+use roci_lm_device::{DeviceModel, Options};
+
+use crate::devices;
+
+/// A trial per type that is used in place.
+pub(crate) fn trials() -> impl Iterator<Item = Trial> {
+    [Type::Q4_0, Type::IQ4_NL, Type::Q8_0].into_iter().map(|kind| {
+        let recipe =
+            Recipe { embedding: 128, head: 32, feed_forward: 192, vocabulary: 256, kind, ..Default::default() };
+        let case = Case { recipe, ..architectures().remove(0) };
+        Trial::test(format!("cpu/in-place-{kind}"), move || check(&case).map_err(Into::into))
+    })
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let bytes = case.bytes().map_err(|error| text(&error))?;
+    let path = std::env::temp_dir().join(format!("roci-{}-{}.gguf", case.recipe.kind, std::process::id()));
+    std::fs::write(&path, &bytes).map_err(|error| text(&error))?;
+    let from_file = Gguf::open(&path).map_err(|error| text(&error));
+    std::fs::remove_file(&path).map_err(|error| text(&error))?;
+    let from_memory = Gguf::from_bytes(bytes).map_err(|error| text(&error))?;
+    let tokens = case.tokens(48);
+    let logits = |file: Gguf| -> Result<Vec<Vec<f32>>, String> {
+        let file = Arc::new(file);
+        let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+        let device = devices::open("cpu")?;
+        let options = Options { cache_tokens: Some(256), ..Options::default() };
+        let mut found =
+            DeviceModel::load(file, model, &[device], &options, &|_, _| ()).map_err(|error| text(&error))?;
+        let pages: Vec<u32> = (0..found.limits().pages as u32).collect();
+        let mut rows = Vec::new();
+        for range in [0..40, 40..43, 43..44, 44..45] {
+            let start = range.start;
+            let chunk = Chunk { tokens: &tokens[range], start, pages: &pages, output: OutputKind::AllLogits };
+            let outputs = found.evaluate(&[chunk]).map_err(|error| text(&error))?;
+            rows.extend(outputs.into_iter().flat_map(|output| output.rows));
+        }
+        Ok(rows)
+    };
+    if logits(from_file?)? == logits(from_memory)? { Ok(()) } else { Err("the logits are not bit-identical".into()) }
+}

@@ -1,0 +1,165 @@
+//! Devices whose largest binding is smaller than an allocation: matrices are split into shards, and
+//! a model with larger bindings is rejected before anything is uploaded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use libtest_mimic::Trial;
+use roci_base::Hint as _;
+use roci_hal::command::Recording;
+use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, Driver, ExecutableBackend, OpenRequest};
+use roci_hal::error::DeviceLoss;
+use roci_hal::null::NullDriver;
+use roci_hal::{BufferDesc, CodeFormat, Device, DeviceInfo, ExecutableSource, PhysicalInfo, Registry};
+use roci_lm::architecture::Model;
+use roci_lm::synthetic::{Case, Recipe, architectures};
+use roci_lm_device::{DeviceModel, Error, Options};
+use roci_opencl::OpenClDriver;
+
+use crate::{devices, long};
+
+/// Largest binding in bytes: less than each matrix of [`wide`], and more than the scratch buffers
+/// for 20 tokens.
+const MAX_BINDING: u64 = 200 << 10;
+/// Largest binding in bytes: less than the stacked matrices of four experts, more than one of them.
+const EXPERTS_MAX_BINDING: u64 = 150_000;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("pocl/narrow", || match open() {
+            Ok(device) => {
+                let options =
+                    Options { cache_tokens: Some(64), page_size: 16, max_batch_tokens: Some(20), ..Options::default() };
+                long::compare(&[device], &wide(), 20, &options).map(drop).map_err(Into::into)
+            }
+            Err(reason) => devices::missing("pocl", &reason),
+        }),
+        Trial::test("null/narrow-experts", || {
+            let error = rejected(&case("llama-experts"), EXPERTS_MAX_BINDING, 64)?;
+            same(
+                &error,
+                "`blk.0.ffn_gate_exps.weight` with all experts needs a binding of 196608 bytes, but null supports at most 150000 bytes",
+            )?;
+            holds(error.hint().is_some_and(|hint| hint.contains("--device vulkan --device cpu")), "a hint")
+        }),
+        Trial::test("null/narrow-cache", || {
+            let error = rejected(&case("llama"), EXPERTS_MAX_BINDING, 4096)?;
+            same(
+                &error,
+                "the keys of layer 0 for 4096 tokens needs a binding of 262144 bytes, but null supports at most 150000 bytes",
+            )?;
+            holds(error.hint().is_some_and(|hint| hint.contains("--context")), "a hint")
+        }),
+        Trial::test("null/wide-enough", || {
+            Ok(load(&case("llama-experts"), 2 * EXPERTS_MAX_BINDING, 64, &|_, _| ()).map(drop)?)
+        }),
+    ]
+}
+
+/// A model with biases, all of whose matrices exceed one binding.
+fn wide() -> Case {
+    let recipe = Recipe {
+        architecture: "qwen2",
+        bias: true,
+        embedding: 256,
+        head: 64,
+        feed_forward: 1024,
+        vocabulary: 1024,
+        ..Recipe::default()
+    };
+    Case { recipe, ..case("qwen2") }
+}
+
+fn case(name: &str) -> Case {
+    architectures().into_iter().find(|case| case.name == name).expect("the architecture exists")
+}
+
+fn holds(is_so: bool, what: &str) -> Result<(), libtest_mimic::Failed> {
+    if is_so { Ok(()) } else { Err(format!("expected {what}").into()) }
+}
+
+fn same(found: &Error, expected: &str) -> Result<(), libtest_mimic::Failed> {
+    if found.to_string() == expected { Ok(()) } else { Err(format!("the message is: {found}").into()) }
+}
+
+fn load(case: &Case, limit: u64, kept: usize, tell: &(dyn Fn(u64, u64) + Sync)) -> Result<DeviceModel, Error> {
+    let file = Arc::new(case.open()?);
+    let model = Model::new(&file, Some(case.context)).expect("a model");
+    let driver = NullDriver::new(1).with_max_binding(limit).with_formats(vec![CodeFormat::Spirv]);
+    let device = Registry::new().with(driver).open(&"null".parse().expect("a URI"), None)?;
+    let options = Options { cache_tokens: Some(kept), page_size: 16, max_batch_tokens: Some(4), ..Options::default() };
+    DeviceModel::load(file, model, &[device], &options, tell)
+}
+
+/// The error that rejects a model before any upload.
+fn rejected(case: &Case, limit: u64, kept: usize) -> Result<Error, String> {
+    let uploads = AtomicUsize::new(0);
+    let loaded = load(case, limit, kept, &|_, _| {
+        uploads.fetch_add(1, Ordering::Relaxed);
+    });
+    match (loaded, uploads.into_inner()) {
+        (Err(error @ Error::Binding { .. }), 0) => Ok(error),
+        (Err(error), uploads) => Err(format!("{error}, after {uploads} uploads")),
+        (Ok(_), _) => Err("the model was loaded".into()),
+    }
+}
+
+/// PoCL with a small binding limit.
+fn open() -> Result<Device, String> {
+    let uri = devices::all()[2].1()?.info().uri.clone();
+    Registry::new().with(LimitedDriver(OpenClDriver::new())).open(&uri, None).map_err(|error| error.to_string())
+}
+
+struct LimitedDriver(OpenClDriver);
+
+impl Driver for LimitedDriver {
+    fn scheme(&self) -> &'static str {
+        self.0.scheme()
+    }
+
+    fn summary(&self) -> &'static str {
+        self.0.summary()
+    }
+
+    fn enumerate(&self) -> Result<Vec<PhysicalInfo>, roci_hal::Error> {
+        self.0.enumerate()
+    }
+
+    fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, roci_hal::Error> {
+        let device = self.0.open(request)?;
+        let info = DeviceInfo { max_binding: MAX_BINDING, ..device.info().clone() };
+        Ok(Arc::new(LimitedDevice { device, info }))
+    }
+}
+
+/// A device with a smaller binding limit.
+struct LimitedDevice {
+    device: Arc<dyn DeviceBackend>,
+    info: DeviceInfo,
+}
+
+impl DeviceBackend for LimitedDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, roci_hal::Error> {
+        self.device.allocate(desc)
+    }
+
+    fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, roci_hal::Error> {
+        self.device.load(source)
+    }
+
+    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, roci_hal::Error> {
+        self.device.prepare(recording)
+    }
+
+    fn submit(&self, queue: usize, batch: Batch) {
+        self.device.submit(queue, batch);
+    }
+
+    fn abandon(&self, loss: &DeviceLoss) {
+        self.device.abandon(loss);
+    }
+}

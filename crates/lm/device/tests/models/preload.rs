@@ -1,0 +1,53 @@
+//! `load_kernels` loads all kernels that decoding needs.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_hal::Device;
+use roci_lm::architecture::Model;
+use roci_lm::synthetic::architectures;
+use roci_lm_device::{DeviceModel, Options};
+
+use crate::devices::{self, Open};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let cases: [(&str, Open, Option<bool>); 3] = [
+        ("cpu/preload-kernels", || devices::open("cpu"), None),
+        ("vulkan/preload-kernels", || devices::open("vulkan:0"), None),
+        ("vulkan/specialized-preload-kernels", || devices::open("vulkan:0"), Some(true)),
+    ];
+    let trial = |(name, open, specialize): (&'static str, Open, Option<bool>)| {
+        Trial::test(name, move || match open() {
+            Ok(device) => check(device, specialize).map_err(Into::into),
+            Err(reason) => devices::missing(name.split('/').next().unwrap_or(name), &reason),
+        })
+    };
+    cases.into_iter().map(trial).collect()
+}
+
+/// Progress counts each kernel, and none is missing afterwards.
+fn check(device: Device, specialize: Option<bool>) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let case = architectures().remove(0);
+    let file = Arc::new(case.open().map_err(|error| text(&error))?);
+    let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    let options = Options { cache_tokens: Some(64), max_batch_tokens: Some(32), specialize, ..Options::default() };
+    let mut found = DeviceModel::load(file, model, &[device], &options, &|_, _| ()).map_err(|error| text(&error))?;
+    let load = |found: &mut DeviceModel| {
+        let progress = RefCell::new(Vec::new());
+        let loaded = found.load_kernels(&|done, total| progress.borrow_mut().push((done, total)));
+        loaded.map(|()| progress.into_inner()).map_err(|error| error.to_string())
+    };
+    let first = load(&mut found)?;
+    let total = first.len() - 1;
+    if total == 0 || !first.iter().copied().eq((0..=total).map(|done| (done, total))) {
+        return Err(format!("progress was {first:?}"));
+    }
+    let pages = [0, 1];
+    let chunk = Chunk { tokens: &case.tokens(1), start: 0, pages: &pages, output: OutputKind::LastLogits };
+    found.evaluate(&[chunk]).map_err(|error| text(&error))?;
+    let again = load(&mut found)?;
+    if again == [(0, 0)] { Ok(()) } else { Err(format!("progress was {again:?} the second time")) }
+}

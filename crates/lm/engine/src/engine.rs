@@ -1,0 +1,213 @@
+//! The engine: validates requests and hands them to the scheduler's thread.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use roci_lm::grammar::Matcher;
+use roci_lm::sample::Sampler;
+use roci_tokenizer::Tokenizer;
+
+use crate::scheduler::{Command, Scheduler};
+use crate::sequence::{Generator, Sequence};
+use crate::state::{EngineState, RequestSlot, Statistics};
+use crate::stop::StopFilter;
+use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
+
+/// Concurrency limits of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Maximum number of requests that run concurrently. The device's limits may lower it.
+    pub max_batch: usize,
+    /// Maximum number of requests in the queue.
+    pub max_waiting: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_batch: 8, max_waiting: 64 }
+    }
+}
+
+/// Handle of an engine. Clones share it; its thread ends when the last handle is dropped and all
+/// requests are complete.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    handle: Arc<EngineHandle>,
+}
+
+#[derive(Debug)]
+struct EngineHandle {
+    state: Arc<EngineState>,
+    max_waiting: usize,
+    /// Commands to the scheduler; `None` after shutdown has begun.
+    commands: Mutex<Option<mpsc::Sender<Command>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Starts the scheduler's thread, which owns the device.
+    pub fn start(forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
+        let limits = forward.limits().clone();
+        // Each running request gets at least one token of each call, so that none starves.
+        let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens).max(1);
+        let statistics = Statistics { pages: limits.pages, ..Statistics::default() };
+        let state = Arc::new(EngineState {
+            limits,
+            tokenizer,
+            max_batch,
+            lost: OnceLock::new(),
+            statistics: Mutex::new(statistics),
+            active_requests: AtomicUsize::new(0),
+            vocabulary: OnceLock::new(),
+        });
+        let (commands, receiver) = mpsc::channel();
+        let scheduler = Scheduler::new(forward, Arc::clone(&state), receiver);
+        let thread = std::thread::Builder::new().name("roci-engine".to_owned()).spawn(|| scheduler.run());
+        let thread = thread.map_err(|error| {
+            let message = format!("the engine's thread could not be started: {error}");
+            let hint = Some("close other programs, or raise the thread limit (`ulimit -u`)".to_owned());
+            state.lost.set(ForwardError { message, hint, lost: true })
+        });
+        let handle = EngineHandle {
+            state,
+            max_waiting: settings.max_waiting,
+            commands: Mutex::new(Some(commands)),
+            thread: Mutex::new(thread.ok()),
+        };
+        Self { handle: Arc::new(handle) }
+    }
+
+    /// Limits of the loaded model.
+    pub fn limits(&self) -> &Limits {
+        &self.handle.state.limits
+    }
+
+    /// The longest sequence in tokens: the model's context, or what the KV pages hold if that is
+    /// less.
+    pub fn context(&self) -> usize {
+        self.handle.state.context()
+    }
+
+    /// Queues a request and returns the stream of its events.
+    ///
+    /// # Errors
+    /// If the request is invalid or the queue is full.
+    pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
+        let state = &self.handle.state;
+        let Request { prompt, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } = request;
+        // The context must hold at least one generated token.
+        self.check(&prompt, state.context().saturating_sub(1))?;
+        let window = sampling.penalty_window;
+        let mut sampler = Sampler::new(sampling, state.limits.vocabulary)?;
+        prompt[prompt.len().saturating_sub(window)..].iter().for_each(|&token| sampler.observe(token));
+        let slot = self.reserve_slot()?;
+        let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let generator = Generator {
+            events,
+            sampler,
+            matcher: grammar.map(|grammar| Matcher::new(&grammar, state.vocabulary())),
+            stop: StopFilter::new(stop),
+            max_tokens,
+            show_special,
+            ignore_eos,
+            top_logprobs,
+            generated: 0,
+        };
+        self.send(Sequence::generate(prompt, generator, slot))?;
+        Ok(Generation { events: receiver })
+    }
+
+    /// Computes the embedding of a prompt: its hidden states after the final norm, pooled as
+    /// [`Limits::pooling`] says and scaled to length 1. Blocks until the result is available.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate), and if the device fails or the model's pooling type gives
+    /// no embedding.
+    pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
+        self.queue_embedding(tokens)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
+    }
+
+    /// [`embed`](Self::embed) for asynchronous callers.
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    pub async fn embed_async(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
+        self.queue_embedding(tokens)?.await.unwrap_or(Err(EngineError::Closed))
+    }
+
+    fn queue_embedding(
+        &self,
+        tokens: &[u32],
+    ) -> Result<tokio::sync::oneshot::Receiver<Result<Vec<f32>, EngineError>>, EngineError> {
+        let state = &self.handle.state;
+        self.check(tokens, state.context())?;
+        let pooling = state.limits.pooling;
+        let pooled = pooling.tokens(tokens.len()).ok_or(EngineError::Pooling(pooling))?;
+        let slot = self.reserve_slot()?;
+        let (reply, receiver) = tokio::sync::oneshot::channel();
+        self.send(Sequence::embed(tokens.to_vec(), pooled, state.limits.embedding, reply, slot))?;
+        Ok(receiver)
+    }
+
+    /// A snapshot of the counters and gauges.
+    pub fn statistics(&self) -> Statistics {
+        let statistics = *self.handle.state.statistics.lock();
+        let active = self.handle.state.active_requests.load(Ordering::Acquire);
+        Statistics { waiting: active.saturating_sub(statistics.running), ..statistics }
+    }
+
+    /// Stops taking requests, lets those that are queued or running continue for `timeout`, fails
+    /// the rest with [`EngineError::Closed`], and joins the thread.
+    pub fn shut_down(&self, timeout: Duration) {
+        if let Some(commands) = self.handle.commands.lock().take() {
+            // The thread may have ended already.
+            let _ = commands.send(Command::ShutDown(Instant::now().checked_add(timeout)));
+        }
+        if let Some(thread) = self.handle.thread.lock().take() {
+            // A panic of the thread was reported to the requests.
+            let _ = thread.join();
+        }
+    }
+
+    /// Validates a prompt of at most `max_length` tokens.
+    fn check(&self, tokens: &[u32], max_length: usize) -> Result<(), EngineError> {
+        let state = &self.handle.state;
+        if let Some(error) = state.lost.get() {
+            return Err(error.clone().into());
+        }
+        let vocabulary = state.limits.vocabulary;
+        if tokens.is_empty() {
+            return Err(EngineError::Empty);
+        }
+        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
+            return Err(EngineError::UnknownToken { token, vocabulary });
+        }
+        if tokens.len() > max_length {
+            return Err(EngineError::TooLong { prompt: tokens.len(), context: state.context() });
+        }
+        Ok(())
+    }
+
+    /// Reserves a slot, unless the queue is full.
+    fn reserve_slot(&self) -> Result<RequestSlot, EngineError> {
+        let state = &self.handle.state;
+        let max_active = state.max_batch.saturating_add(self.handle.max_waiting);
+        let increment = |count: usize| (count < max_active).then_some(count + 1);
+        match state.active_requests.fetch_update(Ordering::AcqRel, Ordering::Acquire, increment) {
+            Ok(_) => Ok(RequestSlot(Arc::clone(state))),
+            Err(count) => Err(EngineError::Busy { waiting: count.saturating_sub(state.max_batch) }),
+        }
+    }
+
+    fn send(&self, sequence: Sequence) -> Result<(), EngineError> {
+        let commands = self.handle.commands.lock();
+        let closed = |_| match self.handle.state.lost.get() {
+            Some(error) => EngineError::Device(error.clone()),
+            None => EngineError::Closed,
+        };
+        commands.as_ref().ok_or(EngineError::Closed)?.send(Command::Run(Box::new(sequence))).map_err(closed)
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a request is rejected or fails.
+
+use roci_base::Hint;
+use roci_lm::architecture::Pooling;
+
+use crate::ForwardError;
+
+/// Why a request is rejected or fails.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The prompt fills the context.
+    #[error("the prompt has {prompt} tokens, but the context holds only {context}")]
+    TooLong {
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Context length in tokens.
+        context: usize,
+    },
+    /// The prompt has no tokens.
+    #[error("the prompt is empty")]
+    Empty,
+    /// A token id outside the vocabulary.
+    #[error("token {token} is not in the vocabulary of {vocabulary} tokens")]
+    UnknownToken {
+        /// The token id.
+        token: u32,
+        /// Vocabulary size.
+        vocabulary: usize,
+    },
+    /// The model's pooling type gives no embedding of a sequence.
+    #[error("a model with pooling type `{0}` gives no embeddings")]
+    Pooling(Pooling),
+    /// A sampling parameter is out of range.
+    #[error(transparent)]
+    Sampling(#[from] roci_lm::sample::SettingsError),
+    /// No token could be sampled.
+    #[error(transparent)]
+    Sample(#[from] roci_lm::sample::SampleError),
+    /// The queue is full.
+    #[error("the queue is full: {waiting} requests are waiting")]
+    Busy {
+        /// Requests in the queue.
+        waiting: usize,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] ForwardError),
+    /// The engine is shutting down.
+    #[error("the engine is shutting down")]
+    Closed,
+}
+
+impl Hint for EngineError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::TooLong { .. } => {
+                Some("shorten the prompt, or load the model with a larger context (`--context`)".into())
+            }
+            Self::Empty => Some("send a prompt of at least one token".into()),
+            Self::UnknownToken { .. } => Some("encode the prompt with this model's tokenizer".into()),
+            Self::Pooling(pooling) => {
+                let why = match pooling {
+                    Pooling::Unspecified => {
+                        "its file has no key `pooling_type`, which is usual for text generation models; "
+                    }
+                    Pooling::Rank => "it is a reranker; ",
+                    _ => "",
+                };
+                Some(format!("{why}load an embedding model, whose pooling type is `mean`, `cls` or `last`"))
+            }
+            Self::Sampling(error) => Some(error.hint()),
+            Self::Sample(error) => Some(error.hint()),
+            Self::Busy { .. } => Some("try again later, or allow a longer queue (`--queue`)".into()),
+            Self::Device(error) => error.hint(),
+            Self::Closed => None,
+        }
+    }
+}

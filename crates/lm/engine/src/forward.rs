@@ -1,0 +1,92 @@
+//! The interface between the engine and a model on its device.
+
+use roci_base::Hint;
+use roci_lm::architecture::Pooling;
+
+/// Limits of a loaded model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Context length in tokens: the longest sequence.
+    pub context: usize,
+    /// Tokens per KV page.
+    pub page_size: usize,
+    /// KV pages, shared by all sequences.
+    pub pages: usize,
+    /// Maximum number of tokens of one call, over all chunks.
+    pub max_batch_tokens: usize,
+    /// Maximum number of chunks of one call.
+    pub max_chunks: usize,
+    /// Vocabulary size, which is the length of the logits.
+    pub vocabulary: usize,
+    /// Length of a hidden state.
+    pub embedding: usize,
+    /// How hidden states are pooled into the embedding of a sequence.
+    pub pooling: Pooling,
+}
+
+/// What a chunk returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKind {
+    /// Nothing; used for all but the last chunk of a prompt.
+    None,
+    /// Logits after the last token.
+    LastLogits,
+    /// Logits after each token.
+    AllLogits,
+    /// The hidden state of each token after the final norm.
+    HiddenStates,
+}
+
+/// Consecutive tokens of one sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// Token ids; never empty.
+    pub tokens: &'a [u32],
+    /// Position of the first token in its sequence.
+    pub start: usize,
+    /// The sequence's page table, from its first token on. It covers all tokens of the chunk:
+    /// position `p` is slot `p % page_size` of `pages[p / page_size]`. No chunk writes a page that
+    /// another chunk of the call uses.
+    pub pages: &'a [u32],
+    /// What the chunk returns.
+    pub output: OutputKind,
+}
+
+/// Output of a chunk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// Rows of logits or hidden states, as many as the chunk's [`OutputKind`] asks for.
+    pub rows: Vec<Vec<f32>>,
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ForwardError {
+    /// What happened, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Whether the device is lost. Every later call fails then.
+    pub lost: bool,
+}
+
+impl Hint for ForwardError {
+    fn hint(&self) -> Option<String> {
+        self.hint.clone()
+    }
+}
+
+/// A model on its device. `DeviceModel` of `roci-lm-device` implements it;
+/// [`ReferenceForward`](crate::ReferenceForward) evaluates on the host, for tests.
+pub trait Forward: Send {
+    /// Limits of the loaded model.
+    fn limits(&self) -> &Limits;
+
+    /// Evaluates chunks of different sequences and returns one output per chunk, in order.
+    ///
+    /// # Errors
+    /// If the device fails. KV entries of the chunks are undefined then; other pages are unchanged
+    /// unless the device is lost.
+    fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError>;
+}

@@ -1,0 +1,39 @@
+//! Continuous batching of many sequences on one language model.
+//!
+//! [`Forward`] is the interface of a model on its device: tokens in, logits out, with a paged KV
+//! cache. [`Engine`] owns one, on a thread of its own, and shares it between requests. Prompts are
+//! evaluated in chunks, all decoding sequences advance in the same batch, and sequences with a
+//! common prefix share its pages. A caller holds a [`Generation`] for each request and reads
+//! [`Event`]s from it; dropping it cancels the request.
+//!
+//! A request goes through these modules in order:
+//!
+//! 1. `engine`: validates it and sends it to the thread.
+//! 2. `scheduler`: the loop of the thread. `pages` has the KV cache's pages, `batch` chooses the
+//!    tokens of a call.
+//! 3. `forward`: the call of the device.
+//! 4. `sequence`: samples a token and sends it to the `Generation`.
+#![deny(unsafe_code)]
+
+mod batch;
+mod engine;
+mod error;
+mod event;
+mod forward;
+mod pages;
+mod prompt;
+mod reference;
+mod request;
+mod scheduler;
+mod sequence;
+mod state;
+mod stop;
+
+pub use engine::{Engine, Settings};
+pub use error::EngineError;
+pub use event::{Event, FinishReason, Generation, Logprob, Summary, Timings, Token};
+pub use forward::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+pub use prompt::PromptEncoder;
+pub use reference::{KvCapacity, ReferenceForward};
+pub use request::Request;
+pub use state::Statistics;

@@ -1,0 +1,185 @@
+//! Allocator of KV pages, with a prefix cache.
+//!
+//! A page is free, in use by one or more sequences, or cached: unused, but with known content that
+//! a sequence with the same prefix can acquire again. Published pages form a tree. A page's key is
+//! its parent page and its own tokens, so that a path from the root spells a prefix. A sequence
+//! that uses a page uses all of its ancestors. When free pages run out, the least recently used
+//! cached leaf is evicted.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Key of a published page: its parent and its tokens.
+type PageKey = (Option<u32>, Box<[u32]>);
+
+#[derive(Debug, Default)]
+struct Page {
+    /// Sequences that use it.
+    users: u32,
+    /// Set once the page is published.
+    key: Option<PageKey>,
+    /// Published pages whose parent it is.
+    children: u32,
+    /// Logical time of the last acquire or release.
+    last_used: u64,
+}
+
+impl Page {
+    fn is_evictable(&self) -> bool {
+        self.users == 0 && self.children == 0 && self.key.is_some()
+    }
+}
+
+/// The pages of one device.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    /// Tokens per page.
+    size: usize,
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    tree: HashMap<PageKey, u32>,
+    /// Unused leaves of the tree, least recently used first.
+    evictable: BTreeSet<(u64, u32)>,
+    /// Unused pages with known content.
+    cached: usize,
+    /// Logical clock.
+    now: u64,
+}
+
+impl Pages {
+    pub(crate) fn new(size: usize, count: usize) -> Self {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            size: size.max(1),
+            pages: (0..count).map(|_| Page::default()).collect(),
+            // Popped from the end: low page numbers are allocated first.
+            free: (0..count).rev().collect(),
+            tree: HashMap::new(),
+            evictable: BTreeSet::new(),
+            cached: 0,
+            now: 0,
+        }
+    }
+
+    /// Tokens per page.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Pages that can be allocated, including cached ones.
+    pub(crate) fn available(&self) -> usize {
+        self.free.len() + self.cached
+    }
+
+    /// Unused pages with known content.
+    pub(crate) fn cached(&self) -> usize {
+        self.cached
+    }
+
+    /// Pages in use by sequences.
+    pub(crate) fn used(&self) -> usize {
+        self.pages.len() - self.available()
+    }
+
+    /// Allocates a page to write to, evicting a cached one if necessary.
+    pub(crate) fn allocate(&mut self) -> Option<u32> {
+        if self.free.is_empty() {
+            let &(_, oldest) = self.evictable.first()?;
+            self.evict(oldest);
+        }
+        let page = self.free.pop()?;
+        self.pages[page as usize].users = 1;
+        Some(page)
+    }
+
+    /// Acquires the published page with these tokens and this parent, if there is one.
+    pub(crate) fn acquire_cached(&mut self, parent: Option<u32>, tokens: &[u32]) -> Option<u32> {
+        let page = *self.tree.get(&(parent, Box::from(tokens)))?;
+        self.acquire(page);
+        Some(page)
+    }
+
+    /// Acquires the published pages of the longest cached prefix of `tokens`.
+    pub(crate) fn acquire_prefix(&mut self, tokens: &[u32]) -> Vec<u32> {
+        let mut pages: Vec<u32> = Vec::new();
+        for tokens in tokens.chunks_exact(self.size) {
+            let Some(page) = self.acquire_cached(pages.last().copied(), tokens) else { break };
+            pages.push(page);
+        }
+        pages
+    }
+
+    /// Publishes a page that its only user has filled, and returns it. If a page with the same
+    /// content is published already, returns that one instead and frees this one.
+    pub(crate) fn publish(&mut self, parent: Option<u32>, tokens: &[u32], page: u32) -> u32 {
+        if let Some(published) = self.acquire_cached(parent, tokens) {
+            self.release(page);
+            return published;
+        }
+        let key: PageKey = (parent, Box::from(tokens));
+        self.tree.insert(key.clone(), page);
+        self.pages[page as usize].key = Some(key);
+        if let Some(parent) = parent {
+            self.pages[parent as usize].children += 1;
+        }
+        page
+    }
+
+    /// Removes one user.
+    pub(crate) fn release(&mut self, page: u32) {
+        self.now += 1;
+        let entry = &mut self.pages[page as usize];
+        debug_assert!(entry.users > 0, "page {page} has no user to release it");
+        entry.users -= 1;
+        entry.last_used = self.now;
+        if entry.users > 0 {
+            return;
+        }
+        if entry.key.is_none() {
+            self.free.push(page);
+            return;
+        }
+        self.cached += 1;
+        if entry.is_evictable() {
+            self.evictable.insert((entry.last_used, page));
+        }
+    }
+
+    /// Releases the pages of a sequence, last page first, so that its end is evicted before its
+    /// start.
+    pub(crate) fn release_all(&mut self, pages: &mut Vec<u32>) {
+        while let Some(page) = pages.pop() {
+            self.release(page);
+        }
+    }
+
+    /// Adds one user.
+    fn acquire(&mut self, page: u32) {
+        self.now += 1;
+        let entry = &mut self.pages[page as usize];
+        if entry.users == 0 {
+            self.evictable.remove(&(entry.last_used, page));
+            self.cached -= 1;
+        }
+        entry.users += 1;
+        entry.last_used = self.now;
+    }
+
+    /// Removes an evictable page from the tree and frees it.
+    fn evict(&mut self, page: u32) {
+        let entry = &mut self.pages[page as usize];
+        self.evictable.remove(&(entry.last_used, page));
+        let Some(key) = entry.key.take() else { return };
+        self.tree.remove(&key);
+        self.cached -= 1;
+        self.free.push(page);
+        let (Some(parent), _) = key else { return };
+        let entry = &mut self.pages[parent as usize];
+        entry.children -= 1;
+        if entry.is_evictable() {
+            self.evictable.insert((entry.last_used, parent));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

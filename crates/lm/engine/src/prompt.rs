@@ -1,0 +1,61 @@
+//! Prompts as tokens.
+
+use std::sync::Arc;
+
+use roci_gguf::Metadata;
+use roci_lm::json::Json;
+use roci_lm::template::{ChatTemplate, Conversation, TemplateError};
+use roci_tokenizer::{Encode, Tokenizer};
+
+/// Encodes text and conversations as a model expects them: with its tokenizer and its chat
+/// template.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PromptEncoder {
+    /// The model's tokenizer.
+    pub tokenizer: Arc<Tokenizer>,
+    /// The model's chat template, or ChatML if it has none that can be used.
+    pub template: Arc<ChatTemplate>,
+}
+
+impl PromptEncoder {
+    /// Reads the chat template from a model's metadata.
+    ///
+    /// # Errors
+    /// If `tokenizer.chat_template` is not a string.
+    pub fn new(tokenizer: Arc<Tokenizer>, metadata: &Metadata) -> Result<Self, roci_gguf::Error> {
+        let source = metadata.get::<&str>("tokenizer.chat_template")?;
+        let text = |token: Option<u32>| token.and_then(|token| tokenizer.text(token)).unwrap_or_default();
+        let special = tokenizer.special();
+        let template = Arc::new(ChatTemplate::of_model(source, text(special.bos), text(special.eos)));
+        Ok(Self { tokenizer, template })
+    }
+
+    /// Whether the file has a chat template that can be used. Base models have none.
+    pub fn has_own_template(&self) -> bool {
+        self.template.note().is_none()
+    }
+
+    /// Encodes a prompt. With `parse_special`, the spelling of a control token becomes that token,
+    /// as the output of a chat template requires.
+    pub fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
+        let special = self.tokenizer.special();
+        let bos = special.bos.and_then(|bos| self.tokenizer.text(bos)).filter(|bos| !bos.is_empty());
+        // Many templates write BOS themselves. It must not appear twice.
+        let has_bos = parse_special && bos.is_some_and(|bos| text.starts_with(bos));
+        let mut tokens = self.tokenizer.encode(text, Encode { add_special: !has_bos, parse_special });
+        // The model continues the prompt, so EOS must not close it.
+        if !has_bos && special.add_eos && special.eos.is_some() && tokens.last() == special.eos.as_ref() {
+            tokens.pop();
+        }
+        tokens
+    }
+
+    /// Encodes a conversation, followed by the start of the assistant's turn.
+    ///
+    /// # Errors
+    /// If the template rejects the conversation.
+    pub fn encode_conversation(&self, messages: Vec<Json>) -> Result<Vec<u32>, TemplateError> {
+        Ok(self.encode(&self.template.render(&Conversation::new(messages))?, true))
+    }
+}

@@ -1,0 +1,115 @@
+//! A [`Forward`] on the reference implementation.
+
+use std::sync::Arc;
+
+use roci_lm::reference::{Reference, SequenceState, TokenKv};
+
+use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+
+/// Sizes of the KV cache and of calls of a [`ReferenceForward`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvCapacity {
+    /// Tokens per KV page.
+    pub page_size: usize,
+    /// KV pages.
+    pub pages: usize,
+    /// Maximum number of tokens of one call.
+    pub max_batch_tokens: usize,
+    /// Maximum number of chunks of one call.
+    pub max_chunks: usize,
+}
+
+impl KvCapacity {
+    /// Capacity for this number of sequences of full length, in pages of 16 tokens.
+    pub fn for_sequences(context: usize, sequences: usize) -> Self {
+        let page_size = 16;
+        Self { page_size, pages: context.div_ceil(page_size) * sequences, max_batch_tokens: 64, max_chunks: 16 }
+    }
+}
+
+/// Evaluates a model with [`roci_lm::reference`], one token at a time. Devices are compared with
+/// it, and the engine's tests run on it.
+///
+/// It enforces the contract of [`Forward`]: reading a KV slot that was never written and a page
+/// table that does not cover its chunk are errors.
+#[derive(Debug)]
+pub struct ReferenceForward {
+    reference: Reference,
+    limits: Limits,
+    /// Keys and values of each slot of each page.
+    pages: Vec<Vec<Option<Arc<TokenKv>>>>,
+}
+
+impl ReferenceForward {
+    /// Creates a KV cache of this capacity for a model.
+    pub fn new(reference: Reference, capacity: KvCapacity) -> Self {
+        let model = reference.model();
+        let limits = Limits {
+            context: model.context as usize,
+            page_size: capacity.page_size,
+            pages: capacity.pages,
+            max_batch_tokens: capacity.max_batch_tokens,
+            max_chunks: capacity.max_chunks,
+            vocabulary: model.config.vocabulary,
+            embedding: model.config.embedding,
+            pooling: model.config.pooling,
+        };
+        Self { pages: vec![vec![None; capacity.page_size]; capacity.pages], reference, limits }
+    }
+
+    /// The KV slot of a position of a sequence.
+    fn slot(&mut self, chunk: &Chunk<'_>, position: usize) -> Result<&mut Option<Arc<TokenKv>>, ForwardError> {
+        let page = chunk.pages.get(position / self.limits.page_size).copied();
+        let page = page.and_then(|page| self.pages.get_mut(page as usize));
+        page.and_then(|page| page.get_mut(position % self.limits.page_size))
+            .ok_or_else(|| fault(format!("the page table has no page for position {position}")))
+    }
+
+    fn evaluate_chunk(&mut self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
+        let mut tokens = Vec::with_capacity(chunk.start + chunk.tokens.len());
+        for position in 0..chunk.start {
+            let token = self.slot(chunk, position)?.clone();
+            tokens.push(token.ok_or_else(|| fault(format!("position {position} was never evaluated")))?);
+        }
+        let mut state = SequenceState::new(tokens);
+        let mut output = Output::default();
+        for (at, &token) in chunk.tokens.iter().enumerate() {
+            let logits = match chunk.output {
+                OutputKind::None | OutputKind::HiddenStates => false,
+                OutputKind::LastLogits => at + 1 == chunk.tokens.len(),
+                OutputKind::AllLogits => true,
+            };
+            let row = if logits {
+                self.reference.logits(&mut state, token)
+            } else {
+                self.reference.hidden(&mut state, token)
+            };
+            let row = row.map_err(|error| fault(error.to_string()))?;
+            if logits || chunk.output == OutputKind::HiddenStates {
+                output.rows.push(row);
+            }
+            *self.slot(chunk, chunk.start + at)? = state.tokens().last().cloned();
+        }
+        Ok(output)
+    }
+}
+
+impl Forward for ReferenceForward {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
+        let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
+        if tokens > self.limits.max_batch_tokens || chunks.len() > self.limits.max_chunks {
+            return Err(fault(format!("{tokens} tokens in {} chunks exceed the limits of one call", chunks.len())));
+        }
+        chunks.iter().map(|chunk| self.evaluate_chunk(chunk)).collect()
+    }
+}
+
+/// An error that only a bug of the caller can cause.
+fn fault(message: String) -> ForwardError {
+    let hint = Some("this is a bug in roci: please report it with the name of the model".to_owned());
+    ForwardError { message, hint, lost: false }
+}

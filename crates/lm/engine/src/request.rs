@@ -1,0 +1,27 @@
+//! A generation request.
+
+use roci_lm::grammar::Grammar;
+use roci_lm::sample;
+
+/// A prompt to continue, with its sampling parameters.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Prompt token ids.
+    pub prompt: Vec<u32>,
+    /// Maximum number of generated tokens; `None` for as many as the context holds.
+    pub max_tokens: Option<usize>,
+    /// Sampling parameters.
+    pub sampling: sample::Settings,
+    /// Stop strings: generation ends at the first that appears, which is not part of the output.
+    pub stop: Vec<String>,
+    /// Grammar that the output must match.
+    pub grammar: Option<Grammar>,
+    /// Whether control tokens appear in the text.
+    pub show_special: bool,
+    /// Whether generation continues past end-of-generation tokens, as benchmarks need. A grammar
+    /// takes precedence.
+    pub ignore_eos: bool,
+    /// How many of the most probable tokens are reported at each position; `None` computes no
+    /// probabilities.
+    pub top_logprobs: Option<usize>,
+}

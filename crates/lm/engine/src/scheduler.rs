@@ -1,0 +1,329 @@
+//! The scheduler: which sequences run, and when a sequence is preempted.
+//!
+//! Each iteration of the thread receives commands, removes canceled requests, admits waiting ones,
+//! allocates pages, and makes one call of the device. A call advances every decoding sequence by
+//! one token and splits the remaining tokens evenly among prompts. At most as many sequences run as
+//! a call has tokens and chunks, so none starves.
+//!
+//! A sequence is admitted when there are pages for all of its tokens so far. Sequences grow, and
+//! when pages run out the youngest is preempted: it loses its pages, returns to the queue, and is
+//! evaluated again later. The oldest is never preempted, which guarantees progress.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant;
+
+use crate::batch::{BatchEntry, compose};
+use crate::pages::Pages;
+use crate::sequence::{FinalMessage, Progress, Sequence};
+use crate::state::{EngineState, Statistics};
+use crate::{Chunk, EngineError, FinishReason, Forward, ForwardError, Output, OutputKind};
+
+/// A command to the scheduler's thread.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Runs a request, which holds a slot.
+    Run(Box<Sequence>),
+    /// Ends the thread when all requests are complete, or at the deadline. The last command.
+    ShutDown(Option<Instant>),
+}
+
+pub(crate) struct Scheduler {
+    forward: Box<dyn Forward>,
+    state: Arc<EngineState>,
+    commands: Receiver<Command>,
+    pages: Pages,
+    /// Oldest first. All are younger than the running sequences.
+    waiting: VecDeque<Sequence>,
+    /// Oldest first.
+    running: Vec<Sequence>,
+    statistics: Statistics,
+    /// Sent after the statistics are published.
+    final_messages: Vec<FinalMessage>,
+    /// Set once a shutdown was requested: its deadline, if any.
+    shutdown: Option<Option<Instant>>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(forward: Box<dyn Forward>, state: Arc<EngineState>, commands: Receiver<Command>) -> Self {
+        let pages = Pages::new(state.limits.page_size, state.limits.pages);
+        let statistics = *state.statistics.lock();
+        Self {
+            forward,
+            state,
+            commands,
+            pages,
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            statistics,
+            final_messages: Vec::new(),
+            shutdown: None,
+        }
+    }
+
+    /// Runs until all handles are dropped or the engine is shut down.
+    pub(crate) fn run(mut self) {
+        while self.receive() {
+            self.remove_canceled();
+            self.admit();
+            self.allocate_pages();
+            self.step();
+            self.publish();
+        }
+        self.fail_all(&EngineError::Closed);
+        self.publish();
+    }
+
+    /// Receives commands, and blocks while there is nothing to do. Returns `false` when the thread
+    /// should end.
+    fn receive(&mut self) -> bool {
+        loop {
+            let idle = self.running.is_empty() && self.waiting.is_empty();
+            if let Some(deadline) = self.shutdown {
+                let expired = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                return !idle && !expired;
+            }
+            let command = if idle {
+                // Final messages must not wait while the thread blocks.
+                self.publish();
+                self.commands.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                self.commands.try_recv()
+            };
+            match command {
+                Ok(Command::Run(sequence)) => self.enqueue(*sequence),
+                Ok(Command::ShutDown(deadline)) => self.shutdown = Some(deadline),
+                Err(TryRecvError::Empty) => return true,
+                // Active requests are completed first.
+                Err(TryRecvError::Disconnected) => return !idle,
+            }
+        }
+    }
+
+    fn enqueue(&mut self, mut sequence: Sequence) {
+        if let Some(error) = self.state.lost.get() {
+            let error = error.clone();
+            self.fail(sequence, error.into());
+        } else if sequence.is_complete() {
+            sequence.mark_scheduled();
+            self.complete(sequence, |sequence| sequence.finish(FinishReason::Length, String::new()));
+        } else {
+            self.waiting.push_back(sequence);
+        }
+    }
+
+    /// Removes requests whose caller dropped them, and releases their pages.
+    fn remove_canceled(&mut self) {
+        let before = self.waiting.len() + self.running.len();
+        self.waiting.retain(|sequence| !sequence.is_canceled());
+        self.running.retain_mut(|sequence| {
+            let canceled = sequence.is_canceled();
+            if canceled {
+                self.pages.release_all(&mut sequence.pages);
+            }
+            !canceled
+        });
+        self.statistics.canceled += (before - self.waiting.len() - self.running.len()) as u64;
+    }
+
+    /// Admits waiting sequences in order, as long as there are pages.
+    fn admit(&mut self) {
+        while self.running.len() < self.state.max_batch {
+            let Some(mut sequence) = self.waiting.pop_front() else { break };
+            let length = sequence.tokens.len();
+            sequence.pages = self.pages.acquire_prefix(&sequence.tokens[..sequence.shareable()]);
+            let missing = length.div_ceil(self.pages.size()) - sequence.pages.len();
+            // One page is left for each running sequence; otherwise one would be preempted soon.
+            if self.pages.available() < missing + self.running.len() {
+                self.pages.release_all(&mut sequence.pages);
+                self.waiting.push_front(sequence);
+                break;
+            }
+            sequence.published = sequence.pages.len();
+            let cached = sequence.published * self.pages.size();
+            self.statistics.cached_tokens += sequence.skip(cached) as u64;
+            sequence.pages.extend((0..missing).map_while(|_| self.pages.allocate()));
+            sequence.mark_scheduled();
+            self.running.push(sequence);
+        }
+    }
+
+    /// Allocates pages for all tokens of the running sequences, and preempts the youngest when
+    /// there are none left.
+    fn allocate_pages(&mut self) {
+        let mut at = 0;
+        while let Some(sequence) = self.running.get_mut(at) {
+            if sequence.pages.len() * self.pages.size() >= sequence.tokens.len() {
+                at += 1;
+            } else if let Some(page) = self.pages.allocate() {
+                sequence.pages.push(page);
+            } else if let Some(mut youngest) = self.running.pop() {
+                if self.running.is_empty() {
+                    self.complete(youngest, Sequence::finish_without_pages);
+                } else {
+                    self.pages.release_all(&mut youngest.pages);
+                    youngest.preempt();
+                    self.statistics.preemptions += 1;
+                    self.waiting.push_front(youngest);
+                }
+            }
+        }
+    }
+
+    /// Makes one call of the device ([`Scheduler::evaluate`]) and handles its outputs.
+    fn step(&mut self) {
+        let limits = &self.state.limits;
+        let (entries, cached) = compose(&mut self.running, &mut self.pages, limits.max_batch_tokens);
+        self.statistics.cached_tokens += cached as u64;
+        if entries.is_empty() {
+            return;
+        }
+        let prompt: usize = entries.iter().filter(|entry| !entry.decode).map(|entry| entry.count).sum();
+        let start = Instant::now();
+        let outputs = self.evaluate(&entries);
+        let seconds = start.elapsed().as_secs_f64();
+        if prompt > 0 {
+            self.statistics.prefill_seconds += seconds;
+        } else {
+            self.statistics.decode_seconds += seconds;
+        }
+        match outputs {
+            Ok(outputs) => {
+                self.statistics.prompt_tokens += prompt as u64;
+                self.advance(&entries, &outputs);
+            }
+            Err(error) => self.fail_call(error),
+        }
+    }
+
+    /// Calls [`Forward::evaluate`] with one chunk per entry, and checks the number of output rows.
+    fn evaluate(&mut self, entries: &[BatchEntry]) -> Result<Vec<Output>, ForwardError> {
+        for entry in entries {
+            self.running[entry.sequence].mark_submitted();
+        }
+        let chunk = |entry: &BatchEntry| {
+            let sequence = &self.running[entry.sequence];
+            Chunk {
+                tokens: &sequence.pending()[..entry.count],
+                start: sequence.evaluated,
+                pages: &sequence.pages,
+                output: sequence.output_kind(entry.count),
+            }
+        };
+        let chunks: Vec<Chunk<'_>> = entries.iter().map(chunk).collect();
+        // After a panic the state of the driver is unknown: the device counts as lost.
+        let outputs = catch_unwind(AssertUnwindSafe(|| self.forward.evaluate(&chunks)));
+        let outputs = outputs.unwrap_or_else(|panic| Err(panicked(panic.as_ref())))?;
+        let rows = |chunk: &Chunk<'_>| match chunk.output {
+            OutputKind::None => 0,
+            OutputKind::LastLogits => 1,
+            OutputKind::AllLogits | OutputKind::HiddenStates => chunk.tokens.len(),
+        };
+        let expected: Vec<usize> = chunks.iter().map(rows).collect();
+        let found: Vec<usize> = outputs.iter().map(|output| output.rows.len()).collect();
+        if found != expected {
+            return Err(ForwardError {
+                message: format!("the device returned {found:?} rows where {expected:?} were expected"),
+                hint: Some("this is a bug in roci: please report it with the name of the model".to_owned()),
+                lost: false,
+            });
+        }
+        Ok(outputs)
+    }
+
+    /// Hands each sequence of the batch its output.
+    fn advance(&mut self, entries: &[BatchEntry], outputs: &[Output]) {
+        let context = self.state.context();
+        let mut done = Vec::new();
+        for (entry, output) in entries.iter().zip(outputs) {
+            let sequence = &mut self.running[entry.sequence];
+            let before = sequence.tokens.len();
+            let progress = sequence.advance(entry.count, output, &self.state.tokenizer, context);
+            self.statistics.generated_tokens += (sequence.tokens.len() - before) as u64;
+            publish_pages(sequence, &mut self.pages);
+            if progress != Ok(Progress::More) {
+                done.push((entry.sequence, progress));
+            }
+        }
+        // By descending index: a removal shifts later indices.
+        done.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
+        for (sequence, progress) in done {
+            let sequence = self.running.remove(sequence);
+            match progress {
+                Err(error) => self.fail(sequence, error),
+                Ok(Progress::Finished(reason, text)) => {
+                    self.complete(sequence, |sequence| sequence.finish(reason, text))
+                }
+                Ok(Progress::Embedded | Progress::More) => self.complete(sequence, Sequence::finish_embedding),
+            }
+        }
+    }
+
+    /// Fails the running requests, and all others too if the device is lost.
+    fn fail_call(&mut self, error: ForwardError) {
+        if error.lost {
+            // The first error is kept as the cause.
+            let _ = self.state.lost.set(error.clone());
+            self.fail_all(&error.into());
+        } else {
+            let error = EngineError::from(error);
+            for sequence in std::mem::take(&mut self.running) {
+                self.fail(sequence, error.clone());
+            }
+        }
+    }
+
+    fn fail_all(&mut self, error: &EngineError) {
+        let working = std::mem::take(&mut self.running);
+        let waiting = std::mem::take(&mut self.waiting);
+        for sequence in working.into_iter().chain(waiting) {
+            self.fail(sequence, error.clone());
+        }
+    }
+
+    fn fail(&mut self, mut sequence: Sequence, error: EngineError) {
+        self.pages.release_all(&mut sequence.pages);
+        self.statistics.failed += 1;
+        self.final_messages.push(sequence.fail(error));
+    }
+
+    fn complete(&mut self, mut sequence: Sequence, message: impl FnOnce(Sequence) -> FinalMessage) {
+        self.pages.release_all(&mut sequence.pages);
+        self.statistics.completed += 1;
+        self.final_messages.push(message(sequence));
+    }
+
+    /// Publishes the statistics, then sends the final messages.
+    fn publish(&mut self) {
+        self.statistics.running = self.running.len();
+        self.statistics.pages_used = self.pages.used();
+        self.statistics.pages_cached = self.pages.cached();
+        *self.state.statistics.lock() = self.statistics;
+        self.final_messages.drain(..).for_each(FinalMessage::send);
+    }
+}
+
+/// Publishes the pages that a sequence has filled.
+fn publish_pages(sequence: &mut Sequence, pages: &mut Pages) {
+    let size = pages.size();
+    while (sequence.published + 1) * size <= sequence.evaluated {
+        let index = sequence.published;
+        let parent = index.checked_sub(1).map(|parent| sequence.pages[parent]);
+        let tokens = &sequence.tokens[index * size..(index + 1) * size];
+        sequence.pages[index] = pages.publish(parent, tokens, sequence.pages[index]);
+        sequence.published += 1;
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> ForwardError {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    let text = text.unwrap_or_else(|| "no message".to_owned());
+    ForwardError {
+        message: format!("the driver panicked: {}", text.lines().collect::<Vec<_>>().join(" ")),
+        hint: Some("this is a bug in roci: please report it with the name of the model".to_owned()),
+        lost: true,
+    }
+}

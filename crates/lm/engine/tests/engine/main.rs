@@ -1,0 +1,9 @@
+//! The engine on the reference implementation, with synthetic models.
+
+mod batching;
+mod common;
+mod embeddings;
+mod failures;
+mod generation;
+mod prefix_cache;
+mod rejection;

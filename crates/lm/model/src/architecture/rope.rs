@@ -1,0 +1,144 @@
+//! RoPE frequencies and their scaling for long contexts.
+
+use super::blocks::{Rope, RopeStyle};
+use super::config::Keys;
+use super::error::ModelError;
+use super::table::{Traits, Windows};
+
+/// RoPE parameters of a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RopeConfig {
+    /// Number of rotated values per head.
+    pub dimensions: usize,
+    /// Base of the geometric series of frequencies.
+    pub base: f32,
+    /// Base of layers with a sliding window, if it differs.
+    pub window_base: Option<f32>,
+    /// Scaling of the frequencies for contexts beyond the original one.
+    pub scaling: Scaling,
+    /// Context length before scaling.
+    pub original_context: u32,
+    /// Factor of the rotated values.
+    pub attention_factor: f32,
+}
+
+/// RoPE scaling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Scaling {
+    /// None, except for frequency factors in a tensor of the file.
+    None,
+    /// Linear: all frequencies are divided by a factor.
+    Linear {
+        /// The factor.
+        factor: f32,
+    },
+    /// YaRN: low frequencies are divided by a factor, high ones are unchanged, with a ramp in
+    /// between.
+    Yarn {
+        /// The factor.
+        factor: f32,
+        /// `beta_fast`: rotations over the original context above which a frequency is unchanged.
+        fast: f32,
+        /// `beta_slow`: rotations below which a frequency is divided by the whole factor.
+        slow: f32,
+        /// `ext_factor`: weight of the ramp.
+        share: f32,
+        /// Growth of the attention factor per natural logarithm of the scaling factor; `None` for
+        /// the default of 0.1.
+        log_multiplier: Option<f32>,
+    },
+    /// LongRoPE: frequency factors as tensors, one for short and one for long contexts.
+    Long,
+}
+
+impl RopeConfig {
+    pub(super) fn read(keys: &Keys<'_>, traits: &Traits, key_length: usize, context: u32) -> Result<Self, ModelError> {
+        let dimensions = keys.count("rope.dimension_count", key_length as u64)?.unwrap_or(key_length);
+        if dimensions % 2 != 0 {
+            let reason = format!("{dimensions} is not an even number");
+            return Err(ModelError::config(keys.key("rope.dimension_count"), reason));
+        }
+        let factor = match keys.positive("rope.scaling.factor")? {
+            Some(factor) => factor,
+            // The key in older files.
+            None => keys.positive("rope.scale_linear")?.unwrap_or(1.0),
+        };
+        let scaling = match keys.text("rope.scaling.type")? {
+            None if factor != 1.0 => Scaling::Linear { factor },
+            None | Some("none") => Scaling::None,
+            Some("linear") => Scaling::Linear { factor },
+            Some("yarn") => Scaling::Yarn {
+                factor,
+                fast: keys.positive("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
+                slow: keys.positive("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
+                share: keys.float("rope.scaling.yarn_ext_factor")?.filter(|share| *share >= 0.0).unwrap_or(1.0),
+                log_multiplier: keys.float("rope.scaling.yarn_log_multiplier")?.filter(|m| *m != 0.0),
+            },
+            Some("longrope") => Scaling::Long,
+            Some(other) => {
+                let reason = format!("unknown RoPE scaling `{other}`; known: none, linear, yarn, longrope");
+                return Err(ModelError::config(keys.key("rope.scaling.type"), reason));
+            }
+        };
+        let window_base = match traits.windows {
+            Windows::Alternating { base, .. } => keys.positive("rope.freq_base_swa")?.or(base),
+            Windows::Never | Windows::AsDeclared => None,
+        };
+        let original = keys.count("rope.scaling.original_context_length", 1 << 31)?;
+        Ok(Self {
+            dimensions,
+            base: keys.positive("rope.freq_base")?.unwrap_or(10_000.0),
+            window_base,
+            scaling,
+            original_context: original.map_or(context, |original| original as u32),
+            attention_factor: keys.positive("rope.scaling.attn_factor")?.unwrap_or(1.0),
+        })
+    }
+
+    /// Frequencies of layers with full attention; `factors` divide them pair by pair.
+    pub(super) fn build(&self, style: RopeStyle, factors: Option<&[f32]>) -> Rope {
+        let mut frequencies = series(self.base, self.dimensions);
+        for (frequency, factor) in frequencies.iter_mut().zip(factors.unwrap_or_default()) {
+            *frequency /= f64::from(*factor);
+        }
+        let mut magnitude = f64::from(self.attention_factor);
+        match self.scaling {
+            Scaling::None | Scaling::Long => {}
+            Scaling::Linear { factor } => frequencies.iter_mut().for_each(|frequency| *frequency /= f64::from(factor)),
+            Scaling::Yarn { factor, fast, slow, share, log_multiplier } => {
+                let original = f64::from(self.original_context);
+                let turned = |turns: f32| {
+                    let pair = (original / (f64::from(turns) * std::f64::consts::TAU)).ln() / f64::from(self.base).ln();
+                    self.dimensions as f64 * pair / 2.0
+                };
+                let first = turned(fast).floor().max(0.0);
+                let last = turned(slow).ceil().min(self.dimensions as f64 - 1.0);
+                for (pair, frequency) in frequencies.iter_mut().enumerate() {
+                    let along = ((pair as f64 - first) / (last - first).max(0.001)).clamp(0.0, 1.0);
+                    let kept = (1.0 - along) * f64::from(share);
+                    *frequency = *frequency / f64::from(factor) * (1.0 - kept) + *frequency * kept;
+                }
+                if share != 0.0 {
+                    let growth = |multiplier: f32| 1.0 + 0.1 * f64::from(multiplier) * f64::from(factor).ln().max(0.0);
+                    magnitude *= growth(1.0) / log_multiplier.map_or(1.0, growth);
+                }
+            }
+        }
+        let frequencies = frequencies.into_iter().map(|frequency| frequency as f32).collect();
+        Rope { style, frequencies, magnitude: magnitude as f32 }
+    }
+
+    /// Frequencies of layers with a sliding window, which are not scaled.
+    pub(super) fn build_local(&self, style: RopeStyle, base: f32) -> Rope {
+        let frequencies = series(base, self.dimensions).into_iter().map(|frequency| frequency as f32).collect();
+        Rope { style, frequencies, magnitude: 1.0 }
+    }
+}
+
+/// `base` to the powers 0, -2/n, -4/n, and so on.
+fn series(base: f32, dimensions: usize) -> Vec<f64> {
+    let exponent = |pair: usize| -2.0 * pair as f64 / dimensions as f64;
+    (0..dimensions / 2).map(|pair| f64::from(base).powf(exponent(pair))).collect()
+}

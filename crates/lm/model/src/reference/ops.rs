@@ -1,0 +1,47 @@
+//! Elementwise functions, softmax and rotary embedding.
+
+use crate::architecture::blocks::{Activation, Rope, RopeStyle};
+
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>() as f32
+}
+
+pub(super) fn softmax(values: &mut [f32]) {
+    let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = values.iter().map(|value| f64::from(value - max).exp()).sum();
+    values.iter_mut().for_each(|value| *value = (f64::from(*value - max).exp() / sum) as f32);
+}
+
+pub(super) fn soft_cap(values: &mut [f32], cap: Option<f32>) {
+    if let Some(cap) = cap {
+        values.iter_mut().for_each(|value| *value = cap * (*value / cap).tanh());
+    }
+}
+
+pub(super) fn activate(activation: Activation, x: f32) -> f32 {
+    let x = f64::from(x);
+    let y = match activation {
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Gelu => {
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+            0.5 * x * (1.0 + inner.tanh())
+        }
+    };
+    y as f32
+}
+
+/// Applies the rotary embedding of a position to a head.
+pub(super) fn rotate(rope: &Rope, head: &mut [f32], position: usize) {
+    let pairs = rope.frequencies.len();
+    for (pair, frequency) in rope.frequencies.iter().enumerate() {
+        let (sine, cosine) = (position as f64 * f64::from(*frequency)).sin_cos();
+        let (sine, cosine) = (sine as f32 * rope.magnitude, cosine as f32 * rope.magnitude);
+        let (first, second) = match rope.style {
+            RopeStyle::Interleaved => (2 * pair, 2 * pair + 1),
+            RopeStyle::Neox => (pair, pair + pairs),
+        };
+        let (a, b) = (head[first], head[second]);
+        head[first] = a * cosine - b * sine;
+        head[second] = a * sine + b * cosine;
+    }
+}

@@ -1,0 +1,128 @@
+//! Small models with random weights: one per architecture, RoPE variant and weight type.
+//!
+//! Engines are tested with them against [`reference`](mod@crate::reference), and the reference
+//! against llama.cpp, whose logits for these files are in `tests/data/llama.cpp`. Files are
+//! reproducible byte for byte.
+
+mod fill;
+mod recipe;
+mod talking;
+
+use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
+
+use crate::sample::Random;
+pub use recipe::{Recipe, RopeRecipe};
+
+/// A synthetic model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Name of the model, and of the file with llama.cpp's logits.
+    pub name: String,
+    /// Sizes and features.
+    pub recipe: Recipe,
+    /// Context length in tokens.
+    pub context: u32,
+    /// Additional metadata, which overrides that of the recipe.
+    pub metadata: Vec<(String, Value)>,
+}
+
+impl Case {
+    fn new(name: &str, recipe: Recipe) -> Self {
+        Self { name: name.to_owned(), recipe, context: 256, metadata: Vec::new() }
+    }
+
+    /// The bytes of the GGUF file.
+    ///
+    /// # Errors
+    /// If the recipe is invalid, such as rows that are not a multiple of the block size.
+    pub fn bytes(&self) -> Result<Vec<u8>, Error> {
+        let metadata = self.recipe.metadata(&self.name).into_iter().chain(self.metadata.clone());
+        let metadata: Metadata = metadata.collect();
+        let tensors = self.recipe.tensors()?;
+        let infos: Vec<_> = tensors.iter().map(|(info, _)| info.clone()).collect();
+        let mut writer = Writer::start(Vec::new(), &metadata, &infos)?;
+        for (number, (info, fill)) in tensors.iter().enumerate() {
+            let random = Random::new(number as u64 + 1);
+            writer.write(info.name(), &fill.bytes(info.kind(), info.values() as usize, random)?)?;
+        }
+        writer.finish()
+    }
+
+    /// Opens the GGUF file.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn open(&self) -> Result<Gguf, Error> {
+        Gguf::from_bytes(self.bytes()?)
+    }
+
+    /// A pseudorandom sequence of this many tokens.
+    pub fn tokens(&self, count: usize) -> Vec<u32> {
+        let random = Random::new(0);
+        (0..count as u64).map(|at| (random.bits(at) % self.recipe.vocabulary as u64) as u32).collect()
+    }
+}
+
+/// One model per architecture and variant.
+pub fn architectures() -> Vec<Case> {
+    let llama = Recipe::default;
+    let qwen3 = || Recipe { architecture: "qwen3", head: 24, head_norms: true, ..llama() };
+    let gemma = || Recipe { head: 24, post_norms: true, layers: 4, window: Some(5), ..llama() };
+    let phi3 = |rope| Recipe { architecture: "phi3", fused: true, tied: false, rope, ..llama() };
+    let long = || RopeRecipe::Long { original: 512 };
+    vec![
+        Case::new("llama", llama()),
+        Case::new("llama-untied", Recipe { tied: false, kv_heads: 4, ..llama() }),
+        Case::new("llama-linear", Recipe { rope: RopeRecipe::Linear { factor: 4.0 }, ..llama() }),
+        Case::new("llama-yarn", Recipe { rope: RopeRecipe::Yarn { factor: 4.0, original: 512 }, ..llama() }),
+        Case::new("llama-factors", Recipe { rope: RopeRecipe::Factors, ..llama() }),
+        Case::new("llama-experts", Recipe { experts: Some((4, 2)), ..llama() }),
+        Case::new("qwen2", Recipe { architecture: "qwen2", bias: true, ..llama() }),
+        Case::new(
+            "qwen2-yarn",
+            Recipe {
+                architecture: "qwen2",
+                bias: true,
+                rope: RopeRecipe::Yarn { factor: 2.0, original: 256 },
+                ..llama()
+            },
+        ),
+        Case::new("qwen3", qwen3()),
+        Case::new("qwen3moe", Recipe { architecture: "qwen3moe", experts: Some((8, 3)), ..qwen3() }),
+        Case::new("gemma2", Recipe { architecture: "gemma2", caps: Some((2.0, 3.0)), ..gemma() }),
+        Case::new(
+            "gemma3",
+            Recipe {
+                architecture: "gemma3",
+                head_norms: true,
+                layers: 7,
+                base: 1_000_000.0,
+                rope: RopeRecipe::Linear { factor: 8.0 },
+                ..gemma()
+            },
+        ),
+        Case::new("phi3", phi3(RopeRecipe::Plain)),
+        Case::new("phi3-short", phi3(long())),
+        Case { context: 1024, ..Case::new("phi3-long", phi3(long())) },
+    ]
+}
+
+/// A model with a tokenizer of all bytes and letters, which generates random text.
+pub fn talking() -> Case {
+    let recipe = Recipe { vocabulary: talking::count(), ..Recipe::default() };
+    Case { metadata: talking::metadata(), ..Case::new("talking", recipe) }
+}
+
+/// Two models per weight type: one with embeddings of the type, and one with all matrices of the
+/// type.
+pub fn types() -> Vec<Case> {
+    let whole = |kind: &Type| matches!(kind, Type::F64 | Type::I8 | Type::I16 | Type::I32 | Type::I64);
+    let cases = |embedding_kind: Type| {
+        let name = embedding_kind.name().to_lowercase();
+        let wide = Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 32, ..Recipe::default() };
+        let looked_up = Recipe { embedding_kind, layers: 1, tied: false, ..wide };
+        let multiplied = Recipe { kind: embedding_kind, ..looked_up.clone() };
+        [Case::new(&format!("rows-{name}"), looked_up), Case::new(&format!("type-{name}"), multiplied)]
+    };
+    Type::all().filter(|kind| !whole(kind)).flat_map(cases).collect()
+}

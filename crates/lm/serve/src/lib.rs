@@ -1,0 +1,45 @@
+//! An HTTP server for a language model with OpenAI's API.
+//!
+//! [`Server::bind`] takes a [`Served`] model and [`ServeSettings`]; [`Server::run`] serves requests
+//! until a [`Handle`] stops it. Async code stays inside this crate: the engine has its own thread,
+//! and the public functions are synchronous.
+//!
+//! Network input is untrusted. The size of bodies and heads and the time to receive them are
+//! limited (`body`, `connection`). Errors name the invalid field (`fields`). A client that
+//! disconnects or does not read is dropped and frees its slot. No field is silently ignored
+//! (`schema`).
+//!
+//! | Where | What |
+//! | --- | --- |
+//! | `server`, `connection`, `guard` | sockets, limits, access control |
+//! | `routes`, `body`, `fields`, `error` | parsing of requests, and errors in OpenAI's format |
+//! | `schema` | the known fields, and how each is handled |
+//! | `params`, `format`, `generate` | common to all generation endpoints |
+//! | `chat`, `completions`, `embeddings` | the endpoints |
+//! | `models`, `metrics`, `page` | read-only endpoints |
+#![deny(unsafe_code)]
+
+mod app;
+mod body;
+mod chat;
+mod completions;
+mod connection;
+mod embeddings;
+mod error;
+mod fields;
+mod format;
+mod generate;
+mod guard;
+mod logprobs;
+mod metrics;
+mod models;
+mod page;
+mod params;
+mod routes;
+mod schema;
+mod server;
+mod settings;
+
+pub use app::Served;
+pub use server::{Ended, Handle, Server};
+pub use settings::{ServeError, ServeSettings};

@@ -1,0 +1,135 @@
+//! A test server whose fake model gives predictable answers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use roci_engine::{Engine, Settings, Statistics};
+use roci_lm::architecture::Pooling;
+use roci_lm::template::ChatTemplate;
+use roci_serve::{Ended, Handle, ServeSettings, Served, Server};
+use serde_json::{Value, json};
+
+use crate::http::{self, Answer};
+use crate::parrot::Parrot;
+
+/// Timeout for events that should happen soon.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A running server; stopped when dropped.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    pub(crate) handle: Handle,
+    thread: Option<JoinHandle<Ended>>,
+}
+
+/// Parameters of a test server.
+pub(crate) struct Setup {
+    pub(crate) settings: ServeSettings,
+    pub(crate) engine: Settings,
+    pub(crate) context: usize,
+    /// Delay per token.
+    pub(crate) delay: Duration,
+    pub(crate) template: Option<&'static str>,
+    pub(crate) pooling: Pooling,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            settings: ServeSettings { address, shutdown_timeout: Duration::from_secs(30), ..ServeSettings::default() },
+            engine: Settings { max_batch: 4, max_waiting: 16 },
+            context: 1024,
+            delay: Duration::ZERO,
+            template: None,
+            pooling: Pooling::Mean,
+        }
+    }
+}
+
+impl Setup {
+    pub(crate) fn start(self) -> Running {
+        let parrot = Parrot::new(self.context, self.engine.max_batch, self.delay, self.pooling);
+        let tokenizer = crate::parrot::tokenizer();
+        let engine = Engine::start(Box::new(parrot), Arc::clone(&tokenizer), self.engine);
+        let served = Served {
+            engine: engine.clone(),
+            tokenizer,
+            template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
+            model: "parrot".into(),
+            created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+            details: vec![("architecture".into(), "parrot".into())],
+        };
+        let server = Server::bind(self.settings, served).expect("there is a port");
+        let (address, handle) = (server.address(), server.handle());
+        let thread = Some(std::thread::spawn(move || server.run()));
+        Running { address, engine, handle, thread }
+    }
+}
+
+pub(crate) fn start() -> Running {
+    Setup::default().start()
+}
+
+impl Running {
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        http::get(self.address, path)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        http::post(self.address, path, body)
+    }
+
+    /// Sends one message with additional fields, and expects success.
+    pub(crate) fn chat(&self, message: &str, more: Value) -> Value {
+        let answer = self.post("/v1/chat/completions", &ask(message, more));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    }
+
+    /// The events of a stream without the final `[DONE]`, which is checked.
+    pub(crate) fn stream(&self, path: &str, body: &Value) -> Vec<Value> {
+        let reading = http::send(self.address, "POST", path, body.to_string().as_bytes(), "").expect("an answer");
+        assert_eq!(reading.status, 200);
+        assert_eq!(reading.header("content-type"), Some("text/event-stream"));
+        let mut events = reading.events().expect("a whole stream");
+        assert_eq!(events.pop().as_deref(), Some("[DONE]"));
+        events.iter().map(|event| serde_json::from_str(event).expect("valid JSON")).collect()
+    }
+
+    /// Waits until the engine's statistics satisfy a predicate.
+    pub(crate) fn wait(&self, what: &str, reached: impl Fn(&Statistics) -> bool) {
+        let start = Instant::now();
+        while !reached(&self.engine.statistics()) {
+            assert!(start.elapsed() < SOON, "no {what}: {:?}", self.engine.statistics());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for a server that was asked to stop.
+    pub(crate) fn ended(mut self) -> Ended {
+        self.thread.take().expect("the server is running").join().expect("the server does not panic")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.handle.shut_down();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
+        }
+    }
+}
+
+/// A chat request body with one message and additional fields.
+pub(crate) fn ask(message: &str, more: Value) -> Value {
+    let mut body = json!({"messages": [{"role": "user", "content": message}]});
+    if let Value::Object(more) = more {
+        more.into_iter().for_each(|(key, value)| body[key] = value);
+    }
+    body
+}

@@ -1,0 +1,399 @@
+//! Conclusion from a log: what happened, the most likely cause with its evidence, the remedy, what
+//! is ruled out, and what to check next.
+//!
+//! A wrong cause is worse than none. Certain causes come first. A cause that depends on facts
+//! missing from the log is reported as a question, never as a verdict. Failures are always
+//! reported.
+
+#[cfg(test)]
+mod tests;
+mod text;
+mod unexplained;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failures::Failure;
+use crate::logs::{Event, Log, LogReader, Vendor};
+use crate::rules::{Confidence, Evidence, ExcludedRule, Finding, LogLine, Reboot, RuleSet, Severity, Step, Truth};
+
+static LOOK: &str = include_str!("look.toml");
+
+/// Logs of at least this many bytes are scanned by several threads.
+const LONG: usize = 1 << 20;
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Certainty {
+    /// The log has everything that the rule requires.
+    Certain,
+    /// The log has everything in favor; only possible exceptions are unknown.
+    Likely,
+    /// The log has the line; other conditions are unknown.
+    Possible,
+}
+
+/// A cause found in a log.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Cause {
+    /// ID of the rule.
+    pub id: String,
+    /// Summary in one line.
+    pub title: String,
+    /// PCI addresses of the affected GPUs, or their numbers in a log.
+    pub gpus: Vec<String>,
+    /// How certain the cause is.
+    #[serde(rename = "sureness")]
+    pub certainty: Certainty,
+    /// Severity of the rule.
+    pub severity: Severity,
+    /// Quality of the rule's sources.
+    pub confidence: Confidence,
+    /// Matching lines: the first and, if there are more, the last.
+    pub lines: Vec<LogLine>,
+    /// Number of matching lines.
+    pub count: usize,
+    /// Facts that support it.
+    pub evidence: Vec<Evidence>,
+    /// Unknown facts that would decide it.
+    pub unknown: Vec<String>,
+    /// Explanation of the problem.
+    pub meaning: String,
+    /// Remedy, in order.
+    pub steps: Vec<Step>,
+    /// Steps for the distribution of this machine.
+    #[serde(skip)]
+    pub steps_here: Vec<Step>,
+    /// What is needed for the steps to take effect.
+    pub reboot: Reboot,
+    /// How to make the remedy permanent.
+    pub lasts: Option<String>,
+    /// Outdated advice that this rule replaces.
+    pub expired: Option<String>,
+    /// Sources of the rule.
+    pub sources: Vec<String>,
+    /// Findings that this one explains.
+    pub explains: Vec<ExplainedCause>,
+}
+
+impl Cause {
+    /// Whether it needs a remedy.
+    pub fn is_a_problem(&self) -> bool {
+        self.certainty <= Certainty::Likely && self.severity <= Severity::Medium
+    }
+}
+
+/// A finding that follows from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExplainedCause {
+    /// ID of the rule.
+    pub id: String,
+    /// Summary in one line.
+    pub title: String,
+}
+
+/// A cause that the log alone suggests but the facts rule out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExcludedCause {
+    /// ID of the rule.
+    pub id: String,
+    /// Summary in one line.
+    pub title: String,
+    /// Facts that rule it out.
+    pub because: Vec<Evidence>,
+}
+
+/// A suggestion what to check next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NextCheck {
+    /// Command to run.
+    pub run: String,
+    /// Facts that the command shows.
+    pub facts: Vec<String>,
+    /// IDs of the rules that these facts decide.
+    pub decides: Vec<String>,
+}
+
+/// A fact found in a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LogFact {
+    /// Name of the fact.
+    pub name: String,
+    /// Value of the fact.
+    pub value: String,
+    /// Where the log has it.
+    pub place: String,
+}
+
+/// Conclusion from a log.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Conclusion {
+    /// Programs that wrote the log; empty if unknown.
+    pub kinds: Vec<String>,
+    /// Vendor of the GPU that the log is about.
+    #[serde(rename = "whose")]
+    pub vendor: Vendor,
+    /// Facts about the machine.
+    pub facts: Vec<LogFact>,
+    /// Events, from the log's messages.
+    pub events: Vec<Event>,
+    /// Causes, the most likely first.
+    pub causes: Vec<Cause>,
+    /// Causes that depend on facts that the log does not have.
+    pub possible: Vec<Cause>,
+    /// Notes that are not problems.
+    pub notes: Vec<Cause>,
+    /// Lines with a failure that no cause and no important event covers, the most severe first.
+    pub failures: Vec<Failure>,
+    /// Causes that the facts rule out.
+    pub excluded: Vec<ExcludedCause>,
+    /// What to check next.
+    pub next: Vec<NextCheck>,
+}
+
+impl Conclusion {
+    /// Reads a log and applies the rules. Use [`LogReader::decode`] to get text from bytes.
+    pub fn of(reader: &LogReader, rule_set: &RuleSet, log: &str) -> Self {
+        // The passes over the log are independent; a short log is not worth a thread.
+        let (read, hits, reported) = if log.len() < LONG {
+            (reader.read(log), rule_set.scan(log), reader.failures.find(log))
+        } else {
+            std::thread::scope(|scope| {
+                let hits = scope.spawn(|| rule_set.scan(log));
+                let reported = scope.spawn(|| reader.failures.find(log));
+                let read = reader.read(log);
+                (read, joined(hits), joined(reported))
+            })
+        };
+        let evaluation = rule_set.apply(&read.facts, &hits);
+        let facts = told(&read);
+        let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for mut cause in ranked(&evaluation.findings, &|gpu| format!("GPU {gpu}")) {
+            let vendor = reader.vendor_of(&cause.lines, read.vendor);
+            // Text of an unknown program is prose unless a line is from AMD software. Chips
+            // mentioned in prose are not those of this machine.
+            let is_note = cause.severity == Severity::Info;
+            let talk = read.kinds.is_empty() && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
+            if talk || vendor == Vendor::Other {
+                continue;
+            }
+            if vendor == Vendor::Unknown && !cause.lines.is_empty() {
+                cause.certainty = Certainty::Possible;
+                cause.unknown.push("gpus.amd".to_owned());
+            }
+            match (cause.severity, cause.certainty) {
+                (Severity::Info, Certainty::Certain) => notes.push(cause),
+                // Questions of low severity do not help.
+                (Severity::Info, _) | (Severity::Low, Certainty::Possible) => {}
+                (_, Certainty::Possible) => possible.push(cause),
+                _ => causes.push(cause),
+            }
+        }
+        // Without an event, a question would be a false alarm, unless it is about exactly that
+        // line.
+        let happened = read.events.iter().any(|event| event.severity <= Severity::Medium);
+        if causes.is_empty() && !happened {
+            let lines: Vec<_> = read.events.iter().flat_map(|event| &event.lines).map(|line| line.number).collect();
+            possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
+        }
+        let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
+        let failures = unexplained::failures(reader, read.vendor, reported, &explained);
+        // Questions of higher severity come first.
+        possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
+        let talk = read.kinds.is_empty() || read.vendor == Vendor::Other;
+        let excluded =
+            evaluation.excluded.iter().filter(|exclusion| !talk && exclusion.rule.severity <= Severity::Medium);
+        let mut conclusion = Self {
+            kinds: read.kinds,
+            vendor: read.vendor,
+            facts,
+            events: read.events,
+            causes,
+            possible,
+            notes,
+            failures,
+            excluded: excluded.map(excluded_by).collect(),
+            next: Vec::new(),
+        };
+        conclusion.next = conclusion.look_next();
+        conclusion
+    }
+
+    /// Whether the log shows a problem: a certain or likely cause, an important event, or an
+    /// unexplained failure.
+    pub fn problems(&self) -> bool {
+        let happened = self.events.iter().any(|event| event.severity <= Severity::Medium);
+        happened || self.causes.iter().any(Cause::is_a_problem) || !self.failures.is_empty()
+    }
+
+    /// What to check next, the check that decides most causes first.
+    fn look_next(&self) -> Vec<NextCheck> {
+        let mut next: Vec<NextCheck> = Vec::new();
+        let mut add = |run: String, fact: Option<&str>, decides: Option<&str>| {
+            let at = next.iter().position(|look| look.run == run).unwrap_or_else(|| {
+                next.push(NextCheck { run, facts: Vec::new(), decides: Vec::new() });
+                next.len() - 1
+            });
+            let look = &mut next[at];
+            for (list, word) in [(&mut look.facts, fact), (&mut look.decides, decides)] {
+                if let Some(word) = word.filter(|word| !list.iter().any(|known| known == word)) {
+                    list.push(word.to_owned());
+                }
+            }
+        };
+        // A log without kernel messages about a fault: the kernel log has the details.
+        if !self.kinds.iter().any(|kind| kind == "dmesg") {
+            self.events.iter().map(|event| event.next.clone()).for_each(|run| add(run, None, None));
+        }
+        for cause in self.possible.iter().chain(&self.causes) {
+            for fact in &cause.unknown {
+                if let Some(run) = command(fact) {
+                    add(run, Some(fact), Some(&cause.id));
+                }
+            }
+        }
+        next.sort_by_key(|look| std::cmp::Reverse(look.decides.len()));
+        next
+    }
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Turns findings into causes, the most likely first. A finding that a more certain one explains is
+/// listed below it.
+pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) -> Vec<Cause> {
+    let mut findings: Vec<&Finding<'_>> = findings.iter().collect();
+    findings.sort_by_key(|finding| {
+        // A cause that depends on the machine is more specific than one that depends on a line
+        // alone.
+        let general = finding.evidence.is_empty();
+        let is_info = finding.rule.severity == Severity::Info;
+        let certainty = certainty(finding);
+        let possible = certainty == Certainty::Possible;
+        let open = if possible { finding.unknown.len() } else { 0 };
+        // A certain blocker comes before every cause that is only likely.
+        let lesser = !(certainty == Certainty::Certain && finding.rule.severity == Severity::Blocker);
+        (possible, is_info, open, lesser, general, finding.rule.severity, certainty, finding.rule.confidence)
+    });
+    let mut causes: Vec<Cause> = Vec::new();
+    for finding in &findings {
+        if let Some(same) = causes.iter_mut().find(|cause| cause.id == finding.rule.id) {
+            same.gpus.extend(finding.gpu.map(place));
+            continue;
+        }
+        let explains = |other: &&&Finding<'_>| {
+            certainty(other) <= Certainty::Likely
+                && other.rule.severity != Severity::Info
+                && other.rule.explains.contains(&finding.rule.id)
+        };
+        match findings.iter().find(explains) {
+            Some(_) => {}
+            None => causes.push(cause_of(finding, place)),
+        }
+    }
+    for cause in &mut causes {
+        let Some(rule) = findings.iter().find(|finding| finding.rule.id == cause.id).map(|finding| finding.rule) else {
+            continue;
+        };
+        let follows = |finding: &&&Finding<'_>| {
+            rule.explains.contains(&finding.rule.id) && certainty(finding) <= Certainty::Likely
+        };
+        for finding in findings.iter().filter(follows) {
+            let explained = ExplainedCause { id: finding.rule.id.clone(), title: finding.title() };
+            if !cause.explains.contains(&explained) {
+                cause.explains.push(explained);
+            }
+        }
+    }
+    causes
+}
+
+fn certainty(finding: &Finding<'_>) -> Certainty {
+    match finding.truth {
+        Truth::Yes => Certainty::Certain,
+        _ if finding.likely => Certainty::Likely,
+        _ => Certainty::Possible,
+    }
+}
+
+fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
+    let rule = finding.rule;
+    Cause {
+        id: rule.id.clone(),
+        title: finding.title(),
+        gpus: finding.gpu.map(place).into_iter().collect(),
+        certainty: certainty(finding),
+        severity: rule.severity,
+        confidence: rule.confidence,
+        lines: finding.lines.clone(),
+        count: finding.count,
+        evidence: finding.evidence.clone(),
+        unknown: finding.unknown.clone(),
+        meaning: finding.meaning(),
+        steps: finding.steps(),
+        steps_here: finding.steps_here(),
+        reboot: rule.reboot,
+        lasts: finding.lasts(),
+        expired: rule.expired.clone(),
+        sources: rule.sources.clone(),
+        explains: Vec::new(),
+    }
+}
+
+fn excluded_by(exclusion: &ExcludedRule<'_>) -> ExcludedCause {
+    // The count of lines is omitted if the title has placeholders: it would be wrong for them.
+    let title = exclusion.rule.title.split(['{', '}']).collect::<Vec<_>>().concat();
+    ExcludedCause { id: exclusion.rule.id.clone(), title, because: exclusion.because.clone() }
+}
+
+fn told(log: &Log) -> Vec<LogFact> {
+    let tables = [&log.facts.machine].into_iter().chain(&log.facts.gpus);
+    let mut told: Vec<LogFact> = Vec::new();
+    for (name, facts) in tables.flat_map(|table| table.iter()) {
+        if name.starts_with("log.") {
+            continue;
+        }
+        for fact in facts {
+            let one = LogFact { name: name.to_owned(), value: fact.value.clone(), place: fact.place.clone() };
+            if !told.contains(&one) {
+                told.push(one);
+            }
+        }
+    }
+    told
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LookDocument {
+    look: Vec<Shown>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    fact: String,
+    run: String,
+}
+
+/// The command that shows a fact.
+fn command(fact: &str) -> Option<String> {
+    let document: LookDocument = toml::from_str(LOOK).ok()?;
+    document.look.iter().find_map(|shown| {
+        let rest = match shown.fact.strip_suffix('*') {
+            Some(start) => fact.strip_prefix(start)?,
+            None => (shown.fact == fact).then_some("")?,
+        };
+        let path = rest.replacen('.', "/parameters/", 1);
+        Some(shown.run.replace("{}", rest).replace("{path}", &path))
+    })
+}
