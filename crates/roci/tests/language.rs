@@ -154,8 +154,9 @@ fn chat_executes_commands_and_saves() {
     let folder = models();
     let input =
         "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever stderr\n";
-    // Without a seed, any text may be generated; control characters are replaced.
-    std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]+").expect("there is room");
+    // Without a seed, any text may be generated; control characters are replaced. The grammar allows
+    // no end before the limit of tokens.
+    std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]{200}").expect("there is room");
     let arguments = ["chat", "chat.model", "-n", "3", "--stats", "--grammar", "letters.gbnf"];
     let output = with_input(folder.path(), &arguments, input.as_bytes());
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

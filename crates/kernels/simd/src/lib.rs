@@ -8,6 +8,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`blocked_conv`] | convolution of images in a blocked channel layout: register tiles |
 //! | [`gemm`] | matrix products of f32 and f16: register tiles, packing |
 //! | [`quantized`] | products with the quantized matrices of GGUF files |
 //!
@@ -18,6 +19,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
+pub mod blocked_conv;
 pub mod gemm;
 mod int8;
 mod level;

@@ -5,11 +5,11 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 use super::super::check::{self, AccessRange, Extent};
 use super::depthwise::Depthwise;
 use super::grid::{Grid, Region};
-use super::tile::{Tile, VECTORS, step};
 use super::{clear_border, extent};
 use crate::Make;
 use roci_families::{self, Conv};
-use roci_simd::{Level, Simd, Task};
+use roci_simd::Level;
+use roci_simd::blocked_conv::{Pixels, Tile, VECTORS};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
@@ -97,7 +97,7 @@ unsafe impl NativeKernel for ConvBlocked {
             // SAFETY: `prepare` accepted the launch, and only this part touches the region.
             self.0.run(unsafe { Depthwise::new(&p, x, w, y, region) });
         } else {
-            self.0.run(Dense { p: &p, x, w, y, region });
+            Dense { p: &p, x, w, y, region }.run(self.0);
         }
     }
 }
@@ -109,20 +109,6 @@ struct Dense<'a> {
     w: *const f32,
     y: *mut f32,
     region: Region,
-}
-
-impl Task for Dense<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        match (self.p.x.block as usize == S::LANES, self.p.stride[1]) {
-            (true, 1) => self.passes::<S, { step::STRIDE_1 }>(simd),
-            (true, 2) => self.passes::<S, { step::STRIDE_2 }>(simd),
-            (false, 2) => self.passes::<S, { step::STRIDE_2_UNBLOCKED }>(simd),
-            _ => self.passes::<S, { step::ANY }>(simd),
-        }
-    }
 }
 
 /// Offsets of the elements of a window.
@@ -141,20 +127,20 @@ pub(super) fn origin(p: &roci_families::ConvBlocked, row: usize, column: usize) 
 }
 
 impl Dense<'_> {
-    #[inline(always)]
-    fn passes<S: Simd, const STEP: usize>(&self, simd: S) {
+    fn run(&self, level: Level) {
         let p = self.p;
+        let lanes = level.lanes();
         let taps = taps(p);
         let block = p.x.block as usize;
         let channels = p.x.channels as usize;
         let blocks = (DEPTH / (taps.len() * block)).max(1);
         let passes = p.x.blocks().div_ceil(blocks);
         let depth = channels * taps.len();
-        let bias = p.y.blocks() * S::LANES;
+        let bias = p.y.blocks() * lanes;
         let vectors = |group: usize| VECTORS.min(p.y.blocks() - group * VECTORS);
         let weights = |pass: usize, group: usize| {
             let rows = pass * blocks * block * taps.len();
-            self.w.wrapping_add(bias + (group * VECTORS * depth + rows * vectors(group)) * S::LANES)
+            self.w.wrapping_add(bias + (group * VECTORS * depth + rows * vectors(group)) * lanes)
         };
         for pass in 0..passes {
             let first = pass * blocks * block;
@@ -165,11 +151,11 @@ impl Dense<'_> {
                     false => weights((pass + 1).min(passes - 1), self.region.groups.start),
                 };
                 let vectors = vectors(group);
-                let start = group * VECTORS * S::LANES;
+                let start = group * VECTORS * lanes;
                 let y = self.y.wrapping_add(group * VECTORS * p.y.plane());
                 let clamp = (p.flags & Conv::CLAMP != 0 && pass + 1 == passes).then_some((p.low, p.high));
                 let tile = Tile {
-                    x: self.x.wrapping_add(pass * blocks * p.x.plane()),
+                    x: self.x.wrapping_add(pass * blocks * p.x.plane() + origin(p, 0, 0)),
                     taps: &taps,
                     x_step: p.stride[1] as usize * block,
                     x_row: p.stride[0] as usize * p.x.row(),
@@ -178,18 +164,25 @@ impl Dense<'_> {
                     block,
                     w: weights(pass, group),
                     bias: (pass == 0).then(|| self.w.wrapping_add(start)),
-                    y,
+                    y: y.wrapping_add(p.y.at(0, 0) as usize),
                     y_row: p.y.row(),
                     y_block: p.y.plane(),
                     add: pass > 0 || p.flags & Conv::ADD != 0,
                     clamp,
                     prefetch: next,
-                    prefetch_step: (VECTORS * S::LANES).div_ceil(self.tiles::<S>()),
+                    prefetch_step: (VECTORS * lanes).div_ceil(self.tiles(lanes)),
                 };
-                match vectors {
-                    1 => self.pixels::<S, 1, STEP>(simd, &tile),
-                    _ => self.pixels::<S, VECTORS, STEP>(simd, &tile),
-                }
+                let pixels = Pixels {
+                    tile,
+                    vectors,
+                    rows: self.region.rows.clone(),
+                    width: p.y.size[1] as usize,
+                    blocked: block == lanes,
+                    stride: p.stride[1] as usize,
+                };
+                // SAFETY: `prepare` checked the images and the weights against their bindings, and
+                // only this part touches these rows of the result.
+                unsafe { pixels.compute(level) };
                 if pass + 1 == passes {
                     for vector in 0..vectors {
                         let plane = y.wrapping_add(vector * p.y.plane());
@@ -202,56 +195,7 @@ impl Dense<'_> {
     }
 
     /// The approximate number of tiles of the region.
-    fn tiles<S: Simd>(&self) -> usize {
-        (self.region.rows.len() * self.p.y.size[1] as usize).div_ceil(if S::LANES == 16 { 14 } else { 6 }).max(1)
-    }
-
-    /// All pixels of the region. `first` is a tile at the origin of the image, which is shifted to
-    /// each pixel.
-    #[inline(always)]
-    fn pixels<S: Simd, const V: usize, const STEP: usize>(&self, simd: S, first: &Tile<'_>) {
-        let p = self.p;
-        let width = p.y.size[1] as usize;
-        // Each tile prefetches its share of the next weights.
-        let share = first.prefetch_step * first.channels * first.taps.len();
-        let mut prefetch = first.prefetch;
-        let mut row = self.region.rows.start;
-        while row < self.region.rows.end {
-            let mut at = |column: usize| {
-                let now = prefetch;
-                prefetch = prefetch.wrapping_add(share);
-                Tile {
-                    prefetch: now,
-                    x: first.x.wrapping_add(origin(p, row, column)),
-                    y: first.y.wrapping_add(p.y.at(row as isize, column as isize) as usize),
-                    ..*first
-                }
-            };
-            /// Computes a tile and evaluates to its columns.
-            macro_rules! tile {
-                ($rows:literal x $columns:literal at $column:expr) => {{
-                    // SAFETY: `prepare` checked the images against the bindings, and that many
-                    // pixels are left.
-                    unsafe { at($column).compute::<S, $rows, $columns, V, STEP>(simd) };
-                    $columns
-                }};
-            }
-            if const { STEP != step::ANY && S::LANES == 16 } && width == 7 && row + 1 < self.region.rows.end {
-                tile!(2 x 7 at 0);
-                row += 2;
-                continue;
-            }
-            let mut column = 0;
-            while column < width {
-                column += match width - column {
-                    14.. if const { STEP != step::ANY && S::LANES == 16 } => tile!(1 x 14 at column),
-                    7.. if const { S::LANES == 16 } => tile!(1 x 7 at column),
-                    6.. if const { S::LANES < 16 } => tile!(1 x 6 at column),
-                    3.. if const { STEP != step::ANY && S::LANES == 16 } => tile!(1 x 3 at column),
-                    _ => tile!(1 x 1 at column),
-                };
-            }
-            row += 1;
-        }
+    fn tiles(&self, lanes: usize) -> usize {
+        (self.region.rows.len() * self.p.y.size[1] as usize).div_ceil(if lanes == 16 { 14 } else { 6 }).max(1)
     }
 }

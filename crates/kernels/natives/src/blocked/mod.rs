@@ -11,7 +11,6 @@ mod grid;
 mod pack;
 pub(super) mod pool;
 pub(super) mod reorder;
-mod tile;
 
 pub use pack::pack_blocked;
 

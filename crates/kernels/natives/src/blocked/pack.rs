@@ -1,7 +1,7 @@
 //! Weights in the order in which tiles read them.
 
-use super::tile::VECTORS;
 use roci_simd::Level;
+use roci_simd::blocked_conv::VECTORS;
 
 /// Weights `[outs, ins, taps]` (depthwise: `[channels, 1, taps]` with `ins` 1) and a bias by output
 /// channel, packed for `conv_blocked` of a level with inputs in blocks of `block` channels.
