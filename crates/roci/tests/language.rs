@@ -121,6 +121,8 @@ fn run_reports_why_an_answer_ended() {
     let held = report(&["--grammar", "yes.gbnf"]);
     assert_eq!(held["reason"], "end");
     assert!(["yes", "no"].contains(&held["text"].as_str().expect("a text")));
+    let inline = report(&["--json-schema", r#"{"enum": ["yes", "no"]}"#]);
+    assert!([r#""yes""#, r#""no""#].contains(&inline["text"].as_str().expect("a text")));
     let full = report(&["--context", "24"]);
     assert_eq!(full["model"]["context"], 24);
     assert!(full["prompt_tokens"].as_u64() < Some(24) && full["tokens"].as_u64() <= Some(24));
@@ -222,6 +224,7 @@ fn invalid_requests_are_errors_of_one_line() {
     fail(&run(&["-p", "a", "--grammar", "bad.gbnf"]), 2, "bad.gbnf", "");
     std::fs::write(folder.path().join("bad.json"), "{").expect("there is room");
     fail(&run(&["-p", "a", "--json-schema", "bad.json"]), 2, "not JSON", "");
+    fail(&run(&["-p", "a", "--json-schema", "{bad"]), 2, "not JSON", "");
     let output = with_input(folder.path(), &["run", "plain.gguf", "-p", "-"], b"\xff");
     fail(&output, 2, "not UTF-8", "UTF-8");
     let onnx = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/small.onnx");
@@ -308,6 +311,8 @@ fn checkpoints_are_converted_and_run() {
     bytes.extend((0..floats).flat_map(|at| value(at).to_le_bytes()));
     std::fs::write(path("tiny.bin"), &bytes).expect("there is room");
     fail(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "tokenizer.bin", "check the path");
+    let run = roci(folder.path(), &["run", "tiny.bin", "-p", "a"]);
+    fail(&run, 2, "a checkpoint of llama2.c", "roci convert tiny.bin tiny.gguf");
     let mut tokens = vec![0; 4];
     for token in 0..300 {
         let text = if (3..259).contains(&token) { format!("<0x{:02X}>", token - 3) } else { format!("t{token}") };

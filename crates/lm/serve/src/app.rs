@@ -42,7 +42,7 @@ impl std::fmt::Debug for Served {
 
 pub(crate) struct App {
     pub(crate) served: Served,
-    pub(crate) settings: ServeSettings,
+    pub(crate) settings: Arc<ServeSettings>,
     pub(crate) counters: Counters,
     pub(crate) tools: ToolStyle,
     /// Why the device is lost, once it is.
@@ -50,7 +50,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(served: Served, settings: ServeSettings) -> Self {
+    pub(crate) fn new(served: Served, settings: Arc<ServeSettings>) -> Self {
         let tools = ToolStyle::of(&served.template);
         Self { served, settings, counters: Counters::default(), tools, lost: OnceLock::new() }
     }

@@ -18,6 +18,9 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
+    /// Code of errors while the model loads.
+    pub(crate) const LOADING: &'static str = "loading_model";
+
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), param: None, code: None }
     }
@@ -52,6 +55,9 @@ impl IntoResponse for ApiError {
         match self.status {
             // A slot becomes free when an answer ends, which takes seconds. A lost device does not
             // recover by itself.
+            StatusCode::SERVICE_UNAVAILABLE if self.code == Some(Self::LOADING) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("2"));
+            }
             StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("2"));
             }

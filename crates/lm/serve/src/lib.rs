@@ -1,7 +1,7 @@
 //! An HTTP server for a language model with OpenAI's API.
 //!
 //! [`Server::bind`] takes a [`Served`] model and [`ServeSettings`]; [`Server::run`] serves requests
-//! until a [`Handle`] stops it. Async code stays inside this crate: the engine has its own thread,
+//! until a [`Handle`] stops it. A [`Listener`] binds the address before the model is loaded. Async code stays inside this crate: the engine has its own thread,
 //! and the public functions are synchronous.
 //!
 //! Network input is untrusted. The size of bodies and heads and the time to receive them are
@@ -11,7 +11,7 @@
 //!
 //! | Where | What |
 //! | --- | --- |
-//! | `server`, `connection`, `guard` | sockets, limits, access control |
+//! | `listener`, `server`, `connection`, `guard` | sockets, limits, access control |
 //! | `routes`, `body`, `fields`, `error` | parsing of requests, and errors in OpenAI's format |
 //! | `schema` | the known fields, and how each is handled |
 //! | `params`, `format`, `generate` | common to all generation endpoints |
@@ -30,6 +30,7 @@ mod fields;
 mod format;
 mod generate;
 mod guard;
+mod listener;
 mod logprobs;
 mod metrics;
 mod models;
@@ -41,5 +42,6 @@ mod server;
 mod settings;
 
 pub use app::Served;
+pub use listener::Listener;
 pub use server::{Ended, Handle, Server};
 pub use settings::{ServeError, ServeSettings};

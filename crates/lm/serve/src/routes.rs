@@ -47,7 +47,7 @@ pub(crate) fn reply(value: &Value) -> Response {
 }
 
 /// Adds headers that disable caching and content sniffing.
-async fn plain(request: Request, next: Next) -> Response {
+pub(crate) async fn plain(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

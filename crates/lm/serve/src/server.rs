@@ -7,23 +7,16 @@ use std::time::Duration;
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 
 use crate::app::{App, Served};
-use crate::connection;
-use crate::routes;
+use crate::listener::{Listener, accept};
 use crate::settings::{ServeError, ServeSettings};
-
-/// Threads of the async runtime. The engine's thread computes; these only transfer data.
-const THREADS: usize = 2;
-/// Maximum number of requests that are parsed, rendered and tokenized concurrently; others wait.
-const PREPARING: usize = 16;
 
 /// A server bound to its address.
 pub struct Server {
     runtime: Runtime,
-    listener: TcpListener,
+    socket: Arc<TcpListener>,
     address: SocketAddr,
     app: Arc<App>,
     router: Router,
@@ -51,26 +44,22 @@ pub struct Ended {
 
 impl Server {
     /// Binds the address. Clients may connect from here on, and are served once [`run`](Self::run)
-    /// is called.
+    /// is called. [`Listener`] binds before the model is loaded.
     ///
     /// # Errors
     /// If the address cannot be bound or a setting is invalid.
     pub fn bind(settings: ServeSettings, served: Served) -> Result<Self, ServeError> {
-        settings.check()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .max_blocking_threads(PREPARING)
-            .thread_name("roci-serve")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
-        let address = settings.address;
-        let bind = |source| ServeError::Bind { address, source };
-        let listener = runtime.block_on(TcpListener::bind(address)).map_err(bind)?;
-        let address = listener.local_addr().map_err(bind)?;
-        let app = Arc::new(App::new(served, settings));
-        let router = routes::router(Arc::clone(&app))?;
-        Ok(Self { runtime, listener, address, app, router, stop: watch::Sender::new(false) })
+        Listener::bind(settings)?.into_server(served)
+    }
+
+    pub(crate) fn new(
+        runtime: Runtime,
+        socket: Arc<TcpListener>,
+        address: SocketAddr,
+        app: Arc<App>,
+        router: Router,
+    ) -> Self {
+        Self { runtime, socket, address, app, router, stop: watch::Sender::new(false) }
     }
 
     /// The bound address, with the actual port.
@@ -86,8 +75,8 @@ impl Server {
     /// Serves until it is stopped, lets requests in flight finish within
     /// [`ServeSettings::shutdown_timeout`], and shuts down the engine.
     pub fn run(self) -> Ended {
-        let Self { runtime, listener, app, router, stop, .. } = self;
-        let cut = runtime.block_on(answer(listener, Arc::clone(&app), router, stop.subscribe()));
+        let Self { runtime, socket, app, router, stop, .. } = self;
+        let cut = runtime.block_on(answer(socket, &app, &router, &stop.subscribe()));
         app.served.engine.shut_down(Duration::ZERO);
         // A body that is still being parsed belongs to a closed connection.
         runtime.shutdown_background();
@@ -103,36 +92,9 @@ impl Handle {
     }
 }
 
-async fn answer(listener: TcpListener, app: Arc<App>, router: Router, stop: watch::Receiver<bool>) -> usize {
-    let places = Arc::new(Semaphore::new(app.settings.connections.max(1)));
-    let mut connections = JoinSet::new();
-    let mut stopping = stop.clone();
-    loop {
-        while connections.try_join_next().is_some() {}
-        let accepted = async {
-            // Beyond the limit, connections wait in the system's backlog.
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
-        };
-        let (place, accepted) = tokio::select! {
-            accepted = accepted => accepted,
-            _ = stopping.wait_for(|stop| *stop) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let (app, router, stop) = (Arc::clone(&app), router.clone(), stop.clone());
-                connections.spawn(async move {
-                    let _place = place;
-                    let _open = app.counters.open();
-                    connection::serve(stream, router, &app.settings, stop).await;
-                });
-            }
-            // The client disconnected, or the process is out of file descriptors, which other
-            // connections will free.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-    drop(listener);
+async fn answer(socket: Arc<TcpListener>, app: &Arc<App>, router: &Router, stop: &watch::Receiver<bool>) -> usize {
+    let mut connections = accept(&socket, &app.settings, Some(app), router, stop).await;
+    drop(socket);
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(app.settings.shutdown_timeout, all).await;
     let cut = connections.len();

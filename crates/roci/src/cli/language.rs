@@ -32,8 +32,8 @@ pub(crate) struct LanguageArgs {
     /// Constrain generation by a GBNF grammar, the format of llama.cpp
     #[arg(long, alias = "grammar-file", value_name = "FILE", conflicts_with = "json_schema")]
     pub(crate) grammar: Option<PathBuf>,
-    /// Constrain generation by a JSON schema
-    #[arg(long, aliases = ["schema", "json-schema-file"], value_name = "FILE")]
+    /// Constrain generation by a JSON schema: a file, or the schema itself (`{"type": "object"}`)
+    #[arg(long, aliases = ["schema", "json-schema-file"], value_name = "FILE|JSON")]
     pub(crate) json_schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,

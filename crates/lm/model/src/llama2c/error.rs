@@ -18,7 +18,7 @@ pub enum ConvertError {
     #[error("the checkpoint has {found} bytes, but its header requires {wanted}")]
     Size {
         /// Size of the file in bytes.
-        found: usize,
+        found: u64,
         /// Size that follows from the header.
         wanted: u64,
     },

@@ -7,7 +7,7 @@ use super::ConvertError;
 /// `ak42`, as llama2.c's `export.py` writes it.
 const MAGIC: u32 = 0x616b_3432;
 /// Size of the header with a magic number, in bytes.
-const LONG_HEADER: usize = 256;
+pub(super) const LONG_HEADER: usize = 256;
 /// Size of the header without one.
 const SHORT_HEADER: usize = 7 * 4;
 
@@ -44,10 +44,12 @@ pub(super) struct Part {
 }
 
 impl Layout {
-    pub(super) fn new(bytes: &[u8]) -> Result<Self, ConvertError> {
+    /// The layout of a checkpoint of `length` bytes, from its first [`LONG_HEADER`] bytes or all of
+    /// a shorter one.
+    pub(super) fn new(bytes: &[u8], length: u64) -> Result<Self, ConvertError> {
         let word = |at: usize| -> Result<[u8; 4], ConvertError> {
             let word = bytes.get(4 * at..4 * at + 4).and_then(|word| word.try_into().ok());
-            word.ok_or(ConvertError::Size { found: bytes.len(), wanted: SHORT_HEADER as u64 })
+            word.ok_or(ConvertError::Size { found: length, wanted: SHORT_HEADER as u64 })
         };
         let long = u32::from_le_bytes(word(0)?) == MAGIC;
         let number = |at: usize| Ok::<_, ConvertError>(i64::from(i32::from_le_bytes(word(at)?)));
@@ -93,8 +95,8 @@ impl Layout {
         divides("number of heads", layout.heads, layout.embedding, "embedding length")?;
         divides("number of KV heads", layout.kv_heads, layout.heads, "number of heads")?;
         let wanted = layout.start as u64 + 4 * layout.blocks().iter().map(|block| block.values() as u64).sum::<u64>();
-        if bytes.len() as u64 != wanted {
-            return Err(ConvertError::Size { found: bytes.len(), wanted });
+        if length != wanted {
+            return Err(ConvertError::Size { found: length, wanted });
         }
         Ok(layout)
     }

@@ -9,19 +9,33 @@ mod error;
 mod layout;
 mod tokens;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::Path;
 
 use roci_gguf::{Metadata, TensorInfo, Type, Value, Writer};
 
 pub use error::ConvertError;
-use layout::Layout;
+use layout::{LONG_HEADER, Layout};
+
+/// Whether a file is a checkpoint, by its header and its size.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn is_checkpoint(path: &Path) -> io::Result<bool> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut header = Vec::new();
+    file.take(LONG_HEADER as u64).read_to_end(&mut header)?;
+    Ok(Layout::new(&header, length).is_ok())
+}
 
 /// Writes a checkpoint and its vocabulary as a GGUF file. `name` is the name of the model.
 ///
 /// # Errors
 /// If the files are invalid or do not match, or writing fails.
 pub fn convert<W: Write>(checkpoint: &[u8], tokenizer: &[u8], name: &str, out: W) -> Result<W, ConvertError> {
-    let layout = Layout::new(checkpoint)?;
+    let layout = Layout::new(checkpoint, checkpoint.len() as u64)?;
     let tokens = tokens::read(tokenizer, layout.vocabulary)?;
     let key = |key: &str, value: usize| (format!("llama.{key}"), Value::from(value as u32));
     let mut pairs = vec![

@@ -138,16 +138,7 @@ fn a_port_in_use_is_named() {
     let server = slow(0).start();
     let mut setup = slow(0);
     setup.settings.address = server.address;
-    let parrot = crate::parrot::Parrot::new(64, 1, Duration::ZERO, setup.pooling);
-    let tokenizer = crate::parrot::tokenizer();
-    let served = roci_serve::Served {
-        engine: roci_engine::Engine::start(Box::new(parrot), std::sync::Arc::clone(&tokenizer), setup.engine),
-        tokenizer,
-        template: std::sync::Arc::new(roci_lm::template::ChatTemplate::of_model(None, "", "")),
-        model: "x".into(),
-        created: std::time::SystemTime::now(),
-        details: Vec::new(),
-    };
+    let served = setup.served();
     let bind =
         |settings| roci_serve::Server::bind(settings, served.clone()).map(|_| ()).expect_err("the port is in use");
     let error = bind(setup.settings.clone());
@@ -156,4 +147,23 @@ fn a_port_in_use_is_named() {
     bind(roci_serve::ServeSettings { api_key: Some("a b".into()), ..setup.settings.clone() });
     bind(roci_serve::ServeSettings { api_key: Some(String::new()), ..setup.settings.clone() });
     bind(roci_serve::ServeSettings { cors: vec!["here".into()], ..setup.settings });
+}
+
+#[test]
+fn requests_fail_with_503_while_the_model_loads() {
+    let setup = slow(0);
+    let listener = roci_serve::Listener::bind(setup.settings.clone()).expect("there is a port");
+    let address = listener.address();
+    for (method, path) in [("GET", "/health"), ("POST", "/v1/chat/completions"), ("GET", "/unknown")] {
+        let reading = crate::http::send(address, method, path, b"{}", "").expect("an answer");
+        assert_eq!((reading.status, reading.header("retry-after")), (503, Some("2")), "{path}");
+    }
+    assert_eq!(crate::http::get(address, "/health").json()["error"]["code"], "loading_model");
+    let server = listener.into_server(setup.served()).expect("the settings are valid");
+    assert_eq!(server.address(), address);
+    let handle = server.handle();
+    let thread = std::thread::spawn(move || server.run());
+    assert_eq!(crate::http::get(address, "/health").status, 200);
+    handle.shut_down();
+    assert_eq!(thread.join().expect("no panic"), Ended { cut: 0 });
 }

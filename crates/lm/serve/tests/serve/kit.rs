@@ -51,18 +51,23 @@ impl Default for Setup {
 }
 
 impl Setup {
-    pub(crate) fn start(self) -> Running {
+    /// The fake model, with an engine of its own.
+    pub(crate) fn served(&self) -> Served {
         let parrot = Parrot::new(self.context, self.engine.max_batch, self.delay, self.pooling);
         let tokenizer = crate::parrot::tokenizer();
-        let engine = Engine::start(Box::new(parrot), Arc::clone(&tokenizer), self.engine);
-        let served = Served {
-            engine: engine.clone(),
+        Served {
+            engine: Engine::start(Box::new(parrot), Arc::clone(&tokenizer), self.engine.clone()),
             tokenizer,
             template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
             model: "parrot".into(),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
             details: vec![("architecture".into(), "parrot".into())],
-        };
+        }
+    }
+
+    pub(crate) fn start(self) -> Running {
+        let served = self.served();
+        let engine = served.engine.clone();
         let server = Server::bind(self.settings, served).expect("there is a port");
         let (address, handle) = (server.address(), server.handle());
         let thread = Some(std::thread::spawn(move || server.run()));

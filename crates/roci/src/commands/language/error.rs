@@ -13,6 +13,9 @@ pub(crate) enum LanguageError {
     /// The GGUF file cannot be read.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: roci_gguf::Error },
+    /// The file is a checkpoint of llama2.c.
+    #[error("{}: this is a checkpoint of llama2.c, not a GGUF file", path.display())]
+    Checkpoint { path: PathBuf },
     /// The file does not describe a supported model.
     #[error(transparent)]
     Model(#[from] roci_lm::architecture::ModelError),
@@ -102,6 +105,10 @@ impl Hint for LanguageError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::File { source, .. } => source.hint(),
+            Self::Checkpoint { path } => {
+                let (from, to) = (path.display(), path.with_extension("gguf"));
+                Some(format!("convert it: `roci convert {from} {}`", to.display()))
+            }
             Self::Model(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
             Self::Vocabulary { .. } => {

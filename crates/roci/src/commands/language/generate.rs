@@ -56,7 +56,9 @@ fn grammar(arguments: &LanguageArgs, printer: &Printer) -> Result<Option<Grammar
         return Grammar::parse(&read_text(path)?).map(Some).map_err(invalid(path));
     }
     let Some(path) = &arguments.json_schema else { return Ok(None) };
-    let schema = Json::parse(&read_text(path)?)
+    let inline = path.to_str().filter(|text| text.trim_start().starts_with('{'));
+    let text = inline.map_or_else(|| read_text(path), |text| Ok(text.to_owned()))?;
+    let schema = Json::parse(&text)
         .map_err(|error| LanguageError::Json { path: path.clone(), reason: format!("it is not JSON: {error}") })?;
     let (grammar, written) = Grammar::of_schema(&schema).map_err(invalid(path))?;
     if !written.unchecked.is_empty() {

@@ -10,6 +10,7 @@ use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
+use roci_lm::llama2c;
 use roci_lm_device::{CacheType, DeviceModel, estimate};
 use roci_tokenizer::Tokenizer;
 
@@ -87,7 +88,10 @@ pub(crate) fn load(
     drivers: &DriverArgs,
     printer: &Printer,
 ) -> Result<LoadedModel, LanguageError> {
-    let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
+    let file = Gguf::open(path).map_err(|source| match llama2c::is_checkpoint(path) {
+        Ok(true) => LanguageError::Checkpoint { path: path.to_owned() },
+        _ => LanguageError::File { path: path.to_owned(), source },
+    })?;
     let file = Arc::new(file);
     let metadata = file.metadata();
     let trained = roci_lm::architecture::Config::new(metadata)?.context;

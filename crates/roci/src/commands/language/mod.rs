@@ -18,13 +18,17 @@ pub(crate) use load::{load_kernels, specialize};
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
 
+use roci_lm::llama2c;
+
 /// Whether a path is a language model, by its first bytes or its extension; `false` if the path is
-/// not a file.
+/// not a file. A checkpoint of llama2.c counts: the error then says how to convert it.
 pub(crate) fn is_language_model(path: &Path) -> bool {
     if !path.is_file() {
         return false;
     }
     let mut magic = [0; 4];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && &magic == b"GGUF" || path.extension().is_some_and(|extension| extension == "gguf")
+    read.is_ok() && &magic == b"GGUF"
+        || path.extension().is_some_and(|extension| extension == "gguf")
+        || llama2c::is_checkpoint(path).unwrap_or(false)
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use roci_base::env;
 use roci_engine::Settings;
 use roci_lm::json::Json;
-use roci_serve::{ServeSettings, Served, Server};
+use roci_serve::{Listener, ServeSettings, Served};
 
 use super::LanguageError;
 use super::load::{LoadOptions, LoadedModel, ModelSummary, load};
@@ -18,7 +18,6 @@ use crate::printer::Printer;
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
-    // Checked before the model is loaded, which may take long.
     let address = address(&arguments.host, arguments.port)?;
     let api_key = arguments.api_key.clone().or_else(|| env::API_KEY.get());
     let is_public = api_key.is_none();
@@ -31,7 +30,8 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         shutdown_timeout: arguments.timeout,
         ..ServeSettings::default()
     };
-    settings.check().map_err(LanguageError::from)?;
+    // Bound before the model is loaded, which may take long.
+    let listener = Listener::bind(settings).map_err(LanguageError::from)?;
     let options = LoadOptions {
         devices: &arguments.devices,
         context: arguments.context,
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         details: details(&summary),
     };
     let name = served.model.clone();
-    let server = Server::bind(settings, served).map_err(LanguageError::from)?;
+    let server = listener.into_server(served).map_err(LanguageError::from)?;
     let handle = server.handle();
     interrupt::listen_and(move || handle.shut_down());
 
