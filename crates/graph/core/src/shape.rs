@@ -34,7 +34,7 @@ pub fn sizes(given: &[i64]) -> Result<Vec<usize>, OpError> {
         .iter()
         .map(|&one| usize::try_from(one))
         .collect::<Result<_, _>>()
-        .map_err(|_| OpError::invalid(format!("sizes {given:?} contain a negative size")))
+        .map_err(|_| OpError::invalid(format!("the sizes {given:?} contain a negative value")))
 }
 
 /// The strides of a tensor in C order, in elements.

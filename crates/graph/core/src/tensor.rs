@@ -139,7 +139,10 @@ impl Tensor {
         let shape = shape.into();
         let count = shape::count(&shape)?;
         if count != data.len() {
-            return Err(OpError::invalid(format!("{} elements for a tensor of shape {shape:?}", data.len())));
+            return Err(OpError::invalid(format!(
+                "there are {} elements, expected {count} for shape {shape:?}",
+                data.len()
+            )));
         }
         Ok(Self { shape, data: Arc::new(data) })
     }
@@ -168,8 +171,11 @@ impl Tensor {
         let shape = shape.into();
         let count = shape::count(&shape)?;
         if count.checked_mul(size) != Some(bytes.len()) {
-            let text = format!("{} bytes for a tensor of shape {shape:?} and type {dtype}", bytes.len());
-            return Err(OpError::invalid(text));
+            let expected = count as u128 * size as u128;
+            return Err(OpError::invalid(format!(
+                "there are {} bytes, expected {expected} for shape {shape:?} and type {dtype}",
+                bytes.len()
+            )));
         }
         macro_rules! read {
             ($($variant:ident $rust:ty),*) => {
@@ -238,7 +244,7 @@ impl Tensor {
     /// The elements as a slice of their type.
     pub fn slice<T: Element>(&self) -> Result<&[T], OpError> {
         T::slice(&self.data)
-            .ok_or_else(|| OpError::invalid(format!("a tensor of type {}, expected {}", self.dtype(), T::DTYPE)))
+            .ok_or_else(|| OpError::invalid(format!("the tensor has type {}, expected {}", self.dtype(), T::DTYPE)))
     }
 
     /// Reshapes the tensor; the number of elements stays the same.
@@ -255,7 +261,8 @@ impl Tensor {
         use num_traits::ToPrimitive;
         each_type!(integer: self, |T, v| {
             let wide = |element: &T| {
-                element.to_i64().ok_or_else(|| OpError::invalid(format!("{element} is too large")))
+                let wrong = || OpError::invalid(format!("{element} is too large for a signed 64-bit integer"));
+                element.to_i64().ok_or_else(wrong)
             };
             v.iter().map(wide).collect()
         }, else Err(OpError::dtype("a list of integers", self.dtype())))
@@ -265,7 +272,7 @@ impl Tensor {
     pub fn integer(&self) -> Result<i64, OpError> {
         match self.integers()?[..] {
             [one] => Ok(one),
-            ref all => Err(OpError::invalid(format!("{} elements, expected one", all.len()))),
+            ref all => Err(OpError::invalid(format!("the tensor has {} elements, expected one", all.len()))),
         }
     }
 
@@ -284,7 +291,7 @@ impl Tensor {
     pub fn float(&self) -> Result<f64, OpError> {
         match self.floats()?[..] {
             [one] => Ok(one),
-            ref all => Err(OpError::invalid(format!("{} elements, expected one", all.len()))),
+            ref all => Err(OpError::invalid(format!("the tensor has {} elements, expected one", all.len()))),
         }
     }
 

@@ -28,7 +28,7 @@ impl Value {
         match self {
             Self::Tensor(tensor) => Ok(tensor),
             Self::Optional(Some(inner)) => inner.tensor(),
-            other => Err(OpError::invalid(format!("{}, expected a tensor", other.kind()))),
+            other => Err(OpError::invalid(format!("the value is {}, expected a tensor", other.kind()))),
         }
     }
 }

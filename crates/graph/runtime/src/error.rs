@@ -33,7 +33,7 @@ pub enum Error {
     #[error("{0}")]
     Input(String),
     /// A dry run cannot decide, because the decision depends on the elements of this value.
-    #[error("depends on the elements of `{0}`, which are known only in a run")]
+    #[error("depends on the values of `{0}`, which are known only at run time")]
     UnknownValue(String),
     /// A tensor is longer than a binding of the device can be.
     #[error("node `{node}` binds {tensor} of {bytes} bytes, but {device} supports bindings of at most {limit} bytes")]

@@ -85,7 +85,10 @@ fn seed(builder: &mut GraphBuilder, loss: ValueId) -> Result<ValueId, RunError> 
     let one = |fact: &Fact| -> Result<Tensor, OpError> {
         let shape = fact.shape()?;
         if shape::count(shape)? != 1 || !fact.dtype.is_float() {
-            return Err(OpError::invalid(format!("a loss of type {} and shape {shape:?}", fact.dtype)));
+            return Err(OpError::invalid(format!(
+                "the loss has type {} and shape {shape:?}, expected one float",
+                fact.dtype
+            )));
         }
         Tensor::from_floats(fact.dtype, shape, &[1.0])
     };

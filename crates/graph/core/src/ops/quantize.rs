@@ -66,7 +66,9 @@ impl Operation for Quantize {
                 && zeros != scales
                 && shape::count(zeros)? != shape::count(scales)?
             {
-                return Err(OpError::invalid(format!("zero points of shape {zeros:?} for scales of {scales:?}")));
+                return Err(OpError::invalid(format!(
+                    "the zero points have shape {zeros:?}, expected that of the scales, {scales:?}"
+                )));
             }
         }
         let number = |what: &str, dtype: DType| {
@@ -90,7 +92,7 @@ impl Operation for Quantize {
                 }
                 if let Some(zero) = zero.filter(|zero| zero.dtype != first.dtype) {
                     return Err(OpError::invalid(format!(
-                        "the type is {}, but that of the zero point is {}",
+                        "the input has type {}, but the zero point has type {}",
                         first.dtype, zero.dtype
                     )));
                 }
@@ -151,8 +153,11 @@ struct ScaleLayout {
 
 impl ScaleLayout {
     fn new(own: &[usize], scales: &[usize], axis: i64, block: usize) -> Result<Self, OpError> {
-        let wrong =
-            || OpError::invalid(format!("scales of shape {scales:?} for {own:?}, axis {axis}, blocks of {block}"));
+        let wrong = |expected: &[usize]| {
+            OpError::invalid(format!(
+                "the scales have shape {scales:?}, expected {expected:?} for axis {axis} of shape {own:?}"
+            ))
+        };
         if block == 0 && shape::count(scales)? == 1 && scales.len() <= 1 {
             return Ok(Self { behind: 1, size: 1, block: 1, scales: 1, blocked: false });
         }
@@ -162,14 +167,14 @@ impl ScaleLayout {
         let size = own[at];
         if block == 0 {
             if scales != [size] {
-                return Err(wrong());
+                return Err(wrong(&[size]));
             }
             return Ok(Self { behind, size: size.max(1), block: 1, scales: size.max(1), blocked: false });
         }
         let mut expected = own.to_vec();
         expected[at] = size.div_ceil(block);
         if scales != expected {
-            return Err(wrong());
+            return Err(wrong(&expected));
         }
         Ok(Self { behind, size: size.max(1), block, scales: expected[at].max(1), blocked: true })
     }

@@ -94,14 +94,16 @@ type Complex = (f64, f64);
 fn parts(shape: &[usize]) -> Result<usize, OpError> {
     match shape.last() {
         Some(&parts @ (1 | 2)) if shape.len() > 1 => Ok(parts),
-        _ => Err(OpError::invalid(format!("a signal of shape {shape:?}, whose last size must be 1 or 2"))),
+        _ => Err(OpError::invalid(format!(
+            "the signal has shape {shape:?}, expected at least 2 dimensions, the last of size 1 or 2"
+        ))),
     }
 }
 
 /// A length from an operand.
 fn positive(what: &str, given: i64) -> Result<usize, OpError> {
     let number = usize::try_from(given).ok().filter(|number| *number > 0);
-    number.ok_or_else(|| OpError::invalid(format!("{what} of {given}")))
+    number.ok_or_else(|| OpError::invalid(format!("{what} is {given}, expected a positive number")))
 }
 
 struct Dft {
@@ -122,14 +124,16 @@ impl Dft {
         let parts = parts(shape)?;
         let axis = shape::axis(axis.unwrap_or(-2), shape.len())?;
         if axis + 1 == shape.len() {
-            return Err(OpError::invalid("a transform along the axis of real and imaginary parts"));
-        }
-        if onesided && inverse != (parts == 2) {
-            let text = format!("numbers with {parts} parts for one side of the frequencies");
+            let text = format!("axis {axis} holds real and imaginary parts, so it cannot be transformed");
             return Err(OpError::invalid(text));
         }
+        if onesided && inverse != (parts == 2) {
+            return Err(OpError::invalid(format!(
+                "onesided=1 needs real input (complex input for the inverse), but the last dimension is {parts}"
+            )));
+        }
         let length = match length {
-            Some(length) => positive("a length", length)?,
+            Some(length) => positive("the DFT length", length)?,
             None if onesided && inverse => 2 * shape[axis].saturating_sub(1),
             None => shape[axis],
         };
@@ -201,24 +205,30 @@ impl Stft {
         onesided: bool,
     ) -> Result<Self, OpError> {
         let (parts, &[_, size, _]) = (parts(shape)?, shape) else {
-            return Err(OpError::invalid(format!("a signal of shape {shape:?}, expected 3 dimensions")));
+            return Err(OpError::invalid(format!("the signal has shape {shape:?}, expected 3 dimensions")));
         };
-        let step = positive("a step", step.ok_or(OpError::MissingInput(1))?)?;
+        let step = positive("the frame step", step.ok_or(OpError::MissingInput(1))?)?;
         let window = match window {
             None => None,
             Some(&[length]) => Some(length),
-            Some(other) => return Err(OpError::invalid(format!("a window of shape {other:?}"))),
+            Some(other) => {
+                return Err(OpError::invalid(format!("the window has shape {other:?}, expected one dimension")));
+            }
         };
         let length = match (length, window) {
-            (Some(length), _) => positive("a part's length", length)?,
+            (Some(length), _) => positive("the frame length", length)?,
             (None, window) => window.unwrap_or(size),
         };
-        if window.is_some_and(|window| window != length) || length == 0 || length > size {
-            let text = format!("parts of {length} with a window of {window:?} in a signal of {size}");
+        if let Some(window) = window.filter(|window| *window != length) {
+            let text = format!("the frame length {length} must equal the window length {window}");
+            return Err(OpError::invalid(text));
+        }
+        if length == 0 || length > size {
+            let text = format!("the frame length is {length}, expected 1 to the signal length, {size}");
             return Err(OpError::invalid(text));
         }
         if onesided && parts == 2 {
-            return Err(OpError::invalid("a one-sided transform of complex numbers"));
+            return Err(OpError::invalid("onesided=1 needs real input, but the last dimension is 2"));
         }
         let bins = if onesided { length / 2 + 1 } else { length };
         Ok(Self { step, length, frames: 1 + (size - length) / step, bins })

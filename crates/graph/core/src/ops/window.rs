@@ -130,16 +130,19 @@ impl Window {
         };
         if kernel.len() != rank || !fits(&self.kernel) || !fits(&self.strides) || !fits(&self.dilations) || !padded {
             return Err(OpError::invalid(format!(
-                "a window with {self} for the sizes {spatial:?} and kernel {kernel:?}"
+                "a kernel of {kernel:?} with {self} must have one entry per spatial axis of {spatial:?}"
             )));
         }
         for (what, list) in [("kernel", kernel), ("stride", &self.strides), ("dilation", &self.dilations)] {
             if list.contains(&0) {
-                return Err(OpError::invalid(format!("a {what} of 0")));
+                return Err(OpError::invalid(format!("the {what} {list:?} contains 0")));
             }
         }
         if !self.kernel.is_empty() && self.kernel != kernel {
-            return Err(OpError::invalid(format!("kernel_shape {:?} for weights of {kernel:?}", self.kernel)));
+            return Err(OpError::invalid(format!(
+                "`kernel_shape` is {:?}, expected that of the weights, {kernel:?}",
+                self.kernel
+            )));
         }
         let one = |axis: usize| {
             self.axis(axis, spatial[axis], kernel[axis], count).ok_or_else(|| {

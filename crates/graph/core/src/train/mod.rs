@@ -140,7 +140,7 @@ impl Model {
         for (index, kept) in carried.into_iter().enumerate() {
             let name = graph.name(kept.id).to_owned();
             let Some(next) = kept.next else {
-                let error = OpError::invalid("a tensor that no layer updates");
+                let error = OpError::invalid("no layer updates this tensor");
                 return Err(RunError { node: name, op: "input", error });
             };
             graph.inputs.push(kept.id);

@@ -74,7 +74,8 @@ pub(super) fn lower(op: &Movement, context: &mut Context<'_, '_>) -> Result<Vec<
 }
 
 fn image_sizes(source: &DeviceTensor) -> Result<[usize; 4], LoweringError> {
-    <[usize; 4]>::try_from(&source.shape[..]).map_err(|_| OpError::invalid("expected 4 dimensions").into())
+    <[usize; 4]>::try_from(&source.shape[..])
+        .map_err(|_| OpError::invalid(format!("the input has shape {:?}, expected 4 dimensions", source.shape)).into())
 }
 
 fn tile(context: &mut Context<'_, '_>) -> Result<DeviceTensor, LoweringError> {
@@ -148,7 +149,11 @@ fn pad(context: &mut Context<'_, '_>, mode: PadMode) -> Result<DeviceTensor, Low
             continue;
         }
         let size = source.shape[axis];
-        let result = usize::try_from(size as i64 + before + behind).map_err(|_| OpError::invalid("negative pads"))?;
+        let result = usize::try_from(size as i64 + before + behind).map_err(|_| {
+            OpError::invalid(format!(
+                "padding axis {axis} of size {size} by {before} and {after} gives a negative size"
+            ))
+        })?;
         if mode == PadMode::Constant {
             let cut = |pad: i64| pad.saturating_neg().clamp(0, size as i64) as usize;
             let taken = cut(before)..(size - cut(behind)).max(cut(before));

@@ -72,7 +72,7 @@ impl Context<'_, '_> {
     ) -> Result<DeviceTensor, LoweringError> {
         let (batch, channels, points) = (images.shape[0], images.shape[1], places[0].shape[1]);
         if sizes.contains(&0) && points > 0 {
-            return Err(OpError::invalid(format!("samples of images of {sizes:?} pixels")).into());
+            return Err(OpError::invalid(format!("images of {sizes:?} have no pixels")).into());
         }
         let mut taps = Vec::new();
         for (place, &size) in places.iter().zip(sizes) {

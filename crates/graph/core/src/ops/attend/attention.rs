@@ -61,7 +61,7 @@ impl Attention {
         let v = split(shapes[2], self.heads.1)?;
         let wrong = || {
             let [q, k, v] = shapes;
-            OpError::invalid(format!("queries {q:?}, keys {k:?} and values {v:?} do not match"))
+            OpError::invalid(format!("the shapes of queries {q:?}, keys {k:?} and values {v:?} do not match"))
         };
         let grouped = k[1] > 0 && q[1] % k[1] == 0 || q[1] == 0;
         let same_rank = shapes.iter().all(|shape| shape.len() == shapes[0].len());
@@ -75,10 +75,13 @@ impl Attention {
             {
                 length
             }
-            [key, value] => {
-                let text = format!("past keys {key:?} and values {value:?} do not match {:?} and {:?}", k, v);
-                return Err(OpError::invalid(text));
+            [Some(key), Some(value)] => {
+                return Err(OpError::invalid(format!(
+                    "past keys have shape {key:?} and past values {value:?}, expected the same length, \
+                     and the other sizes of keys {k:?} and values {v:?}"
+                )));
             }
+            _ => return Err(OpError::invalid("past keys and past values must be given together")),
         };
         past.checked_add(k[2]).ok_or_else(wrong)?;
         Ok(AttentionSizes { q, k, v, past })
@@ -102,7 +105,11 @@ impl Attention {
             let reaches = if self.pads_mask { width <= total } else { width == total || width == 1 };
             reaches && shape::broadcast(&[own, outer]).is_ok_and(|both| both == outer)
         });
-        let wrong = || OpError::invalid(format!("a mask of shape {mask:?} for scores of shape {scores:?}"));
+        let wrong = || {
+            OpError::invalid(format!(
+                "the mask has shape {mask:?}, expected one that broadcasts to the scores' shape {scores:?}"
+            ))
+        };
         fits.then_some(()).ok_or_else(wrong)
     }
 
@@ -111,7 +118,7 @@ impl Attention {
         let past = [inputs.optional(4), inputs.optional(5)];
         let (mask, lengths) = (inputs.optional(3), inputs.optional(6));
         if lengths.is_some() && past.iter().any(Option::is_some) {
-            return Err(OpError::invalid("`nonpad_kv_seqlen` together with past keys and values is invalid"));
+            return Err(OpError::invalid("`nonpad_kv_seqlen` cannot be given together with past keys and values"));
         }
         if let Some(wrong) = lengths.filter(|fact| fact.dtype != DType::I64) {
             return Err(OpError::dtype("Attention", wrong.dtype));
@@ -134,7 +141,10 @@ impl Attention {
         if let Some(lengths) = lengths.and_then(|fact| fact.shape.as_deref())
             && lengths != [sizes.q[0]]
         {
-            return Err(OpError::invalid(format!("lengths of shape {lengths:?} for a batch of {}", sizes.q[0])));
+            return Err(OpError::invalid(format!(
+                "`nonpad_kv_seqlen` has shape {lengths:?}, expected [{}]",
+                sizes.q[0]
+            )));
         }
         let shapes = Self::shapes(&sizes, q);
         Ok(types.into_iter().zip(shapes).map(|(dtype, shape)| Fact::new(dtype, shape)).collect())

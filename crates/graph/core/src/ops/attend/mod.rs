@@ -51,11 +51,13 @@ fn split(shape: &[usize], heads: Option<usize>) -> Result<[usize; 4], OpError> {
         [batch, length, width] => {
             let heads = heads.ok_or_else(|| OpError::invalid("the number of heads is not given"))?;
             if heads == 0 || width % heads != 0 {
-                return Err(OpError::invalid(format!("size {width} is not a multiple of {heads} heads")));
+                return Err(OpError::invalid(format!(
+                    "the last dimension, {width}, is not a multiple of the number of heads, {heads}"
+                )));
             }
             Ok([batch, heads, length, width / heads])
         }
-        _ => Err(OpError::invalid(format!("shape {shape:?}, expected 3 or 4 dimensions"))),
+        _ => Err(OpError::invalid(format!("the operand has shape {shape:?}, expected 3 or 4 dimensions"))),
     }
 }
 

@@ -22,7 +22,7 @@ impl Rotary {
         let rotary_dim = if self.rotary_dim == 0 { size } else { self.rotary_dim };
         if rotary_dim > size || rotary_dim % 2 != 0 {
             return Err(OpError::invalid(format!(
-                "{rotary_dim} rotated elements do not form pairs in heads of size {size}"
+                "the rotary dimension is {rotary_dim}, expected an even number up to the head size, {size}"
             )));
         }
         Ok(rotary_dim / 2)
@@ -48,8 +48,11 @@ impl Rotary {
         let pairs = self.pairs(size)?;
         if cosines.shape() != sines.shape() || cosines.shape().last() != Some(&pairs) {
             let shapes = (cosines.shape(), sines.shape());
-            let text = format!("cosines of shape {:?} and sines of shape {:?} for {pairs} pairs", shapes.0, shapes.1);
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "the cosine table has shape {:?} and the sine table {:?}, \
+                 expected equal shapes with a last dimension of {pairs}",
+                shapes.0, shapes.1
+            )));
         }
         let rows = rows(cosines.shape(), inputs.optional(3)?, batch, length)?;
         let (cosines, sines) = (cosines.floats()?, sines.floats()?);
@@ -75,21 +78,27 @@ impl Rotary {
 fn rows(table: &[usize], positions: Option<&Tensor>, batch: usize, length: usize) -> Result<Vec<usize>, OpError> {
     let places = shape::count(&[batch, length])?;
     let Some(positions) = positions else {
-        let &[batches, lengths, _] = table else {
-            return Err(OpError::invalid(format!("a table of shape {table:?} without positions")));
+        let &[batches, lengths, pairs] = table else {
+            return Err(OpError::invalid(format!(
+                "the cosine table has shape {table:?}, expected 3 dimensions without `position_ids`"
+            )));
         };
         if (batches, lengths) != (batch, length) {
-            let text = format!("a table of shape {table:?} for a batch of {batch} and a length of {length}");
+            let text = format!("the cosine table has shape {table:?}, expected [{batch}, {length}, {pairs}]");
             return Err(OpError::invalid(text));
         }
         return Ok((0..places).collect());
     };
     let &[rows, _] = table else {
-        return Err(OpError::invalid(format!("a table of shape {table:?} for positions")));
+        return Err(OpError::invalid(format!(
+            "the cosine table has shape {table:?}, expected 2 dimensions with `position_ids`"
+        )));
     };
     if positions.len() != places {
-        let text = format!("{} positions for a batch of {batch} and a length of {length}", positions.len());
-        return Err(OpError::invalid(text));
+        return Err(OpError::invalid(format!(
+            "`position_ids` has {} elements, expected {places} (batch {batch}, length {length})",
+            positions.len()
+        )));
     }
     let row = |position: i64| {
         let row = usize::try_from(position).ok().filter(|row| *row < rows);

@@ -142,16 +142,20 @@ fn mismatched_operands_are_rejected() -> Result<(), OpError> {
     let with = |more: [Option<Tensor>; 4]| [three().as_slice(), &more].concat();
     let past = || [numbers(&[2, 1, 1, 2], 2), numbers(&[2, 1, 1, 1], 8)];
     let [keys, values] = past();
-    assert_refused(&PLAIN, &with([None, keys, values, lengths(&[3, 3])]), "`nonpad_kv_seqlen` together with past");
-    assert_refused(&PLAIN, &with([None, past()[0].clone(), None, None]), "do not match");
-    assert_refused(&PLAIN, &with([None, None, None, lengths(&[3])]), "lengths of shape [1] for a batch of 2");
+    assert_refused(
+        &PLAIN,
+        &with([None, keys, values, lengths(&[3, 3])]),
+        "`nonpad_kv_seqlen` cannot be given together with past",
+    );
+    assert_refused(&PLAIN, &with([None, past()[0].clone(), None, None]), "must be given together");
+    assert_refused(&PLAIN, &with([None, None, None, lengths(&[3])]), "`nonpad_kv_seqlen` has shape [1], expected [2]");
     let floats = Some(Tensor::vector(vec![3.0f32, 3.0]));
     assert_refused(&PLAIN, &with([None, None, None, floats]), "f32");
     for mask in [numbers(&[2, 4], 0), numbers(&[3, 3], 0), numbers(&[1, 1, 1, 2, 3], 0), numbers(&[], 0)] {
-        assert_refused(&PLAIN, &with([mask, None, None, None]), "a mask of shape");
+        assert_refused(&PLAIN, &with([mask, None, None, None]), "the mask has shape");
     }
     let short = Attention { pads_mask: false, ..PLAIN };
-    assert_refused(&short, &with([numbers(&[2, 2], 0), None, None, None]), "a mask of shape");
+    assert_refused(&short, &with([numbers(&[2, 2], 0), None, None, None]), "the mask has shape");
     let mixed = [numbers(&[2, 2, 2], 0), three()[1].clone(), three()[2].clone()];
     assert_refused(&Attention { heads: (Some(1), Some(1)), ..PLAIN }, &mixed, "do not match");
     Ok(())

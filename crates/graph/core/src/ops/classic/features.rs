@@ -46,7 +46,7 @@ fn width(x: &Tensor, entries: usize) -> Result<usize, OpError> {
     if entries == 1 || entries == width {
         return Ok(width.max(1));
     }
-    Err(OpError::invalid(format!("{entries} parameters do not match {width} columns")))
+    Err(OpError::invalid(format!("there are {entries} parameters, expected one or {width}, one per column")))
 }
 
 /// The entry of a column, or the entry for all.

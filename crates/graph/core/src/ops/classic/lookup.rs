@@ -17,9 +17,15 @@ impl Map {
     /// Creates a table from lists of the same length and a default value.
     pub fn new(keys: Tensor, values: Tensor, default: Tensor) -> Result<Self, OpError> {
         if keys.len() != values.len() || default.len() != 1 || default.dtype() != values.dtype() {
-            let sizes = (keys.len(), values.len(), default.len());
-            let text = format!("{} keys, {} values and {} defaults, expected one", sizes.0, sizes.1, sizes.2);
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "there are {} keys, {} values of type {} and {} defaults of type {}, \
+                 expected one value per key and one default of the same type",
+                keys.len(),
+                values.len(),
+                values.dtype(),
+                default.len(),
+                default.dtype()
+            )));
         }
         Ok(Self { keys, values, default })
     }

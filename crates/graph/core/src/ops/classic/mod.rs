@@ -175,7 +175,7 @@ fn matrix(shape: &[usize]) -> Result<(usize, usize), OpError> {
     match *shape {
         [columns] => Ok((1, columns)),
         [rows, columns] => Ok((rows, columns)),
-        _ => Err(OpError::invalid(format!("shape {shape:?}, expected [N, F]"))),
+        _ => Err(OpError::invalid(format!("the input has shape {shape:?}, expected [N, F] or [F]"))),
     }
 }
 

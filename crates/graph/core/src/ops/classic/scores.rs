@@ -82,7 +82,7 @@ impl Labels {
             Self::Integers(labels) => all(labels, places).map(Tensor::vector),
             Self::Texts(labels) => all(labels, places).map(Tensor::vector),
         };
-        picked.ok_or_else(|| OpError::invalid(format!("scores for more than {} classes", self.count())))
+        picked.ok_or_else(|| OpError::invalid(format!("there are more scores than class labels ({})", self.count())))
     }
 }
 
@@ -120,7 +120,8 @@ impl Classify {
         let (rows, columns) = matrix(x.shape())?;
         let scores = numbers(x)?;
         if columns == 0 || self.second != FirstScore::Given && columns != 1 {
-            return Err(OpError::invalid(format!("scores of shape {:?} for classes", x.shape())));
+            let expected = if self.second == FirstScore::Given { "at least one column" } else { "one column" };
+            return Err(OpError::invalid(format!("the scores have shape {:?}, expected {expected}", x.shape())));
         }
         let mut best = Vec::with_capacity(rows);
         let mut result = Vec::with_capacity(shape::count(&[rows, self.columns(columns)])?);
@@ -156,8 +157,11 @@ pub(super) fn linear(x: &Tensor, coefficients: &[f32], intercepts: &[f32]) -> Re
     let shape = [rows, intercepts.len()];
     let mut result = Vec::with_capacity(shape::count(&shape)?);
     if columns.checked_mul(intercepts.len()) != Some(coefficients.len()) {
-        let sizes = (coefficients.len(), intercepts.len());
-        return Err(OpError::invalid(format!("{} coefficients for {} scores of {columns} columns", sizes.0, sizes.1)));
+        return Err(OpError::invalid(format!(
+            "there are {} coefficients, expected {columns} for each of {} scores",
+            coefficients.len(),
+            intercepts.len()
+        )));
     }
     let x = numbers(x)?;
     for row in 0..rows {

@@ -98,10 +98,13 @@ impl TreeEnsemble {
             return Err(OpError::invalid("a tree refers to a node or leaf that does not exist"));
         }
         if leaves.iter().flatten().any(|(target, _)| *target >= targets) {
-            return Err(OpError::invalid(format!("a leaf refers to a target beyond the {targets} targets")));
+            return Err(OpError::invalid(format!("a leaf refers to a target that does not exist ({targets} targets)")));
         }
         if !base.is_empty() && base.len() != targets {
-            return Err(OpError::invalid(format!("{} base values for {targets} targets", base.len())));
+            return Err(OpError::invalid(format!(
+                "there are {} base values, expected {targets}, one per target",
+                base.len()
+            )));
         }
         Ok(Self { targets, dtype, splits, leaves, roots, aggregate, base })
     }

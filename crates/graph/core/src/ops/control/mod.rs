@@ -104,7 +104,7 @@ impl Operation for Control {
 fn truth(tensor: &Tensor) -> Result<bool, OpError> {
     match tensor.slice::<bool>()? {
         [one] => Ok(*one),
-        all => Err(OpError::invalid(format!("{} conditions, expected one", all.len()))),
+        all => Err(OpError::invalid(format!("the condition has {} elements, expected one", all.len()))),
     }
 }
 
@@ -129,9 +129,9 @@ fn map(body: &Graph, own: usize, inputs: &Inputs<'_>) -> Result<Vec<Value>, OpEr
         for index in 0..inputs.len() {
             let value = inputs.value(index)?;
             let element = match value {
-                Value::Sequence(all) if index < own => all
-                    .get(round)
-                    .ok_or_else(|| OpError::invalid(format!("sequences of {rounds} and of {} elements", all.len())))?,
+                Value::Sequence(all) if index < own => all.get(round).ok_or_else(|| {
+                    OpError::invalid(format!("a sequence has {} elements, expected {rounds}", all.len()))
+                })?,
                 other => other,
             };
             given.push(element.clone());

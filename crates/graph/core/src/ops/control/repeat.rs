@@ -30,8 +30,12 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
             // A file can request any number of iterations, and each takes time even if no tensor
             // has elements.
             bytes = bytes.saturating_add(64 + tensor.len() * tensor.dtype().size().unwrap_or(24));
-            if bytes > default_limit() {
-                return Err(OpError::invalid(format!("{} iterations stack more than {bytes} bytes", round + 1)));
+            let limit = default_limit();
+            if bytes > limit {
+                return Err(OpError::invalid(format!(
+                    "after {} iterations, the scan outputs of the loop need more than {limit} bytes",
+                    round + 1
+                )));
             }
             all.push(tensor.clone());
         }

@@ -121,7 +121,11 @@ impl Scan {
                     .get(batch)
                     .and_then(|length| usize::try_from(*length).ok())
                     .filter(|length| *length <= whole)
-                    .ok_or_else(|| OpError::invalid(format!("lengths {lengths:?} of sequences up to {whole}")))?,
+                    .ok_or_else(|| {
+                        OpError::invalid(format!(
+                            "the sequence lengths are {lengths:?}, expected one per batch entry, each from 0 to {whole}"
+                        ))
+                    })?,
             };
             for (index, value) in
                 self.rounds(state, &read, &around, Some(length), &|| Ok(inner.clone()))?.into_iter().enumerate()
@@ -154,8 +158,10 @@ impl Scan {
         for (tensor, (axis, _)) in read.iter().zip(&self.read) {
             let axis = shape::axis(*axis, tensor.rank())?;
             let size = tensor.shape()[axis];
-            if length.is_some_and(|length| length != size) {
-                return Err(OpError::invalid(format!("{size} iterations for one operand and {length:?} for another")));
+            if let Some(length) = length
+                && length != size
+            {
+                return Err(OpError::invalid(format!("the scan inputs have different lengths: {length} and {size}")));
             }
             length = Some(size);
             axes.push(axis);

@@ -103,7 +103,9 @@ impl Operation for Elementwise {
                 if let (Binary::PRelu, Some(own), Some(all)) = (kind, &first.shape, &fact.shape)
                     && own != all
                 {
-                    return Err(OpError::invalid(format!("the slope broadcasts shape {own:?} to {all:?}")));
+                    return Err(OpError::invalid(format!(
+                        "the slope must broadcast to the input's shape {own:?}, but together they have shape {all:?}"
+                    )));
                 }
                 fact
             }
@@ -137,7 +139,10 @@ impl Operation for Elementwise {
             Self::CastLike => Fact { dtype: inputs.get(1)?.dtype, shape: first.shape.clone(), value: None },
             Self::BitCast { to } => {
                 if first.dtype.size().is_none() || first.dtype.size() != to.size() {
-                    return Err(OpError::invalid(format!("{} and {to} have different sizes", first.dtype)));
+                    return Err(OpError::invalid(format!(
+                        "elements of types {} and {to} have different sizes",
+                        first.dtype
+                    )));
                 }
                 Fact { dtype: *to, shape: first.shape.clone(), value: None }
             }

@@ -11,9 +11,9 @@ pub(super) fn check(inputs: &Facts<'_>) -> Result<(), OpError> {
         {
             Ok(())
         }
-        (Some(boxes), Some(scores)) => {
-            Err(OpError::invalid(format!("boxes of shape {boxes:?} with scores of shape {scores:?}")))
-        }
+        (Some(boxes), Some(scores)) => Err(OpError::invalid(format!(
+            "the boxes have shape {boxes:?} and the scores {scores:?}, expected [N, boxes, 4] and [N, classes, boxes]"
+        ))),
         _ => Ok(()),
     }
 }
@@ -57,7 +57,7 @@ impl BoundingBox {
 pub(super) fn suppress(inputs: &Inputs<'_>, center_point: bool) -> Result<Tensor, OpError> {
     let (boxes, scores) = (inputs.tensor(0)?, inputs.tensor(1)?);
     let &[_, classes, count] = scores.shape() else {
-        return Err(OpError::invalid("the scores do not have 3 dimensions"));
+        return Err(OpError::invalid(format!("the scores have shape {:?}, expected 3 dimensions", scores.shape())));
     };
     let most = inputs.optional(2)?.map_or(Ok(0), Tensor::integer)?;
     let most = usize::try_from(most).unwrap_or(0);

@@ -26,7 +26,7 @@ pub(super) fn one_hot_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
 pub(super) fn one_hot(inputs: &Inputs<'_>, axis: i64, shape: Vec<usize>) -> Result<Tensor, OpError> {
     let (indices, values) = (inputs.tensor(0)?, inputs.tensor(2)?);
     if values.len() != 2 {
-        return Err(OpError::invalid(format!("{} values, expected two", values.len())));
+        return Err(OpError::invalid(format!("there are {} values, expected two: off and on", values.len())));
     }
     let indices: Vec<i64> = if indices.dtype().is_float() {
         indices.floats()?.into_iter().map(|at| at as i64).collect()
@@ -74,7 +74,10 @@ pub(super) fn non_zero(data: &Tensor) -> Result<Tensor, OpError> {
 fn marked(condition: &Tensor, size: usize) -> Result<Vec<usize>, OpError> {
     let marks = condition.slice::<bool>()?;
     if condition.rank() != 1 {
-        return Err(OpError::invalid(format!("a condition of shape {:?}", condition.shape())));
+        return Err(OpError::invalid(format!(
+            "the condition has shape {:?}, expected one dimension",
+            condition.shape()
+        )));
     }
     let found: Vec<usize> = marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(at, _)| at).collect();
     match found.last() {

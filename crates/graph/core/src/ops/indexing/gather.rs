@@ -37,7 +37,9 @@ pub(super) fn elements_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     let axis = shape::axis(axis, given.len())?;
     let within = |(at, (index, size)): (usize, (&usize, &usize))| at == axis || index <= size;
     if indices.len() != given.len() || !indices.iter().zip(given).enumerate().all(within) {
-        return Err(OpError::invalid(format!("indices of shape {indices:?} for data of shape {given:?}")));
+        return Err(OpError::invalid(format!(
+            "the indices have shape {indices:?}, expected at most the data's shape {given:?}, except along axis {axis}"
+        )));
     }
     Ok(Some(indices.to_vec()))
 }
@@ -45,7 +47,9 @@ pub(super) fn elements_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
 /// Fails if indices refer to an empty tensor.
 fn check(data: &[usize], indices: &[usize]) -> Result<(), OpError> {
     if shape::count(data)? == 0 && shape::count(indices)? > 0 {
-        return Err(OpError::invalid(format!("indices of shape {indices:?} into shape {data:?}, which is empty")));
+        return Err(OpError::invalid(format!(
+            "the indices have shape {indices:?}, but the data of shape {data:?} is empty"
+        )));
     }
     Ok(())
 }
@@ -73,7 +77,11 @@ fn at_offsets<T: Clone>(elements: &[T], offsets: &[usize]) -> Vec<T> {
 pub(super) fn nd_shape(inputs: &Facts<'_>, batch: usize) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     let indices = known!(inputs.get(1)?.shape.as_deref());
-    let wrong = || OpError::invalid(format!("indices of shape {indices:?} for data of shape {given:?}"));
+    let wrong = || {
+        OpError::invalid(format!(
+            "indices of shape {indices:?} with {batch} batch dimensions do not fit data of shape {given:?}"
+        ))
+    };
     let (&depth, rows) = indices.split_last().ok_or_else(wrong)?;
     if batch > rows.len() || batch > given.len() || depth > given.len() - batch || given[..batch] != rows[..batch] {
         return Err(wrong());

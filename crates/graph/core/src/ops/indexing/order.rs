@@ -19,7 +19,7 @@ pub(super) fn top_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     let mut result = given.to_vec();
     match count[..] {
         [count] if count >= 0 && count as u64 <= given[axis] as u64 => result[axis] = count as usize,
-        _ => return Err(OpError::invalid(format!("the first {count:?} along axis {axis} of shape {given:?}"))),
+        _ => return Err(OpError::invalid(format!("k = {count:?} is out of range for axis {axis} of shape {given:?}"))),
     }
     Ok(Some(result))
 }
@@ -64,7 +64,7 @@ pub(super) fn unique(data: &Tensor, axis: Option<i64>, sorted: bool) -> Result<V
         Some(axis) => shape::around(data.shape(), axis),
     };
     if data.is_empty() && size > 0 {
-        return Err(OpError::unsupported(format!("each slice once of shape {:?}, which is empty,", data.shape())));
+        return Err(OpError::unsupported(format!("Unique along an axis of the empty shape {:?}", data.shape())));
     }
     each_type!(any: data, |T, v| {
         let groups = Groups::new(v, (outer, size, inner), sorted)?;

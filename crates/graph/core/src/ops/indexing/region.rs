@@ -40,7 +40,9 @@ fn shape_of(inputs: &Facts<'_>, size: [usize; 2], numbers: usize) -> Shape {
         (&[_, channels, _, _], &[count, columns]) if columns == numbers => {
             Ok(Some(vec![count, channels, size[0], size[1]]))
         }
-        _ => Err(OpError::invalid(format!("regions of shape {regions:?} for images of shape {given:?}"))),
+        _ => Err(OpError::invalid(format!(
+            "the regions have shape {regions:?} and the images {given:?}, expected [R, {numbers}] and [N, C, H, W]"
+        ))),
     }
 }
 
@@ -56,7 +58,7 @@ struct Images {
 impl Images {
     fn new(data: &Tensor) -> Result<Self, OpError> {
         let &[count, channels, height, width] = data.shape() else {
-            return Err(OpError::invalid("the images do not have 4 dimensions"));
+            return Err(OpError::invalid(format!("the images have shape {:?}, expected 4 dimensions", data.shape())));
         };
         Ok(Self { elements: data.floats()?, count, channels, height, width })
     }
@@ -89,7 +91,7 @@ impl RoiAlign {
         let result = known!(shape_of(inputs, self.size, 4)?);
         match inputs.get(2)?.shape.as_deref() {
             Some(indices) if indices != [result[0]] => {
-                Err(OpError::invalid(format!("batch indices of shape {indices:?} for {} regions", result[0])))
+                Err(OpError::invalid(format!("the batch indices have shape {indices:?}, expected [{}]", result[0])))
             }
             _ => Ok(Some(result)),
         }

@@ -83,7 +83,9 @@ pub(super) fn elements_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     let updates = known!(inputs.get(2)?.shape.as_deref());
     let indices = known!(gather::elements_shape(inputs, axis)?);
     if indices != updates {
-        return Err(OpError::invalid(format!("updates of shape {updates:?} for indices of shape {indices:?}")));
+        return Err(OpError::invalid(format!(
+            "the updates have shape {updates:?}, expected that of the indices, {indices:?}"
+        )));
     }
     Ok(inputs.get(0)?.shape.clone())
 }
@@ -98,7 +100,7 @@ pub(super) fn nd_shape(inputs: &Facts<'_>) -> Shape {
     let updates = known!(inputs.get(2)?.shape.as_deref());
     let expected = known!(gather::nd_shape(inputs, 0)?);
     if expected != updates {
-        return Err(OpError::invalid(format!("updates of shape {updates:?}, expected {expected:?}")));
+        return Err(OpError::invalid(format!("the updates have shape {updates:?}, expected {expected:?}")));
     }
     Ok(inputs.get(0)?.shape.clone())
 }
@@ -119,14 +121,18 @@ pub(super) fn cache_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
     let axis = shape::axis(axis, given.len())?;
     let fits =
         |(at, (update, size)): (usize, (&usize, &usize))| if at == axis { update <= size } else { update == size };
-    if axis == 0 || update.len() != given.len() || !update.iter().zip(given).enumerate().all(fits) {
-        let text = format!("an update of shape {update:?} along axis {axis} of a cache of shape {given:?}");
-        return Err(OpError::invalid(text));
+    if axis == 0 {
+        return Err(OpError::invalid("the axis of the cache update is 0, which is the batch axis"));
+    }
+    if update.len() != given.len() || !update.iter().zip(given).enumerate().all(fits) {
+        return Err(OpError::invalid(format!(
+            "the update has shape {update:?}, expected the cache's shape {given:?} or a shorter axis {axis}"
+        )));
     }
     if let Some(places) = inputs.optional(2).and_then(|fact| fact.shape.as_deref())
         && places != [given[0]]
     {
-        return Err(OpError::invalid(format!("indices of shape {places:?} for {} samples", given[0])));
+        return Err(OpError::invalid(format!("the write indices have shape {places:?}, expected [{}]", given[0])));
     }
     Ok(Some(given.to_vec()))
 }

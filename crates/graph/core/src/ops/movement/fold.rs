@@ -30,8 +30,10 @@ fn layout(
     let (dilations, strides) = (dilations.unwrap_or(&ones), strides.unwrap_or(&ones));
     let pads = pads.unwrap_or(&none);
     if [block.len(), dilations.len(), strides.len()] != [rank; 3] || pads.len() != 2 * rank {
-        let text = format!("blocks {block:?}, dilations {dilations:?}, strides {strides:?} and pads {pads:?}");
-        return Err(OpError::invalid(format!("{text} for an image of {image:?}")));
+        return Err(OpError::invalid(format!(
+            "block {block:?}, dilations {dilations:?}, strides {strides:?} and pads {pads:?} \
+             must have one entry per axis of the image {image:?} (pads: two)"
+        )));
     }
     let count = |axis: usize| {
         let padded = image[axis].checked_add(pads[axis])?.checked_add(pads[rank + axis])?;
@@ -60,10 +62,9 @@ pub(super) fn shape(
             result.extend(layout.image);
             Ok(Some(result))
         }
-        _ => {
-            let text = format!("shape {given:?} for {blocks} blocks of {pixels} pixels");
-            Err(OpError::invalid(text))
-        }
+        _ => Err(OpError::invalid(format!(
+            "the input has shape {given:?}, expected [N, C * {pixels}, {blocks}] for {blocks} blocks of {pixels} pixels"
+        ))),
     }
 }
 

@@ -34,7 +34,10 @@ pub(super) fn sample_shape(inputs: &Facts<'_>) -> Shape {
     let grid = known!(inputs.get(1)?.shape.as_deref());
     let rank = given.len();
     if rank < 3 || grid.len() != rank || grid[0] != given[0] || grid[rank - 1] != rank - 2 {
-        return Err(OpError::invalid(format!("a grid of shape {grid:?} for images of shape {given:?}")));
+        return Err(OpError::invalid(format!(
+            "the images have shape {given:?} and the grid {grid:?}, \
+             expected [N, C, sizes] and [N, output sizes, number of spatial axes]"
+        )));
     }
     Ok(Some([&given[..2], &grid[1..rank - 1]].concat()))
 }
@@ -172,13 +175,14 @@ fn taps(axes: &[GridAxis], point: &[f64], mode: GridMode) -> Vec<(usize, f64)> {
 pub(super) fn affine_shape(inputs: &Facts<'_>) -> Shape {
     let size = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
     if !matches!(size.len(), 4 | 5) {
-        return Err(OpError::invalid(format!("a grid for images of shape {size:?}")));
+        return Err(OpError::invalid(format!("the size of the grid is {size:?}, expected 4 or 5 dimensions")));
     }
     let rank = size.len() - 2;
     if let Some(theta) = inputs.get(0)?.shape.as_deref()
         && theta != [size[0], rank, rank + 1]
     {
-        return Err(OpError::invalid(format!("maps of shape {theta:?} for images of shape {size:?}")));
+        let expected = [size[0], rank, rank + 1];
+        return Err(OpError::invalid(format!("`theta` has shape {theta:?}, expected {expected:?}")));
     }
     Ok(Some([&size[..1], &size[2..], &[rank]].concat()))
 }

@@ -54,7 +54,7 @@ pub(super) fn split_shapes(inputs: &Facts<'_>, axis: i64, parts: usize) -> Resul
     let Some(sizes) = optional_integers(inputs, 1)? else { return Ok(unknown) };
     let axis = shape::axis(axis, given.len())?;
     let size = given[axis];
-    let wrong = |what: String| OpError::invalid(format!("{what} of axis {axis} of shape {given:?}"));
+    let wrong = |what: String| OpError::invalid(format!("axis {axis} of shape {given:?} cannot be split into {what}"));
     let sizes = if let Some(sizes) = sizes {
         let sizes = shape::sizes(&sizes)?;
         let sum = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size));

@@ -24,7 +24,11 @@ pub fn pads(inputs: &Facts<'_>, rank: usize) -> Result<Option<Vec<(i64, i64)>>, 
     let axes = known!(optional_integers(inputs, 3)?).unwrap_or_else(|| (0..rank as i64).collect());
     shape::axes(&axes, rank)?;
     if given.len() != 2 * axes.len() {
-        return Err(OpError::invalid(format!("{} pads for {} axes", given.len(), axes.len())));
+        return Err(OpError::invalid(format!(
+            "there are {} pads for {} axes, expected two per axis",
+            given.len(),
+            axes.len()
+        )));
     }
     let mut result = vec![(0, 0); rank];
     for (index, &axis) in axes.iter().enumerate() {
@@ -70,7 +74,9 @@ pub fn pad_source(
     let first = i128::from(before.min(0).unsigned_abs());
     let length = size as i128 - first - i128::from(behind.min(0).unsigned_abs());
     if length <= 0 {
-        return Err(OpError::invalid(format!("{size} elements are cropped to none and cannot pad themselves")));
+        return Err(OpError::invalid(format!(
+            "an axis of size {size} is cropped to nothing, so it has no elements to pad with"
+        )));
     }
     let from = from - first;
     let inside = match mode {
@@ -90,7 +96,9 @@ pub fn pad_source(
 pub fn pad_fill(given: Option<&Tensor>, dtype: DType) -> Result<Tensor, OpError> {
     match given {
         None => Tensor::zeros(dtype, []),
-        Some(one) if one.len() != 1 => Err(OpError::invalid(format!("{} values to pad with", one.len()))),
+        Some(one) if one.len() != 1 => {
+            Err(OpError::invalid(format!("the padding value has {} elements, expected one", one.len())))
+        }
         Some(one) if one.dtype() == dtype => Ok(one.clone()),
         Some(one) => Tensor::from_floats(dtype, [], &one.floats()?),
     }
@@ -102,7 +110,11 @@ pub(super) fn center_shape(inputs: &Facts<'_>, axes: Option<&[i64]>) -> Shape {
     let axes = axes.map_or_else(|| (0..given.len() as i64).collect(), <[i64]>::to_vec);
     shape::axes(&axes, given.len())?;
     if axes.len() != expected.len() {
-        return Err(OpError::invalid(format!("{} sizes for {} axes", expected.len(), axes.len())));
+        return Err(OpError::invalid(format!(
+            "there are {} sizes for {} axes, expected one per axis",
+            expected.len(),
+            axes.len()
+        )));
     }
     let mut result = given.to_vec();
     for (&axis, &size) in axes.iter().zip(&expected) {

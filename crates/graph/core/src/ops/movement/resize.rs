@@ -127,14 +127,14 @@ impl Resize {
                 axes.iter().map(|&axis| shape::axis(axis, given.len())).collect::<Result<Vec<_>, _>>()?
             }
         };
-        let wrong = |what: String| OpError::invalid(format!("{what} for axes {axes:?} of shape {given:?}"));
+        let wrong = |what: String| OpError::invalid(format!("{what} for each of the axes {axes:?} of shape {given:?}"));
         // An empty list means the same as an omitted one.
         let present = |index: usize| inputs.optional(index).filter(|fact| fact.shape.as_deref() != Some(&[0]));
         match (present(2), present(3)) {
             (Some(scales), None) => {
                 let scales = known!(scales.value.as_ref()).floats()?;
                 if scales.len() != axes.len() || scales.iter().any(|scale| !(scale.is_finite() && *scale > 0.0)) {
-                    return Err(wrong(format!("scales {scales:?}")));
+                    return Err(wrong(format!("the scales are {scales:?}, expected a positive number")));
                 }
                 // In f32, as in other runtimes: a scale of 0.7 makes 7 of 10.
                 let axis = |(&axis, scale): (&usize, f64)| {
@@ -146,7 +146,7 @@ impl Resize {
             (None, Some(sizes)) => {
                 let sizes = shape::sizes(&known!(integers(sizes)?))?;
                 if sizes.len() != axes.len() {
-                    return Err(wrong(format!("sizes {sizes:?}")));
+                    return Err(wrong(format!("the sizes are {sizes:?}, expected one")));
                 }
                 let scale = |(&axis, &size): (&usize, &usize)| size as f64 / given[axis] as f64;
                 let scales = axes.iter().zip(&sizes).map(scale);
@@ -210,7 +210,10 @@ impl Resize {
             return Tensor::zeros(data.dtype(), shape);
         }
         if data.is_empty() {
-            return Err(OpError::invalid(format!("shape {:?} cannot become {shape:?}", data.shape())));
+            return Err(OpError::invalid(format!(
+                "an input of shape {:?} is empty and cannot be resized to {shape:?}",
+                data.shape()
+            )));
         }
         let facts = inputs.facts()?;
         let steps = self.steps(&Facts::new(&facts, 1))?.unwrap_or_default();
@@ -313,7 +316,10 @@ impl Resize {
 /// Start and end of each axis.
 fn regions(roi: &[f64], axes: usize) -> Result<Vec<(f64, f64)>, OpError> {
     if roi.len() != 2 * axes {
-        return Err(OpError::invalid(format!("a region of {} numbers for {axes} axes", roi.len())));
+        return Err(OpError::invalid(format!(
+            "`roi` has {} elements for {axes} axes, expected two per axis",
+            roi.len()
+        )));
     }
     Ok((0..axes).map(|axis| (roi[axis], roi[axes + axis])).collect())
 }

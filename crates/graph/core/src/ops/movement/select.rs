@@ -44,7 +44,10 @@ pub(super) fn tile_shape(inputs: &Facts<'_>) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     let repeats = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
     if repeats.len() != given.len() {
-        return Err(OpError::invalid(format!("{} repeats for shape {given:?}", repeats.len())));
+        return Err(OpError::invalid(format!(
+            "there are {} repeats, expected one per axis of shape {given:?}",
+            repeats.len()
+        )));
     }
     let result = given.iter().zip(&repeats).map(|(&size, &times)| size.checked_mul(times)).collect::<Option<Vec<_>>>();
     result.map(Some).ok_or_else(|| OpError::invalid(format!("shape {given:?} cannot be repeated {repeats:?} times")))
@@ -77,7 +80,9 @@ pub fn slice_parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Axi
     let steps = known!(optional_integers(inputs, 4)?).unwrap_or_else(|| vec![1; starts.len()]);
     if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
         let lengths = [starts.len(), ends.len(), axes.len(), steps.len()];
-        return Err(OpError::invalid(format!("starts, ends, axes and steps of lengths {lengths:?}")));
+        return Err(OpError::invalid(format!(
+            "starts, ends, axes and steps have lengths {lengths:?}, expected equal lengths"
+        )));
     }
     shape::axes(&axes, given.len())?;
     let mut result = Vec::with_capacity(axes.len());
@@ -87,7 +92,7 @@ pub fn slice_parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Axi
         let (size, wide) = (given[axis] as i128, i128::from(step));
         let from_front = |at: i64| i128::from(at) + if at < 0 { size } else { 0 };
         let (start, count) = match step {
-            0 => return Err(OpError::invalid(format!("step 0 along axis {axis}"))),
+            0 => return Err(OpError::invalid(format!("the step along axis {axis} is 0"))),
             1.. => {
                 let (start, end) = (from_front(start).clamp(0, size), from_front(end).clamp(0, size));
                 (start, (end - start + wide - 1) / wide)
@@ -131,12 +136,12 @@ pub(super) fn slice(inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, Op
 fn images<'a>(inputs: &Facts<'a>) -> Result<Option<[usize; 4]>, OpError> {
     let given = known!(inputs.get(0)?.shape.as_deref());
     let sizes = <[usize; 4]>::try_from(given);
-    sizes.map(Some).map_err(|_| OpError::invalid(format!("shape {given:?}, expected 4 dimensions")))
+    sizes.map(Some).map_err(|_| OpError::invalid(format!("the input has shape {given:?}, expected 4 dimensions")))
 }
 
 pub(super) fn depth_to_space_shape(inputs: &Facts<'_>, block: usize) -> Shape {
     let [count, channels, height, width] = known!(images(inputs)?);
-    let wrong = || OpError::invalid(format!("{channels} channels for blocks of {block} by {block}"));
+    let wrong = || OpError::invalid(format!("{channels} channels cannot form blocks of {block} by {block}"));
     let pixels = block.checked_mul(block).filter(|&pixels| pixels > 0).ok_or_else(wrong)?;
     if channels % pixels != 0 {
         return Err(wrong());
@@ -152,7 +157,7 @@ pub(super) fn depth_to_space(
     shape: Vec<usize>,
 ) -> Result<Tensor, OpError> {
     let &[count, channels, height, width] = data.shape() else {
-        return Err(OpError::invalid("the images do not have 4 dimensions"));
+        return Err(OpError::invalid(format!("the input has shape {:?}, expected 4 dimensions", data.shape())));
     };
     let depth = channels / (block * block);
     let (seen, perm) = if column_first {
@@ -166,7 +171,8 @@ pub(super) fn depth_to_space(
 
 pub(super) fn space_to_depth_shape(inputs: &Facts<'_>, block: usize) -> Shape {
     let [count, channels, height, width] = known!(images(inputs)?);
-    let wrong = || OpError::invalid(format!("images of {height} by {width} for blocks of {block} by {block}"));
+    let wrong =
+        || OpError::invalid(format!("images of {height} by {width} cannot be split into blocks of {block} by {block}"));
     if block == 0 || height % block != 0 || width % block != 0 {
         return Err(wrong());
     }
@@ -176,7 +182,7 @@ pub(super) fn space_to_depth_shape(inputs: &Facts<'_>, block: usize) -> Shape {
 
 pub(super) fn space_to_depth(data: &Tensor, block: usize, shape: Vec<usize>) -> Result<Tensor, OpError> {
     let &[count, channels, height, width] = data.shape() else {
-        return Err(OpError::invalid("the images do not have 4 dimensions"));
+        return Err(OpError::invalid(format!("the input has shape {:?}, expected 4 dimensions", data.shape())));
     };
     let seen = [count, channels, height / block, block, width / block, block];
     let perm = [0, 3, 5, 1, 2, 4];
@@ -187,7 +193,7 @@ pub(super) fn space_to_depth(data: &Tensor, block: usize, shape: Vec<usize>) -> 
 pub(super) fn reverse_shape(inputs: &Facts<'_>) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     if given.len() < 2 {
-        return Err(OpError::invalid(format!("sequences of shape {given:?}, which has no axes of time and batch")));
+        return Err(OpError::invalid(format!("the input has shape {given:?}, expected axes of time and batch")));
     }
     Ok(Some(given.to_vec()))
 }
@@ -197,7 +203,9 @@ pub(super) fn reverse(data: &Tensor, lengths: &Tensor, time_axis: usize, shape: 
     let lengths = shape::sizes(&lengths.integers()?)?;
     if lengths.len() != sequences || lengths.iter().any(|&length| length > times) {
         let count = lengths.len();
-        return Err(OpError::invalid(format!("{count} lengths for {sequences} sequences of {times} steps")));
+        return Err(OpError::invalid(format!(
+            "there are {count} sequence lengths, expected {sequences}, each at most {times}"
+        )));
     }
     let block = shape::count(&shape[2..])?;
     each_type!(any: data, |T, v| {
@@ -216,7 +224,7 @@ pub(super) fn reverse(data: &Tensor, lengths: &Tensor, time_axis: usize, shape: 
 pub(super) fn trilu_shape(inputs: &Facts<'_>) -> Shape {
     let given = known!(inputs.get(0)?.shape.as_deref());
     if given.len() < 2 {
-        return Err(OpError::invalid(format!("shape {given:?}, expected matrices")));
+        return Err(OpError::invalid(format!("the input has shape {given:?}, expected matrices")));
     }
     Ok(Some(given.to_vec()))
 }

@@ -11,12 +11,17 @@ pub(super) fn check(inputs: &Facts<'_>) -> Result<(), OpError> {
         if let (Some(x), Some(shape)) = (x.shape.as_deref(), parameter.shape.as_deref()) {
             // A vector is samples of one channel.
             let sample = if x.len() < 2 { &[1][..] } else { &x[1..] };
-            if x.is_empty() || shape != &sample[..1] && shape != sample {
-                let text = format!("operand {index} of shape {shape:?} for an input of shape {x:?}");
-                return Err(OpError::invalid(text));
+            if x.is_empty() {
+                return Err(OpError::invalid("the input is a scalar, expected at least one dimension"));
+            }
+            if shape != &sample[..1] && shape != sample {
+                let channels = &sample[..1];
+                return Err(OpError::invalid(format!(
+                    "operand {index} has shape {shape:?}, expected {channels:?}, one element per channel"
+                )));
             }
             if inputs.get(1)?.shape.as_deref().is_some_and(|first| first != shape) {
-                return Err(OpError::invalid(format!("operands 1 and {index} differ in shape")));
+                return Err(OpError::invalid(format!("operands 1 and {index} have different shapes")));
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) fn check_group(groups: Option<usize>, by_group: bool, inputs: &Facts<
         if let Some(found) = inputs.get(index)?.shape.as_deref()
             && found != [expected]
         {
-            return Err(OpError::invalid(format!("operand {index} of shape {found:?}, expected [{expected}]")));
+            return Err(OpError::invalid(format!("operand {index} has shape {found:?}, expected [{expected}]")));
         }
     }
     Ok(())

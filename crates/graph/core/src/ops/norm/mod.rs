@@ -117,11 +117,11 @@ impl Operation for Norm {
                 }
             }
             Self::LocalResponse { size, .. } => {
-                if *size == 0 || x.shape.as_ref().is_some_and(|sizes| sizes.len() < 2) {
-                    return Err(OpError::invalid(format!(
-                        "a window of {size} channels does not fit shape {:?}",
-                        x.shape
-                    )));
+                if *size == 0 {
+                    return Err(OpError::invalid("the window of channels is 0, expected a positive size"));
+                }
+                if let Some(sizes) = x.shape.as_ref().filter(|sizes| sizes.len() < 2) {
+                    return Err(OpError::invalid(format!("shape {sizes:?} has no channels")));
                 }
             }
         }

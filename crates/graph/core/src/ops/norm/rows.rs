@@ -23,7 +23,9 @@ pub(super) fn check_layer(axis: i64, inputs: &Facts<'_>) -> Result<Option<Vec<us
         if let Some(found) = found
             && shape::broadcast(&[sizes, found])? != sizes
         {
-            return Err(OpError::invalid(format!("operand {index} of shape {found:?} for an input of {sizes:?}")));
+            return Err(OpError::invalid(format!(
+                "operand {index} has shape {found:?}, which does not broadcast to the input's shape {sizes:?}"
+            )));
         }
     }
     let mut statistics = sizes.to_vec();

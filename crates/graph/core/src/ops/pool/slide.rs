@@ -8,7 +8,9 @@ use crate::{DType, OpError, Tensor, shape};
 impl Pool {
     /// The windows on an input of this shape.
     pub(super) fn axes(&self, x: &[usize]) -> Result<Vec<Axis>, OpError> {
-        let [_, _, spatial @ ..] = x else { return Err(OpError::invalid(format!("pooling of shape {x:?}"))) };
+        let [_, _, spatial @ ..] = x else {
+            return Err(OpError::invalid(format!("the input has shape {x:?}, expected [N, C, sizes]")));
+        };
         let Self::Slide { window, ceil, .. } = self else {
             let whole =
                 |&input: &usize| Axis { input, output: 1, kernel: input, stride: 1, dilation: 1, before: 0, after: 0 };
@@ -20,7 +22,8 @@ impl Pool {
             let extent = Axis::extent(axis.kernel, axis.dilation).unwrap_or(0);
             if axis.before >= extent || axis.after >= extent || !justified(axis.kernel, axis.input) {
                 return Err(OpError::invalid(format!(
-                    "a window of {:?} with {window} for an input of shape {x:?}",
+                    "a window of {:?} with {window} does not fit an input of shape {x:?}; \
+                     each pad must be smaller than the window",
                     window.kernel
                 )));
             }

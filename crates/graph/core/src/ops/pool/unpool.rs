@@ -6,14 +6,16 @@ use crate::{DType, Fact, OpError, Tensor, shape};
 
 /// The input shape of the pooling, as far as the window determines it; indices refer to this shape.
 pub fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
-    let [_, _, spatial @ ..] = x else { return Err(OpError::invalid(format!("unpooling of shape {x:?}"))) };
+    let [_, _, spatial @ ..] = x else {
+        return Err(OpError::invalid(format!("the input has shape {x:?}, expected [N, C, sizes]")));
+    };
     let Padding::Explicit(pads) = &window.padding else {
-        return Err(OpError::unsupported("unpooling with padding that is not given"));
+        return Err(OpError::unsupported("unpooling with automatic padding"));
     };
     let fits = |length: usize| length == 0 || length == spatial.len();
     if window.kernel.len() != spatial.len() || !fits(window.strides.len()) || !fits(pads.len()) {
         return Err(OpError::invalid(format!(
-            "a window of {:?} with {window} for an input of shape {x:?}",
+            "a window of {:?} with {window} must have one entry per spatial axis of the input's shape {x:?}",
             window.kernel
         )));
     }
@@ -27,7 +29,10 @@ pub fn pooled(window: &Window, x: &[usize]) -> Result<Vec<usize>, OpError> {
             full.checked_sub(before)?.checked_sub(after)
         });
         to.push(full.ok_or_else(|| {
-            OpError::invalid(format!("a window of {:?} with {window} for an input of shape {x:?}", window.kernel))
+            OpError::invalid(format!(
+                "a window of {:?} with {window} does not fit an input of shape {x:?}",
+                window.kernel
+            ))
         })?);
     }
     shape::count(&to)?;
@@ -40,11 +45,13 @@ pub(super) fn infer(window: &Window, inputs: &Facts<'_>) -> Result<Fact, OpError
         return Err(OpError::dtype("MaxUnpool", x.dtype));
     }
     if places.dtype != DType::I64 {
-        return Err(OpError::dtype("a place", places.dtype));
+        return Err(OpError::dtype("an index", places.dtype));
     }
     let (Some(from), Some(other)) = (&x.shape, &places.shape) else { return Ok(Fact::unknown(x.dtype)) };
     if from != other {
-        return Err(OpError::invalid(format!("indices of shape {other:?} for elements of shape {from:?}")));
+        return Err(OpError::invalid(format!(
+            "the indices have shape {other:?}, expected that of the input, {from:?}"
+        )));
     }
     let own = pooled(window, from)?;
     let to = match inputs.optional(2) {
@@ -57,7 +64,9 @@ pub(super) fn infer(window: &Window, inputs: &Facts<'_>) -> Result<Fact, OpError
             let given = given.integers()?;
             let sizes: Option<Vec<_>> = given.iter().zip(&own).map(size).collect();
             let sizes = sizes.filter(|sizes| sizes.len() == own.len() && given.len() == own.len());
-            sizes.ok_or_else(|| OpError::invalid(format!("an output of shape {given:?} for {own:?}")))?
+            sizes.ok_or_else(|| {
+                OpError::invalid(format!("the output shape is {given:?}, expected {own:?} or slightly larger"))
+            })?
         }
     };
     if from.contains(&0) {

@@ -7,12 +7,18 @@ use crate::{DType, Fact, OpError, Tensor, shape};
 
 /// The windows of a convolution, after checking the shapes of input and weights.
 pub(super) fn axes(window: &Window, groups: usize, x: &[usize], w: &[usize]) -> Result<Vec<Axis>, OpError> {
+    let wrong = || {
+        OpError::invalid(format!(
+            "the input has shape {x:?} and the weights {w:?}, expected [N, C, sizes] and [M, C / {groups}, sizes] \
+             with M a multiple of {groups}"
+        ))
+    };
     let ([_, channels, spatial @ ..], [outputs, per_group, kernel @ ..]) = (x, w) else {
-        return Err(OpError::invalid(format!("a convolution of shape {x:?} with weights of shape {w:?}")));
+        return Err(wrong());
     };
     if spatial.is_empty() || per_group.checked_mul(groups) != Some(*channels) || outputs.checked_rem(groups) != Some(0)
     {
-        return Err(OpError::invalid(format!("{x:?} with weights of shape {w:?} in {groups} groups")));
+        return Err(wrong());
     }
     window.axes(spatial, kernel, Count::Whole)
 }
@@ -34,7 +40,7 @@ fn shapes(window: &Window, groups: usize, dtype: DType, bias: usize, inputs: &Fa
 pub(super) fn check_bias(bias: Option<&Fact>, channels: usize) -> Result<(), OpError> {
     match bias.and_then(|bias| bias.shape.as_deref()) {
         Some(found) if found != [channels] => {
-            Err(OpError::invalid(format!("a bias of shape {found:?} for {channels} channels")))
+            Err(OpError::invalid(format!("the bias has shape {found:?}, expected [{channels}]")))
         }
         _ => Ok(()),
     }
@@ -81,7 +87,7 @@ pub(super) fn eval_integer(
     if let Some(zero) = inputs.optional(2)?
         && zero.len() != 1
     {
-        return Err(OpError::unsupported(format!("{} zero points of the input", zero.len())));
+        return Err(OpError::unsupported(format!("a per-channel input zero point ({} elements)", zero.len())));
     }
     let (left, right) = (less(x, inputs.optional(2)?)?, less(w, inputs.optional(3)?)?);
     let bias = inputs.optional(4)?.map(Tensor::floats).transpose()?;

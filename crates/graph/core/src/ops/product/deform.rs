@@ -15,17 +15,20 @@ pub(super) fn infer(window: &Window, groups: usize, offset_groups: usize, inputs
         return Err(OpError::unsupported(format!("a deformable convolution of {} spatial axes", axes.len())));
     }
     if x[1].checked_rem(offset_groups) != Some(0) {
-        return Err(OpError::invalid(format!("{offset_groups} groups of offsets for {} channels", x[1])));
+        return Err(OpError::invalid(format!(
+            "{} channels are not divisible into {offset_groups} offset groups",
+            x[1]
+        )));
     }
     check_bias(inputs.optional(3), w[0])?;
     let spatial = [axes[0].output, axes[1].output];
     let taps = shape::count(&[offset_groups, axes[0].kernel, axes[1].kernel])?;
-    for (name, found, each) in [("offsets", Some(offsets), 2), ("a mask", inputs.optional(4), 1)] {
+    for (name, found, each) in [("the offset tensor", Some(offsets), 2), ("the mask", inputs.optional(4), 1)] {
         let expected = [x[0], taps * each, spatial[0], spatial[1]];
         if let Some(found) = found.and_then(|fact| fact.shape.as_deref())
             && found != expected
         {
-            return Err(OpError::invalid(format!("{name} of shape {found:?}, expected {expected:?}")));
+            return Err(OpError::invalid(format!("{name} has shape {found:?}, expected {expected:?}")));
         }
     }
     let to = [x[0], w[0], spatial[0], spatial[1]];

@@ -9,7 +9,7 @@ pub(super) fn infer(inputs: &Facts<'_>) -> Result<Fact, OpError> {
     match inputs.get(0)?.shape.as_deref() {
         None => Ok(Fact::unknown(dtype)),
         Some([batch @ .., rows, columns]) if rows == columns => Ok(Fact::new(dtype, batch)),
-        Some(other) => Err(OpError::invalid(format!("no determinant of a tensor of shape {other:?}"))),
+        Some(other) => Err(OpError::invalid(format!("the input has shape {other:?}, expected square matrices"))),
     }
 }
 

@@ -46,7 +46,11 @@ impl EinsumPlan {
 
 fn plan(names: &[Subscript], output: &Subscript, shapes: &[&[usize]]) -> Result<EinsumPlan, OpError> {
     if names.len() != shapes.len() {
-        return Err(OpError::invalid(format!("{} operands, but the equation has {}", shapes.len(), names.len())));
+        return Err(OpError::invalid(format!(
+            "there are {} operands, but the equation has {}",
+            shapes.len(),
+            names.len()
+        )));
     }
     let mut plan = EinsumPlan { labels: Vec::new(), operands: Vec::new(), output: Vec::new() };
     let mut most_dots = 0;
@@ -63,7 +67,9 @@ fn plan(names: &[Subscript], output: &Subscript, shapes: &[&[usize]]) -> Result<
                 None => plan.labels.push((*label, size)),
                 Some((_, known)) if *known == 1 => *known = size,
                 Some((_, known)) if *known != size && size != 1 => {
-                    return Err(OpError::invalid(format!("axes of sizes {known} and {size} have the same label")));
+                    return Err(OpError::invalid(format!(
+                        "axes of different sizes, {known} and {size}, have the same label"
+                    )));
                 }
                 Some(_) => {}
             }

@@ -57,7 +57,9 @@ pub(super) fn infer(inputs: &Facts<'_>, transpose_a: bool, transpose_b: bool) ->
     if let Some(c) = inputs.optional(2).and_then(|c| c.shape.as_deref())
         && shape::broadcast(&[&to, c])? != to
     {
-        return Err(OpError::invalid(format!("an addend of shape {c:?} for a product of shape {to:?}")));
+        return Err(OpError::invalid(format!(
+            "the addend has shape {c:?}, which does not broadcast to the product's shape {to:?}"
+        )));
     }
     Ok(Fact::new(dtype, to))
 }

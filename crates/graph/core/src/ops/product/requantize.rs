@@ -13,12 +13,19 @@ pub(super) fn steps(own: &[usize], shape: &[usize], axis: i64) -> Result<Vec<usi
         [size] => {
             let axis = shape::axis(axis, shape.len())?;
             if *size != shape[axis] {
-                return Err(OpError::invalid(format!("{size} scales along axis {axis} of shape {shape:?}")));
+                return Err(OpError::invalid(format!(
+                    "there are {size} scales or zero points, expected {} for axis {axis} of shape {shape:?}",
+                    shape[axis]
+                )));
             }
             steps[axis] = 1;
         }
         _ if shape::broadcast(&[own, shape])? == shape => steps = shape::broadcast_strides(own, shape),
-        _ => return Err(OpError::invalid(format!("scales of shape {own:?} for a tensor of shape {shape:?}"))),
+        _ => {
+            return Err(OpError::invalid(format!(
+                "the scales or zero points have shape {own:?}, which does not broadcast to {shape:?}"
+            )));
+        }
     }
     Ok(steps)
 }
@@ -42,7 +49,7 @@ pub(super) fn infer(axes: [i64; 2], inputs: &Facts<'_>) -> Result<Fact, OpError>
         if let Some(own) = inputs.get(index)?.shape.as_deref()
             && shape::count(own)? != 1
         {
-            return Err(OpError::unsupported(format!("a result with scales of shape {own:?}")));
+            return Err(OpError::unsupported(format!("a result with a scale or zero point of shape {own:?}")));
         }
     }
     Ok(Fact { dtype: inputs.get(4)?.dtype, shape: sums.shape.clone(), value: None })

@@ -15,28 +15,39 @@ pub fn transposed_axes(
     x: &[usize],
     w: &[usize],
 ) -> Result<Vec<Axis>, OpError> {
+    let wrong = || {
+        OpError::invalid(format!(
+            "the input has shape {x:?} and the weights {w:?}, expected [N, C, sizes] and [C, M / {groups}, sizes] \
+             with C a multiple of {groups}"
+        ))
+    };
     let ([_, channels, spatial @ ..], [inputs, _, kernel @ ..]) = (x, w) else {
-        return Err(OpError::invalid(format!("a convolution of shape {x:?} with weights of shape {w:?}")));
+        return Err(wrong());
     };
     let rank = spatial.len();
     let fits = |list: &[usize]| list.is_empty() || list.len() == rank;
     if rank == 0 || inputs != channels || channels.checked_rem(groups) != Some(0) || kernel.len() != rank {
-        return Err(OpError::invalid(format!("{x:?} with weights of shape {w:?} in {groups} groups")));
+        return Err(wrong());
     }
     let fine = fits(&window.strides) && fits(&window.dilations) && fits(output_padding);
     if !fine || !window.kernel.is_empty() && window.kernel != kernel {
-        return Err(OpError::invalid(format!("{window:?} for {rank} axes and a kernel of {kernel:?}")));
+        return Err(OpError::invalid(format!(
+            "strides {:?}, dilations {:?} and output padding {output_padding:?} must have one entry per spatial axis \
+             ({rank}), and `kernel_shape` {:?} must match the weights' {kernel:?}",
+            window.strides, window.dilations, window.kernel
+        )));
     }
     // The list may also contain the sizes of batch and channels.
     let output_shape = output_shape.map(|sizes| if sizes.len() == rank + 2 { &sizes[2..] } else { sizes });
-    if output_shape.is_some_and(|sizes| sizes.len() != rank) {
-        return Err(OpError::invalid(format!("an output of shape {output_shape:?} for {rank} axes")));
+    if let Some(sizes) = output_shape.filter(|sizes| sizes.len() != rank) {
+        return Err(OpError::invalid(format!("the output shape is {sizes:?}, expected {rank} spatial sizes")));
     }
     let one = |axis: usize| {
         let more = output_padding.get(axis).copied().unwrap_or(0);
         let expected = output_shape.map(|sizes| sizes[axis]);
-        one_axis(window, axis, spatial[axis], kernel[axis], more, expected)
-            .ok_or_else(|| OpError::invalid(format!("{spatial:?} with a kernel of {kernel:?} and {window:?}")))
+        one_axis(window, axis, spatial[axis], kernel[axis], more, expected).ok_or_else(|| {
+            OpError::invalid(format!("a kernel of {kernel:?} does not fit on {spatial:?} with {window}"))
+        })
     };
     (0..rank).map(one).collect()
 }

@@ -97,7 +97,7 @@ impl Operation for Random {
                 float("a probability", first.dtype)?;
                 let dtype = dtype.unwrap_or(first.dtype);
                 if dtype == DType::String {
-                    return Err(OpError::dtype("a draw", dtype));
+                    return Err(OpError::dtype("a random number", dtype));
                 }
                 vec![Fact { dtype, shape: first.shape.clone(), value: None }]
             }
@@ -111,14 +111,17 @@ impl Operation for Random {
                         shape::count(&[rows, *samples])?;
                         Fact::new(*dtype, [rows, *samples])
                     }
-                    Some(other) => return Err(OpError::invalid(format!("weights of shape {other:?}"))),
+                    Some(other) => {
+                        let text = format!("the weights have shape {other:?}, expected [N, classes] with a class");
+                        return Err(OpError::invalid(text));
+                    }
                     None => Fact::unknown(*dtype),
                 }]
             }
             Self::Dropout { .. } => {
                 let whether = inputs.optional(2).map_or(DType::Bool, |fact| fact.dtype);
                 if whether != DType::Bool {
-                    return Err(OpError::dtype("whether to drop", whether));
+                    return Err(OpError::dtype("the training mode", whether));
                 }
                 let mask = Fact { dtype: DType::Bool, shape: first.shape.clone(), value: None };
                 vec![Fact { value: None, ..first.clone() }, mask]

@@ -98,11 +98,12 @@ impl Recurrent {
     /// The sizes, from the shapes of the sequence and the recurrence weights.
     fn sizes(&self, sequence: &[usize], recurrent: &[usize]) -> Result<Sizes, OpError> {
         let (&[first, second, inputs], &[directions, _, hidden]) = (sequence, recurrent) else {
-            let text = format!("a sequence of shape {sequence:?} and recurrent weights of shape {recurrent:?}");
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "the sequence has shape {sequence:?} and the recurrence weights {recurrent:?}, expected 3 dimensions"
+            )));
         };
         if directions != self.direction.count() {
-            let text = format!("weights for {directions} directions, expected {}", self.direction.count());
+            let text = format!("the weights are for {directions} directions, expected {}", self.direction.count());
             return Err(OpError::invalid(text));
         }
         let (steps, batch) = if self.batch_first { (second, first) } else { (first, second) };
@@ -130,7 +131,7 @@ impl Recurrent {
         let Sizes { batch, hidden, directions, .. } = *sizes;
         let Some(tensor) = inputs.optional(index)? else { return Ok(vec![0.0; directions * batch * hidden]) };
         let expected = &self.shapes(sizes)[1];
-        expect("a state", tensor, expected)?;
+        expect("state", tensor, expected)?;
         let given = tensor.floats()?;
         if !self.batch_first {
             return Ok(given);
@@ -141,7 +142,7 @@ impl Recurrent {
     /// The length of each sequence.
     fn lengths(inputs: &Inputs<'_>, sizes: &Sizes) -> Result<Vec<usize>, OpError> {
         let Some(tensor) = inputs.optional(4)? else { return Ok(vec![sizes.steps; sizes.batch]) };
-        expect("lengths", tensor, &[sizes.batch])?;
+        expect("length", tensor, &[sizes.batch])?;
         let length = |length: i64| {
             usize::try_from(length).ok().filter(|length| *length <= sizes.steps).ok_or_else(|| {
                 OpError::invalid(format!("sequence length {length} is out of range for {} steps", sizes.steps))
@@ -156,7 +157,7 @@ fn expect(what: &str, tensor: &Tensor, shape: &[usize]) -> Result<(), OpError> {
     if tensor.shape() == shape {
         return Ok(());
     }
-    Err(OpError::invalid(format!("{what} of shape {:?}, expected {shape:?}", tensor.shape())))
+    Err(OpError::invalid(format!("the {what} tensor has shape {:?}, expected {shape:?}", tensor.shape())))
 }
 
 /// Transposes `[outer, inner, rest]` to `[inner, outer, rest]`.
@@ -203,22 +204,23 @@ impl Operation for Recurrent {
             crate::shape::count(shape)?;
         }
         let gates = self.kind.gates().checked_mul(hidden).ok_or_else(|| OpError::TooLarge(shapes[0].clone()))?;
-        expect("weights", input_weights, &[directions, gates, width])?;
-        expect("recurrent weights", recurrent, &[directions, gates, hidden])?;
+        expect("weight", input_weights, &[directions, gates, width])?;
+        expect("recurrence weight", recurrent, &[directions, gates, hidden])?;
         let bias = inputs.optional(3)?;
         if let Some(bias) = bias {
-            expect("biases", bias, &[directions, gates.saturating_mul(2)])?;
+            expect("bias", bias, &[directions, gates.saturating_mul(2)])?;
         }
         let is_lstm = matches!(self.kind, Kind::Lstm { .. });
         let peepholes = if is_lstm { inputs.optional(7)? } else { None };
         if let Some(peepholes) = peepholes {
-            expect("peepholes", peepholes, &[directions, 3 * hidden])?;
+            expect("peephole", peepholes, &[directions, 3 * hidden])?;
         }
         let functions = self.kind.activations().len();
         if self.activations.len() != functions * directions {
-            let text =
-                format!("{} activations for {directions} directions with {functions} each", self.activations.len());
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "there are {} activations, expected {functions} for each of {directions} directions",
+                self.activations.len()
+            )));
         }
         let lengths = Self::lengths(inputs, &sizes)?;
         // From here on, the first axis is the steps.

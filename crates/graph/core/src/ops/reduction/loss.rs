@@ -7,20 +7,21 @@ use crate::{Fact, OpError, Tensor, shape};
 pub(super) fn infer(reduction: LossReduction, inputs: &Facts<'_>) -> Result<Fact, OpError> {
     let (x, target) = (inputs.get(0)?, inputs.get(1)?);
     if !target.dtype.is_integer() {
-        return Err(OpError::dtype("a list of classes", target.dtype));
+        return Err(OpError::dtype("a list of class indices", target.dtype));
     }
     let weights = inputs.optional(2).and_then(|weights| weights.shape.as_deref());
     if let Some(shape) = x.shape.as_deref() {
         let [_, classes, ..] = shape else {
-            return Err(OpError::invalid(format!("log-probabilities of shape {shape:?}")));
+            return Err(OpError::invalid(format!("the log-probabilities have shape {shape:?}, expected [N, C, ...]")));
         };
         if let Some(other) = target.shape.as_deref()
             && (other.len() + 1 != shape.len() || other[0] != shape[0] || other[1..] != shape[2..])
         {
-            return Err(OpError::invalid(format!("classes of shape {other:?} for log-probabilities of {shape:?}")));
+            let expected = [&shape[..1], &shape[2..]].concat();
+            return Err(OpError::invalid(format!("the class indices have shape {other:?}, expected {expected:?}")));
         }
-        if weights.is_some_and(|weights| weights != [*classes]) {
-            return Err(OpError::invalid(format!("weights of shape {weights:?} for {classes} classes")));
+        if let Some(weights) = weights.filter(|weights| *weights != [*classes]) {
+            return Err(OpError::invalid(format!("the class weights have shape {weights:?}, expected [{classes}]")));
         }
     }
     Ok(match (reduction, target.shape.as_deref()) {

@@ -147,7 +147,9 @@ impl Operation for Reduction {
                 let axis = shape::axis(*axis, from.len())?;
                 let to = folded(from, &[axis], *keep);
                 if from[axis] == 0 && !to.contains(&0) {
-                    return Err(OpError::invalid(format!("no extremum along the empty axis {axis} of shape {from:?}")));
+                    return Err(OpError::invalid(format!(
+                        "axis {axis} of shape {from:?} is empty, so it has no extremum"
+                    )));
                 }
                 to
             }

@@ -7,7 +7,10 @@ pub fn concat(tensors: &[&Tensor], axis: usize) -> Result<Tensor, OpError> {
     let first = *tensors.first().ok_or_else(|| OpError::invalid("an empty sequence cannot be concatenated"))?;
     let mut result = first.shape().to_vec();
     if axis >= result.len() {
-        return Err(OpError::invalid(format!("axis {axis} of tensors with {} dimensions", result.len())));
+        return Err(OpError::invalid(format!(
+            "axis {axis} is out of range for tensors with {} dimensions",
+            result.len()
+        )));
     }
     let mut along = 0usize;
     for tensor in tensors {
@@ -46,7 +49,10 @@ pub fn stack(tensors: &[&Tensor], axis: usize) -> Result<Tensor, OpError> {
     let with_axis = |tensor: &&Tensor| {
         let mut shape = tensor.shape().to_vec();
         if axis > shape.len() {
-            return Err(OpError::invalid(format!("a new axis {axis} for tensors with {} dimensions", shape.len())));
+            let rank = shape.len();
+            return Err(OpError::invalid(format!(
+                "new axis {axis} is out of range for tensors with {rank} dimensions"
+            )));
         }
         shape.insert(axis, 1);
         tensor.reshaped(shape)
@@ -60,7 +66,10 @@ pub fn part(tensor: &Tensor, axis: usize, start: usize, size: usize) -> Result<T
     let mut shape = tensor.shape().to_vec();
     let whole = shape.get(axis).copied().unwrap_or(0);
     if axis >= shape.len() || start.checked_add(size).is_none_or(|end| end > whole) {
-        return Err(OpError::invalid(format!("{size} from {start} on along axis {axis} of shape {shape:?}")));
+        let end = start.saturating_add(size);
+        return Err(OpError::invalid(format!(
+            "slice [{start}, {end}) is out of range for axis {axis} of shape {shape:?}"
+        )));
     }
     shape[axis] = size;
     let (outer, _, inner) = if tensor.is_empty() { (0, 0, 0) } else { shape::around(tensor.shape(), axis) };

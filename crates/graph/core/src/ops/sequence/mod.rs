@@ -136,7 +136,7 @@ pub(super) fn elements(value: &Value) -> Result<&[Value], OpError> {
     match value {
         Value::Sequence(all) => Ok(all),
         Value::Optional(Some(inner)) => elements(inner),
-        other => Err(OpError::invalid(format!("{}, expected a sequence", other.kind()))),
+        other => Err(OpError::invalid(format!("the value is {}, expected a sequence", other.kind()))),
     }
 }
 

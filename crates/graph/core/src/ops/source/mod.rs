@@ -71,11 +71,14 @@ impl Operation for Source {
         let fact = match self {
             Self::Fill { value } => {
                 if value.len() != 1 {
-                    return Err(OpError::invalid(format!("{} fill elements, expected one", value.len())));
+                    return Err(OpError::invalid(format!("the fill value has {} elements, expected one", value.len())));
                 }
                 known(value.dtype(), first, |sizes| {
                     if sizes.rank() > 1 {
-                        return Err(OpError::invalid(format!("a list of sizes of shape {:?}", sizes.shape())));
+                        return Err(OpError::invalid(format!(
+                            "the list of sizes has shape {:?}, expected one dimension",
+                            sizes.shape()
+                        )));
                     }
                     sizes.integers()?.into_iter().map(size).collect()
                 })?
@@ -96,7 +99,7 @@ impl Operation for Source {
                     return Err(OpError::dtype("a matrix", dtype));
                 }
                 if let Some(sizes) = first.shape.as_ref().filter(|sizes| sizes.len() != 2) {
-                    return Err(OpError::invalid(format!("an operand of shape {sizes:?}, expected a matrix")));
+                    return Err(OpError::invalid(format!("the input has shape {sizes:?}, expected a matrix")));
                 }
                 Fact { dtype, shape: first.shape.clone(), value: None }
             }
@@ -184,7 +187,7 @@ fn range_fact(start: &Fact, limit: &Fact, step: &Fact) -> Result<Fact, OpError> 
     let dtype = start.dtype;
     if [limit, step].iter().any(|other| other.dtype != dtype) {
         return Err(OpError::invalid(format!(
-            "a range has different types: {dtype}, {} and {}",
+            "start, limit and step of the range have different types: {dtype}, {} and {}",
             limit.dtype, step.dtype
         )));
     }
@@ -204,7 +207,9 @@ fn range_fact(start: &Fact, limit: &Fact, step: &Fact) -> Result<Fact, OpError> 
         let (start, limit, step) = (start.float()?, limit.float()?, step.float()?);
         let steps = ((limit - start) / step).ceil();
         if step == 0.0 || !steps.is_finite() {
-            return Err(OpError::invalid(format!("a range from {start} to {limit} in steps of {step}")));
+            return Err(OpError::invalid(format!(
+                "the range from {start} to {limit} in steps of {step} has no finite length"
+            )));
         }
         steps.max(0.0) as usize
     };

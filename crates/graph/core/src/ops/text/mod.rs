@@ -148,7 +148,7 @@ fn parts<'a>(text: &'a str, delimiter: &str, limit: usize) -> Vec<&'a str> {
 
 fn normalize(tensor: &Tensor, case: Case, sensitive: bool, stop: &[String]) -> Result<Tensor, OpError> {
     if !matches!(tensor.shape(), [_] | [1, _]) {
-        return Err(OpError::invalid(format!("strings of shape {:?}, expected [C] or [1, C]", tensor.shape())));
+        return Err(OpError::invalid(format!("the strings have shape {:?}, expected [C] or [1, C]", tensor.shape())));
     }
     let compared = |text: &str| if sensitive { text.to_owned() } else { text.to_lowercase() };
     let stop: std::collections::BTreeSet<String> = stop.iter().map(|word| compared(word)).collect();

@@ -60,32 +60,48 @@ impl Ngrams {
         skip: i64,
     ) -> Result<Self, OpError> {
         let natural = |number: &i64| {
-            usize::try_from(*number).map_err(|_| OpError::invalid(format!("a negative number of n-grams: {number}")))
+            usize::try_from(*number)
+                .map_err(|_| OpError::invalid(format!("an attribute of the n-grams is {number}, expected at least 0")))
         };
         let starts = starts.iter().map(natural).collect::<Result<Vec<_>, _>>()?;
         let columns = columns.iter().map(natural).collect::<Result<Vec<_>, _>>()?;
         let (lengths, skip) = ((natural(&lengths.0)?, natural(&lengths.1)?), natural(&skip)?);
         if lengths.0 == 0 || lengths.0 > lengths.1 || lengths.1 > starts.len() {
-            let text = format!("n-grams of {lengths:?} tokens from a pool of up to {} tokens", starts.len());
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "n-grams of {} to {} tokens are requested, expected a range within 1 to {}",
+                lengths.0,
+                lengths.1,
+                starts.len()
+            )));
         }
         let mut grams = Vec::new();
         for (index, start) in starts.iter().enumerate() {
             let (size, end) = (index + 1, starts.get(index + 1).copied().unwrap_or(pool.len()));
             if *start > end || end > pool.len() || (end - start) % size != 0 {
-                return Err(OpError::invalid(format!("n-grams at {starts:?} in a pool of {}", pool.len())));
+                return Err(OpError::invalid(format!(
+                    "start indices {starts:?} do not divide a pool of {} tokens into whole n-grams",
+                    pool.len()
+                )));
             }
             grams.extend((*start..end).step_by(size).map(|place| (place, size)));
         }
         if grams.len() != columns.len() || !(weights.is_empty() || weights.len() == grams.len()) {
-            let text = format!("{} n-grams, {} columns and {} weights", grams.len(), columns.len(), weights.len());
-            return Err(OpError::invalid(text));
+            return Err(OpError::invalid(format!(
+                "there are {} n-grams, {} columns and {} weights, \
+                 expected one column and, if any, one weight per n-gram",
+                grams.len(),
+                columns.len(),
+                weights.len()
+            )));
         }
         let width = columns.iter().max().map_or(0, |most| most.saturating_add(1));
         // Every unused column is an element of the result: more than a few per n-gram indicate a
         // broken model.
         if width > columns.len().saturating_mul(1024) {
-            return Err(OpError::invalid(format!("{} n-grams with counts up to column {width}", columns.len())));
+            return Err(OpError::invalid(format!(
+                "the counts of {} n-grams take {width} columns, expected at most 1024 per n-gram",
+                columns.len()
+            )));
         }
         let grams = grams.into_iter().zip(columns).map(|((place, size), column)| (place, size, column)).collect();
         Ok(Self { pool, grams, weights, weighting, lengths, skip, columns: width })
@@ -95,7 +111,7 @@ impl Ngrams {
         match shape {
             [] | [_] => Ok(vec![self.columns]),
             [rows, _] => Ok(vec![*rows, self.columns]),
-            _ => Err(OpError::invalid(format!("tokens of shape {shape:?}, expected [C] or [N, C]"))),
+            _ => Err(OpError::invalid(format!("the tokens have shape {shape:?}, expected [C] or [N, C]"))),
         }
     }
 

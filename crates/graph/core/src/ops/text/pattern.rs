@@ -9,7 +9,8 @@ use crate::OpError;
 
 /// A pattern that matches whole strings.
 pub(super) fn compile(pattern: &str) -> Result<Regex, OpError> {
-    let wrong = |reason: String| OpError::invalid(format!("pattern `{pattern}`: {reason}"));
+    let wrong =
+        |reason: String| OpError::invalid(format!("pattern `{pattern}` is not a valid regular expression: {reason}"));
     // The pattern alone must be valid too: `a)(b` is not.
     let own = translate(pattern);
     RegexBuilder::new(&own).build().map_err(|error| wrong(error.to_string()))?;
