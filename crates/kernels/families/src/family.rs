@@ -40,12 +40,12 @@ pub struct Variant {
 pub struct Family {
     /// Name of the WGSL file.
     pub file: &'static str,
-    /// Its text.
+    /// Its WGSL source.
     pub text: &'static str,
     /// Name of the entry point in the file. A variant's entry point is renamed to the variant.
     pub entry: &'static str,
     /// Type aliases that the file does not define, and functions shared between files. They are
-    /// appended to the text, so that line numbers do not change.
+    /// appended to the source, so that line numbers do not change.
     pub aliases: &'static str,
     /// The kernels.
     pub variants: &'static [Variant],

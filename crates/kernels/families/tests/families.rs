@@ -25,7 +25,7 @@ fn every_wgsl_file_is_in_the_table() {
     assert!(!files.is_empty());
     for path in files {
         let text = std::fs::read_to_string(&path).expect("the source is readable");
-        // Some files are appended to the text of several families.
+        // Some files are appended to the source of several families.
         let is_used = families().any(|family| family.text == text || family.aliases.contains(&text));
         assert!(is_used, "{} belongs to no kernel", path.display());
     }

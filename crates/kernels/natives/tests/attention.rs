@@ -31,14 +31,14 @@ struct Case<'a> {
     kv_heads: usize,
     lengths: [usize; 2],
     /// The first position and the number of tokens of each sequence.
-    texts: &'a [(usize, usize)],
+    sequences: &'a [(usize, usize)],
     window: usize,
     soft_cap: f32,
     bytes: bool,
 }
 
 const PLAIN: Case<'static> =
-    Case { heads: 8, kv_heads: 2, lengths: [64, 64], texts: &[(0, 70)], window: 0, soft_cap: 0.0, bytes: false };
+    Case { heads: 8, kv_heads: 2, lengths: [64, 64], sequences: &[(0, 70)], window: 0, soft_cap: 0.0, bytes: false };
 
 /// Rows of a cache, as stored and as values.
 fn cache(lines: usize, length: usize, bytes: bool, seed: u64) -> (Vec<u32>, Vec<f64>) {
@@ -67,14 +67,14 @@ fn bound<T: Pod>(values: &mut [T]) -> NativeBinding {
 /// Runs the case with one split and with three, and compares both with plain sums.
 fn check(case: Case<'_>) {
     let [keys, values] = case.lengths;
-    let tokens: usize = case.texts.iter().map(|(_, tokens)| tokens).sum();
-    let pages: usize = case.texts.iter().map(|(first, tokens)| (first + tokens).div_ceil(PAGE)).sum();
+    let tokens: usize = case.sequences.iter().map(|(_, tokens)| tokens).sum();
+    let pages: usize = case.sequences.iter().map(|(first, tokens)| (first + tokens).div_ceil(PAGE)).sum();
     let lines = pages * PAGE * case.kv_heads;
     let (mut key_words, key_values) = cache(lines, keys, case.bytes, 1);
     let (mut value_words, value_values) = cache(lines, values, case.bytes, 2);
     // Positions, page table offsets, page tables: pages in reverse order, sequences interleaved.
     let (mut positions, mut tables, mut named) = (Vec::new(), Vec::new(), Vec::new());
-    for (first, count) in case.texts {
+    for (first, count) in case.sequences {
         for at in 0..*count {
             positions.push((first + at) as u32);
             tables.push((2 * tokens + named.len()) as u32);
@@ -161,45 +161,45 @@ fn prompt_from_position_zero() {
 
 #[test]
 fn prompt_after_cached_tokens() {
-    check(Case { texts: &[(61, 37)], ..PLAIN });
+    check(Case { sequences: &[(61, 37)], ..PLAIN });
 }
 
 #[test]
 fn single_token() {
-    check(Case { texts: &[(150, 1)], ..PLAIN });
-    check(Case { texts: &[(150, 1)], heads: 16, kv_heads: 1, ..PLAIN });
-    check(Case { texts: &[(0, 1)], kv_heads: 8, ..PLAIN });
+    check(Case { sequences: &[(150, 1)], ..PLAIN });
+    check(Case { sequences: &[(150, 1)], heads: 16, kv_heads: 1, ..PLAIN });
+    check(Case { sequences: &[(0, 1)], kv_heads: 8, ..PLAIN });
 }
 
 #[test]
 fn several_sequences_in_one_launch() {
-    check(Case { texts: &[(130, 1), (0, 33), (5, 1), (70, 29), (0, 1)], ..PLAIN });
+    check(Case { sequences: &[(130, 1), (0, 33), (5, 1), (70, 29), (0, 1)], ..PLAIN });
 }
 
 #[test]
 fn sliding_window_masks_old_keys() {
-    check(Case { texts: &[(0, 200)], window: 50, ..PLAIN });
-    check(Case { texts: &[(180, 1)], window: 70, heads: 4, ..PLAIN });
+    check(Case { sequences: &[(0, 200)], window: 50, ..PLAIN });
+    check(Case { sequences: &[(180, 1)], window: 70, heads: 4, ..PLAIN });
 }
 
 #[test]
 fn soft_cap_is_applied() {
     check(Case { soft_cap: 1.5, ..PLAIN });
-    check(Case { soft_cap: 1.5, texts: &[(90, 1)], heads: 2, ..PLAIN });
+    check(Case { soft_cap: 1.5, sequences: &[(90, 1)], heads: 2, ..PLAIN });
 }
 
 #[test]
 fn q8_0_cache() {
-    check(Case { bytes: true, texts: &[(40, 45), (100, 1)], ..PLAIN });
+    check(Case { bytes: true, sequences: &[(40, 45), (100, 1)], ..PLAIN });
 }
 
 #[test]
 fn head_sizes_that_are_not_whole_vectors() {
     check(Case { lengths: [36, 20], heads: 6, kv_heads: 2, ..PLAIN });
-    check(Case { lengths: [36, 20], heads: 2, kv_heads: 2, texts: &[(90, 3)], ..PLAIN });
+    check(Case { lengths: [36, 20], heads: 2, kv_heads: 2, sequences: &[(90, 3)], ..PLAIN });
 }
 
 #[test]
 fn multi_head_attention_of_a_long_prompt() {
-    check(Case { kv_heads: 8, texts: &[(0, 230)], ..PLAIN });
+    check(Case { kv_heads: 8, sequences: &[(0, 230)], ..PLAIN });
 }

@@ -20,7 +20,7 @@ struct Lowering {
     needs: Option<&'static str>,
 }
 
-/// The lowerings that PoCL runs a case under: all whose source differs from the native form.
+/// All lowerings that change the generated source of this case; PoCL runs the case once with each.
 fn lowerings(case: &Case) -> Result<Vec<Lowering>, Failed> {
     let base = Options { fp_contract: false, zero_workgroup_memory: case.zero_workgroup_memory, ..Options::opencl() };
     let mut all = Vec::new();

@@ -7,7 +7,7 @@ use crate::rules::Rule;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text does not parse as WGSL.
+    /// The source does not parse as WGSL.
     #[error("{file}:{line}: not valid WGSL\n{diagnostic}")]
     Parse {
         /// File name as given by the caller.
@@ -17,7 +17,7 @@ pub enum Error {
         /// naga's diagnostic with the source line and carets.
         diagnostic: String,
     },
-    /// The text parses but fails validation.
+    /// The source parses but fails validation.
     #[error("{file}:{line}: the WGSL is invalid\n{diagnostic}")]
     Validate {
         /// File name as given by the caller.

@@ -1,8 +1,8 @@
 //! Kernel rules: restrictions on WGSL kernels so that every target can run them.
 //!
 //! Vulkan, OpenCL and amdgcn support a common subset of WGSL. Each rule is checked on naga's IR,
-//! except one that is checked on the text, because naga's own error does not say how to fix it. An
-//! error names the rule, the file and the line.
+//! except one that is checked on the source, because naga's own error does not say how to fix it.
+//! An error names the rule, the file and the line.
 
 use naga::valid::{GlobalUse, ModuleInfo};
 use naga::{
@@ -78,7 +78,7 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Checks the rule that applies to the text.
+/// Checks the rule that applies to the source.
 pub(crate) fn check_text(text: &str) -> Result<(), Violation> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

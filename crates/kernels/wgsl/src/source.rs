@@ -1,4 +1,4 @@
-//! From WGSL text to the module that the writers take: parsed, validated, overrides resolved,
+//! From WGSL source to the module that the writers take: parsed, validated, overrides resolved,
 //! kernel rules checked.
 
 use naga::back::PipelineConstants;
@@ -13,7 +13,7 @@ use crate::{Error, SpirvOptions, clc, prune, rules, spirv, subgroups, uniform};
 pub struct Compiled {
     /// File name of the source, for messages.
     pub file: String,
-    /// Source text, for messages.
+    /// The source, for messages.
     pub text: String,
     /// The module, without overrides, branches decided by overrides, or unused items.
     pub module: naga::Module,
@@ -49,7 +49,7 @@ impl Compiled {
     }
 }
 
-/// Named WGSL text.
+/// Named WGSL source.
 #[derive(Clone, Debug)]
 pub struct Source {
     file: String,
@@ -62,24 +62,24 @@ impl Source {
         Self { file: file.into(), text: text.into() }
     }
 
-    /// The WGSL text.
+    /// The WGSL source.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Parses and checks a text with any number of entry points; the overrides apply to all of
+    /// Parses and checks a source with any number of entry points; the overrides apply to all of
     /// them.
     pub fn parse(file: &str, text: &str, overrides: &[(&str, f64)]) -> Result<Compiled, Error> {
         Self::new(file, text).compile(overrides, None)
     }
 
-    /// Parses and checks the text. `entry` is (old name, new name): keeps only that entry point and
-    /// renames it.
+    /// Parses and checks the source. `entry` is (old name, new name): keeps only that entry point
+    /// and renames it.
     pub fn compile(&self, overrides: &[(&str, f64)], entry: Option<(&str, &str)>) -> Result<Compiled, Error> {
         self.check(self.resolve(overrides, entry)?)
     }
 
-    /// Parses the text, resolves the overrides and removes dead code. [`check`](Self::check) does
+    /// Parses the source, resolves the overrides and removes dead code. [`check`](Self::check) does
     /// the rest of [`compile`](Self::compile).
     pub fn resolve(&self, overrides: &[(&str, f64)], entry: Option<(&str, &str)>) -> Result<naga::Module, Error> {
         let fail = |violation| self.rule_error(violation);

@@ -1,4 +1,4 @@
-// KV cache in f16, four elements in two words; appended to the text of the kernels that use it.
+// KV cache in f16, four elements in two words; appended to the source of the kernels that use it.
 
 alias Kept = vec2<u32>;
 

@@ -1,5 +1,5 @@
 // KV cache in q8_0: four signed bytes per word, and a scale per 32 elements after the bytes of a
-// row; appended to the text of the kernels that use it.
+// row; appended to the source of the kernels that use it.
 
 alias Kept = u32;
 

@@ -1,5 +1,5 @@
 // Stores to the KV cache in f16, eight elements in four words, for `lm_decode_attention.wgsl`;
-// appended to its text.
+// appended to its source.
 
 alias Kept = vec4<u32>;
 

@@ -1,5 +1,5 @@
 // Stores to the KV cache in q8_0: four signed bytes per word, and a scale per 32 elements after the
-// bytes of a row, for `lm_decode_attention.wgsl`; appended to its text.
+// bytes of a row, for `lm_decode_attention.wgsl`; appended to its source.
 
 alias Kept = u32;
 

@@ -1,4 +1,4 @@
-// Weights stored as f16, for `lm_matmul_coopmat.wgsl`; appended to its text.
+// Weights stored as f16, for `lm_matmul_coopmat.wgsl`; appended to its source.
 
 alias Codes = vec4<f16>;
 

@@ -1,5 +1,5 @@
 // Quantized weights that are dequantized to f16, for `lm_matmul_coopmat.wgsl`; appended to its
-// text.
+// source.
 
 alias Codes = vec4<u32>;
 

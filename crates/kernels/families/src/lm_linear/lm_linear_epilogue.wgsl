@@ -1,4 +1,4 @@
-// Constants and epilogue of the products of language models; appended to the text of the kernels
+// Constants and epilogue of the products of language models; appended to the source of the kernels
 // that use it.
 
 const ADD = 1u;

@@ -1,4 +1,4 @@
-// x in f32, for `lm_matvec.wgsl`; appended to its text.
+// x in f32, for `lm_matvec.wgsl`; appended to its source.
 
 // Number of vec4s of x in workgroup memory.
 const STAGED = 768u;

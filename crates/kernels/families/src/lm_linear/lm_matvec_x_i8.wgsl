@@ -1,5 +1,5 @@
 // x quantized to q8 (signed bytes, one scale per 32), for `lm_matvec.wgsl` on devices with packed
-// 8-bit dot products; appended to its text.
+// 8-bit dot products; appended to its source.
 
 // Number of vec4s of x in workgroup memory.
 const STAGED = 1536u;

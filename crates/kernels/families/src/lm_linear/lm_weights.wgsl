@@ -1,5 +1,5 @@
-// Weights of language models in the formats of `params::WeightFormat`; appended to the text of the
-// kernels that use it.
+// Weights of language models in the formats of `params::WeightFormat`; appended to the source of
+// the kernels that use it.
 
 override FORMAT: u32;
 

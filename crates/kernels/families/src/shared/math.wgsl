@@ -1,4 +1,4 @@
-// Math functions shared by kernels; appended to a kernel's text, and unused ones are removed.
+// Math functions shared by kernels; appended to a kernel's source, and unused ones are removed.
 //
 // Vulkan allows large errors: exp() is off by up to 3 + 2 |x| ULP, sin() by 2^-11 and by more
 // outside [-pi, pi], and tanh() inherits the error of exp(). NaN is tested by its bits, because

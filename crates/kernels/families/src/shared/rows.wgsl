@@ -1,5 +1,5 @@
 // Mean and reciprocal standard deviation of a row of `x`, computed by one workgroup; appended to
-// the text of the kernels that use it.
+// the source of the kernels that use it.
 
 var<workgroup> sums: array<f32, 256>;
 

@@ -1,4 +1,4 @@
-// Words as values and as indices; appended to the text of the kernels that use it.
+// Words as values and as indices; appended to the source of the kernels that use it.
 
 const WORDS_F32 = 0u;
 const WORDS_I32 = 1u;

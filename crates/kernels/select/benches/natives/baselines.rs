@@ -1,4 +1,4 @@
-//! The peer libraries for matrix products.
+//! The baseline libraries for matrix products.
 
 use std::ffi::c_int;
 

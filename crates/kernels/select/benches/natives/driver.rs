@@ -12,7 +12,7 @@ pub(crate) fn open() -> Result<Device, Error> {
     Registry::new().with(CpuDriver::new()).open(&format!("cpu?threads={THREADS}").parse()?, None)
 }
 
-/// A device buffer with a stable host address, so that peer libraries can use it too.
+/// A device buffer with a stable host address, so that baseline libraries can use it too.
 pub(crate) struct Buffer {
     buffer: roci_hal::Buffer,
     start: *mut u8,

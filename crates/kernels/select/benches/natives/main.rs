@@ -4,10 +4,10 @@
 //! interleaved, because the machine may be busy; compare ratios, not rates. The report names
 //! libraries that are not installed.
 
+mod baselines;
 mod conv;
 mod driver;
 mod measure;
-mod peers;
 mod pool;
 mod table;
 
@@ -18,9 +18,9 @@ use roci_hal::Device;
 use roci_kernels::native::{self, Level};
 use roci_kernels::params;
 
+use baselines::OpenBlas;
 use driver::{Buffer, ours};
 use measure::Implementation;
-use peers::OpenBlas;
 use pool::{Pool, THREADS};
 use table::{case, print};
 
@@ -61,7 +61,7 @@ fn main() {
         if let Err(error) = &blas {
             print(&format!("OpenBLAS is absent: {error}"));
         }
-        for (sizes, floor) in [
+        for (sizes, target) in [
             ([1024, 1024, 1024], Some(0.95)),
             ([2048, 2048, 2048], None),
             ([1000, 1000, 1000], None),
@@ -70,7 +70,7 @@ fn main() {
             ([8, 4096, 4096], None),
             ([1, 4096, 4096], None),
         ] {
-            matmul(device, blas.as_ref().ok(), sizes, floor);
+            matmul(device, blas.as_ref().ok(), sizes, target);
         }
         matmul_f16(device, [1024, 1024, 1024]);
     }
@@ -189,7 +189,7 @@ fn chains(device: &Device) {
 }
 
 /// f32 matrix products compared with three libraries.
-fn matmul(device: &Device, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: table::Target) {
+fn matmul(device: &Device, blas: Option<&OpenBlas>, sizes: [usize; 3], target: table::Target) {
     let [m, n, k] = sizes;
     let [a, b, c] = [m * k, k * n, m * n].map(|count| Buffer::from_slice(device, &values(count)));
     let p = params::Matmul::dense(m as u32, n as u32, k as u32);
@@ -203,12 +203,12 @@ fn matmul(device: &Device, blas: Option<&OpenBlas>, sizes: [usize; 3], floor: ta
     }
     let gemm = gemm_f32::gemm::f32::get_gemm_fn();
     // SAFETY: the buffers have these sizes, and nothing else uses them.
-    let run = Box::new(move || unsafe { peers::gemm_crate(gemm, sizes, [pa, pb], pc, [0.0, 1.0]) });
+    let run = Box::new(move || unsafe { baselines::gemm_crate(gemm, sizes, [pa, pb], pc, [0.0, 1.0]) });
     implementations.push(Implementation { name: "gemm", run, work });
     // SAFETY: the buffers have these sizes, and nothing else uses them.
-    let run = Box::new(move || unsafe { peers::matrixmultiply_crate(sizes, pa, pb, pc) });
+    let run = Box::new(move || unsafe { baselines::matrixmultiply_crate(sizes, pa, pb, pc) });
     implementations.push(Implementation { name: "matrixmultiply", run, work });
-    case(&format!("matmul_f32 {m} x {n} x {k}"), "GFLOP/s", floor, 2 * ROUNDS, &mut implementations);
+    case(&format!("matmul_f32 {m} x {n} x {k}"), "GFLOP/s", target, 2 * ROUNDS, &mut implementations);
 }
 
 /// f16 matrix products compared with the `gemm` crate.
@@ -221,9 +221,9 @@ fn matmul_f16(device: &Device, sizes: [usize; 3]) {
     let (pa, pb, pc) = (a.pointer::<f16>(), b.pointer::<f16>(), c.pointer::<f16>());
     let gemm = gemm_f16::gemm::f16::get_gemm_fn();
     // SAFETY: the buffers have these sizes, and nothing else uses them.
-    let run = Box::new(move || unsafe { peers::gemm_crate(gemm, sizes, [pa, pb], pc, [f16::ZERO, f16::ONE]) });
-    let peer = Implementation { name: "gemm", run, work };
-    let mut implementations = [ours(device, "matmul_f16", &[&a, &b, &c], p, work), peer];
+    let run = Box::new(move || unsafe { baselines::gemm_crate(gemm, sizes, [pa, pb], pc, [f16::ZERO, f16::ONE]) });
+    let baseline = Implementation { name: "gemm", run, work };
+    let mut implementations = [ours(device, "matmul_f16", &[&a, &b, &c], p, work), baseline];
     case(&format!("matmul_f16 {m} x {n} x {k}"), "GFLOP/s", None, ROUNDS, &mut implementations);
 }
 

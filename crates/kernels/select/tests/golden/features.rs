@@ -1,4 +1,4 @@
-//! The writer features that a text uses.
+//! The writer features that a source uses.
 //!
 //! A feature is an IR construct of naga in one target language, a function of the prelude, an
 //! extension, or a lowering. Scalar types are separate features. A prelude function is one feature
@@ -9,7 +9,7 @@ use std::fmt::{self, Debug, Write as _};
 
 use naga::{AddressSpace, Binding, Block, Expression, Function, Module, Scalar, Statement, TypeInner};
 
-use crate::text::{Code, Id};
+use crate::source::{Code, Id};
 
 /// An IR construct: its category and its name.
 type Construct = (&'static str, String);
@@ -33,8 +33,8 @@ pub(crate) fn constructs(module: &Module) -> BTreeSet<Construct> {
     all
 }
 
-/// The features of a text whose module has these constructs.
-pub(crate) fn of_text(id: &Id, code: &Code, constructs: &BTreeSet<Construct>) -> BTreeSet<String> {
+/// The features of a source whose module has these constructs.
+pub(crate) fn of_source(id: &Id, code: &Code, constructs: &BTreeSet<Construct>) -> BTreeSet<String> {
     let Id { target, lowering, .. } = id;
     let mut features = BTreeSet::from([format!("lowering {target} {lowering}")]);
     match code {
@@ -194,7 +194,7 @@ fn constructs_are_found_in_nested_blocks_and_called_functions() {
         @compute @workgroup_size(1)
         fn main() { loop { if y[0] == 0 { workgroupBarrier(); } else { break; } continuing { y[0] = halve(y[0]); } } }
     ";
-    let module = naga::front::wgsl::parse_str(wgsl).expect("the text is WGSL");
+    let module = naga::front::wgsl::parse_str(wgsl).expect("the source is WGSL");
     let all = constructs(&module);
     let has = |kind, which: &str| all.contains(&(kind, which.to_owned()));
     assert!(has("operator", "ShiftRight") && has("operator", "Equal"), "{all:?}");

@@ -1,11 +1,12 @@
-//! The golden files: a manifest with the fingerprint of every text, and the full text of some.
+//! The golden files: a manifest with the fingerprint of every generated source, and the full source
+//! of some.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cover;
-use crate::text::{Code, Id, Text};
+use crate::source::{Code, Id, Source};
 
 const MANIFEST: &str = "MANIFEST";
 const HEAD: &str = "# kernel target lowering fingerprint\n";
@@ -14,22 +15,22 @@ const HEAD: &str = "# kernel target lowering fingerprint\n";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Golden {
     pub(crate) manifest: String,
-    /// Full texts, by path relative to the golden folder.
+    /// Full sources, by path relative to the golden folder.
     pub(crate) full: BTreeMap<PathBuf, String>,
 }
 
-/// A difference between the golden files and the generated texts.
+/// A difference between the golden files and the generated sources.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Problem<'a> {
-    /// A text differs from its fingerprint or its full text.
+    /// A source differs from its fingerprint or its full source.
     Changed { id: &'a Id, code: &'a Code, old: Option<&'a str> },
-    /// A text is missing from the manifest.
+    /// A source is missing from the manifest.
     Added { id: &'a Id, code: &'a Code },
-    /// The manifest lists a text that no kernel generates.
+    /// The manifest lists a source that no kernel generates.
     Removed(Id),
-    /// A full text that no kernel generates.
+    /// A full source that no kernel generates.
     Stale(&'a Path),
-    /// No full text covers a feature of `id`.
+    /// No full source covers a feature of `id`.
     Uncovered { feature: &'a str, id: &'a Id },
     /// All fingerprints agree, but the manifest's lines differ: in order, by a duplicate or by a
     /// conflict marker.
@@ -37,11 +38,11 @@ pub(crate) enum Problem<'a> {
 }
 
 impl Golden {
-    /// The golden files for these texts, with the full text of those in `chosen`.
-    pub(crate) fn new(texts: &BTreeMap<Id, Text>, chosen: &BTreeSet<Id>) -> Self {
-        let lines = texts.iter().map(|(id, text)| format!("{id} {}\n", text.code.fingerprint()));
+    /// The golden files for these sources, with the full source of those in `chosen`.
+    pub(crate) fn new(sources: &BTreeMap<Id, Source>, chosen: &BTreeSet<Id>) -> Self {
+        let lines = sources.iter().map(|(id, source)| format!("{id} {}\n", source.code.fingerprint()));
         let manifest = format!("{HEAD}{}", lines.collect::<String>());
-        let full = chosen.iter().filter_map(|id| Some((id.path(), texts.get(id)?.code.text())));
+        let full = chosen.iter().filter_map(|id| Some((id.path(), sources.get(id)?.code.source())));
         Self { manifest, full: full.collect() }
     }
 
@@ -67,7 +68,7 @@ impl Golden {
         Ok(Self { manifest, full })
     }
 
-    /// Writes the golden files to a folder and removes stale full texts.
+    /// Writes the golden files to a folder and removes stale full sources.
     pub(crate) fn write(&self, root: &Path) -> io::Result<()> {
         for path in Self::read(root)?.full.keys().filter(|path| !self.full.contains_key(*path)) {
             std::fs::remove_file(root.join(path))?;
@@ -76,19 +77,19 @@ impl Golden {
         self.full.iter().try_for_each(|(path, text)| write_file(&root.join(path), text))
     }
 
-    /// The ids that have a full text.
-    pub(crate) fn chosen(&self, texts: &BTreeMap<Id, Text>) -> BTreeSet<Id> {
-        texts.keys().filter(|id| self.full.contains_key(&id.path())).cloned().collect()
+    /// The ids that have a full source.
+    pub(crate) fn chosen(&self, sources: &BTreeMap<Id, Source>) -> BTreeSet<Id> {
+        sources.keys().filter(|id| self.full.contains_key(&id.path())).cloned().collect()
     }
 
     /// All differences, those of the manifest first.
-    pub(crate) fn compare<'a>(&'a self, texts: &'a BTreeMap<Id, Text>) -> Vec<Problem<'a>> {
+    pub(crate) fn compare<'a>(&'a self, sources: &'a BTreeMap<Id, Source>) -> Vec<Problem<'a>> {
         let mut known: BTreeMap<Id, &str> = self.manifest.lines().filter_map(manifest_line).collect();
-        let chosen = self.chosen(texts);
+        let chosen = self.chosen(sources);
         let mut problems = Vec::new();
-        for (id, Text { code, .. }) in texts {
+        for (id, Source { code, .. }) in sources {
             let old = self.full.get(&id.path()).map(String::as_str);
-            let is_same = old.is_none_or(|old| old == code.text());
+            let is_same = old.is_none_or(|old| old == code.source());
             match known.remove(id) {
                 None => problems.push(Problem::Added { id, code }),
                 Some(fingerprint) if is_same && fingerprint == code.fingerprint().to_string() => {}
@@ -96,13 +97,13 @@ impl Golden {
             }
         }
         problems.extend(known.into_keys().map(Problem::Removed));
-        if problems.is_empty() && self.manifest != Self::new(texts, &BTreeSet::new()).manifest {
+        if problems.is_empty() && self.manifest != Self::new(sources, &BTreeSet::new()).manifest {
             problems.push(Problem::Form);
         }
         let paths: BTreeSet<PathBuf> = chosen.iter().map(Id::path).collect();
         let stale = self.full.keys().filter(|path| !paths.contains(*path));
         problems.extend(stale.map(|path| Problem::Stale(path)));
-        let uncovered = cover::uncovered(texts, &chosen).into_iter();
+        let uncovered = cover::uncovered(sources, &chosen).into_iter();
         problems.extend(uncovered.map(|(feature, id)| Problem::Uncovered { feature, id }));
         problems
     }

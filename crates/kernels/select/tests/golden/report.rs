@@ -1,4 +1,4 @@
-//! The report of golden file differences: the texts as files, and a diff.
+//! The report of golden file differences: the sources as files, and a diff.
 
 use std::fmt::Write as _;
 use std::io;
@@ -15,7 +15,7 @@ const CONTEXT: usize = 3;
 /// seconds.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// Writes the texts of `problems` to `old/…` and `new/…` in `folder`, and describes the problems.
+/// Writes the sources of `problems` to `old/…` and `new/…` in `folder`, and describes the problems.
 pub(crate) fn report(problems: &[Problem<'_>], folder: &Path) -> io::Result<String> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -26,20 +26,20 @@ pub(crate) fn report(problems: &[Problem<'_>], folder: &Path) -> io::Result<Stri
     for problem in problems {
         let _ = writeln!(names, "{}", describe(problem));
         if let Problem::Changed { id, code, .. } | Problem::Added { id, code } = problem {
-            let (new, text) = (folder.join("new").join(id.path()), code.text());
-            write_file(&new, &text)?;
+            let (new, source) = (folder.join("new").join(id.path()), code.source());
+            write_file(&new, &source)?;
             if let Problem::Changed { old: Some(known), .. } = problem {
                 let old = folder.join("old").join(id.path());
                 write_file(&old, known)?;
                 let _ = writeln!(differences, "--- {}\n+++ {}", old.display(), new.display());
-                differences.push_str(&shortened(&unified(known, &text)));
+                differences.push_str(&shortened(&unified(known, &source)));
             }
         }
     }
     Ok(format!(
         "{} problems with golden files\n\n{names}\n{differences}\n\
-         The texts are in {}: `new` has every text that changed, `old` the full texts before.\n\
-         CONTRIBUTING.md says how to get the other old texts. If the change is intended, run again with ROCI_BLESS=1 \
+         The sources are in {}: `new` has every source that changed, `old` the full sources before.\n\
+         CONTRIBUTING.md says how to get the other old sources. If the change is intended, run again with ROCI_BLESS=1 \
          and review `git diff crates/kernels/select/golden`.",
         problems.len(),
         folder.display(),
@@ -51,8 +51,8 @@ fn describe(problem: &Problem<'_>) -> String {
         Problem::Changed { id, .. } => format!("changed: {id}"),
         Problem::Added { id, .. } => format!("not in the manifest: {id}"),
         Problem::Removed(id) => format!("stale manifest entry: {id}"),
-        Problem::Stale(path) => format!("stale full text: {}", path.display()),
-        Problem::Uncovered { feature, id } => format!("no full text covers `{feature}`, which `{id}` uses"),
+        Problem::Stale(path) => format!("stale full source: {}", path.display()),
+        Problem::Uncovered { feature, id } => format!("no full source covers `{feature}`, which `{id}` uses"),
         Problem::Form => "the manifest is not as ROCI_BLESS=1 writes it".to_owned(),
     }
 }
@@ -93,8 +93,8 @@ fn unified(old: &str, new: &str) -> String {
     text
 }
 
-/// The lines of both texts in order, each with a marker: space for unchanged, `-` for removed, `+`
-/// for added.
+/// The lines of both versions in order, each with a marker: space for unchanged, `-` for removed,
+/// `+` for added.
 fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);

@@ -1,4 +1,4 @@
-//! The generated texts of every kernel: SPIR-V, and OpenCL C in every dialect and lowering.
+//! The generated sources of every kernel: SPIR-V, and OpenCL C in every dialect and lowering.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,8 @@ use rspirv::binary::Disassemble;
 
 use crate::{features, lowerings};
 
-/// Identifies a text. The sort order is that of the manifest, which groups the texts of a kernel.
+/// Identifies a source. The sort order is that of the manifest, which groups the sources of a
+/// kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id {
     pub(crate) kernel: String,
@@ -25,7 +26,7 @@ impl Id {
         Self { kernel: kernel.to_owned(), target: target.to_owned(), lowering: lowering.to_owned() }
     }
 
-    /// Path of the full text, relative to the golden folder.
+    /// Path of the full source, relative to the golden folder.
     pub(crate) fn path(&self) -> PathBuf {
         let Self { kernel, target, lowering } = self;
         let extension = if target == "spirv" { "spvasm" } else { "cl" };
@@ -47,7 +48,7 @@ impl fmt::Display for Id {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     C(String),
-    /// Words instead of disassembly, because disassembling is slow and only needed for texts that
+    /// Words instead of disassembly, because disassembling is slow and only needed for sources that
     /// are shown or stored.
     Spirv(Vec<u32>),
 }
@@ -60,13 +61,13 @@ impl Code {
         }
     }
 
-    /// 64 bits are enough: a text is only compared with its predecessor, so an accidental change
+    /// 64 bits are enough: a source is only compared with its predecessor, so an accidental change
     /// goes unnoticed with a probability of 2^-64.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self.bytes())
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         match self {
             Self::C(source) => source.clone(),
             Self::Spirv(words) => {
@@ -79,25 +80,25 @@ impl Code {
 
 /// One kernel for one target in one lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct Source {
     pub(crate) code: Code,
     pub(crate) features: BTreeSet<String>,
 }
 
-/// Generates the texts of all kernels.
-pub(crate) fn generate() -> BTreeMap<Id, Text> {
-    kernels().iter().flat_map(texts_of).collect()
+/// Generates the sources of all kernels.
+pub(crate) fn generate() -> BTreeMap<Id, Source> {
+    kernels().iter().flat_map(sources_of).collect()
 }
 
-fn texts_of(kernel: &KernelSpec) -> Vec<(Id, Text)> {
+fn sources_of(kernel: &KernelSpec) -> Vec<(Id, Source)> {
     let name = kernel.name();
     let compiled = kernel.module().unwrap_or_else(|error| panic!("{error}"));
     let constructs = features::constructs(&compiled.module);
-    let mut texts = Vec::new();
+    let mut sources = Vec::new();
     let mut add = |target, lowering, code: Code| {
         let id = Id::new(name, target, lowering);
-        let features = features::of_text(&id, &code, &constructs);
-        texts.push((id, Text { code, features }));
+        let features = features::of_source(&id, &code, &constructs);
+        sources.push((id, Source { code, features }));
     };
     add("spirv", "full", Code::Spirv(spirv(&compiled)));
     add("amdgcn", "full", Code::C(amdgcn(kernel, &compiled)));
@@ -109,7 +110,7 @@ fn texts_of(kernel: &KernelSpec) -> Vec<(Id, Text)> {
             }
         }
     }
-    texts
+    sources
 }
 
 fn spirv(compiled: &Compiled) -> Vec<u32> {

@@ -63,7 +63,7 @@ impl<'w, 'a> Body<'w, 'a> {
         self.out.push('\n');
     }
 
-    /// The finished text, without the final `return` that naga appends.
+    /// The finished source, without the final `return` that naga appends.
     pub(super) fn finish(self) -> String {
         match self.out.strip_suffix("    return;\n") {
             Some(shorter) => shorter.to_owned(),

@@ -16,7 +16,7 @@
 //!
 //! Guaranteed: WGSL's results for integer division by zero, overflow, shifts beyond the width and
 //! conversions out of range. Private and function variables start as zero (work-group memory only
-//! with [`Options::zero_workgroup_memory`]). The same module and options give the same text.
+//! with [`Options::zero_workgroup_memory`]). The same module and options give the same source.
 //!
 //! Not checked: indices out of bounds are undefined behavior, as in naga's SPIR-V with its default
 //! policy.
@@ -210,7 +210,7 @@ pub struct EntryInfo {
 /// Generated OpenCL C with the interface of its kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// The complete source text.
+    /// The complete source.
     pub source: String,
     /// The kernels, in the module's order.
     pub entry_points: Vec<EntryInfo>,

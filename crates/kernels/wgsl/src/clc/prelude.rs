@@ -6,8 +6,8 @@
 //!
 //! A header may end in `over add=0 mul=1`: the template is then also instantiated per word, where
 //! `$O` is the word and `$V` the text after its `=`. `$N` is the name of the snippet itself.
-//! Consecutive headers share the text below the last one. The snippets that a snippet depends on
-//! are found in its text.
+//! Consecutive headers share the body below the last one. The snippets that a snippet depends on
+//! are found in its body.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl Prelude {
         Prelude { pieces }
     }
 
-    /// The text of every snippet that `code` calls, dependencies first.
+    /// The source of every snippet that `code` calls, dependencies first.
     pub(super) fn used_by(&self, code: &str) -> String {
         let mut emitted = BTreeSet::new();
         let mut text = String::new();
@@ -73,7 +73,7 @@ impl Prelude {
     }
 }
 
-/// Identifiers in a text that could name a snippet.
+/// Identifiers in code that could name a snippet.
 fn identifiers(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("roci_") || word.starts_with("ROCI_"))

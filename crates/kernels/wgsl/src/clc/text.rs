@@ -1,4 +1,4 @@
-//! Finds lines in the WGSL text for items without a span in naga: entry points and attributes of
+//! Finds lines in the WGSL source for items without a span in naga: entry points and attributes of
 //! their arguments.
 
 /// A word or a single other character, and its line number.
@@ -8,7 +8,7 @@ struct Token<'a> {
     line: u32,
 }
 
-/// The owner of an attribute, by its name in the text.
+/// The owner of an attribute, by its name in the source.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Owner<'a> {
     /// A parameter of a function.

@@ -229,8 +229,8 @@ impl<'a> Writer<'a> {
         Error::Unsupported { construct: construct.to_owned(), reason: reason.to_owned(), line: self.line(span) }
     }
 
-    /// Like [`Self::unsupported`], for items without a span: `find` locates the line in the source
-    /// text.
+    /// Like [`Self::unsupported`], for items without a span: `find` locates the line in the
+    /// source.
     pub(super) fn unsupported_by_text(&self, construct: &str, find: impl FnOnce(&str) -> Option<u32>) -> Error {
         let line = self.source.and_then(find);
         Error::Unsupported { construct: construct.to_owned(), reason: OUTSIDE.to_owned(), line }

@@ -256,7 +256,7 @@ fn plain(ty: &str) -> String {
     ty.replace('<', "_").replace('>', "")
 }
 
-/// WGSL text of the functions, their scratch memory, and the variables that entry points set.
+/// WGSL source of the functions, their scratch memory, and the variables that entry points set.
 pub(super) fn text<'a>(helpers: impl Iterator<Item = &'a Helper>, size: u32, invocations: u32) -> String {
     let mut text = String::new();
     let mut scratches = BTreeSet::new();

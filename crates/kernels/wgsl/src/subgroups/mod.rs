@@ -1,7 +1,7 @@
 //! Emulates subgroups in workgroup memory, for devices that have none.
 //!
 //! Vulkan 1.1 guarantees only that subgroups exist, not their operations. The OpenCL C writer has
-//! its own lowering, which works on text; this one works on naga's IR and serves SPIR-V. Three
+//! its own lowering, which works on source; this one works on naga's IR and serves SPIR-V. Three
 //! steps:
 //!
 //! 1. Every subgroup operation becomes a call to a function that does the same with workgroup
