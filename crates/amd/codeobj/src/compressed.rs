@@ -101,7 +101,7 @@ pub(crate) fn decompress_table(head: &[u8], available: u64) -> Result<Decompress
     Ok(Decompressed { bytes, compression: header.compression, size: header.decompressed as usize, taken })
 }
 
-/// Decompresses a prefix of the compressed bundle of which `input` is a prefix.
+/// Decompresses the start of a compressed bundle from its first bytes, `input`.
 pub(crate) fn prefix(input: &[u8]) -> Option<Vec<u8>> {
     let header = BundleHeader::parse(input).ok()?;
     first_bytes(&header, input).ok()

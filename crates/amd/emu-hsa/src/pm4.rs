@@ -235,7 +235,8 @@ mod tests {
         3 << 30 | (words - 1) << 16 | opcode << 8
     }
 
-    /// Executes packets, which get the address of 64 words, and returns these words.
+    /// Allocates a 64-word buffer, executes the packets that `packets` builds for its address, and
+    /// returns the buffer's contents.
     fn run(packets: impl FnOnce(u64) -> Vec<u32>) -> Result<Vec<u32>, (Status, String)> {
         let memory = Arc::new(Memory::new());
         let words = memory.allocate(256, Access::ReadWrite);

@@ -26,7 +26,7 @@ macro_rules! interpose {
         /// The libc function with redirected paths.
         ///
         /// # Safety
-        /// That of the libc function.
+        /// The caller upholds the safety contract of the libc function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             $($first: $first_type,)* path: *const c_char $(, $last: $last_type)*
@@ -83,7 +83,7 @@ interpose! {
 /// which is passed like a named one.
 ///
 /// # Safety
-/// That of the libc function.
+/// The caller upholds the safety contract of the libc function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     type Function = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;

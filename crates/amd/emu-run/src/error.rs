@@ -110,17 +110,17 @@ pub enum Error {
         /// Why it does not fit.
         reason: String,
     },
-    /// The kernel requires another block size.
-    #[error("the kernel requires blocks of {required}, not {given}")]
-    BlockSize {
+    /// The kernel requires another workgroup size.
+    #[error("the kernel requires workgroups of {required} work-items, not {given}")]
+    WorkgroupSize {
         /// The size that the code object requires.
         required: String,
         /// The given size.
         given: String,
     },
-    /// The block is larger than the kernel supports.
-    #[error("the kernel was compiled for blocks of at most {max} work-items, not {given}")]
-    BlockTooLarge {
+    /// The workgroup is larger than the kernel supports.
+    #[error("the kernel was compiled for workgroups of at most {max} work-items, not {given}")]
+    WorkgroupTooLarge {
         /// Maximum number of work-items.
         max: u64,
         /// The given number.
@@ -196,8 +196,8 @@ impl Hint for Error {
             Self::Argument { .. } => FORMS.into(),
             Self::ArgumentCount { list, .. } => format!("the arguments are, in order: {list}"),
             Self::ArgumentKind { .. } => FORMS.into(),
-            Self::BlockSize { required, .. } => format!("use `--block {required}`"),
-            Self::BlockTooLarge { max, .. } => {
+            Self::WorkgroupSize { required, .. } => format!("use `--block {required}`"),
+            Self::WorkgroupTooLarge { max, .. } => {
                 format!(
                     "use at most `--block {max}`, or compile it for more (`amdgpu_flat_work_group_size`, `__launch_bounds__`)"
                 )

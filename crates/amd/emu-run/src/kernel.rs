@@ -34,17 +34,17 @@ pub struct KernelOptions<'a> {
     pub kernel: &'a str,
     /// Work-items of the grid.
     pub grid: [u32; 3],
-    /// Work-items of a block.
+    /// Workgroup size in work-items.
     pub block: [u32; 3],
     /// Arguments in order, such as `in:x.npy` or `u32:5`.
     pub arguments: &'a [String],
-    /// Dynamic LDS of a block in bytes.
+    /// Dynamic LDS of a workgroup in bytes.
     pub lds: u32,
     /// Checks of the emulator, separated by commas.
     pub checks: &'a str,
     /// Time limit of the launch.
     pub timeout: Duration,
-    /// Threads that run blocks; `None` for all cores.
+    /// Threads that run workgroups; `None` for all cores.
     pub threads: Option<usize>,
     /// Reads input files.
     pub read: &'a ReadFile<'a>,
@@ -177,13 +177,13 @@ impl PreparedKernel {
         self.dispatch.grid
     }
 
-    /// Work-items of a block.
+    /// Workgroup size in work-items.
     pub fn block(&self) -> [u32; 3] {
         self.dispatch.block
     }
 
-    /// Number of blocks.
-    pub fn blocks(&self) -> u64 {
+    /// Number of workgroups.
+    pub fn workgroups(&self) -> u64 {
         let (grid, block) = (self.grid(), self.block());
         (0..3).map(|axis| u64::from(grid[axis].div_ceil(block[axis].max(1)))).product()
     }
@@ -193,12 +193,12 @@ impl PreparedKernel {
         &self.bound.outputs
     }
 
-    /// A warning if the grid is smaller than a block: the grid was probably given in blocks.
+    /// A warning if the grid is smaller than a workgroup: it was probably given in workgroups.
     pub fn note(&self) -> Option<String> {
         let (grid, block) = (self.grid(), self.block());
         (0..3).any(|axis| grid[axis] < block[axis]).then(|| {
             format!(
-                "note: the grid ({}) is smaller than a block ({}): `--grid` counts work-items, not blocks",
+                "note: the grid ({}) is smaller than a workgroup ({}): `--grid` counts work-items, not workgroups",
                 format_size(grid),
                 format_size(block)
             )
@@ -220,13 +220,13 @@ fn prepare(
     };
     let metadata = described.metadata.clone().unwrap_or_default();
     if let Some(required) = metadata.reqd_workgroup_size.filter(|required| *required != options.block) {
-        return Err(Error::BlockSize { required: format_size(required), given: format_size(options.block) });
+        return Err(Error::WorkgroupSize { required: format_size(required), given: format_size(options.block) });
     }
-    // The compiler may have removed barriers that only larger blocks need.
+    // The compiler may have removed barriers that only larger workgroups need.
     let max = u64::from(metadata.max_flat_workgroup_size);
     let given: u64 = options.block.iter().map(|size| u64::from(*size)).product();
     if max > 0 && given > max {
-        return Err(Error::BlockTooLarge { max, given });
+        return Err(Error::WorkgroupTooLarge { max, given });
     }
     let module = emulator.load(object)?;
     let kernel = Arc::clone(module.kernel(name)?);

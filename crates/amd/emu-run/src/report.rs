@@ -20,7 +20,7 @@ pub struct RunReport {
     kernel: String,
     grid: [u32; 3],
     block: [u32; 3],
-    /// Number of blocks.
+    /// Number of workgroups.
     groups: u64,
     threads: usize,
     /// `ok` or `fault`.
@@ -77,7 +77,7 @@ impl RunReport {
             kernel: kernel.name().to_owned(),
             grid: kernel.grid(),
             block: kernel.block(),
-            groups: kernel.blocks(),
+            groups: kernel.workgroups(),
             threads,
             status: if result.is_ok() { "ok" } else { "fault" },
             fault: result.err().and_then(Error::fault).map(FaultJson::from),

@@ -15,9 +15,9 @@ const BUFFER_SIZE: usize = 64 << 10;
 /// Selects the instructions of a trace.
 #[derive(Clone, Debug)]
 pub struct TraceOptions<'a> {
-    /// Block to trace.
+    /// Workgroup to trace.
     pub workgroup: [u32; 3],
-    /// Wave of the block; `None` for all.
+    /// Wave of the workgroup; `None` for all.
     pub wave: Option<u32>,
     /// Offsets from the kernel's entry.
     pub pc: Range<u64>,

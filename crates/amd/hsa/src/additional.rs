@@ -9,7 +9,7 @@
 /// additional fn hsa_memory_free(ptr: *mut c_void) -> Status;
 /// ```
 ///
-/// First come functions that Debian's library of 2022 exports, then newer ones.
+/// Functions that Debian's 2022 library exports come first, then newer ones.
 #[macro_export]
 macro_rules! for_each_additional_function {
     ($($callback:tt)::+ $({ $($passed:tt)* })?) => {

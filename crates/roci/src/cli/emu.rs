@@ -82,10 +82,10 @@ pub(crate) struct EmuKernelArgs {
     /// Kernel to run, as `roci objects` shows it
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: String,
-    /// Work-items of the grid in each dimension (not blocks)
+    /// Grid size in work-items, not workgroups, in each dimension
     #[arg(long, value_name = "X[,Y,Z]", value_parser = size)]
     pub(crate) grid: [u32; 3],
-    /// Work-items of a block in each dimension
+    /// Workgroup size in work-items in each dimension
     #[arg(long, value_name = "X[,Y,Z]", value_parser = size)]
     pub(crate) block: [u32; 3],
     /// Kernel argument; give all of them in order
@@ -96,7 +96,7 @@ pub(crate) struct EmuKernelArgs {
     /// pointer to shared memory. Hidden arguments are filled in by roci.
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-    /// Dynamic shared memory of a block, in addition to the kernel's static shared memory
+    /// Dynamic shared memory of a workgroup, in addition to the kernel's static shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(crate) lds: u32,
     /// Checks to enable: `waits`, `uninit`, `races` or `all`, separated by commas (default:
@@ -117,7 +117,7 @@ pub(crate) struct EmuKernelArgs {
 pub(crate) struct EmuRunArgs {
     #[command(flatten)]
     pub(crate) kernel: EmuKernelArgs,
-    /// Threads that run blocks; 1 makes runs deterministic (default: all cores)
+    /// Threads that run workgroups; 1 makes runs deterministic (default: all cores)
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
@@ -129,10 +129,10 @@ pub(crate) struct EmuRunArgs {
 pub(crate) struct EmuTraceArgs {
     #[command(flatten)]
     pub(crate) kernel: EmuKernelArgs,
-    /// Block to trace
+    /// Workgroup to trace
     #[arg(long, value_name = "X[,Y,Z]", value_parser = position, default_value = "0,0,0")]
     pub(crate) workgroup: [u32; 3],
-    /// Wave of the block to trace (default: all)
+    /// Wave of the workgroup to trace (default: all)
     #[arg(long, value_name = "N")]
     pub(crate) wave: Option<u32>,
     /// Instructions to print, by offset from the kernel's entry: `0x40..0x80`, `0x40..`

@@ -37,8 +37,8 @@ pub(crate) unsafe extern "C" fn hsa_code_object_reader_create_from_file(
         if file < 0 {
             return Err(Status::ERROR_INVALID_FILE);
         }
-        // SAFETY: a number that is not -1; the client keeps its file open during the call, and one
-        // that is not open is noticed at the first use.
+        // SAFETY: the descriptor is not -1, and the client keeps it open during the call; a closed
+        // descriptor fails at its first use.
         let file = unsafe { BorrowedFd::borrow_raw(file) };
         let reader = runtime.loader.add_reader(Reader::from_whole_file(file)?);
         // SAFETY: the client passes a pointer that is valid for this write.

@@ -100,8 +100,8 @@ unsafe extern "C" fn reader_create_from_file(
         if file < 0 || reader.is_null() {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: a number that is not -1; the client keeps its file open during the call, and one
-        // that is not open is noticed at the first use.
+        // SAFETY: the descriptor is not -1, and the client keeps it open during the call; a closed
+        // descriptor fails at its first use.
         let file = unsafe { BorrowedFd::borrow_raw(file) };
         let created = runtime.loader.add_reader(Reader::from_file(file, offset, size)?);
         // SAFETY: the client passes a pointer that is valid for this write.

@@ -173,8 +173,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
         if handle.is_null() || dmabuf_fd < 0 {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: a number that is not -1; the client keeps its file open during the call, and one
-        // that is not open is noticed at the first use.
+        // SAFETY: the descriptor is not -1, and the client keeps it open during the call; a closed
+        // descriptor fails at its first use.
         let imported = runtime.virtual_memory.import(unsafe { BorrowedFd::borrow_raw(dmabuf_fd) })?;
         // SAFETY: the client passes a pointer that is valid for this write.
         unsafe { put(handle, VmemAllocHandle { handle: imported }) }

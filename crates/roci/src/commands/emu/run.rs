@@ -46,7 +46,7 @@ fn print(
     printer.note(&format!("code: {}", kernel.location()));
     let mut rows = vec![
         vec!["kernel".into(), format!("{} on {}", kernel.name().escape_debug(), kernel.chip())],
-        vec!["launch".into(), format!("{grid} work-items in {} blocks of {block}", kernel.blocks())],
+        vec!["launch".into(), format!("{grid} work-items in {} workgroups of {block}", kernel.workgroups())],
         vec!["instructions".into(), counts.instructions().to_string()],
     ];
     rows.extend(counts.by_class().iter().map(|(class, count)| vec![format!("  {class}"), count.to_string()]));
