@@ -10,7 +10,7 @@ use roci_fuzz::{TARGETS, Target};
 
 /// Mutations of each input.
 const MUTATIONS: u64 = 60;
-/// Values at the edges of ranges, which lengths and offsets of hostile files have.
+/// Boundary values, typical of lengths and offsets in hostile files.
 const EDGES: [u64; 8] = [0, 1, 0x7f, 0x80, u32::MAX as u64, 1 << 31, 1 << 63, u64::MAX];
 
 fn folder() -> PathBuf {

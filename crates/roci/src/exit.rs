@@ -27,7 +27,7 @@ pub(crate) enum ExitStatus {
 impl ExitStatus {
     /// All codes with their meaning, for help and man page.
     pub(crate) const MEANINGS: [(Self, &'static str); 7] = [
-        (Self::Success, "success, also if the reader of a pipe closes it"),
+        (Self::Success, "success, including when the reader closes the output pipe early"),
         (
             Self::Problems,
             "problems found: on this machine, in a kernel's results, in an experiment, in a file, or a library without kernels for the chip",

@@ -124,7 +124,7 @@ fn the_null_device_is_wrong_in_every_row() {
     let output = roci(&["demo", "--quick", "softmax", "--device", "null"]);
     assert_code(&output, 1);
     assert!(stdout(&output).contains("wrong 16027 of 16027, worst at 0: got NaN"), "{}", stdout(&output));
-    assert_eq!(stderr(&output), "0 of 1 results are right\n");
+    assert_eq!(stderr(&output), "0 of 1 results are correct\n");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct BenchArgs {
     /// or 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Use small problems, for a quick estimate
+    /// Use small problem sizes for a quick estimate
     #[arg(long, conflicts_with = "model")]
     pub(crate) quick: bool,
     #[command(flatten)]
@@ -56,8 +56,8 @@ pub(crate) struct BenchTextArgs {
     /// Type of the KV cache: `f16`, or `q8_0`, which takes about half the memory
     #[arg(long, alias = "cache", value_name = "TYPE", default_value_t, requires = "model")]
     pub(crate) cache_type: roci_lm_device::CacheType,
-    /// Never quantize activations to 8 bits, which GPUs with packed dot products otherwise do in
-    /// decode, as it is faster
+    /// Keep activations unquantized in decode on GPUs; by default, GPUs with packed dot products
+    /// quantize them to 8 bits for speed
     #[arg(long, requires = "model")]
     pub(crate) exact: bool,
     /// Maximum number of tokens in one forward pass (default: 512 or 64, by the kind of device)

@@ -26,7 +26,7 @@ pub(crate) struct DemoArgs {
     /// 30)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Use small problems, which check as much but say little about speed
+    /// Use small problem sizes: the same checks, but timings that mean little
     #[arg(long)]
     pub(crate) quick: bool,
     /// Also measure kernels and copies by the device's own timestamps

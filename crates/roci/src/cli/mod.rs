@@ -141,7 +141,7 @@ pub(crate) enum Command {
     ///
     /// Each kernel runs through the HAL on each device: its inputs are uploaded, the dispatch is
     /// recorded and submitted, the output is downloaded and compared with a reference in f64. The
-    /// table shows the best time of several runs, the rate, and whether the result is right.
+    /// table shows the best time of several runs, the rate, and whether the result is correct.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// List the devices of all drivers

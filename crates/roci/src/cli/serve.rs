@@ -22,8 +22,8 @@ pub(crate) struct ServeArgs {
     /// Type of the KV cache: `f16`, or `q8_0`, which takes about half the memory (default: f16)
     #[arg(long, alias = "cache", value_name = "TYPE")]
     pub(crate) cache_type: Option<roci_lm_device::CacheType>,
-    /// Never quantize activations to 8 bits, which GPUs with packed dot products otherwise do in
-    /// decode, as it is faster
+    /// Keep activations unquantized in decode on GPUs; by default, GPUs with packed dot products
+    /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
     /// Maximum number of sequences that are generated concurrently

@@ -1,4 +1,4 @@
-//! Files of this machine, or of a copied tree. Needs no root permissions. Errors are recorded, not
+//! Files of this machine, or of a copied tree. Does not need root. Errors are recorded, not
 //! returned. Nothing blocks: only regular files are opened, including those of procfs and sysfs.
 
 use std::cell::RefCell;

@@ -121,7 +121,7 @@ pub(crate) fn run(
         deaths += 1;
         if deaths >= MAX_DEATHS || hangs >= MAX_HANGS {
             for probe in rest {
-                let reason = format!("skipped: {deaths} processes died on this device before");
+                let reason = format!("skipped: {deaths} earlier probe processes crashed or hung on this device");
                 let verdict = Verdict::new(Outcome::NotTried, reason);
                 on_progress(DeviceProgress::Ended { probe, verdict, seconds: 0.0 });
             }

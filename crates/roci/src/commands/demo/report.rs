@@ -188,7 +188,7 @@ pub(super) fn print(
     let supported: Vec<_> = rows.iter().filter(|row| !matches!(row.outcome, Outcome::Unsupported(_))).collect();
     let good = supported.iter().filter(|row| row.status() == ExitStatus::Success).count();
     let summary = if good == supported.len() { GOOD } else { BAD };
-    printer.note(&format!("{summary}{good} of {} results are right{summary:#}", supported.len()));
+    printer.note(&format!("{summary}{good} of {} results are correct{summary:#}", supported.len()));
     let mut hints: Vec<_> = rows
         .iter()
         .filter_map(|row| match &row.outcome {

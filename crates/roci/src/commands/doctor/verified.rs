@@ -69,7 +69,7 @@ pub(super) fn fold(diagnosis: &mut Diagnosis, reports: &[RouteReport]) {
     diagnosis.verdict.push_str(&match gpus.len() {
         0 if unverified.is_empty() => " No GPU could be verified.".to_owned(),
         0 => String::new(),
-        count => format!(" {right} of {count} routes to a GPU compute right results."),
+        count => format!(" {right} of {count} routes to a GPU compute correct results."),
     });
     diagnosis.verdict.push_str(&unverified.concat());
 }
@@ -141,7 +141,7 @@ mod tests {
         let gpu = |pci, status| report("vulkan:0", "discrete GPU", Some(pci), status);
         let (healthy, computed, verdict) = folded(&[cpu.clone(), gpu("0000:03:00.0", "right")]);
         assert!(healthy && computed == "right", "{verdict}");
-        assert!(verdict.ends_with(" 1 of 1 routes to a GPU compute right results."), "{verdict}");
+        assert!(verdict.ends_with(" 1 of 1 routes to a GPU compute correct results."), "{verdict}");
         let (healthy, computed, _) = folded(&[cpu.clone(), gpu("0000:03:00.0", "wrong")]);
         assert!(!healthy && computed.starts_with("vulkan:0 computes wrong results"), "{computed}");
         let (healthy, computed, _) = folded(&[cpu, gpu("0000:0e:00.0", "right")]);

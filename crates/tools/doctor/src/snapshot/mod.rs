@@ -1,4 +1,4 @@
-//! A typed snapshot of a machine, taken without root permissions and without starting a runtime. It
+//! A typed snapshot of a machine, taken without root and without starting a runtime. It
 //! can be saved and diagnosed on another machine.
 //!
 //! Each file here is a section with its reader. Field names are the names of facts in rules:

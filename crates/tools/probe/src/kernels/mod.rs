@@ -1,9 +1,9 @@
-//! Every kernel of the library with one or two problems, and the reference results.
+//! Every kernel in the library, with one or two benchmark cases and their reference results.
 //!
-//! Most kernels have problems with a reference in f64. The others get a test case of their family,
+//! Most kernels have a case with an f64 reference. The others get a test case of their family,
 //! compared with the native twin. Sizes are not multiples of workgroups and tiles, so that partial
-//! tiles are tested too. Kernels of language models (`lm_*`) have no problems: their buffers have
-//! no meaning without a model.
+//! tiles are tested too. `lm_*` kernels have no cases: their buffers have no meaning without a
+//! model.
 
 use bytemuck::bytes_of;
 use roci_kernels::params::{self, Params};
@@ -27,7 +27,7 @@ pub use run::{LoadedKernel, Measurement, measure};
 /// the poison.
 const GUARD_WORDS: u32 = 5;
 
-/// A kernel with one problem.
+/// A kernel with one problem size.
 #[derive(Debug)]
 pub struct Case {
     /// The kernel's entry in the library's table.
@@ -50,13 +50,13 @@ enum Kind {
     Softmax(params::Softmax),
     Matmul(params::Matmul, Element, MatmulForm),
     Matvec(params::Matvec, Element),
-    /// A problem of [`layers`], which has its own inputs and reference.
+    /// A case of [`layers`], which has its own inputs and reference.
     Layer(Box<dyn Layer>),
     /// A test case of the kernel's family, compared with the native twin.
     Twin(TwinProblem),
 }
 
-/// A problem with its inputs and its reference results.
+/// A case with its inputs and its reference results.
 #[derive(Debug)]
 pub struct PreparedCase {
     /// Inputs, in the order of the kernel's bindings.
@@ -86,7 +86,7 @@ pub fn select(names: &[String], quick: bool) -> Result<Vec<Case>, Error> {
     Ok(kernels.into_iter().filter(asked).flat_map(cases).collect())
 }
 
-/// The problems of a kernel. A test fails if a kernel of the table has none.
+/// The cases of a kernel. A test fails if a kernel of the table has none.
 fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
     let mut problems = written_problems(kernel, quick);
     if problems.is_empty() {
@@ -95,7 +95,7 @@ fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
     problems
 }
 
-/// The problems that have a reference in f64.
+/// The cases that have an f64 reference.
 fn written_problems(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
     let pick = |small: u32, large: u32| if quick { small } else { large };
     let count = pick(10_007, (1 << 22) + 3);

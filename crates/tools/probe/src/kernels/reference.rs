@@ -79,7 +79,7 @@ pub(super) fn is_integral(kernel: &str) -> bool {
     kernel.ends_with("_i32") || kernel.ends_with("_u32")
 }
 
-/// Computes the reference results of a problem.
+/// Computes the reference results of a case.
 pub(super) fn expect(kernel: &str, problem: &Kind, inputs: &[Input]) -> Vec<Expected> {
     let values = |index: usize| inputs[index].values.as_slice();
     match problem {

@@ -169,7 +169,7 @@ impl RouteReport {
         match &self.outcome {
             RouteOutcome::Right => {
                 let passed = self.checks.iter().filter(|check| check.status == CheckStatus::Pass).count();
-                format!("computes right results: {passed} checks passed")
+                format!("computes correct results: {passed} checks passed")
             }
             RouteOutcome::Wrong => {
                 let failed: Vec<_> = self.checks.iter().filter(|check| check.status == CheckStatus::Fail).collect();

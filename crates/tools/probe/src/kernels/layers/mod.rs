@@ -1,6 +1,6 @@
-//! Problems for the kernels of model layers.
+//! Benchmark cases for the kernels of model layers.
 //!
-//! Each problem has a function that creates its inputs and reference results, so that adding a
+//! Each case has a function that creates its inputs and reference results, so that adding a
 //! kernel takes one entry here.
 
 mod lines;
@@ -22,7 +22,7 @@ use crate::WorkAmount;
 /// Inputs and reference results.
 pub(super) type Made = (Vec<Input>, Vec<Expected>);
 
-/// Properties of a problem apart from constants, inputs and reference.
+/// Properties of a case apart from constants, inputs and reference.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) grid: [u32; 3],
@@ -33,7 +33,7 @@ pub(super) struct About {
     pub(super) tolerance: Tolerance,
 }
 
-/// A problem: constants, inputs and reference of one dispatch.
+/// A case: constants, inputs and reference of one dispatch.
 pub(super) trait Layer: Debug {
     /// Bytes of the constants block.
     fn constants(&self) -> &[u8];
@@ -44,7 +44,7 @@ pub(super) trait Layer: Debug {
     fn make(&self) -> Made;
 }
 
-/// A problem with constants of type `P`.
+/// A case with constants of type `P`.
 #[derive(Debug)]
 struct Of<P> {
     params: P,
@@ -78,7 +78,7 @@ impl Picker {
         if self.quick { small } else { large }
     }
 
-    /// Creates a problem with these constants; its grid follows from them.
+    /// Creates a case with these constants; its grid follows from them.
     fn problem<P: Params + Debug>(
         &self,
         params: P,
@@ -104,7 +104,7 @@ impl Picker {
     }
 }
 
-/// The problems of a kernel; empty if there are none in this module.
+/// The cases of a kernel; empty if there are none in this module.
 pub(super) fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Box<dyn Layer>> {
     let picker = Picker { kernel: kernel.name(), quick };
     match kernel.constants().name {
