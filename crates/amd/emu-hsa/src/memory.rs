@@ -49,7 +49,7 @@ pub(crate) struct Notifier {
 
 // SAFETY: the callback runs on the thread that frees the memory, which the client chooses.
 unsafe impl Send for Notifier {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Notifier {}
 
 /// All memory that GPUs can access, except for mapped virtual memory.

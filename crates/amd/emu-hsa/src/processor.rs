@@ -86,7 +86,7 @@ fn process(
             packet.completion_signal
         }
         kind @ (PacketType::BARRIER_AND | PacketType::BARRIER_OR) => {
-            // SAFETY: the same.
+            // SAFETY: as above.
             let packet = unsafe { address.cast::<BarrierPacket>().read() };
             let any = kind == PacketType::BARRIER_OR;
             let dependencies = || packet.dep_signal.iter().copied().filter(|signal| !signal.is_null());
@@ -125,7 +125,7 @@ fn vendor(queue: &Queue, gpu: &Gpu, index: u64, clock: &impl Fn() -> u64) -> Res
             Ok(packet.completion_signal)
         }
         VendorFormat::PM4_IB => {
-            // SAFETY: the same.
+            // SAFETY: as above.
             let packet = unsafe { queue.packet(index).cast::<Pm4IbPacket>().read() };
             let wait_until = |ready: &dyn Fn() -> bool| wait_until(queue, ready);
             let pm4 = Pm4 { memory: gpu.emulator.memory(), clock, wait_until: &wait_until };

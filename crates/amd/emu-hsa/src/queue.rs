@@ -32,7 +32,7 @@ pub(crate) struct ErrorCallback {
 
 // SAFETY: the HSA specification lets the runtime call the function with the data on any thread.
 unsafe impl Send for ErrorCallback {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for ErrorCallback {}
 
 /// What a new queue is to be.

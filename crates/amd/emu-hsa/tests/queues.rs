@@ -80,7 +80,7 @@ impl Adder {
         let kernarg = self.arguments.address().as_ptr().wrapping_add(64 * slot);
         // SAFETY: inside the kernarg memory; no packet uses the slot yet.
         unsafe { kernarg.cast::<u64>().write(to) };
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { kernarg.wrapping_add(8).cast::<u32>().write(value) };
         KernelDispatchPacket {
             setup: 1,

@@ -123,14 +123,14 @@ fn a_thousand_runtimes_leak_nothing() {
             let signal = runtime.create_signal(1, &[], SignalAttribute::EMPTY).expect("a signal");
             drop((queue(&gpu, 64), signal));
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         assert_eq!(unsafe { (api.hsa_shut_down)() }, Status::SUCCESS);
         if round == 20 {
             before = Some(ProcessResources::now());
         }
     }
     before.expect("there are more rounds").assert_same();
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { (api.hsa_shut_down)() }, Status::ERROR_NOT_INITIALIZED);
 }
 

@@ -77,7 +77,7 @@ pub(crate) unsafe fn ioctl(file: c_int, request: c_ulong, argument: *mut c_void)
         system_frequency: SYSTEM_FREQUENCY,
         ..requested
     };
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe { argument.write_unaligned(counters) };
     Some(0)
 }

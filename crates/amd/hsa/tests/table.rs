@@ -45,12 +45,12 @@ fn api_from_uses_the_functions_of_a_module() {
     let api: Api = roci_hsa::api_from!(self::functions);
     // SAFETY: these functions ignore their arguments.
     assert_eq!(unsafe { (api.hsa_init)() }, Status::INFO_BREAK);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { (api.hsa_signal_load_relaxed)(Signal::NULL) }, 9);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { (api.hsa_queue_load_read_index_relaxed)(std::ptr::null()) }, 8);
     let unmap = api.hsa_amd_vmem_unmap.expect("optional functions are in the table");
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { unmap(std::ptr::null_mut(), 0) }, Status::INFO_BREAK);
 }
 
@@ -59,7 +59,7 @@ fn stubs_return_not_supported() {
     let api = Api::unsupported();
     // SAFETY: stubs ignore their arguments.
     assert_eq!(unsafe { (api.hsa_init)() }, Status::ERROR_NOT_SUPPORTED);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { (api.hsa_signal_load_relaxed)(Signal::NULL) }, 0);
     assert!(api.hsa_amd_vmem_unmap.is_none());
 }

@@ -1,4 +1,4 @@
-//! Writes code objects to files of their own.
+//! Writes code objects to separate files.
 
 use std::fs::OpenOptions;
 use std::io::Write;

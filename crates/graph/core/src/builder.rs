@@ -132,7 +132,7 @@ impl GraphBuilder {
         Ok(id)
     }
 
-    /// What is known of a value.
+    /// What is known about a value.
     pub fn fact(&self, id: ValueId) -> Option<&Fact> {
         self.facts.get(id.index()).and_then(Option::as_ref)
     }

@@ -2,7 +2,7 @@
 
 use crate::{DType, OpError, Tensor};
 
-/// What is known of a tensor.
+/// What is known about a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// The type of the elements.

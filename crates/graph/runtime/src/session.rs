@@ -82,7 +82,7 @@ impl Session {
     /// Runs the graph on inputs, in the graph's order.
     ///
     /// On a logical device of several physical ones, the batch is split over them if every node is
-    /// known to compute each row by itself.
+    /// known to compute each row independently.
     pub fn run(&mut self, inputs: &[Value]) -> Result<Vec<Value>, Error> {
         if inputs.len() != self.graph.inputs.len() {
             let (given, expected) = (inputs.len(), self.graph.inputs.len());

@@ -29,7 +29,7 @@ pub(crate) struct DeviceCopy {
     pub(crate) fact: Fact,
 }
 
-/// What is known of a value, and where its copies are.
+/// What is known about a value, and where its copies are.
 #[derive(Clone, Default)]
 pub(crate) struct ValueState {
     pub(crate) host: Option<Value>,

@@ -412,7 +412,7 @@ impl InFlight {
         }
     }
 
-    /// The window in which it is expected to end, if known. `None` long after that.
+    /// The time window in which the batch is expected to end. `None` if unknown or long past.
     fn expected(&self, ended: Instant) -> Option<SpinWindow> {
         let (took, began) = (self.commands.known_short_time()?, self.since.max(ended));
         (self.records_time && began.elapsed() < 2 * took).then(|| SpinWindow::new(began, took))

@@ -79,7 +79,7 @@ impl AccessRange {
         AccessRange::new::<E>("reads", name, binding, extent)
     }
 
-    /// As [`AccessRange::read`], for a write.
+    /// Like [`AccessRange::read`], for a write.
     pub(super) fn write<E>(name: &'static str, binding: NativeBinding, extent: Extent) -> Result<AccessRange, String> {
         AccessRange::new::<E>("writes", name, binding, extent)
     }

@@ -68,7 +68,7 @@ impl WindowRow<'_> {
         }
     }
 
-    /// As [`WindowRow::for_each_tap`], for each result and element.
+    /// Like [`WindowRow::for_each_tap`], for each result and element.
     #[inline(always)]
     fn fold(&self, results: &mut [f32], mut add: impl FnMut(&mut f32, f32)) {
         let stride = self.window.stride[2] as usize;

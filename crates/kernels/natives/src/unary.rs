@@ -112,7 +112,7 @@ impl<F: Fn(f32) -> f32> Task for Map<'_, F> {
     }
 }
 
-/// As [`Map`], for a function that is not accurate for large arguments.
+/// Like [`Map`], for a function that is not accurate for large arguments.
 struct Periodic<'a, F> {
     function: F,
     far: fn(f64) -> f64,

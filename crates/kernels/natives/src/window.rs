@@ -38,7 +38,7 @@ impl Window {
         (o * self.stride[d] as usize + k * self.dilation[d] as usize) as isize - self.pad[d] as isize
     }
 
-    /// As [`Window::position`]; `None` outside the input.
+    /// Like [`Window::position`]; `None` outside the input.
     pub(super) fn inside(&self, d: usize, o: usize, k: usize) -> Option<usize> {
         usize::try_from(self.position(d, o, k)).ok().filter(|&at| at < self.input[d] as usize)
     }

@@ -247,7 +247,7 @@ fn batching_does_not_change_a_token() {
     }
 }
 
-/// Three matrices of a file, not contiguous, as one: equal bit for bit to the same matrix packed.
+/// Three separate matrices of a file, used as one, give the same bits as one packed matrix.
 #[test]
 fn rows_in_place_match_packed_rows() {
     for kind in [Type::Q4_0, Type::IQ4_NL, Type::Q8_0] {

@@ -61,8 +61,8 @@ fn compact_bindings(module: &mut Module) -> Vec<usize> {
     renumbered.collect()
 }
 
-/// Replaces the constants block of a WGSL source by a `const`. Returns `None` if the source has no
-/// such block or a value has no literal.
+/// Replaces the constants block of a WGSL source with a `const`. Returns `None` if the source has
+/// no such block or a value has no literal.
 fn with_constants(text: &str, constants: &[u8]) -> Option<String> {
     let module = naga::front::wgsl::parse_str(text).ok()?;
     let mut variables = module.global_variables.iter();

@@ -124,8 +124,7 @@ impl Engine {
     /// [`Limits::pooling`] says and scaled to length 1. Blocks until the result is available.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate), and if the device fails or the model's pooling type gives
-    /// no embedding.
+    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding.
     pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
         self.queue_embedding(tokens)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
     }
@@ -133,7 +132,7 @@ impl Engine {
     /// [`embed`](Self::embed) for asynchronous callers.
     ///
     /// # Errors
-    /// As [`embed`](Self::embed).
+    /// Those of [`embed`](Self::embed).
     pub async fn embed_async(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
         self.queue_embedding(tokens)?.await.unwrap_or(Err(EngineError::Closed))
     }

@@ -52,7 +52,7 @@ impl ServeSettings {
     /// Useful before slow steps such as loading a model.
     ///
     /// # Errors
-    /// As [`Server::bind`](crate::Server::bind).
+    /// Those of [`Server::bind`](crate::Server::bind).
     pub fn check(&self) -> Result<(), ServeError> {
         let usable =
             |key: &String| !key.is_empty() && HeaderValue::from_str(key).is_ok() && !key.contains(char::is_whitespace);

@@ -84,7 +84,7 @@ pub(crate) struct DriverArgs {
     /// File or folder to search for `libhsa-runtime64.so` first; separate several by colons, or
     /// repeat the option
     ///
-    /// The search goes on with ROCI_HAL_AMDGPU_LIBHSA_PATH, IREE_HAL_AMDGPU_LIBHSA_PATH, the
+    /// The search continues with ROCI_HAL_AMDGPU_LIBHSA_PATH, IREE_HAL_AMDGPU_LIBHSA_PATH, the
     /// folders in PATH, the dynamic loader's search path and /opt/rocm/lib. Locations without a
     /// usable library are skipped.
     #[arg(long, value_name = "PATH", value_delimiter = ':', global = true, help_heading = "Drivers")]

@@ -164,7 +164,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
         // SAFETY: the client's struct has `size` bytes, and `bytes` is at most that.
         unsafe { std::ptr::copy_nonoverlapping((&raw const result).cast::<u8>(), info.cast::<u8>(), bytes) };
         if let (Some(alloc), false, false) = (alloc, num_agents_accessible.is_null(), accessible.is_null()) {
-            // SAFETY: the client passes the allocator to be called with a size.
+            // SAFETY: the client passes a function that may be called with any size.
             let list = unsafe { alloc(size_of_val(users.as_slice())) }.cast::<Agent>();
             if list.is_null() {
                 return Err(Status::ERROR_OUT_OF_RESOURCES);

@@ -124,9 +124,9 @@ fn invalid_agent_arguments_are_rejected() {
     let nowhere = unsafe { (api.hsa_agent_get_info)(gpu, AgentInfo::NODE, null_mut()) };
     // SAFETY: a null callback is an error.
     let agents = unsafe { (api.hsa_iterate_agents)(None, null_mut()) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let isas = unsafe { (api.hsa_agent_iterate_isas)(gpu, None, null_mut()) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let caches = unsafe { (api.hsa_agent_iterate_caches)(gpu, None, null_mut()) };
     assert_eq!([nowhere, agents, isas, caches], [Status::ERROR_INVALID_ARGUMENT; 4]);
     for (agent, kind, expected) in [

@@ -69,11 +69,11 @@ pub(super) unsafe fn gather<T: GatherOffset>(
     match dwords {
         // SAFETY: the caller's contract is the same.
         1 => unsafe { gather_words::<T, 1>(base, offsets, limit, extra_offsets, rows) },
-        // SAFETY: the same.
+        // SAFETY: as above.
         2 => unsafe { gather_words::<T, 2>(base, offsets, limit, extra_offsets, rows) },
-        // SAFETY: the same.
+        // SAFETY: as above.
         3 => unsafe { gather_words::<T, 3>(base, offsets, limit, extra_offsets, rows) },
-        // SAFETY: the same.
+        // SAFETY: as above.
         _ => unsafe { gather_words::<T, 4>(base, offsets, limit, extra_offsets, rows) },
     }
 }

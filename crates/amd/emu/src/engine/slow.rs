@@ -46,9 +46,9 @@ impl Machine<'_> {
                     unsafe { function(mode, self.results(), a, b, c) };
                     0
                 }
-                // SAFETY: the same.
+                // SAFETY: as above.
                 SlowFunction::Compare(function) => unsafe { function(mode, a, b) },
-                // SAFETY: the same.
+                // SAFETY: as above.
                 SlowFunction::Mask(function) => unsafe { function(mode, self.results(), a, b, c, mask) },
             };
             masks[half] = result & write;

@@ -91,7 +91,7 @@ impl Machine<'_> {
                 unsafe { function(self.wave.mode, self.destination(half, uop.dst), a, b, c) };
             } else if exec != 0 {
                 self.keep_parts(half, uop.dst, usize::from(uop.results));
-                // SAFETY: the same.
+                // SAFETY: as above.
                 unsafe { function(self.wave.mode, self.results(), a, b, c) };
                 self.merge(half, uop.dst, usize::from(uop.results), exec);
             }
@@ -146,7 +146,7 @@ impl Machine<'_> {
                 // function's level.
                 masks[half] = unsafe { function(self.wave.mode, out, a, b, c, mask) };
             } else if exec != 0 {
-                // SAFETY: the same.
+                // SAFETY: as above.
                 masks[half] = unsafe { function(self.wave.mode, self.results(), a, b, c, mask) } & exec;
                 self.merge(half, uop.dst, usize::from(uop.results), exec);
             }

@@ -122,9 +122,9 @@ fn call(
             unsafe { levels.at(level)(mode, output, a, b, c) };
             0
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         LaneFunction::Compare(levels) => unsafe { levels.at(level)(mode, a, b) },
-        // SAFETY: the same.
+        // SAFETY: as above.
         LaneFunction::Mask(levels) => unsafe { levels.at(level)(mode, output, a, b, c, mask) },
     };
     (out.iter().take(result.rows()).map(Row::array).collect(), returned)

@@ -88,9 +88,9 @@ impl Event {
         Some(match self.event_type {
             // SAFETY: the event type selects this field of the union.
             EventType::MEMORY_FAULT_EVENT => EventDetails::MemoryFault(unsafe { self.info.memory_fault }),
-            // SAFETY: the same.
+            // SAFETY: as above.
             EventType::HW_EXCEPTION_EVENT => EventDetails::HwException(unsafe { self.info.hw_exception }),
-            // SAFETY: the same.
+            // SAFETY: as above.
             EventType::MEMORY_ERROR_EVENT => EventDetails::MemoryError(unsafe { self.info.memory_error }),
             _ => return None,
         })

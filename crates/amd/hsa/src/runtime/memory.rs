@@ -18,7 +18,7 @@ pub struct Allocation {
 
 // SAFETY: the address is never dereferenced, and the functions of the library are thread-safe.
 unsafe impl Send for Allocation {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {

@@ -50,7 +50,7 @@ pub struct Queue {
 // SAFETY: the queue functions of the library are thread-safe, and shared fields in memory are
 // atomic.
 unsafe impl Send for Queue {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Queue {}
 
 /// A queue that the library created, destroyed on drop.

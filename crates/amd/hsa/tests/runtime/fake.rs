@@ -248,9 +248,9 @@ unsafe extern "C" fn signal_wait_any(
     let count = count as usize;
     // SAFETY: the length is that of the list.
     let signals = unsafe { std::slice::from_raw_parts(signals, count) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let conditions = unsafe { std::slice::from_raw_parts(conditions, count) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let values = unsafe { std::slice::from_raw_parts(values, count) };
     for index in 0..count {
         let (signal, condition, value) = (signals[index], conditions[index], values[index]);

@@ -100,7 +100,8 @@ struct Scan<F> {
 }
 
 impl<F: FnMut(&ObjectError)> Scan<F> {
-    /// Assigns a file to its component. `named`: the file was given, and not found in a folder.
+    /// Assigns a file to its component. `named`: the file was given explicitly, not found in a
+    /// folder.
     fn file(&mut self, path: &Path, file: &std::fs::File, bytes: u64, named: bool) {
         self.files += 1;
         self.bytes += bytes;

@@ -182,7 +182,7 @@ impl BackwardNode<'_> {
         fact.value().map_err(|error| self.error(error))
     }
 
-    /// What is known of all inputs.
+    /// What is known about all inputs.
     fn facts(&self) -> Vec<Option<Fact>> {
         self.node.inputs.iter().map(|id| self.builder.fact((*id)?).cloned()).collect()
     }

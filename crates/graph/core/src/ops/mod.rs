@@ -105,7 +105,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// What is known of the operands. `None` is an omitted operand.
+/// What is known about the operands. `None` is an omitted operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     facts: &'a [Option<Fact>],

@@ -147,7 +147,7 @@ struct ScaleLayout {
     block: usize,
     /// Scales along the axis.
     scales: usize,
-    /// Whether the indices before and after the axis have scales of their own.
+    /// Whether the indices before and after the axis have their own scales.
     blocked: bool,
 }
 

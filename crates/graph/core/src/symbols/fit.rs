@@ -17,7 +17,7 @@ pub(super) enum Sample {
     All,
 }
 
-/// What is known of a value in a sample.
+/// What is known about a value in a sample.
 type InferredType = Option<(DType, Option<Vec<usize>>)>;
 
 /// All samples.

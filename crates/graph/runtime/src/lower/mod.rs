@@ -79,12 +79,12 @@ impl<'a, 'v> Context<'a, 'v> {
         id.ok_or(LoweringError::InvalidOperands(OpError::MissingInput(index)))
     }
 
-    /// What is known of an operand; `None` if it is omitted.
+    /// What is known about an operand; `None` if it is omitted.
     pub(crate) fn fact(&self, index: usize) -> Option<&Fact> {
         self.facts.get(index).and_then(Option::as_ref)
     }
 
-    /// What is known of all operands.
+    /// What is known about all operands.
     pub(crate) fn facts(&self) -> Vec<Option<Fact>> {
         self.facts.clone()
     }

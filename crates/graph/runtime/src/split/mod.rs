@@ -20,7 +20,7 @@ const MAX_CACHED: usize = 64;
 pub(crate) struct SplitCache(HashMap<(Vec<Vec<usize>>, usize), bool>);
 
 impl SplitCache {
-    /// Whether the graph computes each row of such inputs by itself.
+    /// Whether the graph computes each row of such inputs independently.
     fn computes_rows_independently(&mut self, graph: &Graph, tensors: &[&Tensor], count: usize) -> bool {
         let key = (tensors.iter().map(|tensor| tensor.shape().to_vec()).collect(), count);
         if let Some(verdict) = self.0.get(&key) {

@@ -1,6 +1,6 @@
-//! Whether a graph computes each row of a batch by itself. If a row depends on others, as in a mean
-//! over the batch, a shard gives a different result, and shapes do not show it. So every node must
-//! be of a kind that is known to keep rows independent.
+//! Whether a graph computes each row of a batch independently. If a row depends on others, as in a
+//! mean over the batch, a shard gives a different result, and shapes do not show it. So every node
+//! must be of a kind that is known to keep rows independent.
 
 use roci_graph::ops::{Attend, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Reduction};
 use roci_graph::{Fact, Graph, Node, Op, Operation as _, ValueId};
@@ -16,7 +16,7 @@ enum BatchDependence {
     PerRow,
 }
 
-/// What is known of all values, for the whole batch and for a shard.
+/// What is known about all values, for the whole batch and for a shard.
 pub(super) struct RowAnalysis<'a> {
     pub(super) graph: &'a Graph,
     pub(super) whole: &'a [Option<Fact>],

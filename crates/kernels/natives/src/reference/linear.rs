@@ -73,11 +73,11 @@ pub(crate) struct Linear<const FORMAT: u32, const FORM: u32>;
 
 /// With bindings for experts and a norm.
 pub(crate) const MATVEC: u32 = 0;
-/// Without those bindings.
+/// Without bindings for experts and a norm.
 pub(crate) const MATMUL: u32 = 1;
-/// As [`MATMUL`], with f16 `x`, and optionally with split columns.
+/// Like [`MATMUL`], with f16 `x`, and optionally with split columns.
 pub(crate) const MATMUL_COOPMAT: u32 = 2;
-/// As [`MATVEC`], with `x` quantized to bytes.
+/// Like [`MATVEC`], with `x` quantized to bytes.
 pub(crate) const MATVEC_I8: u32 = 3;
 
 /// Columns of a group.

@@ -49,7 +49,8 @@ impl Case {
         Self::map(name, "u32", "", body, pairs)
     }
 
-    /// As [`Case::map_u32`], with extra declarations and with any four-byte type instead of `u32`.
+    /// Like [`Case::map_u32`], with extra declarations and with any four-byte type instead of
+    /// `u32`.
     pub(crate) fn map<T: bytemuck::NoUninit + Copy>(
         name: &'static str,
         ty: &str,

@@ -20,7 +20,7 @@ pub(crate) fn launch_at(
     launch_bound(level, name, &bindings, &order, constants, workers)
 }
 
-/// As [`launch_at`], with each binding given as an index into `memory`, so that a range can be
+/// Like [`launch_at`], with each binding given as an index into `memory`, so that a range can be
 /// bound twice.
 pub(crate) fn launch_bound(
     level: Level,

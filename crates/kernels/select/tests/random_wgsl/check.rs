@@ -108,7 +108,7 @@ fn hide_conditions(source: String) -> String {
     text
 }
 
-/// As [`pocl`], with a transformation of the OpenCL C before compilation.
+/// Like [`pocl`], with a transformation of the OpenCL C before compilation.
 pub(crate) fn pocl_as(
     runner: &Runner,
     program: &Program,

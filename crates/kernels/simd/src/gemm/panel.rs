@@ -144,7 +144,7 @@ impl PanelTile {
                 *weight = unsafe { simd.load(w.wrapping_add(v * S::LANES)) };
             }
             for (r, row) in sums.iter_mut().enumerate() {
-                // SAFETY: row `r`, within the depth.
+                // SAFETY: row `r` of the block, at a column within the depth.
                 let x = simd.splat(unsafe { *starts[r / 3].wrapping_add(r % 3 * self.x_stride) });
                 for (sum, &weight) in row.iter_mut().zip(&weights) {
                     *sum = simd.mul_add(x, weight, *sum);

@@ -9,7 +9,7 @@ use super::product::{PanelProduct, Token, write};
 use crate::amx::Tiles;
 use crate::int8::{Int8, Int8Task, LINE, ROWS};
 
-/// As [`super::product::Int8Product`], for a [`PanelProduct`] with a whole tile and with signed
+/// Like [`super::product::Int8Product`], for a [`PanelProduct`] with a whole tile and with signed
 /// bytes as codes.
 pub(super) struct AmxProduct<'a>(pub(super) PanelProduct, pub(super) &'a Tiles);
 

@@ -230,7 +230,7 @@ pub fn panel_bytes(kind: Type, columns: usize) -> Result<usize, PackError> {
 /// Bytes of a packed matrix; rows are padded to a multiple of sixteen.
 ///
 /// # Errors
-/// As [`panel_bytes`], and if the size overflows.
+/// Those of [`panel_bytes`], and an overflow of the size.
 pub fn packed_bytes(kind: Type, rows: usize, columns: usize) -> Result<usize, PackError> {
     let bytes = panel_bytes(kind, columns)?;
     rows.div_ceil(ROWS).checked_mul(bytes).ok_or(PackError::Size { rows, columns })

@@ -34,7 +34,7 @@ pub(super) struct WeightPanel {
     pub(super) pitch: Option<usize>,
 }
 
-/// A panel by some tokens of a tile.
+/// The product of a panel and some tokens of a tile.
 #[derive(Clone, Copy)]
 pub(super) struct PanelProduct {
     pub(super) weights: WeightPanel,

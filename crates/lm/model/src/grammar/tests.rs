@@ -214,7 +214,7 @@ fn memory_is_bounded_for_long_texts() {
 
 #[test]
 fn the_work_per_mask_is_bounded() {
-    // Many parses at every byte, and a vocabulary that follows all of them.
+    // Every byte has many parses, and every token of the vocabulary continues all of them.
     let empty = Grammar::parse("root ::= ((.{0,1000} .{0,1000}){0,1000} \"b\"?){0,1000}");
     assert_eq!(empty.unwrap_err(), GrammarError::TooManyStacks);
     let mut matcher = Matcher::new(&grammar("root ::= ((.{1,99} .{1,99}){1,99} .{1,99}){1,99}"), vocabulary());

@@ -51,7 +51,7 @@ impl Case {
     /// Opens the GGUF file.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// Those of [`bytes`](Self::bytes).
     pub fn open(&self) -> Result<Gguf, Error> {
         Gguf::from_bytes(self.bytes()?)
     }

@@ -41,7 +41,7 @@ enum Outcome {
     Busy,
 }
 
-/// Runs all clients for the given time, and every request to its end.
+/// Runs all clients for the given time, and every request to completion.
 pub(crate) fn run(plan: &Plan) -> Report {
     let over = AtomicBool::new(false);
     let number = AtomicUsize::new(0);

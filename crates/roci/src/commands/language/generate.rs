@@ -84,7 +84,7 @@ pub(super) struct Answer {
     pub(super) tokens: usize,
 }
 
-/// Reads an answer to its end and passes each piece of text on. Ctrl-C stops it.
+/// Reads an answer to its end and passes on each piece of text. Ctrl-C stops it.
 pub(super) fn read_answer<E: From<LanguageError>>(
     generation: Generation,
     mut on_text: impl FnMut(&str) -> Result<(), E>,

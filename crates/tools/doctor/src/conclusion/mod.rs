@@ -233,7 +233,7 @@ impl Conclusion {
         happened || self.causes.iter().any(Cause::is_a_problem) || !self.failures.is_empty()
     }
 
-    /// What to check next, the check that decides most causes first.
+    /// What to check next. The check that decides the most causes comes first.
     fn look_next(&self) -> Vec<NextCheck> {
         let mut next: Vec<NextCheck> = Vec::new();
         let mut add = |run: String, fact: Option<&str>, decides: Option<&str>| {

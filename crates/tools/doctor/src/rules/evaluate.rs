@@ -181,7 +181,7 @@ impl RuleSet {
         self.evaluate(facts, log).findings
     }
 
-    /// As [`Self::findings`], plus the rules that the facts rule out.
+    /// Like [`Self::findings`], plus the rules that the facts rule out.
     pub fn evaluate(&self, facts: &Facts, log: &str) -> Evaluation<'_> {
         self.apply(facts, &self.scan(log))
     }

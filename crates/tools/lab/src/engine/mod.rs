@@ -141,10 +141,10 @@ pub fn continue_experiment(store: &mut Store, id: i64, around: EngineContext<'_>
     resume(store, id, ResumeOptions::default(), around)
 }
 
-/// As [`continue_experiment`], after recording manual changes and changes of the file.
+/// Like [`continue_experiment`], after recording manual changes and changes of the file.
 ///
 /// # Errors
-/// As [`continue_experiment`], or an invalid request.
+/// Those of [`continue_experiment`], and an invalid request.
 pub fn resume(
     store: &mut Store,
     id: i64,

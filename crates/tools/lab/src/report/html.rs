@@ -17,7 +17,7 @@ use super::sentence::Part;
 use super::text::{self, percent, shell};
 use super::{Heading, KernelReport, Reached, Report, Row, Sentence, Status, StrategyReport, Verdict, date};
 
-/// Strategies with a section of their own; the table lists all.
+/// Strategies with their own section; the table lists all.
 const MAX_SECTIONS: usize = 100;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::text::{code, duration, fenced, number, percent, prose, shell};
 use super::{Change, Report, Row, Sentence, Series, StrategyReport, date};
 
-/// Strategies with a section of their own; the table lists all.
+/// Strategies with their own section; the table lists all.
 const SECTIONS: usize = 100;
 
 /// Renders the report.

@@ -281,7 +281,7 @@ impl Store {
         }
     }
 
-    /// Opens a file without concurrent writers, and without additional files.
+    /// Opens a file that has no concurrent writers, without creating files next to it.
     fn read_unchanging(path: &Path, before: &rusqlite::Error) -> Result<Self, LabError> {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");

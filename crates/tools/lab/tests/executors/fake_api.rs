@@ -13,7 +13,7 @@ pub(crate) enum Scenario {
     Ends,
     /// It writes, and runs until it is deleted.
     Hangs,
-    /// It may not be created.
+    /// Creating it is forbidden.
     Forbidden,
     /// Its image cannot be pulled.
     NoImage,

@@ -91,9 +91,9 @@ macro_rules! mixed {
             for chunk in 0..CHUNKS {
                 // SAFETY: the contract covers the row of the source.
                 let a = unsafe { <f32 as Lane>::load(a, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let b = unsafe { <f32 as Lane>::load(b, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let c = unsafe { <f32 as Lane>::load(c, chunk) };
                 let values = each!(index => lane(wide, a[index], b[index], c[index]));
                 let bits = narrow(values, half.round);

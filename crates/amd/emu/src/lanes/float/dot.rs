@@ -48,9 +48,9 @@ macro_rules! of_f16 {
             for chunk in 0..CHUNKS {
                 // SAFETY: the contract covers the row of the source.
                 let x = unsafe { a.chunk(0, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let y = unsafe { b.chunk(0, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let $words = unsafe { c.chunk(0, chunk) };
                 let (x0, x1) = (widen(x), widen(each!(lane => x[lane] >> 16)));
                 let (y0, y1) = (widen(y), widen(each!(lane => y[lane] >> 16)));

@@ -15,11 +15,11 @@ impl Lane for Quad {
     unsafe fn load(rows: Rows<'_>, chunk: usize) -> [Self; CHUNK] {
         // SAFETY: the kind has four rows.
         let first = unsafe { rows.chunk(0, chunk) };
-        // SAFETY: the same.
+        // SAFETY: as above.
         let second = unsafe { rows.chunk(1, chunk) };
-        // SAFETY: the same.
+        // SAFETY: as above.
         let third = unsafe { rows.chunk(2, chunk) };
-        // SAFETY: the same.
+        // SAFETY: as above.
         let fourth = unsafe { rows.chunk(3, chunk) };
         each!(lane => Quad([first[lane], second[lane], third[lane], fourth[lane]]))
     }

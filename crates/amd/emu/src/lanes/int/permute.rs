@@ -93,11 +93,11 @@ macro_rules! level {
             for chunk in 0..CHUNKS {
                 // SAFETY: by contract every operand has a row.
                 let a = unsafe { a.chunk(0, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let b = unsafe { b.chunk(0, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 let selector = unsafe { selector.chunk(0, chunk) };
-                // SAFETY: the same.
+                // SAFETY: as above.
                 unsafe { out.set_chunk(0, chunk, $level::permute(a, b, selector)) };
             }
         }
