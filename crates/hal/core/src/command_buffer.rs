@@ -120,7 +120,7 @@ impl CommandBufferInner {
 }
 
 impl Span {
-    /// Replaces a slot by the buffer bound to it. Slots without a binding stay.
+    /// Replaces a slot with the buffer bound to it. Slots without a binding stay.
     fn resolve(self, bound: &[BufferRange]) -> Self {
         match self.location {
             Location::Slot(slot) if slot < bound.len() => {

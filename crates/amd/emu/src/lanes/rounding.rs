@@ -172,7 +172,7 @@ pub(crate) fn result16(rules: FloatMode, exact: f32) -> f16 {
     flush16(f16::from_bits(bits as u16), rules.flush_out)
 }
 
-/// Replaces infinity by the largest finite f16, if enabled and the exact value is finite.
+/// Replaces infinity with the largest finite f16, if enabled and the exact value is finite.
 #[inline(always)]
 pub(super) fn saturated16(bits: u32, exact: f32, saturate: bool) -> u32 {
     let overflows = (bits & 0x7fff == 0x7c00) & (exact.to_bits() & 0x7f80_0000 != 0x7f80_0000);

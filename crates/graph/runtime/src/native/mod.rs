@@ -37,7 +37,7 @@ pub(crate) enum UploadTarget<'a> {
     Placeholder(&'a BufferRange),
 }
 
-/// Replaces dispatches by the CPU's own kernels where these are faster, and frees constants that no
+/// Replaces dispatches with the CPU's own kernels where these are faster, and frees constants that no
 /// dispatch reads any more.
 pub(crate) fn select_native_kernels(segment: &mut Segment, mut packer: WeightPacker<'_>) -> Result<(), Error> {
     packer.readers = segment.constant_readers();

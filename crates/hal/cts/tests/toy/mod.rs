@@ -31,7 +31,7 @@ pub(crate) enum Flaw {
     PinsCommands,
     /// Reports the time of only the first command of a batch.
     ForgetsTimes,
-    /// Reports times of another clock than the host's.
+    /// Reports times from a clock other than the host's.
     OtherClock,
 }
 

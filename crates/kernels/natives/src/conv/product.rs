@@ -122,7 +122,7 @@ impl Task for Product<'_> {
                     let rows = partition::range(region.rows.len(), 1, row_block, row_blocks);
                     let first = region.rows.start + rows.start;
                     let w = self.w.as_ptr().wrapping_add(first * depth + depths.start);
-                    // SAFETY: these rows of the weights, and room for as many.
+                    // SAFETY: the weights have these rows, and `packed_a` has room for them.
                     unsafe { gemm::pack_rows(simd, rows.len(), depths.len(), w, depth, packed_a) };
                     for column in (0..whole).step_by(PANEL * S::LANES) {
                         let packed = (PANEL * S::LANES).min(pixels.len() - column);

@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
-/// Replaces this process by the program, or prints the environment.
+/// Replaces this process with the program, or prints the environment.
 pub(super) fn run(arguments: &EmuExecArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let chips: Vec<Chip> = arguments.gpu.split(',').map(|name| parse_chip(name.trim())).collect::<Result<_, _>>()?;
     if let Some(checks) = &arguments.check {
