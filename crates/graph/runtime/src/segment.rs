@@ -13,8 +13,8 @@ use crate::arena::{self, LiveRange};
 use crate::hazards::HazardTracker;
 use crate::kernel_cache::KernelCache;
 
-/// The index of a tensor in its segment. Recording replaces it with the tensor's memory: it is not a
-/// slot of a command buffer ([`roci_hal::Binding::Slot`]).
+/// The index of a tensor in its segment. Recording replaces it with the tensor's memory: it is not
+/// a slot of a command buffer ([`roci_hal::Binding::Slot`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(usize);
 

@@ -48,7 +48,7 @@ impl<'a> Depthwise<'a> {
         let mut sums = [unsafe { simd.load(bias) }; C];
         if self.p.flags & Conv::ADD != 0 {
             for (c, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: a pixel of the result.
+                // SAFETY: `y` is a pixel of the result.
                 *sum = simd.add(*sum, unsafe { simd.load(y.wrapping_add(c * S::LANES)) });
             }
         }
@@ -66,7 +66,7 @@ impl<'a> Depthwise<'a> {
             sums.iter_mut().for_each(|sum| *sum = simd.min(high, simd.max(low, *sum)));
         }
         for (c, &sum) in sums.iter().enumerate() {
-            // SAFETY: a pixel of the result.
+            // SAFETY: `y` is a pixel of the result.
             unsafe { simd.store(y.wrapping_add(c * S::LANES), sum) };
         }
     }
