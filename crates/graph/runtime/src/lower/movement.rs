@@ -151,7 +151,7 @@ fn pad(context: &mut Context<'_, '_>, mode: PadMode) -> Result<DeviceTensor, Low
         let size = source.shape[axis];
         let result = usize::try_from(size as i64 + before + behind).map_err(|_| {
             OpError::invalid(format!(
-                "padding axis {axis} of size {size} by {before} and {after} gives a negative size"
+                "padding axis {axis} of size {size} by {before} and {behind} gives a negative size"
             ))
         })?;
         if mode == PadMode::Constant {
