@@ -73,6 +73,26 @@ fn errors_are_reported_before_the_program_runs() {
 }
 
 #[test]
+fn without_the_libraries_the_error_names_them_and_the_remedy() {
+    let cache = Cache::new("alone");
+    let folder = cache.0.join("bin");
+    std::fs::create_dir(&folder).expect("cargo's folder can be written");
+    // As `cargo install` does it: the program alone.
+    let alone = folder.join("roci");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_roci"), &alone).expect("both folders are cargo's");
+    let mut command = Command::new(&alone);
+    command.args(["emu", "exec", "--gpu", "gfx1010", "--", "true"]).env_clear().env("XDG_CACHE_HOME", &cache.0);
+    let output = run(&mut command);
+    let shown = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    let (error, hint) = shown.split_once("\nhint: ").expect("an error and its remedy");
+    for part in ["libhsa_runtime64.so", "libroci_emu_preload.so", &*folder.to_string_lossy(), "lib/roci"] {
+        assert!(error.contains(part), "no `{part}` in {error}");
+    }
+    assert!(hint.contains("`cargo build --release`") && hint.contains("`target/release`"), "{hint}");
+}
+
+#[test]
 fn options_become_variables_and_lists_are_extended() {
     let cache = Cache::new("variables");
     let options = ["--gpu", "gfx1010, gfx1151", "--memory", "2GiB", "--check", "waits,races", "--threads", "3"];

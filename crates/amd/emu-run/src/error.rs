@@ -209,7 +209,7 @@ impl Hint for Error {
             }
             Self::Interrupted => "nothing was written".into(),
             Self::NoLibraries { .. } => {
-                "copy both libraries to the folder of `roci`; `cargo build --release` puts them into `target/release`"
+                "copy both libraries to the folder of `roci`; in a clone of its repository, `cargo build --release` puts them into `target/release`"
                     .into()
             }
             Self::Install { .. } => {
