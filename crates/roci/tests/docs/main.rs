@@ -1,5 +1,14 @@
 //! The documentation is checked against the repository: links, paths, crates, commands with their
-//! flags, environment variables.
+//! flags, environment variables; counts, sample outputs, cited commits, dependencies between layers
+//! and the form of paragraphs.
+
+mod counts;
+mod history;
+mod layers;
+#[path = "../../../tools/doctor/tests/common/mod.rs"]
+mod machines;
+mod prose;
+mod samples;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -114,18 +123,24 @@ fn paths_exist() {
     report(&problems);
 }
 
-/// Folder and name of every crate.
-fn crates() -> Vec<(String, String)> {
+/// What cargo knows of the crates.
+fn metadata() -> serde_json::Value {
     let output =
         Command::new(env!("CARGO")).args(["metadata", "--no-deps", "--format-version=1", "--offline"]).output();
-    let metadata: serde_json::Value = serde_json::from_slice(&output.expect("cargo").stdout).expect("JSON");
-    let root = root();
-    let folder = |package: &serde_json::Value| {
-        let manifest =
-            Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder").to_owned();
-        manifest.strip_prefix(&root).expect("a folder of the repository").display().to_string()
-    };
-    let packages = metadata["packages"].as_array().expect("packages").clone();
+    serde_json::from_slice(&output.expect("cargo").stdout).expect("JSON")
+}
+
+/// The folder of a package of [`metadata`] in the repository.
+fn folder(package: &serde_json::Value) -> String {
+    let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+    let folder = manifest.parent().expect("a folder").strip_prefix(root()).expect("a folder of the repository");
+    folder.display().to_string()
+}
+
+/// Folder and name of every crate.
+fn crates() -> Vec<(String, String)> {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
     packages.iter().map(|package| (folder(package), package["name"].as_str().expect("a name").to_owned())).collect()
 }
 
@@ -205,7 +220,7 @@ fn environment_variables_exist() {
     // Variables of tests and scripts are not in `roci env`: their sources must read them.
     let mut sources = String::new();
     for folder in ["crates", "scripts", ".ci", "fuzz"] {
-        let arguments = ["-rhoE", "ROCI_[A-Z0-9_]+", "--include=*.rs", "--exclude=docs.rs", folder];
+        let arguments = ["-rhoE", "ROCI_[A-Z0-9_]+", "--include=*.rs", "--exclude-dir=docs", folder];
         let output = Command::new("grep").args(arguments).current_dir(root()).output().expect("grep");
         sources.push_str(&String::from_utf8_lossy(&output.stdout));
     }
