@@ -1,5 +1,7 @@
 //! User WGSL on every driver: correct results on devices that compile it, a clear error on others.
 
+use std::process::Command;
+
 use roci_base::Hint;
 use rocinante::{Device, Error};
 
@@ -58,6 +60,27 @@ fn an_emulated_amd_gpu_computes_by_clang() -> Result<(), Error> {
         return Ok(());
     }
     compute(&rocinante::open("emu://gfx1010")?)
+}
+
+/// Runs the next test in a process whose PATH has no clang.
+#[test]
+fn without_clang_an_amd_gpu_names_what_to_install() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let mut child = Command::new(std::env::current_exe().expect("the test is a file"));
+    child.args(["--exact", "the_error_without_clang", "--ignored"]).env("PATH", empty.path());
+    let output = child.output().expect("this binary starts");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && shown.contains("1 passed"), "{shown}");
+}
+
+#[test]
+#[ignore = "another test runs it without clang on PATH"]
+fn the_error_without_clang() -> Result<(), Error> {
+    let error = rocinante::open("emu://gfx1010")?.wgsl(SCALE).expect_err("there is no clang");
+    assert!(matches!(error, Error::Clang { .. }), "{error}");
+    assert_eq!(error.to_string(), "clang cannot compile WGSL for gfx1010: no clang is on PATH");
+    assert!(error.hint().is_some_and(|hint| hint.contains("install clang and lld") && hint.contains("clang-22")));
+    Ok(())
 }
 
 #[test]
