@@ -26,7 +26,7 @@ impl<T> fmt::Debug for Array<T> {
 impl<T: Pod> Array<T> {
     pub(crate) fn new(device: &roci_hal::Device, length: usize) -> Result<Self, Error> {
         let bytes = (length * size_of::<T>()).next_multiple_of(4) as u64;
-        let desc = BufferDesc { memory: device.info().fastest_memory(), ..BufferDesc::device(bytes) };
+        let desc = BufferDesc::new(bytes, device.info().fastest_memory());
         let buffer = device.allocate(desc)?;
         Ok(Self { device: device.clone(), buffer, length, element: PhantomData })
     }

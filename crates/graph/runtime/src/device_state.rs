@@ -147,7 +147,7 @@ impl DeviceState {
         let range = match &self.dry_run {
             Some(dry_run) => dry_run.placeholder.clone(),
             None => {
-                let desc = BufferDesc { size, memory: self.info().fastest_memory(), label: Some(name.into()) };
+                let desc = BufferDesc::new(size, self.info().fastest_memory()).label(name);
                 self.device.allocate(desc).map_err(|error| LoweringError::Failed(error.into()))?.whole()
             }
         };

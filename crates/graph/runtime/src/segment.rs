@@ -322,7 +322,7 @@ impl Segment {
         let mut ranges = HashMap::new();
         if bytes > 0 {
             let memory = device.info().fastest_memory();
-            let arena = device.allocate(BufferDesc { size: bytes, memory, label: Some("arena".into()) })?;
+            let arena = device.allocate(BufferDesc::new(bytes, memory).label("arena"))?;
             for (slot, offset, size) in tensors {
                 ranges.insert(slot, arena.range(offset, size)?);
             }

@@ -132,7 +132,7 @@ impl Commands {
             Command::Copy { source, target } => self.copy(index, device, source, target)?,
             Command::Update { data, target } => {
                 let size = data.len() as u64;
-                let desc = BufferDesc { size, memory: MemoryType::Host, label: None };
+                let desc = BufferDesc::new(size, MemoryType::Host);
                 let memory = device.allocator.allocate(&desc).ok_or_else(|| device.out_of_memory(size))?;
                 // SAFETY: freshly allocated host memory with `data.len()` bytes.
                 unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), memory.pointer(), data.len()) };

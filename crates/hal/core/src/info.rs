@@ -79,6 +79,8 @@ pub struct Capabilities {
 }
 
 /// One physical device.
+// Not `#[non_exhaustive]`: the drivers, in crates of their own, build it, and a new field must not
+// compile before each of them has set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhysicalInfo {
     /// Marketing name.
@@ -166,6 +168,7 @@ pub struct QueueInfo {
 }
 
 /// A logical device: one or more physical devices that share memory and run the same code.
+// Not `#[non_exhaustive]`, as `PhysicalInfo`: a driver that forgets a new limit would exceed it.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
     /// Canonical URI. It opens the same device again.

@@ -30,6 +30,7 @@ impl MemoryType {
 
 /// Parameters of a buffer allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BufferDesc {
     /// Size in bytes, greater than zero.
     pub size: u64,
@@ -40,19 +41,24 @@ pub struct BufferDesc {
 }
 
 impl BufferDesc {
+    /// `size` bytes without a label.
+    pub fn new(size: u64, memory: MemoryType) -> Self {
+        Self { size, memory, label: None }
+    }
+
     /// `size` bytes of [`MemoryType::Device`].
     pub fn device(size: u64) -> Self {
-        Self { size, memory: MemoryType::Device, label: None }
+        Self::new(size, MemoryType::Device)
     }
 
     /// `size` bytes of [`MemoryType::Host`].
     pub fn host(size: u64) -> Self {
-        Self { size, memory: MemoryType::Host, label: None }
+        Self::new(size, MemoryType::Host)
     }
 
     /// `size` bytes of [`MemoryType::Shared`].
     pub fn shared(size: u64) -> Self {
-        Self { size, memory: MemoryType::Shared, label: None }
+        Self::new(size, MemoryType::Shared)
     }
 
     /// Sets the label.

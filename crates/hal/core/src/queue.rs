@@ -208,7 +208,7 @@ impl Queue {
 
     /// A staging buffer from the pool.
     fn staging(&self, size: u64) -> Result<Buffer, Error> {
-        let desc = BufferDesc { size, memory: MemoryType::Host, label: Some("staging".into()) };
+        let desc = BufferDesc::new(size, MemoryType::Host).label("staging");
         self.core.check_alive()?;
         self.core.check_buffer_desc(&desc)?;
         let backing = self.core.allocate_pooled(&desc)?;

@@ -220,7 +220,7 @@ impl Buffer {
 
     /// A host buffer with this content.
     pub(crate) fn with_data(shared: &Arc<DeviceState>, data: &[u8]) -> Result<Self, Error> {
-        let desc = BufferDesc { size: data.len() as u64, memory: MemoryType::Host, label: None };
+        let desc = BufferDesc::new(data.len() as u64, MemoryType::Host);
         let buffer = Self::new(shared, &desc)?;
         let pointer = buffer.pointer.ok_or_else(|| unavailable("host memory", "it is not mapped"))?;
         // SAFETY: fresh memory, at least as long as the data, which nothing else accesses.

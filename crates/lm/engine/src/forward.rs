@@ -4,6 +4,8 @@ use roci_base::Hint;
 use roci_lm::architecture::Pooling;
 
 /// Limits of a loaded model.
+// Not `#[non_exhaustive]`: implementations of `Forward` in other crates build it, and each has to
+// state every limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Context length in tokens: the longest sequence.

@@ -4,6 +4,7 @@ use roci_lm::grammar::Grammar;
 use roci_lm::sample;
 
 /// A prompt to continue, with its sampling parameters.
+// Not `#[non_exhaustive]`, so that callers can write `Request { prompt, ..Request::default() }`.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Prompt token ids.

@@ -11,6 +11,7 @@ use crate::{ForwardError, Limits};
 
 /// Counters and gauges of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Requests that are running now.
     pub running: usize,

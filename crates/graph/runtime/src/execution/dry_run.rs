@@ -36,7 +36,7 @@ pub struct DryRunReport {
 pub fn dry_run(graph: &Graph, inputs: &[Option<Fact>], format: CodeFormat) -> Result<DryRunReport, Error> {
     let registry = Registry::new().with(NullDriver::new(1));
     let device = registry.open(&registry.parse(roci_hal::null::SCHEME)?, None)?;
-    let placeholder = device.allocate(BufferDesc { size: 4, memory: MemoryType::Host, label: None })?.whole();
+    let placeholder = device.allocate(BufferDesc::new(4, MemoryType::Host))?.whole();
     // Vulkan devices require at most 256 bytes; the CPU requires the alignment of its vectors.
     let binding_alignment = if format == CodeFormat::Native { 16 } else { 256 };
     let info = DeviceInfo { formats: vec![format], binding_alignment, ..device.info().clone() };

@@ -104,7 +104,7 @@ impl<'a> WeightPacker<'a> {
                         debug_assert_eq!(result.len(), elements, "{form:?}");
                         let memory = device.info().fastest_memory();
                         let buffer =
-                            device.allocate(BufferDesc { size, memory, label: Some("packed weights".into()) })?;
+                            device.allocate(BufferDesc::new(size, memory).label("packed weights"))?;
                         device.write(&buffer, bytemuck::cast_slice(&result))?;
                         buffer.whole()
                     }

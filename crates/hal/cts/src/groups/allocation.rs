@@ -24,7 +24,7 @@ fn every_memory_type_supports_every_size(context: &Context) -> CaseResult {
     let mut random = Random::new(1);
     for &memory in &device.info().memory_types {
         for size in SIZES {
-            let buffer = device.allocate(BufferDesc { size, memory, label: None })?;
+            let buffer = device.allocate(BufferDesc::new(size, memory))?;
             equal("size", buffer.size(), size)?;
             equal("type", buffer.memory_type(), memory)?;
             let data = random.bytes(size as usize);
@@ -38,7 +38,7 @@ fn every_memory_type_supports_every_size(context: &Context) -> CaseResult {
 fn zero_bytes_are_rejected(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in &device.info().memory_types {
-        refused(device.allocate(BufferDesc { size: 0, memory, label: None }), &["the size is zero"])?;
+        refused(device.allocate(BufferDesc::new(0, memory)), &["the size is zero"])?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ fn a_missing_memory_type_is_rejected(context: &Context) -> CaseResult {
     let device = context.open()?;
     let present = &device.info().memory_types;
     for memory in [MemoryType::Device, MemoryType::Host, MemoryType::Shared] {
-        let result = device.allocate(BufferDesc { size: 64, memory, label: None });
+        let result = device.allocate(BufferDesc::new(64, memory));
         if present.contains(&memory) {
             result?;
         } else {

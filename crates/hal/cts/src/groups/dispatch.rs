@@ -173,7 +173,7 @@ fn host_visible_bindings(context: &Context) -> CaseResult {
     let device = context.open()?;
     let kernel = context.kernel(&device, "add_constant")?;
     for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
-        let desc = BufferDesc { size: 4096, memory, label: None };
+        let desc = BufferDesc::new(4096, memory);
         let (source, target) = (device.allocate(desc.clone())?, device.allocate(desc)?);
         let commands = context.record(&device, |recorder| {
             let bindings = [(&source).into(), (&target).into()];

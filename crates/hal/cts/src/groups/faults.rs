@@ -128,7 +128,7 @@ fn stays_lost(context: &Context) -> CaseResult {
 fn failed_submission(context: &Context) -> CaseResult {
     let device = context.open()?;
     let memory = context.host_visible(&device)?;
-    let buffer = device.allocate(BufferDesc { size: 64, memory, label: None })?;
+    let buffer = device.allocate(BufferDesc::new(64, memory))?;
     let commands = context.record(&device, |recorder| recorder.fill(&buffer, 2).map(drop))?;
     let mapping = buffer.map()?;
     let failed = context.run(&device, &commands, Submit::new());

@@ -83,7 +83,7 @@ fn copy(
     pattern: u32,
     what: &str,
 ) -> CaseResult {
-    let buffer = || device.allocate(BufferDesc { size: BYTES, memory, label: None });
+    let buffer = || device.allocate(BufferDesc::new(BYTES, memory));
     let (source, target) = (buffer()?, buffer()?);
     let fill = context.record(device, |recorder| recorder.fill(&source, pattern).map(drop))?;
     let copy = context.record(device, |recorder| recorder.copy(&source, &target).map(drop))?;

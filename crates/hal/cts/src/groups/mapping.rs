@@ -27,7 +27,7 @@ fn content_survives_unmapping(context: &Context) -> CaseResult {
     let device = context.open()?;
     let data = Random::new(2).bytes(5003);
     for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
-        let buffer = device.allocate(BufferDesc { size: 5003, memory, label: None })?;
+        let buffer = device.allocate(BufferDesc::new(5003, memory))?;
         buffer.map()?.copy_from_slice(&data);
         same(&format!("{memory:?} mapped again"), &buffer.map()?, &data)?;
         same(&format!("{memory:?} read"), &context.read(&device, &buffer)?, &data)?;
@@ -38,7 +38,7 @@ fn content_survives_unmapping(context: &Context) -> CaseResult {
 fn device_writes_are_visible_to_the_host(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
-        let buffer = device.allocate(BufferDesc { size: 4096, memory, label: None })?;
+        let buffer = device.allocate(BufferDesc::new(4096, memory))?;
         for pattern in [0x0102_0304, 0xdead_beef, 7, 0xffff_ffff] {
             let commands = context.record(&device, |recorder| recorder.fill(&buffer, pattern).map(drop))?;
             context.run(&device, &commands, Submit::new())?;
@@ -53,7 +53,7 @@ fn host_writes_are_visible_to_the_device(context: &Context) -> CaseResult {
     let device = context.open()?;
     let target = device.allocate(BufferDesc::device(1024))?;
     for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
-        let source = device.allocate(BufferDesc { size: 1024, memory, label: None })?;
+        let source = device.allocate(BufferDesc::new(1024, memory))?;
         let commands = context.record(&device, |recorder| recorder.copy(&source, &target).map(drop))?;
         for round in 0..8u64 {
             let data = Random::new(round).bytes(1024);
@@ -70,7 +70,7 @@ fn host_writes_are_visible_to_the_device(context: &Context) -> CaseResult {
 fn mapped_ranges(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in device.info().memory_types.iter().filter(|memory| memory.host_visible()) {
-        let buffer = device.allocate(BufferDesc { size: 4096, memory, label: None })?;
+        let buffer = device.allocate(BufferDesc::new(4096, memory))?;
         let part = buffer.range(1000, 500)?;
         let fill = |pattern| -> CaseResult {
             let commands = context.record(&device, |recorder| recorder.fill(&buffer, pattern).map(drop))?;
@@ -97,7 +97,7 @@ fn mapped_ranges(context: &Context) -> CaseResult {
 fn mappings_are_exclusive(context: &Context) -> CaseResult {
     let device = context.open()?;
     let memory = context.host_visible(&device)?;
-    let buffer = device.allocate(BufferDesc { size: 64, memory, label: Some("mine".into()) })?;
+    let buffer = device.allocate(BufferDesc::new(64, memory).label("mine"))?;
     let mapping = buffer.map()?;
     refused(buffer.map(), &["\"mine\"", "already mapped"])?;
     drop(mapping);
@@ -114,7 +114,7 @@ fn device_memory_cannot_be_mapped(context: &Context) -> CaseResult {
 fn a_submission_on_a_mapped_buffer_fails(context: &Context) -> CaseResult {
     let device = context.open()?;
     let memory = context.host_visible(&device)?;
-    let buffer = device.allocate(BufferDesc { size: 64, memory, label: None })?;
+    let buffer = device.allocate(BufferDesc::new(64, memory))?;
     let commands = context.record(&device, |recorder| recorder.fill(&buffer, 5).map(drop))?;
     let mut mapping = buffer.map()?;
     mapping.fill(1);

@@ -36,7 +36,7 @@ pub(super) const CASES: &[Case] = &[
 fn signal_after_completion(context: &Context) -> CaseResult {
     let device = context.open()?;
     let memory = context.host_visible(&device)?;
-    let buffer = device.allocate(BufferDesc { size: 1 << 18, memory, label: None })?;
+    let buffer = device.allocate(BufferDesc::new(1 << 18, memory))?;
     let done = device.semaphore(0);
     for round in 1..=30u32 {
         let commands = context.record(&device, |recorder| recorder.fill(&buffer, round).map(drop))?;

@@ -23,7 +23,7 @@ pub(super) struct Spinner {
 impl Spinner {
     pub(super) fn new(context: &Context, device: &Device) -> Result<Self, Failure> {
         let memory = context.host_visible(device)?;
-        let flag = device.allocate(BufferDesc { size: 64, memory, label: Some("flag".into()) })?;
+        let flag = device.allocate(BufferDesc::new(64, memory).label("flag"))?;
         let mut words = [0; 16];
         words[1] = context.backend().spin_rounds;
         let kernel = context.kernel(device, "spin")?;

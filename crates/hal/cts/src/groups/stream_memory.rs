@@ -63,7 +63,7 @@ fn is_reused(context: &Context) -> CaseResult {
 fn every_memory_type(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in &device.info().memory_types {
-        let made = allocated(context, &device, BufferDesc { size: 333, memory, label: None })?;
+        let made = allocated(context, &device, BufferDesc::new(333, memory))?;
         context.write(&device, &made, &[7; 333])?;
         same(&format!("{memory:?}"), &context.read(&device, &made)?, &[7; 333])?;
         if memory.host_visible() {

@@ -88,8 +88,8 @@ fn copy_between_types(context: &Context) -> CaseResult {
     let mut random = Random::new(6);
     for &from in &device.info().memory_types {
         for &to in &device.info().memory_types {
-            let source = device.allocate(BufferDesc { size: 777, memory: from, label: None })?;
-            let target = device.allocate(BufferDesc { size: 777, memory: to, label: None })?;
+            let source = device.allocate(BufferDesc::new(777, from))?;
+            let target = device.allocate(BufferDesc::new(777, to))?;
             let data = random.bytes(777);
             context.write(&device, &source, &data)?;
             let commands = context.record(&device, |recorder| recorder.copy(&source, &target).map(drop))?;
@@ -175,7 +175,7 @@ fn host_odd_ranges(context: &Context) -> CaseResult {
     let device = context.open()?;
     let mut random = Random::new(11);
     for &memory in &device.info().memory_types {
-        let buffer = device.allocate(BufferDesc { size: 1000, memory, label: None })?;
+        let buffer = device.allocate(BufferDesc::new(1000, memory))?;
         let mut model = random.bytes(1000);
         context.write(&device, &buffer, &model)?;
         for (offset, length) in [(0usize, 1usize), (1, 2), (3, 333), (999, 1), (500, 499)] {
@@ -202,7 +202,7 @@ fn host_nothing(context: &Context) -> CaseResult {
 fn host_parallel_reads(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in &device.info().memory_types {
-        let buffer = device.allocate(BufferDesc { size: 1 << 16, memory, label: None })?;
+        let buffer = device.allocate(BufferDesc::new(1 << 16, memory))?;
         let data = Random::new(12).bytes(1 << 16);
         context.write(&device, &buffer, &data)?;
         std::thread::scope(|scope| {

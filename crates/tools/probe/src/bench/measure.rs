@@ -118,5 +118,5 @@ fn best_of(interrupted: &dyn Fn() -> bool, mut run: impl FnMut() -> Result<f64, 
 
 /// A buffer in the device's fastest memory type.
 fn fastest(device: &Device, size: u64) -> BufferDesc {
-    BufferDesc { size: size.max(4), memory: device.info().fastest_memory(), label: None }
+    BufferDesc::new(size.max(4), device.info().fastest_memory())
 }

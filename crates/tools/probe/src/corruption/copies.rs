@@ -14,7 +14,7 @@ const UNTOUCHED: u8 = 0xc3;
 /// Tests uploads, downloads and device copies. Bytes outside the copied range must not change.
 pub(super) fn run(device: &Device) -> Result<(), Stop> {
     let memory = device.info().fastest_memory();
-    let desc = |label: &str| BufferDesc { size: BUFFER_SIZE as u64, memory, label: Some(label.into()) };
+    let desc = |label: &str| BufferDesc::new(BUFFER_SIZE as u64, memory).label(label);
     let (source, target) = (device.allocate(desc("source"))?, device.allocate(desc("target"))?);
     let data: Vec<u8> = (0..BUFFER_SIZE as u32).map(|index| (index.wrapping_mul(0x9e37_79b1) >> 24) as u8).collect();
     device.write(&source, &data)?;

@@ -103,7 +103,7 @@ fn dispatch(
 ) -> Result<Vec<u8>, Stop> {
     let kernel = device.load(source)?.kernel(name)?;
     let memory = device.info().fastest_memory();
-    let allocate = |size: usize| device.allocate(BufferDesc { size: size as u64, memory, label: None });
+    let allocate = |size: usize| device.allocate(BufferDesc::new(size as u64, memory));
     let mut buffers = inputs.iter().map(|input| allocate(input.len())).collect::<Result<Vec<_>, _>>()?;
     for (buffer, input) in buffers.iter().zip(inputs) {
         device.write(buffer, input)?;

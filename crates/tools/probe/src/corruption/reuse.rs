@@ -28,7 +28,7 @@ fn check(
     let time = device.semaphore(0);
     let mut results = Vec::new();
     for index in 0..ROUNDS {
-        let desc = BufferDesc { size: SIZE, memory, label: Some(format!("result {index}")) };
+        let desc = BufferDesc::new(SIZE, memory).label(format!("result {index}"));
         let result = device.allocate(desc)?;
         round(device, &result, index, &time)?;
         results.push(result);
@@ -49,7 +49,7 @@ fn pattern(index: u32) -> u32 {
 }
 
 fn scratch(device: &Device) -> BufferDesc {
-    BufferDesc { size: SIZE, memory: device.info().fastest_memory(), label: Some("scratch".into()) }
+    BufferDesc::new(SIZE, device.info().fastest_memory()).label("scratch")
 }
 
 /// Records the fill and the copy to the result.

@@ -141,12 +141,8 @@ fn submit(profile: Option<&Profile>) -> Submit {
 
 /// Allocates whole words in the device's fastest memory type.
 fn allocate(device: &Device, size: usize, label: &str) -> Result<Buffer, Error> {
-    let desc = BufferDesc {
-        size: size.next_multiple_of(4) as u64,
-        memory: device.info().fastest_memory(),
-        label: Some(label.into()),
-    };
-    Ok(device.allocate(desc)?)
+    let size = size.next_multiple_of(4) as u64;
+    Ok(device.allocate(BufferDesc::new(size, device.info().fastest_memory()).label(label))?)
 }
 
 fn padded(bytes: &[u8]) -> Vec<u8> {
