@@ -25,7 +25,7 @@ pub struct Sysfs {
 /// A GPU as a graphics (DRM) driver lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// PCI address.
+    /// Address on the bus, which other tools show too.
     pub pci: PciAddress,
     /// PCI vendor ID.
     pub vendor: u32,

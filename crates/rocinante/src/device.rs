@@ -40,7 +40,7 @@ impl Device {
         Ok(Self { hal: registry.open(&uri, None)? })
     }
 
-    /// The HAL device.
+    /// The same device for code that uses `roci_hal` directly.
     pub fn hal(&self) -> &roci_hal::Device {
         &self.hal
     }

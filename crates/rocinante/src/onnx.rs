@@ -24,11 +24,11 @@ impl fmt::Debug for OnnxModel {
     }
 }
 
-/// An input of an [`OnnxModel`].
+/// What the model expects for one input.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Input<'a> {
-    /// Name.
+    /// Name in the model.
     pub name: &'a str,
     /// Element type, if the model states it.
     pub dtype: Option<DType>,

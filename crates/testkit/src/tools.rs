@@ -36,7 +36,7 @@ pub enum Error {
     Refused {
         /// Name of the program.
         program: String,
-        /// Exit status.
+        /// How the process ended: a code or a signal.
         status: std::process::ExitStatus,
         /// Complete output.
         output: String,

@@ -17,7 +17,7 @@ pub struct Bundle {
     pub end: usize,
 }
 
-/// An entry of a bundle.
+/// A part of a bundle: code for one target, or the host's placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleEntry {

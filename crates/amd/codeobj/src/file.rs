@@ -51,7 +51,7 @@ impl FileKind {
 pub struct Problem {
     /// Location of the damage.
     pub location: ImageLocation,
-    /// The error.
+    /// Why the code there cannot be read.
     pub error: FileError,
 }
 

@@ -105,7 +105,7 @@ pub struct KernelMetadata {
     pub uniform_work_group_size: bool,
 }
 
-/// An argument of a kernel.
+/// A kernel argument, as the code object's metadata describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Argument {
     /// Name in the source, if the compiler kept it.
@@ -120,7 +120,7 @@ pub struct Argument {
     /// Size in bytes.
     #[serde(rename(deserialize = ".size"))]
     pub size: u64,
-    /// Value kind (`.value_kind`).
+    /// What the dispatcher passes: a value, a pointer, or a hidden argument (`.value_kind`).
     #[serde(rename(deserialize = ".value_kind"))]
     pub value_kind: ValueKind,
     /// Alignment in bytes of the memory that a `dynamic_shared_pointer` points to.

@@ -73,7 +73,6 @@ impl<'source, S: Source> Search<'source, S> {
         Self { tables_only: true, ..Self::for_code(source, compressed::MAX_DECOMPRESSED) }
     }
 
-    /// Runs the search.
     pub(crate) fn run(&mut self) -> Result<FileKind, FileError> {
         let all = 0..self.source.size();
         if !self.source.head(all.clone(), HEAD)?.starts_with(object::archive::MAGIC.as_slice()) {

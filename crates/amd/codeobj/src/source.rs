@@ -40,7 +40,6 @@ impl Source for &[u8] {
     }
 }
 
-/// A file on disk.
 pub(crate) struct DiskFile<'file> {
     file: &'file fs::File,
     size: u64,

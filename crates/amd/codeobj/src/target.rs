@@ -55,9 +55,9 @@ pub enum TargetError {
     /// A feature that the processor does not have.
     #[error("{processor} has no `{feature}`")]
     Unsupported {
-        /// The processor.
+        /// Processor in the target ID, which has the feature appended.
         processor: Processor,
-        /// The feature.
+        /// `xnack` or `sramecc`.
         feature: &'static str,
     },
 }
@@ -69,9 +69,9 @@ pub enum Mismatch {
     /// Code for another processor.
     #[error("the code is for {code}, the device is {device}")]
     Processor {
-        /// Processor of the code.
+        /// Processor that the code was compiled for.
         code: Processor,
-        /// Processor of the device.
+        /// Processor of the GPU that should run it.
         device: Processor,
     },
     /// Code for a generic target, of a version that does not cover the chip.
@@ -81,7 +81,7 @@ pub enum Mismatch {
         code: Processor,
         /// Generic version of the code.
         version: u8,
-        /// Processor of the device.
+        /// Processor of the GPU that should run it.
         device: Processor,
     },
     /// A feature setting that differs from the device's.

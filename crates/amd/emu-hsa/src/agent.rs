@@ -5,7 +5,6 @@ use roci_hsa::abi::Agent;
 /// The only CPU.
 pub(crate) const CPU: Agent = Agent { handle: 1 };
 
-/// Agent of the GPU with this index.
 pub(crate) fn of_gpu(index: u32) -> Agent {
     Agent { handle: CPU.handle + 1 + u64::from(index) }
 }

@@ -31,7 +31,7 @@ pub struct Config {
 pub struct ConfigError {
     /// Name of the variable.
     pub variable: &'static str,
-    /// Its value.
+    /// Text of the variable.
     pub value: String,
     /// Why the value is invalid, and what is valid.
     pub reason: String,

@@ -30,7 +30,6 @@ pub(crate) struct Pool {
 impl Pool {
     const KINDS: [PoolKind; 4] = [PoolKind::Fine, PoolKind::Kernarg, PoolKind::Coarse, PoolKind::Group];
 
-    /// The fine-grained pool of the host.
     pub(crate) const fn host_fine_grained() -> Self {
         Self { agent: CPU, kind: PoolKind::Fine }
     }

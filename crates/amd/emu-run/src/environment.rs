@@ -68,7 +68,7 @@ fn prepended(entry: &OsStr, variable: &'static Variable) -> OsString {
     list
 }
 
-/// The changes as shell commands.
+/// The changes as lines for `eval` in a POSIX shell; values are quoted.
 pub fn shell_commands(changes: &[EnvironmentChange]) -> String {
     let line = |change: &EnvironmentChange| match &change.value {
         Some(value) => format!("export {}={}\n", change.name, quoted(value)),

@@ -129,7 +129,7 @@ pub enum Error {
     /// This number of bytes cannot be allocated.
     #[error("cannot allocate {0} bytes of memory")]
     Memory(u64),
-    /// An unknown check.
+    /// `--check` names a check that does not exist.
     #[error("{0}")]
     Check(#[from] roci_emu::UnknownCheck),
     /// The emulator failed, or the kernel faulted.
@@ -209,7 +209,8 @@ impl Hint for Error {
             }
             Self::Interrupted => "nothing was written".into(),
             Self::NoLibraries { .. } => {
-                "copy both libraries to the folder of `roci`; in a clone of its repository, `cargo build --release` puts them into `target/release`"
+                "copy both libraries to the folder of `roci`; in a clone of its repository, `cargo build --release` puts them \
+                 into `target/release`"
                     .into()
             }
             Self::Install { .. } => {

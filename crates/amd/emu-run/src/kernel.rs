@@ -162,7 +162,7 @@ impl PreparedKernel {
         self.emulator.chip()
     }
 
-    /// Name of the kernel.
+    /// Mangled name, as in the code object.
     pub fn name(&self) -> &str {
         self.kernel.name()
     }

@@ -102,7 +102,6 @@ impl PreparedDispatch<'_> {
     }
 }
 
-/// A resident workgroup.
 struct ResidentWorkgroup<'a> {
     id: [u32; 3],
     waves: Vec<Wave>,

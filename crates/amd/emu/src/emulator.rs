@@ -126,7 +126,8 @@ impl Emulator {
         &self.memory
     }
 
-    /// Loads a code object.
+    /// Copies a code object into the GPU's memory. It may not use symbols that are defined
+    /// elsewhere.
     pub fn load(&self, object: &CodeObject<'_>) -> Result<Module, Error> {
         self.load_with(object, |_| None)
     }
@@ -284,7 +285,7 @@ pub struct Dispatch {
     pub packet: u64,
     /// Address of the queue, if the kernel uses it.
     pub queue: u64,
-    /// Dispatch ID.
+    /// ID of the dispatch packet, for kernels that read it (`dispatch_id`).
     pub id: u64,
     /// LDS of a workgroup in bytes, static and dynamic.
     pub lds: u32,
@@ -346,7 +347,7 @@ impl Kernel {
         &self.name
     }
 
-    /// The kernel descriptor.
+    /// Descriptor of the kernel: registers, scratch and LDS that each wave gets.
     pub fn descriptor(&self) -> &KernelDescriptor {
         &self.descriptor
     }

@@ -80,7 +80,7 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct FaultReport {
-    /// The fault.
+    /// What the wave did; the other fields say where.
     pub fault: Fault,
     /// Name of the kernel.
     pub kernel: String,

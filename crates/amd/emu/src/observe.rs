@@ -57,7 +57,7 @@ pub struct Executed<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterValue {
-    /// The register.
+    /// Register that the instruction read or wrote.
     pub register: Register,
     /// One value, or one per lane of a VGPR.
     pub values: Vec<u32>,

@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The thread pool.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadPool {
     shared: Arc<PoolShared>,

@@ -125,7 +125,6 @@ pub(crate) enum OperandKind {
     Bf16,
     /// 32-bit integer.
     B32,
-    /// f32.
     F32,
     /// 64-bit integer in two rows.
     B64,

@@ -116,7 +116,7 @@ impl fmt::Debug for Api {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("missing {} of {} functions, the first is `{}`", names.len(), Api::NAMES.len(), names.first().unwrap_or(&""))]
 pub struct MissingFunctions {
-    /// Names of the missing functions.
+    /// C names of the functions that the library lacks.
     pub names: Vec<&'static str>,
 }
 

@@ -68,7 +68,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A path to search.
+/// A place to search, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath {
     /// Where it comes from.

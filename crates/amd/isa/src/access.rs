@@ -13,7 +13,7 @@ pub struct Access {
     pub words: u8,
     /// Part of the register that is accessed; `Whole` for more than one register.
     pub part: RegisterPart,
-    /// Whether it is a write.
+    /// Whether the instruction writes the register; otherwise it reads it.
     pub write: bool,
 }
 
@@ -28,7 +28,7 @@ pub enum Register {
     Scc,
 }
 
-/// Part of a register.
+/// Bits of a register that an instruction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterPart {
     /// All 32 bits.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A chip.
+/// Chips whose machine code is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Chip {
     /// Radeon RX 5600 and 5700.

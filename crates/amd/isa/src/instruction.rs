@@ -49,9 +49,9 @@ pub enum Fields {
     Vector(Valu),
     /// VOPD. Both halves read their sources before either writes.
     Dual {
-        /// The X half.
+        /// Half X, the first in assembly.
         x: VopdHalf,
-        /// The Y half.
+        /// Half Y, after the `::`.
         y: VopdHalf,
     },
     /// DS.
@@ -60,7 +60,7 @@ pub enum Fields {
         dst: Operand,
         /// Address VGPR.
         addr: Operand,
-        /// Data operands.
+        /// VGPRs with data; the second only for instructions with two.
         data: [Operand; 2],
         /// Encoded offset bytes: one 16-bit offset, or two 8-bit offsets (`offset0` in the low
         /// byte).
@@ -173,7 +173,7 @@ pub enum Encoding {
 pub enum LaneControl {
     /// Neither.
     None,
-    /// DPP16.
+    /// DPP16: lanes read other lanes by a pattern.
     Dpp16(Dpp16),
     /// DPP8: each lane reads a lane of its group of eight.
     Dpp8 {

@@ -17,7 +17,7 @@ pub struct Function {
     pub lines: Vec<InstructionLine>,
 }
 
-/// An instruction.
+/// A line of a disassembly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InstructionLine {
     /// Address in the code object.

@@ -25,7 +25,7 @@ pub struct FileReport {
 /// A non-fatal error.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProblemReport {
-    /// The error.
+    /// What went wrong, in one line.
     pub error: String,
     /// The remedy.
     pub hint: Option<String>,
@@ -75,7 +75,7 @@ pub struct ObjectReport {
 /// A kernel and its resource usage.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelReport {
-    /// Name of the kernel.
+    /// Name in the code object's metadata.
     pub name: String,
     /// Vector registers.
     pub vgprs: u32,

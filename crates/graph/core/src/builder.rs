@@ -137,7 +137,7 @@ impl GraphBuilder {
         self.facts.get(id.index()).and_then(Option::as_ref)
     }
 
-    /// The shape of a value.
+    /// Shape as inferred so far; an error if it is unknown.
     pub fn shape(&self, id: ValueId) -> Result<Vec<usize>, OpError> {
         let fact = self.fact(id).ok_or_else(|| OpError::invalid("no node produces this value"))?;
         fact.shape().map(<[usize]>::to_vec)

@@ -40,7 +40,7 @@ impl std::fmt::Display for Dim {
 /// The type of a value as the model declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeclaredType {
-    /// A tensor.
+    /// A tensor, with what the model states of it.
     Tensor {
         /// The type of the elements.
         dtype: DType,
@@ -93,13 +93,13 @@ pub struct Graph {
     pub name: String,
     /// All values, by [`ValueId`].
     pub values: Vec<ValueInfo>,
-    /// Constants.
+    /// Values that are known before a run, such as weights.
     pub constants: BTreeMap<ValueId, Tensor>,
-    /// The nodes.
+    /// In an order in which each follows the nodes that it reads.
     pub nodes: Vec<Node>,
-    /// The inputs.
+    /// Values that the caller provides, in the model's order.
     pub inputs: Vec<ValueId>,
-    /// The outputs.
+    /// Values that a run returns, in the model's order.
     pub outputs: Vec<ValueId>,
     /// Output names, if they differ from the names of the values: one value can be several outputs.
     pub output_names: Vec<String>,
@@ -132,7 +132,7 @@ impl Graph {
         output
     }
 
-    /// The name of an output, by index.
+    /// Name under which an output is returned: its own, or its value's.
     pub fn output_name(&self, index: usize) -> &str {
         match self.output_names.get(index) {
             Some(name) => name,
@@ -140,7 +140,7 @@ impl Graph {
         }
     }
 
-    /// The name of a value.
+    /// Name in the model; empty for values without one.
     pub fn name(&self, id: ValueId) -> &str {
         self.values.get(id.index()).map_or("", |info| &info.name)
     }

@@ -2,7 +2,7 @@
 
 use crate::{OpError, Tensor};
 
-/// A value.
+/// What graphs compute with: ONNX's tensors, sequences and optionals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A tensor.

@@ -117,7 +117,6 @@ impl DeviceState {
         })
     }
 
-    /// Uploads a tensor to a new buffer.
     pub(crate) fn upload(&mut self, tensor: &Tensor, name: &str) -> Result<BufferRange, LoweringError> {
         // Elements of these types always fit a word, so a dry run need not look at them.
         if self.dry_run.is_some() && !matches!(tensor.dtype(), DType::I64 | DType::U64 | DType::F64 | DType::String) {

@@ -78,7 +78,6 @@ impl Hint for Error {
 /// Why an operation could not be lowered.
 #[derive(Debug)]
 pub(crate) enum LoweringError {
-    /// The operands are invalid.
     InvalidOperands(OpError),
     /// No kernel supports it; the text says which part.
     Unsupported(String),

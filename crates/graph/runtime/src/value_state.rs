@@ -49,7 +49,6 @@ impl ValueState {
         self.host.is_some() || self.is_precomputed
     }
 
-    /// A value on the host.
     pub(crate) fn on_host(value: impl Into<Value>) -> Self {
         Self { host: Some(value.into()), ..Self::default() }
     }
@@ -121,7 +120,6 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The state of a value.
     pub(crate) fn state(&self, id: ValueId) -> &ValueState {
         &self.states[id.index()]
     }
@@ -142,7 +140,6 @@ impl<'a> ValueTable<'a> {
         self.states[id.index()].dry_fact = fact;
     }
 
-    /// Whether this is a dry run.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.device_state.dry_run.is_some()
     }

@@ -41,7 +41,6 @@ struct SharedPool {
 pub(crate) enum Location {
     /// The first GPU.
     Gpu,
-    /// The host.
     Host,
 }
 

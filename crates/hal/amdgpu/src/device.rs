@@ -18,7 +18,6 @@ use crate::faults::LastFault;
 use crate::queue::Queue;
 use crate::settings::Settings;
 
-/// Queues per GPU.
 const QUEUES_PER_GPU: usize = 2;
 
 /// Returns a code object with the kernels `fill` and `copy` for a target (`gfx1010:xnack-`).

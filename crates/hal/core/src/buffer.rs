@@ -99,7 +99,7 @@ impl Buffer {
         self.inner.desc.memory
     }
 
-    /// The whole buffer as a range.
+    /// All bytes, to bind or copy.
     pub fn whole(&self) -> BufferRange {
         BufferRange { buffer: self.clone(), offset: 0, length: self.size() }
     }

@@ -17,7 +17,7 @@ pub struct Recording {
     pub slots: usize,
 }
 
-/// One command.
+/// What a recording consists of, checked.
 #[derive(Debug)]
 pub enum Command {
     /// Repeats a 32-bit pattern.

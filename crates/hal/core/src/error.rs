@@ -42,9 +42,9 @@ pub enum Error {
     /// An environment variable with an invalid value.
     #[error("{} is `{value}`, which is not {expected}", variable.name)]
     Environment {
-        /// The variable.
+        /// Variable that has the invalid value.
         variable: &'static Variable,
-        /// Its value.
+        /// Text in the environment.
         value: String,
         /// The valid values.
         expected: &'static str,
@@ -55,7 +55,7 @@ pub enum Error {
         "entry point \"{entry_point}\" declares its bindings as {declared:?}, but its native code uses them as {used:?}"
     )]
     BindingMismatch {
-        /// The entry point.
+        /// Name of the kernel in the executable.
         entry_point: String,
         /// Accesses that the entry point declares.
         declared: Vec<Access>,
@@ -65,7 +65,7 @@ pub enum Error {
     /// An allocation that failed for lack of memory.
     #[error("{device} cannot allocate {requested} bytes{}", limit.map(|l| format!(" (the limit is {l} bytes)")).unwrap_or_default())]
     OutOfMemory {
-        /// The device.
+        /// Device that is out of memory.
         device: String,
         /// Requested size in bytes.
         requested: u64,
@@ -76,9 +76,9 @@ pub enum Error {
     /// lost one.
     #[error("no completion within {:.3} s on {device}{}", waited.as_secs_f64(), in_flight)]
     Timeout {
-        /// The device.
+        /// Device that was waited for.
         device: String,
-        /// Duration of the wait.
+        /// Time until the deadline.
         waited: Duration,
         /// Work in flight at the deadline.
         in_flight: Box<InFlight>,
@@ -86,7 +86,7 @@ pub enum Error {
     /// A kernel whose compilation timed out. The device stays usable.
     #[error("\"{kernel}\" was still compiling after {:.3} s on {device}", limit.as_secs_f64())]
     Compile {
-        /// The device.
+        /// Device that compiles.
         device: String,
         /// The executable's label.
         kernel: String,
@@ -99,7 +99,7 @@ pub enum Error {
     /// A submission failed. The device stays usable.
     #[error("{}{kernel} failed on {device}: {reason}", label.as_deref().map(|l| format!("{l}: ")).unwrap_or_default())]
     Kernel {
-        /// The device.
+        /// Device that ran the kernel.
         device: String,
         /// The submission's label.
         label: Option<String>,
@@ -149,7 +149,7 @@ impl fmt::Display for InFlight {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeviceLoss {
-    /// The device.
+    /// Device that failed and stays lost.
     pub device: String,
     /// The cause.
     pub reason: DeviceLossReason,

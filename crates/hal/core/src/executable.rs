@@ -38,7 +38,7 @@ pub struct EntryPoint {
     pub in_place: bool,
 }
 
-/// Format of code.
+/// Form in which a device takes kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CodeFormat {
@@ -69,7 +69,8 @@ pub enum Code {
 }
 
 impl Code {
-    /// Its format.
+    /// Form of this code; a device loads it if [`DeviceInfo::formats`](crate::DeviceInfo::formats)
+    /// has it.
     pub fn format(&self) -> CodeFormat {
         match self {
             Self::Native(_) => CodeFormat::Native,

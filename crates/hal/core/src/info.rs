@@ -4,7 +4,7 @@ use crate::executable::CodeFormat;
 use crate::memory::MemoryType;
 use crate::uri::{DeviceSelector, DeviceUri, PciAddress};
 
-/// Kind of a device.
+/// What computes. `auto` takes only real devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeviceKind {
@@ -85,7 +85,7 @@ pub struct Capabilities {
 pub struct PhysicalInfo {
     /// Marketing name.
     pub name: String,
-    /// Kind of device.
+    /// What computes: a GPU, a CPU, or software.
     pub kind: DeviceKind,
     /// Vendor, if the driver reports one.
     pub vendor: Option<String>,
@@ -96,7 +96,7 @@ pub struct PhysicalInfo {
     /// Stable ID with a `GPU-` prefix. 16-byte UUIDs are written as 32 lower-case hexadecimal
     /// digits, so that a card has the same ID in all drivers.
     pub uuid: Option<String>,
-    /// PCI address.
+    /// PCI address, for devices on a bus whose driver reports it.
     pub pci: Option<PciAddress>,
     /// Memory size in bytes, as the driver reports it.
     pub memory: u64,

@@ -34,7 +34,7 @@ impl MemoryType {
 pub struct BufferDesc {
     /// Size in bytes, greater than zero.
     pub size: u64,
-    /// Memory type.
+    /// Who can access it, and how fast.
     pub memory: MemoryType,
     /// Name for messages.
     pub label: Option<String>,
@@ -61,7 +61,7 @@ impl BufferDesc {
         Self::new(size, MemoryType::Shared)
     }
 
-    /// Sets the label.
+    /// Names the buffer in messages.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());

@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 use crate::command::Command;
 use roci_base::sync::{Mutex, lock};
 
-/// Kind of a command.
+/// What a recorded command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CommandKind {
     /// A kernel.
     Dispatch,
-    /// A fill.
+    /// A repeated 32-bit pattern.
     Fill,
     /// A copy, including those of [`Queue::read`](crate::Queue::read) and
     /// [`Queue::write`](crate::Queue::write).
     Copy,
-    /// An update.
+    /// Bytes that the recording contains.
     Update,
 }
 
@@ -55,7 +55,7 @@ impl CommandKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandRecord {
-    /// Kind of the command.
+    /// Whether it is a kernel, a fill, a copy or an update.
     pub kind: CommandKind,
     /// Name of the kernel or operation.
     pub name: Arc<str>,

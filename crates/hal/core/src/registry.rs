@@ -66,7 +66,7 @@ impl Enumeration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AutoChoice {
-    /// URI of the device.
+    /// Opens the chosen device again.
     pub uri: DeviceUri,
     /// The device's name, and why preferred drivers were skipped.
     pub reason: String,

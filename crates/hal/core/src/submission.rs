@@ -22,7 +22,6 @@ use roci_base::sync::{Mutex, MutexGuard, lock};
 /// Host work that runs after the waits or after the driver has finished.
 pub(crate) type HostCallback = Box<dyn FnOnce() -> Result<(), Error> + Send>;
 
-/// Work of a submission.
 pub(crate) enum SubmissionWork {
     /// Only signals.
     Nothing,
@@ -325,7 +324,7 @@ impl Completion {
         }
     }
 
-    /// Finishes the batch.
+    /// Ends the batch: signals its semaphores, or reports the failure.
     pub fn finish(mut self, result: Result<(), BatchFault>) {
         let Some(submission) = self.submission.take() else { return };
         match result {

@@ -17,7 +17,7 @@ const MAX_THREADS: usize = 1024;
 /// Memory size assumed when `/proc/meminfo` cannot be read.
 const FALLBACK_MEMORY: u64 = 4 << 30;
 
-/// The CPU driver.
+/// Exposes the host's processor as devices; the scheme is `cpu`.
 #[derive(Debug)]
 pub struct CpuDriver {
     devices: usize,

@@ -150,7 +150,6 @@ pub(crate) fn count(run: &Run, step: usize) -> Result<usize, BatchFault> {
     counted.map_err(|reason| BatchFault::Kernel { command: step.command, reason })
 }
 
-/// Runs one part of one step.
 pub(crate) fn run_part(run: &Run, step: usize, part: usize, parts: usize) -> Result<(), BatchFault> {
     let commands = &run.commands;
     let step = &commands.steps[step];

@@ -317,7 +317,6 @@ impl PreparedKernel {
     }
 }
 
-/// Sets a buffer range as an argument.
 fn set_buffer_argument(kernel: &mut Kernel, argument: u32, range: &BoundRange) -> Result<(), ClError> {
     buffer_of(range)?.with_range(range.offset, range.length, |mem| kernel.set_memory(argument, mem))
 }

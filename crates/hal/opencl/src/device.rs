@@ -17,7 +17,6 @@ use crate::executable::{Executable, Toolchain};
 use crate::options::Options;
 use crate::queue::Queue;
 
-/// Queues per device.
 const QUEUES_PER_DEVICE: usize = 2;
 /// Maximum bindings and constants of one dispatch, if the device accepts that many argument bytes.
 const MAX_BINDINGS: usize = 64;

@@ -156,7 +156,6 @@ fn rank_memory_types(memory: &vk::PhysicalDeviceMemoryProperties, kind: DeviceKi
     numbers
 }
 
-/// A buffer.
 pub(crate) struct Buffer {
     shared: Arc<DeviceState>,
     pub(crate) buffer: vk::Buffer,

@@ -373,7 +373,6 @@ fn count(groups: [u32; 3]) -> u64 {
     groups.iter().map(|count| u64::from(*count)).product()
 }
 
-/// Weight of one invocation on a device.
 fn invocation_weight(kind: DeviceKind) -> u64 {
     if kind == DeviceKind::Software { SOFTWARE_WEIGHT } else { 1 }
 }

@@ -14,7 +14,7 @@ use crate::secrets::{self, MASKED};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Masked<T> {
-    /// The masked value.
+    /// Value in which names, addresses and secrets are replaced.
     pub value: T,
     /// Count of replacements by kind.
     pub taken: BTreeMap<&'static str, usize>,

@@ -35,7 +35,7 @@ pub struct Memory {
     pub raise_by_module: Vec<Step>,
 }
 
-/// A memory pool.
+/// Memory that programs on the GPU can allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pool {

@@ -29,12 +29,10 @@ impl LogPattern {
         Ok(Self { pattern, words: required_literals(&parts).unwrap_or_default() })
     }
 
-    /// Whether it matches a text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.pattern.matches(text)
     }
 
-    /// Whether it has a group with this name.
     pub(crate) fn has_group(&self, name: &str) -> bool {
         self.pattern.regex().is_some_and(|regex| regex.capture_names().flatten().any(|known| known == name))
     }

@@ -19,7 +19,7 @@ pub enum InputError {
     /// An input is invalid.
     #[error("input `{name}`: {reason}")]
     Input {
-        /// Name of the input.
+        /// Input of the model.
         name: String,
         /// Why the input is invalid.
         reason: String,
@@ -29,7 +29,7 @@ pub enum InputError {
     /// An argument does not have the form `NAME=VALUE`.
     #[error("`{argument}` is not of the form {form}")]
     Form {
-        /// The argument.
+        /// Text of the command line.
         argument: String,
         /// The expected form.
         form: &'static str,
@@ -37,13 +37,13 @@ pub enum InputError {
     /// A name is given twice.
     #[error("`{name}` is given twice")]
     Duplicate {
-        /// The name.
+        /// Input that two arguments set.
         name: String,
     },
     /// The model has no symbolic dimension of this name.
     #[error("the model has no symbolic dimension `{name}`")]
     Dimension {
-        /// The name.
+        /// Name in the argument.
         name: String,
         /// Names of the model's symbolic dimensions.
         names: String,
@@ -143,7 +143,6 @@ pub fn gather(
     Ok(values.into_iter().flatten().collect())
 }
 
-/// The source of an input.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     File(&'a str),

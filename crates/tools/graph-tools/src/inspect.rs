@@ -66,10 +66,10 @@ pub struct TypedName {
     pub shape: String,
 }
 
-/// A tensor and its size.
+/// A tensor of the report on memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct TensorSize {
-    /// Name of the tensor.
+    /// Name in the model.
     pub name: String,
     /// Size in the model's own type.
     pub bytes: u64,
@@ -109,7 +109,7 @@ pub struct DeviceRequirements {
 /// A node of the graph.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeReport {
-    /// Name of the node.
+    /// Name in the model; may be empty.
     pub name: String,
     /// Name of the operation.
     pub operation: &'static str,

@@ -12,7 +12,7 @@ use super::arrays;
 /// An output of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct OutputSummary {
-    /// Name of the output.
+    /// Name in the model.
     pub name: String,
     /// Element type, or the kind of a value that is not a tensor.
     pub r#type: String,

@@ -20,7 +20,7 @@ pub struct Options {
     pub mean: Vec<f64>,
     /// Divisor of each channel after the mean is subtracted: one value, one per channel, or none for 1.
     pub std: Vec<f64>,
-    /// Order of the channels.
+    /// RGB, or BGR for models that were trained so.
     pub order: ChannelOrder,
     /// How the image is fitted to the size of the input.
     pub fit: Fit,

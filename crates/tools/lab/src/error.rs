@@ -9,7 +9,7 @@ use crate::executor::StartError;
 use crate::experiment::near;
 use crate::words::{cut, listed};
 
-/// An error of the lab.
+/// Why the lab cannot read, run or store an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {

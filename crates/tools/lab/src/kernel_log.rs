@@ -98,7 +98,7 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Explains lines.
+    /// Attaches what the doctor knows to each line.
     pub fn explain(&mut self, lines: Vec<String>) -> ExplainedLog {
         if lines.is_empty() {
             return ExplainedLog::default();

@@ -97,7 +97,7 @@ pub struct Stack {
 pub struct Survivor {
     /// PID.
     pub process: u32,
-    /// Its name.
+    /// Name as in `/proc/PID/comm`.
     pub name: String,
     /// State in the kernel's notation; `D` is uninterruptible sleep.
     pub state: String,

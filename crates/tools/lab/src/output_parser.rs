@@ -178,7 +178,7 @@ impl<'a> OutputParser<'a> {
 }
 
 impl ParsedOutput {
-    /// Metrics with a value.
+    /// Metrics that the output has, reduced as the experiment says.
     pub fn metrics(&self, experiment: &Experiment) -> Vec<MetricValue> {
         let value = |(metric, values): (&Metric, &Option<Values>)| {
             let values = (*values)?;

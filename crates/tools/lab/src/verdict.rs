@@ -12,7 +12,7 @@ use crate::watch::Alarm;
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// It exited.
+    /// The program ended by itself, or by a signal from elsewhere.
     Exited(Exit),
     /// The watchdog killed it.
     Ended {

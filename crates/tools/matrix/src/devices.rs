@@ -12,7 +12,7 @@ const EMULATED: [&str; 3] = ["emu://gfx1010", "emu://gfx1013", "emu://gfx1151"];
 const ENUMERATION_LIMITS: Limits =
     Limits { total: Duration::from_secs(60), silence: None, kill: Duration::from_secs(1) };
 
-/// A device to test.
+/// A device that `roci matrix` tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestDevice {
     /// URI that opens it.

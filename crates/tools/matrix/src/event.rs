@@ -12,7 +12,7 @@ pub enum Event {
     Opened(Identity),
     /// The device cannot be opened.
     NotOpened {
-        /// The error.
+        /// Why it cannot be opened, in one line.
         error: String,
         /// The remedy.
         hint: Option<String>,
@@ -52,7 +52,6 @@ pub struct Identity {
 }
 
 impl Event {
-    /// The event as a line.
     pub(crate) fn line(&self) -> std::io::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }

@@ -21,7 +21,7 @@ const CONCURRENCY: usize = 2;
 /// Settings of a run.
 #[derive(Debug)]
 pub struct Settings<'a> {
-    /// Devices to test.
+    /// Each is tested in child processes.
     pub devices: &'a [TestDevice],
     /// Probes to run on each.
     pub probes: &'a [Probe],

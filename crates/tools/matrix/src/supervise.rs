@@ -19,17 +19,21 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Total time limit of a device.
 const DEVICE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Progress of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DeviceProgress {
-    /// The device is open.
     Opened(Identity),
     /// The device cannot be opened. `died`: whether the worker died.
-    NotOpened { error: String, died: bool },
+    NotOpened {
+        error: String,
+        died: bool,
+    },
     /// A probe begins.
     Begins(String),
-    /// A probe ended.
-    Ended { probe: String, verdict: Verdict, seconds: f64 },
+    Ended {
+        probe: String,
+        verdict: Verdict,
+        seconds: f64,
+    },
 }
 
 /// The state of one worker, updated by its events.

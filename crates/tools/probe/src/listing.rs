@@ -33,7 +33,7 @@ pub struct ListedDevice {
     pub kind: String,
     /// Chip, such as `gfx1013`.
     pub target: Option<String>,
-    /// Vendor of the device.
+    /// Vendor as the driver reports it.
     pub vendor: Option<String>,
     /// The driver's runtime with its version.
     pub runtime: Option<String>,
@@ -53,7 +53,7 @@ pub struct ListedDevice {
     pub integer_dot: bool,
     /// Whether the device has matrix units.
     pub matrix_units: bool,
-    /// Subgroup sizes.
+    /// Sizes that kernels can have; empty without subgroups.
     pub subgroup_sizes: Vec<u32>,
     /// Shared memory of a workgroup.
     pub workgroup_memory_bytes: u32,

@@ -7,7 +7,7 @@ use roci_hal::Profile;
 use roci_hal::profile::CommandRecord;
 use serde::Serialize;
 
-/// The profile of one device.
+/// Times of the commands that one device ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceProfile {
     /// URI of the device.

@@ -36,7 +36,6 @@ pub(crate) fn pool_info(pool: Pool, gpu: Option<&Gpu>, attribute: MemoryPoolInfo
     })
 }
 
-/// Attribute of a region, as [`pool_info`].
 pub(crate) fn region_info(pool: Pool, gpu: Option<&Gpu>, attribute: RegionInfo) -> Option<AttributeValue> {
     let same = match attribute {
         RegionInfo::SEGMENT => MemoryPoolInfo::SEGMENT,

@@ -7,7 +7,6 @@ use roci_hsa::abi::{Agent, AgentInfo, Cache, CacheInfo, CoherencyType, DeviceTyp
 
 use crate::ask::{Client, as_u32, ask, broken, list, sizes, text};
 
-/// A handle of no agent.
 const NO_AGENT: Agent = Agent { handle: 99 };
 
 fn info(client: &Client, agent: Agent, attribute: AgentInfo) -> Result<Vec<u8>, Status> {

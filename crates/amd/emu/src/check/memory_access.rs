@@ -8,7 +8,6 @@ use crate::program::MicroOp;
 use crate::program::micro_op::{AccessKind, BufferOp, LdsOp, LdsOpKind, MemoryOp, NO_ROW};
 use crate::row::LANES;
 
-/// Memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MemorySpace {
     /// Global memory, by address.
@@ -44,7 +43,6 @@ pub(super) struct MemoryAccess {
 }
 
 impl MemoryAccess {
-    /// Whether it writes to memory.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.access, AccessKind::Load(_) | AccessKind::LoadSmall { .. })
     }

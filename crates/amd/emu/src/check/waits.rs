@@ -16,7 +16,6 @@ use crate::observe::{ObservedInstruction, register_name};
 use crate::program::MicroOp;
 use crate::program::micro_op::{AccessKind, RegisterHalf};
 
-/// A wait counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaitCounter {
     /// `vmcnt`: loads from global and private memory, and atomics that return a value.

@@ -230,7 +230,6 @@ impl Machine<'_> {
         self.jump_to(address)
     }
 
-    /// Jumps to an address.
     fn jump_to(&mut self, address: u64) -> Option<StopReason> {
         if let Some(target) = self.program.index(address) {
             return self.jump(target);

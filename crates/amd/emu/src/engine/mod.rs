@@ -33,7 +33,6 @@ use crate::wave::{Wave, WaveStatus};
 /// Why a wave stopped executing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// It ended.
     Ended,
     /// It waits at a workgroup barrier.
     Barrier,
@@ -41,7 +40,6 @@ pub(crate) enum StopReason {
     TimeSlice,
     /// It jumped to an address that is not decoded.
     Undecoded(u64),
-    /// It faulted.
     Fault(Fault),
 }
 

@@ -38,7 +38,6 @@ impl Machine<'_> {
         [rows(0), rows(1), rows(2)]
     }
 
-    /// Destination rows in a half.
     #[inline(always)]
     pub(super) fn destination(&self, half: usize, dst: u16) -> Rows<'_> {
         // SAFETY: lowering checked the destination against the kernel's registers.

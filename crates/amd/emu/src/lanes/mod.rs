@@ -83,7 +83,6 @@ impl<F: Copy> Levels<F> {
     }
 }
 
-/// A lane function.
 #[derive(Clone, Copy)]
 pub(crate) enum LaneFunction {
     /// Computes a result.
@@ -104,9 +103,7 @@ pub(crate) struct LaneOp {
     pub(crate) moded: Option<LaneFunction>,
     /// The saturating function of an integer instruction with `clamp`.
     pub(crate) saturating: Option<LaneFunction>,
-    /// Kinds of the sources.
     pub(crate) sources: [OperandKind; 3],
-    /// Kind of the result.
     pub(crate) result: OperandKind,
     /// The third source is the destination (`v_fmac_f32` and similar instructions) and is not
     /// listed in the text.

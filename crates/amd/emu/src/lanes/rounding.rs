@@ -14,7 +14,6 @@ use crate::mode::{Mode, RoundingMode};
 /// Rounding and denormal mode of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FloatMode {
-    /// Rounding mode.
     pub(super) round: RoundingMode,
     /// Flush denormal sources to zero.
     pub(super) flush_in: bool,

@@ -12,11 +12,8 @@ pub(super) struct FloatFormat {
 }
 
 impl FloatFormat {
-    /// f16.
     pub(super) const F16: Self = Self { fraction: 10, bias: 15 };
-    /// f32.
     pub(super) const F32: Self = Self { fraction: 23, bias: 127 };
-    /// f64.
     pub(super) const F64: Self = Self { fraction: 52, bias: 1023 };
 
     const fn sign(self) -> u64 {

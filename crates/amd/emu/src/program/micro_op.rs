@@ -5,7 +5,6 @@ use crate::lanes::{CompareFn, MapFn, MaskFn};
 use crate::program::slow::SlowOp;
 use crate::scalar::ScalarFn;
 
-/// A micro-op.
 pub(crate) enum MicroOp {
     /// No effect, but it counts as an instruction.
     Nop,
@@ -23,7 +22,6 @@ pub(crate) enum MicroOp {
     Jump(u32),
     /// Conditional jump to a micro-op.
     Branch(BranchCondition, u32),
-    /// Scalar ALU.
     Scalar(ScalarAluOp),
     /// Scalar instruction with side effects.
     Special(SpecialScalarOp),
@@ -45,7 +43,6 @@ pub(crate) enum MicroOp {
     Halves(Box<[MicroOp; 2]>),
     /// Cross-lane data movement.
     CrossLane(CrossLaneOp),
-    /// Global memory.
     Global(MemoryOp),
     /// FLAT: global memory, LDS or private memory.
     Flat(MemoryOp),
@@ -53,7 +50,6 @@ pub(crate) enum MicroOp {
     Scratch(MemoryOp),
     /// Buffer memory (MUBUF).
     Buffer(BufferOp),
-    /// LDS.
     Lds(LdsOp),
     /// Load from memory into LDS.
     Fill(Box<LdsFillOp>),
@@ -84,7 +80,6 @@ impl MicroOp {
     }
 }
 
-/// Branch condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BranchCondition {
     /// SCC is 0.
@@ -103,7 +98,6 @@ pub(crate) enum BranchCondition {
     Never,
 }
 
-/// A scalar source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScalarSource {
     /// A register, or the first of a pair.
@@ -238,7 +232,6 @@ pub(crate) struct CrossLaneOp {
     pub(crate) options: u8,
 }
 
-/// Kind of a [`CrossLaneOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CrossLaneKind {
     ReadFirst,
@@ -348,7 +341,6 @@ pub(crate) struct LdsFillOp {
     pub(crate) offset: i32,
 }
 
-/// Source of an [`LdsFillOp`].
 #[derive(Clone, Copy)]
 pub(crate) enum LdsFillSource {
     Global(MemoryOp),
@@ -366,7 +358,6 @@ pub(crate) struct LdsOp {
     pub(crate) offsets: [u32; 2],
 }
 
-/// Kind of an [`LdsOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LdsOpKind {
     /// Access to one address.

@@ -139,7 +139,6 @@ impl DecodedProgram {
         self.uops.len()
     }
 
-    /// Rows of constants.
     #[inline(always)]
     pub(crate) fn constants(&self) -> *const Row {
         self.constants.rows()

@@ -126,7 +126,6 @@ pub(super) fn reject(op: &LaneOp, valu: &Valu) -> Result<(), Fault> {
     if clamps && scales && selects { Ok(()) } else { Err(Fault::Unimplemented) }
 }
 
-/// Placement of the result.
 pub(super) fn placement(op: &LaneOp, valu: &Valu, name: &str) -> ResultPlacement {
     if let LaneControl::Sdwa(sdwa) = valu.lanes
         && !matches!(op.function, LaneFunction::Compare(_))

@@ -60,7 +60,6 @@ pub(super) fn word(operand: Operand) -> ScalarSource {
     source(operand, ScalarType::Word)
 }
 
-/// A scalar source.
 fn source(operand: Operand, width: ScalarType) -> ScalarSource {
     match operand {
         Operand::Scalar(124) | Operand::None => ScalarSource::Constant(0),

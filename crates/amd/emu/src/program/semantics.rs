@@ -17,7 +17,6 @@ pub(crate) enum InstructionClass {
     Control,
     /// Scalar ALU.
     Scalar,
-    /// Scalar memory.
     ScalarMemory,
     /// Vector ALU.
     Vector,

@@ -45,7 +45,6 @@ impl SlowOp {
     }
 }
 
-/// Preparation of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SourcePreparation {
     pub(crate) kind: OperandKind,

@@ -303,7 +303,6 @@ fn source_kind(kind: OperandKind, part: SourcePart) -> OperandKind {
     if let SourcePart::MixedHalf { .. } = part { OperandKind::F16 } else { kind }
 }
 
-/// Bits of a constant.
 fn constant_bits(operand: Operand, kind: OperandKind, signed: bool) -> (u32, u32) {
     match operand {
         Operand::Integer(value) => {

@@ -24,7 +24,7 @@ pub struct MemoryFaultInfo {
 pub struct MemoryErrorInfo {
     /// GPU with the error.
     pub agent: Agent,
-    /// Address of the error.
+    /// Where the error occurred, as the GPU addresses it.
     pub virtual_address: u64,
     /// Reason; bit 0 means that the memory is in use.
     pub error_reason_mask: u32,
@@ -38,7 +38,7 @@ pub struct HwExceptionInfo {
     pub agent: Agent,
     /// Kind of the reset.
     pub reset_type: HwExceptionResetType,
-    /// Cause of the reset.
+    /// What made the driver reset the GPU.
     pub reset_cause: HwExceptionResetCause,
 }
 

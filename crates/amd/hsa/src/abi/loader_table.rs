@@ -16,7 +16,7 @@ pub struct SegmentDescriptor {
     pub code_object_storage_base: *const c_void,
     /// Size of the code object in bytes.
     pub code_object_storage_size: usize,
-    /// Offset of the segment in the code object.
+    /// Where the segment begins in the code object, in bytes.
     pub code_object_storage_offset: usize,
     /// Load address.
     pub segment_base: *const c_void,

@@ -45,7 +45,7 @@ pub struct PointerInfo {
     pub user_data: *mut c_void,
     /// Agent that owns the memory.
     pub agent_owner: Agent,
-    /// Flags of its pool.
+    /// Flags of the pool that the memory was allocated from.
     pub global_flags: MemoryPoolGlobalFlag,
     /// Whether it is registered; padding before version 1.13 of AMD's extension.
     pub registered: u8,
@@ -84,7 +84,7 @@ pub struct LinkInfo {
     pub atomic_support_64bit: u8,
     /// Whether it is cache-coherent.
     pub coherent_support: u8,
-    /// Type of the link.
+    /// How the two agents are connected: PCIe, XGMI and others.
     pub link_type: LinkInfoType,
     /// NUMA distance of the operating system.
     pub numa_distance: u32,
@@ -148,7 +148,7 @@ pub struct MemoryAccessDesc {
 pub struct SvmAttributePair {
     /// Attribute to set or query.
     pub attribute: SvmAttribute,
-    /// Value of the attribute.
+    /// Value to set; a query writes it.
     pub value: u64,
 }
 
@@ -156,11 +156,11 @@ pub struct SvmAttributePair {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockCounters {
-    /// GPU clock counter.
+    /// Ticks of the GPU's own clock.
     pub gpu_clock_counter: u64,
-    /// CPU clock counter.
+    /// Ticks of the host's clock, read at the same time.
     pub cpu_clock_counter: u64,
-    /// System clock counter.
+    /// Ticks of the system clock, `system_clock_frequency` per second.
     pub system_clock_counter: u64,
     /// System clock frequency in Hz.
     pub system_clock_frequency: u64,

@@ -44,7 +44,7 @@ impl PacketHeader {
         )
     }
 
-    /// Packet type.
+    /// Type in the lowest 8 bits.
     pub const fn packet_type(self) -> PacketType {
         PacketType(self.0 as u8)
     }
@@ -71,11 +71,11 @@ impl PacketHeader {
     }
 }
 
-/// Kernel dispatch packet.
+/// Starts a kernel (`hsa_kernel_dispatch_packet_t`); 64 bytes.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelDispatchPacket {
-    /// Packet header.
+    /// Type, barrier bit and fences. Written last, which makes the packet valid.
     pub header: PacketHeader,
     /// Number of grid dimensions, 1 to 3, in the lowest two bits.
     pub setup: u16,
@@ -111,7 +111,7 @@ pub struct KernelDispatchPacket {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentDispatchPacket {
-    /// Packet header.
+    /// Type, barrier bit and fences. Written last, which makes the packet valid.
     pub header: PacketHeader,
     /// Requested service.
     pub function: u16,
@@ -132,7 +132,7 @@ pub struct AgentDispatchPacket {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct BarrierPacket {
-    /// Packet header.
+    /// Type, barrier bit and fences. Written last, which makes the packet valid.
     pub header: PacketHeader,
     /// Reserved, 0.
     pub reserved0: u16,
@@ -162,9 +162,9 @@ impl VendorFormat {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct BarrierValuePacket {
-    /// Packet header.
+    /// Type, barrier bit and fences. Written last, which makes the packet valid.
     pub header: PacketHeader,
-    /// [`VendorFormat::BARRIER_VALUE`].
+    /// Always [`VendorFormat::BARRIER_VALUE`].
     pub format: VendorFormat,
     /// Reserved, 0.
     pub reserved: u8,
@@ -174,7 +174,7 @@ pub struct BarrierValuePacket {
     pub signal: Signal,
     /// Value to compare with.
     pub value: SignalValue,
-    /// Mask of the signal value.
+    /// Bits of the signal's value that are compared.
     pub mask: SignalValue,
     /// Comparison.
     pub cond: SignalCondition,
@@ -192,7 +192,7 @@ pub struct BarrierValuePacket {
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pm4IbPacket {
-    /// Packet header.
+    /// Type, barrier bit and fences. Written last, which makes the packet valid.
     pub header: PacketHeader,
     /// [`VendorFormat::PM4_IB`], in 16 bits.
     pub vendor_header: u16,

@@ -14,7 +14,7 @@ pub struct Queue {
     pub features: QueueFeature,
     /// Ring buffer of packets of 64 bytes each.
     pub base_address: *mut c_void,
-    /// Doorbell signal.
+    /// Signal that a producer writes the last packet's index to.
     pub doorbell_signal: Signal,
     /// Size of the ring buffer in packets, a power of two.
     pub size: u32,
@@ -48,9 +48,9 @@ pub struct AmdQueue {
     pub max_cu_id: u32,
     /// Highest wave id of a compute unit.
     pub max_wave_id: u32,
-    /// For legacy doorbells.
+    /// Highest packet index that was written, plus 1; only for legacy doorbells.
     pub max_legacy_doorbell_dispatch_id_plus_1: AtomicU64,
-    /// For legacy doorbells.
+    /// Spin lock around writes of the doorbell; only for legacy doorbells.
     pub legacy_doorbell_lock: AtomicU32,
     /// Reserved.
     pub reserved2: [u32; 9],

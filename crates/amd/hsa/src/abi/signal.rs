@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Value of a signal.
+/// Signed, since programs count down to 0 and below (`hsa_signal_value_t`).
 pub type SignalValue = i64;
 
 /// Kind of a signal. In C: `amd_signal_kind64_t`.
@@ -27,7 +27,7 @@ impl SignalKind {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct AmdSignal {
-    /// Kind of the signal.
+    /// Whether `value` is a value or the address of a doorbell.
     pub kind: SignalKind,
     /// Value of an ordinary signal, or address of a doorbell (`hardware_doorbell_ptr`).
     pub value: AtomicI64,

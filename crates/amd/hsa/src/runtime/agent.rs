@@ -80,7 +80,7 @@ impl Agent {
         self.handle
     }
 
-    /// Runtime of this agent.
+    /// Runtime that enumerated this agent.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
@@ -158,7 +158,7 @@ impl Agent {
         Ok((self.get(AgentInfo::QUEUE_MIN_SIZE)?, self.get(AgentInfo::QUEUE_MAX_SIZE)?))
     }
 
-    /// Nearest CPU agent.
+    /// CPU agent that the runtime reports as nearest.
     pub fn nearest_cpu(&self) -> Result<Agent, Error> {
         Ok(Agent::new(&self.runtime, self.get(AgentInfo::NEAREST_CPU)?))
     }

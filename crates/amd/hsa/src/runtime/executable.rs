@@ -128,7 +128,7 @@ impl Executable {
         })
     }
 
-    /// The variable `symbol` on `agent`.
+    /// Address and size of a variable of the loaded code; an error if there is no such symbol.
     pub fn variable(&self, symbol: &str, agent: &Agent) -> Result<Variable, Error> {
         let symbol = self.symbol(symbol, agent)?;
         Ok(Variable {

@@ -70,7 +70,7 @@ unsafe impl Send for Locked {}
 unsafe impl Sync for Locked {}
 
 impl Locked {
-    /// Address for agents.
+    /// Address that agents use; it may differ from the host's.
     pub fn agent_address(&self) -> NonNull<u8> {
         self.agent.cast()
     }

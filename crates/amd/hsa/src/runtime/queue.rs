@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{Agent, Error, Runtime, check};
 use crate::abi::{self, AmdQueue, AmdSignal, QueueType, SignalKind, Status};
 
-/// Options of a new queue.
+/// Parameters of a new queue; by default 65,536 packets and several producers.
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
     /// Size in packets, a power of two within [`Agent::queue_sizes`].

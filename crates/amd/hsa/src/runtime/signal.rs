@@ -15,7 +15,7 @@ pub struct Signal {
 /// One condition of a wait for several signals.
 #[derive(Copy, Clone, Debug)]
 pub struct Wait<'a> {
-    /// Signal to wait for.
+    /// Its value ends the wait when the condition holds.
     pub signal: &'a Signal,
     /// Comparison of its value with `value`.
     pub condition: SignalCondition,
@@ -76,7 +76,7 @@ impl Signal {
         self.handle
     }
 
-    /// The signal in memory.
+    /// The memory of an AMD signal, which packets and doorbells refer to.
     pub fn in_memory(&self) -> &AmdSignal {
         // SAFETY: the handle is the address of an `amd_signal_t` that lives until the signal is
         // destroyed; fields that change are atomic.

@@ -14,7 +14,6 @@ struct Prototype {
 }
 
 const ROWS: &[Prototype] = roci_hsa::for_each_function!(rows);
-/// Rows of the additional functions.
 const ADDITIONAL: &[Prototype] = roci_hsa::for_each_additional_function!(rows);
 
 /// Older names of functions with the current ones.

@@ -7,7 +7,6 @@ use roci_codeobj::{Compatibility, ImageSummary, Processor, TargetId};
 
 use super::names::{self, FileKind};
 
-/// The code for one target.
 #[derive(Clone, Debug)]
 pub(crate) struct TargetCode {
     pub(crate) compatibility: Compatibility,

@@ -24,7 +24,7 @@ use walk::FileWalk;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChipError {
-    /// An unknown chip.
+    /// The name is not that of an AMD chip.
     #[error("{source}")]
     Unknown {
         /// What is wrong with the name.

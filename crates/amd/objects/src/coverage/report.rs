@@ -67,7 +67,7 @@ pub struct ComponentReport {
 /// The code of a component for one target.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetReport {
-    /// The target.
+    /// Target ID of the code.
     pub target: String,
     /// `exact`, `generic` and `portable` run; `sibling`, `mismatch`, `unusable` and `other` do not.
     pub fit: &'static str,

@@ -144,12 +144,10 @@ impl BackwardNode<'_> {
         RunError { node: self.node.name.clone(), op: self.node.op.name(), error }
     }
 
-    /// The gradient of the output.
     fn output_gradient(&self) -> Result<ValueId, RunError> {
         self.got.first().copied().flatten().ok_or_else(|| self.no_gradient())
     }
 
-    /// An input.
     fn input(&self, index: usize) -> Result<ValueId, RunError> {
         let id = self.node.inputs.get(index).copied().flatten();
         id.ok_or_else(|| self.error(OpError::MissingInput(index)))
@@ -170,7 +168,6 @@ impl BackwardNode<'_> {
         self.expected.get(index).copied().unwrap_or(false)
     }
 
-    /// The shape of a value.
     fn shape(&self, id: ValueId) -> Result<Vec<usize>, RunError> {
         self.builder.shape(id).map_err(|error| self.error(error))
     }

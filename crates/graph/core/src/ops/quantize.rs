@@ -15,7 +15,7 @@ pub enum Quantize {
     /// Quantizes: `x / scale + zero`, rounded to nearest even and saturated to the type. Operands:
     /// x, scale, zero.
     Linear {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// Elements per block; 0 without blocks.
         block: usize,
@@ -26,7 +26,7 @@ pub enum Quantize {
     },
     /// Dequantizes: `(x - zero) * scale`. Operands: x, scale, zero.
     Dequantize {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// Elements per block; 0 without blocks.
         block: usize,

@@ -84,7 +84,6 @@ impl<'a> View<'a> {
         self.index.producers.get(&id).map(|&index| &self.graph.nodes[index])
     }
 
-    /// An operand of a node.
     pub(super) fn operand(&self, node: &Node, index: usize) -> Option<ValueId> {
         node.inputs.get(index).copied().flatten()
     }

@@ -153,7 +153,6 @@ impl DimensionSamples<'_> {
         Some(Dim::Symbol(text + &offset(rest)))
     }
 
-    /// A product.
     fn product(&self, scale: usize) -> Option<Dim> {
         let (base, number, _) = self.steps(scale)?;
         let used = self.varying(scale);

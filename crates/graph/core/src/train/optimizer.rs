@@ -30,7 +30,7 @@ pub enum Optimizer {
 }
 
 impl Optimizer {
-    /// SGD with momentum 0.9.
+    /// SGD with momentum 0.9 and a weight decay of 1e-4.
     pub const SGD: Self = Self::Sgd { momentum: 0.9, weight_decay: 1e-4 };
     /// Adam with the usual constants.
     pub const ADAM: Self = Self::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.0 };

@@ -179,7 +179,6 @@ fn operation(case: &Path) -> String {
 
 /// A model with test inputs and expected outputs.
 pub(crate) struct Case {
-    /// The graph.
     pub(crate) graph: Graph,
     /// Inputs and outputs.
     pub(crate) sets: Vec<(Vec<Value>, Vec<Value>)>,

@@ -28,7 +28,6 @@ pub(super) const B: ElementwiseOperand = ElementwiseOperand::B;
 /// Input `c` of a program.
 pub(super) const C: ElementwiseOperand = ElementwiseOperand::C;
 
-/// A temporary.
 pub(super) fn temporary(index: u8) -> ElementwiseOperand {
     ElementwiseOperand::Temporary(index)
 }

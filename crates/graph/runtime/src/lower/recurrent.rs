@@ -11,7 +11,6 @@ use super::build::{A, B, C, Instr, Instr::Apply, Instr::ApplyWith, Instr::Save, 
 use crate::error::LoweringError;
 use crate::segment::DeviceTensor;
 
-/// The weights of one direction.
 struct DirectionWeights {
     /// The recurrence weights of each gate, `[hidden, hidden]`, transposed for a product with the
     /// state on the left.
@@ -22,7 +21,6 @@ struct DirectionWeights {
     peepholes: Vec<Option<DeviceTensor>>,
 }
 
-/// A layer in one direction.
 struct Layer<'a> {
     op: &'a Recurrent,
     activations: &'a [Activation],

@@ -133,7 +133,6 @@ impl Context<'_, '_> {
         self.strided_copy(source, 0, &dimensions(&shape, perm.iter().map(|&axis| own[axis])), shape.clone())
     }
 
-    /// Broadcasts to a shape.
     pub(super) fn broadcast(&mut self, source: &DeviceTensor, shape: &[usize]) -> Result<DeviceTensor, LoweringError> {
         if source.count() == shape.iter().product() {
             return Ok(source.reshaped(shape));

@@ -20,7 +20,6 @@ use crate::{Error, MemoryUsage};
 #[derive(Default)]
 pub(crate) struct PackedWeights(HashMap<(ValueId, Option<ValueId>, WeightLayout), BufferRange>);
 
-/// The layout of packed weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum WeightLayout {
     /// Panels of columns, for `matmul_packed`.
@@ -103,8 +102,7 @@ impl<'a> WeightPacker<'a> {
                         let result = pack(&read(device, range)?, bias.as_deref());
                         debug_assert_eq!(result.len(), elements, "{form:?}");
                         let memory = device.info().fastest_memory();
-                        let buffer =
-                            device.allocate(BufferDesc::new(size, memory).label("packed weights"))?;
+                        let buffer = device.allocate(BufferDesc::new(size, memory).label("packed weights"))?;
                         device.write(&buffer, bytemuck::cast_slice(&result))?;
                         buffer.whole()
                     }

@@ -29,7 +29,7 @@ pub struct UriAlternatives {
     pub devices: Vec<String>,
 }
 
-/// Kind of a URI error.
+/// Which part of a URI is wrong, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UriErrorKind {
@@ -39,7 +39,7 @@ pub enum UriErrorKind {
     UnknownScheme(String),
     /// Two consecutive commas, or a leading comma.
     EmptyItem,
-    /// Trailing comma.
+    /// A comma at the end.
     TrailingComma,
     /// Nothing after the colon or slashes.
     EmptyPath,
@@ -59,7 +59,7 @@ pub enum UriErrorKind {
     UnknownDevice(String),
     /// An ordinal past the last device.
     OutOfRange {
-        /// The ordinal.
+        /// Ordinal in the URI, from 0.
         ordinal: u32,
         /// Number of devices.
         count: usize,
@@ -72,9 +72,9 @@ pub enum UriErrorKind {
     UnknownParameter(String),
     /// An invalid value.
     BadValue {
-        /// The key.
+        /// Name of the option, before `=`.
         key: String,
-        /// The value.
+        /// Text after `=`.
         value: String,
         /// Valid values.
         expected: String,

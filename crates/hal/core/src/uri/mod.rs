@@ -43,7 +43,7 @@ pub enum DeviceSelector {
     Ordinal(u32),
     /// Stable ID: `GPU-` followed by letters, digits or hyphens. Compared case-insensitively.
     Uuid(String),
-    /// PCI address.
+    /// Address on the PCI bus, with the domain: `0000:03:00.0`.
     Pci(PciAddress),
     /// Target name of a chip, for drivers that create devices on demand.
     Target(String),

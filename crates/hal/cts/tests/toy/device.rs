@@ -156,7 +156,6 @@ fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: 
     }
 }
 
-/// The command timings to report.
 fn reported_timings(mut times: Vec<CommandTiming>, flaw: Option<Flaw>) -> Vec<CommandTiming> {
     match flaw {
         Some(Flaw::ForgetsTimes) => times.truncate(1),

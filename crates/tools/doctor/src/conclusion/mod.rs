@@ -123,9 +123,9 @@ pub struct NextCheck {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LogFact {
-    /// Name of the fact.
+    /// Key as in conditions of rules.
     pub name: String,
-    /// Value of the fact.
+    /// Text as rules compare it.
     pub value: String,
     /// Where the log has it.
     pub place: String,

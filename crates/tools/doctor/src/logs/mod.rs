@@ -52,7 +52,7 @@ pub struct Log {
     pub vendor: Vendor,
 }
 
-/// An event in a log.
+/// A kind of message in a log, with its first and last line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// Name such as `page-fault`.

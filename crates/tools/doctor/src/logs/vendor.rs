@@ -25,7 +25,7 @@ pub(super) const OTHER: &str = r"(?x)
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Vendor {
-    /// AMD.
+    /// AMD, ATI included.
     Amd,
     /// Another vendor.
     Other,

@@ -21,7 +21,6 @@ impl Condition {
         self.names().chain(compared)
     }
 
-    /// Whether the condition holds.
     pub(super) fn holds(&self, facts: &Facts, gpu: Option<usize>) -> Truth {
         self.parts(facts, gpu).map(|(_, truth)| truth).fold(Truth::Yes, Truth::and)
     }

@@ -93,7 +93,7 @@ pub(crate) struct RuleMatches {
 /// A rule that fired.
 #[derive(Clone, Debug)]
 pub struct Finding<'a> {
-    /// The rule.
+    /// Rule whose conditions hold, or may hold.
     pub rule: &'a Rule,
     /// [`Truth::Maybe`] if facts of a condition are unknown.
     pub truth: Truth,
@@ -156,7 +156,7 @@ impl Finding<'_> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExcludedRule<'a> {
-    /// The rule.
+    /// Rule that does not apply.
     pub rule: &'a Rule,
     /// Facts that rule it out.
     pub because: Vec<Evidence>,

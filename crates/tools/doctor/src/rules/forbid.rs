@@ -19,12 +19,12 @@ pub enum Api {
     Rocm,
     /// OpenCL with any driver: programs query all installed ones.
     OpenCl,
-    /// Vulkan.
+    /// Vulkan with any driver.
     Vulkan,
 }
 
 impl Api {
-    /// All APIs.
+    /// In the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Rocm, Self::OpenCl, Self::Vulkan];
 
     /// Name in rule files.

@@ -49,7 +49,7 @@ pub enum Reboot {
     Login,
     /// Reload the module, or reboot.
     Module,
-    /// A reboot.
+    /// The whole machine must be restarted.
     Reboot,
 }
 
@@ -91,7 +91,7 @@ pub struct Rule {
     pub explains: Vec<String>,
     /// APIs that must not be used while the rule holds, because that can crash the machine.
     pub forbids: Vec<Api>,
-    /// Sources of the rule.
+    /// URLs of reports, code and documents that the rule relies on.
     pub sources: Vec<String>,
     /// All of these must hold.
     pub(super) when: Condition,

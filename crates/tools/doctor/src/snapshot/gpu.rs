@@ -16,7 +16,7 @@ const AMD: &str = "0x1002";
 /// PCI classes of displays and of accelerators without a display.
 const DISPLAYS: &[&str] = &["0x03", "0x12"];
 
-/// A GPU.
+/// A card, as the kernel's files describe it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Gpu {

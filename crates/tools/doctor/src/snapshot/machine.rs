@@ -24,7 +24,6 @@ pub(super) struct Machine {
     cpu: Cpu,
     board: Board,
     bios: Bios,
-    /// Whether an IOMMU is on.
     iommu: Option<bool>,
 }
 
@@ -83,7 +82,6 @@ impl Machine {
         self.memory.ram
     }
 
-    /// Whether it is a container.
     pub(super) fn is_container(&self) -> bool {
         self.container.is_some()
     }

@@ -25,7 +25,7 @@ pub struct Probes {
 pub struct Probe {
     /// Why it failed: an error, a crash or a timeout.
     pub error: Option<String>,
-    /// Its devices.
+    /// Empty if it failed or found none.
     pub devices: Vec<ProbedDevice>,
 }
 

@@ -19,10 +19,10 @@ const TEST_IMAGES: usize = 100;
 /// Index of the first image of the test set, beyond those of training.
 const TEST_OFFSET: u64 = 1 << 40;
 
-/// The hyperparameters.
+/// What the command line sets for a training.
 #[derive(Clone, Copy, Debug)]
 pub struct Hyperparameters {
-    /// Optimizer.
+    /// How gradients change the weights.
     pub optimizer: Optimizer,
     /// Learning rate.
     pub rate: f64,
@@ -47,14 +47,14 @@ pub struct Training {
     pub best_seconds: Option<f64>,
 }
 
-/// Progress of a training.
+/// Events of a training, in order.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A step ended.
     Step {
         /// Number of the step, from 1.
         step: usize,
-        /// Its loss.
+        /// Loss of the step's batch.
         loss: f64,
     },
     /// A note of the runtime, after the first step.

@@ -40,7 +40,7 @@ pub type Opener = dyn Fn(&ExecutorOptions) -> Result<Box<dyn Executor>, StartErr
 pub struct EngineContext<'a> {
     /// Opens executors.
     pub open: &'a Opener,
-    /// The kernel log.
+    /// Source of kernel messages during runs.
     pub log: Box<dyn KernelLog>,
     /// Whether the user asked to stop.
     pub stop: &'a dyn Fn() -> bool,

@@ -98,19 +98,19 @@ pub struct RunSpec {
     /// Time and memory limits. The watchdog enforces them; an executor may do so too (memory of a
     /// cgroup, time of a job).
     pub limits: Limits,
-    /// Options of the executor.
+    /// Settings from the experiment, of all executors.
     pub options: ExecutorOptions,
 }
 
 /// Environment variable that identifies the processes of a run.
 pub const MARK: &str = "ROCI_LAB_RUN";
 
-/// State of a job.
+/// What an executor knows of a job it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// Waiting in a queue, with the reason; limits do not count yet.
     Queued(String),
-    /// Running.
+    /// The program runs; limits count.
     Running,
     /// Ended.
     Exited(Exit),

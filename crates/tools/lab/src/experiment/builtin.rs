@@ -9,7 +9,7 @@ pub struct BuiltIn {
     pub toml: &'static str,
 }
 
-/// Built-in experiments.
+/// Experiments that `--from` copies and `run` finds by name.
 pub static EXPERIMENTS: &[BuiltIn] = &[
     BuiltIn { name: "bc250-routes", toml: include_str!("../../experiments/bc250-routes.toml") },
     BuiltIn { name: "gfx1010-pytorch", toml: include_str!("../../experiments/gfx1010-pytorch.toml") },
@@ -28,7 +28,7 @@ pub static WORKLOADS: &[BuiltIn] = &[
 /// Program of the workload `pytorch`, passed to Python as text.
 pub(super) static PYTORCH: &str = include_str!("../../workloads/pytorch.py");
 
-/// The built-in experiment with this name.
+/// `None` if no built-in experiment has the name.
 pub fn experiment(name: &str) -> Option<&'static BuiltIn> {
     EXPERIMENTS.iter().find(|ready| ready.name == name)
 }

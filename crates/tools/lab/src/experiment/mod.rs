@@ -86,10 +86,10 @@ pub struct Metric {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Higher is better.
+    /// Throughput, for example.
     #[default]
     Higher,
-    /// Lower is better.
+    /// Time, for example.
     Lower,
 }
 
@@ -97,12 +97,12 @@ pub enum Better {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Take {
-    /// The first one.
+    /// Value of the first match.
     First,
-    /// The last one.
+    /// Value of the last match.
     #[default]
     Last,
-    /// The best one.
+    /// Maximum or minimum, as [`Better`] says.
     Best,
     /// Their mean.
     Mean,
@@ -131,7 +131,7 @@ pub struct Success {
 /// A required metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricCriterion {
-    /// The metric.
+    /// Name of a metric of the experiment.
     pub metric: String,
     /// Minimum quality relative to the baseline: 0.9 is 90 % as good, in either direction.
     pub ratio: Option<f64>,
@@ -184,7 +184,7 @@ pub struct Strategy {
     pub repeats: u32,
     /// Time and memory limits.
     pub limits: Limits,
-    /// Executor with its options.
+    /// Where its runs happen.
     pub executor: ExecutorOptions,
     /// Matrix values by axis.
     pub axes: BTreeMap<String, String>,
@@ -234,11 +234,11 @@ pub enum Need {
     },
     /// Live value of a module parameter: `amdgpu.cwsr_enable`.
     ModuleParameter {
-        /// The module.
+        /// Name of the kernel module: `amdgpu`.
         module: String,
         /// The parameter.
         name: String,
-        /// Its value.
+        /// Value that the parameter must have.
         value: String,
     },
     /// An installed package.
@@ -255,7 +255,7 @@ pub enum Need {
     },
     /// A variable in roci's environment.
     Environment {
-        /// Its name.
+        /// Name of the variable.
         name: String,
         /// Value; any if `None`.
         value: Option<String>,
@@ -267,7 +267,7 @@ pub enum Need {
     },
     /// A fact of the doctor: `gpu.target`.
     Fact {
-        /// Its name.
+        /// Key as `roci doctor --json` has it.
         name: String,
         /// Required value; any if `None`.
         value: Option<String>,
@@ -319,7 +319,7 @@ pub enum RequiredResult {
     Past(String),
 }
 
-/// An executor with its options.
+/// Which executor runs a strategy, and the settings of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields, default)]
 pub struct ExecutorOptions {
@@ -327,15 +327,15 @@ pub struct ExecutorOptions {
     pub kind: ExecutorKind,
     /// Options for processes on this machine.
     pub local: LocalOptions,
-    /// Options for containers.
+    /// Used if `kind` is a container.
     pub container: ContainerOptions,
-    /// Options for Slurm.
+    /// Used if `kind` is Slurm.
     pub slurm: SlurmOptions,
-    /// Options for Kubernetes.
+    /// Used if `kind` is Kubernetes.
     pub kubernetes: KubernetesOptions,
 }
 
-/// The executors.
+/// Where runs happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutorKind {
@@ -389,7 +389,7 @@ pub enum Stacks {
     Kernel,
 }
 
-/// Options for containers.
+/// `[executor.container]` of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ContainerOptions {
@@ -407,17 +407,17 @@ pub struct ContainerOptions {
     pub arguments: Vec<String>,
 }
 
-/// Options for Slurm.
+/// `[executor.slurm]` of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SlurmOptions {
-    /// `--partition`.
+    /// Partition to submit to (`--partition`); the cluster's default if `None`.
     pub partition: Option<String>,
     /// `--gres`: `gpu:1`.
     pub gres: Option<String>,
-    /// `--account`.
+    /// Account to charge (`--account`).
     pub account: Option<String>,
-    /// `--constraint`.
+    /// Features that a node must have (`--constraint`).
     pub constraint: Option<String>,
     /// `--cpus-per-task`.
     pub cpus: Option<u32>,
@@ -431,7 +431,7 @@ pub struct SlurmOptions {
     pub arguments: Vec<String>,
 }
 
-/// Options for Kubernetes.
+/// `[executor.kubernetes]` of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct KubernetesOptions {
@@ -454,12 +454,12 @@ pub struct KubernetesOptions {
 }
 
 impl Experiment {
-    /// The strategy with this name.
+    /// `None` if the file has no such strategy.
     pub fn strategy(&self, name: &str) -> Option<&Strategy> {
         self.strategies.iter().find(|strategy| strategy.name == name)
     }
 
-    /// Index of a phase.
+    /// Position in the order of a run that works; later phases are further.
     pub fn phase_index(&self, name: &str) -> Option<usize> {
         self.phases.iter().position(|phase| phase.name == name)
     }

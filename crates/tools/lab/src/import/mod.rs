@@ -30,7 +30,7 @@ const UNIT: &str = "t/s";
 pub struct Imported {
     /// Number of the experiment.
     pub experiment: i64,
-    /// Its name.
+    /// Name of the new experiment.
     pub name: String,
     /// Number of strategies.
     pub strategies: usize,

@@ -17,9 +17,9 @@ pub const VERSION: u32 = 1;
 /// Differences between two experiments.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
-    /// [`SCHEMA`].
+    /// Name of the JSON format, [`SCHEMA`].
     pub schema: &'static str,
-    /// [`VERSION`].
+    /// Version of the JSON format, [`VERSION`].
     pub version: u32,
     /// First experiment.
     pub before: Side,
@@ -44,7 +44,7 @@ pub struct Diff {
 pub struct Side {
     /// Number of the experiment.
     pub id: i64,
-    /// Its name.
+    /// As the experiment's file or the import names it.
     pub name: String,
     /// Creation time in milliseconds since 1970.
     pub created: i64,
@@ -53,11 +53,11 @@ pub struct Side {
 /// A strategy whose outcome changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct OutcomeChange {
-    /// The strategy.
+    /// Name of a strategy that both experiments have.
     pub strategy: String,
-    /// Outcome before.
+    /// Outcome in the first experiment.
     pub before: String,
-    /// Outcome after.
+    /// Outcome in the second experiment.
     pub after: String,
     /// Whether it is better, worse or just different.
     pub verdict: Verdict,

@@ -8,7 +8,7 @@ use super::{Change, Report, Row, Sentence, Series, StrategyReport, date};
 /// Strategies with their own section; the table lists all.
 const SECTIONS: usize = 100;
 
-/// Renders the report.
+/// The report as Markdown, as `roci lab report` prints it.
 pub fn render(report: &Report) -> String {
     let mut made = String::new();
     heading(report, &mut made);

@@ -43,14 +43,14 @@ pub const SCHEMA: &str = "roci.lab.report";
 /// Schema version.
 pub const VERSION: u32 = 1;
 
-/// A report.
+/// All that `roci lab report` says, as data.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// Name of the JSON format, [`SCHEMA`].
     pub schema: &'static str,
-    /// [`VERSION`].
+    /// Version of the JSON format, [`VERSION`].
     pub version: u32,
-    /// The experiment.
+    /// What was run, and on what.
     pub experiment: Heading,
     /// Overall status.
     pub status: Status,
@@ -70,7 +70,7 @@ pub struct Report {
     pub rule: &'static str,
     /// Recommended configuration.
     pub recommendation: Option<Recommendation>,
-    /// Next steps.
+    /// What to do after this experiment.
     pub next: Vec<Step>,
 }
 
@@ -79,7 +79,7 @@ pub struct Report {
 pub struct Heading {
     /// Number in the store.
     pub id: i64,
-    /// Its name.
+    /// As the experiment's file or the import names it.
     pub name: String,
     /// Title in one line.
     pub title: String,
@@ -106,10 +106,10 @@ pub struct Status {
     pub why: String,
 }
 
-/// The baseline of a report.
+/// What other strategies are compared with.
 #[derive(Clone, Debug, Serialize)]
 pub struct BaselineReport {
-    /// Label of the baseline.
+    /// How the report refers to it.
     pub label: String,
     /// Its strategy, if it is one.
     pub strategy: Option<String>,
@@ -117,12 +117,12 @@ pub struct BaselineReport {
     pub metrics: BTreeMap<String, Series>,
 }
 
-/// A metric.
+/// A metric that the experiment measures.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricReport {
-    /// Its name.
+    /// As the experiment names it.
     pub name: String,
-    /// Its unit.
+    /// Unit of its values, for display.
     pub unit: String,
     /// Whether higher values are better.
     pub higher_is_better: bool,
@@ -131,7 +131,7 @@ pub struct MetricReport {
 /// Results of a strategy.
 #[derive(Clone, Debug, Serialize)]
 pub struct StrategyReport {
-    /// Its name.
+    /// As the experiment names it.
     pub name: String,
     /// Why it may work.
     pub hypothesis: Option<String>,
@@ -187,7 +187,7 @@ pub(crate) struct Row<'a> {
 pub struct Reached {
     /// Seconds since its start.
     pub at: f64,
-    /// The phase.
+    /// Name of the phase that was reached.
     pub phase: String,
 }
 
@@ -247,7 +247,7 @@ impl Report {
         rows
     }
 
-    /// The strategy with this name.
+    /// `None` if the report has no such strategy.
     pub fn strategy(&self, name: &str) -> Option<&StrategyReport> {
         self.strategies.iter().find(|strategy| strategy.name == name)
     }

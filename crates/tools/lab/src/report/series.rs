@@ -24,7 +24,7 @@ const MIN_FOR_NOISE: usize = 3;
 pub struct Series {
     /// Number of values, without those that are not finite.
     pub count: usize,
-    /// Median.
+    /// Middle value, or the mean of the two middle ones.
     pub median: f64,
     /// Minimum.
     #[serde(rename = "least")]

@@ -30,7 +30,7 @@ pub struct Store {
     path: PathBuf,
 }
 
-/// An experiment.
+/// A row of the table of experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentRow {
     /// Number of the experiment.
@@ -56,7 +56,7 @@ pub struct ExperimentRow {
     pub done: u64,
 }
 
-/// State of a run.
+/// Where a run is between planning and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
     /// Not started yet.
@@ -67,7 +67,7 @@ pub enum RunState {
     Done,
 }
 
-/// A run.
+/// One repetition of one strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRow {
     /// Number of the run.
@@ -78,7 +78,7 @@ pub struct RunRow {
     pub strategy: String,
     /// From 1.
     pub repeat: u32,
-    /// State of the run.
+    /// Whether it is planned, running or done.
     pub state: RunState,
     /// Outcome; present if and only if it is done.
     pub outcome: Option<Outcome>,
@@ -107,23 +107,23 @@ pub struct PlannedRun {
     pub executor: String,
 }
 
-/// An event of a run.
+/// Something that happened during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Milliseconds since the start.
     pub at: i64,
-    /// Kind of event.
+    /// What happened.
     pub kind: EventKind,
     /// Name of a phase, or a description.
     pub text: String,
 }
 
-/// Kinds of events.
+/// What can happen during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A phase was reached; the text is its name.
     Phase,
-    /// It stalled.
+    /// No output and no CPU usage for too long.
     Stall,
     /// It timed out.
     Deadline,
@@ -166,9 +166,9 @@ impl EventKind {
 pub struct MetricValue {
     /// The metric.
     pub name: String,
-    /// Its value.
+    /// In `unit`.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value, for display.
     pub unit: String,
 }
 
@@ -188,7 +188,7 @@ pub struct Output {
 /// A kernel log line of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLine {
-    /// The line.
+    /// Text of the message.
     pub line: String,
     /// The doctor's explanation.
     pub finding: Option<String>,
@@ -197,7 +197,7 @@ pub struct KernelLine {
 /// Everything about a finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// The outcome.
+    /// PASS, HANG, CRASH and so on.
     pub outcome: Outcome,
     /// Start time in milliseconds since 1970; `None` if no program was started.
     pub started: Option<i64>,
@@ -207,7 +207,7 @@ pub struct Finished {
     pub events: Vec<Event>,
     /// Metrics, with unique names.
     pub metrics: Vec<MetricValue>,
-    /// Output.
+    /// Chunks of both streams, with gaps where output was omitted.
     pub output: Vec<Output>,
     /// Kernel log lines.
     pub kernel_lines: Vec<KernelLine>,

@@ -11,7 +11,7 @@ use super::{Finished, PlannedRun, Store, now};
 /// An experiment to create.
 #[derive(Clone, Copy, Debug)]
 pub struct NewExperiment<'a> {
-    /// Its name.
+    /// As the experiment's file or the import names it.
     pub name: &'a str,
     /// Source text.
     pub toml: &'a str,

@@ -47,9 +47,7 @@ pub(crate) const WRITTEN: &str =
 
 /// A segment of a log stream.
 pub(crate) enum LogSegment {
-    /// Bytes.
     Bytes(&'static [u8]),
-    /// A pause.
     Pause(Duration),
     /// The connection breaks.
     Lost,

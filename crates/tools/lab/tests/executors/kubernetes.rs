@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::drive::{DrivenJob, eventually, spec};
 use crate::fake_api::{FakeApi, LogSegment, Scenario, WRITTEN};
 
-/// Connects to a fake cluster.
 pub(crate) type Connect = dyn Fn(Arc<FakeApi>) -> Arc<dyn Cluster>;
 
 fn executor(story: Scenario, connect: &Connect) -> (Arc<FakeApi>, Kubernetes) {

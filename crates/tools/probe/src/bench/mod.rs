@@ -12,7 +12,7 @@ mod measure;
 
 pub use measure::measure;
 
-/// A benchmark.
+/// What `roci bench` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     /// Time per empty dispatch, with 1000 dispatches in one submission.

@@ -75,7 +75,7 @@ impl Corruption {
     }
 }
 
-/// Result of a check.
+/// Outcome of a corruption check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckResult {
     /// The results are correct.

@@ -34,7 +34,7 @@ pub enum RouteFault {
 }
 
 impl RouteFault {
-    /// All faults.
+    /// Every fault that tests can simulate.
     pub const ALL: [Self; 2] = [Self::Hang, Self::Crash];
 
     /// Name on the command line.

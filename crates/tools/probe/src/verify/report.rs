@@ -18,7 +18,7 @@ pub enum Event {
     },
     /// The device cannot be opened.
     NotOpened {
-        /// The error.
+        /// Why it cannot be opened, in one line.
         error: String,
         /// The remedy.
         hint: Option<String>,
@@ -79,7 +79,7 @@ pub enum RouteOutcome {
     Wrong,
     /// The device cannot be opened.
     NotOpened {
-        /// The error.
+        /// Why it cannot be opened, in one line.
         error: String,
         /// The remedy.
         hint: Option<String>,

@@ -189,7 +189,6 @@ impl WaveShadow {
         }
     }
 
-    /// Shadow of a row of a source.
     fn source_row(&self, sources: &VectorSources, half: usize, index: usize, word: usize) -> [u32; LANES] {
         match sources.spaces[index] {
             RowSpace::Registers => *self.row(half, usize::from(sources.rows[index]) + word),

@@ -22,7 +22,6 @@ use rules::ShadowedValue;
 
 use super::memory_access::MemoryAccess;
 
-/// Shadows of a workgroup.
 pub(super) struct WorkgroupShadows {
     waves: Vec<WaveShadow>,
     lds: Vec<u8>,

@@ -24,7 +24,6 @@ const REGISTERS: usize = 8;
 
 /// Type and register half of the elements of C and D.
 mod sum {
-    /// f32.
     pub(super) const F32: u8 = 0;
     /// f16 in the lower half.
     pub(super) const F16: u8 = 1;

@@ -178,7 +178,6 @@ fn equal<T: PartialEq + std::fmt::Debug>(got: T, want: T) -> Result<(), Failed> 
     if got == want { Ok(()) } else { Err(format!("got {got:x?}, want {want:x?}").into()) }
 }
 
-/// Whether a fault is the expected one.
 fn is_fault(report: &FaultReport, expected: impl Fn(&Fault) -> bool) -> Result<(), Failed> {
     if expected(&report.fault) { Ok(()) } else { Err(format!("another fault: {report}").into()) }
 }

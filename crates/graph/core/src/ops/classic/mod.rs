@@ -27,7 +27,7 @@ pub enum Classic {
     Columns,
     /// 1 where an element exceeds a threshold, and 0 elsewhere.
     Binarize {
-        /// The threshold.
+        /// Elements equal to it give 0.
         threshold: f32,
     },
     /// Subtracts an offset from the last axis, then scales it.

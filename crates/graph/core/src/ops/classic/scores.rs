@@ -8,7 +8,7 @@ use crate::{DType, OpError, Tensor, Value, shape};
 pub enum PostTransform {
     /// No transform.
     None,
-    /// Softmax.
+    /// Exponentials, divided by their sum over the scores of a row.
     Softmax,
     /// The logistic function of each score.
     Logistic,
@@ -100,7 +100,7 @@ pub enum FirstScore {
 /// Selects a label per row, and transforms the scores.
 #[derive(Clone, Debug)]
 pub struct Classify {
-    /// The labels.
+    /// Names or numbers of the classes, in the order of the scores.
     pub labels: Labels,
     /// The transform, applied after the label is selected.
     pub transform: PostTransform,

@@ -11,7 +11,7 @@ use crate::{Fact, Graph, OpError, Tensor, Value, run, shape};
 /// Outputs: the carried values of the last iteration, and values that are stacked along an axis.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// The body.
+    /// Graph that runs once per element of the scanned axis.
     pub body: Arc<Graph>,
     /// The number of carried values.
     pub carried: usize,

@@ -20,12 +20,12 @@ pub use scatter::Scatter;
 pub enum Indexing {
     /// (data, indices): slices along an axis.
     Gather {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
     },
     /// (data, indices): for each index an element with the same coordinates along the other axes.
     GatherElements {
-        /// The axis that is indexed.
+        /// Axis; counted from the last if negative.
         axis: i64,
     },
     /// (data, indices): for each row of indices the slice that it selects.
@@ -36,7 +36,7 @@ pub enum Indexing {
     /// (data, indices, updates): updates the elements that [`Indexing::GatherElements`] would
     /// select.
     ScatterElements {
-        /// The axis that is indexed.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// How updates combine with old elements.
         reduction: Scatter,
@@ -56,13 +56,13 @@ pub enum Indexing {
     /// (indices, depth, values): a new axis, with the second value at the index and the first
     /// elsewhere.
     OneHot {
-        /// The new axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
     },
     /// (data, k): the first k elements in order along an axis, and their indices. The order is
     /// stable, and NaN is the largest.
     TopK {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// Whether the largest come first, or the smallest.
         largest: bool,

@@ -21,7 +21,7 @@ const MAX_PIXELS: usize = 4096;
 /// The value of pixels outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridPadding {
-    /// Zero.
+    /// Elements outside are 0.
     Zeros,
     /// The nearest border pixel.
     Border,

@@ -47,7 +47,6 @@ pub(super) fn concat(inputs: &Inputs<'_>, axis: i64, shape: Vec<usize>) -> Resul
     })
 }
 
-/// The shapes of the parts.
 pub(super) fn split_shapes(inputs: &Facts<'_>, axis: i64, parts: usize) -> Result<Vec<Option<Vec<usize>>>, OpError> {
     let unknown = vec![None; parts];
     let Some(given) = inputs.get(0)?.shape.as_deref() else { return Ok(unknown) };

@@ -63,13 +63,13 @@ pub enum Movement {
     Slice,
     /// (data…): concatenates.
     Concat {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
     },
     /// (data, sizes?): splits along an axis; without sizes into equal parts, the last of which may
     /// be smaller.
     Split {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// The number of parts.
         parts: usize,

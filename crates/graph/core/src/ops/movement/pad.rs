@@ -8,7 +8,7 @@ use crate::{DType, OpError, Tensor, shape};
 /// What the padding contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PadMode {
-    /// A constant.
+    /// One value: that of an operand, or 0.
     Constant,
     /// The elements reflected at the outermost one.
     Reflect,

@@ -29,7 +29,7 @@ pub struct Resize {
 pub enum ResizeMode {
     /// The nearest element.
     Nearest(Nearest),
-    /// Linear.
+    /// Weights fall linearly with the distance.
     Linear,
     /// Cubic, with this coefficient.
     Cubic(f32),

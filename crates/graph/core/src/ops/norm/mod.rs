@@ -44,14 +44,14 @@ pub enum Norm {
     },
     /// Divides rows along an axis by their norm.
     Lp {
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// The L2 norm, rather than L1.
         euclidean: bool,
     },
     /// Normalizes along axes to mean 0 and variance 1.
     MeanVariance {
-        /// The axes.
+        /// Axes; counted from the last if negative.
         axes: Vec<i64>,
     },
     /// Local response normalization over neighboring channels.

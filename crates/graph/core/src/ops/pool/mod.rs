@@ -37,7 +37,7 @@ pub enum Pool {
     Slide {
         /// The pooling function.
         kind: PoolKind,
-        /// The window.
+        /// Size, strides, dilations and padding.
         window: Window,
         /// Whether partial windows at the end count.
         ceil: bool,
@@ -50,7 +50,7 @@ pub enum Pool {
     /// Scatters elements back to the indices that max pooling reported. Operands: elements, their
     /// indices, optional shape of the result.
     MaxUnpool {
-        /// The window of the pooling.
+        /// Window of the pooling that is inverted.
         window: Window,
     },
 }

@@ -21,7 +21,7 @@ pub enum Distribution {
         /// The upper bound, excluded.
         high: f32,
     },
-    /// Normal.
+    /// Normal distribution.
     Normal {
         /// The mean.
         mean: f32,
@@ -37,18 +37,18 @@ pub enum Random {
     /// A tensor of the shape that the first operand lists. The optional second operand gives only
     /// the type.
     Fill {
-        /// The distribution.
+        /// What the elements are drawn from.
         distribution: Distribution,
         /// The type; that of the second operand if `None`.
         dtype: Option<DType>,
-        /// The seed.
+        /// Equal seeds draw equal values on every device; without one, each run differs.
         seed: Option<u64>,
     },
     /// 1 with the probability in the operand's element, and 0 otherwise.
     Bernoulli {
         /// The result type; the operand's type if `None`.
         dtype: Option<DType>,
-        /// The seed.
+        /// Equal seeds draw equal values on every device; without one, each run differs.
         seed: Option<u64>,
     },
     /// Draws classes for every row of the operand, which has their unnormalized log-probabilities.
@@ -57,13 +57,13 @@ pub enum Random {
         dtype: DType,
         /// Draws per row.
         samples: usize,
-        /// The seed.
+        /// Equal seeds draw equal values on every device; without one, each run differs.
         seed: Option<u64>,
     },
     /// Dropout: sets elements to zero at random. Operands: data, dropout ratio, training mode.
     /// Output 1 is the mask.
     Dropout {
-        /// The seed.
+        /// Equal seeds draw equal values on every device; without one, each run differs.
         seed: Option<u64>,
     },
 }

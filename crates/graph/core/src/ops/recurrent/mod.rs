@@ -73,7 +73,7 @@ impl Kind {
 pub struct Recurrent {
     /// The kind of layer.
     pub kind: Kind,
-    /// The direction.
+    /// Forward, reverse or both; both concatenate their outputs.
     pub direction: Direction,
     /// The activations of all directions, each with as many as [`Kind::activations`] has.
     pub activations: Vec<Activation>,

@@ -65,7 +65,7 @@ pub enum Reduction {
     ArgExtreme {
         /// The maximum, rather than the minimum.
         largest: bool,
-        /// The axis.
+        /// Axis; counted from the last if negative.
         axis: i64,
         /// Whether the axis is kept with size 1.
         keep: bool,

@@ -13,7 +13,7 @@ use crate::{DType, Fact, OpError, Tensor, Value, shape};
 pub enum Sequence {
     /// A sequence of the operands.
     Construct,
-    /// An empty sequence.
+    /// A sequence without elements.
     Empty {
         /// The type of its elements.
         dtype: DType,
@@ -131,7 +131,6 @@ impl Operation for Sequence {
     }
 }
 
-/// The elements of a sequence.
 pub(super) fn elements(value: &Value) -> Result<&[Value], OpError> {
     match value {
         Value::Sequence(all) => Ok(all),

@@ -8,7 +8,7 @@ use crate::{DType, OpError, Tensor, shape};
 /// How counts are weighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighting {
-    /// The count.
+    /// How often the n-gram occurs.
     Count,
     /// The n-gram's weight if it occurs.
     Weight,

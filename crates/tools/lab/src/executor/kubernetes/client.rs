@@ -108,7 +108,6 @@ impl Cluster for Client {
     }
 }
 
-/// An HTTP request.
 fn request(verb: Verb, path: &str, body: Option<&Value>) -> Result<http::Request<Vec<u8>>, StartError> {
     let method = match verb {
         Verb::Get => http::Method::GET,

@@ -26,7 +26,6 @@ enum LineRest {
     /// It starts with a timestamp.
     #[default]
     New,
-    /// Pass it on.
     Pass,
     /// Drop it: it was passed on before.
     Drop,

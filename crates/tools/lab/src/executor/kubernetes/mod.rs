@@ -59,7 +59,7 @@ pub enum Verb {
     Get,
     /// Create.
     Post,
-    /// Delete.
+    /// Delete a resource.
     Delete,
 }
 

@@ -49,7 +49,6 @@ impl Cgroup {
         shell.into_iter().chain(command.iter().cloned()).collect()
     }
 
-    /// Processes in it.
     pub(super) fn processes(&self) -> Vec<Process> {
         let text = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| Process::of(line.trim().parse().ok()?)).collect()
