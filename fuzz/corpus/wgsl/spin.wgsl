@@ -1,6 +1,6 @@
-// Runs until somebody makes the first word of the flag non-zero: a kernel that never ends by itself. The second word, unless
-// it is zero, is a number of rounds after which it ends all the same.
-// A whole sub-group of invocations: where one is only half full, llvmpipe 22 leaves loops late.
+// Spins until the first word of the flag is set to non-zero. If the second word is not zero, the
+// kernel ends after that many rounds.
+// The workgroup is a whole sub-group: with a partial one, llvmpipe 22 leaves loops late.
 
 @group(0) @binding(0) var<storage, read_write> flag: array<atomic<u32>>;
 

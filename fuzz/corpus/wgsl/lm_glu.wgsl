@@ -1,4 +1,4 @@
-// A row's first half through an activation, times its second half.
+// Gated linear unit: the activation of the first half of a row, times its second half.
 
 struct Params {
     tokens: u32,
@@ -13,7 +13,7 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(256)
-fn lm_gate(
+fn lm_glu(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
