@@ -29,7 +29,6 @@ fn metrics_count_requests_and_tokens() {
     assert_eq!(figures.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     for line in [
         "roci_requests_completed_total 1",
-        "roci_requests_ended_total 1",
         "roci_http_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1",
         "roci_http_requests_total{path=\"other\",status=\"404\"} 1",
         "roci_device_lost 0",
@@ -42,6 +41,33 @@ fn metrics_count_requests_and_tokens() {
     for line in figures.body.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').expect("a name and a value");
         assert!(name.starts_with("roci_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn renamed_metrics_are_also_written_under_their_old_names() {
+    let server = start();
+    server.chat("abc", json!({}));
+    let text = server.get("/metrics").body;
+    let line = |start: String| text.lines().find_map(|line| line.strip_prefix(&start));
+    for (old, current) in [
+        ("roci_requests_working", "roci_requests_running"),
+        ("roci_requests_ended_total", "roci_requests_completed_total"),
+        ("roci_requests_dropped_total", "roci_requests_canceled_total"),
+        ("roci_requests_put_back_total", "roci_preemptions_total"),
+        ("roci_shared_tokens_total", "roci_cached_tokens_total"),
+        ("roci_tokens_total", "roci_generated_tokens_total"),
+        ("roci_prompt_seconds_total", "roci_prefill_seconds_total"),
+        ("roci_generation_seconds_total", "roci_decode_seconds_total"),
+        ("roci_pages_used", "roci_kv_pages_used"),
+        ("roci_pages_kept", "roci_kv_pages_cached"),
+        ("roci_pages", "roci_kv_pages"),
+    ] {
+        let value = line(format!("{current} ")).unwrap_or_else(|| panic!("{current} in\n{text}"));
+        assert_eq!(line(format!("{old} ")), Some(value), "{old} has the value of {current}");
+        let kind = line(format!("# TYPE {current} "));
+        assert!(kind.is_some() && line(format!("# TYPE {old} ")) == kind, "{old} has the type of {current}");
+        assert_eq!(line(format!("# HELP {old} ")), Some(format!("Old name of {current}.").as_str()));
     }
 }
 
