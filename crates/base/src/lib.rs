@@ -9,6 +9,7 @@ pub mod exit;
 mod hint;
 pub mod panics;
 mod pci;
+mod renamed_key;
 pub mod sync;
 pub mod sysfs;
 

@@ -29,7 +29,8 @@ fn stderr(output: &Output) -> String {
 fn json(output: &Output, schema: &str) -> Value {
     let value: Value = serde_json::from_slice(&output.stdout).expect("standard output is one JSON value");
     assert_eq!(value["schema"], schema);
-    assert_eq!(value["version"], 1);
+    let version = if ["roci.devices", "roci.env", "roci.run"].contains(&schema) { 1 } else { 2 };
+    assert_eq!(value["version"], version, "{schema}");
     value
 }
 
@@ -434,8 +435,8 @@ fn inspect_shows_a_model_without_running_it() {
     let value = json(&roci(&["inspect", &model, "--json", "--dim", "batch=3", "--dim", "width=10"]), "roci.inspect");
     assert_eq!(value["outputs"][0]["shape"], "[3, 2, 4, 5]");
     assert_eq!(value["multiply_adds"], 3 * 2 * 4 * 5 * 9);
-    assert_eq!(value["graph"][0]["runs"]["vulkan"]["where"], "kernels");
-    assert_eq!(value["graph"][2]["runs"]["amdgpu"]["where"], "host");
+    assert_eq!(value["graph"][0]["runs"]["vulkan"]["location"], "kernels");
+    assert_eq!(value["graph"][2]["runs"]["amdgpu"]["location"], "host");
     // A run takes the planned memory.
     let run = json(&roci(&["run", &model, "--json", "-d", "cpu", "--dim", "batch=3", "--dim", "width=10"]), "roci.run");
     assert_eq!(run["outputs"][0]["shape"], serde_json::json!([3, 2, 4, 5]));

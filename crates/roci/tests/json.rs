@@ -79,12 +79,13 @@ fn losses_of_devices_agree() {
     let few = ["train-demo", "--json", "--steps", "4", "--batch", "10", "--device", "cpu", "--device"];
     let same = output(&[&few[..], &["emu://gfx1010"]].concat(), 0);
     assert_eq!(same["results"][1]["losses"].as_array().map(Vec::len), Some(4));
-    let apart = same["results"][1]["apart"].as_f64().expect("a number");
-    assert!(apart < 1e-3, "{apart}");
+    let distance = same["results"][1]["loss_distance"].as_f64().expect("a number");
+    assert!(distance < 1e-3, "{distance}");
     let adam = output(&[&few[..], &["null", "--optimizer", "adam"]].concat(), 1);
     assert_eq!((&adam["results"][0]["status"], &adam["results"][1]["status"]), (&json!("ok"), &json!("no-progress")));
     let gone = output(&[&few[..], &["cpu:7"]].concat(), 3);
     assert_eq!(gone["results"][1]["status"], "failed");
+    assert_renamed(std::slice::from_ref(&same));
     assert_shape("train_demo", &[same, adam, gone]);
 }
 
@@ -115,10 +116,11 @@ fn demo() {
     // A device with right results, one with wrong ones, and one that does not exist.
     let devices = ["-d", "cpu", "-d", "null", "-d", "cpu:7"];
     let value = output(&[&["demo", "--quick", "--json", "fill", "matmul"][..], &devices].concat(), 3);
-    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.demo"), &json!(1)));
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.demo"), &json!(2)));
     assert_eq!(value["errors"][0]["code"], 3);
     // A lost device, and kernels that are skipped afterwards.
     let lost = output(&["demo", "matmul", "--timeout", "0.000001", "--json", "--device", "cpu"], 4);
+    assert_renamed(std::slice::from_ref(&value));
     assert_shape("demo", &[value, lost]);
 }
 
@@ -127,7 +129,8 @@ fn inspect() {
     let model = format!("{}/tests/models/small.onnx", env!("CARGO_MANIFEST_DIR"));
     let value = output(&["inspect", &model, "--json"], 0);
     // Keys are names of symbolic dimensions and of locations.
-    let any = json!({ "devices": [{ "runs": { "ahead": 1, "refused": 1, "unknown": 1 } }], "notes": ["odd"] });
+    let any = json!({ "devices": [{ "runs": { "precomputed": 1, "ahead": 1, "refused": 1, "unknown": 1 } }], "notes": ["odd"] });
+    assert_renamed(std::slice::from_ref(&value));
     assert_shape("inspect", &[value, any]);
 }
 
@@ -139,17 +142,20 @@ fn run_of_a_language_model() {
     let value = output(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
     // An interrupted answer has no times.
     let stopped = json!({ "prompt_seconds": null, "generation_seconds": null });
+    assert_renamed(std::slice::from_ref(&value));
     assert_shape("answer", &[value, stopped]);
 }
 
 #[test]
 fn matrix() {
     let value = output(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
-    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(1)));
+    assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(2)));
     // Details and changes of results depend on the device.
     let change = json!({ "device": "", "probe": "", "from": "", "to": "", "driver_before": "", "since": 0 });
     let same = json!({ "driver_before": null, "since": null });
-    let others = json!({ "changes": [change, same], "results": [{ "detail": "", "excess": null }] });
+    let others =
+        json!({ "changes": [change, same], "results": [{ "detail": "", "error_ratio": null, "excess": null }] });
+    assert_renamed(std::slice::from_ref(&value));
     assert_shape("matrix", &[value, others]);
 }
 
@@ -180,6 +186,8 @@ fn objects_for_a_chip() {
     let fixture = |name: &str| format!("{}/../amd/codeobj/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     let value = output(&["objects", "--for", "GFX1013", "--json", &fixture("fat.so"), "/nowhere"], 1);
     let problem = json!({ "problems": [{ "hint": "" }] });
+    assert_renamed(std::slice::from_ref(&value));
+    assert_renamed(&[output(&["objects", "--json", &fixture("fat.so")], 0)]);
     assert_shape("objects_for", &[value, problem]);
 }
 
@@ -237,4 +245,105 @@ fn shapes_differ_if_keys_or_types_differ() {
     assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"a": "1"})]));
     assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"A": 1})]));
     assert_ne!(shape(&[json!({"a": 1})]), shape(&[json!({"a": 1, "b": null})]));
+}
+
+/// A renamed key: path of its object, current key, key of the version before.
+type RenamedKey = (&'static str, &'static str, &'static str);
+
+/// Renamed keys of each schema, which are written under both names for one release.
+const RENAMED: [(&str, &[RenamedKey]); 10] = [
+    ("roci.answer", &[("", "completion_tokens", "tokens")]),
+    ("roci.demo", &[("results[].wrong", "total", "of")]),
+    ("roci.inspect", &[("graph[].runs.cpu", "location", "where")]),
+    ("roci.matrix", &[("results[]", "error_ratio", "excess")]),
+    ("roci.objects", &[("files[].objects[]", "location", "place")]),
+    (
+        "roci.objects.for",
+        &[
+            ("libraries[]", "components", "parts"),
+            ("libraries[].components[]", "compatibility", "fit"),
+            ("libraries[].components[].targets[]", "compatibility", "fit"),
+        ],
+    ),
+    ("roci.train-demo", &[("results[]", "loss_distance", "apart")]),
+    (
+        "roci.doctor",
+        &[
+            ("", "failed_probes", "unanswered"),
+            ("failed_probes[]", "requested", "was_wanted"),
+            ("gpus[].names", "product_name", "sold_as"),
+            ("gpus[].routes[]", "kind", "way"),
+            ("findings[]", "certainty", "sureness"),
+            ("findings[].evidence[]", "location", "place"),
+        ],
+    ),
+    (
+        "roci.doctor.log",
+        &[
+            ("", "programs", "kinds"),
+            ("", "vendor", "whose"),
+            ("facts[]", "location", "place"),
+            ("causes[]", "certainty", "sureness"),
+            ("causes[]", "persistence", "lasts"),
+            ("causes[]", "outdated_advice", "expired"),
+            ("excluded[]", "evidence", "because"),
+        ],
+    ),
+    ("roci.doctor.rules", &[("rules[]", "persistence", "lasts"), ("rules[]", "outdated_advice", "expired")]),
+];
+
+/// The objects at a path such as `results[].wrong`. An object that is missing or null has none.
+fn objects_at<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
+    let mut found = vec![value];
+    for segment in path.split('.').filter(|segment| !segment.is_empty()) {
+        let members = found.iter().filter_map(|value| value.get(segment.trim_end_matches("[]")));
+        found = match segment.ends_with("[]") {
+            true => members.filter_map(Value::as_array).flatten().collect(),
+            false => members.filter(|value| value.is_object()).collect(),
+        };
+    }
+    found
+}
+
+/// Checks that these outputs of one schema have its renamed keys, under both names.
+#[track_caller]
+fn assert_renamed(outputs: &[Value]) {
+    let schema = &outputs[0]["schema"];
+    let (_, keys) = RENAMED.iter().find(|(name, _)| schema == name).expect("it has renamed keys");
+    for (path, current, old) in *keys {
+        let objects: Vec<_> = outputs.iter().flat_map(|value| objects_at(value, path)).collect();
+        assert!(!objects.is_empty(), "{schema}: nothing at `{path}`");
+        let mut seen = false;
+        for object in objects {
+            assert_eq!(object.get(current), object.get(old), "{schema}: `{current}` and `{old}` in {object}");
+            seen |= object.get(current).is_some();
+        }
+        assert!(seen, "{schema}: no `{current}` at `{path}`");
+    }
+    assert!(outputs.iter().all(|value| value["version"] == 2), "{schema} with renamed keys has version 2");
+}
+
+#[test]
+fn renamed_keys_of_the_doctor() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("there is room");
+        path.display().to_string()
+    };
+    let gpu = json!({ "pci": "0000:03:00.0", "pci_id": "1002:7340", "target": "gfx1012", "driver": "amdgpu" });
+    let snapshot = json!({
+        "schema": "roci.snapshot", "version": 1, "gpus": [gpu], "probes": { "hsa": { "error": "gone" } },
+        "env": { "HSA_OVERRIDE_GFX_VERSION": "10.3.0" },
+    });
+    let machine = output(&["doctor", "--json", "--snapshot", &write("machine.json", &snapshot.to_string())], 1);
+    assert_renamed(&[machine]);
+    let fault = "Memory access fault by GPU node-1 (Agent handle: 0x1) on address 0x7f00. Reason: Page not present or \
+                 supervisor privilege.";
+    let excluded = format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}\n");
+    let cause = "rocBLAS error: Cannot read /opt/rocm/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : \
+                 gfx1010\n";
+    let log = |name: &str, text: &str| output(&["doctor", "--json", "--log", &write(name, text)], 1);
+    assert_renamed(&[log("excluded.txt", &excluded), log("cause.txt", cause)]);
+    assert_renamed(&[output(&["doctor", "rules", "--json"], 0)]);
 }

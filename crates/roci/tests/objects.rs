@@ -33,7 +33,7 @@ fn ended(output: &Output, code: i32) -> (String, String) {
 #[track_caller]
 fn json(output: &Output, code: i32) -> Value {
     let value: Value = serde_json::from_str(&ended(output, code).0).expect("one JSON value");
-    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects".into(), &1.into()));
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects".into(), &2.into()));
     value
 }
 
@@ -77,8 +77,8 @@ fn json_has_the_table_and_more() {
     let value = json(&objects(&["--json", &fixture("fat.so"), &fixture("gfx10-1-generic-v6.co")]), 0);
     let fat = &value["files"][0];
     assert_eq!(fat["kind"], "host ELF file");
-    let places: Vec<_> = fat["objects"].as_array().expect("a list").iter().map(|object| &object["place"]).collect();
-    assert_eq!(places.len(), 4);
+    let objects = fat["objects"].as_array().expect("a list");
+    assert!(objects.len() == 4 && objects.iter().all(|object| object["location"].is_string()), "{fat}");
     let object = &fat["objects"][1];
     assert_eq!(object["target"], "gfx90a:sramecc+:xnack-");
     assert_eq!(object["entry_id"], "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-");
@@ -245,7 +245,7 @@ fn the_library_is_listed_and_extracted_like_a_file() {
 fn covers(chip: &str, paths: &[&str], code: i32) -> Value {
     let output = objects(&[&["--json", "--for", chip][..], paths].concat());
     let value: Value = serde_json::from_str(&ended(&output, code).0).expect("one JSON value");
-    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects.for".into(), &1.into()));
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.objects.for".into(), &2.into()));
     value
 }
 
@@ -283,11 +283,15 @@ fn coverage_of_libraries_for_a_chip() {
         libraries.iter().find(|library| library["name"] == name).cloned().expect(name)
     };
     let rocblas = library("rocBLAS");
-    assert_eq!((&rocblas["runs"], rocblas["parts"].as_array().map(Vec::len)), (&true.into(), Some(2)), "{rocblas}");
-    assert_eq!(rocblas["parts"][1]["kind"], "Tensile folder");
-    assert_eq!(library("mine")["parts"][0]["fit"], "generic");
+    assert_eq!(
+        (&rocblas["runs"], rocblas["components"].as_array().map(Vec::len)),
+        (&true.into(), Some(2)),
+        "{rocblas}"
+    );
+    assert_eq!(rocblas["components"][1]["kind"], "Tensile folder");
+    assert_eq!(library("mine")["components"][0]["compatibility"], "generic");
     let miopen = library("MIOpen");
-    assert_eq!((&miopen["runs"], &miopen["parts"][0]["targets"][0]["target"]), (&false.into(), &"gfx1030".into()));
+    assert_eq!((&miopen["runs"], &miopen["components"][0]["targets"][0]["target"]), (&false.into(), &"gfx1030".into()));
     assert_eq!(value["files"], 7, "each once, whatever links there are");
 
     // A sibling: only the generic code runs, and one file is named after another chip than its
@@ -363,7 +367,7 @@ fn coverage_of_a_distribution_library() {
         (&value["libraries"][0]["name"], &value["libraries"][0]["folder"]),
         (&"rocSPARSE".into(), &"/usr".into())
     );
-    let part = &value["libraries"][0]["parts"][0];
+    let part = &value["libraries"][0]["components"][0];
     assert!(part["targets"].as_array().expect("a list").len() > 3, "{part}");
     covers("gfx1013", &[path], 1);
 }

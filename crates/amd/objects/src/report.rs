@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use roci_base::Hint;
+use roci_base::{Hint, renamed_key};
 use roci_codeobj::{Argument, CodeObject, DeviceImage, File, ImageKind, ImageLocation, Kernel};
 use serde::Serialize;
 
 use super::disassemble::Function;
 use super::error::ObjectError;
+
+renamed_key!(location: "location", formerly "place");
 
 /// The AMD GPU code in a file.
 #[derive(Clone, Debug, Serialize)]
@@ -35,7 +37,7 @@ pub struct ProblemReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct ObjectReport {
     /// The location as text.
-    #[serde(rename = "place")]
+    #[serde(flatten, serialize_with = "location::serialize")]
     pub location: String,
     /// Member of an archive.
     pub member: Option<String>,

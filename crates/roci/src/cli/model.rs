@@ -164,4 +164,4 @@ pub(super) const INSPECT_EXAMPLES: &str = "Examples:
   roci inspect model.onnx                     inputs, outputs, operations, work, memory, where nodes run
   roci inspect model.onnx --nodes             every node with types and shapes
   roci inspect model.onnx --dim batch=8       work and memory for a batch of 8
-  roci inspect model.onnx --json | jq '.graph[] | select(.runs.vulkan.where != \"kernels\")'";
+  roci inspect model.onnx --json | jq '.graph[] | select(.runs.vulkan.location != \"kernels\")'";

@@ -73,7 +73,7 @@ pub(crate) fn run(
         let found = arguments.devices.is_empty().then(|| routes(&registry(drivers), arguments.emulated));
         let routes = verify(found.as_deref().unwrap_or(&arguments.devices), &options, drivers, printer);
         if json {
-            printer.json(&Report { schema: "roci.verify", version: 1, routes: routes.clone() })?;
+            printer.json(&Report { schema: "roci.verify", version: 2, routes: routes.clone() })?;
         }
         routes
     } else {
@@ -121,7 +121,7 @@ fn print(reports: &[RouteReport], printer: &Printer) -> Result<(), CliError> {
         }
         match &report.outcome {
             RouteOutcome::NotOpened { hint: Some(hint), .. } => printer.note(&format!("hint: {hint}")),
-            RouteOutcome::Died { last_words: Some(words), .. } => printer.note(&format!("last output: {words}")),
+            RouteOutcome::Died { stderr_tail: Some(text), .. } => printer.note(&format!("last output: {text}")),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Diagnosis of a machine: its GPUs, the compute routes to each, and what blocks them.
 
+use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::conclusion::{Cause, Certainty, ranked};
@@ -10,6 +11,10 @@ use crate::memory::{Memory, memory};
 use crate::routes::{Route, RouteKind, routes};
 use crate::rules::RuleSet;
 use crate::snapshot::{Gpu, Probes, Snapshot};
+
+renamed_key!(failed_probes: "failed_probes", formerly "unanswered");
+renamed_key!(requested: "requested", formerly "was_wanted");
+renamed_key!(product_name: "product_name", formerly "sold_as");
 
 /// Diagnosis of a machine.
 #[derive(Clone, Debug, Serialize)]
@@ -24,7 +29,8 @@ pub struct Diagnosis {
     /// Findings, the most severe first.
     pub findings: Vec<Cause>,
     /// Drivers that were queried for devices and failed.
-    pub unanswered: Vec<FailedProbe>,
+    #[serde(flatten, serialize_with = "failed_probes::serialize")]
+    pub failed_probes: Vec<FailedProbe>,
     /// Files that exist but could not be read.
     pub unreadable: Vec<String>,
 }
@@ -38,15 +44,16 @@ pub struct FailedProbe {
     /// Error message or exit status.
     pub reason: String,
     /// Whether the query was requested; Vulkan is always queried.
-    pub was_wanted: bool,
+    #[serde(flatten, serialize_with = "requested::serialize")]
+    pub requested: bool,
 }
 
 /// Drivers that were queried and failed.
-fn unanswered(probes: &Probes) -> Vec<FailedProbe> {
+fn failed_probes(probes: &Probes) -> Vec<FailedProbe> {
     let asked = [("Vulkan", &probes.vulkan, false), ("OpenCL", &probes.opencl, true), ("HSA", &probes.hsa, true)];
-    let silent = asked.into_iter().filter_map(|(driver, probe, was_wanted)| {
+    let silent = asked.into_iter().filter_map(|(driver, probe, requested)| {
         let reason = probe.as_ref()?.error.clone()?;
-        Some(FailedProbe { driver, reason, was_wanted })
+        Some(FailedProbe { driver, reason, requested })
     });
     silent.collect()
 }
@@ -88,7 +95,8 @@ pub struct GpuDiagnosis {
 #[non_exhaustive]
 pub struct GpuNames {
     /// Product name, as far as the PCI ID determines it.
-    pub sold_as: Option<String>,
+    #[serde(flatten, serialize_with = "product_name::serialize")]
+    pub product_name: Option<String>,
     /// PCI vendor and device ID.
     pub pci_id: String,
     /// KFD node.
@@ -110,7 +118,7 @@ impl Diagnosis {
         let log = snapshot.kernel_log.as_deref().unwrap_or_default();
         // Facts from the kernel log alone; files are the better source for all others.
         for (name, values) in reader.read(log).facts.machine.iter().filter(|(name, _)| name.starts_with("log.")) {
-            values.iter().for_each(|fact| facts.machine.add(name, &fact.value, fact.place.clone()));
+            values.iter().for_each(|fact| facts.machine.add(name, &fact.value, fact.location.clone()));
         }
         let gpus: Vec<_> = snapshot
             .gpus
@@ -119,8 +127,8 @@ impl Diagnosis {
             .filter(|(_, gpu)| gpu.is_amd())
             .map(|(index, gpu)| card(gpu, &facts, index))
             .collect();
-        let place = |index: usize| snapshot.gpus.get(index).map_or_else(String::new, |gpu| gpu.pci.clone());
-        let mut findings = ranked(&rule_set.evaluate(&facts, log).findings, &place);
+        let address = |index: usize| snapshot.gpus.get(index).map_or_else(String::new, |gpu| gpu.pci.clone());
+        let mut findings = ranked(&rule_set.evaluate(&facts, log).findings, &address);
         // Uncertain findings are questions for logs. Here every available fact was read.
         findings.retain(|cause| cause.certainty == Certainty::Certain);
         findings.sort_by_key(|cause| (cause.severity, cause.confidence));
@@ -131,7 +139,7 @@ impl Diagnosis {
             verdict: verdict(&gpus, problems, &facts),
             gpus,
             findings,
-            unanswered: unanswered(&snapshot.probes),
+            failed_probes: failed_probes(&snapshot.probes),
             unreadable: snapshot.unreadable.clone(),
         }
     }
@@ -146,7 +154,7 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> GpuDiagnosis {
     GpuDiagnosis {
         pci: gpu.pci.clone(),
         names: GpuNames {
-            sold_as: gpu.name.clone(),
+            product_name: gpu.name.clone(),
             pci_id: gpu.pci_id.clone(),
             kfd: gpu.kfd_node.map(|node| format!("node {node}")),
             drm: (!drm.is_empty()).then(|| drm.join(", ")),
@@ -162,7 +170,7 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> GpuDiagnosis {
         apu: gpu.apu,
         memory: memory(facts, index),
         known_good: gpu.target.as_deref().and_then(known_good),
-        route: routes.iter().find(|route| route.obstacle.is_none()).map(|route| route.way),
+        route: routes.iter().find(|route| route.obstacle.is_none()).map(|route| route.kind),
         routes,
         computed: None,
     }
@@ -202,7 +210,7 @@ impl GpuDiagnosis {
             None => self.name(),
         };
         let open = self.routes.iter().filter(|route| route.obstacle.is_none());
-        let ways: Vec<_> = open.map(|route| route.way.describe()).collect();
+        let ways: Vec<_> = open.map(|route| route.kind.describe()).collect();
         let obstacle = |wanted: &dyn Fn(&Route) -> bool| {
             self.routes.iter().find(|route| wanted(route)).and_then(|route| route.obstacle.as_deref())
         };
@@ -221,7 +229,7 @@ impl GpuDiagnosis {
 
     /// Product name, target or PCI ID.
     pub fn name(&self) -> String {
-        let name = self.names.vulkan.clone().or_else(|| self.names.sold_as.clone());
+        let name = self.names.vulkan.clone().or_else(|| self.names.product_name.clone());
         name.unwrap_or_else(|| format!("GPU {}", self.names.pci_id))
     }
 }
@@ -283,9 +291,9 @@ mod tests {
         let mut snapshot = Snapshot::default();
         let failed = Probe { error: Some("there is no library".into()), devices: Vec::new() };
         snapshot.probes = Probes { vulkan: Some(Probe::default()), hsa: Some(failed), opencl: None };
-        let found = diagnosis(&snapshot).unanswered;
+        let found = diagnosis(&snapshot).failed_probes;
         let reason = "there is no library".to_owned();
-        assert_eq!(found, [FailedProbe { driver: "HSA", reason, was_wanted: true }]);
+        assert_eq!(found, [FailedProbe { driver: "HSA", reason, requested: true }]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub struct Fact {
     /// The value as text.
     pub value: String,
     /// Source: a file, a variable, or a line of a log.
-    pub place: String,
+    pub location: String,
 }
 
 /// Facts by name. A fact can have several values.
@@ -17,10 +17,10 @@ pub struct Table(BTreeMap<String, Vec<Fact>>);
 
 impl Table {
     /// Adds a value, unless the fact already has it.
-    pub fn add(&mut self, name: impl Into<String>, value: impl ToString, place: impl Into<String>) {
+    pub fn add(&mut self, name: impl Into<String>, value: impl ToString, location: impl Into<String>) {
         let (values, value) = (self.0.entry(name.into()).or_default(), value.to_string());
         if values.iter().all(|fact| fact.value != value) {
-            values.push(Fact { value, place: place.into() });
+            values.push(Fact { value, location: location.into() });
         }
     }
 

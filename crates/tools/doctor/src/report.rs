@@ -90,7 +90,7 @@ fn write_report(
             writeln!(text, "No device could be tested.")?;
         }
     }
-    for silent in &diagnosis.unanswered {
+    for silent in &diagnosis.failed_probes {
         writeln!(text, "\n{} did not report its devices: {}", silent.driver, silent.reason)?;
     }
     for (title, words) in SECTIONS {
@@ -133,7 +133,7 @@ fn write_card(text: &mut String, card: &GpuDiagnosis) -> std::fmt::Result {
     for route in &card.routes {
         if let Some(obstacle) = &route.obstacle {
             let not = if route.unknown { "perhaps" } else { "not" };
-            writeln!(text, "- {not} by {}: {obstacle}", route.way.describe())?;
+            writeln!(text, "- {not} by {}: {obstacle}", route.kind.describe())?;
         }
     }
     Ok(())

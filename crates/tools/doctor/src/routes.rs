@@ -1,9 +1,11 @@
 //! Compute routes to a GPU, as far as files can tell.
 
-use roci_base::sysfs;
+use roci_base::{renamed_key, sysfs};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, Table};
+
+renamed_key!(kind: "kind", formerly "way");
 
 /// A way to compute on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -39,8 +41,9 @@ impl RouteKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Route {
-    /// The way to compute.
-    pub way: RouteKind,
+    /// How it computes.
+    #[serde(flatten, serialize_with = "kind::serialize")]
+    pub kind: RouteKind,
     /// What blocks it; `None` if it is usable.
     pub obstacle: Option<String>,
     /// Whether facts are missing, so that it may be usable.
@@ -48,9 +51,9 @@ pub struct Route {
 }
 
 impl Route {
-    fn new(way: RouteKind, bar: Option<Obstacle>) -> Self {
+    fn new(kind: RouteKind, bar: Option<Obstacle>) -> Self {
         let unknown = bar.as_ref().is_some_and(|bar| bar.unknown);
-        Self { way, obstacle: bar.map(|bar| bar.what), unknown }
+        Self { kind, obstacle: bar.map(|bar| bar.what), unknown }
     }
 }
 
@@ -222,7 +225,7 @@ mod tests {
     }
 
     fn open(facts: &Facts) -> Vec<RouteKind> {
-        routes(facts, 0).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.way).collect()
+        routes(facts, 0).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.kind).collect()
     }
 
     const NAVI10: &[(&str, &str)] =

@@ -47,7 +47,7 @@ pub fn indented(text: &str, indent: &str) -> String {
 }
 
 /// The remedy as text. Commands have their own lines and are not wrapped.
-pub fn remedy(steps: &[Step], reboot: Reboot, lasts: Option<&str>, indent: &str) -> String {
+pub fn remedy(steps: &[Step], reboot: Reboot, persistence: Option<&str>, indent: &str) -> String {
     let mut text = String::new();
     for step in steps {
         match step {
@@ -64,8 +64,8 @@ pub fn remedy(steps: &[Step], reboot: Reboot, lasts: Option<&str>, indent: &str)
         Reboot::Reboot => Some("Reboot."),
     };
     text.push_str(&then.map(|then| format!("{indent}{then}\n")).unwrap_or_default());
-    if let Some(lasts) = lasts {
-        text.push_str(&indented(&format!("To keep it that way: {lasts}"), indent));
+    if let Some(persistence) = persistence {
+        text.push_str(&indented(&format!("To keep it that way: {persistence}"), indent));
     }
     text
 }

@@ -30,7 +30,7 @@ fn fired(rule_set: &RuleSet, snapshot: &Snapshot) -> Vec<(String, Severity)> {
 }
 
 fn open(facts: &Facts, gpu: usize) -> Vec<RouteKind> {
-    routes(facts, gpu).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.way).collect()
+    routes(facts, gpu).into_iter().filter(|route| route.obstacle.is_none()).map(|route| route.kind).collect()
 }
 
 /// A machine, the targets of its GPUs with their routes, the rules that must fire, and the lowest
@@ -165,7 +165,7 @@ fn missing_trees_of_a_copy_are_unknown() {
         fired(&rule_set, &found).into_iter().filter(|(_, severity)| *severity <= Severity::Medium).collect();
     assert_eq!(weighty, []);
     let ways = routes(&found.facts(), 0);
-    assert!(ways.iter().any(|route| route.way == RouteKind::Vulkan && route.unknown), "{ways:?}");
+    assert!(ways.iter().any(|route| route.kind == RouteKind::Vulkan && route.unknown), "{ways:?}");
     let reader = LogReader::new().expect("the file is right");
     let verdict = Diagnosis::new(&rule_set, &reader, &found).verdict;
     assert!(verdict.contains("It is unknown whether"), "{verdict}");
@@ -192,7 +192,7 @@ fn variables_of_a_copy_are_unknown_unless_its_files_set_them() {
     let patched = copy("bc250-patched", &[]);
     assert!(fired(&rule_set, &patched).iter().all(|(rule, _)| rule != "SDMA-02"), "{:?}", fired(&rule_set, &patched));
     let stock = routes(&copy("bc250-stock", &[]).facts(), 0);
-    let rusticl = stock.iter().find(|route| route.way == RouteKind::RustIcl).expect("it is listed");
+    let rusticl = stock.iter().find(|route| route.kind == RouteKind::RustIcl).expect("it is listed");
     assert!(rusticl.unknown, "{rusticl:?}");
     let forced = copy("rx5600xt-override", &[]);
     let found = Diagnosis::new(&rule_set, &reader, &forced);

@@ -20,6 +20,9 @@ pub const DEVICES: [(&str, CodeFormat); 4] = [
     ("amdgpu", CodeFormat::AmdGcn),
 ];
 
+/// The location of a node that is computed once, when the model is loaded.
+const PRECOMPUTED: &str = "precomputed";
+
 /// The report of a model, as `roci inspect --json` prints it.
 #[derive(Clone, Debug, Serialize)]
 pub struct InspectReport {
@@ -85,6 +88,7 @@ pub struct OperationCount {
     /// Null if negligible, or if shapes are unknown.
     pub multiply_adds: Option<u64>,
     /// By kind of device: number of nodes per location.
+    #[serde(serialize_with = "old_keys::counts_by_device")]
     pub runs: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
 }
 
@@ -103,6 +107,7 @@ pub struct DeviceRequirements {
     /// Dispatches after fusion.
     pub dispatches: usize,
     /// Number of nodes per location.
+    #[serde(serialize_with = "old_keys::counts")]
     pub runs: BTreeMap<&'static str, usize>,
 }
 
@@ -126,8 +131,8 @@ pub struct NodeReport {
 /// Where a node runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeLocation {
-    /// `kernels`, `ahead` (computed at load time), `host`, `refused` or `unknown`.
-    #[serde(rename = "where")]
+    /// `kernels`, `precomputed` (at load time), `host`, `refused` or `unknown`.
+    #[serde(flatten, serialize_with = "old_keys::location")]
     pub location: &'static str,
     /// Why the node does not run as kernels.
     pub reason: Option<String>,
@@ -138,7 +143,7 @@ pub struct NodeLocation {
 impl From<&Placement> for NodeLocation {
     fn from(placement: &Placement) -> Self {
         let (location, reason, kernels) = match placement {
-            Placement::Precomputed => ("ahead", None, Vec::new()),
+            Placement::Precomputed => (PRECOMPUTED, None, Vec::new()),
             Placement::Kernels(kernels) => ("kernels", None, kernels.clone()),
             Placement::Host(reason) => ("host", Some(reason.clone()), Vec::new()),
             Placement::Refused(reason) => ("refused", Some(reason.clone()), Vec::new()),
@@ -196,7 +201,7 @@ impl InspectReport {
         let made = graph.nodes.iter().flat_map(|node| node.outputs.iter().flatten()).chain(&graph.inputs);
         Ok(Self {
             schema: "roci.inspect",
-            version: 1,
+            version: 2,
             producer: printable(&model.producer),
             opset: model.opset,
             nodes: graph.nodes.len(),
@@ -310,5 +315,73 @@ fn on_device(device: &'static str, plan: &DryRunReport, rows: &[NodeReport]) -> 
         total_bytes: plan.memory.total(),
         dispatches: plan.dispatches,
         runs,
+    }
+}
+
+/// Writes the keys of version 1 next to the current ones, for one release: `where` for `location`,
+/// and `ahead` for `precomputed`.
+mod old_keys {
+    use std::collections::BTreeMap;
+
+    use serde::Serializer;
+    use serde::ser::SerializeMap;
+
+    use super::PRECOMPUTED;
+
+    const OLD_PRECOMPUTED: &str = "ahead";
+
+    type Counts = BTreeMap<&'static str, usize>;
+
+    /// The counts with that of `precomputed` under its old key, too.
+    fn with_old(counts: &Counts) -> Counts {
+        let old = counts.get(PRECOMPUTED).map(|count| (OLD_PRECOMPUTED, *count));
+        counts.iter().map(|(location, count)| (*location, *count)).chain(old).collect()
+    }
+
+    pub(super) fn counts<S: Serializer>(counts: &Counts, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(with_old(counts))
+    }
+
+    pub(super) fn counts_by_device<S: Serializer>(
+        devices: &BTreeMap<&'static str, Counts>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(devices.iter().map(|(device, counts)| (device, with_old(counts))))
+    }
+
+    pub(super) fn location<S: Serializer>(location: &&'static str, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("location", location)?;
+        map.serialize_entry("where", if *location == PRECOMPUTED { OLD_PRECOMPUTED } else { location })?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn renamed_keys_are_also_written_under_their_old_names() {
+        let written = |placement: Placement| to_value(NodeLocation::from(&placement)).expect("it is JSON");
+        let precomputed = json!({ "location": "precomputed", "where": "ahead", "reason": null, "kernels": [] });
+        assert_eq!(written(Placement::Precomputed), precomputed);
+        let host = json!({ "location": "host", "where": "host", "reason": "a loop", "kernels": [] });
+        assert_eq!(written(Placement::Host("a loop".into())), host);
+
+        let runs = BTreeMap::from([(PRECOMPUTED, 2), ("host", 1)]);
+        let counts = json!({ "precomputed": 2, "ahead": 2, "host": 1 });
+        let operation = OperationCount {
+            operation: "Add",
+            count: 3,
+            multiply_adds: None,
+            runs: BTreeMap::from([("cpu", runs.clone())]),
+        };
+        assert_eq!(to_value(operation).expect("it is JSON")["runs"], json!({ "cpu": counts }));
+        let (constant_bytes, arena_bytes, total_bytes, dispatches) = (0, 0, 0, 0);
+        let device = DeviceRequirements { device: "cpu", constant_bytes, arena_bytes, total_bytes, dispatches, runs };
+        assert_eq!(to_value(device).expect("it is JSON")["runs"], counts);
     }
 }

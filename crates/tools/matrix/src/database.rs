@@ -79,7 +79,8 @@ impl Database {
         if verdict.outcome == Outcome::NotTried {
             return Ok(());
         }
-        let row = params![self.run, identity, probe, verdict.outcome.name(), verdict.detail, verdict.excess, seconds];
+        let row =
+            params![self.run, identity, probe, verdict.outcome.name(), verdict.detail, verdict.error_ratio, seconds];
         let sql = "INSERT OR REPLACE INTO result (run, identity, probe, outcome, detail, excess, seconds)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         self.wrap(self.connection.execute(sql, row).map(drop))

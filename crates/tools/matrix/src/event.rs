@@ -75,7 +75,7 @@ mod tests {
             kind: "CPU".into(),
             driver: "roci 0.1.0".into(),
         };
-        let verdict = Verdict { outcome: Outcome::Wrong, detail: Some("off".into()), excess: Some(2.5) };
+        let verdict = Verdict { outcome: Outcome::Wrong, detail: Some("off".into()), error_ratio: Some(2.5) };
         for event in [
             Event::Opened(identity),
             Event::NotOpened { error: "no".into(), hint: None },

@@ -216,10 +216,10 @@ pub(crate) fn example() -> Report {
         verdict,
         seconds: 0.25,
     };
-    let wrong = Verdict { outcome: Outcome::Wrong, detail: Some("got <nan> | want 1".into()), excess: Some(12.0) };
+    let wrong = Verdict { outcome: Outcome::Wrong, detail: Some("got <nan> | want 1".into()), error_ratio: Some(12.0) };
     Report {
         schema: "roci.matrix",
-        version: 1,
+        version: 2,
         roci: "0.1.0",
         started: 1_794_873_600,
         seconds: 61.5,

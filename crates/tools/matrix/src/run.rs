@@ -180,7 +180,7 @@ impl Results {
         let probe = |probe: &Probe| ProbeReport { group: probe.group.name().to_owned(), name: probe.name.clone() };
         Report {
             schema: "roci.matrix",
-            version: 1,
+            version: 2,
             roci: env!("CARGO_PKG_VERSION"),
             started,
             seconds: time.as_secs_f64(),

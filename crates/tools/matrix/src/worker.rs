@@ -52,8 +52,8 @@ pub fn run(job: &Job<'_>, registry: &Registry, mut write: impl FnMut(&str) -> io
         let Some(probe) = known.iter().find(|probe| probe.name == *name) else { continue };
         send(Event::Begins { probe: name.clone() })?;
         let started = Instant::now();
-        let Verdict { outcome, detail, excess } = probe.run(&device);
-        let verdict = Verdict { outcome, detail: detail.as_deref().map(one_line), excess };
+        let Verdict { outcome, detail, error_ratio } = probe.run(&device);
+        let verdict = Verdict { outcome, detail: detail.as_deref().map(one_line), error_ratio };
         send(Event::Ended { probe: name.clone(), verdict, seconds: started.elapsed().as_secs_f64() })?;
         if device.loss().is_some() {
             send(Event::Lost)?;

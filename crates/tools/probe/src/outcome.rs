@@ -1,6 +1,9 @@
 //! The outcome of a probe.
 
+use roci_base::renamed_key;
 use serde::{Deserialize, Serialize};
+
+renamed_key!(optional error_ratio: "error_ratio", formerly "excess");
 
 /// Outcome of a probe. The order is not a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,18 +61,19 @@ pub struct Verdict {
     pub detail: Option<String>,
     /// The largest error as a multiple of the tolerance; null if there is none or if it is not
     /// finite.
-    pub excess: Option<f64>,
+    #[serde(flatten, with = "error_ratio")]
+    pub error_ratio: Option<f64>,
 }
 
 impl Verdict {
     /// A probe that works, without details.
     pub fn works() -> Self {
-        Self { outcome: Outcome::Works, detail: None, excess: None }
+        Self { outcome: Outcome::Works, detail: None, error_ratio: None }
     }
 
     /// An outcome with a detail.
     pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
-        Self { outcome, detail: Some(detail.into()), excess: None }
+        Self { outcome, detail: Some(detail.into()), error_ratio: None }
     }
 
     /// Short form for a table cell. A star marks a probe that works without a kernel of its own.

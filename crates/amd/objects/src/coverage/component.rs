@@ -131,7 +131,7 @@ impl Component {
     }
 
     /// The best fit of its targets.
-    pub(crate) fn fit(&self) -> &'static str {
+    pub(crate) fn compatibility(&self) -> &'static str {
         let order = ["exact", "generic", "portable", "mismatch", "unusable", "sibling", "other"];
         let has = |name: &&&str| self.targets.values().any(|one| one.compatibility.name() == **name);
         order.iter().find(has).copied().unwrap_or("none")

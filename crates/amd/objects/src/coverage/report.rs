@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use roci_base::renamed_key;
 use roci_codeobj::TargetId;
 use serde::Serialize;
 
 use super::component::Component;
 use super::names::LibraryKey;
 use crate::report::{ProblemReport, escaped};
+
+renamed_key!(components: "components", formerly "parts");
+renamed_key!(compatibility: "compatibility", formerly "fit");
 
 /// Which libraries have kernels that run on a chip, as `roci objects --for --json` prints it.
 #[derive(Clone, Debug, Serialize)]
@@ -41,7 +45,7 @@ pub struct LibraryReport {
     /// Whether every component that should contain kernels has some that run.
     pub runs: bool,
     /// Components, by path.
-    #[serde(rename = "parts")]
+    #[serde(flatten, serialize_with = "components::serialize")]
     pub components: Vec<ComponentReport>,
 }
 
@@ -55,7 +59,8 @@ pub struct ComponentReport {
     /// Whether it has kernels that run.
     pub runs: bool,
     /// The best compatibility of its targets; `none` if there are no kernels.
-    pub fit: &'static str,
+    #[serde(flatten, serialize_with = "compatibility::serialize")]
+    pub compatibility: &'static str,
     /// Number of files.
     pub files: u64,
     /// Code by target.
@@ -70,7 +75,8 @@ pub struct TargetReport {
     /// Target ID of the code.
     pub target: String,
     /// `exact`, `generic` and `portable` run; `sibling`, `mismatch`, `unusable` and `other` do not.
-    pub fit: &'static str,
+    #[serde(flatten, serialize_with = "compatibility::serialize")]
+    pub compatibility: &'static str,
     /// Number of code objects.
     pub objects: u64,
     /// Total size of the code objects.
@@ -90,7 +96,7 @@ impl CoverageReport {
         let runs = !libraries.is_empty() && libraries.iter().all(|library| library.runs);
         let verdict = verdict(&device, &libraries);
         let target = device.to_string();
-        Self { schema: "roci.objects.for", version: 1, target, verdict, runs, libraries, files, bytes, problems }
+        Self { schema: "roci.objects.for", version: 2, target, verdict, runs, libraries, files, bytes, problems }
     }
 
     /// Whether every library has kernels that run, and every file could be analyzed.
@@ -114,7 +120,7 @@ impl ComponentReport {
     fn new(path: PathBuf, component: &Component, device: &TargetId) -> Self {
         let targets = component.targets.iter().map(|(target, one)| TargetReport {
             target: target.clone(),
-            fit: one.compatibility.name(),
+            compatibility: one.compatibility.name(),
             objects: one.objects,
             bytes: one.bytes,
         });
@@ -122,7 +128,7 @@ impl ComponentReport {
             path: path.display().to_string(),
             kind: component.describe(),
             runs: component.runs(),
-            fit: component.fit(),
+            compatibility: component.compatibility(),
             files: component.files,
             targets: targets.collect(),
             notes: component.notes(device),

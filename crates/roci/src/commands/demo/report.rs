@@ -1,6 +1,6 @@
 //! The results as a table or as JSON.
 
-use roci_base::Hint;
+use roci_base::{Hint, renamed_key};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -11,6 +11,8 @@ use roci_probe::units;
 use roci_probe::WorkAmount;
 use roci_probe::kernels::{Case, Comparison};
 use roci_probe::profile::{DeviceProfile, KernelTime};
+
+renamed_key!(total: "total", formerly "of");
 
 /// The outcome of one kernel on one device.
 pub(super) enum Outcome {
@@ -70,7 +72,9 @@ struct DemoRecord<'a> {
 #[derive(Serialize)]
 struct Wrong {
     elements: usize,
-    of: usize,
+    /// Number of compared elements.
+    #[serde(flatten, serialize_with = "total::serialize")]
+    total: usize,
     worst_index: usize,
     /// Null for NaN and infinities, which JSON cannot represent.
     got: Option<f64>,
@@ -144,7 +148,7 @@ impl DemoRow {
             }
             Outcome::Ran { comparison: Comparison::Wrong { wrong, count, index, got, want }, .. } => {
                 let got = got.is_finite().then_some(*got);
-                let wrong = Wrong { elements: *wrong, of: *count, worst_index: *index, got, want: *want };
+                let wrong = Wrong { elements: *wrong, total: *count, worst_index: *index, got, want: *want };
                 DemoRecord { status: "wrong", wrong: Some(wrong), ..row }
             }
             Outcome::Failed(error) => {
@@ -167,7 +171,7 @@ pub(super) fn print(
     if json {
         let errors = unopened.iter().map(|error| ErrorReport::new(error, ExitStatus::from(error))).collect();
         let results = rows.iter().map(DemoRow::json).collect();
-        printer.json(&Report { schema: "roci.demo", version: 1, results, errors, profile })?;
+        printer.json(&Report { schema: "roci.demo", version: 2, results, errors, profile })?;
         return Ok(());
     }
     let columns = [

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
     }
     if arguments.format.json {
         let verified = verified.as_deref();
-        printer.json(&Report { schema: "roci.doctor", version: 1, diagnosis: &diagnosis, verified })?;
+        printer.json(&Report { schema: "roci.doctor", version: 2, diagnosis: &diagnosis, verified })?;
     } else {
         print::diagnosis(&diagnosis, arguments.verbose, printer)?;
         verified.iter().flatten().try_for_each(|report| verified::print(report, printer))?;
@@ -167,7 +167,7 @@ fn log(
     let bytes = read(path).map_err(unreadable)?;
     let conclusion = Conclusion::of(reader, rule_set, &LogReader::decode(&bytes));
     if arguments.format.json {
-        printer.json(&LogReport { schema: "roci.doctor.log", version: 1, conclusion: &conclusion })?;
+        printer.json(&LogReport { schema: "roci.doctor.log", version: 2, conclusion: &conclusion })?;
     } else {
         printer.data(&conclusion.text(arguments.verbose))?;
     }
@@ -207,7 +207,7 @@ fn report(
     write(&markdown, &roci_doctor::markdown(snapshot, &diagnosis, computed.as_deref(), PROGRAM))?;
     let bug_report = BugReport {
         schema: "roci.doctor.report",
-        version: 1,
+        version: 2,
         program: PROGRAM,
         diagnosis: &diagnosis,
         verified: verified.as_deref(),

@@ -23,7 +23,7 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     if verbose {
         found.gpus.iter().try_for_each(|card| printer.data(&routes(card)))?;
     }
-    for silent in found.unanswered.iter().filter(|silent| verbose || silent.was_wanted) {
+    for silent in found.failed_probes.iter().filter(|silent| verbose || silent.requested) {
         let text = format!("{} did not answer: {}.", silent.driver, one_line(silent.reason.trim_end_matches('.')));
         printer.data(&format!("\n{}", words::indented(&text, "")))?;
     }
@@ -85,11 +85,11 @@ fn routes(card: &GpuDiagnosis) -> String {
     for route in &card.routes {
         let word = if route.unknown { "unknown" } else { "closed" };
         let state = route.obstacle.as_ref().map_or_else(|| "open".into(), |obstacle| format!("{word}: {obstacle}"));
-        text.push_str(&format!("  {:<30} {state}\n", route.way.describe()));
+        text.push_str(&format!("  {:<30} {state}\n", route.kind.describe()));
     }
     let names = &card.names;
     let sources = [
-        ("sold as", &names.sold_as),
+        ("sold as", &names.product_name),
         ("compute driver", &names.kfd),
         ("graphics driver", &names.drm),
         ("HIP", &names.hip),

@@ -1,5 +1,6 @@
 //! `roci doctor rules` and `roci doctor explain`.
 
+use roci_base::renamed_key;
 use roci_doctor::{Api, Reboot, Rule, RuleSet, Severity, Step, words};
 use serde::Serialize;
 
@@ -8,6 +9,9 @@ use crate::cli::{DoctorExplainArgs, DoctorRulesArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::{Column, FAINT, Printer};
+
+renamed_key!(persistence: "persistence", formerly "lasts");
+renamed_key!(outdated_advice: "outdated_advice", formerly "expired");
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -26,8 +30,10 @@ struct RuleReport<'a> {
     meaning: &'a str,
     steps: &'a [Step],
     reboot: Reboot,
-    lasts: Option<&'a str>,
-    expired: Option<&'a str>,
+    #[serde(flatten, serialize_with = "persistence::serialize")]
+    persistence: Option<&'a str>,
+    #[serde(flatten, serialize_with = "outdated_advice::serialize")]
+    outdated_advice: Option<&'a str>,
     /// Programs that use one of these must not be started if the rule applies.
     forbids: &'a [Api],
     sources: &'a [String],
@@ -44,8 +50,8 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
             meaning: &rule.meaning,
             steps: &rule.steps,
             reboot: rule.reboot,
-            lasts: rule.lasts.as_deref(),
-            expired: rule.expired.as_deref(),
+            persistence: rule.persistence.as_deref(),
+            outdated_advice: rule.outdated_advice.as_deref(),
             forbids: &rule.forbids,
             sources: &rule.sources,
         }
@@ -66,7 +72,7 @@ pub(super) fn list(
     let rules: Vec<_> = rule_set.rules().iter().filter(matches).collect();
     if json {
         let rules = rules.into_iter().map(RuleReport::from).collect();
-        printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
+        printer.json(&Report { schema: "roci.doctor.rules", version: 2, rules })?;
         return Ok(ExitStatus::Success);
     }
     let columns = [Column::Text("RULE"), Column::Text("SEVERITY"), Column::Text("TOPIC"), Column::Text("TITLE")];
@@ -93,7 +99,7 @@ pub(super) fn explain(
     }
     if json {
         let rules = found.into_iter().map(RuleReport::from).collect();
-        printer.json(&Report { schema: "roci.doctor.rules", version: 1, rules })?;
+        printer.json(&Report { schema: "roci.doctor.rules", version: 2, rules })?;
         return Ok(ExitStatus::Success);
     }
     for rule in found {
@@ -113,9 +119,9 @@ fn unknown_rule(rule_set: &RuleSet, id: &str) -> DoctorError {
 fn text(rule: &Rule) -> String {
     let mut text = format!("{} {} ({}, {})\n", rule.id, rule.title, words::severity(rule.severity), rule.topic);
     text.push_str(&words::indented(&rule.meaning, "  "));
-    text.push_str(&words::remedy(&rule.steps, rule.reboot, rule.lasts.as_deref(), "  "));
-    if let Some(expired) = &rule.expired {
-        text.push_str(&words::indented(&format!("No longer true: {expired}"), "  "));
+    text.push_str(&words::remedy(&rule.steps, rule.reboot, rule.persistence.as_deref(), "  "));
+    if let Some(advice) = &rule.outdated_advice {
+        text.push_str(&words::indented(&format!("No longer true: {advice}"), "  "));
     }
     if !rule.forbids.is_empty() {
         let names: Vec<_> = rule.forbids.iter().map(|api| api.name()).collect();

@@ -78,7 +78,7 @@ pub(super) fn fold(diagnosis: &mut Diagnosis, reports: &[RouteReport]) {
 pub(super) fn line(report: &RouteReport) -> String {
     let name = report.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let output = match &report.outcome {
-        RouteOutcome::Died { last_words: Some(words), .. } => format!("; last output: {words}"),
+        RouteOutcome::Died { stderr_tail: Some(text), .. } => format!("; last output: {text}"),
         _ => String::new(),
     };
     format!("{}{name}: {}{output}", report.uri, report.summary())
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_last_output_of_a_crash_is_masked_and_printed() {
         let crashed = serde_json::json!({"uri": "vulkan:0", "name": "RX", "kind": null, "status": "died", "check": null,
-            "signal": 11, "reason": "ended by signal 11", "last_words": "/home/naomi/.cache: fe80::1", "checks": [],
+            "signal": 11, "reason": "ended by signal 11", "stderr_tail": "/home/naomi/.cache: fe80::1", "checks": [],
             "seconds": 0.5});
         let report: RouteReport = serde_json::from_value(crashed).expect("it is a report");
         let masked = roci_doctor::mask(&report, &roci_doctor::Identity::default()).expect("it is one afterwards");

@@ -65,7 +65,7 @@ fn print_statistics(report: &CoverageReport, time: Duration, printer: &Printer) 
 }
 
 fn cells(library: &str, component: &ComponentReport) -> Vec<String> {
-    let running = |target: &&TargetReport| target.fit == component.fit;
+    let running = |target: &&TargetReport| target.compatibility == component.compatibility;
     let by = component.targets.iter().find(running).filter(|_| component.runs).map_or("-", |one| one.target.as_str());
     let listed = component.targets.iter().take(MAX_LISTED_TARGETS);
     let mut targets: Vec<_> = listed.map(|one| escaped(&one.target)).collect();

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ObjectsArgs, printer: &Printer) -> Result<ExitStat
         }
     }
     if arguments.format.json {
-        printer.json(&Report { schema: "roci.objects", version: 1, files })?;
+        printer.json(&Report { schema: "roci.objects", version: 2, files })?;
     }
     let requested = arguments.disassemble.as_deref().filter(|name| !name.is_empty());
     if let Some(name) = requested.filter(|_| !analysis.kernel_found) {

@@ -130,7 +130,7 @@ fn requirements(report: &InspectReport, printer: &Printer) -> Result<(), CliErro
     };
     printer.table(&columns, report.devices.iter().map(row).collect())?;
     printer.note(
-        "planned by the runtime without opening a device. `ahead`: computed once, or fused into another operation",
+        "planned by the runtime without opening a device. `precomputed`: computed once, or fused into another operation",
     );
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The results of training, as a table or as JSON.
 
-use roci_base::Hint;
+use roci_base::{Hint, renamed_key};
 use roci_graph_tools::training::{Hyperparameters, LOSS_TOLERANCE, Training, Verdict, loss_distance};
 use roci_probe::units;
 use serde::Serialize;
@@ -8,6 +8,8 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
+
+renamed_key!(loss_distance: "loss_distance", formerly "apart");
 
 /// The result of one device.
 pub(super) struct TrainRow {
@@ -29,7 +31,7 @@ impl TrainRow {
     pub(super) fn status(&self) -> ExitStatus {
         match (self.verdict(), &self.result) {
             (_, Err(error)) => ExitStatus::from(error),
-            (Verdict::NoProgress | Verdict::Apart, _) => ExitStatus::Problems,
+            (Verdict::NoProgress | Verdict::Differs, _) => ExitStatus::Problems,
             _ => ExitStatus::Success,
         }
     }
@@ -62,14 +64,15 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct TrainRecord<'a> {
     device: &'a str,
-    /// `ok`, `no-progress`, `apart`, `failed` or `interrupted`.
+    /// `ok`, `no-progress`, `differs`, `failed` or `interrupted`.
     status: Verdict,
     /// The loss of each step; null if it is NaN or infinite.
     losses: &'a [f64],
     /// The accuracy on the test set.
     accuracy: Option<f64>,
     /// The distance of the losses from those of the first device.
-    apart: Option<f64>,
+    #[serde(flatten, serialize_with = "loss_distance::serialize")]
+    loss_distance: Option<f64>,
     first_seconds: Option<f64>,
     best_seconds: Option<f64>,
     error: Option<String>,
@@ -85,7 +88,7 @@ pub(super) fn print(
     if json {
         let report = Report {
             schema: "roci.train-demo",
-            version: 1,
+            version: 2,
             optimizer: parameters.optimizer.name(),
             learning_rate: parameters.rate,
             steps: parameters.steps,
@@ -120,7 +123,7 @@ fn json_row(row: &TrainRow) -> TrainRecord<'_> {
         status: row.verdict(),
         losses: training.map_or(&[], |training| &training.losses),
         accuracy: training.and_then(|training| training.accuracy),
-        apart: row.distance,
+        loss_distance: row.distance,
         first_seconds: training.map(|training| training.first_seconds),
         best_seconds: training.and_then(|training| training.best_seconds),
         error: error.map(|error| one_line(&error.to_string())),
@@ -137,7 +140,7 @@ fn line(row: &TrainRow) -> Vec<String> {
     let (style, verdict) = match row.verdict() {
         Verdict::Ok => (GOOD, "learns"),
         Verdict::NoProgress => (BAD, "loss does not decrease"),
-        Verdict::Apart => (BAD, "losses differ"),
+        Verdict::Differs => (BAD, "losses differ"),
         Verdict::Failed => (BAD, "failed"),
         Verdict::Interrupted => (FAINT, "interrupted"),
     };
@@ -169,7 +172,7 @@ mod tests {
         compare(&mut rows);
         assert_eq!(
             rows.each_ref().map(TrainRow::verdict),
-            [Verdict::Ok, Verdict::Ok, Verdict::Apart, Verdict::NoProgress]
+            [Verdict::Ok, Verdict::Ok, Verdict::Differs, Verdict::NoProgress]
         );
         assert_eq!(rows.each_ref().map(|row| row.status().code()), [0, 0, 1, 1]);
     }

@@ -10,6 +10,7 @@ mod tests;
 mod text;
 mod unexplained;
 
+use roci_base::renamed_key;
 use serde::{Deserialize, Serialize};
 
 use crate::failures::Failure;
@@ -17,6 +18,14 @@ use crate::logs::{Event, Log, LogReader, Vendor};
 use crate::rules::{Confidence, Evidence, ExcludedRule, Finding, LogLine, Reboot, RuleSet, Severity, Step, Truth};
 
 static LOOK: &str = include_str!("look.toml");
+
+renamed_key!(certainty: "certainty", formerly "sureness");
+renamed_key!(programs: "programs", formerly "kinds");
+renamed_key!(vendor: "vendor", formerly "whose");
+renamed_key!(persistence: "persistence", formerly "lasts");
+renamed_key!(outdated_advice: "outdated_advice", formerly "expired");
+renamed_key!(evidence: "evidence", formerly "because");
+renamed_key!(location: "location", formerly "place");
 
 /// Logs of at least this many bytes are scanned by several threads.
 const LONG: usize = 1 << 20;
@@ -45,7 +54,7 @@ pub struct Cause {
     /// PCI addresses of the affected GPUs, or their numbers in a log.
     pub gpus: Vec<String>,
     /// How certain the cause is.
-    #[serde(rename = "sureness")]
+    #[serde(flatten, serialize_with = "certainty::serialize")]
     pub certainty: Certainty,
     /// Severity of the rule.
     pub severity: Severity,
@@ -69,9 +78,11 @@ pub struct Cause {
     /// What is needed for the steps to take effect.
     pub reboot: Reboot,
     /// How to make the remedy permanent.
-    pub lasts: Option<String>,
+    #[serde(flatten, serialize_with = "persistence::serialize")]
+    pub persistence: Option<String>,
     /// Outdated advice that this rule replaces.
-    pub expired: Option<String>,
+    #[serde(flatten, serialize_with = "outdated_advice::serialize")]
+    pub outdated_advice: Option<String>,
     /// Sources of the rule.
     pub sources: Vec<String>,
     /// Findings that this one explains.
@@ -104,7 +115,8 @@ pub struct ExcludedCause {
     /// Summary in one line.
     pub title: String,
     /// Facts that rule it out.
-    pub because: Vec<Evidence>,
+    #[serde(flatten, serialize_with = "evidence::serialize")]
+    pub evidence: Vec<Evidence>,
 }
 
 /// A suggestion what to check next.
@@ -128,7 +140,8 @@ pub struct LogFact {
     /// Text as rules compare it.
     pub value: String,
     /// Where the log has it.
-    pub place: String,
+    #[serde(flatten, serialize_with = "location::serialize")]
+    pub location: String,
 }
 
 /// Conclusion from a log.
@@ -136,9 +149,10 @@ pub struct LogFact {
 #[non_exhaustive]
 pub struct Conclusion {
     /// Programs that wrote the log; empty if unknown.
-    pub kinds: Vec<String>,
+    #[serde(flatten, serialize_with = "programs::serialize")]
+    pub programs: Vec<String>,
     /// Vendor of the GPU that the log is about.
-    #[serde(rename = "whose")]
+    #[serde(flatten, serialize_with = "vendor::serialize")]
     pub vendor: Vendor,
     /// Facts about the machine.
     pub facts: Vec<LogFact>,
@@ -211,7 +225,7 @@ impl Conclusion {
         let excluded =
             evaluation.excluded.iter().filter(|exclusion| !talk && exclusion.rule.severity <= Severity::Medium);
         let mut conclusion = Self {
-            kinds: read.kinds,
+            programs: read.kinds,
             vendor: read.vendor,
             facts,
             events: read.events,
@@ -249,7 +263,7 @@ impl Conclusion {
             }
         };
         // A log without kernel messages about a fault: the kernel log has the details.
-        if !self.kinds.iter().any(|kind| kind == "dmesg") {
+        if !self.programs.iter().any(|kind| kind == "dmesg") {
             self.events.iter().map(|event| event.next.clone()).for_each(|run| add(run, None, None));
         }
         for cause in self.possible.iter().chain(&self.causes) {
@@ -270,7 +284,7 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Turns findings into causes, the most likely first. A finding that a more certain one explains is
 /// listed below it.
-pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) -> Vec<Cause> {
+pub(crate) fn ranked(findings: &[Finding<'_>], address: &dyn Fn(usize) -> String) -> Vec<Cause> {
     let mut findings: Vec<&Finding<'_>> = findings.iter().collect();
     findings.sort_by_key(|finding| {
         // A cause that depends on the machine is more specific than one that depends on a line
@@ -287,7 +301,7 @@ pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) 
     let mut causes: Vec<Cause> = Vec::new();
     for finding in &findings {
         if let Some(same) = causes.iter_mut().find(|cause| cause.id == finding.rule.id) {
-            same.gpus.extend(finding.gpu.map(place));
+            same.gpus.extend(finding.gpu.map(address));
             continue;
         }
         let explains = |other: &&&Finding<'_>| {
@@ -297,7 +311,7 @@ pub(crate) fn ranked(findings: &[Finding<'_>], place: &dyn Fn(usize) -> String) 
         };
         match findings.iter().find(explains) {
             Some(_) => {}
-            None => causes.push(cause_of(finding, place)),
+            None => causes.push(cause_of(finding, address)),
         }
     }
     for cause in &mut causes {
@@ -325,12 +339,12 @@ fn certainty(finding: &Finding<'_>) -> Certainty {
     }
 }
 
-fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
+fn cause_of(finding: &Finding<'_>, address: &dyn Fn(usize) -> String) -> Cause {
     let rule = finding.rule;
     Cause {
         id: rule.id.clone(),
         title: finding.title(),
-        gpus: finding.gpu.map(place).into_iter().collect(),
+        gpus: finding.gpu.map(address).into_iter().collect(),
         certainty: certainty(finding),
         severity: rule.severity,
         confidence: rule.confidence,
@@ -342,8 +356,8 @@ fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
         steps: finding.steps(),
         steps_here: finding.steps_here(),
         reboot: rule.reboot,
-        lasts: finding.lasts(),
-        expired: rule.expired.clone(),
+        persistence: finding.persistence(),
+        outdated_advice: rule.outdated_advice.clone(),
         sources: rule.sources.clone(),
         explains: Vec::new(),
     }
@@ -352,7 +366,7 @@ fn cause_of(finding: &Finding<'_>, place: &dyn Fn(usize) -> String) -> Cause {
 fn excluded_by(exclusion: &ExcludedRule<'_>) -> ExcludedCause {
     // The count of lines is omitted if the title has placeholders: it would be wrong for them.
     let title = exclusion.rule.title.split(['{', '}']).collect::<Vec<_>>().concat();
-    ExcludedCause { id: exclusion.rule.id.clone(), title, because: exclusion.because.clone() }
+    ExcludedCause { id: exclusion.rule.id.clone(), title, evidence: exclusion.evidence.clone() }
 }
 
 fn told(log: &Log) -> Vec<LogFact> {
@@ -363,7 +377,7 @@ fn told(log: &Log) -> Vec<LogFact> {
             continue;
         }
         for fact in facts {
-            let one = LogFact { name: name.to_owned(), value: fact.value.clone(), place: fact.place.clone() };
+            let one = LogFact { name: name.to_owned(), value: fact.value.clone(), location: fact.location.clone() };
             if !told.contains(&one) {
                 told.push(one);
             }

@@ -140,8 +140,8 @@ fn read(folder: &Path, table: &[(&str, &str, &[&str])]) {
         let bytes = std::fs::read(folder.join(file)).expect("the log exists");
         let conclusion = conclude(&LogReader::decode(&bytes));
         let found: Vec<_> = conclusion.causes.iter().map(|cause| cause.id.as_str()).collect();
-        if found != *causes || conclusion.kinds.join(", ") != *kinds {
-            wrong.push(format!("{file}: {:?} {found:?}, not {kinds:?} {causes:?}", conclusion.kinds));
+        if found != *causes || conclusion.programs.join(", ") != *kinds {
+            wrong.push(format!("{file}: {:?} {found:?}, not {kinds:?} {causes:?}", conclusion.programs));
         }
         let happened = conclusion.events.iter().map(|event| event.severity);
         let weighty =
@@ -196,7 +196,7 @@ fn excluded_causes_and_missing_facts_are_reported() {
     let known =
         conclude(&format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}"));
     let excluded = known.excluded.iter().find(|excluded| excluded.id == "MES-04").expect("it is ruled out");
-    assert_eq!(excluded.because[0].value.as_deref(), Some("gfx1100"));
+    assert_eq!(excluded.evidence[0].value.as_deref(), Some("gfx1100"));
 }
 
 #[test]

@@ -65,8 +65,8 @@ impl Conclusion {
         if (verbose || trouble) && !self.excluded.is_empty() {
             let _ = writeln!(out, "\nRuled out:");
             for excluded in self.excluded.iter().take(most(OTHERS)) {
-                let because: Vec<_> = excluded.because.iter().map(fact).collect();
-                let _ = writeln!(out, "  - {} [{}]: {}", excluded.title, excluded.id, because.join(", "));
+                let evidence: Vec<_> = excluded.evidence.iter().map(fact).collect();
+                let _ = writeln!(out, "  - {} [{}]: {}", excluded.title, excluded.id, evidence.join(", "));
             }
             rest(&mut out, self.excluded.len(), most(OTHERS));
         }
@@ -106,7 +106,7 @@ impl Conclusion {
                 let what = self.events.first().map_or("", |event| event.what.as_str());
                 format!("{what} The log does not show whether this is a problem.").trim_start().to_owned()
             }
-            (None, None) if self.kinds.is_empty() => "Unrecognized log format; no known problem found in it.".into(),
+            (None, None) if self.programs.is_empty() => "Unrecognized log format; no known problem found in it.".into(),
             (None, None) if self.vendor == Vendor::Other => {
                 "No known problem found: the log is about a GPU of another vendor.".into()
             }
@@ -149,8 +149,8 @@ impl Conclusion {
     }
 
     fn write_recognized(&self, out: &mut String, most: usize) {
-        if !self.kinds.is_empty() {
-            let _ = writeln!(out, "Recognized: {}.", self.kinds.join(", "));
+        if !self.programs.is_empty() {
+            let _ = writeln!(out, "Recognized: {}.", self.programs.join(", "));
         }
         let shown = |name: &str| {
             matches!(name, "kernel.release" | "mesa.version" | "rocm.version" | "wheel.torch" | "program.llama")
@@ -189,9 +189,9 @@ impl Cause {
         }
         let _ = writeln!(out, "{INDENT}What to do:");
         let steps = if verbose { &self.steps } else { &self.steps_here };
-        out.push_str(&words::remedy(steps, self.reboot, self.lasts.as_deref(), &format!("{INDENT}  ")));
-        if let Some(expired) = &self.expired {
-            out.push_str(&words::indented(&format!("Old advice: {expired}"), INDENT));
+        out.push_str(&words::remedy(steps, self.reboot, self.persistence.as_deref(), &format!("{INDENT}  ")));
+        if let Some(advice) = &self.outdated_advice {
+            out.push_str(&words::indented(&format!("Old advice: {advice}"), INDENT));
         }
         if verbose {
             let _ = writeln!(out, "{INDENT}Confidence {}", words::confidence(self.confidence));
@@ -210,9 +210,9 @@ fn lines_of(lines: &[LogLine], count: usize) -> String {
 }
 
 fn fact(evidence: &Evidence) -> String {
-    let place = if evidence.place.is_empty() { String::new() } else { format!(" ({})", evidence.place) };
+    let location = if evidence.location.is_empty() { String::new() } else { format!(" ({})", evidence.location) };
     match &evidence.value {
-        Some(value) => format!("{} is {value}{place}", evidence.name),
+        Some(value) => format!("{} is {value}{location}", evidence.name),
         None => format!("there is no {}", evidence.name),
     }
 }

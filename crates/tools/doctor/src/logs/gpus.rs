@@ -143,7 +143,7 @@ fn fits(table: &Table, line: &[(String, String, String)]) -> bool {
 fn complete(table: &Table, true_one: Option<&Target>, forced: Option<&str>) -> Table {
     let mut gpu = Table::default();
     for (name, facts) in table.iter().filter(|(name, _)| *name != "gpu.chip") {
-        facts.iter().for_each(|fact| gpu.add(name, &fact.value, &fact.place));
+        facts.iter().for_each(|fact| gpu.add(name, &fact.value, &fact.location));
     }
     let shown = table.first("gpu.target").map(str::to_owned);
     let place = "follows from the chip";
@@ -165,7 +165,7 @@ fn complete(table: &Table, true_one: Option<&Target>, forced: Option<&str>) -> T
     let chip = true_one.or_else(|| shown.filter(|_| !disguised).as_deref().and_then(Target::named));
     if let Some(chip) = chip {
         if gpu.first("gpu.target").is_none() {
-            let mention = table.get("gpu.chip").first().map_or(place, |fact| &fact.place);
+            let mention = table.get("gpu.chip").first().map_or(place, |fact| &fact.location);
             gpu.add("gpu.target", chip.name, mention);
         }
         gpu.add("gpu.family", chip.family, place);

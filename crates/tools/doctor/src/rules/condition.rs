@@ -34,8 +34,10 @@ impl Condition {
     pub(super) fn against<'a>(&'a self, facts: &'a Facts, gpu: Option<usize>) -> impl Iterator<Item = Evidence> + 'a {
         let names = self.parts(facts, gpu).filter(|(_, truth)| *truth == Truth::No).map(|(name, _)| name);
         names.map(move |name| match facts.get(gpu, name).first() {
-            Some(fact) => Evidence { name: name.into(), value: Some(fact.value.clone()), place: fact.place.clone() },
-            None => Evidence { name: name.into(), value: None, place: String::new() },
+            Some(fact) => {
+                Evidence { name: name.into(), value: Some(fact.value.clone()), location: fact.location.clone() }
+            }
+            None => Evidence { name: name.into(), value: None, location: String::new() },
         })
     }
 
@@ -54,12 +56,12 @@ impl Condition {
         for (name, matchers) in &self.0 {
             let values = facts.get(gpu, name);
             if values.is_empty() && facts.knows(name) {
-                found.push(Evidence { name: name.clone(), value: None, place: String::new() });
+                found.push(Evidence { name: name.clone(), value: None, location: String::new() });
             }
             let shows = |value: &str| matchers.iter().any(|matcher| matcher.is_shown_by(value, facts, gpu));
             for fact in values.iter().filter(|fact| shows(&fact.value)) {
-                let (value, place) = (Some(fact.value.clone()), fact.place.clone());
-                found.push(Evidence { name: name.clone(), value, place });
+                let (value, location) = (Some(fact.value.clone()), fact.location.clone());
+                found.push(Evidence { name: name.clone(), value, location });
             }
         }
         found

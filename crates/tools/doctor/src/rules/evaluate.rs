@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::facts::Facts;
@@ -12,6 +13,8 @@ use super::condition::Condition;
 use super::rule::{Rule, Step};
 use super::rule_set::RuleSet;
 use super::system::for_distribution;
+
+renamed_key!(location: "location", formerly "place");
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -56,7 +59,8 @@ pub struct Evidence {
     /// Value; `None` if the fact is absent.
     pub value: Option<String>,
     /// Where it was read.
-    pub place: String,
+    #[serde(flatten, serialize_with = "location::serialize")]
+    pub location: String,
 }
 
 /// A log line that supports a finding.
@@ -141,8 +145,8 @@ impl Finding<'_> {
     }
 
     /// How to make it permanent, with placeholders filled.
-    pub fn lasts(&self) -> Option<String> {
-        self.rule.lasts.as_deref().map(|text| self.filled(text))
+    pub fn persistence(&self) -> Option<String> {
+        self.rule.persistence.as_deref().map(|text| self.filled(text))
     }
 
     /// Fills in named groups and facts; an unknown one becomes a question mark.
@@ -159,7 +163,7 @@ pub struct ExcludedRule<'a> {
     /// Rule that does not apply.
     pub rule: &'a Rule,
     /// Facts that rule it out.
-    pub because: Vec<Evidence>,
+    pub evidence: Vec<Evidence>,
     /// The matching lines.
     pub lines: Vec<LogLine>,
 }
@@ -198,8 +202,8 @@ impl RuleSet {
                 .findings
                 .extend(gpus(rule, facts).filter_map(|gpu| evaluate_rule(rule, facts, gpu, hits, rule.likely)));
             if evaluation.findings.len() == before && !rule.log.is_empty() {
-                let because = against(rule, facts, gpus(rule, facts).next().flatten());
-                evaluation.excluded.push(ExcludedRule { rule, because, lines: hits.lines.clone() });
+                let evidence = against(rule, facts, gpus(rule, facts).next().flatten());
+                evaluation.excluded.push(ExcludedRule { rule, evidence, lines: hits.lines.clone() });
             }
         }
         let order =
@@ -265,14 +269,14 @@ pub(super) fn evaluate_rule<'a>(
 
 /// The facts that rule out the rule.
 fn against(rule: &Rule, facts: &Facts, gpu: Option<usize>) -> Vec<Evidence> {
-    let mut because: Vec<Evidence> = rule.when.against(facts, gpu).collect();
+    let mut evidence: Vec<Evidence> = rule.when.against(facts, gpu).collect();
     if rule.any.iter().all(|condition| condition.holds(facts, gpu) == Truth::No) {
-        because.extend(rule.any.iter().flat_map(|condition| condition.against(facts, gpu)));
+        evidence.extend(rule.any.iter().flat_map(|condition| condition.against(facts, gpu)));
     }
     let exceptions = rule.none.iter().filter(|condition| condition.holds(facts, gpu) == Truth::Yes);
-    because.extend(exceptions.flat_map(|condition| condition.evidence(facts, gpu)));
-    because.dedup();
-    because
+    evidence.extend(exceptions.flat_map(|condition| condition.evidence(facts, gpu)));
+    evidence.dedup();
+    evidence
 }
 
 /// Facts that a rule's texts name in braces: names with a dot.

@@ -70,8 +70,10 @@ struct RuleDocument {
     meaning: String,
     steps: Vec<Step>,
     reboot: Reboot,
-    lasts: Option<String>,
-    expired: Option<String>,
+    #[serde(alias = "lasts")]
+    persistence: Option<String>,
+    #[serde(alias = "expired")]
+    outdated_advice: Option<String>,
     #[serde(default)]
     explains: Vec<String>,
     #[serde(default)]
@@ -137,8 +139,8 @@ fn rule(topic: &str, written: RuleDocument) -> Result<Rule, String> {
         meaning: written.meaning.split_whitespace().collect::<Vec<_>>().join(" "),
         steps: written.steps,
         reboot: written.reboot,
-        lasts: written.lasts,
-        expired: written.expired,
+        persistence: written.persistence,
+        outdated_advice: written.outdated_advice,
         explains: written.explains,
         forbids: written.forbids,
         sources: written.sources,
@@ -243,6 +245,20 @@ sources = ["u"]
 fires = [{ "env.A" = "1" }]
 silent = [{ "env.A" = "2" }]
 "#;
+
+    #[test]
+    fn renamed_keys_are_read_under_both_names() {
+        for (current, old) in [("persistence", "lasts"), ("outdated_advice", "expired")] {
+            for key in [current, old] {
+                let rules = load("rules/x.toml", &format!("{GOOD}{key} = \"text\"\n")).expect("it is right");
+                let found = match current {
+                    "persistence" => &rules[0].persistence,
+                    _ => &rules[0].outdated_advice,
+                };
+                assert_eq!(found.as_deref(), Some("text"), "{key}");
+            }
+        }
+    }
 
     #[test]
     fn a_wrong_file_gives_file_line_and_reason() {

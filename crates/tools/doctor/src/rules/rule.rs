@@ -83,9 +83,9 @@ pub struct Rule {
     /// What is needed for the steps to take effect.
     pub reboot: Reboot,
     /// How to make the remedy permanent.
-    pub lasts: Option<String>,
+    pub persistence: Option<String>,
     /// Outdated advice that this rule replaces.
-    pub expired: Option<String>,
+    pub outdated_advice: Option<String>,
     /// IDs of rules about consequences of this problem. If this rule fires, they are listed below
     /// it.
     pub explains: Vec<String>,
@@ -121,7 +121,7 @@ impl Rule {
         let steps = self.steps.iter().map(|step| match step {
             Step::Run(text) | Step::Say(text) => text,
         });
-        let texts = [&self.title, &self.meaning].into_iter().chain(&self.lasts).chain(steps);
+        let texts = [&self.title, &self.meaning].into_iter().chain(&self.persistence).chain(steps);
         let names = texts.flat_map(|text| text.split('{').skip(1)).filter_map(|rest| Some(rest.split_once('}')?.0));
         let is_name = |name: &&str| {
             name.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -58,7 +58,9 @@ pub(super) struct Wheel {
     replaced: Vec<String>,
     /// Bundled libraries that request an executable stack.
     execstack: Vec<String>,
-    place: String,
+    /// Folder that it is installed in.
+    #[serde(alias = "place")]
+    location: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -121,14 +123,15 @@ impl Wheels {
                 self.wheel.insert(wheel, found);
             }
         }
-        if let Some(torch) = self.wheel.get_mut("torch").filter(|torch| torch.place == folder) {
+        if let Some(torch) = self.wheel.get_mut("torch").filter(|torch| torch.location == folder) {
             torch.target.extend(torch_packs);
         }
         let devel = format!("{folder}/_rocm_sdk_devel");
         if let (Some(made), Some(newest)) = (root.modified(&devel), newest) {
             self.rocm_sdk.devel.older = Some(made < newest);
         }
-        let version = self.wheel.get("rocm_sdk_core").filter(|core| core.place == folder).map(|core| core.is.clone());
+        let version =
+            self.wheel.get("rocm_sdk_core").filter(|core| core.location == folder).map(|core| core.is.clone());
         let prefix = names.iter().find(|name| name.starts_with("_rocm_sdk_libraries"));
         let prefix = prefix.or_else(|| names.iter().find(|name| *name == "_rocm_sdk_core"))?;
         Some(PythonRocm { prefix: format!("{folder}/{prefix}"), version, targets: rocm_packs })
@@ -174,7 +177,7 @@ fn read_wheel(root: &Root, folder: &str, wheel: &str, record: &str, version: &st
         target,
         rocblas,
         bundled_rocm,
-        place: folder.to_owned(),
+        location: folder.to_owned(),
     }
 }
 
@@ -264,6 +267,13 @@ mod tests {
         let torch = &found.wheel["torch"];
         assert_eq!((torch.cuda.as_deref(), torch.rocm.is_none()), (Some("12.8"), true));
         assert_eq!(built_with("2.5.1+cu118").1.as_deref(), Some("11.8"));
+    }
+
+    #[test]
+    fn snapshots_with_the_old_name_of_the_location_are_parsed() {
+        let old = r#"{"wheel":{"torch":{"is":"2.5.1","place":"/opt/venv"}}}"#;
+        let read: Wheels = serde_json::from_str(old).expect("it is a snapshot");
+        assert_eq!(read.wheel["torch"].location, "/opt/venv");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum Verdict {
     /// The loss did not decrease.
     NoProgress,
     /// The losses differ from those of the first device.
-    Apart,
+    Differs,
     /// The device failed.
     Failed,
     /// Ctrl-C interrupted the training.
@@ -32,7 +32,7 @@ impl Verdict {
             _ if training.accuracy.is_none() => Self::Interrupted,
             _ if !decreases(&training.losses) => Self::NoProgress,
             // NaN counts as different.
-            Some(distance) if distance.is_nan() || distance > LOSS_TOLERANCE => Self::Apart,
+            Some(distance) if distance.is_nan() || distance > LOSS_TOLERANCE => Self::Differs,
             _ => Self::Ok,
         }
     }
@@ -67,7 +67,7 @@ mod tests {
             Verdict::new(&training, Some(loss_distance(&[2.0, 1.0], losses)))
         };
         assert_eq!([verdict(&[2.0, 1.0]), verdict(&[2.0, 1.01])], [Verdict::Ok; 2]);
-        assert_eq!(verdict(&[2.0, 1.5]), Verdict::Apart);
+        assert_eq!(verdict(&[2.0, 1.5]), Verdict::Differs);
         assert_eq!([verdict(&[2.0, f64::NAN]), verdict(&[1.0, 2.0])], [Verdict::NoProgress; 2]);
         // Small losses are compared relative to a tenth of the first loss.
         assert_eq!(loss_distance(&[2.0, 1e-9], &[2.0, 2e-9]), 5e-9);

@@ -12,7 +12,7 @@ use super::{Change, RULE, Report, StrategyReport, date, markdown};
 /// Schema name in JSON.
 pub const SCHEMA: &str = "roci.lab.diff";
 /// Schema version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Differences between two experiments.
 #[derive(Clone, Debug, Serialize)]

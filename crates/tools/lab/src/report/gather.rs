@@ -135,7 +135,7 @@ fn settings(strategy: &Strategy) -> StrategyReport {
         furthest: None,
         metrics: BTreeMap::new(),
         run: None,
-        track: Vec::new(),
+        timeline: Vec::new(),
         seconds: None,
         kernel: Vec::new(),
         resets: 0,
@@ -185,7 +185,7 @@ fn fill(
     if let Some(run) = representative(runs, &made.counts) {
         made.result = run.outcome.clone();
         made.run = Some(run.id);
-        made.track = tracks.remove(&run.id).unwrap_or_default();
+        made.timeline = tracks.remove(&run.id).unwrap_or_default();
         made.seconds =
             run.started.zip(run.ended).map(|(started, ended)| ended.saturating_sub(started).max(0) as f64 / 1e3);
     }
@@ -326,7 +326,7 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
     let skipped = with(|outcome| matches!(outcome, Outcome::Skipped { .. }));
     let other = if reference.is_some() { "other " } else { "" };
     let many = |number: usize| count(number, &format!("{other}strategy"), &format!("{other}strategies"));
-    let (word, why) = match (passed, ran) {
+    let (state, why) = match (passed, ran) {
         (1.., _) => ("WORKS", format!("{passed} of {} pass{}", many(tried.len()), if passed == 1 { "es" } else { "" })),
         (0, 1) => ("BLOCKED", format!("the one {other}strategy that ran does not pass")),
         (0, 1..) => ("BLOCKED", format!("none of the {} that ran passes", many(ran))),
@@ -348,7 +348,7 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
             Some(result) => format!("the baseline {} is {}", reference.name, result.word()),
         });
     }
-    Status { word, why: parts.join("; ") }
+    Status { state, why: parts.join("; ") }
 }
 
 #[cfg(test)]

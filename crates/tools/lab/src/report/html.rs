@@ -244,7 +244,7 @@ fn timeline(report: &Report) -> Option<Timeline> {
     let track = |strategy: &'_ StrategyReport| -> Option<(Vec<(f64, usize)>, f64)> {
         let end = strategy.seconds.filter(|_| strategy.result.as_ref().is_some_and(Outcome::ran))?;
         let starts = strategy
-            .track
+            .timeline
             .iter()
             .filter_map(|reached| Some((reached.at, phases.iter().position(|phase| *phase == reached.phase)?)));
         Some((starts.collect(), end))
@@ -295,7 +295,7 @@ fn section(strategy: &StrategyReport) -> Section<'_> {
         result: result_tag(strategy),
         hypothesis: strategy.hypothesis.as_deref(),
         settings: settings.join("\n"),
-        phases: &strategy.track,
+        phases: &strategy.timeline,
         seconds: strategy.seconds,
         kernel: &strategy.kernel,
         waits: strategy.waits(),

@@ -38,7 +38,7 @@ fn heading(report: &Report, made: &mut String) {
         prose(&experiment.source)
     );
     let _ = writeln!(made, "**Started:** {}  ", date::utc(experiment.created));
-    let _ = writeln!(made, "**Status:** {} - {}", report.status.word, prose(&report.status.why));
+    let _ = writeln!(made, "**Status:** {} - {}", report.status.state, prose(&report.status.why));
     if let Some(goal) = &experiment.goal {
         let _ = writeln!(made, "\n## Goal\n\n{}", prose(goal.trim()));
     }
@@ -208,9 +208,9 @@ fn section(strategy: &StrategyReport, made: &mut String) {
     made.push_str(&fenced("", &lines.join("\n")));
     let _ = writeln!(made, "\n**Result:** {}", prose(&strategy.result_text()));
     let mut facts = Vec::new();
-    if !strategy.track.is_empty() {
+    if !strategy.timeline.is_empty() {
         let reached =
-            strategy.track.iter().map(|reached| format!("{} at {}", prose(&reached.phase), duration(reached.at)));
+            strategy.timeline.iter().map(|reached| format!("{} at {}", prose(&reached.phase), duration(reached.at)));
         facts.push(format!("Reached {}", reached.collect::<Vec<_>>().join(", ")));
     }
     if let Some(seconds) = strategy.seconds {

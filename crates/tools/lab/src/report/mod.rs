@@ -28,20 +28,24 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
+use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::outcome::{Outcome, Stack};
 
 pub use changes::Change;
-pub use next::Step;
+pub use next::NextStep;
 pub use recommend::Recommendation;
 pub use sentence::Sentence;
 pub use series::{RULE, Series, Verdict};
 
+renamed_key!(state: "state", formerly "word");
+renamed_key!(timeline: "timeline", formerly "track");
+
 /// Schema name in JSON.
 pub const SCHEMA: &str = "roci.lab.report";
 /// Schema version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// All that `roci lab report` says, as data.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +75,7 @@ pub struct Report {
     /// Recommended configuration.
     pub recommendation: Option<Recommendation>,
     /// What to do after this experiment.
-    pub next: Vec<Step>,
+    pub next: Vec<NextStep>,
 }
 
 /// The experiment that a report is about.
@@ -101,7 +105,8 @@ pub struct Heading {
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// `WORKS`, `BLOCKED`, `PENDING`, `UNFINISHED`.
-    pub word: &'static str,
+    #[serde(flatten, serialize_with = "state::serialize")]
+    pub state: &'static str,
     /// Reason.
     pub why: String,
 }
@@ -162,8 +167,9 @@ pub struct StrategyReport {
     pub metrics: BTreeMap<String, Series>,
     /// The representative run: the last one with the overall outcome.
     pub run: Option<i64>,
-    /// Phases of that run.
-    pub track: Vec<Reached>,
+    /// Phases of that run, in the order in which it reached them.
+    #[serde(flatten, serialize_with = "timeline::serialize")]
+    pub timeline: Vec<Reached>,
     /// Duration of that run in seconds.
     pub seconds: Option<f64>,
     /// Kernel log lines of all runs, with similar ones merged.

@@ -13,7 +13,7 @@ use super::{Heading, MetricReport, StrategyReport, text};
 
 /// A next step.
 #[derive(Clone, Debug, Serialize)]
-pub struct Step {
+pub struct NextStep {
     /// What to do, and why.
     pub what: Sentence,
     /// Commands, one per line; empty if no command does it.
@@ -29,12 +29,12 @@ pub(super) fn steps(
     heading: &Heading,
     strategies: &[StrategyReport],
     metrics: &[MetricReport],
-) -> Vec<Step> {
+) -> Vec<NextStep> {
     let mut steps = Vec::new();
     if heading.open > 0 {
         let runs = count(heading.open, "run has", "runs have");
         let what = Sentence::of(&format!("{runs} no result yet: continue the experiment."), &[]);
-        steps.push(Step { what, commands: vec![format!("roci lab resume {}", heading.id)] });
+        steps.push(NextStep { what, commands: vec![format!("roci lab resume {}", heading.id)] });
     }
     steps.extend(pending(experiment, heading, strategies));
     steps.extend(blocked(heading, strategies));
@@ -57,19 +57,19 @@ impl<'a> Causes<'a> {
     }
 
     /// One step per cause, and a count of the rest.
-    fn steps(&self, heading: &Heading, step: impl Fn(&'a str, &[&'a str]) -> Step) -> Vec<Step> {
+    fn steps(&self, heading: &Heading, step: impl Fn(&'a str, &[&'a str]) -> NextStep) -> Vec<NextStep> {
         let mut steps: Vec<_> = self.0.iter().take(MAX_ENTRIES).map(|(_, cause, names)| step(cause, names)).collect();
         if self.0.len() > MAX_ENTRIES {
             let more = count(self.0.len() - MAX_ENTRIES, "more cause", "more causes");
             let what = Sentence::of(&format!("{more}; the runs show them."), &[]);
-            steps.push(Step { what, commands: vec![format!("roci lab show {}", heading.id)] });
+            steps.push(NextStep { what, commands: vec![format!("roci lab show {}", heading.id)] });
         }
         steps
     }
 }
 
 /// Changes of the machine, each with the strategies that need it.
-fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
+fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyReport]) -> Vec<NextStep> {
     let mut causes = Causes::default();
     for strategy in strategies {
         let Some(Outcome::Pending { changes }) = &strategy.result else { continue };
@@ -83,11 +83,11 @@ fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyRep
         let done = names.iter().find(|name| by_hand(cause, name));
         let done = done.map(|name| format!(" --done {}", text::shell(name))).unwrap_or_default();
         let what = Sentence::of("For ", &[]).then(Sentence::list(names)).then(Sentence::of(": {}", &[Text(cause)]));
-        Step { what, commands: vec![format!("roci lab resume {}{done}", heading.id)] }
+        NextStep { what, commands: vec![format!("roci lab resume {}{done}", heading.id)] }
     })
 }
 
-fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
+fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<NextStep> {
     let mut causes = Causes::default();
     for strategy in strategies {
         if let Some(Outcome::Blocked { why, .. }) = &strategy.result {
@@ -96,12 +96,12 @@ fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<Step> {
     }
     causes.steps(heading, |cause, names| {
         let what = Sentence::list(names).then(Sentence::of(" could not be started: {}", &[Text(cause)]));
-        Step { what, commands: vec![format!("roci lab resume {}", heading.id)] }
+        NextStep { what, commands: vec![format!("roci lab resume {}", heading.id)] }
     })
 }
 
 /// Metrics with too few runs to compare.
-fn noise(strategies: &[StrategyReport], metrics: &[MetricReport]) -> Option<Step> {
+fn noise(strategies: &[StrategyReport], metrics: &[MetricReport]) -> Option<NextStep> {
     let few = |strategy: &&StrategyReport| {
         let mut series = metrics.iter().filter_map(|metric| strategy.metrics.get(&metric.name));
         strategy.passed() && series.any(|series| series.noise.is_none())
@@ -111,7 +111,7 @@ fn noise(strategies: &[StrategyReport], metrics: &[MetricReport]) -> Option<Step
         return None;
     }
     let start = Sentence::of("Too few runs to measure the noise: ", &[]).then(Sentence::list(&names));
-    Some(Step {
+    Some(NextStep {
         what: start.then(Sentence::of(". Set {} in the experiment to measure it.", &[Name("repeats = 5")])),
         commands: Vec::new(),
     })

@@ -6,7 +6,11 @@
 //! half the range, since the median of so few deviations is often zero by chance. With fewer values
 //! the noise is unknown, and so is the significance.
 
+use roci_base::renamed_key;
 use serde::{Deserialize, Serialize};
+
+renamed_key!(min: "min", formerly "least");
+renamed_key!(max: "max", formerly "most");
 
 /// Factor between noise and a significant difference.
 const TIMES_NOISE: f64 = 3.0;
@@ -20,17 +24,17 @@ const MIN_FOR_MAD: usize = 5;
 const MIN_FOR_NOISE: usize = 3;
 
 /// Statistics of a series of values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
     /// Number of values, without those that are not finite.
     pub count: usize,
     /// Middle value, or the mean of the two middle ones.
     pub median: f64,
     /// Minimum.
-    #[serde(rename = "least")]
+    #[serde(flatten, serialize_with = "min::serialize")]
     pub min: f64,
     /// Maximum.
-    #[serde(rename = "most")]
+    #[serde(flatten, serialize_with = "max::serialize")]
     pub max: f64,
     /// Noise in the unit of the values; `None` with too few values.
     pub noise: Option<f64>,

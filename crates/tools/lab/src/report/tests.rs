@@ -96,7 +96,7 @@ fn the_recorded_investigation_gives_its_findings() {
     ];
     assert_eq!(findings, wanted);
     assert_eq!(
-        (report.status.word, report.status.why.as_str()),
+        (report.status.state, report.status.why.as_str()),
         (
             "BLOCKED",
             "none of the 5 other strategies that ran passes; 1 needs a change of the machine; the baseline vulkan passes"
@@ -126,12 +126,30 @@ fn the_recorded_investigation_gives_its_findings() {
 #[test]
 fn json_has_a_schema_and_the_same_content() {
     let value: Value = serde_json::from_str(&story().json()).expect("JSON");
-    assert_eq!((&value["schema"], &value["version"]), (&"roci.lab.report".into(), &1.into()));
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.lab.report".into(), &2.into()));
     assert_eq!(value["strategies"][2]["result"]["outcome"], "partial");
     assert_eq!(value["strategies"][3]["same_as"], "sdma-off");
     assert_eq!(value["strategies"][0]["metrics"]["prompt"]["median"], 721.0);
     assert!(value["findings"][2].as_str().expect("text").starts_with("`HSA_ENABLE_SDMA=0` gets further"));
     serde_json::from_str::<Value>(&hostile().json()).expect("JSON");
+}
+
+#[test]
+fn renamed_keys_are_also_written_under_their_old_names() {
+    let report: Value = serde_json::from_str(&story().json()).expect("JSON");
+    let diff: Value = serde_json::from_str(&Diff::of(&noisy("a", &[1.0]), &noisy("b", &[2.0])).json()).expect("JSON");
+    let (strategy, change) = (&report["strategies"][0], &diff["changes"][0]);
+    for (object, current, old) in [
+        (&report["status"], "state", "word"),
+        (strategy, "timeline", "track"),
+        (&strategy["metrics"]["prompt"], "min", "least"),
+        (&strategy["metrics"]["prompt"], "max", "most"),
+        (&change["before"], "min", "least"),
+        (&change["after"], "max", "most"),
+    ] {
+        assert!(!object[current].is_null(), "{current} in {object}");
+        assert_eq!(object[current], object[old], "{current} and {old}");
+    }
 }
 
 fn noisy(name: &str, prompts: &[f64]) -> Report {
@@ -184,7 +202,7 @@ fn two_experiments_are_compared_strategy_by_strategy() {
     );
     assert_eq!(Diff::of(&broken, &before).outcomes[0].verdict, Verdict::Better);
     let value: Value = serde_json::from_str(&Diff::of(&before, &broken).json()).expect("JSON");
-    assert_eq!(value["schema"], "roci.lab.diff");
+    assert_eq!((&value["schema"], &value["version"]), (&"roci.lab.diff".into(), &2.into()));
 }
 
 #[test]
@@ -362,7 +380,7 @@ fn an_experiment_without_results_reports_that() {
     assert!(markdown::render(&made).contains("| `a` | `i` |  | not run yet |"));
     assert!(html::render(&made).contains("None: no strategy passed every run."));
     assert_eq!(
-        report(&experiment, vec![("a", finished(Outcome::blocked("no podman"), 0, vec![]))]).status.word,
+        report(&experiment, vec![("a", finished(Outcome::blocked("no podman"), 0, vec![]))]).status.state,
         "BLOCKED"
     );
 }
@@ -383,7 +401,7 @@ fn strategies_pending_for_one_change_share_a_row_and_a_step() {
     let results = names.iter().enumerate().map(|(at, name)| (name.as_str(), finished(result(at), 0, vec![]))).collect();
     let made = report(&experiment, results);
     assert_eq!(
-        (made.status.word, made.status.why.as_str()),
+        (made.status.state, made.status.why.as_str()),
         ("BLOCKED", "no strategy could be run; 50 could not be started; 34 need a change of the machine")
     );
     let steps: Vec<_> = made.next.iter().map(|step| (step.what.to_string(), step.commands.join(" "))).collect();
@@ -405,7 +423,7 @@ fn the_status_counts_the_baseline_separately() {
     let status = |results: Vec<(&str, Outcome)>| {
         let results = results.into_iter().map(|(name, outcome)| (name, finished(outcome, 1, vec![]))).collect();
         let status = report(&experiment, results).status;
-        format!("{} - {}", status.word, status.why)
+        format!("{} - {}", status.state, status.why)
     };
     let all = status(vec![("base", hang("load")), ("a", Outcome::Pass), ("b", hang("load"))]);
     assert_eq!(all, "WORKS - 1 of 2 other strategies passes; the baseline base is HANG");

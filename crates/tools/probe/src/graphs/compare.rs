@@ -23,7 +23,7 @@ pub fn compare(got: &[Value], want: &[Value], tolerance: Tolerance) -> Verdict {
         worst = worst.max(excess);
     }
     let outcome = if wrong.is_some() { Outcome::Wrong } else { Outcome::Works };
-    Verdict { outcome, detail: wrong, excess: worst.is_finite().then_some(worst) }
+    Verdict { outcome, detail: wrong, error_ratio: worst.is_finite().then_some(worst) }
 }
 
 /// The largest error as a multiple of the tolerance, and a description if it is above 1.
@@ -60,13 +60,13 @@ mod tests {
         let want = Tensor::vector(vec![1.0f32, f32::NAN, f32::INFINITY, 0.0]);
         let right = verdict(Tensor::vector(vec![1.001f32, f32::NAN, f32::INFINITY, 0.0005]), want.clone());
         assert_eq!((right.outcome, right.detail), (Outcome::Works, None));
-        assert!(right.excess.is_some_and(|excess| (0.49..0.52).contains(&excess)), "{:?}", right.excess);
+        assert!(right.error_ratio.is_some_and(|ratio| (0.49..0.52).contains(&ratio)), "{:?}", right.error_ratio);
         let wrong = verdict(Tensor::vector(vec![1.0f32, f32::NAN, f32::INFINITY, 0.01]), want.clone());
         assert_eq!(wrong.outcome, Outcome::Wrong);
         assert!(wrong.detail.as_deref().is_some_and(|text| text.contains("1 of 4") && text.contains("10.0 times")));
         for got in [f32::NAN, f32::INFINITY] {
             let wrong = verdict(Tensor::vector(vec![got, f32::NAN, f32::INFINITY, 0.0]), want.clone());
-            assert_eq!((wrong.outcome, wrong.excess), (Outcome::Wrong, None));
+            assert_eq!((wrong.outcome, wrong.error_ratio), (Outcome::Wrong, None));
         }
     }
 

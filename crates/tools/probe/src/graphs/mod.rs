@@ -143,9 +143,9 @@ pub(crate) fn run(graph: &GraphSpec, device: &Device) -> Verdict {
             let detail = verdict.detail.map(|detail| format!("{run} run, {detail}"));
             return Verdict { detail, ..verdict };
         }
-        worst = worst.into_iter().chain(verdict.excess).reduce(f64::max);
+        worst = worst.into_iter().chain(verdict.error_ratio).reduce(f64::max);
     }
-    Verdict { outcome: Outcome::Works, detail: remark(session.notes()), excess: worst }
+    Verdict { outcome: Outcome::Works, detail: remark(session.notes()), error_ratio: worst }
 }
 
 fn failed(error: &Error) -> Verdict {

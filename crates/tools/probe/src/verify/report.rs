@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use roci_base::renamed_key;
 use roci_hal::DeviceInfo;
 use serde::{Deserialize, Serialize};
+
+renamed_key!(optional stderr_tail: "stderr_tail", formerly "last_words");
 
 /// An event of the checking process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +105,8 @@ pub enum RouteOutcome {
         /// How it ended, as text.
         reason: String,
         /// The end of its standard error.
-        last_words: Option<String>,
+        #[serde(flatten, with = "stderr_tail")]
+        stderr_tail: Option<String>,
     },
 }
 
@@ -184,5 +188,30 @@ impl RouteReport {
             }
             RouteOutcome::Died { check, reason, .. } => format!("crashes: {reason} at {}", at(check)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn the_renamed_key_of_a_crash_is_written_and_read_under_both_names() {
+        let mut report = RouteReport::new("vulkan:0");
+        let stderr_tail = Some("assertion failed".to_owned());
+        report.outcome =
+            RouteOutcome::Died { check: None, signal: Some(6), reason: "ended by signal 6".into(), stderr_tail };
+        let written = to_value(&report).expect("it is JSON");
+        for (current, old) in [("stderr_tail", "last_words")] {
+            assert_eq!((&written[current], &written[old]), (&json!("assertion failed"), &json!("assertion failed")));
+            for missing in [current, old] {
+                let mut one = written.clone();
+                one.as_object_mut().expect("an object").remove(missing);
+                assert_eq!(from_value::<RouteReport>(one).expect("it is a report"), report, "without {missing}");
+            }
+        }
+        assert_eq!(from_value::<RouteReport>(written).expect("it is a report"), report);
     }
 }

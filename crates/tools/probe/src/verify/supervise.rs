@@ -42,8 +42,8 @@ pub fn check_in_child(
         Exit::Code(_) if done => {}
         Exit::Code(_) | Exit::Signal(_) => {
             let reason = child.exit.describe();
-            let last_words = Some(one_line(&child.stderr)).filter(|text| !text.is_empty());
-            report.outcome = RouteOutcome::Died { check, signal, reason, last_words };
+            let stderr_tail = Some(one_line(&child.stderr)).filter(|text| !text.is_empty());
+            report.outcome = RouteOutcome::Died { check, signal, reason, stderr_tail };
         }
         Exit::Hung { killed } => {
             let check = check.or_else(|| done.then(|| "the exit".into()));
