@@ -32,7 +32,7 @@ const BUILTIN_MAX_WORDS: u64 = 1 << 30;
 
 /// A recording as packets.
 pub(crate) struct Commands {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<EncodedCommand>,
     /// Per packet: its command.
     commands: Vec<u32>,
     /// Per GPU: the packets of kernels, without header and completion signal.
@@ -49,23 +49,23 @@ pub(crate) struct Commands {
 
 impl CommandsBackend for Commands {}
 
-/// A step of the recording: one or more packets.
-pub(crate) struct Step {
+/// A command of the recording as one or more packets.
+pub(crate) struct EncodedCommand {
     /// Index in the recording, for reports.
     pub(crate) command: usize,
     /// Waits for all earlier packets.
     pub(crate) barrier: bool,
-    pub(crate) kind: StepKind,
+    pub(crate) kind: EncodedCommandKind,
 }
 
-pub(crate) enum StepKind {
+pub(crate) enum EncodedCommandKind {
     /// The kernel packet with this index.
     Dispatch(usize),
     /// A copy by the runtime, which uses a copy engine if it can.
     EngineCopy { source: Operand, target: Operand },
 }
 
-impl StepKind {
+impl EncodedCommandKind {
     /// Number of packets.
     pub(crate) fn packets(&self) -> u64 {
         match self {
@@ -147,8 +147,8 @@ impl Commands {
 
     fn copy(&mut self, index: usize, device: &DeviceState, source: &Operand, target: &Operand) -> Result<(), Error> {
         if device.copy_policy.uses_engine(source, target) {
-            let kind = StepKind::EngineCopy { source: source.clone(), target: target.clone() };
-            self.steps.push(Step { command: index, barrier: false, kind });
+            let kind = EncodedCommandKind::EngineCopy { source: source.clone(), target: target.clone() };
+            self.steps.push(EncodedCommand { command: index, barrier: false, kind });
             return Ok(());
         }
         let bytes = source.length();
@@ -244,7 +244,7 @@ impl Commands {
             });
         }
         let number = self.packets[0].len() - 1;
-        self.steps.push(Step { command, barrier: false, kind: StepKind::Dispatch(number) });
+        self.steps.push(EncodedCommand { command, barrier: false, kind: EncodedCommandKind::Dispatch(number) });
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use roci_hsa::abi::{
 use roci_hsa::runtime::{Agent, Queue as HsaQueue, Signal};
 
 use crate::buffer::{Buffer, Location};
-use crate::commands::{Commands, StepKind, address};
+use crate::commands::{Commands, EncodedCommandKind, address};
 use crate::device_state::DeviceState;
 use crate::engine_copy::EngineCopy;
 use crate::error::failed;
@@ -168,11 +168,11 @@ impl RingWriter {
             }
             let is_last = batch.next_step == last;
             match &step.kind {
-                StepKind::Dispatch(index) => {
+                EncodedCommandKind::Dispatch(index) => {
                     let packet = commands.packet(self.gpu_index, *index, kernargs);
                     self.write_dispatch(&queue, batch, packet, (step.command, step.barrier, is_last))?;
                 }
-                StepKind::EngineCopy { source, target } => {
+                EncodedCommandKind::EngineCopy { source, target } => {
                     let (source, target) = (source.resolve(&batch.slots), target.resolve(&batch.slots));
                     let first = self.next_packet;
                     let [start, done] = self.write_engine_copy(&queue, &source, &target, is_last)?;

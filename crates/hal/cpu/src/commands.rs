@@ -25,7 +25,7 @@ const TRANSFER_PART: usize = 4 << 20;
 pub(crate) struct Commands {
     /// Keeps the buffers behind `table` alive.
     _recording: Arc<Recording>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ResolvedCommand>,
     /// Ranges of mutually independent steps. A segment starts when the previous one has finished.
     pub(crate) segments: Vec<Range<usize>>,
     /// Bindings of all steps; null where a slot is bound at replay.
@@ -46,7 +46,7 @@ struct Patch {
 }
 
 /// One command with its operation resolved.
-pub(crate) struct Step {
+pub(crate) struct ResolvedCommand {
     /// Index in the recording, for reports.
     pub(crate) command: usize,
     operation: Operation,
@@ -130,7 +130,7 @@ impl Commands {
             _ => ([1, 1, 1], Arc::default()),
         };
         let bindings = first..self.table.len();
-        let mut step = Step { command: index, operation, bindings, grid, constants, known: None };
+        let mut step = ResolvedCommand { command: index, operation, bindings, grid, constants, known: None };
         if self.patches.len() == patches {
             step.known = Some(step.parts(&self.table, self.workers));
         }
@@ -244,7 +244,7 @@ impl Operation {
     }
 }
 
-impl Step {
+impl ResolvedCommand {
     /// Number of parts, or why the step cannot run.
     pub(crate) fn count(&self, table: &[NativeBinding], workers: usize) -> Result<usize, String> {
         self.known.clone().unwrap_or_else(|| self.parts(table, workers))

@@ -83,7 +83,7 @@ pub(crate) const MATVEC_I8: u32 = 3;
 /// Columns of a group.
 pub(super) const GROUP: usize = 32;
 /// Granularity of split columns, for matrix units.
-const STEP: usize = Params::MATRIX_STEP as usize;
+const STEP: usize = Params::COOPMAT_STEP as usize;
 /// Rows of a unit of work.
 const ROWS: usize = 16;
 
@@ -125,10 +125,10 @@ fn compute(
     units: Range<usize>,
 ) {
     let (experts, norm) = if form == MATVEC || form == MATVEC_I8 { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
-    level.run(Rows { format, form, p, inputs, experts, norm, y, units });
+    level.run(LinearTask { format, form, p, inputs, experts, norm, y, units });
 }
 
-struct Rows<'a> {
+struct LinearTask<'a> {
     format: WeightFormat,
     form: u32,
     p: &'a Params,
@@ -139,7 +139,7 @@ struct Rows<'a> {
     units: Range<usize>,
 }
 
-impl Task for Rows<'_> {
+impl Task for LinearTask<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -188,7 +188,7 @@ impl Task for Rows<'_> {
     }
 }
 
-impl Rows<'_> {
+impl LinearTask<'_> {
     /// Writes `x` times the weights of its norm to `to`, quantized for [`MATVEC_I8`], and returns
     /// the reciprocal of its root mean square.
     #[inline(always)]

@@ -53,9 +53,9 @@ pub struct PanelTile {
 }
 
 /// Rows of a panel as a task; see [`PanelTile::rows`].
-struct Rows(PanelTile, usize);
+struct PanelTask(PanelTile, usize);
 
-impl Task for Rows {
+impl Task for PanelTask {
     type Output = ();
 
     #[inline(always)]
@@ -74,7 +74,7 @@ impl PanelTile {
     #[inline(never)]
     pub unsafe fn rows(self, level: Level, rows: usize) {
         // A task of its own, so that it is compiled once for all callers.
-        level.run(Rows(self, rows));
+        level.run(PanelTask(self, rows));
     }
 
     /// # Safety

@@ -46,7 +46,7 @@ pub fn pack_rows(
         if source.len() < ROWS * row {
             target.fill(0);
         }
-        let rows = Rows { format, rows: source, row, columns, target };
+        let rows = PanelPacker { format, rows: source, row, columns, target };
         match kind {
             Type::Q4_0 | Type::IQ4_NL => rows.pack::<4, 1, 0, _, _>(None, blocks::q4_0),
             Type::Q4_1 => rows.pack::<4, 1, 1, _, _>(None, blocks::q4_1),
@@ -93,7 +93,7 @@ impl Scale for f32 {
 }
 
 /// At most sixteen rows, and their panel.
-struct Rows<'a> {
+struct PanelPacker<'a> {
     format: Format,
     rows: &'a [u8],
     /// Bytes of a row.
@@ -102,7 +102,7 @@ struct Rows<'a> {
     target: &'a mut [u8],
 }
 
-impl Rows<'_> {
+impl PanelPacker<'_> {
     /// Packs blocks of `BYTES`, each of some groups of 32 columns, with this many words of codes,
     /// scales and minimums per group. `by` is the position of the two factors of scales and
     /// minimums in a block.

@@ -25,7 +25,7 @@ pub(crate) struct Report {
 
 /// Parameters of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LoadSettings {
     pub(crate) address: SocketAddr,
     pub(crate) clients: usize,
     pub(crate) time: Duration,
@@ -42,15 +42,15 @@ enum Outcome {
 }
 
 /// Runs all clients for the given time, and every request to completion.
-pub(crate) fn run(plan: &Plan) -> Report {
+pub(crate) fn run(settings: &LoadSettings) -> Report {
     let over = AtomicBool::new(false);
     let number = AtomicUsize::new(0);
     let start = Instant::now();
     std::thread::scope(|scope| {
         let client = || {
             let mut report = Report::default();
-            while !over.load(Ordering::Relaxed) && start.elapsed() < plan.time {
-                match one(plan, number.fetch_add(1, Ordering::Relaxed) as u64) {
+            while !over.load(Ordering::Relaxed) && start.elapsed() < settings.time {
+                match one(settings, number.fetch_add(1, Ordering::Relaxed) as u64) {
                     Ok(Outcome::Complete(tokens)) => {
                         report.complete += 1;
                         report.tokens += tokens;
@@ -68,7 +68,7 @@ pub(crate) fn run(plan: &Plan) -> Report {
             }
             report
         };
-        let clients: Vec<_> = (0..plan.clients).map(|_| scope.spawn(client)).collect();
+        let clients: Vec<_> = (0..settings.clients).map(|_| scope.spawn(client)).collect();
         let mut sum = Report::default();
         for client in clients {
             let report = client.join().unwrap_or_default();
@@ -87,9 +87,9 @@ fn wrong(text: String) -> io::Error {
 }
 
 /// One request: every fifth client disconnects early, the others validate the response.
-fn one(plan: &Plan, number: u64) -> io::Result<Outcome> {
+fn one(settings: &LoadSettings, number: u64) -> io::Result<Outcome> {
     let random = Random::new(number);
-    let most = 1 + random.bits(0) as usize % plan.tokens;
+    let most = 1 + random.bits(0) as usize % settings.tokens;
     let words = 1 + random.bits(1) as usize % 20;
     let leaves = number % 5 == 4;
     let message: String = (0..words as u64).map(|at| format!("word{} ", random.bits(2 + at) % 1000)).collect();
@@ -98,7 +98,7 @@ fn one(plan: &Plan, number: u64) -> io::Result<Outcome> {
         "max_tokens": most, "stream": true, "stream_options": {"include_usage": true}, "seed": number,
     });
     let path = "/v1/chat/completions";
-    let mut reading = http::send(plan.address, "POST", path, body.to_string().as_bytes(), &plan.headers)?;
+    let mut reading = http::send(settings.address, "POST", path, body.to_string().as_bytes(), &settings.headers)?;
     match reading.status {
         200 => {}
         429 => return Ok(Outcome::Busy),
@@ -140,7 +140,7 @@ mod tests {
         setup.engine.max_waiting = 64;
         let server = setup.start();
         let (address, time) = (server.address, Duration::from_secs(3));
-        let report = run(&Plan { address, clients: 24, time, tokens: 40, headers: String::new() });
+        let report = run(&LoadSettings { address, clients: 24, time, tokens: 40, headers: String::new() });
         assert!(report.errors.is_empty(), "{report:?}");
         // Each client sends at least one request, and every fifth disconnects.
         assert!(report.complete >= 15 && report.left > 0, "{report:?}");
@@ -154,8 +154,9 @@ mod tests {
         setup.settings.shutdown_timeout = Duration::ZERO;
         let server = setup.start();
         let (address, handle) = (server.address, server.handle.clone());
-        let plan = Plan { address, clients: 4, time: Duration::from_secs(60), tokens: 200, headers: String::new() };
-        let running = std::thread::spawn(move || run(&plan));
+        let settings =
+            LoadSettings { address, clients: 4, time: Duration::from_secs(60), tokens: 200, headers: String::new() };
+        let running = std::thread::spawn(move || run(&settings));
         server.wait("texts", |now| now.running > 0);
         handle.shut_down();
         assert!(!running.join().expect("it ends").errors.is_empty());

@@ -11,7 +11,7 @@ use std::ops::Range;
 use regex::Regex;
 
 pub(crate) use self::table::PreTokenizer;
-use self::table::Step::{self, Lines, Pattern, Thousands, Words};
+use self::table::Split::{self, Lines, Pattern, Thousands, Words};
 use self::table::TABLE;
 use crate::Error;
 
@@ -27,12 +27,12 @@ pub(crate) fn find(name: &str) -> Result<&'static PreTokenizer, Error> {
 
 /// A pre-tokenizer with compiled patterns.
 pub(crate) struct Splitter {
-    steps: Vec<(Option<Regex>, &'static Step)>,
+    steps: Vec<(Option<Regex>, &'static Split)>,
 }
 
 impl Splitter {
     pub(crate) fn new(pre: &'static PreTokenizer) -> Self {
-        let compile = |step: &'static Step| match step {
+        let compile = |step: &'static Split| match step {
             // The patterns are constants, and a test compiles all of them.
             Pattern(text) | Words(text) | Lines(text) => (Regex::new(text).ok(), step),
             Thousands => (None, step),
@@ -62,7 +62,7 @@ impl Splitter {
     }
 }
 
-fn by_pattern(text: &str, regex: &Regex, step: &Step, mut add: impl FnMut(Range<usize>)) {
+fn by_pattern(text: &str, regex: &Regex, step: &Split, mut add: impl FnMut(Range<usize>)) {
     let mut done = 0;
     while let Some(found) = regex.find_at(text, done) {
         let end = match step {

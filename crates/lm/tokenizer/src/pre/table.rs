@@ -1,9 +1,9 @@
 //! The table of pre-tokenizers, by their names in GGUF files.
 
-use Step::{Lines, Pattern, Thousands, Words};
+use Split::{Lines, Pattern, Thousands, Words};
 
 /// One splitting step.
-pub(super) enum Step {
+pub(super) enum Split {
     /// Splits at the matches of the pattern.
     Pattern(&'static str),
     /// Like `Pattern`, but whitespace before a word leaves its last character to the word. Emulates
@@ -20,7 +20,7 @@ pub(super) enum Step {
 /// A pre-tokenizer, and the settings that its vocabularies share.
 pub(crate) struct PreTokenizer {
     pub(super) names: &'static [&'static str],
-    pub(super) steps: &'static [Step],
+    pub(super) steps: &'static [Split],
     /// A word that is a token becomes that token, without applying merges.
     pub(crate) ignore_merges: bool,
     /// Default of `add_bos`, unless the file overrides it.
@@ -31,20 +31,20 @@ pub(crate) struct PreTokenizer {
 
 const NONE: PreTokenizer = PreTokenizer { names: &[], steps: &[], ignore_merges: false, add_bos: false, raw: false };
 
-const GPT2: Step = Words(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+");
-const DIGIT: Step = Pattern(r"\p{N}");
-const LLAMA3: Step =
+const GPT2: Split = Words(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+");
+const DIGIT: Split = Pattern(r"\p{N}");
+const LLAMA3: Split =
     Lines(r"'(?i-u:[stmd]|re|ve|ll)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+");
-const QWEN2: Step =
+const QWEN2: Split =
     Lines(r"'(?i-u:[stmd]|re|ve|ll)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+");
-const NEWLINES: Step = Pattern(r"[^\n]+|\n+");
+const NEWLINES: Split = Pattern(r"[^\n]+|\n+");
 /// Characters from U+0800 to the end of Hangul except whitespace, mostly ideographs.
-const WIDE: Step = Pattern(r"[\u{800}-\u{9fa5}\u{ac00}-\u{d7ff}--\s]+");
+const WIDE: Split = Pattern(r"[\u{800}-\u{9fa5}\u{ac00}-\u{d7ff}--\s]+");
 /// Common ideographs and kana.
-const JAPANESE: Step = Pattern(r"[\u{4e00}-\u{9fa5}\u{3040}-\u{30ff}]+");
-const FINNISH: Step = Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{ff0c}\u{3001}\u{964}\u{6d4}\u{60c})]+");
+const JAPANESE: Split = Pattern(r"[\u{4e00}-\u{9fa5}\u{3040}-\u{30ff}]+");
+const FINNISH: Split = Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{ff0c}\u{3001}\u{964}\u{6d4}\u{60c})]+");
 /// The main pattern of newer DeepSeek models.
-const DEEPSEEK3: Step = Lines(
+const DEEPSEEK3: Split = Lines(
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+"##,
 );
 

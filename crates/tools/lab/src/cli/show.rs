@@ -140,12 +140,12 @@ fn never_for_the_same_reason(one: &RunRow, other: &RunRow) -> bool {
 }
 
 #[derive(Serialize)]
-struct Whole {
+struct RunDetails {
     run: RunEntry,
     events: Vec<EventEntry>,
-    metrics: Vec<Figure>,
-    output: Vec<LogPart>,
-    kernel_lines: Vec<Line>,
+    metrics: Vec<MetricEntry>,
+    output: Vec<OutputEntry>,
+    kernel_lines: Vec<KernelLogEntry>,
 }
 
 #[derive(Serialize)]
@@ -156,14 +156,14 @@ struct EventEntry {
 }
 
 #[derive(Serialize)]
-struct Figure {
+struct MetricEntry {
     name: String,
     value: f64,
     unit: String,
 }
 
 #[derive(Serialize)]
-struct LogPart {
+struct OutputEntry {
     at_ms: i64,
     stream: &'static str,
     text: String,
@@ -171,7 +171,7 @@ struct LogPart {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct KernelLogEntry {
     line: String,
     finding: Option<String>,
 }
@@ -183,22 +183,25 @@ pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Re
     let (output, kernel_lines) = (store.output(id)?, store.kernel_lines(id)?);
     if json {
         let event = |Event { at, kind, text }: Event| EventEntry { at_ms: at, kind: kind.name(), text };
-        let content = Whole {
+        let content = RunDetails {
             run: run_entry(&row),
             events: events.into_iter().map(event).collect(),
             metrics: metrics
                 .into_iter()
-                .map(|one| Figure { name: one.name, value: one.value, unit: one.unit })
+                .map(|one| MetricEntry { name: one.name, value: one.value, unit: one.unit })
                 .collect(),
             output: (output.into_iter())
-                .map(|part| LogPart {
+                .map(|part| OutputEntry {
                     at_ms: part.at,
                     stream: part.stream.name(),
                     text: String::from_utf8_lossy(&part.bytes).into_owned(),
                     omitted_bytes: part.omitted,
                 })
                 .collect(),
-            kernel_lines: kernel_lines.into_iter().map(|one| Line { line: one.line, finding: one.finding }).collect(),
+            kernel_lines: kernel_lines
+                .into_iter()
+                .map(|one| KernelLogEntry { line: one.line, finding: one.finding })
+                .collect(),
         };
         print_json(out, &listed("roci.lab.show.run", content))?;
         return Ok(Ending::Fine);
@@ -251,18 +254,18 @@ fn stacks(outcome: Option<&Outcome>) -> &[Stack] {
 }
 
 #[derive(Serialize)]
-struct Plan {
+struct ExperimentPlan {
     name: String,
     title: String,
     targets: Vec<String>,
     runs: usize,
-    strategies: Vec<Planned>,
+    strategies: Vec<StrategyPlan>,
     /// Settings without effect.
     warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Planned {
+struct StrategyPlan {
     name: String,
     changes: String,
     command: Vec<String>,
@@ -287,7 +290,7 @@ pub(super) fn plan(
     let runs = engine::plan(experiment).len();
     let in_order = experiment.order().into_iter().map(|at| &experiment.strategies[at]);
     if json {
-        let strategies = in_order.map(|strategy| Planned {
+        let strategies = in_order.map(|strategy| StrategyPlan {
             name: strategy.name.clone(),
             changes: strategy.changes.clone(),
             command: strategy.command.clone(),
@@ -298,7 +301,7 @@ pub(super) fn plan(
         });
         let (strategies, warnings) = (strategies.collect(), warnings.to_vec());
         let Experiment { name, title, targets, .. } = experiment.clone();
-        let content = Plan { name, title, targets, runs, strategies, warnings };
+        let content = ExperimentPlan { name, title, targets, runs, strategies, warnings };
         print_json(out, &listed("roci.lab.check", content))?;
         return Ok(Ending::Fine);
     }
