@@ -88,7 +88,7 @@ impl KernelId {
         per_format!("lm_matmul", format)
     }
 
-    /// Matrix product on matrix units, for formats that have one ([`WeightFormat::has_matrix`]).
+    /// Matrix product on matrix units, for formats that have one ([`WeightFormat::has_coopmat`]).
     pub(crate) const fn matmul_coopmat(format: WeightFormat) -> Self {
         per_format!("lm_matmul_coopmat", format)
     }
@@ -111,7 +111,7 @@ impl KernelId {
 
     /// Attention on matrix units over an f16 cache. `None` for head sizes without such a kernel.
     pub(crate) fn flash_attention(attention: &LmAttention) -> Option<Self> {
-        attention.matrix_kernel().map(Self)
+        attention.coopmat_kernel().map(Self)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -143,7 +143,7 @@ mod tests {
             kernels.extend([KernelId::matvec(format), KernelId::matvec4(format), KernelId::matmul(format)]);
             kernels.extend(KernelId::embed(format));
             kernels.extend(format.is_whole().then(|| KernelId::matvec_packed_dot(format)));
-            kernels.extend(format.has_matrix().then(|| KernelId::matmul_coopmat(format)));
+            kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat(format)));
             assert!(KernelId::matvec(format).name().ends_with(format.name()), "{}", format.name());
         }
         for cache in [CacheType::F16, CacheType::Q8] {

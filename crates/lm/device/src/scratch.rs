@@ -133,7 +133,7 @@ impl ScratchSizes {
             padded(self.output_rows, self.embedding),
             padded(self.output_rows, self.vocabulary),
             if self.features.coopmat {
-                padded(tokens, LmLinear::MATRIX_PARTS as usize * Self::stride(self.embedding))
+                padded(tokens, LmLinear::COOPMAT_PARTS as usize * Self::stride(self.embedding))
             } else {
                 (0, GROUP)
             },
@@ -149,7 +149,7 @@ impl ScratchSizes {
     }
 
     fn ones(&self) -> u64 {
-        if self.features.coopmat { 4 * u64::from(LmLinear::MATRIX_PARTS) * self.tokens as u64 } else { 16 }
+        if self.features.coopmat { 4 * u64::from(LmLinear::COOPMAT_PARTS) * self.tokens as u64 } else { 16 }
     }
 
     fn f16(&self) -> u64 {

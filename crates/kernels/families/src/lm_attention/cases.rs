@@ -55,7 +55,7 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             "{heads} heads of {kv_heads}, by {block}, window {window}, cap {soft_cap}, scale {scale}, packed {packed}"
         );
         let case = case(params, buffers, if packed { Element::F16 } else { Element::F32 }, Tolerance::Half, label);
-        Case { grid: params.matrix_grid(), ..case }
+        Case { grid: params.coopmat_grid(), ..case }
     };
     vec![
         make(3, 1, 21, 0, 0.0, 0.125, true),

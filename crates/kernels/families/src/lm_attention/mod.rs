@@ -64,10 +64,10 @@ impl LmAttention {
 
 impl LmAttention {
     /// Rows of scores per workgroup of `lm_flash_attention_*`.
-    pub const MATRIX_ROWS: u32 = 64;
+    pub const COOPMAT_ROWS: u32 = 64;
 
     /// The matrix-unit kernel for these head sizes.
-    pub fn matrix_kernel(&self) -> Option<&'static str> {
+    pub fn coopmat_kernel(&self) -> Option<&'static str> {
         match (self.key_length, self.value_length) {
             (64, 64) => Some("lm_flash_attention_64"),
             (128, 128) => Some("lm_flash_attention_128"),
@@ -76,9 +76,9 @@ impl LmAttention {
     }
 
     /// Workgroup counts of `lm_flash_attention_*`.
-    pub fn matrix_grid(&self) -> [u32; 3] {
+    pub fn coopmat_grid(&self) -> [u32; 3] {
         let rows = self.block * (self.heads / self.kv_heads.max(1));
-        [self.blocks * rows.div_ceil(Self::MATRIX_ROWS), self.kv_heads, 1]
+        [self.blocks * rows.div_ceil(Self::COOPMAT_ROWS), self.kv_heads, 1]
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let normed = |flags: u32| flags & LmLinear::NORM != 0;
     let mut cases = Vec::new();
     for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || vector) {
-        let columns = if matrix { u32::next_multiple_of(columns, LmLinear::MATRIX_STEP) } else { columns };
+        let columns = if matrix { u32::next_multiple_of(columns, LmLinear::COOPMAT_STEP) } else { columns };
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
         let params = LmLinear {
             rows,
@@ -67,7 +67,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
             (params.vector_grid(1), vec![codes, scales, x, bias, vec![0; 4], norm, y])
         } else {
             let grid = match (matrix, together) {
-                (true, _) => params.matrix_grid(),
+                (true, _) => params.coopmat_grid(),
                 (false, 4) => params.vector_grid(4),
                 (false, _) => params.tile_grid(),
             };
@@ -92,7 +92,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
-        let grid = params.matrix_grid();
+        let grid = params.coopmat_grid();
         cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "columns in parts".to_owned()) });
         // A whole tile takes a different code path than a partial one.
         let (rows, columns, tokens) = (140, 64, 130);
@@ -110,7 +110,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
         let buffers = vec![codes, scales, x, vec![0; 4], y];
-        let grid = params.matrix_grid();
+        let grid = params.coopmat_grid();
         cases.push(Case { grid, ..case(params, buffers, Element::F32, Tolerance::Half, "a whole tile".to_owned()) });
         // f16 results.
         let (rows, columns, tokens) = (24, 64, 5);
@@ -128,7 +128,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * params.y_stride) as usize + 1)];
-        let grid = params.matrix_grid();
+        let grid = params.coopmat_grid();
         cases.push(Case { grid, ..case(params, buffers, Element::F16, Tolerance::Half, "packed".to_owned()) });
     }
     if vector {

@@ -80,7 +80,7 @@ impl WeightFormat {
     }
 
     /// Whether a `lm_matmul_coopmat_*` kernel exists for the format.
-    pub fn has_matrix(self) -> bool {
+    pub fn has_coopmat(self) -> bool {
         self == Self::F16 || self.is_whole()
     }
 

@@ -72,11 +72,11 @@ impl LmLinear {
     /// Rows and tokens per tile of `lm_matmul_*`.
     pub const TILE: u32 = 64;
     /// Rows and tokens per tile of `lm_matmul_coopmat_*`.
-    pub const MATRIX_TILE: u32 = 128;
+    pub const COOPMAT_TILE: u32 = 128;
     /// Maximum number of column splits.
-    pub const MATRIX_PARTS: u32 = 5;
+    pub const COOPMAT_PARTS: u32 = 5;
     /// `lm_matmul_coopmat_*` requires `columns` to be a multiple of this.
-    pub const MATRIX_STEP: u32 = 64;
+    pub const COOPMAT_STEP: u32 = 64;
 
     /// Workgroup counts of `lm_matvec_*`; `together` is the number of tokens that the variant
     /// processes per workgroup.
@@ -104,16 +104,16 @@ impl LmLinear {
 
     /// Workgroup counts of `lm_matmul_coopmat_*`. Workgroups that share rows are adjacent, so that
     /// weights are read from memory once.
-    pub fn matrix_grid(&self) -> [u32; 3] {
-        [self.tokens.div_ceil(Self::MATRIX_TILE), self.rows.div_ceil(Self::MATRIX_TILE), self.sharing.max(1)]
+    pub fn coopmat_grid(&self) -> [u32; 3] {
+        [self.tokens.div_ceil(Self::COOPMAT_TILE), self.rows.div_ceil(Self::COOPMAT_TILE), self.sharing.max(1)]
     }
 
     /// The best number of column splits for `lm_matmul_coopmat_*`, at most `most`, on a GPU with
     /// `units` compute units. A compute unit runs up to two workgroups. More splits fill the last
     /// round better, but each split adds the cost of summing it.
     pub fn matrix_parts(&self, units: u32, most: u32) -> u32 {
-        let [tokens, rows, _] = self.matrix_grid();
-        let most = most.min(self.columns / (8 * Self::MATRIX_STEP)).clamp(1, Self::MATRIX_PARTS);
+        let [tokens, rows, _] = self.coopmat_grid();
+        let most = most.min(self.columns / (8 * Self::COOPMAT_STEP)).clamp(1, Self::COOPMAT_PARTS);
         let time = |parts: u32| {
             let rounds = f64::from((tokens * rows * parts).div_ceil((2 * units).max(1)));
             let sums = if parts == 1 { 0.0 } else { f64::from(160 * parts) / f64::from(self.columns.max(1)) };

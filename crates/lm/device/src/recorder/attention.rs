@@ -66,7 +66,7 @@ impl StepRecorder<'_> {
             self.barrier();
             let bindings = [&scratch.inputs, qkv, keys, values, target];
             let (kernel, grid) = match flash {
-                Some(flash) => (flash, attention.matrix_grid()),
+                Some(flash) => (flash, attention.coopmat_grid()),
                 None => (KernelId::attention(self.cache), attention.grid()),
             };
             self.dispatch(kernel, grid, &bindings, &attention)?;
@@ -92,6 +92,6 @@ impl StepRecorder<'_> {
 
 /// Tokens per block of attention, for heads in groups of `group_size` that share keys and values.
 pub(crate) fn block_tokens(group_size: usize, coopmat: bool) -> usize {
-    let rows = if coopmat { LmAttention::MATRIX_ROWS } else { LmAttention::ROWS };
+    let rows = if coopmat { LmAttention::COOPMAT_ROWS } else { LmAttention::ROWS };
     (rows as usize / group_size.max(1)).max(1)
 }

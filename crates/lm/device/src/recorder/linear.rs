@@ -187,8 +187,8 @@ impl<'a> StepRecorder<'a> {
 
     /// Whether a product with this number of tokens runs on matrix units.
     fn has_coopmat(&self, format: WeightFormat, columns: usize, tokens: usize) -> bool {
-        let whole_tiles = columns.is_multiple_of(LmLinear::MATRIX_STEP as usize);
-        self.features.coopmat && tokens > MATVEC4_TOKENS && whole_tiles && format.has_matrix()
+        let whole_tiles = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize);
+        self.features.coopmat && tokens > MATVEC4_TOKENS && whole_tiles && format.has_coopmat()
     }
 
     /// Whether all shards of a matrix run on matrix units.
@@ -229,12 +229,12 @@ impl<'a> StepRecorder<'a> {
             _ => 1,
         };
         if count == 1 {
-            self.dispatch(kernel, constants.matrix_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            self.dispatch(kernel, constants.coopmat_grid(), &[codes, scales, x, bias, &y.range], constants)?;
             return Ok(None);
         }
         let split = LmLinear { flags: 0, sharing: count, y_stride: stride as u32, ..*constants };
         let bindings = [codes, scales, x, bias, &scratch.partial_sums.range];
-        self.dispatch(kernel, split.matrix_grid(), &bindings, &split)?;
+        self.dispatch(kernel, split.coopmat_grid(), &bindings, &split)?;
         let partials = PartialSums { count, stride: stride as u32 };
         let adds = constants.flags & LmLinear::ADD != 0;
         if reduction == Reduction::Caller {
