@@ -178,7 +178,8 @@ impl CaseBuilder {
 }
 
 /// A uniform value in `0 .. 1`, by tensor and element index: a linear congruential step with PCG's
-/// output permutation.
+/// output permutation. Not `fastrand`, whose sequences may change between versions: the matrix
+/// compares with results of earlier releases, which must have had the same inputs.
 fn uniform(tensor: u32, at: u32) -> f64 {
     let state = at.wrapping_mul(747_796_405).wrapping_add(tensor.wrapping_mul(2_891_336_453));
     let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
