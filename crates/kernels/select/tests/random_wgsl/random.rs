@@ -1,6 +1,7 @@
 //! Reproducible random choices, and values that are likely to expose bugs.
 
-/// SplitMix64: every seed gives a good sequence, including small ones.
+/// SplitMix64: every seed gives a good sequence, including small ones. Not `fastrand`, whose
+/// sequences may change between versions: a reported seed names the same program in every release.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
