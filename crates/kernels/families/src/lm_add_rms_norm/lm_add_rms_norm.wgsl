@@ -20,7 +20,7 @@ var<immediate> params: Params;
 var<workgroup> sums: array<f32, 256>;
 
 // Four vec4s, 256 apart.
-struct Sixteen {
+struct RowElements {
     a: vec4<f32>,
     b: vec4<f32>,
     c: vec4<f32>,
@@ -28,55 +28,56 @@ struct Sixteen {
 }
 
 // Indices past the end are clamped to the last.
-fn places(at: u32, last: u32) -> vec4<u32> {
+fn clamped_indices(at: u32, last: u32) -> vec4<u32> {
     return min(vec4<u32>(at, at + 256u, at + 512u, at + 768u), vec4<u32>(last));
 }
 
-fn of_row(at: vec4<u32>) -> Sixteen {
-    return Sixteen(x[at.x], x[at.y], x[at.z], x[at.w]);
+fn load_row(at: vec4<u32>) -> RowElements {
+    return RowElements(x[at.x], x[at.y], x[at.z], x[at.w]);
 }
 
-fn square(v: vec4<f32>, counts: bool) -> f32 {
-    return select(0.0, dot(v, v), counts);
+fn masked_square(v: vec4<f32>, is_valid: bool) -> f32 {
+    return select(0.0, dot(v, v), is_valid);
 }
 
-fn half_of(v: vec4<f32>, factor: vec4<f32>, scale: f32) -> vec2<u32> {
-    let largest = vec4<f32>(65504.0);
-    let it = clamp(v * scale * factor, -largest, largest);
-    return vec2<u32>(pack2x16float(it.xy), pack2x16float(it.zw));
+fn normalized_f16(v: vec4<f32>, weights: vec4<f32>, scale: f32) -> vec2<u32> {
+    let f16_max = vec4<f32>(65504.0);
+    let normalized = clamp(v * scale * weights, -f16_max, f16_max);
+    return vec2<u32>(pack2x16float(normalized.xy), pack2x16float(normalized.zw));
 }
 
 @compute @workgroup_size(256)
 fn lm_add_rms_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = min(group.x, params.rows - 1u);
-    let fours = params.columns / 4u;
+    let vec4s = params.columns / 4u;
     let base = row * (params.x_stride / 4u);
     var squares = 0.0;
-    for (var at = lane; at < fours; at += 1024u) {
-        let place = places(at, fours - 1u);
-        var it = of_row(place + vec4<u32>(base));
-        let counts = vec4<u32>(at, at + 256u, at + 512u, at + 768u) < vec4<u32>(fours);
+    for (var at = lane; at < vec4s; at += 1024u) {
+        let indices = clamped_indices(at, vec4s - 1u);
+        var v = load_row(indices + vec4<u32>(base));
+        let in_row = vec4<u32>(at, at + 256u, at + 512u, at + 768u) < vec4<u32>(vec4s);
         if params.used != 0u {
             for (var i = 0u; i < params.used; i += 1u) {
-                let part = place + vec4<u32>((row * params.used + i) * (params.part_stride / 4u));
+                let part = indices + vec4<u32>((row * params.used + i) * (params.part_stride / 4u));
                 let a = parts[part.x];
                 let b = parts[part.y];
                 let c = parts[part.z];
                 let d = parts[part.w];
-                it = Sixteen(it.a + a, it.b + b, it.c + c, it.d + d);
+                v = RowElements(v.a + a, v.b + b, v.c + c, v.d + d);
             }
-            x[base + at] = it.a;
-            if counts.y {
-                x[base + at + 256u] = it.b;
+            x[base + at] = v.a;
+            if in_row.y {
+                x[base + at + 256u] = v.b;
             }
-            if counts.z {
-                x[base + at + 512u] = it.c;
+            if in_row.z {
+                x[base + at + 512u] = v.c;
             }
-            if counts.w {
-                x[base + at + 768u] = it.d;
+            if in_row.w {
+                x[base + at + 768u] = v.d;
             }
         }
-        squares += (square(it.a, true) + square(it.b, counts.y)) + (square(it.c, counts.z) + square(it.d, counts.w));
+        squares += (masked_square(v.a, true) + masked_square(v.b, in_row.y))
+            + (masked_square(v.c, in_row.z) + masked_square(v.d, in_row.w));
     }
     sums[lane] = squares;
     workgroupBarrier();
@@ -88,21 +89,21 @@ fn lm_add_rms_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     }
     let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
     // No barrier: each invocation reads only what it has written.
-    for (var at = lane; at < fours; at += 1024u) {
-        let place = places(at, fours - 1u);
-        let it = of_row(place + vec4<u32>(base));
-        let near = half_of(it.a, weight[place.x], scale);
-        let b = half_of(it.b, weight[place.y], scale);
-        let c = half_of(it.c, weight[place.z], scale);
-        let d = half_of(it.d, weight[place.w], scale);
-        y[base + at] = near;
-        if at + 256u < fours {
+    for (var at = lane; at < vec4s; at += 1024u) {
+        let indices = clamped_indices(at, vec4s - 1u);
+        let v = load_row(indices + vec4<u32>(base));
+        let a = normalized_f16(v.a, weight[indices.x], scale);
+        let b = normalized_f16(v.b, weight[indices.y], scale);
+        let c = normalized_f16(v.c, weight[indices.z], scale);
+        let d = normalized_f16(v.d, weight[indices.w], scale);
+        y[base + at] = a;
+        if at + 256u < vec4s {
             y[base + at + 256u] = b;
         }
-        if at + 512u < fours {
+        if at + 512u < vec4s {
             y[base + at + 512u] = c;
         }
-        if at + 768u < fours {
+        if at + 768u < vec4s {
             y[base + at + 768u] = d;
         }
     }

@@ -8,7 +8,7 @@
 //
 // Accumulators in matrix units cannot be rescaled row by row when a row's maximum grows. Weights
 // may be relative to any score near the maximum, so the sums pass through workgroup memory for
-// rescaling only after it has grown by more than `SLACK`.
+// rescaling only after it has grown by more than `RESCALE_THRESHOLD`.
 
 enable f16;
 enable wgpu_cooperative_matrix;
@@ -47,31 +47,31 @@ const KEYS = 64u;
 const PITCH = 34u;
 const W_PITCH = 18u;
 const S_PITCH = 20u;
-const LEAST = -3.0e38;
+const LOWEST = -3.0e38;
 // e^10 is a third of the largest f16.
-const SLACK = 10.0;
+const RESCALE_THRESHOLD = 10.0;
 
 // First the queries, then the current keys or values.
 var<workgroup> tile: array<vec4<f16>, 2176>;
 // Scores, 64 per row.
 var<workgroup> scores: array<vec4<f32>, 1280>;
 var<workgroup> weights: array<vec4<f16>, 1152>;
-// Row offsets of the current 64 keys and values, and of the next 64.
-var<workgroup> lines: array<u32, 128>;
+// Rows of the current 64 keys and values in the KV cache, and of the next 64.
+var<workgroup> cache_rows: array<u32, 128>;
 // Factors that rescale the sums; `raised[0]` is set if any factor is not one. The size of every
 // variable is a multiple of 16 bytes, because matrix loads are 16 bytes wide and drivers may place
 // variables next to each other.
-var<workgroup> factors: array<f32, 64>;
-var<workgroup> raised: array<u32, 4>;
+var<workgroup> rescale: array<f32, 64>;
+var<workgroup> needs_rescale: array<u32, 4>;
 
-// The range of keys that a row attends to.
-struct View {
+// The keys that a row attends to.
+struct KeyRange {
     begin: u32,
     end: u32,
 }
 
-// Vec4s that an invocation loads for the tile.
-struct Brought {
+// The vec4s of the tile that an invocation loads.
+struct TileElements {
     a: vec4<f16>,
     b: vec4<f16>,
     c: vec4<f16>,
@@ -82,97 +82,97 @@ struct Brought {
     h: vec4<f16>,
 }
 
-// Four final scores: soft-capped, or the lowest value where the row does not attend to the key.
-fn seen(four: vec4<f32>, position: u32, view: View) -> vec4<f32> {
-    var v = four * params.scale;
+// Four soft-capped scores; the lowest value where the key is masked for the row.
+fn masked_scores(products: vec4<f32>, position: u32, visible: KeyRange) -> vec4<f32> {
+    var v = products * params.scale;
     if params.soft_cap > 0.0 {
         // Clamped, because tanh overflows on some drivers.
         v = params.soft_cap * tanh(clamp(v / params.soft_cap, vec4<f32>(-15.0), vec4<f32>(15.0)));
     }
     let at = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);
-    let inside = (at >= vec4<u32>(view.begin)) & (at < vec4<u32>(view.end));
-    return select(vec4<f32>(LEAST), v, inside);
+    let is_visible = (at >= vec4<u32>(visible.begin)) & (at < vec4<u32>(visible.end));
+    return select(vec4<f32>(LOWEST), v, is_visible);
 }
 
-fn greatest_of(v: vec4<f32>) -> f32 {
+fn max_component(v: vec4<f32>) -> f32 {
     return max(max(v.x, v.y), max(v.z, v.w));
 }
 
-fn total_of(v: vec4<f32>) -> f32 {
+fn sum_components(v: vec4<f32>) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-fn weight_of(score: vec4<f32>, top: f32) -> vec4<f32> {
-    return select(vec4<f32>(), exp(score - top), score > vec4<f32>(LEAST));
+fn softmax_weights(score: vec4<f32>, row_max: f32) -> vec4<f32> {
+    return select(vec4<f32>(), exp(score - row_max), score > vec4<f32>(LOWEST));
 }
 
-// Row offset of a key.
-fn line_of(position: u32, table: u32, head: u32) -> u32 {
+// Offset of a key in the KV cache, in vec4s.
+fn cache_row_of(position: u32, table: u32, head: u32) -> u32 {
     let page = inputs[table + position / params.page];
     return ((page * params.page + position % params.page) * params.kv_heads + head) * (LENGTH / 4u);
 }
 
-
-fn keys_at(first: u32, column: u32) -> Brought {
-    let apart = 1024u / LENGTH;
-    var brought: Brought;
-    brought.a = keys[lines[first + 0u * apart] + column];
-    brought.b = keys[lines[first + 1u * apart] + column];
-    brought.c = keys[lines[first + 2u * apart] + column];
-    brought.d = keys[lines[first + 3u * apart] + column];
+fn load_keys(first: u32, column: u32) -> TileElements {
+    let row_step = 1024u / LENGTH;
+    var elements: TileElements;
+    elements.a = keys[cache_rows[first + 0u * row_step] + column];
+    elements.b = keys[cache_rows[first + 1u * row_step] + column];
+    elements.c = keys[cache_rows[first + 2u * row_step] + column];
+    elements.d = keys[cache_rows[first + 3u * row_step] + column];
     if LENGTH > 64u {
-        brought.e = keys[lines[first + 4u * apart] + column];
-        brought.f = keys[lines[first + 5u * apart] + column];
-        brought.g = keys[lines[first + 6u * apart] + column];
-        brought.h = keys[lines[first + 7u * apart] + column];
+        elements.e = keys[cache_rows[first + 4u * row_step] + column];
+        elements.f = keys[cache_rows[first + 5u * row_step] + column];
+        elements.g = keys[cache_rows[first + 6u * row_step] + column];
+        elements.h = keys[cache_rows[first + 7u * row_step] + column];
     }
-    return brought;
+    return elements;
 }
 
-fn values_at(first: u32, column: u32) -> Brought {
-    let apart = 1024u / LENGTH;
-    var brought: Brought;
-    brought.a = values[lines[first + 0u * apart] + column];
-    brought.b = values[lines[first + 1u * apart] + column];
-    brought.c = values[lines[first + 2u * apart] + column];
-    brought.d = values[lines[first + 3u * apart] + column];
+fn load_values(first: u32, column: u32) -> TileElements {
+    let row_step = 1024u / LENGTH;
+    var elements: TileElements;
+    elements.a = values[cache_rows[first + 0u * row_step] + column];
+    elements.b = values[cache_rows[first + 1u * row_step] + column];
+    elements.c = values[cache_rows[first + 2u * row_step] + column];
+    elements.d = values[cache_rows[first + 3u * row_step] + column];
     if LENGTH > 64u {
-        brought.e = values[lines[first + 4u * apart] + column];
-        brought.f = values[lines[first + 5u * apart] + column];
-        brought.g = values[lines[first + 6u * apart] + column];
-        brought.h = values[lines[first + 7u * apart] + column];
+        elements.e = values[cache_rows[first + 4u * row_step] + column];
+        elements.f = values[cache_rows[first + 5u * row_step] + column];
+        elements.g = values[cache_rows[first + 6u * row_step] + column];
+        elements.h = values[cache_rows[first + 7u * row_step] + column];
     }
-    return brought;
+    return elements;
 }
 
-fn put_tile(brought: Brought, row: u32, column: u32) {
-    let apart = 1024u / LENGTH;
+fn store_tile(elements: TileElements, row: u32, column: u32) {
+    let row_step = 1024u / LENGTH;
     let at = row * PITCH + column;
-    tile[at + 0u * apart * PITCH] = brought.a;
-    tile[at + 1u * apart * PITCH] = brought.b;
-    tile[at + 2u * apart * PITCH] = brought.c;
-    tile[at + 3u * apart * PITCH] = brought.d;
+    tile[at + 0u * row_step * PITCH] = elements.a;
+    tile[at + 1u * row_step * PITCH] = elements.b;
+    tile[at + 2u * row_step * PITCH] = elements.c;
+    tile[at + 3u * row_step * PITCH] = elements.d;
     if LENGTH > 64u {
-        tile[at + 4u * apart * PITCH] = brought.e;
-        tile[at + 5u * apart * PITCH] = brought.f;
-        tile[at + 6u * apart * PITCH] = brought.g;
-        tile[at + 7u * apart * PITCH] = brought.h;
+        tile[at + 4u * row_step * PITCH] = elements.e;
+        tile[at + 5u * row_step * PITCH] = elements.f;
+        tile[at + 6u * row_step * PITCH] = elements.g;
+        tile[at + 7u * row_step * PITCH] = elements.h;
     }
 }
 
-fn half_words(v: vec2<f32>) -> u32 {
+fn pack_f16(v: vec2<f32>) -> u32 {
     return pack2x16float(clamp(v, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
 }
 
-// Writes 16 elements of a row. 64 are in workgroup memory: 32 of each half of the columns.
-fn put(turn: u32, row: u32, at: u32, total: f32, part: u32) {
-    let column = part / 2u * (LENGTH / 2u) + turn * 32u + part % 2u * 16u;
+// Writes 16 elements of a row. Each pass has 64 of them in workgroup memory: 32 of each half of the
+// columns.
+fn store_output(pass_index: u32, row: u32, at: u32, weight_sum: f32, quarter: u32) {
+    let column = quarter / 2u * (LENGTH / 2u) + pass_index * 32u + quarter % 2u * 16u;
     for (var i = 0u; i < 4u; i += 1u) {
-        let v = scores[row * S_PITCH + part * 4u + i] / total;
+        let v = scores[row * S_PITCH + quarter * 4u + i] / weight_sum;
         let to = at + column + i * 4u;
         if params.packed != 0u {
-            y[to / 2u] = half_words(v.xy);
-            y[to / 2u + 1u] = half_words(v.zw);
+            y[to / 2u] = pack_f16(v.xy);
+            y[to / 2u + 1u] = pack_f16(v.zw);
         } else {
             y[to] = bitcast<u32>(v.x);
             y[to + 1u] = bitcast<u32>(v.y);
@@ -184,18 +184,18 @@ fn put(turn: u32, row: u32, at: u32, total: f32, part: u32) {
 
 @compute @workgroup_size(256)
 fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let shared_by = params.heads / params.kv_heads;
-    let groups = (params.block * shared_by + ROWS - 1u) / ROWS;
-    let block = group.x / groups;
+    let gqa_ratio = params.heads / params.kv_heads;
+    let groups_per_block = (params.block * gqa_ratio + ROWS - 1u) / ROWS;
+    let block = group.x / groups_per_block;
     let first_token = inputs[2u * params.tokens + 2u * block];
     let count = inputs[2u * params.tokens + 2u * block + 1u];
-    let first_row = group.x % groups * ROWS;
-    let rows = min(count * shared_by - min(first_row, count * shared_by), ROWS);
+    let first_row = group.x % groups_per_block * ROWS;
+    let rows = min(count * gqa_ratio - min(first_row, count * gqa_ratio), ROWS);
     let last_row = max(rows, 1u) - 1u;
     let table = inputs[params.tokens + first_token];
-    let near = min(first_row, count * shared_by - 1u);
-    let last_position = inputs[first_token + (near + last_row) / shared_by];
-    let first_position = inputs[first_token + near / shared_by];
+    let base_row = min(first_row, count * gqa_ratio - 1u);
+    let last_position = inputs[first_token + (base_row + last_row) / gqa_ratio];
+    let first_position = inputs[first_token + base_row / gqa_ratio];
     // Whole tiles that contain a key to which some row attends.
     var begin = 0u;
     if params.window != 0u && first_position + 1u > params.window {
@@ -203,187 +203,187 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     }
     let end = select(begin, last_position + 1u, rows > 0u);
 
-    let fours = LENGTH / 4u;
-    let bring_row = lane / fours;
-    let bring_column = lane % fours;
+    let row_vec4s = LENGTH / 4u;
+    let load_row = lane / row_vec4s;
+    let load_column = lane % row_vec4s;
     if lane < 2u * KEYS {
-        lines[lane] = line_of(min(begin + lane, last_position), table, group.y);
+        cache_rows[lane] = cache_row_of(min(begin + lane, last_position), table, group.y);
     }
     if lane == 0u {
-        raised[0] = 0u;
+        needs_rescale[0] = 0u;
     }
-    for (var i = lane; i < ROWS * fours; i += 256u) {
-        let row = near + min(i / fours, last_row);
-        let at = (first_token + row / shared_by) * params.q_stride + (group.y * shared_by + row % shared_by) * LENGTH + i % fours * 4u;
-        tile[i / fours * PITCH + i % fours] = vec4<f16>(vec4<f32>(q[at], q[at + 1u], q[at + 2u], q[at + 3u]));
+    for (var i = lane; i < ROWS * row_vec4s; i += 256u) {
+        let row = base_row + min(i / row_vec4s, last_row);
+        let at = (first_token + row / gqa_ratio) * params.q_stride + (group.y * gqa_ratio + row % gqa_ratio) * LENGTH + i % row_vec4s * 4u;
+        tile[i / row_vec4s * PITCH + i % row_vec4s] = vec4<f16>(vec4<f32>(q[at], q[at + 1u], q[at + 2u], q[at + 3u]));
     }
     workgroupBarrier();
-    var brought = keys_at(bring_row, bring_column);
+    var next_elements = load_keys(load_row, load_column);
     // Sixteen rows per two subgroups.
-    let own = lane / 64u * 16u;
-    let side = lane / 32u % 2u;
-    let q_from = own * PITCH;
-    let q0 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 0u], PITCH);
-    let q1 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 4u], PITCH);
-    let q2 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 8u], PITCH);
-    let q3 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 12u], PITCH);
-    let q4 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 16u], PITCH);
-    let q5 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 20u], PITCH);
-    let q6 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 24u], PITCH);
-    let q7 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_from + 28u], PITCH);
+    let tile_row = lane / 64u * 16u;
+    let column_half = lane / 32u % 2u;
+    let q_start = tile_row * PITCH;
+    let q0 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 0u], PITCH);
+    let q1 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 4u], PITCH);
+    let q2 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 8u], PITCH);
+    let q3 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 12u], PITCH);
+    let q4 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 16u], PITCH);
+    let q5 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 20u], PITCH);
+    let q6 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 24u], PITCH);
+    let q7 = coopLoadT<coop_mat16x16<f16, A>>(&tile[q_start + 28u], PITCH);
     workgroupBarrier();
 
     // Four invocations per row of scores; each reads every fourth vec4.
-    let row = own + lane % 64u / 4u;
-    let part = lane % 4u;
-    let row_token = first_token + (near + min(row, last_row)) / shared_by;
+    let row = tile_row + lane % 64u / 4u;
+    let quarter = lane % 4u;
+    let row_token = first_token + (base_row + min(row, last_row)) / gqa_ratio;
     let position = inputs[row_token];
-    var view = View(0u, position + 1u);
+    var visible = KeyRange(0u, position + 1u);
     if params.window != 0u && position + 1u > params.window {
-        view.begin = position + 1u - params.window;
+        visible.begin = position + 1u - params.window;
     }
-    let from_score = row * S_PITCH + part;
-    let to_weight = row * W_PITCH + part;
-    let key_from = side * 32u * PITCH;
-    let value_from = side * (LENGTH / 8u);
-    let to_score = own * S_PITCH + side * 8u;
-    var top = LEAST;
-    var total = 0.0;
+    let score_at = row * S_PITCH + quarter;
+    let weight_at = row * W_PITCH + quarter;
+    let k_start = column_half * 32u * PITCH;
+    let v_start = column_half * (LENGTH / 8u);
+    let score_start = tile_row * S_PITCH + column_half * 8u;
+    var row_max = LOWEST;
+    var weight_sum = 0.0;
     var o0 = coop_mat16x16<f32, C>();
     var o1 = coop_mat16x16<f32, C>();
     var o2 = coop_mat16x16<f32, C>();
     var o3 = coop_mat16x16<f32, C>();
-    // Which half of `lines` belongs to the current keys.
+    // Which half of `cache_rows` belongs to the current keys.
     var slot = 0u;
     for (var first = begin; first < end; first += KEYS) {
-        put_tile(brought, bring_row, bring_column);
-        brought = values_at(slot + bring_row, bring_column);
+        store_tile(next_elements, load_row, load_column);
+        next_elements = load_values(slot + load_row, load_column);
         workgroupBarrier();
         var s0 = coop_mat16x16<f32, C>();
         var s1 = coop_mat16x16<f32, C>();
-        s0 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 0u], PITCH), s0);
-        s1 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 0u], PITCH), s1);
-        s0 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 4u], PITCH), s0);
-        s1 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 4u], PITCH), s1);
-        s0 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 8u], PITCH), s0);
-        s1 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 8u], PITCH), s1);
-        s0 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 12u], PITCH), s0);
-        s1 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 12u], PITCH), s1);
+        s0 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 0u], PITCH), s0);
+        s1 = coopMultiplyAdd(q0, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 0u], PITCH), s1);
+        s0 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 4u], PITCH), s0);
+        s1 = coopMultiplyAdd(q1, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 4u], PITCH), s1);
+        s0 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 8u], PITCH), s0);
+        s1 = coopMultiplyAdd(q2, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 8u], PITCH), s1);
+        s0 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 12u], PITCH), s0);
+        s1 = coopMultiplyAdd(q3, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 12u], PITCH), s1);
         if LENGTH > 64u {
-            s0 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 16u], PITCH), s0);
-            s1 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 16u], PITCH), s1);
-            s0 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 20u], PITCH), s0);
-            s1 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 20u], PITCH), s1);
-            s0 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 24u], PITCH), s0);
-            s1 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 24u], PITCH), s1);
-            s0 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 0u * PITCH + 28u], PITCH), s0);
-            s1 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[key_from + 16u * PITCH + 28u], PITCH), s1);
+            s0 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 16u], PITCH), s0);
+            s1 = coopMultiplyAdd(q4, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 16u], PITCH), s1);
+            s0 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 20u], PITCH), s0);
+            s1 = coopMultiplyAdd(q5, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 20u], PITCH), s1);
+            s0 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 24u], PITCH), s0);
+            s1 = coopMultiplyAdd(q6, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 24u], PITCH), s1);
+            s0 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 0u * PITCH + 28u], PITCH), s0);
+            s1 = coopMultiplyAdd(q7, coopLoad<coop_mat16x16<f16, B>>(&tile[k_start + 16u * PITCH + 28u], PITCH), s1);
         }
-        coopStoreT(s0, &scores[to_score], S_PITCH);
-        coopStoreT(s1, &scores[to_score + 4u], S_PITCH);
+        coopStoreT(s0, &scores[score_start], S_PITCH);
+        coopStoreT(s1, &scores[score_start + 4u], S_PITCH);
         workgroupBarrier();
-        put_tile(brought, bring_row, bring_column);
-        brought = keys_at(64u - slot + bring_row, bring_column);
-        let a = seen(scores[from_score], first + part * 4u, view);
-        let b = seen(scores[from_score + 4u], first + part * 4u + 16u, view);
-        let c = seen(scores[from_score + 8u], first + part * 4u + 32u, view);
-        let d = seen(scores[from_score + 12u], first + part * 4u + 48u, view);
-        var most = max(max(greatest_of(a), greatest_of(b)), max(greatest_of(c), greatest_of(d)));
-        most = max(most, subgroupShuffleXor(most, 1u));
-        most = max(most, subgroupShuffleXor(most, 2u));
-        if most > top + SLACK {
-            let factor = exp(top - most);
-            total *= factor;
-            factors[row] = factor;
-            if top > LEAST {
+        store_tile(next_elements, load_row, load_column);
+        next_elements = load_keys(64u - slot + load_row, load_column);
+        let a = masked_scores(scores[score_at], first + quarter * 4u, visible);
+        let b = masked_scores(scores[score_at + 4u], first + quarter * 4u + 16u, visible);
+        let c = masked_scores(scores[score_at + 8u], first + quarter * 4u + 32u, visible);
+        let d = masked_scores(scores[score_at + 12u], first + quarter * 4u + 48u, visible);
+        var tile_max = max(max(max_component(a), max_component(b)), max(max_component(c), max_component(d)));
+        tile_max = max(tile_max, subgroupShuffleXor(tile_max, 1u));
+        tile_max = max(tile_max, subgroupShuffleXor(tile_max, 2u));
+        if tile_max > row_max + RESCALE_THRESHOLD {
+            let scale = exp(row_max - tile_max);
+            weight_sum *= scale;
+            rescale[row] = scale;
+            if row_max > LOWEST {
                 // All writers store the same value.
-                raised[0] = 1u;
+                needs_rescale[0] = 1u;
             }
-            top = most;
+            row_max = tile_max;
         } else {
-            factors[row] = 1.0;
+            rescale[row] = 1.0;
         }
-        let e = weight_of(a, top);
-        let f = weight_of(b, top);
-        let g = weight_of(c, top);
-        let h = weight_of(d, top);
-        total += (total_of(e) + total_of(f)) + (total_of(g) + total_of(h));
-        weights[to_weight] = vec4<f16>(e);
-        weights[to_weight + 4u] = vec4<f16>(f);
-        weights[to_weight + 8u] = vec4<f16>(g);
-        weights[to_weight + 12u] = vec4<f16>(h);
+        let e = softmax_weights(a, row_max);
+        let f = softmax_weights(b, row_max);
+        let g = softmax_weights(c, row_max);
+        let h = softmax_weights(d, row_max);
+        weight_sum += (sum_components(e) + sum_components(f)) + (sum_components(g) + sum_components(h));
+        weights[weight_at] = vec4<f16>(e);
+        weights[weight_at + 4u] = vec4<f16>(f);
+        weights[weight_at + 8u] = vec4<f16>(g);
+        weights[weight_at + 12u] = vec4<f16>(h);
         // Needs a barrier before and after.
-        if workgroupUniformLoad(&raised[0]) != 0u {
-            coopStoreT(o0, &scores[to_score], S_PITCH);
-            coopStoreT(o1, &scores[to_score + 4u], S_PITCH);
+        if workgroupUniformLoad(&needs_rescale[0]) != 0u {
+            coopStoreT(o0, &scores[score_start], S_PITCH);
+            coopStoreT(o1, &scores[score_start + 4u], S_PITCH);
             workgroupBarrier();
             for (var i = 0u; i < 16u; i += 4u) {
-                scores[from_score + i] *= factors[row];
+                scores[score_at + i] *= rescale[row];
             }
             workgroupBarrier();
-            o0 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score], S_PITCH);
-            o1 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score + 4u], S_PITCH);
+            o0 = coopLoadT<coop_mat16x16<f32, C>>(&scores[score_start], S_PITCH);
+            o1 = coopLoadT<coop_mat16x16<f32, C>>(&scores[score_start + 4u], S_PITCH);
             if LENGTH > 64u {
                 workgroupBarrier();
-                coopStoreT(o2, &scores[to_score], S_PITCH);
-                coopStoreT(o3, &scores[to_score + 4u], S_PITCH);
+                coopStoreT(o2, &scores[score_start], S_PITCH);
+                coopStoreT(o3, &scores[score_start + 4u], S_PITCH);
                 workgroupBarrier();
                 for (var i = 0u; i < 16u; i += 4u) {
-                    scores[from_score + i] *= factors[row];
+                    scores[score_at + i] *= rescale[row];
                 }
                 workgroupBarrier();
-                o2 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score], S_PITCH);
-                o3 = coopLoadT<coop_mat16x16<f32, C>>(&scores[to_score + 4u], S_PITCH);
+                o2 = coopLoadT<coop_mat16x16<f32, C>>(&scores[score_start], S_PITCH);
+                o3 = coopLoadT<coop_mat16x16<f32, C>>(&scores[score_start + 4u], S_PITCH);
             }
         }
         if lane == 0u {
-            raised[0] = 0u;
+            needs_rescale[0] = 0u;
         }
         if lane < KEYS {
-            lines[slot + lane] = line_of(min(first + 2u * KEYS + lane, last_position), table, group.y);
+            cache_rows[slot + lane] = cache_row_of(min(first + 2u * KEYS + lane, last_position), table, group.y);
         }
         slot = 64u - slot;
-        let p0 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 0u], W_PITCH);
-        let p1 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 4u], W_PITCH);
-        let p2 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 8u], W_PITCH);
-        let p3 = coopLoadT<coop_mat16x16<f16, A>>(&weights[own * W_PITCH + 12u], W_PITCH);
-        o0 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 0u], PITCH), o0);
-        o0 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 0u], PITCH), o0);
-        o1 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 4u], PITCH), o1);
-        o1 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 4u], PITCH), o1);
+        let p0 = coopLoadT<coop_mat16x16<f16, A>>(&weights[tile_row * W_PITCH + 0u], W_PITCH);
+        let p1 = coopLoadT<coop_mat16x16<f16, A>>(&weights[tile_row * W_PITCH + 4u], W_PITCH);
+        let p2 = coopLoadT<coop_mat16x16<f16, A>>(&weights[tile_row * W_PITCH + 8u], W_PITCH);
+        let p3 = coopLoadT<coop_mat16x16<f16, A>>(&weights[tile_row * W_PITCH + 12u], W_PITCH);
+        o0 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 0u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 16u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 32u * PITCH + 0u], PITCH), o0);
+        o0 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 48u * PITCH + 0u], PITCH), o0);
+        o1 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 0u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 16u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 32u * PITCH + 4u], PITCH), o1);
+        o1 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 48u * PITCH + 4u], PITCH), o1);
         if LENGTH > 64u {
-            o2 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 8u], PITCH), o2);
-            o2 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 8u], PITCH), o2);
-            o2 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 8u], PITCH), o2);
-            o2 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 8u], PITCH), o2);
-            o3 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 0u * PITCH + 12u], PITCH), o3);
-            o3 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 16u * PITCH + 12u], PITCH), o3);
-            o3 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 32u * PITCH + 12u], PITCH), o3);
-            o3 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[value_from + 48u * PITCH + 12u], PITCH), o3);
+            o2 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 0u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 16u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 32u * PITCH + 8u], PITCH), o2);
+            o2 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 48u * PITCH + 8u], PITCH), o2);
+            o3 = coopMultiplyAdd(p0, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 0u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p1, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 16u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p2, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 32u * PITCH + 12u], PITCH), o3);
+            o3 = coopMultiplyAdd(p3, coopLoadT<coop_mat16x16<f16, B>>(&tile[v_start + 48u * PITCH + 12u], PITCH), o3);
         }
         workgroupBarrier();
     }
-    total += subgroupShuffleXor(total, 1u);
-    total += subgroupShuffleXor(total, 2u);
-    let head = group.y * shared_by + (first_row + row) % shared_by;
+    weight_sum += subgroupShuffleXor(weight_sum, 1u);
+    weight_sum += subgroupShuffleXor(weight_sum, 2u);
+    let head = group.y * gqa_ratio + (first_row + row) % gqa_ratio;
     let at = row_token * params.y_stride + head * LENGTH;
-    coopStoreT(o0, &scores[to_score], S_PITCH);
-    coopStoreT(o1, &scores[to_score + 4u], S_PITCH);
+    coopStoreT(o0, &scores[score_start], S_PITCH);
+    coopStoreT(o1, &scores[score_start + 4u], S_PITCH);
     workgroupBarrier();
     if row < rows {
-        put(0u, row, at, total, part);
+        store_output(0u, row, at, weight_sum, quarter);
     }
     if LENGTH > 64u {
         workgroupBarrier();
-        coopStoreT(o2, &scores[to_score], S_PITCH);
-        coopStoreT(o3, &scores[to_score + 4u], S_PITCH);
+        coopStoreT(o2, &scores[score_start], S_PITCH);
+        coopStoreT(o3, &scores[score_start + 4u], S_PITCH);
         workgroupBarrier();
         if row < rows {
-            put(1u, row, at, total, part);
+            store_output(1u, row, at, weight_sum, quarter);
         }
     }
 }

@@ -1,14 +1,14 @@
 // KV cache in q8_0: four signed bytes per word, and a scale per 32 elements after the bytes of a
 // row; appended to the source of the kernels that use it.
 
-alias Kept = u32;
+alias CacheWord = u32;
 
-fn key_four(line: u32, four: u32) -> vec4<f32> {
-    let start = line * (params.key_length / 4u + params.key_length / 32u);
+fn load_key(row: u32, four: u32) -> vec4<f32> {
+    let start = row * (params.key_length / 4u + params.key_length / 32u);
     return vec4<f32>(unpack4xI8(keys[start + four])) * bitcast<f32>(keys[start + params.key_length / 4u + four / 8u]);
 }
 
-fn value_four(line: u32, four: u32) -> vec4<f32> {
-    let start = line * (params.value_length / 4u + params.value_length / 32u);
+fn load_value(row: u32, four: u32) -> vec4<f32> {
+    let start = row * (params.value_length / 4u + params.value_length / 32u);
     return vec4<f32>(unpack4xI8(values[start + four])) * bitcast<f32>(values[start + params.value_length / 4u + four / 8u]);
 }

@@ -17,21 +17,21 @@ var<immediate> params: Params;
 fn lm_combine_splits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let pitch = params.value_length + 2u;
     let start = (group.y * params.heads + group.x) * params.splits * pitch;
-    var most = -3.0e38;
-    for (var s = 0u; s < params.splits; s += 1u) {
-        most = max(most, x[start + s * pitch + params.value_length]);
+    var global_max = -3.0e38;
+    for (var split = 0u; split < params.splits; split += 1u) {
+        global_max = max(global_max, x[start + split * pitch + params.value_length]);
     }
     var total = 0.0;
-    for (var s = 0u; s < params.splits; s += 1u) {
-        let at = start + s * pitch + params.value_length;
-        total += exp(x[at] - most) * x[at + 1u];
+    for (var split = 0u; split < params.splits; split += 1u) {
+        let at = start + split * pitch + params.value_length;
+        total += exp(x[at] - global_max) * x[at + 1u];
     }
     let scale = 1.0 / total;
     for (var d = lane; d < params.value_length; d += 64u) {
         var sum = 0.0;
-        for (var s = 0u; s < params.splits; s += 1u) {
-            let base = start + s * pitch;
-            sum += exp(x[base + params.value_length] - most) * x[base + d];
+        for (var split = 0u; split < params.splits; split += 1u) {
+            let base = start + split * pitch;
+            sum += exp(x[base + params.value_length] - global_max) * x[base + d];
         }
         y[group.y * params.y_stride + group.x * params.value_length + d] = sum * scale;
     }

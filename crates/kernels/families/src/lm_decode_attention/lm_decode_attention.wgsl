@@ -34,17 +34,17 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> norms: array<f32>;
 @group(0) @binding(2) var<storage, read> rotations: array<vec2<f32>>;
 @group(0) @binding(3) var<storage, read> qkv: array<f32>;
-@group(0) @binding(4) var<storage, read_write> keys: array<Kept>;
-@group(0) @binding(5) var<storage, read_write> values: array<Kept>;
+@group(0) @binding(4) var<storage, read_write> keys: array<CacheWord>;
+@group(0) @binding(5) var<storage, read_write> values: array<CacheWord>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-const TOGETHER = 8u;
-const LEAST = -3.0e38;
+const KEYS_PER_TEAM = 8u;
+const LOWEST = -3.0e38;
 
-// The query; the key starts at vec4 64.
-var<workgroup> turned: array<vec4<f32>, 128>;
-// Row offsets of the current keys.
-var<workgroup> lines: array<u32, 128>;
+// The rotated query; the rotated key starts at vec4 64.
+var<workgroup> rotated: array<vec4<f32>, 128>;
+// Rows of the current keys in the KV cache.
+var<workgroup> cache_rows: array<u32, 128>;
 // Each invocation's contribution to the score of a key, padded by one per key against bank
 // conflicts.
 var<workgroup> partials: array<f32, 1152>;
@@ -54,14 +54,13 @@ var<workgroup> sums: array<vec4<f32>, 256>;
 var<workgroup> totals: array<f32, 128>;
 
 // Eight elements.
-struct Eight {
+struct Vec8 {
     low: vec4<f32>,
     high: vec4<f32>,
 }
 
-// Eight keys or values, of which the invocation holds eight elements each, in the format of the
-// cache.
-struct Held {
+// An invocation's eight elements of each of eight keys or values, in the format of the cache.
+struct KvTile {
     a: vec4<u32>,
     b: vec4<u32>,
     c: vec4<u32>,
@@ -72,63 +71,63 @@ struct Held {
     h: vec4<u32>,
 }
 
-fn hold_keys(first: u32, teams: u32, part: u32) -> Held {
-    return Held(
-        key_at(lines[first], part),
-        key_at(lines[first + teams], part),
-        key_at(lines[first + 2u * teams], part),
-        key_at(lines[first + 3u * teams], part),
-        key_at(lines[first + 4u * teams], part),
-        key_at(lines[first + 5u * teams], part),
-        key_at(lines[first + 6u * teams], part),
-        key_at(lines[first + 7u * teams], part),
+fn load_keys(first: u32, teams: u32, chunk: u32) -> KvTile {
+    return KvTile(
+        load_key(cache_rows[first], chunk),
+        load_key(cache_rows[first + teams], chunk),
+        load_key(cache_rows[first + 2u * teams], chunk),
+        load_key(cache_rows[first + 3u * teams], chunk),
+        load_key(cache_rows[first + 4u * teams], chunk),
+        load_key(cache_rows[first + 5u * teams], chunk),
+        load_key(cache_rows[first + 6u * teams], chunk),
+        load_key(cache_rows[first + 7u * teams], chunk),
     );
 }
 
-fn hold_values(first: u32, teams: u32, part: u32) -> Held {
-    return Held(
-        value_at(lines[first], part),
-        value_at(lines[first + teams], part),
-        value_at(lines[first + 2u * teams], part),
-        value_at(lines[first + 3u * teams], part),
-        value_at(lines[first + 4u * teams], part),
-        value_at(lines[first + 5u * teams], part),
-        value_at(lines[first + 6u * teams], part),
-        value_at(lines[first + 7u * teams], part),
+fn load_values(first: u32, teams: u32, chunk: u32) -> KvTile {
+    return KvTile(
+        load_value(cache_rows[first], chunk),
+        load_value(cache_rows[first + teams], chunk),
+        load_value(cache_rows[first + 2u * teams], chunk),
+        load_value(cache_rows[first + 3u * teams], chunk),
+        load_value(cache_rows[first + 4u * teams], chunk),
+        load_value(cache_rows[first + 5u * teams], chunk),
+        load_value(cache_rows[first + 6u * teams], chunk),
+        load_value(cache_rows[first + 7u * teams], chunk),
     );
 }
 
-fn four_of(at: u32) -> vec4<f32> {
+fn load_four(at: u32) -> vec4<f32> {
     return vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
 }
 
-// An invocation's contribution to a score. The token's own key comes from workgroup memory.
-fn part_of(kept: vec4<u32>, is_own: bool, own: Eight, query: Eight) -> f32 {
-    let it = eight_of(kept);
-    return dot(select(it.low, own.low, is_own), query.low) + dot(select(it.high, own.high, is_own), query.high);
+// An invocation's part of a dot product. The new token's key comes from workgroup memory.
+fn partial_dot(words: vec4<u32>, is_new: bool, new_key: Vec8, query: Vec8) -> f32 {
+    let v = unpack_eight(words);
+    return dot(select(v.low, new_key.low, is_new), query.low) + dot(select(v.high, new_key.high, is_new), query.high);
 }
 
-// Row offset of a key. The token's own key may be written concurrently, so it gets the offset of
-// another key.
-fn line_of(key: u32, last: u32, position: u32, table: u32, kv_head: u32) -> u32 {
+// Row of a key in the KV cache. The new token's key may be written concurrently, so it gets row 0,
+// and what is read there is not used.
+fn cache_row_of(key: u32, last: u32, position: u32, table: u32, kv_head: u32) -> u32 {
     let at = min(key, last);
     let page = inputs[table + at / params.page];
-    let line = (page * params.page + at % params.page) * params.kv_heads + kv_head;
-    return select(line, 0u, at == position);
+    let row = (page * params.page + at % params.page) * params.kv_heads + kv_head;
+    return select(row, 0u, at == position);
 }
 
 // A sum of values and the sum of its weights.
-struct Sum {
+struct WeightedSum {
     low: vec4<f32>,
     high: vec4<f32>,
     total: f32,
 }
 
-fn add_value(sum: Sum, weight: f32, kept: vec4<u32>, is_own: bool, own: Eight) -> Sum {
-    let it = eight_of(kept);
-    let low = sum.low + weight * select(it.low, own.low, is_own);
-    let high = sum.high + weight * select(it.high, own.high, is_own);
-    return Sum(low, high, sum.total + weight);
+fn add_value(sum: WeightedSum, weight: f32, words: vec4<u32>, is_new: bool, new_value: Vec8) -> WeightedSum {
+    let v = unpack_eight(words);
+    let low = sum.low + weight * select(v.low, new_value.low, is_new);
+    let high = sum.high + weight * select(v.high, new_value.high, is_new);
+    return WeightedSum(low, high, sum.total + weight);
 }
 
 fn score_at(key: u32) -> f32 {
@@ -138,41 +137,41 @@ fn score_at(key: u32) -> f32 {
 @compute @workgroup_size(128)
 fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let token = group.x;
-    let shared_by = params.heads / params.kv_heads;
-    let kv_head = group.y / shared_by;
+    let gqa_ratio = params.heads / params.kv_heads;
+    let kv_head = group.y / gqa_ratio;
     let position = inputs[token];
     let table = inputs[params.tokens + token];
 
     // Invocations per key and keys per step. Surplus invocations repeat the last team, and their
     // results are ignored.
-    let parts = params.key_length / 8u;
-    let teams = min(128u / parts, 16u);
-    let chunk = TOGETHER * teams;
-    let team = min(lane / parts, teams - 1u);
-    let part = lane % parts;
-    let counts = lane < teams * parts;
+    let lanes_per_key = params.key_length / 8u;
+    let teams = min(128u / lanes_per_key, 16u);
+    let keys_per_step = KEYS_PER_TEAM * teams;
+    let team = min(lane / lanes_per_key, teams - 1u);
+    let chunk = lane % lanes_per_key;
+    let is_active = lane < teams * lanes_per_key;
 
     // The visible keys, and the range of them in this workgroup's split.
     var begin = 0u;
     if params.window != 0u && position + 1u > params.window {
         begin = position + 1u - params.window;
     }
-    let seen = position + 1u - begin;
-    let each = (seen + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
-    let start = begin + min(group.z * each, seen);
-    let end = min(start + each, begin + seen);
+    let visible = position + 1u - begin;
+    let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
+    let start = begin + min(group.z * keys_per_split, visible);
+    let end = min(start + keys_per_split, begin + visible);
     let last = max(end, 1u) - 1u;
 
     // The first half of the workgroup loads the query, the second half the key.
     let base = token * params.stride;
-    let value_from = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    let value_start = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
     // Reading the stored key back would need a device-wide barrier.
-    let own_value = Eight(four_of(value_from + part * 8u), four_of(value_from + part * 8u + 4u));
-    lines[lane] = line_of(start + lane, last, position, table, kv_head);
+    let new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
+    cache_rows[lane] = cache_row_of(start + lane, last, position, table, kv_head);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
     let source = base + select(group.y, params.heads + kv_head, is_key) * params.key_length;
-    var factor = 1.0;
+    var norm_scale = 1.0;
     if (params.flags & NORMS) != 0u {
         var squares = 0.0;
         for (var c = half_lane; c < params.key_length; c += 64u) {
@@ -184,64 +183,64 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         for (var i = 0u; i < 64u; i += 1u) {
             squares += totals[(lane & 64u) + i];
         }
-        factor = 1.0 / sqrt(squares / f32(params.key_length) + params.epsilon);
+        norm_scale = 1.0 / sqrt(squares / f32(params.key_length) + params.epsilon);
     }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {
         // Elements past the rotated pairs are copied unchanged.
-        var one = 2u * pair;
-        var other = one + 1u;
+        var i0 = 2u * pair;
+        var i1 = i0 + 1u;
         if pair < params.pairs && (params.flags & INTERLEAVED) == 0u {
-            one = pair;
-            other = pair + params.pairs;
+            i0 = pair;
+            i1 = pair + params.pairs;
         }
-        var v = vec2<f32>(qkv[source + one], qkv[source + other]);
+        var v = vec2<f32>(qkv[source + i0], qkv[source + i1]);
         if (params.flags & NORMS) != 0u {
             let weights_at = select(0u, params.key_length, is_key);
-            v *= factor * vec2<f32>(norms[weights_at + one], norms[weights_at + other]);
+            v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
         if pair < params.pairs {
-            let turn = rotations[position * params.pairs + pair];
-            v = vec2<f32>(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
+            let rotation = rotations[position * params.pairs + pair];
+            v = vec2<f32>(v.x * rotation.x - v.y * rotation.y, v.x * rotation.y + v.y * rotation.x);
         }
         v *= select(params.scale, 1.0, is_key);
         let to = lane & 64u;
-        turned[to + one / 4u][one % 4u] = v.x;
-        turned[to + other / 4u][other % 4u] = v.y;
+        rotated[to + i0 / 4u][i0 % 4u] = v.x;
+        rotated[to + i1 / 4u][i1 % 4u] = v.y;
     }
     workgroupBarrier();
-    var keys_held = hold_keys(team, teams, part);
-    var values_held = hold_values(team, teams, part);
-    if end == position + 1u && group.y % shared_by == 0u && start < end {
+    var next_keys = load_keys(team, teams, chunk);
+    var next_values = load_values(team, teams, chunk);
+    if end == position + 1u && group.y % gqa_ratio == 0u && start < end {
         let page = inputs[table + position / params.page];
-        let line = (page * params.page + position % params.page) * params.kv_heads + kv_head;
-        keep(line, value_from, lane);
+        let row = (page * params.page + position % params.page) * params.kv_heads + kv_head;
+        store_key_value(row, value_start, lane);
     }
-    let query = Eight(turned[part * 2u], turned[part * 2u + 1u]);
-    let own_key = Eight(turned[64u + part * 2u], turned[64u + part * 2u + 1u]);
+    let query = Vec8(rotated[chunk * 2u], rotated[chunk * 2u + 1u]);
+    let new_key = Vec8(rotated[64u + chunk * 2u], rotated[64u + chunk * 2u + 1u]);
 
-    var sum = Sum(vec4<f32>(), vec4<f32>(), 0.0);
-    var greatest = LEAST;
-    for (var first = start; first < end; first += chunk) {
-        let count = min(chunk, end - first);
-        // Index of the token's own key among the current keys, if it is one of them.
-        let own = position - first;
-        if counts {
-            let pitch = parts + 1u;
-            let to = team * pitch + part;
-            partials[to] = part_of(keys_held.a, own == team, own_key, query);
-            partials[to + teams * pitch] = part_of(keys_held.b, own == team + teams, own_key, query);
-            partials[to + 2u * teams * pitch] = part_of(keys_held.c, own == team + 2u * teams, own_key, query);
-            partials[to + 3u * teams * pitch] = part_of(keys_held.d, own == team + 3u * teams, own_key, query);
-            partials[to + 4u * teams * pitch] = part_of(keys_held.e, own == team + 4u * teams, own_key, query);
-            partials[to + 5u * teams * pitch] = part_of(keys_held.f, own == team + 5u * teams, own_key, query);
-            partials[to + 6u * teams * pitch] = part_of(keys_held.g, own == team + 6u * teams, own_key, query);
-            partials[to + 7u * teams * pitch] = part_of(keys_held.h, own == team + 7u * teams, own_key, query);
+    var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
+    var running_max = LOWEST;
+    for (var first = start; first < end; first += keys_per_step) {
+        let count = min(keys_per_step, end - first);
+        // Index of the new token's key among the current keys, if it is one of them.
+        let new_at = position - first;
+        if is_active {
+            let pitch = lanes_per_key + 1u;
+            let to = team * pitch + chunk;
+            partials[to] = partial_dot(next_keys.a, new_at == team, new_key, query);
+            partials[to + teams * pitch] = partial_dot(next_keys.b, new_at == team + teams, new_key, query);
+            partials[to + 2u * teams * pitch] = partial_dot(next_keys.c, new_at == team + 2u * teams, new_key, query);
+            partials[to + 3u * teams * pitch] = partial_dot(next_keys.d, new_at == team + 3u * teams, new_key, query);
+            partials[to + 4u * teams * pitch] = partial_dot(next_keys.e, new_at == team + 4u * teams, new_key, query);
+            partials[to + 5u * teams * pitch] = partial_dot(next_keys.f, new_at == team + 5u * teams, new_key, query);
+            partials[to + 6u * teams * pitch] = partial_dot(next_keys.g, new_at == team + 6u * teams, new_key, query);
+            partials[to + 7u * teams * pitch] = partial_dot(next_keys.h, new_at == team + 7u * teams, new_key, query);
         }
         workgroupBarrier();
         var score = 0.0;
         if lane < count {
-            for (var i = 0u; i < parts; i += 4u) {
-                let at = lane * (parts + 1u) + i;
+            for (var i = 0u; i < lanes_per_key; i += 4u) {
+                let at = lane * (lanes_per_key + 1u) + i;
                 score += (partials[at] + partials[at + 1u]) + (partials[at + 2u] + partials[at + 3u]);
             }
             if params.soft_cap > 0.0 {
@@ -249,39 +248,39 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
                 score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
             }
         }
-        scores[lane / 4u][lane % 4u] = select(LEAST, score, lane < count);
-        lines[lane] = line_of(first + chunk + lane, last, position, table, kv_head);
+        scores[lane / 4u][lane % 4u] = select(LOWEST, score, lane < count);
+        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, position, table, kv_head);
         workgroupBarrier();
-        let values_now = values_held;
-        keys_held = hold_keys(team, teams, part);
-        values_held = hold_values(team, teams, part);
-        var tops = vec4<f32>(greatest);
-        for (var i = 0u; i < chunk / 4u; i += 2u) {
-            tops = max(tops, max(scores[i], scores[i + 1u]));
+        let current = next_values;
+        next_keys = load_keys(team, teams, chunk);
+        next_values = load_values(team, teams, chunk);
+        var step_max = vec4<f32>(running_max);
+        for (var i = 0u; i < keys_per_step / 4u; i += 2u) {
+            step_max = max(step_max, max(scores[i], scores[i + 1u]));
         }
-        let top = max(max(tops.x, tops.y), max(tops.z, tops.w));
-        let carried = exp(greatest - top);
-        greatest = top;
-        sum = Sum(sum.low * carried, sum.high * carried, sum.total * carried);
-        sum = add_value(sum, exp(score_at(team) - top), values_now.a, own == team, own_value);
-        sum = add_value(sum, exp(score_at(team + teams) - top), values_now.b, own == team + teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 2u * teams) - top), values_now.c, own == team + 2u * teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 3u * teams) - top), values_now.d, own == team + 3u * teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 4u * teams) - top), values_now.e, own == team + 4u * teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 5u * teams) - top), values_now.f, own == team + 5u * teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 6u * teams) - top), values_now.g, own == team + 6u * teams, own_value);
-        sum = add_value(sum, exp(score_at(team + 7u * teams) - top), values_now.h, own == team + 7u * teams, own_value);
+        let new_max = max(max(step_max.x, step_max.y), max(step_max.z, step_max.w));
+        let rescale = exp(running_max - new_max);
+        running_max = new_max;
+        sum = WeightedSum(sum.low * rescale, sum.high * rescale, sum.total * rescale);
+        sum = add_value(sum, exp(score_at(team) - new_max), current.a, new_at == team, new_value);
+        sum = add_value(sum, exp(score_at(team + teams) - new_max), current.b, new_at == team + teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 2u * teams) - new_max), current.c, new_at == team + 2u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 3u * teams) - new_max), current.d, new_at == team + 3u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 4u * teams) - new_max), current.e, new_at == team + 4u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 5u * teams) - new_max), current.f, new_at == team + 5u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 6u * teams) - new_max), current.g, new_at == team + 6u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 7u * teams) - new_max), current.h, new_at == team + 7u * teams, new_value);
     }
 
     sums[lane] = sum.low;
     sums[128u + lane] = sum.high;
     totals[lane] = sum.total;
     workgroupBarrier();
-    if lane < parts {
+    if lane < lanes_per_key {
         for (var t = 1u; t < teams; t += 1u) {
-            sum.low += sums[t * parts + lane];
-            sum.high += sums[128u + t * parts + lane];
-            sum.total += totals[t * parts + lane];
+            sum.low += sums[t * lanes_per_key + lane];
+            sum.high += sums[128u + t * lanes_per_key + lane];
+            sum.total += totals[t * lanes_per_key + lane];
         }
         var at = token * params.y_stride + group.y * params.value_length;
         if params.splits == 1u {
@@ -290,7 +289,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         } else {
             at = ((token * params.heads + group.y) * params.splits + group.z) * (params.value_length + 2u);
             if lane == 0u {
-                y[at + params.value_length] = greatest;
+                y[at + params.value_length] = running_max;
                 y[at + params.value_length + 1u] = sum.total;
             }
         }

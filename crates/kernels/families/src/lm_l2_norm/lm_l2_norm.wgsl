@@ -23,12 +23,12 @@ fn lm_l2_norm(
 ) {
     for (var row = group.x; row < params.rows; row += groups.x) {
         let base = row * params.x_stride;
-        var mine = 0.0;
+        var square_sum = 0.0;
         for (var c = lane; c < params.columns; c += 64u) {
             let v = x[base + c];
-            mine += v * v;
+            square_sum += v * v;
         }
-        sums[lane] = mine;
+        sums[lane] = square_sum;
         workgroupBarrier();
         for (var step = 32u; step > 0u; step = step / 2u) {
             if lane < step {
@@ -37,9 +37,9 @@ fn lm_l2_norm(
             workgroupBarrier();
         }
         let scale = 1.0 / max(sqrt(sums[0]), params.epsilon);
-        let to = row * params.y_stride;
+        let y_base = row * params.y_stride;
         for (var c = lane; c < params.columns; c += 64u) {
-            y[to + c] = x[base + c] * scale;
+            y[y_base + c] = x[base + c] * scale;
         }
         workgroupBarrier();
     }

@@ -3,7 +3,7 @@
 alias Codes = vec4<f16>;
 
 // Vec4s of rows 16 apart: eight invocations load one group.
-struct Group {
+struct WElements {
     a: vec4<f16>,
     b: vec4<f16>,
     c: vec4<f16>,
@@ -14,35 +14,35 @@ struct Group {
     h: vec4<f16>,
 }
 
-fn four(row: u32, group: u32, part: u32) -> vec4<f16> {
-    return codes[(min(row, params.rows - 1u) * (params.columns / 32u) + group) * 8u + part];
+fn load_vec4(row: u32, group: u32, column: u32) -> vec4<f16> {
+    return codes[(min(row, params.rows - 1u) * (params.columns / 32u) + group) * 8u + column];
 }
 
-fn fetch_w(first: u32, group: u32, lane: u32) -> Group {
+fn load_w(first: u32, group: u32, lane: u32) -> WElements {
     // This format has no scales. Adds a zero that depends on the binding, to keep it in the
     // interface.
-    let row = first + spread(lane / 8u) + u32(scale_of(0u, 0u).y);
-    let part = lane % 8u;
-    return Group(
-        four(row, group, part),
-        four(row + 16u, group, part),
-        four(row + 32u, group, part),
-        four(row + 48u, group, part),
-        four(row + 64u, group, part),
-        four(row + 80u, group, part),
-        four(row + 96u, group, part),
-        four(row + 112u, group, part),
+    let row = first + swizzled_row(lane / 8u) + u32(load_scale(0u, 0u).y);
+    let column = lane % 8u;
+    return WElements(
+        load_vec4(row, group, column),
+        load_vec4(row + 16u, group, column),
+        load_vec4(row + 32u, group, column),
+        load_vec4(row + 48u, group, column),
+        load_vec4(row + 64u, group, column),
+        load_vec4(row + 80u, group, column),
+        load_vec4(row + 96u, group, column),
+        load_vec4(row + 112u, group, column),
     );
 }
 
-fn put_w(it: Group, base: u32, lane: u32) {
-    let to = base + spread(lane / 8u) * PITCH + lane % 8u;
-    w_tile[to] = it.a;
-    w_tile[to + 160u] = it.b;
-    w_tile[to + 320u] = it.c;
-    w_tile[to + 480u] = it.d;
-    w_tile[to + 640u] = it.e;
-    w_tile[to + 800u] = it.f;
-    w_tile[to + 960u] = it.g;
-    w_tile[to + 1120u] = it.h;
+fn store_w(elements: WElements, base: u32, lane: u32) {
+    let to = base + swizzled_row(lane / 8u) * PITCH + lane % 8u;
+    w_tile[to] = elements.a;
+    w_tile[to + 160u] = elements.b;
+    w_tile[to + 320u] = elements.c;
+    w_tile[to + 480u] = elements.d;
+    w_tile[to + 640u] = elements.e;
+    w_tile[to + 800u] = elements.f;
+    w_tile[to + 960u] = elements.g;
+    w_tile[to + 1120u] = elements.h;
 }

@@ -32,7 +32,7 @@ fn activation(v: f32) -> f32 {
 }
 
 // Epilogue of the sum of one row.
-fn finish(token: u32, row: u32, sum: f32) {
+fn epilogue(token: u32, row: u32, sum: f32) {
     let at = token * params.y_stride + params.y_offset + row;
     var v = sum;
     if (params.flags & BIAS) != 0u {
@@ -45,7 +45,7 @@ fn finish(token: u32, row: u32, sum: f32) {
 }
 
 // Gated linear unit of two adjacent rows; `row`, the first, is even.
-fn pair_of(row: u32, sums: vec2<f32>) -> f32 {
+fn gated_unit(row: u32, sums: vec2<f32>) -> f32 {
     var v = sums;
     if (params.flags & BIAS) != 0u {
         v += vec2<f32>(bias[row], bias[row + 1u]);
@@ -53,7 +53,7 @@ fn pair_of(row: u32, sums: vec2<f32>) -> f32 {
     return activation(v.x) * v.y;
 }
 
-// Epilogue of such a pair.
-fn finish_pair(token: u32, row: u32, sums: vec2<f32>) {
-    y[token * params.y_stride + params.y_offset + row / 2u] = pair_of(row, sums);
+// Epilogue of the sums of two such rows.
+fn epilogue_gated(token: u32, row: u32, sums: vec2<f32>) {
+    y[token * params.y_stride + params.y_offset + row / 2u] = gated_unit(row, sums);
 }

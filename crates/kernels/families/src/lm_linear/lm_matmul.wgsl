@@ -19,23 +19,23 @@ const PITCH = 17u;
 var<workgroup> x_tile: array<vec4<f32>, 272>;
 var<workgroup> w_tile: array<vec4<f32>, 272>;
 
-// Four adjacent weights of a row, given the index of that vec4 in the row.
-fn weights(row: u32, four: u32) -> vec4<f32> {
-    let group = row * (params.columns / 32u) + four / 8u;
-    let chunk = four % 8u;
+// Four adjacent weights of a row; `column` counts vec4s.
+fn load_weights(row: u32, column: u32) -> vec4<f32> {
+    let group = row * (params.columns / 32u) + column / 8u;
+    let chunk = column % 8u;
     var v = vec4<f32>();
     if FORMAT == F32 {
         let at = group * 32u + chunk * 4u;
-        v = codes_of(chunk, codes[at], codes[at + 1u], vec2<u32>(codes[at + 2u], codes[at + 3u]));
+        v = decode_codes(chunk, codes[at], codes[at + 1u], vec2<u32>(codes[at + 2u], codes[at + 3u]));
     } else if FORMAT == F16 || FORMAT == BF16 {
         let at = group * 16u + chunk * 2u;
-        v = codes_of(chunk, codes[at], codes[at + 1u], vec2<u32>());
+        v = decode_codes(chunk, codes[at], codes[at + 1u], vec2<u32>());
     } else if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        v = codes_of(chunk, codes[group * 8u + chunk], 0u, vec2<u32>());
+        v = decode_codes(chunk, codes[group * 8u + chunk], 0u, vec2<u32>());
     } else {
-        v = codes_of(chunk, codes[group * 4u + chunk % 4u], 0u, vec2<u32>());
+        v = decode_codes(chunk, codes[group * 4u + chunk % 4u], 0u, vec2<u32>());
     }
-    let s = scale_of(group, chunk / 4u);
+    let s = load_scale(group, chunk / 4u);
     return v * s.x + s.y;
 }
 
@@ -45,13 +45,14 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let row = min(group.x * TILE + lane / 4u, params.rows - 1u);
     let token = min(group.y * TILE + lane / 4u, params.tokens - 1u);
     let base = token * (params.x_stride / 4u);
-    // One vec4 of each operand: the column in the tile, and the index in it.
+    // Loads one vec4 of each operand: its column in the tile, then the vec4 and the component of its
+    // row.
     let column = lane % 4u * 4u;
-    let four = lane / 16u;
-    let place = lane / 4u % 4u;
+    let tile_vec4 = lane / 16u;
+    let component = lane / 4u % 4u;
 
-    let tokens_from = lane / 16u;
-    let rows_from = lane % 16u;
+    let token_vec4 = lane / 16u;
+    let row_vec4 = lane % 16u;
     var sums0 = vec4<f32>();
     var sums1 = vec4<f32>();
     var sums2 = vec4<f32>();
@@ -59,16 +60,16 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     for (var k = 0u; k < params.columns; k += DEPTH) {
         let at = k / 4u + lane % 4u;
         let v = x[base + at];
-        let w = weights(row, at);
+        let w = load_weights(row, at);
         workgroupBarrier();
         for (var i = 0u; i < 4u; i += 1u) {
-            x_tile[(column + i) * PITCH + four][place] = v[i];
-            w_tile[(column + i) * PITCH + four][place] = w[i];
+            x_tile[(column + i) * PITCH + tile_vec4][component] = v[i];
+            w_tile[(column + i) * PITCH + tile_vec4][component] = w[i];
         }
         workgroupBarrier();
         for (var c = 0u; c < DEPTH; c += 1u) {
-            let a = x_tile[c * PITCH + tokens_from];
-            let b = w_tile[c * PITCH + rows_from];
+            let a = x_tile[c * PITCH + token_vec4];
+            let b = w_tile[c * PITCH + row_vec4];
             sums0 += a.x * b;
             sums1 += a.y * b;
             sums2 += a.z * b;
@@ -76,9 +77,9 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         }
     }
 
-    let first = group.x * TILE + rows_from * 4u;
+    let first = group.x * TILE + row_vec4 * 4u;
     for (var t = 0u; t < 4u; t += 1u) {
-        let to = group.y * TILE + tokens_from * 4u + t;
+        let to = group.y * TILE + token_vec4 * 4u + t;
         if to < params.tokens {
             var sum = sums0;
             if t == 1u {
@@ -90,15 +91,15 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
             if (params.flags & GATE) != 0u {
                 if first < params.rows {
-                    finish_pair(to, first, sum.xy);
+                    epilogue_gated(to, first, sum.xy);
                 }
                 if first + 2u < params.rows {
-                    finish_pair(to, first + 2u, sum.zw);
+                    epilogue_gated(to, first + 2u, sum.zw);
                 }
             } else {
                 for (var r = 0u; r < 4u; r += 1u) {
                     if first + r < params.rows {
-                        finish(to, first + r, sum[r]);
+                        epilogue(to, first + r, sum[r]);
                     }
                 }
             }

@@ -1,6 +1,6 @@
 // y = x * W^T for many tokens on matrix units: x in f16, sums in f32. W is dequantized to f16 on
-// its way into workgroup memory; the format defines `Codes`, `Group`, `fetch_w` and `put_w`. Needs
-// subgroups of 32 and a multiple of 64 columns.
+// its way into workgroup memory; the format defines `Codes`, `WElements`, `load_w` and `store_w`.
+// Needs subgroups of 32 and a multiple of 64 columns.
 //
 // A workgroup of 128 computes 128 tokens x 128 rows, each subgroup 64 x 64 as sixteen matrices of
 // 16 x 16. Tiles of x and W are double-buffered in workgroup memory, a group of 32 columns deep:
@@ -21,7 +21,7 @@ const TILE = 128u;
 // Pitch of rows of the tiles in vec4s: padded by 8 elements against bank conflicts.
 const PITCH = 10u;
 // Size of one buffer in vec4s.
-const A_SIZE = 1280u;
+const X_SIZE = 1280u;
 const W_SIZE = 1280u;
 
 var<workgroup> x_tile: array<vec4<f16>, 2560>;
@@ -30,7 +30,7 @@ var<workgroup> w_tile: array<vec4<f16>, 2560>;
 var<workgroup> result: array<vec4<f32>, 256>;
 
 // Eight vec4s of x, from rows of the tile 16 apart.
-struct Eight {
+struct XElements {
     a: vec4<f16>,
     b: vec4<f16>,
     c: vec4<f16>,
@@ -41,69 +41,69 @@ struct Eight {
     h: vec4<f16>,
 }
 
-fn fetch(first: u32, four: u32) -> Eight {
+fn load_x(first: u32, column: u32) -> XElements {
     let last = params.tokens - 1u;
     let pitch = params.x_stride / 4u;
-    return Eight(
-        x[min(first, last) * pitch + four],
-        x[min(first + 16u, last) * pitch + four],
-        x[min(first + 32u, last) * pitch + four],
-        x[min(first + 48u, last) * pitch + four],
-        x[min(first + 64u, last) * pitch + four],
-        x[min(first + 80u, last) * pitch + four],
-        x[min(first + 96u, last) * pitch + four],
-        x[min(first + 112u, last) * pitch + four],
+    return XElements(
+        x[min(first, last) * pitch + column],
+        x[min(first + 16u, last) * pitch + column],
+        x[min(first + 32u, last) * pitch + column],
+        x[min(first + 48u, last) * pitch + column],
+        x[min(first + 64u, last) * pitch + column],
+        x[min(first + 80u, last) * pitch + column],
+        x[min(first + 96u, last) * pitch + column],
+        x[min(first + 112u, last) * pitch + column],
     );
 }
 
-fn put_x(it: Eight, to: u32) {
-    x_tile[to] = it.a;
-    x_tile[to + 160u] = it.b;
-    x_tile[to + 320u] = it.c;
-    x_tile[to + 480u] = it.d;
-    x_tile[to + 640u] = it.e;
-    x_tile[to + 800u] = it.f;
-    x_tile[to + 960u] = it.g;
-    x_tile[to + 1120u] = it.h;
+fn store_x(elements: XElements, to: u32) {
+    x_tile[to] = elements.a;
+    x_tile[to + 160u] = elements.b;
+    x_tile[to + 320u] = elements.c;
+    x_tile[to + 480u] = elements.d;
+    x_tile[to + 640u] = elements.e;
+    x_tile[to + 800u] = elements.f;
+    x_tile[to + 960u] = elements.g;
+    x_tile[to + 1120u] = elements.h;
 }
 
 // The row for an index below 16. Adjacent indices are four rows apart, which avoids bank conflicts.
-fn spread(n: u32) -> u32 {
+fn swizzled_row(n: u32) -> u32 {
     return (n & 8u) | (n & 1u) << 2u | n >> 1u & 3u;
 }
 
 // Epilogue of four adjacent sums of a token.
-fn end_four(token: u32, row: u32, sums: vec4<f32>) {
+fn epilogue_vec4(token: u32, row: u32, sums: vec4<f32>) {
     if (params.flags & PACKED) != 0u {
-        var both = vec2<f32>(pair_of(row, sums.xy), 0.0);
+        var pair = vec2<f32>(gated_unit(row, sums.xy), 0.0);
         if row + 2u < params.rows {
-            both.y = pair_of(row + 2u, sums.zw);
+            pair.y = gated_unit(row + 2u, sums.zw);
         }
-        let word = pack2x16float(clamp(both, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
+        let word = pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
         y[token * params.y_stride + params.y_offset + row / 4u] = bitcast<f32>(word);
         return;
     }
     if (params.flags & GATE) != 0u {
-        finish_pair(token, row, sums.xy);
+        epilogue_gated(token, row, sums.xy);
         if row + 2u < params.rows {
-            finish_pair(token, row + 2u, sums.zw);
+            epilogue_gated(token, row + 2u, sums.zw);
         }
         return;
     }
     for (var i = 0u; i < 4u; i += 1u) {
         if row + i < params.rows {
-            finish(token, row + i, sums[i]);
+            epilogue(token, row + i, sums[i]);
         }
     }
 }
 
-// Epilogue of a matrix of the result that a subgroup has written to workgroup memory.
-fn end(token: u32, row: u32, part: u32, source: u32, lane: u32) {
+// Epilogue of a 16 x 16 matrix of the result that a subgroup has written to workgroup memory.
+fn epilogue_matrix(token: u32, row: u32, split: u32, source: u32, lane: u32) {
     for (var half = 0u; half < 2u; half += 1u) {
         let at = token + lane / 4u + half * 8u;
         let first = row + lane % 4u * 4u;
         if at < params.tokens && first < params.rows {
-            end_four(at * params.sharing + part, first, result[source + half * 32u + lane]);
+            epilogue_vec4(at * params.sharing + split, first, result[source + half * 32u + lane]);
         }
     }
 }
@@ -113,22 +113,22 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     // The columns may be split over workgroups, in whole steps; each writes its partial sums as a
     // separate row.
     let steps = params.columns / 64u;
-    let each = (steps + params.sharing - 1u) / params.sharing;
-    let first_step = min(group.z * each, steps);
-    let groups = (min(first_step + each, steps) - first_step) * 2u;
+    let steps_per_split = (steps + params.sharing - 1u) / params.sharing;
+    let first_step = min(group.z * steps_per_split, steps);
+    let groups = (min(first_step + steps_per_split, steps) - first_step) * 2u;
     // What this invocation loads: 32 weights of W, and eight vec4s of x. Rows and tokens past the
     // end are clamped to the last, and their results dropped.
-    let w_first = group.y * TILE;
-    var w_at = first_step * 2u;
-    let x_row = group.x * TILE + spread(lane / 8u);
-    var x_at = first_step * 16u + lane % 8u;
-    let x_to = spread(lane / 8u) * PITCH + lane % 8u;
+    let w_row = group.y * TILE;
+    var w_group = first_step * 2u;
+    let x_row = group.x * TILE + swizzled_row(lane / 8u);
+    var x_column = first_step * 16u + lane % 8u;
+    let x_target = swizzled_row(lane / 8u) * PITCH + lane % 8u;
 
     // What its subgroup computes.
-    let tokens_from = lane / 64u * 64u;
-    let rows_from = lane / 32u % 2u * 64u;
-    let x_from = tokens_from * PITCH;
-    let w_from = rows_from * PITCH;
+    let first_token = lane / 64u * 64u;
+    let first_row = lane / 32u % 2u * 64u;
+    let x_start = first_token * PITCH;
+    let w_start = first_row * PITCH;
     var s00 = coop_mat16x16<f32, C>();
     var s01 = coop_mat16x16<f32, C>();
     var s02 = coop_mat16x16<f32, C>();
@@ -146,23 +146,23 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     var s32 = coop_mat16x16<f32, C>();
     var s33 = coop_mat16x16<f32, C>();
 
-    put_w(fetch_w(w_first, w_at, lane), 0u, lane);
-    put_x(fetch(x_row, x_at), x_to);
+    store_w(load_w(w_row, w_group, lane), 0u, lane);
+    store_x(load_x(x_row, x_column), x_target);
     workgroupBarrier();
     for (var k = 0u; k < groups; k += 2u) {
-        w_at += 1u;
-        x_at += 8u;
-        let w_next = fetch_w(w_first, w_at, lane);
-        let x_next = fetch(x_row, x_at);
+        w_group += 1u;
+        x_column += 8u;
+        let w_next = load_w(w_row, w_group, lane);
+        let x_next = load_x(x_row, x_column);
         {
-            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 0u], PITCH);
-            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 160u], PITCH);
-            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 320u], PITCH);
-            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 480u], PITCH);
-            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 0u], PITCH);
-            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 160u], PITCH);
-            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 320u], PITCH);
-            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 480u], PITCH);
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 480u], PITCH);
             s00 = coopMultiplyAdd(x0, w0, s00);
             s10 = coopMultiplyAdd(x1, w0, s10);
             s20 = coopMultiplyAdd(x2, w0, s20);
@@ -181,14 +181,14 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
             s33 = coopMultiplyAdd(x3, w3, s33);
         }
         {
-            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 4u], PITCH);
-            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 164u], PITCH);
-            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 324u], PITCH);
-            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_from + 484u], PITCH);
-            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 4u], PITCH);
-            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 164u], PITCH);
-            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 324u], PITCH);
-            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_from + 484u], PITCH);
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[x_start + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 484u], PITCH);
             s00 = coopMultiplyAdd(x0, w0, s00);
             s10 = coopMultiplyAdd(x1, w0, s10);
             s20 = coopMultiplyAdd(x2, w0, s20);
@@ -206,25 +206,25 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
             s23 = coopMultiplyAdd(x2, w3, s23);
             s33 = coopMultiplyAdd(x3, w3, s33);
         }
-        put_w(w_next, W_SIZE, lane);
-        put_x(x_next, A_SIZE + x_to);
+        store_w(w_next, W_SIZE, lane);
+        store_x(x_next, X_SIZE + x_target);
         workgroupBarrier();
 
         // After the last step there is nothing to prefetch; loading the last one again is harmless.
-        let ahead = select(0u, 1u, k + 2u < groups);
-        w_at += ahead;
-        x_at += ahead * 8u;
-        let w_after = fetch_w(w_first, w_at, lane);
-        let x_after = fetch(x_row, x_at);
+        let advance = select(0u, 1u, k + 2u < groups);
+        w_group += advance;
+        x_column += advance * 8u;
+        let w_following = load_w(w_row, w_group, lane);
+        let x_following = load_x(x_row, x_column);
         {
-            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 0u], PITCH);
-            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 160u], PITCH);
-            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 320u], PITCH);
-            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 480u], PITCH);
-            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 0u], PITCH);
-            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 160u], PITCH);
-            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 320u], PITCH);
-            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 480u], PITCH);
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 0u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 160u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 320u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 480u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 0u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 160u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 320u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 480u], PITCH);
             s00 = coopMultiplyAdd(x0, w0, s00);
             s10 = coopMultiplyAdd(x1, w0, s10);
             s20 = coopMultiplyAdd(x2, w0, s20);
@@ -243,14 +243,14 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
             s33 = coopMultiplyAdd(x3, w3, s33);
         }
         {
-            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 4u], PITCH);
-            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 164u], PITCH);
-            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 324u], PITCH);
-            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[A_SIZE + x_from + 484u], PITCH);
-            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 4u], PITCH);
-            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 164u], PITCH);
-            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 324u], PITCH);
-            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_from + 484u], PITCH);
+            let x0 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 4u], PITCH);
+            let x1 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 164u], PITCH);
+            let x2 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 324u], PITCH);
+            let x3 = coopLoadT<coop_mat16x16<f16, A>>(&x_tile[X_SIZE + x_start + 484u], PITCH);
+            let w0 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 4u], PITCH);
+            let w1 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 164u], PITCH);
+            let w2 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 324u], PITCH);
+            let w3 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[W_SIZE + w_start + 484u], PITCH);
             s00 = coopMultiplyAdd(x0, w0, s00);
             s10 = coopMultiplyAdd(x1, w0, s10);
             s20 = coopMultiplyAdd(x2, w0, s20);
@@ -268,13 +268,13 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
             s23 = coopMultiplyAdd(x2, w3, s23);
             s33 = coopMultiplyAdd(x3, w3, s33);
         }
-        put_w(w_after, 0u, lane);
-        put_x(x_after, x_to);
+        store_w(w_following, 0u, lane);
+        store_x(x_following, x_target);
         workgroupBarrier();
     }
 
-    let token = group.x * TILE + tokens_from;
-    let row = group.y * TILE + rows_from;
+    let token = group.x * TILE + first_token;
+    let row = group.y * TILE + first_row;
     // A full tile without an epilogue is stored directly.
     if params.flags == 0u && group.x * TILE + TILE <= params.tokens && group.y * TILE + TILE <= params.rows {
         let pitch = params.sharing * params.y_stride;
@@ -317,66 +317,66 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     let to = lane / 32u * 64u;
     coopStoreT(s00, &result[to], 4u);
     workgroupBarrier();
-    end(token + 0u, row + 0u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 0u, row + 0u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s01, &result[to], 4u);
     workgroupBarrier();
-    end(token + 0u, row + 16u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 0u, row + 16u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s02, &result[to], 4u);
     workgroupBarrier();
-    end(token + 0u, row + 32u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 0u, row + 32u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s03, &result[to], 4u);
     workgroupBarrier();
-    end(token + 0u, row + 48u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 0u, row + 48u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s10, &result[to], 4u);
     workgroupBarrier();
-    end(token + 16u, row + 0u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 16u, row + 0u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s11, &result[to], 4u);
     workgroupBarrier();
-    end(token + 16u, row + 16u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 16u, row + 16u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s12, &result[to], 4u);
     workgroupBarrier();
-    end(token + 16u, row + 32u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 16u, row + 32u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s13, &result[to], 4u);
     workgroupBarrier();
-    end(token + 16u, row + 48u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 16u, row + 48u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s20, &result[to], 4u);
     workgroupBarrier();
-    end(token + 32u, row + 0u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 32u, row + 0u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s21, &result[to], 4u);
     workgroupBarrier();
-    end(token + 32u, row + 16u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 32u, row + 16u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s22, &result[to], 4u);
     workgroupBarrier();
-    end(token + 32u, row + 32u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 32u, row + 32u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s23, &result[to], 4u);
     workgroupBarrier();
-    end(token + 32u, row + 48u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 32u, row + 48u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s30, &result[to], 4u);
     workgroupBarrier();
-    end(token + 48u, row + 0u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 48u, row + 0u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s31, &result[to], 4u);
     workgroupBarrier();
-    end(token + 48u, row + 16u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 48u, row + 16u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s32, &result[to], 4u);
     workgroupBarrier();
-    end(token + 48u, row + 32u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 48u, row + 32u, group.z, to, lane % 32u);
     workgroupBarrier();
     coopStoreT(s33, &result[to], 4u);
     workgroupBarrier();
-    end(token + 48u, row + 48u, group.z, to, lane % 32u);
+    epilogue_matrix(token + 48u, row + 48u, group.z, to, lane % 32u);
     workgroupBarrier();
 }

@@ -15,7 +15,7 @@ var<immediate> params: Params;
 var<workgroup> partials: array<vec2<f32>, 128>;
 
 // The eight vec4s of a row of x that a group of columns is multiplied with.
-struct Eight {
+struct XGroup {
     a: vec4<f32>,
     b: vec4<f32>,
     c: vec4<f32>,
@@ -26,12 +26,12 @@ struct Eight {
     h: vec4<f32>,
 }
 
-fn load_eight(at: u32) -> Eight {
-    return Eight(x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
+fn load_x_group(at: u32) -> XGroup {
+    return XGroup(x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
 }
 
 // Sums of the first and of the last 16 columns of a group, for codes with an offset.
-fn totals_of(v: Eight) -> vec2<f32> {
+fn half_group_sums(v: XGroup) -> vec2<f32> {
     if FORMAT == F32 || FORMAT == F16 || FORMAT == BF16 || FORMAT == Q8 || FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
         return vec2<f32>();
     }
@@ -40,26 +40,26 @@ fn totals_of(v: Eight) -> vec2<f32> {
     return vec2<f32>((first.x + first.y) + (first.z + first.w), (second.x + second.y) + (second.z + second.w));
 }
 
-fn whole(four: vec4<u32>) -> vec4<f32> {
-    return codes_of(0u, four.x, four.y, four.zw);
+fn decode_f32(words: vec4<u32>) -> vec4<f32> {
+    return decode_codes(0u, words.x, words.y, words.zw);
 }
 
-fn pair_dot(four: vec4<u32>, v: vec4<f32>, w: vec4<f32>) -> f32 {
-    return dot(codes_of(0u, four.x, four.y, four.zw), v) + dot(codes_of(0u, four.z, four.w, four.xy), w);
+fn dot8(words: vec4<u32>, v: vec4<f32>, w: vec4<f32>) -> f32 {
+    return dot(decode_codes(0u, words.x, words.y, words.zw), v) + dot(decode_codes(0u, words.z, words.w, words.xy), w);
 }
 
-fn word_dot(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
-    return dot(codes_of(chunk, word, word, vec2<u32>()), v);
+fn dot4(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
+    return dot(decode_codes(chunk, word, word, vec2<u32>()), v);
 }
 
 // Codes of a group times x: the sums over the first and the last 16 columns.
-fn products_of(group: u32, v: Eight) -> vec2<f32> {
+fn code_products(group: u32, v: XGroup) -> vec2<f32> {
     if FORMAT == F32 {
         let at = group * 8u;
-        let first = (dot(whole(codes[at]), v.a) + dot(whole(codes[at + 1u]), v.b))
-            + (dot(whole(codes[at + 2u]), v.c) + dot(whole(codes[at + 3u]), v.d));
-        let second = (dot(whole(codes[at + 4u]), v.e) + dot(whole(codes[at + 5u]), v.f))
-            + (dot(whole(codes[at + 6u]), v.g) + dot(whole(codes[at + 7u]), v.h));
+        let first = (dot(decode_f32(codes[at]), v.a) + dot(decode_f32(codes[at + 1u]), v.b))
+            + (dot(decode_f32(codes[at + 2u]), v.c) + dot(decode_f32(codes[at + 3u]), v.d));
+        let second = (dot(decode_f32(codes[at + 4u]), v.e) + dot(decode_f32(codes[at + 5u]), v.f))
+            + (dot(decode_f32(codes[at + 6u]), v.g) + dot(decode_f32(codes[at + 7u]), v.h));
         return vec2<f32>(first, second);
     }
     if FORMAT == F16 || FORMAT == BF16 {
@@ -68,47 +68,47 @@ fn products_of(group: u32, v: Eight) -> vec2<f32> {
         let q = codes[at + 1u];
         let r = codes[at + 2u];
         let s = codes[at + 3u];
-        return vec2<f32>(pair_dot(p, v.a, v.b) + pair_dot(q, v.c, v.d), pair_dot(r, v.e, v.f) + pair_dot(s, v.g, v.h));
+        return vec2<f32>(dot8(p, v.a, v.b) + dot8(q, v.c, v.d), dot8(r, v.e, v.f) + dot8(s, v.g, v.h));
     }
     if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
         let p = codes[group * 2u];
         let q = codes[group * 2u + 1u];
         return vec2<f32>(
-            (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
-            (word_dot(4u, q.x, v.e) + word_dot(5u, q.y, v.f)) + (word_dot(6u, q.z, v.g) + word_dot(7u, q.w, v.h)),
+            (dot4(0u, p.x, v.a) + dot4(1u, p.y, v.b)) + (dot4(2u, p.z, v.c) + dot4(3u, p.w, v.d)),
+            (dot4(4u, q.x, v.e) + dot4(5u, q.y, v.f)) + (dot4(6u, q.z, v.g) + dot4(7u, q.w, v.h)),
         );
     }
     let p = codes[group];
     return vec2<f32>(
-        (word_dot(0u, p.x, v.a) + word_dot(1u, p.y, v.b)) + (word_dot(2u, p.z, v.c) + word_dot(3u, p.w, v.d)),
-        (word_dot(4u, p.x, v.e) + word_dot(5u, p.y, v.f)) + (word_dot(6u, p.z, v.g) + word_dot(7u, p.w, v.h)),
+        (dot4(0u, p.x, v.a) + dot4(1u, p.y, v.b)) + (dot4(2u, p.z, v.c) + dot4(3u, p.w, v.d)),
+        (dot4(4u, p.x, v.e) + dot4(5u, p.y, v.f)) + (dot4(6u, p.z, v.g) + dot4(7u, p.w, v.h)),
     );
 }
 
 // A group of a row times x.
-fn group_of(group: u32, v: Eight, totals: vec2<f32>) -> f32 {
-    let products = products_of(group, v);
-    let first = scale_of(group, 0u);
+fn group_dot(group: u32, v: XGroup, x_sums: vec2<f32>) -> f32 {
+    let products = code_products(group, v);
+    let first = load_scale(group, 0u);
     if FORMAT == Q4_AFFINE16 || FORMAT == Q8_AFFINE16 {
-        let second = scale_of(group, 1u);
-        return (first.x * products.x + first.y * totals.x) + (second.x * products.y + second.y * totals.y);
+        let second = load_scale(group, 1u);
+        return (first.x * products.x + first.y * x_sums.x) + (second.x * products.y + second.y * x_sums.y);
     }
-    return first.x * (products.x + products.y) + first.y * (totals.x + totals.y);
+    return first.x * (products.x + products.y) + first.y * (x_sums.x + x_sums.y);
 }
 
 // Offset of a token's row of x in vec4s.
-fn row_of(token: u32) -> u32 {
+fn x_row(token: u32) -> u32 {
     return min(token, params.tokens - 1u) * (params.x_stride / 4u);
 }
 
 // Contribution of a group to the sums of two rows.
-fn step(near: u32, far: u32, v: Eight) -> vec2<f32> {
-    let totals = totals_of(v);
-    return vec2<f32>(group_of(near, v, totals), group_of(far, v, totals));
+fn two_row_dot(row0: u32, row1: u32, v: XGroup) -> vec2<f32> {
+    let x_sums = half_group_sums(v);
+    return vec2<f32>(group_dot(row0, v, x_sums), group_dot(row1, v, x_sums));
 }
 
-// Reduces the sums of the teams and runs the epilogue of the tile.
-fn meet(token: u32, tile: u32, lane: u32) {
+// Reduces the sums of the teams and applies the epilogue to the tile.
+fn reduce_and_store(token: u32, tile: u32, lane: u32) {
     if lane < 4u && token < params.tokens {
         var sum = vec2<f32>();
         for (var i = 0u; i < 32u; i += 1u) {
@@ -117,11 +117,11 @@ fn meet(token: u32, tile: u32, lane: u32) {
         let row = tile + lane * 2u;
         if row < params.rows {
             if (params.flags & GATE) != 0u {
-                finish_pair(token, row, sum);
+                epilogue_gated(token, row, sum);
             } else {
-                finish(token, row, sum.x);
+                epilogue(token, row, sum.x);
                 if row + 1u < params.rows {
-                    finish(token, row + 1u, sum.y);
+                    epilogue(token, row + 1u, sum.y);
                 }
             }
         }
@@ -134,42 +134,42 @@ fn lm_matvec4(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let width = params.columns / 32u;
+    let groups_per_row = params.columns / 32u;
     let token = group.y * 4u;
-    let one = row_of(token);
-    let two = row_of(token + 1u);
-    let three = row_of(token + 2u);
-    let four = row_of(token + 3u);
+    let x_row0 = x_row(token);
+    let x_row1 = x_row(token + 1u);
+    let x_row2 = x_row(token + 2u);
+    let x_row3 = x_row(token + 3u);
     for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
         // Rows past the end are clamped to the last, and their results dropped.
         let row = tile + lane / 32u * 2u;
-        let near = min(row, params.rows - 1u) * width;
-        let far = min(row + 1u, params.rows - 1u) * width;
-        var first = vec2<f32>();
-        var second = vec2<f32>();
-        var third = vec2<f32>();
-        var fourth = vec2<f32>();
-        for (var at = lane % 32u; at < width; at += 32u) {
-            first += step(near + at, far + at, load_eight(one + at * 8u));
-            second += step(near + at, far + at, load_eight(two + at * 8u));
-            third += step(near + at, far + at, load_eight(three + at * 8u));
-            fourth += step(near + at, far + at, load_eight(four + at * 8u));
+        let row0 = min(row, params.rows - 1u) * groups_per_row;
+        let row1 = min(row + 1u, params.rows - 1u) * groups_per_row;
+        var sums0 = vec2<f32>();
+        var sums1 = vec2<f32>();
+        var sums2 = vec2<f32>();
+        var sums3 = vec2<f32>();
+        for (var at = lane % 32u; at < groups_per_row; at += 32u) {
+            sums0 += two_row_dot(row0 + at, row1 + at, load_x_group(x_row0 + at * 8u));
+            sums1 += two_row_dot(row0 + at, row1 + at, load_x_group(x_row1 + at * 8u));
+            sums2 += two_row_dot(row0 + at, row1 + at, load_x_group(x_row2 + at * 8u));
+            sums3 += two_row_dot(row0 + at, row1 + at, load_x_group(x_row3 + at * 8u));
         }
-        partials[lane] = first;
+        partials[lane] = sums0;
         workgroupBarrier();
-        meet(token, tile, lane);
+        reduce_and_store(token, tile, lane);
         workgroupBarrier();
-        partials[lane] = second;
+        partials[lane] = sums1;
         workgroupBarrier();
-        meet(token + 1u, tile, lane);
+        reduce_and_store(token + 1u, tile, lane);
         workgroupBarrier();
-        partials[lane] = third;
+        partials[lane] = sums2;
         workgroupBarrier();
-        meet(token + 2u, tile, lane);
+        reduce_and_store(token + 2u, tile, lane);
         workgroupBarrier();
-        partials[lane] = fourth;
+        partials[lane] = sums3;
         workgroupBarrier();
-        meet(token + 3u, tile, lane);
+        reduce_and_store(token + 3u, tile, lane);
         workgroupBarrier();
     }
 }

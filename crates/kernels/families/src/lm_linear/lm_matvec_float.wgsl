@@ -6,7 +6,7 @@
 // multiplied by the inverse root mean square at the end.
 
 // Number of vec4s of x that one uvec4 of weights is multiplied with.
-override FOURS: u32;
+override UNIT_VEC4S: u32;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> codes: array<vec4<u32>>;
@@ -23,10 +23,10 @@ const LANES = 128u;
 // The sums of eight rows per invocation, followed by their sums of squares of x. Rows are padded by
 // four against bank conflicts.
 var<workgroup> partials: array<f32, 1188>;
-var<workgroup> fewer: array<f32, 144>;
+var<workgroup> reduced: array<f32, 144>;
 
 // A uvec4 of each row.
-struct Eight {
+struct EightRows {
     a: vec4<u32>,
     b: vec4<u32>,
     c: vec4<u32>,
@@ -38,7 +38,7 @@ struct Eight {
 }
 
 // The elements of x that a uvec4 of weights is multiplied with.
-struct Part {
+struct XUnit {
     low: vec4<f32>,
     high: vec4<f32>,
     squares: f32,
@@ -46,58 +46,58 @@ struct Part {
 
 // Rows past the end are clamped to the last, and their results dropped; so are units past the end
 // of a row.
-fn code_at(row: u32, unit: u32, first_row: u32, units: u32) -> vec4<u32> {
+fn load_codes(row: u32, unit: u32, first_row: u32, units: u32) -> vec4<u32> {
     return codes[(first_row + min(row, params.rows - 1u)) * units + unit];
 }
 
-fn hold(tile: u32, at: u32, first_row: u32, units: u32) -> Eight {
+fn load_rows(tile: u32, at: u32, first_row: u32, units: u32) -> EightRows {
     let unit = min(at, units - 1u);
-    return Eight(
-        code_at(tile, unit, first_row, units),
-        code_at(tile + 1u, unit, first_row, units),
-        code_at(tile + 2u, unit, first_row, units),
-        code_at(tile + 3u, unit, first_row, units),
-        code_at(tile + 4u, unit, first_row, units),
-        code_at(tile + 5u, unit, first_row, units),
-        code_at(tile + 6u, unit, first_row, units),
-        code_at(tile + 7u, unit, first_row, units),
+    return EightRows(
+        load_codes(tile, unit, first_row, units),
+        load_codes(tile + 1u, unit, first_row, units),
+        load_codes(tile + 2u, unit, first_row, units),
+        load_codes(tile + 3u, unit, first_row, units),
+        load_codes(tile + 4u, unit, first_row, units),
+        load_codes(tile + 5u, unit, first_row, units),
+        load_codes(tile + 6u, unit, first_row, units),
+        load_codes(tile + 7u, unit, first_row, units),
     );
 }
 
 // Zero past the end of x.
-fn part_of(start: u32, at: u32, units: u32) -> Part {
-    let near = min(at, units - 1u) * FOURS;
-    let far = near + FOURS - 1u;
-    var low = select(vec4<f32>(), x[start + near], at < units);
-    var high = select(vec4<f32>(), x[start + far], at < units);
+fn load_x(start: u32, at: u32, units: u32) -> XUnit {
+    let low_at = min(at, units - 1u) * UNIT_VEC4S;
+    let high_at = low_at + UNIT_VEC4S - 1u;
+    var low = select(vec4<f32>(), x[start + low_at], at < units);
+    var high = select(vec4<f32>(), x[start + high_at], at < units);
     var squares = 0.0;
     if (params.flags & NORM) != 0u {
-        squares = dot(low, low) + select(0.0, dot(high, high), FOURS == 2u);
-        low *= norm[near];
-        high *= norm[far];
+        squares = dot(low, low) + select(0.0, dot(high, high), UNIT_VEC4S == 2u);
+        low *= norm[low_at];
+        high *= norm[high_at];
     }
-    return Part(low, high, squares);
+    return XUnit(low, high, squares);
 }
 
-fn times(code: vec4<u32>, part: Part) -> f32 {
+fn unit_dot(code: vec4<u32>, v: XUnit) -> f32 {
     if FORMAT == F32 {
-        return dot(codes_of(0u, code.x, code.y, code.zw), part.low);
+        return dot(decode_codes(0u, code.x, code.y, code.zw), v.low);
     }
-    let low = dot(codes_of(0u, code.x, code.y, code.zw), part.low);
-    return low + dot(codes_of(0u, code.z, code.w, code.xy), part.high);
+    let low = dot(decode_codes(0u, code.x, code.y, code.zw), v.low);
+    return low + dot(decode_codes(0u, code.z, code.w, code.xy), v.high);
 }
 
-fn total(v: vec4<f32>) -> f32 {
+fn sum_components(v: vec4<f32>) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
 // The total of 16 invocations for a row.
-fn sum_of(row: u32) -> f32 {
+fn reduce_row(row: u32) -> f32 {
     var sum = vec4<f32>();
     for (var i = row * 16u; i < row * 16u + 16u; i += 4u) {
-        sum += vec4<f32>(fewer[i], fewer[i + 1u], fewer[i + 2u], fewer[i + 3u]);
+        sum += vec4<f32>(reduced[i], reduced[i + 1u], reduced[i + 2u], reduced[i + 3u]);
     }
-    return total(sum);
+    return sum_components(sum);
 }
 
 @compute @workgroup_size(128)
@@ -107,7 +107,7 @@ fn lm_matvec_float(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let token = group.y;
-    let units = params.columns / 4u / FOURS;
+    let units = params.columns / 4u / UNIT_VEC4S;
     var first_row = 0u;
     if params.experts != 0u {
         first_row = min(experts[token], params.experts - 1u) * params.rows;
@@ -115,25 +115,25 @@ fn lm_matvec_float(
     let start = min(token, params.tokens - 1u) / params.sharing * (params.x_stride / 4u);
     // These formats have no scales. Multiplies by a one that depends on the binding, to keep it in
     // the interface.
-    let one = scale_from(scale_words(0u), 0u).x;
-    var held = hold(group.x * ROWS, lane, first_row, units);
-    var part_held = part_of(start, lane, units);
+    let one = decode_scale(scale_words(0u), 0u).x;
+    var next_rows = load_rows(group.x * ROWS, lane, first_row, units);
+    var next_x = load_x(start, lane, units);
     for (var tile = group.x * ROWS; tile < params.rows; tile += groups.x * ROWS) {
         var low = vec4<f32>();
         var high = vec4<f32>();
         var squares = 0.0;
         for (var at = lane; at < units + lane; at += LANES) {
-            let now = held;
-            let part = part_held;
+            let w = next_rows;
+            let v = next_x;
             // Prefetches the next units: the rest of these rows, or the next ones.
-            let on = at + LANES < units + lane;
-            let from_tile = select(tile + groups.x * ROWS, tile, on);
-            let from_at = select(lane, at + LANES, on);
-            held = hold(from_tile, from_at, first_row, units);
-            part_held = part_of(start, from_at, units);
-            low += vec4<f32>(times(now.a, part), times(now.b, part), times(now.c, part), times(now.d, part));
-            high += vec4<f32>(times(now.e, part), times(now.f, part), times(now.g, part), times(now.h, part));
-            squares += part.squares;
+            let same_rows = at + LANES < units + lane;
+            let load_tile = select(tile + groups.x * ROWS, tile, same_rows);
+            let load_at = select(lane, at + LANES, same_rows);
+            next_rows = load_rows(load_tile, load_at, first_row, units);
+            next_x = load_x(start, load_at, units);
+            low += vec4<f32>(unit_dot(w.a, v), unit_dot(w.b, v), unit_dot(w.c, v), unit_dot(w.d, v));
+            high += vec4<f32>(unit_dot(w.e, v), unit_dot(w.f, v), unit_dot(w.g, v), unit_dot(w.h, v));
+            squares += v.squares;
         }
         for (var i = 0u; i < 4u; i += 1u) {
             partials[i * 132u + lane] = low[i];
@@ -142,25 +142,25 @@ fn lm_matvec_float(
         partials[1056u + lane] = squares;
         workgroupBarrier();
         // Sixteen invocations per row; the first sixteen also reduce the squares.
-        let from_row = lane / 16u * 132u + lane % 16u;
-        fewer[lane] = ((partials[from_row] + partials[from_row + 16u]) + (partials[from_row + 32u] + partials[from_row + 48u]))
-            + ((partials[from_row + 64u] + partials[from_row + 80u]) + (partials[from_row + 96u] + partials[from_row + 112u]));
+        let row_at = lane / 16u * 132u + lane % 16u;
+        reduced[lane] = ((partials[row_at] + partials[row_at + 16u]) + (partials[row_at + 32u] + partials[row_at + 48u]))
+            + ((partials[row_at + 64u] + partials[row_at + 80u]) + (partials[row_at + 96u] + partials[row_at + 112u]));
         if lane < 16u {
-            let behind = 1056u + lane;
-            fewer[128u + lane] = ((partials[behind] + partials[behind + 16u]) + (partials[behind + 32u] + partials[behind + 48u]))
-                + ((partials[behind + 64u] + partials[behind + 80u]) + (partials[behind + 96u] + partials[behind + 112u]));
+            let base = 1056u + lane;
+            reduced[128u + lane] = ((partials[base] + partials[base + 16u]) + (partials[base + 32u] + partials[base + 48u]))
+                + ((partials[base + 64u] + partials[base + 80u]) + (partials[base + 96u] + partials[base + 112u]));
         }
         workgroupBarrier();
         if lane < ROWS && tile + lane < params.rows {
             var factor = one;
             if (params.flags & NORM) != 0u {
-                factor = one / sqrt(sum_of(8u) / f32(params.model_columns) + params.epsilon);
+                factor = one / sqrt(reduce_row(8u) / f32(params.model_columns) + params.epsilon);
             }
-            let sum = sum_of(lane) * factor;
+            let sum = reduce_row(lane) * factor;
             if (params.flags & GATE) == 0u {
-                finish(token, tile + lane, sum);
+                epilogue(token, tile + lane, sum);
             } else if lane % 2u == 0u {
-                finish_pair(token, tile + lane, vec2<f32>(sum, sum_of(lane + 1u) * factor));
+                epilogue_gated(token, tile + lane, vec2<f32>(sum, reduce_row(lane + 1u) * factor));
             }
         }
     }

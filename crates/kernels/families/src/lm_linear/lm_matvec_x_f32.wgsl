@@ -1,24 +1,24 @@
 // x in f32, for `lm_matvec.wgsl`; appended to its source.
 
 // Number of vec4s of x in workgroup memory.
-const STAGED = 768u;
-var<workgroup> staged: array<vec4<f32>, 768>;
+const X_TILE_SIZE = 768u;
+var<workgroup> x_tile: array<vec4<f32>, 768>;
 // Offset of the vec4s of x for a unit of codes. They are swizzled to avoid bank conflicts.
-fn place(unit: u32) -> u32 {
-    return unit * FOURS + (unit * FOURS / 8u) % FOURS;
+fn x_tile_index(unit: u32) -> u32 {
+    return unit * UNIT_VEC4S + (unit * UNIT_VEC4S / 8u) % UNIT_VEC4S;
 }
 
 // Stores a vec4 of x at its swizzled offset.
-fn put(v: vec4<f32>, i: u32, count: u32) {
+fn store_x(v: vec4<f32>, i: u32, count: u32) {
     if i < count {
-        staged[place(i / FOURS) ^ (i % FOURS)] = v;
+        x_tile[x_tile_index(i / UNIT_VEC4S) ^ (i % UNIT_VEC4S)] = v;
     }
 }
 
 // Stages part of x in workgroup memory, multiplied by the norm weights if requested. Returns this
 // invocation's sum of squares. All loads are issued together: one after the other would take most
 // of the time of a small matrix.
-fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
+fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
     let last = first + count - 1u;
     let at0 = min(first + lane, last);
     let at1 = min(first + lane + 128u, last);
@@ -40,9 +40,9 @@ fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
         let n3 = norm[at3];
         let n4 = norm[at4];
         let n5 = norm[at5];
-        squares += square(v0, lane, count) + square(v1, lane + 128u, count);
-        squares += square(v2, lane + 256u, count) + square(v3, lane + 384u, count);
-        squares += square(v4, lane + 512u, count) + square(v5, lane + 640u, count);
+        squares += masked_square(v0, lane, count) + masked_square(v1, lane + 128u, count);
+        squares += masked_square(v2, lane + 256u, count) + masked_square(v3, lane + 384u, count);
+        squares += masked_square(v4, lane + 512u, count) + masked_square(v5, lane + 640u, count);
         v0 *= n0;
         v1 *= n1;
         v2 *= n2;
@@ -50,52 +50,52 @@ fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
         v4 *= n4;
         v5 *= n5;
     }
-    put(v0, lane, count);
-    put(v1, lane + 128u, count);
-    put(v2, lane + 256u, count);
-    put(v3, lane + 384u, count);
-    put(v4, lane + 512u, count);
-    put(v5, lane + 640u, count);
+    store_x(v0, lane, count);
+    store_x(v1, lane + 128u, count);
+    store_x(v2, lane + 256u, count);
+    store_x(v3, lane + 384u, count);
+    store_x(v4, lane + 512u, count);
+    store_x(v5, lane + 640u, count);
     return squares;
 }
 
 // A uvec4 of codes, `unit` of the row, times x.
-fn unit_of(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
+fn unit_dot(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        let a = staged[at];
-        let b = staged[at ^ 1u];
-        let c = staged[at ^ 2u];
-        let d = staged[at ^ 3u];
-        let products = (word_dot(0u, code.x, a) + word_dot(1u, code.y, b)) + (word_dot(2u, code.z, c) + word_dot(3u, code.w, d));
-        let s = scale_from(words, unit % 2u);
+        let a = x_tile[at];
+        let b = x_tile[at ^ 1u];
+        let c = x_tile[at ^ 2u];
+        let d = x_tile[at ^ 3u];
+        let products = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
+        let s = decode_scale(words, unit % 2u);
         if FORMAT == Q8 {
             return s.x * products;
         }
-        return s.x * products + s.y * total((a + b) + (c + d));
+        return s.x * products + s.y * sum_components((a + b) + (c + d));
     }
-    let a = staged[at];
-    let b = staged[at ^ 1u];
-    let c = staged[at ^ 2u];
-    let d = staged[at ^ 3u];
-    let e = staged[at ^ 4u];
-    let f = staged[at ^ 5u];
-    let g = staged[at ^ 6u];
-    let h = staged[at ^ 7u];
-    let low = (word_dot(0u, code.x, a) + word_dot(1u, code.y, b)) + (word_dot(2u, code.z, c) + word_dot(3u, code.w, d));
-    let high = (word_dot(4u, code.x, e) + word_dot(5u, code.y, f)) + (word_dot(6u, code.z, g) + word_dot(7u, code.w, h));
-    let s = scale_from(words, 0u);
+    let a = x_tile[at];
+    let b = x_tile[at ^ 1u];
+    let c = x_tile[at ^ 2u];
+    let d = x_tile[at ^ 3u];
+    let e = x_tile[at ^ 4u];
+    let f = x_tile[at ^ 5u];
+    let g = x_tile[at ^ 6u];
+    let h = x_tile[at ^ 7u];
+    let low = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
+    let high = (dot4(4u, code.x, e) + dot4(5u, code.y, f)) + (dot4(6u, code.z, g) + dot4(7u, code.w, h));
+    let s = decode_scale(words, 0u);
     if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
         return s.x * (low + high);
     }
-    let low_total = total((a + b) + (c + d));
-    let high_total = total((e + f) + (g + h));
+    let low_total = sum_components((a + b) + (c + d));
+    let high_total = sum_components((e + f) + (g + h));
     if FORMAT == Q4_AFFINE16 {
-        let t = scale_from(words, 1u);
+        let t = decode_scale(words, 1u);
         return (s.x * low + s.y * low_total) + (t.x * high + t.y * high_total);
     }
     return s.x * (low + high) + s.y * (low_total + high_total);
 }
 
-fn word_dot(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
-    return dot(codes_of(chunk, word, word, vec2<u32>()), v);
+fn dot4(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
+    return dot(decode_codes(chunk, word, word, vec2<u32>()), v);
 }

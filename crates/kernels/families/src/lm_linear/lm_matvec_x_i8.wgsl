@@ -2,55 +2,55 @@
 // 8-bit dot products; appended to its source.
 
 // Number of vec4s of x in workgroup memory.
-const STAGED = 1536u;
-var<workgroup> staged: array<vec4<u32>, 384>;
+const X_TILE_SIZE = 1536u;
+var<workgroup> x_tile: array<vec4<u32>, 384>;
 // Per group of 32: the scale, and the scaled sums of its halves.
-var<workgroup> about: array<vec4<f32>, 192>;
-var<workgroup> most: array<vec4<f32>, 192>;
+var<workgroup> group_scales: array<vec4<f32>, 192>;
+var<workgroup> max_abs: array<vec4<f32>, 192>;
 // Offset of the words of x for a unit of codes, in uvec4s. Those of 32-column units are swizzled to
 // avoid bank conflicts.
-fn place(unit: u32) -> u32 {
-    if FOURS == 8u {
+fn x_tile_index(unit: u32) -> u32 {
+    if UNIT_VEC4S == 8u {
         return unit * 2u + unit / 4u % 2u;
     }
     return unit;
 }
 
-fn greatest(v: vec4<f32>) -> f32 {
+fn max_abs_of(v: vec4<f32>) -> f32 {
     let a = abs(v);
     return max(max(a.x, a.y), max(a.z, a.w));
 }
 
 // Maximum magnitude of a vec4 of x.
-fn tell(v: vec4<f32>, i: u32) {
-    most[i / 4u][i % 4u] = greatest(v);
+fn store_max_abs(v: vec4<f32>, i: u32) {
+    max_abs[i / 4u][i % 4u] = max_abs_of(v);
 }
 
 // Quantizes a vec4 of x by the maximum of its group of 32 and stores it.
-fn put(v: vec4<f32>, i: u32, base: u32, count: u32) {
+fn quantize_and_store(v: vec4<f32>, i: u32, base: u32, count: u32) {
     if i < count {
-        let top = max(greatest(most[i / 8u * 2u]), greatest(most[i / 8u * 2u + 1u]));
-        let inverse = select(0.0, 127.0 / top, top > 0.0);
+        let group_max = max(max_abs_of(max_abs[i / 8u * 2u]), max_abs_of(max_abs[i / 8u * 2u + 1u]));
+        let inverse = select(0.0, 127.0 / group_max, group_max > 0.0);
         let word = pack4xI8(vec4<i32>(round(v * inverse)));
         let at = base + i;
         // Words of a group are consecutive; a unit of 32 columns has two uvec4s.
-        staged[place_of(at / 4u)][at % 4u] = word;
+        x_tile[x_tile_index_of(at / 4u)][at % 4u] = word;
         if i % 8u == 0u {
-            about[at / 8u].x = top / 127.0;
+            group_scales[at / 8u].x = group_max / 127.0;
         }
     }
 }
 
 // Offset of a uvec4.
-fn place_of(four: u32) -> u32 {
-    if FOURS == 8u {
-        return place(four / 2u) ^ (four % 2u);
+fn x_tile_index_of(four: u32) -> u32 {
+    if UNIT_VEC4S == 8u {
+        return x_tile_index(four / 2u) ^ (four % 2u);
     }
     return four;
 }
 
 // Stages 768 vec4s of x in workgroup memory.
-fn stage_part(row: u32, first: u32, base: u32, count: u32, lane: u32) -> f32 {
+fn load_x_part(row: u32, first: u32, base: u32, count: u32, lane: u32) -> f32 {
     let last = first + count - 1u;
     let at0 = min(first + lane, last);
     let at1 = min(first + lane + 128u, last);
@@ -72,9 +72,9 @@ fn stage_part(row: u32, first: u32, base: u32, count: u32, lane: u32) -> f32 {
         let n3 = norm[at3];
         let n4 = norm[at4];
         let n5 = norm[at5];
-        squares += square(v0, lane, count) + square(v1, lane + 128u, count);
-        squares += square(v2, lane + 256u, count) + square(v3, lane + 384u, count);
-        squares += square(v4, lane + 512u, count) + square(v5, lane + 640u, count);
+        squares += masked_square(v0, lane, count) + masked_square(v1, lane + 128u, count);
+        squares += masked_square(v2, lane + 256u, count) + masked_square(v3, lane + 384u, count);
+        squares += masked_square(v4, lane + 512u, count) + masked_square(v5, lane + 640u, count);
         v0 *= n0;
         v1 *= n1;
         v2 *= n2;
@@ -83,62 +83,62 @@ fn stage_part(row: u32, first: u32, base: u32, count: u32, lane: u32) -> f32 {
         v5 *= n5;
     }
     workgroupBarrier();
-    tell(v0, lane);
-    tell(v1, lane + 128u);
-    tell(v2, lane + 256u);
-    tell(v3, lane + 384u);
-    tell(v4, lane + 512u);
-    tell(v5, lane + 640u);
+    store_max_abs(v0, lane);
+    store_max_abs(v1, lane + 128u);
+    store_max_abs(v2, lane + 256u);
+    store_max_abs(v3, lane + 384u);
+    store_max_abs(v4, lane + 512u);
+    store_max_abs(v5, lane + 640u);
     workgroupBarrier();
-    put(v0, lane, base, count);
-    put(v1, lane + 128u, base, count);
-    put(v2, lane + 256u, base, count);
-    put(v3, lane + 384u, base, count);
-    put(v4, lane + 512u, base, count);
-    put(v5, lane + 640u, base, count);
+    quantize_and_store(v0, lane, base, count);
+    quantize_and_store(v1, lane + 128u, base, count);
+    quantize_and_store(v2, lane + 256u, base, count);
+    quantize_and_store(v3, lane + 384u, base, count);
+    quantize_and_store(v4, lane + 512u, base, count);
+    quantize_and_store(v5, lane + 640u, base, count);
     return squares;
 }
 
-fn sum_of(v: vec4<u32>) -> i32 {
+fn sum_i8(v: vec4<u32>) -> i32 {
     let ones = 0x01010101u;
     return (dot4I8Packed(v.x, ones) + dot4I8Packed(v.y, ones)) + (dot4I8Packed(v.z, ones) + dot4I8Packed(v.w, ones));
 }
 
-fn stage(row: u32, first: u32, count: u32, lane: u32) -> f32 {
-    var squares = stage_part(row, first, 0u, min(count, 768u), lane);
+fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
+    var squares = load_x_part(row, first, 0u, min(count, 768u), lane);
     if count > 768u {
-        squares += stage_part(row, first + 768u, 768u, count - 768u, lane);
+        squares += load_x_part(row, first + 768u, 768u, count - 768u, lane);
     }
     workgroupBarrier();
     for (var g = lane; g < count / 8u; g += 128u) {
-        let scale = about[g].x;
-        let low = sum_of(staged[place_of(g * 2u)]);
-        let high = sum_of(staged[place_of(g * 2u + 1u)]);
-        about[g] = vec4<f32>(scale, scale * f32(low), scale * f32(high), 0.0);
+        let scale = group_scales[g].x;
+        let low = sum_i8(x_tile[x_tile_index_of(g * 2u)]);
+        let high = sum_i8(x_tile[x_tile_index_of(g * 2u + 1u)]);
+        group_scales[g] = vec4<f32>(scale, scale * f32(low), scale * f32(high), 0.0);
     }
     return squares;
 }
 
-fn dot_of(a: vec4<u32>, b: vec4<u32>) -> f32 {
+fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> f32 {
     return f32((dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y)) + (dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w)));
 }
 
 // A uvec4 of codes, `unit` of the row, times x.
-fn unit_of(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
+fn unit_dot(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        let it = about[at / 2u];
-        let s = scale_from(words, unit % 2u);
-        let products = dot_of(code, staged[at]);
-        return s.x * it.x * products + s.y * select(it.y, it.z, unit % 2u == 1u);
+        let x_group = group_scales[at / 2u];
+        let s = decode_scale(words, unit % 2u);
+        let products = dot_i8(code, x_tile[at]);
+        return s.x * x_group.x * products + s.y * select(x_group.y, x_group.z, unit % 2u == 1u);
     }
-    let it = about[(at - at % 2u) / 2u];
+    let x_group = group_scales[(at - at % 2u) / 2u];
     let mask = vec4<u32>(0x0f0f0f0fu);
-    let low = dot_of(code & mask, staged[at]);
-    let high = dot_of((code >> vec4<u32>(4u)) & mask, staged[at ^ 1u]);
-    let s = scale_from(words, 0u);
+    let low = dot_i8(code & mask, x_tile[at]);
+    let high = dot_i8((code >> vec4<u32>(4u)) & mask, x_tile[at ^ 1u]);
+    let s = decode_scale(words, 0u);
     if FORMAT == Q4_AFFINE16 {
-        let t = scale_from(words, 1u);
-        return it.x * (s.x * low + t.x * high) + (s.y * it.y + t.y * it.z);
+        let t = decode_scale(words, 1u);
+        return x_group.x * (s.x * low + t.x * high) + (s.y * x_group.y + t.y * x_group.z);
     }
-    return s.x * it.x * (low + high) + s.y * (it.y + it.z);
+    return s.x * x_group.x * (low + high) + s.y * (x_group.y + x_group.z);
 }

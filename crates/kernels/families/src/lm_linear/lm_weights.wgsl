@@ -17,7 +17,7 @@ const Q4_SUPERBLOCK = 10u;
 const Q8_AFFINE = 11u;
 
 // Looks up four indices in a table of sixteen signed bytes, four per word.
-fn look_up(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
+fn lookup_i8(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
     let i = unpack4xU8(indices);
     let low = select(vec4<u32>(w0), vec4<u32>(w1), (i & vec4<u32>(4u)) != vec4<u32>());
     let high = select(vec4<u32>(w2), vec4<u32>(w3), (i & vec4<u32>(4u)) != vec4<u32>());
@@ -28,10 +28,11 @@ fn look_up(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
 }
 
 // Four adjacent codes: `chunk` selects one of eight in a group. `word` contains them, `next` is the
-// following word for formats that need two, `rest` the two after that for formats that need four.
-fn codes_of(chunk: u32, word: u32, next: u32, rest: vec2<u32>) -> vec4<f32> {
+// following word for formats that need two, `following` the two after that for formats that need
+// four.
+fn decode_codes(chunk: u32, word: u32, next: u32, following: vec2<u32>) -> vec4<f32> {
     if FORMAT == F32 {
-        return bitcast<vec4<f32>>(vec4<u32>(word, next, rest.x, rest.y));
+        return bitcast<vec4<f32>>(vec4<u32>(word, next, following.x, following.y));
     }
     if FORMAT == F16 {
         return vec4<f32>(unpack2x16float(word), unpack2x16float(next));
@@ -45,10 +46,10 @@ fn codes_of(chunk: u32, word: u32, next: u32, rest: vec2<u32>) -> vec4<f32> {
     }
     let nibbles = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
     if FORMAT == Q4_NL {
-        return look_up(nibbles, 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
+        return lookup_i8(nibbles, 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
     }
     if FORMAT == Q4_E2M1 {
-        return look_up(nibbles, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
+        return lookup_i8(nibbles, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
     }
     return vec4<f32>(unpack4xU8(nibbles));
 }
@@ -73,7 +74,7 @@ fn scale_words(group: u32) -> vec2<u32> {
 }
 
 // Scale and offset of half a group.
-fn scale_from(words: vec2<u32>, half: u32) -> vec2<f32> {
+fn decode_scale(words: vec2<u32>, half: u32) -> vec2<f32> {
     if FORMAT == Q4 || FORMAT == Q8 {
         let scale = unpack2x16float(words.x).x;
         return vec2<f32>(scale, select(0.0, -8.0 * scale, FORMAT == Q4));
@@ -85,8 +86,8 @@ fn scale_from(words: vec2<u32>, half: u32) -> vec2<f32> {
         return unpack2x16float(select(words.x, words.y, half == 1u));
     }
     if FORMAT == Q4_SUPERBLOCK {
-        let both = unpack2x16float(words.x);
-        return vec2<f32>(both.x * f32(words.y & 0xffu), -both.y * f32((words.y >> 8u) & 0xffu));
+        let scale_offset = unpack2x16float(words.x);
+        return vec2<f32>(scale_offset.x * f32(words.y & 0xffu), -scale_offset.y * f32((words.y >> 8u) & 0xffu));
     }
     if FORMAT == Q8_AFFINE {
         return bitcast<vec2<f32>>(words);
@@ -97,6 +98,6 @@ fn scale_from(words: vec2<u32>, half: u32) -> vec2<f32> {
     return vec2<f32>(1.0, 0.0);
 }
 
-fn scale_of(group: u32, half: u32) -> vec2<f32> {
-    return scale_from(scale_words(group), half);
+fn load_scale(group: u32, half: u32) -> vec2<f32> {
+    return decode_scale(scale_words(group), half);
 }

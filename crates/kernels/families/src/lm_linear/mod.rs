@@ -64,9 +64,9 @@ impl LmLinear {
     pub const NORM: u32 = 16;
     /// Maximum workgroups along the rows. Each loads `x` into workgroup memory, a cost that many
     /// rows should share.
-    const MOST_GROUPS: u32 = 512;
+    const MAX_ROW_GROUPS: u32 = 512;
     /// Workgroups that a large GPU runs concurrently.
-    const AT_ONCE: u32 = 768;
+    const RESIDENT_GROUPS: u32 = 768;
     /// Rows per workgroup of `lm_matvec_*`.
     pub const VECTOR_ROWS: u32 = 8;
     /// Rows and tokens per tile of `lm_matmul_*`.
@@ -78,16 +78,20 @@ impl LmLinear {
     /// `lm_matmul_coopmat_*` requires `columns` to be a multiple of this.
     pub const COOPMAT_STEP: u32 = 64;
 
-    /// Workgroup counts of `lm_matvec_*`; `together` is the number of tokens that the variant
+    /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the variant
     /// processes per workgroup.
-    pub fn vector_grid(&self, together: u32) -> [u32; 3] {
-        [self.groups(Self::MOST_GROUPS), self.tokens.div_ceil(together), 1]
+    pub fn vector_grid(&self, tokens_per_group: u32) -> [u32; 3] {
+        [self.groups(Self::MAX_ROW_GROUPS), self.tokens.div_ceil(tokens_per_group), 1]
     }
 
     /// Workgroup counts of `lm_matvec_*` with float weights. They use no workgroup memory, so a
     /// somewhat larger grid is cheap.
     pub fn plain_grid(&self) -> [u32; 3] {
-        let most = if self.rows <= Self::VECTOR_ROWS * Self::AT_ONCE { Self::AT_ONCE } else { Self::MOST_GROUPS };
+        let most = if self.rows <= Self::VECTOR_ROWS * Self::RESIDENT_GROUPS {
+            Self::RESIDENT_GROUPS
+        } else {
+            Self::MAX_ROW_GROUPS
+        };
         [self.groups(most), self.tokens, 1]
     }
 
@@ -133,17 +137,17 @@ impl Params for LmLinear {
 const SHARED: &str = concat!(include_str!("lm_weights.wgsl"), include_str!("lm_linear_epilogue.wgsl"));
 
 /// Bindings of products with several tokens.
-const SEVERAL: &[crate::Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
+const BATCH_BINDINGS: &[crate::Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
 
 /// `x` as f32.
-const PLAIN: &str = concat!(
+const WITH_X_F32: &str = concat!(
     include_str!("lm_matvec_x_f32.wgsl"),
     include_str!("lm_weights.wgsl"),
     include_str!("lm_linear_epilogue.wgsl")
 );
 
 /// `x` quantized to int8.
-const BYTES: &str = concat!(
+const WITH_X_I8: &str = concat!(
     include_str!("lm_matvec_x_i8.wgsl"),
     include_str!("lm_weights.wgsl"),
     include_str!("lm_linear_epilogue.wgsl")
@@ -175,7 +179,7 @@ const MATRIX: Family = Family {
         include_str!("lm_weights.wgsl"),
         include_str!("lm_linear_epilogue.wgsl")
     ),
-    bindings: SEVERAL,
+    bindings: BATCH_BINDINGS,
     matrix: true,
     ..PRODUCT
 };
@@ -186,37 +190,37 @@ pub(crate) const FAMILIES: &[Family] = &[
         text: include_str!("lm_matvec_float.wgsl"),
         entry: "lm_matvec_float",
         variants: variants! {
-            "lm_matvec_f32": FORMAT = 0, FOURS = 1;
-            "lm_matvec_f16": FORMAT = 1, FOURS = 2;
-            "lm_matvec_bf16": FORMAT = 2, FOURS = 2;
+            "lm_matvec_f32": FORMAT = 0, UNIT_VEC4S = 1;
+            "lm_matvec_f16": FORMAT = 1, UNIT_VEC4S = 2;
+            "lm_matvec_bf16": FORMAT = 2, UNIT_VEC4S = 2;
         },
         ..PRODUCT
     },
     Family {
-        aliases: PLAIN,
+        aliases: WITH_X_F32,
         variants: variants! {
-            "lm_matvec_q4": FORMAT = 3, FOURS = 8;
-            "lm_matvec_q4_affine": FORMAT = 4, FOURS = 8;
-            "lm_matvec_q4_affine16": FORMAT = 5, FOURS = 8;
-            "lm_matvec_q4_nl": FORMAT = 6, FOURS = 8;
-            "lm_matvec_q4_e2m1": FORMAT = 7, FOURS = 8;
-            "lm_matvec_q8": FORMAT = 8, FOURS = 4;
-            "lm_matvec_q8_affine16": FORMAT = 9, FOURS = 4;
-            "lm_matvec_q4_superblock": FORMAT = 10, FOURS = 8;
-            "lm_matvec_q8_affine": FORMAT = 11, FOURS = 4;
+            "lm_matvec_q4": FORMAT = 3, UNIT_VEC4S = 8;
+            "lm_matvec_q4_affine": FORMAT = 4, UNIT_VEC4S = 8;
+            "lm_matvec_q4_affine16": FORMAT = 5, UNIT_VEC4S = 8;
+            "lm_matvec_q4_nl": FORMAT = 6, UNIT_VEC4S = 8;
+            "lm_matvec_q4_e2m1": FORMAT = 7, UNIT_VEC4S = 8;
+            "lm_matvec_q8": FORMAT = 8, UNIT_VEC4S = 4;
+            "lm_matvec_q8_affine16": FORMAT = 9, UNIT_VEC4S = 4;
+            "lm_matvec_q4_superblock": FORMAT = 10, UNIT_VEC4S = 8;
+            "lm_matvec_q8_affine": FORMAT = 11, UNIT_VEC4S = 4;
         },
         ..PRODUCT
     },
     Family {
-        aliases: BYTES,
+        aliases: WITH_X_I8,
         variants: variants! {
-            "lm_matvec_i8_q4": FORMAT = 3, FOURS = 8;
-            "lm_matvec_i8_q4_affine": FORMAT = 4, FOURS = 8;
-            "lm_matvec_i8_q4_affine16": FORMAT = 5, FOURS = 8;
-            "lm_matvec_i8_q8": FORMAT = 8, FOURS = 4;
-            "lm_matvec_i8_q8_affine16": FORMAT = 9, FOURS = 4;
-            "lm_matvec_i8_q4_superblock": FORMAT = 10, FOURS = 8;
-            "lm_matvec_i8_q8_affine": FORMAT = 11, FOURS = 4;
+            "lm_matvec_i8_q4": FORMAT = 3, UNIT_VEC4S = 8;
+            "lm_matvec_i8_q4_affine": FORMAT = 4, UNIT_VEC4S = 8;
+            "lm_matvec_i8_q4_affine16": FORMAT = 5, UNIT_VEC4S = 8;
+            "lm_matvec_i8_q8": FORMAT = 8, UNIT_VEC4S = 4;
+            "lm_matvec_i8_q8_affine16": FORMAT = 9, UNIT_VEC4S = 4;
+            "lm_matvec_i8_q4_superblock": FORMAT = 10, UNIT_VEC4S = 8;
+            "lm_matvec_i8_q8_affine": FORMAT = 11, UNIT_VEC4S = 4;
         },
         ..PRODUCT
     },
@@ -224,7 +228,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         file: "lm_matvec4.wgsl",
         text: include_str!("lm_matvec4.wgsl"),
         entry: "lm_matvec4",
-        bindings: SEVERAL,
+        bindings: BATCH_BINDINGS,
         variants: variants! {
             "lm_matvec4_f32": FORMAT = 0;
             "lm_matvec4_f16": FORMAT = 1;
@@ -259,7 +263,7 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_matmul_q4_superblock": FORMAT = 10;
             "lm_matmul_q8_affine": FORMAT = 11;
         },
-        bindings: SEVERAL,
+        bindings: BATCH_BINDINGS,
         workgroup: [LINEAR_WORKGROUP, 1, 1],
         ..PRODUCT
     },

@@ -11,7 +11,7 @@ struct Params {
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> shares: array<f32>;
+@group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(256)
@@ -22,9 +22,9 @@ fn lm_moe_combine(
 ) {
     for (var c = group.x * 256u + lane; c < params.columns; c += groups.x * 256u) {
         var sum = 0.0;
-        for (var s = 0u; s < params.used; s += 1u) {
-            let pair = group.y * params.used + s;
-            sum += shares[pair] * x[pair * params.x_stride + c];
+        for (var slot = 0u; slot < params.used; slot += 1u) {
+            let expert_row = group.y * params.used + slot;
+            sum += weights[expert_row] * x[expert_row * params.x_stride + c];
         }
         let at = group.y * params.y_stride + c;
         if params.add != 0u {

@@ -34,7 +34,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     text: include_str!("lm_moe_combine.wgsl"),
     entry: "lm_moe_combine",
     variants: &[plain("lm_moe_combine")],
-    bindings: &[read("x"), read("shares"), write("y")],
+    bindings: &[read("x"), read("weights"), write("y")],
     constants: LmMoeCombine::CONSTANTS,
     cases,
     ..Family::DEFAULT

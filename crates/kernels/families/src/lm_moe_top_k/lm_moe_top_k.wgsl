@@ -9,10 +9,10 @@ struct Params {
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> chosen: array<u32>;
-@group(0) @binding(2) var<storage, read_write> shares: array<f32>;
+@group(0) @binding(1) var<storage, read_write> selected: array<u32>;
+@group(0) @binding(2) var<storage, read_write> weights: array<f32>;
 
-const LEAST = -3.0e38;
+const LOWEST = -3.0e38;
 
 var<workgroup> scores: array<f32, 1024>;
 
@@ -28,9 +28,9 @@ fn lm_moe_top_k(
         }
         workgroupBarrier();
         if lane == 0u {
-            var most = LEAST;
+            var max_score = LOWEST;
             var total = 0.0;
-            for (var s = 0u; s < params.used; s += 1u) {
+            for (var slot = 0u; slot < params.used; slot += 1u) {
                 var best = 0u;
                 for (var i = 1u; i < params.experts; i += 1u) {
                     if scores[i] > scores[best] {
@@ -39,17 +39,17 @@ fn lm_moe_top_k(
                 }
                 // The first is the maximum of all. The common factor of the others cancels in the
                 // division.
-                if s == 0u {
-                    most = scores[best];
+                if slot == 0u {
+                    max_score = scores[best];
                 }
-                let weight = exp(scores[best] - most);
+                let weight = exp(scores[best] - max_score);
                 total += weight;
-                chosen[token * params.used + s] = best;
-                shares[token * params.used + s] = weight;
-                scores[best] = LEAST;
+                selected[token * params.used + slot] = best;
+                weights[token * params.used + slot] = weight;
+                scores[best] = LOWEST;
             }
-            for (var s = 0u; s < params.used; s += 1u) {
-                shares[token * params.used + s] = shares[token * params.used + s] / total;
+            for (var slot = 0u; slot < params.used; slot += 1u) {
+                weights[token * params.used + slot] = weights[token * params.used + slot] / total;
             }
         }
         workgroupBarrier();

@@ -11,7 +11,7 @@ constants! {
     pub struct LmMoeTopK {
         /// Tokens.
         pub tokens: u32,
-        /// Number of experts, at most [`Self::MOST`].
+        /// Number of experts, at most [`Self::MAX_EXPERTS`].
         pub experts: u32,
         /// Experts selected per token.
         pub used: u32,
@@ -22,7 +22,7 @@ constants! {
 
 impl LmMoeTopK {
     /// Maximum number of experts.
-    pub const MOST: u32 = 1024;
+    pub const MAX_EXPERTS: u32 = 1024;
 }
 
 impl Params for LmMoeTopK {
@@ -36,7 +36,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     text: include_str!("lm_moe_top_k.wgsl"),
     entry: "lm_moe_top_k",
     variants: &[plain("lm_moe_top_k")],
-    bindings: &[read("x"), write("chosen"), write("shares")],
+    bindings: &[read("x"), write("selected"), write("weights")],
     constants: LmMoeTopK::CONSTANTS,
     workgroup: [64, 1, 1],
     cases,

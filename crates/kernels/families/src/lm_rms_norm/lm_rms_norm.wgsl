@@ -11,7 +11,7 @@ struct Params {
 }
 
 const ADD = 1u;
-const CHOSEN = 2u;
+const GATHER = 2u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -29,20 +29,20 @@ fn lm_rms_norm(
 ) {
     for (var row = group.x; row < params.rows; row += groups.x) {
         var source = row;
-        if (params.flags & CHOSEN) != 0u {
+        if (params.flags & GATHER) != 0u {
             source = inputs[params.first + row];
         }
         let base = source * params.x_stride;
         // Four at a time, so that four reads are in flight.
         let last = params.columns - 1u;
-        var mine = vec4<f32>();
+        var square_sums = vec4<f32>();
         for (var c = lane; c < params.columns; c += 1024u) {
             let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
-            let near = min(at, vec4<u32>(last)) + vec4<u32>(base);
-            let v = vec4<f32>(x[near.x], x[near.y], x[near.z], x[near.w]);
-            mine += select(vec4<f32>(), v * v, at <= vec4<u32>(last));
+            let index = min(at, vec4<u32>(last)) + vec4<u32>(base);
+            let v = vec4<f32>(x[index.x], x[index.y], x[index.z], x[index.w]);
+            square_sums += select(vec4<f32>(), v * v, at <= vec4<u32>(last));
         }
-        sums[lane] = (mine.x + mine.y) + (mine.z + mine.w);
+        sums[lane] = (square_sums.x + square_sums.y) + (square_sums.z + square_sums.w);
         workgroupBarrier();
         for (var step = 128u; step > 0u; step = step / 2u) {
             if lane < step {
@@ -51,24 +51,24 @@ fn lm_rms_norm(
             workgroupBarrier();
         }
         let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
-        let to = row * params.y_stride;
+        let y_base = row * params.y_stride;
         for (var c = lane; c < params.columns; c += 1024u) {
             let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
-            let near = min(at, vec4<u32>(last));
-            var v = vec4<f32>(x[base + near.x], x[base + near.y], x[base + near.z], x[base + near.w]);
-            v *= scale * vec4<f32>(weight[near.x], weight[near.y], weight[near.z], weight[near.w]);
+            let index = min(at, vec4<u32>(last));
+            var v = vec4<f32>(x[base + index.x], x[base + index.y], x[base + index.z], x[base + index.w]);
+            v *= scale * vec4<f32>(weight[index.x], weight[index.y], weight[index.z], weight[index.w]);
             if (params.flags & ADD) != 0u {
-                v += vec4<f32>(y[to + near.x], y[to + near.y], y[to + near.z], y[to + near.w]);
+                v += vec4<f32>(y[y_base + index.x], y[y_base + index.y], y[y_base + index.z], y[y_base + index.w]);
             }
-            y[to + at.x] = v.x;
+            y[y_base + at.x] = v.x;
             if at.y <= last {
-                y[to + at.y] = v.y;
+                y[y_base + at.y] = v.y;
             }
             if at.z <= last {
-                y[to + at.z] = v.z;
+                y[y_base + at.z] = v.z;
             }
             if at.w <= last {
-                y[to + at.w] = v.w;
+                y[y_base + at.w] = v.w;
             }
         }
         workgroupBarrier();

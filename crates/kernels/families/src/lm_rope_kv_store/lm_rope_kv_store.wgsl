@@ -31,48 +31,48 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read_write> keys: array<u32>;
 @group(0) @binding(6) var<storage, read_write> values: array<u32>;
 
-// Loads of several tokens in flight saturate memory: `LmRopeKvStore::TOGETHER` tokens, one per
-// component.
-const TOGETHER = 4u;
+// Loads of several tokens in flight saturate memory, one token per component. Equals
+// `LmRopeKvStore::TOKENS_PER_GROUP`.
+const TOKENS_PER_GROUP = 4u;
 
 var<workgroup> head: array<vec4<f32>, 512>;
 var<workgroup> sums: array<vec4<f32>, 64>;
 
-// Cosine and sine of a pair.
-struct Turn {
+// Cosines (x) and sines (y) of a pair, one per token.
+struct Rotation {
     x: vec4<f32>,
     y: vec4<f32>,
 }
 
-fn turn_of(position: vec4<u32>, pair: u32) -> Turn {
+fn load_rotation(position: vec4<u32>, pair: u32) -> Rotation {
     let a = rotations[position.x * params.pairs + pair];
     let b = rotations[position.y * params.pairs + pair];
     let c = rotations[position.z * params.pairs + pair];
     let d = rotations[position.w * params.pairs + pair];
-    return Turn(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
+    return Rotation(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
 }
 
 // Sum of the partial sums of a product.
-fn sum_of(from_part: vec4<u32>) -> vec4<f32> {
+fn sum_partials(offsets: vec4<u32>) -> vec4<f32> {
     var sum = vec4<f32>();
     for (var part = 0u; part < params.used; part += 1u) {
-        let at = from_part + vec4<u32>(part * params.part_stride);
+        let at = offsets + vec4<u32>(part * params.part_stride);
         sum += vec4<f32>(parts[at.x], parts[at.y], parts[at.z], parts[at.w]);
     }
     return sum;
 }
 
-fn of_four(v: vec4<u32>, i: u32) -> u32 {
+fn component(v: vec4<u32>, i: u32) -> u32 {
     return select(select(v.x, v.y, i == 1u), select(v.z, v.w, i == 3u), i >= 2u);
 }
 
 @compute @workgroup_size(64)
 fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let first = group.y * TOGETHER;
+    let first = group.y * TOKENS_PER_GROUP;
     let index = group.x;
     let is_query = index < params.heads;
     let is_value = index >= params.heads + params.kv_heads;
-    let own = select(params.key_length, params.value_length, is_value);
+    let head_length = select(params.key_length, params.value_length, is_value);
     var offset = index * params.key_length;
     if is_value {
         let keys_end = (params.heads + params.kv_heads) * params.key_length;
@@ -80,28 +80,28 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     }
     // Tokens past the end are clamped to the last, and only its first copy is stored.
     let token = min(vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.tokens - 1u));
-    let count = min(params.tokens - first, TOGETHER);
+    let count = min(params.tokens - first, TOKENS_PER_GROUP);
     let base = token * params.stride + vec4<u32>(offset);
 
     // Issues loads that are used later.
     let position = vec4<u32>(inputs[token.x], inputs[token.y], inputs[token.z], inputs[token.w]);
     if params.used == 0u {
-        for (var i = lane; i < own; i += 64u) {
+        for (var i = lane; i < head_length; i += 64u) {
             head[i] = vec4<f32>(qkv[base.x + i], qkv[base.y + i], qkv[base.z + i], qkv[base.w + i]);
         }
     } else {
-        for (var i = lane; i < own; i += 64u) {
-            head[i] = sum_of(token * (params.used * params.part_stride) + vec4<u32>(offset + i));
+        for (var i = lane; i < head_length; i += 64u) {
+            head[i] = sum_partials(token * (params.used * params.part_stride) + vec4<u32>(offset + i));
         }
     }
-    let first_turn = turn_of(position, min(lane, max(params.pairs, 1u) - 1u));
+    let first_rotation = load_rotation(position, min(lane, max(params.pairs, 1u) - 1u));
     workgroupBarrier();
     if (params.flags & NORMS) != 0u && !is_value {
-        var mine = vec4<f32>();
-        for (var i = lane; i < own; i += 64u) {
-            mine += head[i] * head[i];
+        var square_sums = vec4<f32>();
+        for (var i = lane; i < head_length; i += 64u) {
+            square_sums += head[i] * head[i];
         }
-        sums[lane] = mine;
+        sums[lane] = square_sums;
         workgroupBarrier();
         for (var step = 32u; step > 0u; step = step / 2u) {
             if lane < step {
@@ -109,35 +109,35 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             }
             workgroupBarrier();
         }
-        let scale = 1.0 / sqrt(sums[0] / f32(own) + params.epsilon);
-        let factors = select(params.key_length, 0u, is_query);
-        for (var i = lane; i < own; i += 64u) {
-            head[i] = head[i] * scale * norms[factors + i];
+        let scale = 1.0 / sqrt(sums[0] / f32(head_length) + params.epsilon);
+        let norm_start = select(params.key_length, 0u, is_query);
+        for (var i = lane; i < head_length; i += 64u) {
+            head[i] = head[i] * scale * norms[norm_start + i];
         }
         workgroupBarrier();
     }
     if !is_value {
         for (var i = lane; i < params.pairs; i += 64u) {
-            var turn = first_turn;
+            var rotation = first_rotation;
             if i >= 64u {
-                turn = turn_of(position, i);
+                rotation = load_rotation(position, i);
             }
-            var one = i;
-            var other = i + params.pairs;
+            var i0 = i;
+            var i1 = i + params.pairs;
             if (params.flags & INTERLEAVED) != 0u {
-                one = 2u * i;
-                other = one + 1u;
+                i0 = 2u * i;
+                i1 = i0 + 1u;
             }
-            let a = head[one];
-            let b = head[other];
-            head[one] = a * turn.x - b * turn.y;
-            head[other] = a * turn.y + b * turn.x;
+            let a = head[i0];
+            let b = head[i1];
+            head[i0] = a * rotation.x - b * rotation.y;
+            head[i1] = a * rotation.y + b * rotation.x;
         }
         workgroupBarrier();
     }
 
     if is_query {
-        for (var i = lane; i < own; i += 64u) {
+        for (var i = lane; i < head_length; i += 64u) {
             let v = head[i];
             qkv[base.x + i] = v.x;
             if count > 1u {
@@ -152,49 +152,49 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         }
         return;
     }
-    var number = index - params.heads;
+    var kv_head = index - params.heads;
     if is_value {
-        number = number - params.kv_heads;
+        kv_head = kv_head - params.kv_heads;
     }
     // Tokens are interleaved over the invocations, to use all 64.
-    let length = select(own / 32u, own / 2u, CACHE == 0u);
-    for (var i = lane; i < length * count; i += 64u) {
-        let turn = i / length;
-        let at = of_four(position, turn);
-        let table = inputs[params.tokens + of_four(token, turn)];
-        let line = (inputs[table + at / params.page] * params.page + at % params.page) * params.kv_heads + number;
+    let stores_per_token = select(head_length / 32u, head_length / 2u, CACHE == 0u);
+    for (var i = lane; i < stores_per_token * count; i += 64u) {
+        let t = i / stores_per_token;
+        let at = component(position, t);
+        let table = inputs[params.tokens + component(token, t)];
+        let cache_row = (inputs[table + at / params.page] * params.page + at % params.page) * params.kv_heads + kv_head;
         if CACHE == 0u {
-            let from_pair = i % length;
-            let word = pack2x16float(vec2<f32>(head[2u * from_pair][turn], head[2u * from_pair + 1u][turn]));
+            let pair = i % stores_per_token;
+            let word = pack2x16float(vec2<f32>(head[2u * pair][t], head[2u * pair + 1u][t]));
             if is_value {
-                values[line * length + from_pair] = word;
+                values[cache_row * stores_per_token + pair] = word;
             } else {
-                keys[line * length + from_pair] = word;
+                keys[cache_row * stores_per_token + pair] = word;
             }
         } else {
             // Per 32 elements eight words of bytes, then a scale.
-            let words = own / 4u + own / 32u;
-            let block = i % length;
-            var most = 0.0;
+            let words = head_length / 4u + head_length / 32u;
+            let block = i % stores_per_token;
+            var max_abs = 0.0;
             for (var j = 0u; j < 32u; j += 1u) {
-                most = max(most, abs(head[block * 32u + j][turn]));
+                max_abs = max(max_abs, abs(head[block * 32u + j][t]));
             }
-            let scale = most / 127.0;
+            let scale = max_abs / 127.0;
             let inverse = select(0.0, 1.0 / scale, scale > 0.0);
             for (var j = 0u; j < 8u; j += 1u) {
-                let four = block * 32u + j * 4u;
-                let v = vec4<f32>(head[four][turn], head[four + 1u][turn], head[four + 2u][turn], head[four + 3u][turn]);
+                let e = block * 32u + j * 4u;
+                let v = vec4<f32>(head[e][t], head[e + 1u][t], head[e + 2u][t], head[e + 3u][t]);
                 let word = pack4xI8(vec4<i32>(round(v * inverse)));
                 if is_value {
-                    values[line * words + block * 8u + j] = word;
+                    values[cache_row * words + block * 8u + j] = word;
                 } else {
-                    keys[line * words + block * 8u + j] = word;
+                    keys[cache_row * words + block * 8u + j] = word;
                 }
             }
             if is_value {
-                values[line * words + own / 4u + block] = bitcast<u32>(scale);
+                values[cache_row * words + head_length / 4u + block] = bitcast<u32>(scale);
             } else {
-                keys[line * words + own / 4u + block] = bitcast<u32>(scale);
+                keys[cache_row * words + head_length / 4u + block] = bitcast<u32>(scale);
             }
         }
     }

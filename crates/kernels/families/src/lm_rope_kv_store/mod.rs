@@ -46,12 +46,12 @@ impl LmRopeKvStore {
     /// Maximum head size.
     pub const LONGEST: u32 = 512;
     /// Tokens per workgroup.
-    pub const TOGETHER: u32 = 4;
+    pub const TOKENS_PER_GROUP: u32 = 4;
 }
 
 impl Params for LmRopeKvStore {
     fn grid(&self) -> [u32; 3] {
-        [self.heads + 2 * self.kv_heads, self.tokens.div_ceil(Self::TOGETHER), 1]
+        [self.heads + 2 * self.kv_heads, self.tokens.div_ceil(Self::TOKENS_PER_GROUP), 1]
     }
 }
 

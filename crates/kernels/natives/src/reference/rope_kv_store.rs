@@ -46,21 +46,21 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
         let [heads, kv_heads] = [p.heads, p.kv_heads].map(|count| count as usize);
         let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
         let mut head = vec![0.0; keys.max(values)];
-        let (used, apart) = (p.used as usize, p.part_stride as usize);
+        let (used, part_stride) = (p.used as usize, p.part_stride as usize);
         let part = |at: usize| inputs[3].get(at).map_or(0.0, |word| f32::from_bits(*word));
-        let given = |token: usize, at: usize| match used {
+        let element = |token: usize, at: usize| match used {
             0 => outputs[0].get(token * p.stride as usize + at),
-            _ => (token * used..(token + 1) * used).map(|row| part(row * apart + at)).sum(),
+            _ => (token * used..(token + 1) * used).map(|row| part(row * part_stride + at)).sum(),
         };
         for token in units {
             let position = word(inputs[0], token);
             let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
-            let line = (page * p.page as usize + position % p.page as usize) * kv_heads;
+            let row = (page * p.page as usize + position % p.page as usize) * kv_heads;
             let start = token * p.stride as usize;
             for index in 0..heads + kv_heads {
                 let head = &mut head[..keys];
                 let from = start + index * keys;
-                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, index * keys + i));
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, index * keys + i));
                 if p.flags & Params::NORMS != 0 {
                     let factors = floats(inputs[1], if index < heads { 0 } else { keys }, keys);
                     let scale = scale(level, head, p.epsilon);
@@ -70,14 +70,14 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
                 if index < heads {
                     head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value));
                 } else {
-                    store::<BYTES>(&outputs[1], line + index - heads, head);
+                    store::<BYTES>(&outputs[1], row + index - heads, head);
                 }
             }
             let first = (heads + kv_heads) * keys;
             for index in 0..kv_heads {
                 let head = &mut head[..values];
-                head.iter_mut().enumerate().for_each(|(i, value)| *value = given(token, first + index * values + i));
-                store::<BYTES>(&outputs[2], line + index, head);
+                head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, first + index * values + i));
+                store::<BYTES>(&outputs[2], row + index, head);
             }
         }
     }
@@ -86,15 +86,15 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
 fn rotate(p: &Params, rotations: &[f32], head: &mut [f32]) {
     for (i, rotation) in rotations.as_chunks::<2>().0.iter().enumerate() {
         let interleaved = p.flags & Params::INTERLEAVED != 0;
-        let (one, other) = if interleaved { (2 * i, 2 * i + 1) } else { (i, i + p.pairs as usize) };
-        let (a, b) = (head[one], head[other]);
-        head[one] = a * rotation[0] - b * rotation[1];
-        head[other] = a * rotation[1] + b * rotation[0];
+        let (i0, i1) = if interleaved { (2 * i, 2 * i + 1) } else { (i, i + p.pairs as usize) };
+        let (a, b) = (head[i0], head[i1]);
+        head[i0] = a * rotation[0] - b * rotation[1];
+        head[i1] = a * rotation[1] + b * rotation[0];
     }
 }
 
 /// Writes a head to its row of a cache.
-fn store<const BYTES: bool>(cache: &AtomicWords<'_>, line: usize, head: &[f32]) {
+fn store<const BYTES: bool>(cache: &AtomicWords<'_>, row: usize, head: &[f32]) {
     if !BYTES {
         // Converts all elements at once: converting one at a time would detect the CPU's features
         // each time.
@@ -103,14 +103,14 @@ fn store<const BYTES: bool>(cache: &AtomicWords<'_>, line: usize, head: &[f32]) 
         halves.convert_from_f32_slice(head);
         for (i, pair) in halves.as_chunks::<2>().0.iter().enumerate() {
             let [low, high] = pair.map(|half| u32::from(half.to_bits()));
-            cache.set_word(line * (head.len() / 2) + i, low | high << 16);
+            cache.set_word(row * (head.len() / 2) + i, low | high << 16);
         }
         return;
     }
-    let start = line * (head.len() / 4 + head.len() / 32);
+    let start = row * (head.len() / 4 + head.len() / 32);
     for (block, values) in head.as_chunks::<32>().0.iter().enumerate() {
-        let most = values.iter().fold(0f32, |most, value| most.max(value.abs()));
-        let scale = most / 127.0;
+        let max_abs = values.iter().fold(0f32, |max_abs, value| max_abs.max(value.abs()));
+        let scale = max_abs / 127.0;
         let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
         for (i, four) in values.as_chunks::<4>().0.iter().enumerate() {
             let bytes = four.map(|value| (value * inverse).round_ties_even() as i8 as u8);

@@ -217,8 +217,8 @@ impl Reference for MoeTopK {
     const OUTPUTS: usize = 2;
 
     fn work_size(p: &LmMoeTopK) -> Result<WorkSize, String> {
-        if p.used > p.experts || p.experts > LmMoeTopK::MOST {
-            return Err(format!("{} of {} experts; the maximum is {}", p.used, p.experts, LmMoeTopK::MOST));
+        if p.used > p.experts || p.experts > LmMoeTopK::MAX_EXPERTS {
+            return Err(format!("{} of {} experts; the maximum is {}", p.used, p.experts, LmMoeTopK::MAX_EXPERTS));
         }
         Ok(WorkSize { units: p.tokens.into(), cost: 8 * u64::from(p.experts) })
     }

@@ -29,7 +29,7 @@ typedef struct { uint e[4]; } array4_uint;
 typedef struct {
     uint begin;
     uint end;
-} View;
+} KeyRange;
 typedef struct {
     half4 a;
     half4 b;
@@ -39,7 +39,7 @@ typedef struct {
     half4 f;
     half4 g;
     half4 h;
-} Brought;
+} TileElements;
 
 ROCI_FN float roci_copy_sign(float a, float sign) {
     return as_float((as_uint(a) & 0x7fffffffu) | (as_uint(sign) & 0x80000000u));
@@ -136,10 +136,10 @@ ROCI_FN float4 roci_tanhx4(float4 a) {
     return (float4)(roci_tanh(a.x), roci_tanh(a.y), roci_tanh(a.z), roci_tanh(a.w));
 }
 
-ROCI_FN float4 seen(float4 four, uint position, View view_1, private const Params *params) {
+ROCI_FN float4 masked_scores(float4 products, uint position, KeyRange visible_1, private const Params *params) {
     float4 v = (float4)(0.0f);
     const float _e5 = (*params).scale;
-    v = four * _e5;
+    v = products * _e5;
     const float _e10 = (*params).soft_cap;
     if (_e10 > 0.0f) {
         const float _e15 = (*params).soft_cap;
@@ -148,24 +148,24 @@ ROCI_FN float4 seen(float4 four, uint position, View view_1, private const Param
         v = _e15 * roci_tanhx4(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e16 / ((float4)(_e19)), (float4)((-15.0f))), (float4)(15.0f)));
     }
     const uint4 at_1 = ((uint4)(position)) + ((uint4)(0u, 1u, 2u, 3u));
-    const int4 inside = (at_1 >= ((uint4)(view_1.begin))) & (at_1 < ((uint4)(view_1.end)));
+    const int4 is_visible = (at_1 >= ((uint4)(visible_1.begin))) & (at_1 < ((uint4)(visible_1.end)));
     const float4 _e45 = v;
-    return inside ? _e45 : ((float4)((-3e38f)));
+    return is_visible ? _e45 : ((float4)((-3e38f)));
 }
 
-ROCI_FN float greatest_of(float4 v_1) {
+ROCI_FN float max_component(float4 v_1) {
     return __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(v_1.x, v_1.y), __builtin_elementwise_maxnum(v_1.z, v_1.w));
 }
 
-ROCI_FN float total_of(float4 v_2) {
+ROCI_FN float sum_components(float4 v_2) {
     return (v_2.x + v_2.y) + (v_2.z + v_2.w);
 }
 
-ROCI_FN float4 weight_of(float4 score, float top_1) {
-    return (score > ((float4)((-3e38f)))) ? __builtin_elementwise_exp(score - ((float4)(top_1))) : (float4)(0.0f);
+ROCI_FN float4 softmax_weights(float4 score, float row_max_1) {
+    return (score > ((float4)((-3e38f)))) ? __builtin_elementwise_exp(score - ((float4)(row_max_1))) : (float4)(0.0f);
 }
 
-ROCI_FN uint line_of(uint position_1, uint table, uint head, private const Params *params, global const uint *inputs) {
+ROCI_FN uint cache_row_of(uint position_1, uint table, uint head, private const Params *params, global const uint *inputs) {
     const uint _e6 = (*params).page;
     const uint page = inputs[table + roci_div_u32(position_1, _e6)];
     const uint _e13 = (*params).page;
@@ -174,57 +174,57 @@ ROCI_FN uint line_of(uint position_1, uint table, uint head, private const Param
     return ((((page * _e13) + roci_mod_u32(position_1, _e17)) * _e22) + head) * 16u;
 }
 
-ROCI_FN Brought keys_at(uint first_1, uint column, global const half4 *keys, local array128_uint *lines) {
-    Brought brought_1 = {0};
-    const uint _e10 = (*lines).e[first_1 + 0u];
+ROCI_FN TileElements load_keys(uint first_1, uint column, global const half4 *keys, local array128_uint *cache_rows) {
+    TileElements elements = {0};
+    const uint _e10 = (*cache_rows).e[first_1 + 0u];
     const half4 _e13 = keys[_e10 + column];
-    brought_1.a = _e13;
-    const uint _e20 = (*lines).e[first_1 + 16u];
+    elements.a = _e13;
+    const uint _e20 = (*cache_rows).e[first_1 + 16u];
     const half4 _e23 = keys[_e20 + column];
-    brought_1.b = _e23;
-    const uint _e30 = (*lines).e[first_1 + 32u];
+    elements.b = _e23;
+    const uint _e30 = (*cache_rows).e[first_1 + 32u];
     const half4 _e33 = keys[_e30 + column];
-    brought_1.c = _e33;
-    const uint _e40 = (*lines).e[first_1 + 48u];
+    elements.c = _e33;
+    const uint _e40 = (*cache_rows).e[first_1 + 48u];
     const half4 _e43 = keys[_e40 + column];
-    brought_1.d = _e43;
-    const Brought _e44 = brought_1;
+    elements.d = _e43;
+    const TileElements _e44 = elements;
     return _e44;
 }
 
-ROCI_FN Brought values_at(uint first_2, uint column_1, global const half4 *values, local array128_uint *lines) {
-    Brought brought_2 = {0};
-    const uint _e10 = (*lines).e[first_2 + 0u];
+ROCI_FN TileElements load_values(uint first_2, uint column_1, global const half4 *values, local array128_uint *cache_rows) {
+    TileElements elements_1 = {0};
+    const uint _e10 = (*cache_rows).e[first_2 + 0u];
     const half4 _e13 = values[_e10 + column_1];
-    brought_2.a = _e13;
-    const uint _e20 = (*lines).e[first_2 + 16u];
+    elements_1.a = _e13;
+    const uint _e20 = (*cache_rows).e[first_2 + 16u];
     const half4 _e23 = values[_e20 + column_1];
-    brought_2.b = _e23;
-    const uint _e30 = (*lines).e[first_2 + 32u];
+    elements_1.b = _e23;
+    const uint _e30 = (*cache_rows).e[first_2 + 32u];
     const half4 _e33 = values[_e30 + column_1];
-    brought_2.c = _e33;
-    const uint _e40 = (*lines).e[first_2 + 48u];
+    elements_1.c = _e33;
+    const uint _e40 = (*cache_rows).e[first_2 + 48u];
     const half4 _e43 = values[_e40 + column_1];
-    brought_2.d = _e43;
-    const Brought _e44 = brought_2;
+    elements_1.d = _e43;
+    const TileElements _e44 = elements_1;
     return _e44;
 }
 
-ROCI_FN void put_tile(Brought brought_3, uint row, uint column_2, local array2176_half4_ *tile) {
+ROCI_FN void store_tile(TileElements elements_2, uint row, uint column_2, local array2176_half4_ *tile) {
     const uint at_2 = (row * 34u) + column_2;
-    (*tile).e[at_2 + 0u] = brought_3.a;
-    (*tile).e[at_2 + 544u] = brought_3.b;
-    (*tile).e[at_2 + 1088u] = brought_3.c;
-    (*tile).e[at_2 + 1632u] = brought_3.d;
+    (*tile).e[at_2 + 0u] = elements_2.a;
+    (*tile).e[at_2 + 544u] = elements_2.b;
+    (*tile).e[at_2 + 1088u] = elements_2.c;
+    (*tile).e[at_2 + 1632u] = elements_2.d;
 }
 
-ROCI_FN uint half_words(float2 v_3) {
+ROCI_FN uint pack_f16_(float2 v_3) {
     return roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(v_3, (float2)((-65504.0f))), (float2)(65504.0f)));
 }
 
-ROCI_FN void put(uint turn, uint row_1, uint at, float total_1, uint part, private const Params *params, global uint *y, local array1280_float4_ *scores) {
+ROCI_FN void store_output(uint pass_index, uint row_1, uint at, float weight_sum_1, uint quarter, private const Params *params, global uint *y, local array1280_float4_ *scores) {
     uint i_3 = 0u;
-    const uint column_3 = (((part / 2u) * 32u) + (turn * 32u)) + ((part % 2u) * 16u);
+    const uint column_3 = (((quarter / 2u) * 32u) + (pass_index * 32u)) + ((quarter % 2u) * 16u);
     while (true) {
         const uint _e19 = i_3;
         if (!(_e19 < 4u)) {
@@ -232,15 +232,15 @@ ROCI_FN void put(uint turn, uint row_1, uint at, float total_1, uint part, priva
         }
         {
             const uint _e28 = i_3;
-            const float4 _e31 = (*scores).e[((row_1 * 20u) + (part * 4u)) + _e28];
-            const float4 v_4 = _e31 / ((float4)(total_1));
+            const float4 _e31 = (*scores).e[((row_1 * 20u) + (quarter * 4u)) + _e28];
+            const float4 v_4 = _e31 / ((float4)(weight_sum_1));
             const uint _e35 = i_3;
             const uint to = (at + column_3) + (_e35 * 4u);
             const uint _e41 = (*params).packed;
             if (_e41 != 0u) {
-                const uint _e49 = half_words(v_4.xy);
+                const uint _e49 = pack_f16_(v_4.xy);
                 y[to / 2u] = _e49;
-                const uint _e57 = half_words(v_4.zw);
+                const uint _e57 = pack_f16_(v_4.zw);
                 y[(to / 2u) + 1u] = _e57;
             } else {
                 y[to] = as_uint(v_4.x);
@@ -259,19 +259,19 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
     local array2176_half4_ tile;
     local array1280_float4_ scores;
     local array1152_half4_ weights;
-    local array128_uint lines;
-    local array64_float factors;
-    local array4_uint raised;
+    local array128_uint cache_rows;
+    local array64_float rescale;
+    local array4_uint needs_rescale;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint lane = __builtin_amdgcn_workitem_id_x();
     uint begin = 0u;
     bool local_ = false;
     uint i = 0u;
-    Brought brought = {0};
-    View view = {0};
+    TileElements next_elements = {0};
+    KeyRange visible = {0};
     bool local_1 = false;
-    float top = (-3e38f);
-    float total = 0.0f;
+    float row_max = (-3e38f);
+    float weight_sum = 0.0f;
     float8 o0_ = (float8)(0);
     float8 o1_ = (float8)(0);
     float8 o2_ = (float8)(0);
@@ -280,27 +280,27 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
     uint first = 0u;
     float8 s0_ = (float8)(0);
     float8 s1_ = (float8)(0);
-    float most = 0.0f;
+    float tile_max = 0.0f;
     uint i_1 = 0u;
     uint i_2 = 0u;
     const uint _e4 = params.heads;
     const uint _e7 = params.kv_heads;
-    const uint shared_by = roci_div_u32(_e4, _e7);
+    const uint gqa_ratio = roci_div_u32(_e4, _e7);
     const uint _e11 = params.block;
-    const uint groups = (((_e11 * shared_by) + 64u) - 1u) / 64u;
-    const uint block = roci_div_u32(group.x, groups);
+    const uint groups_per_block = (((_e11 * gqa_ratio) + 64u) - 1u) / 64u;
+    const uint block = roci_div_u32(group.x, groups_per_block);
     const uint _e25 = params.tokens;
     const uint first_token = inputs[(2u * _e25) + (2u * block)];
     const uint _e36 = params.tokens;
     const uint count = inputs[((2u * _e36) + (2u * block)) + 1u];
-    const uint first_row = roci_mod_u32(group.x, groups) * 64u;
-    const uint rows = __builtin_elementwise_min((count * shared_by) - __builtin_elementwise_min(first_row, count * shared_by), 64u);
+    const uint first_row = roci_mod_u32(group.x, groups_per_block) * 64u;
+    const uint rows = __builtin_elementwise_min((count * gqa_ratio) - __builtin_elementwise_min(first_row, count * gqa_ratio), 64u);
     const uint last_row = __builtin_elementwise_max(rows, 1u) - 1u;
     const uint _e62 = params.tokens;
     const uint table_1 = inputs[_e62 + first_token];
-    const uint near = __builtin_elementwise_min(first_row, (count * shared_by) - 1u);
-    const uint last_position = inputs[first_token + roci_div_u32(near + last_row, shared_by)];
-    const uint first_position = inputs[first_token + roci_div_u32(near, shared_by)];
+    const uint base_row = __builtin_elementwise_min(first_row, (count * gqa_ratio) - 1u);
+    const uint last_position = inputs[first_token + roci_div_u32(base_row + last_row, gqa_ratio)];
+    const uint first_position = inputs[first_token + roci_div_u32(base_row, gqa_ratio)];
     const uint _e85 = params.window;
     if (_e85 != 0u) {
         const uint _e94 = params.window;
@@ -315,15 +315,15 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
     }
     const uint _e108 = begin;
     const uint end = (rows > 0u) ? (last_position + 1u) : _e108;
-    const uint bring_row = lane / 16u;
-    const uint bring_column = lane % 16u;
+    const uint load_row = lane / 16u;
+    const uint load_column = lane % 16u;
     if (lane < 128u) {
         const uint _e121 = begin;
-        const uint _e125 = line_of(__builtin_elementwise_min(_e121 + lane, last_position), table_1, group.y, &params, inputs);
-        lines.e[lane] = _e125;
+        const uint _e125 = cache_row_of(__builtin_elementwise_min(_e121 + lane, last_position), table_1, group.y, &params, inputs);
+        cache_rows.e[lane] = _e125;
     }
     if (lane == 0u) {
-        raised.e[0] = 0u;
+        needs_rescale.e[0] = 0u;
     }
     i = lane;
     while (true) {
@@ -333,10 +333,10 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
         }
         {
             const uint _e135 = i;
-            const uint row_2 = near + __builtin_elementwise_min(_e135 / 16u, last_row);
+            const uint row_2 = base_row + __builtin_elementwise_min(_e135 / 16u, last_row);
             const uint _e143 = params.q_stride;
             const uint _e152 = i;
-            const uint at_3 = (((first_token + roci_div_u32(row_2, shared_by)) * _e143) + (((group.y * shared_by) + roci_mod_u32(row_2, shared_by)) * 64u)) + ((_e152 % 16u) * 4u);
+            const uint at_3 = (((first_token + roci_div_u32(row_2, gqa_ratio)) * _e143) + (((group.y * gqa_ratio) + roci_mod_u32(row_2, gqa_ratio)) * 64u)) + ((_e152 % 16u) * 4u);
             const uint _e158 = i;
             const uint _e162 = i;
             const float _e168 = q[at_3];
@@ -349,21 +349,21 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
         i = _e186 + 256u;
     }
     roci_barrier_workgroup();
-    const Brought _e189 = keys_at(bring_row, bring_column, keys, &lines);
-    brought = _e189;
-    const uint own = (lane / 64u) * 16u;
-    const uint side = (lane / 32u) % 2u;
-    const uint q_from = own * 34u;
-    const half16 q0_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 0u], 34u * 4u);
-    const half16 q1_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 4u], 34u * 4u);
-    const half16 q2_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 8u], 34u * 4u);
-    const half16 q3_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_from + 12u], 34u * 4u);
+    const TileElements _e189 = load_keys(load_row, load_column, keys, &cache_rows);
+    next_elements = _e189;
+    const uint tile_row = (lane / 64u) * 16u;
+    const uint column_half = (lane / 32u) % 2u;
+    const uint q_start = tile_row * 34u;
+    const half16 q0_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_start + 0u], 34u * 4u);
+    const half16 q1_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_start + 4u], 34u * 4u);
+    const half16 q2_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_start + 8u], 34u * 4u);
+    const half16 q3_ = roci_wmma_load_a_f16_local_rows((local half *)&tile.e[q_start + 12u], 34u * 4u);
     roci_barrier_workgroup();
-    const uint row_3 = own + ((lane % 64u) / 4u);
-    const uint part_1 = lane % 4u;
-    const uint row_token = first_token + roci_div_u32(near + __builtin_elementwise_min(row_3, last_row), shared_by);
+    const uint row_3 = tile_row + ((lane % 64u) / 4u);
+    const uint quarter_1 = lane % 4u;
+    const uint row_token = first_token + roci_div_u32(base_row + __builtin_elementwise_min(row_3, last_row), gqa_ratio);
     const uint position_2 = inputs[row_token];
-    view = (View){.begin = 0u, .end = (position_2 + 1u)};
+    visible = (KeyRange){.begin = 0u, .end = (position_2 + 1u)};
     const uint _e270 = params.window;
     if (_e270 != 0u) {
         const uint _e279 = params.window;
@@ -374,13 +374,13 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
     const bool _e282 = local_1;
     if (_e282) {
         const uint _e288 = params.window;
-        view.begin = (position_2 + 1u) - _e288;
+        visible.begin = (position_2 + 1u) - _e288;
     }
-    const uint from_score = (row_3 * 20u) + part_1;
-    const uint to_weight = (row_3 * 18u) + part_1;
-    const uint key_from = (side * 32u) * 34u;
-    const uint value_from = side * 8u;
-    const uint to_score = (own * 20u) + (side * 8u);
+    const uint score_at = (row_3 * 20u) + quarter_1;
+    const uint weight_at = (row_3 * 18u) + quarter_1;
+    const uint k_start = (column_half * 32u) * 34u;
+    const uint v_start = column_half * 8u;
+    const uint score_start = (tile_row * 20u) + (column_half * 8u);
     const uint _e319 = begin;
     first = _e319;
     while (true) {
@@ -389,121 +389,121 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
             break;
         }
         {
-            const Brought _e323 = brought;
-            put_tile(_e323, bring_row, bring_column, &tile);
+            const TileElements _e323 = next_elements;
+            store_tile(_e323, load_row, load_column, &tile);
             const uint _e324 = slot;
-            const Brought _e326 = values_at(_e324 + bring_row, bring_column, values, &lines);
-            brought = _e326;
+            const TileElements _e326 = load_values(_e324 + load_row, load_column, values, &cache_rows);
+            next_elements = _e326;
             roci_barrier_workgroup();
             s0_ = (float8)(0);
             s1_ = (float8)(0);
-            const half16 _e338 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 0u], 34u * 4u);
+            const half16 _e338 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 0u], 34u * 4u);
             const float8 _e339 = s0_;
             s0_ = roci_wmma_multiply_add_f32(q0_, _e338, _e339);
-            const half16 _e348 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 0u], 34u * 4u);
+            const half16 _e348 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 0u], 34u * 4u);
             const float8 _e349 = s1_;
             s1_ = roci_wmma_multiply_add_f32(q0_, _e348, _e349);
-            const half16 _e358 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 4u], 34u * 4u);
+            const half16 _e358 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 4u], 34u * 4u);
             const float8 _e359 = s0_;
             s0_ = roci_wmma_multiply_add_f32(q1_, _e358, _e359);
-            const half16 _e368 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 4u], 34u * 4u);
+            const half16 _e368 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 4u], 34u * 4u);
             const float8 _e369 = s1_;
             s1_ = roci_wmma_multiply_add_f32(q1_, _e368, _e369);
-            const half16 _e378 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 8u], 34u * 4u);
+            const half16 _e378 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 8u], 34u * 4u);
             const float8 _e379 = s0_;
             s0_ = roci_wmma_multiply_add_f32(q2_, _e378, _e379);
-            const half16 _e388 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 8u], 34u * 4u);
+            const half16 _e388 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 8u], 34u * 4u);
             const float8 _e389 = s1_;
             s1_ = roci_wmma_multiply_add_f32(q2_, _e388, _e389);
-            const half16 _e398 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 0u) + 12u], 34u * 4u);
+            const half16 _e398 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 12u], 34u * 4u);
             const float8 _e399 = s0_;
             s0_ = roci_wmma_multiply_add_f32(q3_, _e398, _e399);
-            const half16 _e408 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(key_from + 544u) + 12u], 34u * 4u);
+            const half16 _e408 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 12u], 34u * 4u);
             const float8 _e409 = s1_;
             s1_ = roci_wmma_multiply_add_f32(q3_, _e408, _e409);
             const float8 _e411 = s0_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e411);
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e411);
             const float8 _e415 = s1_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e415);
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e415);
             roci_barrier_workgroup();
-            const Brought _e421 = brought;
-            put_tile(_e421, bring_row, bring_column, &tile);
+            const TileElements _e421 = next_elements;
+            store_tile(_e421, load_row, load_column, &tile);
             const uint _e423 = slot;
-            const Brought _e426 = keys_at((64u - _e423) + bring_row, bring_column, keys, &lines);
-            brought = _e426;
-            const float4 _e429 = scores.e[from_score];
+            const TileElements _e426 = load_keys((64u - _e423) + load_row, load_column, keys, &cache_rows);
+            next_elements = _e426;
+            const float4 _e429 = scores.e[score_at];
             const uint _e430 = first;
-            const View _e434 = view;
-            const float4 a = seen(_e429, _e430 + (part_1 * 4u), _e434, &params);
-            const float4 _e440 = scores.e[from_score + 4u];
+            const KeyRange _e434 = visible;
+            const float4 a = masked_scores(_e429, _e430 + (quarter_1 * 4u), _e434, &params);
+            const float4 _e440 = scores.e[score_at + 4u];
             const uint _e441 = first;
-            const View _e447 = view;
-            const float4 b = seen(_e440, (_e441 + (part_1 * 4u)) + 16u, _e447, &params);
-            const float4 _e453 = scores.e[from_score + 8u];
+            const KeyRange _e447 = visible;
+            const float4 b = masked_scores(_e440, (_e441 + (quarter_1 * 4u)) + 16u, _e447, &params);
+            const float4 _e453 = scores.e[score_at + 8u];
             const uint _e454 = first;
-            const View _e460 = view;
-            const float4 c = seen(_e453, (_e454 + (part_1 * 4u)) + 32u, _e460, &params);
-            const float4 _e466 = scores.e[from_score + 12u];
+            const KeyRange _e460 = visible;
+            const float4 c = masked_scores(_e453, (_e454 + (quarter_1 * 4u)) + 32u, _e460, &params);
+            const float4 _e466 = scores.e[score_at + 12u];
             const uint _e467 = first;
-            const View _e473 = view;
-            const float4 d = seen(_e466, (_e467 + (part_1 * 4u)) + 48u, _e473, &params);
-            const float _e475 = greatest_of(a);
-            const float _e476 = greatest_of(b);
-            const float _e478 = greatest_of(c);
-            const float _e479 = greatest_of(d);
-            most = __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(_e475, _e476), __builtin_elementwise_maxnum(_e478, _e479));
-            const float _e483 = most;
-            const float _e484 = most;
+            const KeyRange _e473 = visible;
+            const float4 d = masked_scores(_e466, (_e467 + (quarter_1 * 4u)) + 48u, _e473, &params);
+            const float _e475 = max_component(a);
+            const float _e476 = max_component(b);
+            const float _e478 = max_component(c);
+            const float _e479 = max_component(d);
+            tile_max = __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(_e475, _e476), __builtin_elementwise_maxnum(_e478, _e479));
+            const float _e483 = tile_max;
+            const float _e484 = tile_max;
             const float _e486 = roci_subgroup_shuffle_xor_f32(_e484, 1u);
-            most = __builtin_elementwise_maxnum(_e483, _e486);
-            const float _e488 = most;
-            const float _e489 = most;
+            tile_max = __builtin_elementwise_maxnum(_e483, _e486);
+            const float _e488 = tile_max;
+            const float _e489 = tile_max;
             const float _e491 = roci_subgroup_shuffle_xor_f32(_e489, 2u);
-            most = __builtin_elementwise_maxnum(_e488, _e491);
-            const float _e493 = most;
-            const float _e494 = top;
+            tile_max = __builtin_elementwise_maxnum(_e488, _e491);
+            const float _e493 = tile_max;
+            const float _e494 = row_max;
             if (_e493 > (_e494 + 10.0f)) {
-                const float _e498 = top;
-                const float _e499 = most;
-                const float factor = __builtin_elementwise_exp(_e498 - _e499);
-                const float _e502 = total;
-                total = _e502 * factor;
-                factors.e[row_3] = factor;
-                const float _e506 = top;
+                const float _e498 = row_max;
+                const float _e499 = tile_max;
+                const float scale = __builtin_elementwise_exp(_e498 - _e499);
+                const float _e502 = weight_sum;
+                weight_sum = _e502 * scale;
+                rescale.e[row_3] = scale;
+                const float _e506 = row_max;
                 if (_e506 > (-3e38f)) {
-                    raised.e[0] = 1u;
+                    needs_rescale.e[0] = 1u;
                 }
-                const float _e512 = most;
-                top = _e512;
+                const float _e512 = tile_max;
+                row_max = _e512;
             } else {
-                factors.e[row_3] = 1.0f;
+                rescale.e[row_3] = 1.0f;
             }
-            const float _e516 = top;
-            const float4 e = weight_of(a, _e516);
-            const float _e518 = top;
-            const float4 f = weight_of(b, _e518);
-            const float _e520 = top;
-            const float4 g = weight_of(c, _e520);
-            const float _e522 = top;
-            const float4 h = weight_of(d, _e522);
-            const float _e524 = total;
-            const float _e525 = total_of(e);
-            const float _e526 = total_of(f);
-            const float _e528 = total_of(g);
-            const float _e529 = total_of(h);
-            total = _e524 + ((_e525 + _e526) + (_e528 + _e529));
-            weights.e[to_weight] = __builtin_convertvector(e, half4);
-            weights.e[to_weight + 4u] = __builtin_convertvector(f, half4);
-            weights.e[to_weight + 8u] = __builtin_convertvector(g, half4);
-            weights.e[to_weight + 12u] = __builtin_convertvector(h, half4);
+            const float _e516 = row_max;
+            const float4 e = softmax_weights(a, _e516);
+            const float _e518 = row_max;
+            const float4 f = softmax_weights(b, _e518);
+            const float _e520 = row_max;
+            const float4 g = softmax_weights(c, _e520);
+            const float _e522 = row_max;
+            const float4 h = softmax_weights(d, _e522);
+            const float _e524 = weight_sum;
+            const float _e525 = sum_components(e);
+            const float _e526 = sum_components(f);
+            const float _e528 = sum_components(g);
+            const float _e529 = sum_components(h);
+            weight_sum = _e524 + ((_e525 + _e526) + (_e528 + _e529));
+            weights.e[weight_at] = __builtin_convertvector(e, half4);
+            weights.e[weight_at + 4u] = __builtin_convertvector(f, half4);
+            weights.e[weight_at + 8u] = __builtin_convertvector(g, half4);
+            weights.e[weight_at + 12u] = __builtin_convertvector(h, half4);
             roci_barrier_workgroup();
-            const uint _e553 = raised.e[0];
+            const uint _e553 = needs_rescale.e[0];
             roci_barrier_workgroup();
             if (_e553 != 0u) {
                 const float8 _e556 = o0_;
-                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e556);
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e556);
                 const float8 _e560 = o1_;
-                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e560);
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e560);
                 roci_barrier_workgroup();
                 i_1 = 0u;
                 while (true) {
@@ -513,56 +513,56 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
                     }
                     {
                         const uint _e572 = i_1;
-                        const float4 _e575 = scores.e[from_score + _e572];
-                        const float _e578 = factors.e[row_3];
-                        scores.e[from_score + _e572] = _e575 * _e578;
+                        const float4 _e575 = scores.e[score_at + _e572];
+                        const float _e578 = rescale.e[row_3];
+                        scores.e[score_at + _e572] = _e575 * _e578;
                     }
                     const uint _e580 = i_1;
                     i_1 = _e580 + 4u;
                 }
                 roci_barrier_workgroup();
-                const float8 _e586 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u);
+                const float8 _e586 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u);
                 o0_ = _e586;
-                const float8 _e592 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u);
+                const float8 _e592 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u);
                 o1_ = _e592;
             }
             if (lane == 0u) {
-                raised.e[0] = 0u;
+                needs_rescale.e[0] = 0u;
             }
             if (lane < 64u) {
                 const uint _e601 = slot;
                 const uint _e604 = first;
-                const uint _e610 = line_of(__builtin_elementwise_min((_e604 + 128u) + lane, last_position), table_1, group.y, &params, inputs);
-                lines.e[_e601 + lane] = _e610;
+                const uint _e610 = cache_row_of(__builtin_elementwise_min((_e604 + 128u) + lane, last_position), table_1, group.y, &params, inputs);
+                cache_rows.e[_e601 + lane] = _e610;
             }
             const uint _e612 = slot;
             slot = 64u - _e612;
-            const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 0u], 18u * 4u);
-            const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 4u], 18u * 4u);
-            const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 8u], 18u * 4u);
-            const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(own * 18u) + 12u], 18u * 4u);
-            const half16 _e653 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 0u], 34u * 4u);
+            const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 0u], 18u * 4u);
+            const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 4u], 18u * 4u);
+            const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 8u], 18u * 4u);
+            const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 12u], 18u * 4u);
+            const half16 _e653 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 0u], 34u * 4u);
             const float8 _e654 = o0_;
             o0_ = roci_wmma_multiply_add_f32(p0_, _e653, _e654);
-            const half16 _e663 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 0u], 34u * 4u);
+            const half16 _e663 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 0u], 34u * 4u);
             const float8 _e664 = o0_;
             o0_ = roci_wmma_multiply_add_f32(p1_, _e663, _e664);
-            const half16 _e673 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 0u], 34u * 4u);
+            const half16 _e673 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 0u], 34u * 4u);
             const float8 _e674 = o0_;
             o0_ = roci_wmma_multiply_add_f32(p2_, _e673, _e674);
-            const half16 _e683 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 0u], 34u * 4u);
+            const half16 _e683 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 0u], 34u * 4u);
             const float8 _e684 = o0_;
             o0_ = roci_wmma_multiply_add_f32(p3_, _e683, _e684);
-            const half16 _e693 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 0u) + 4u], 34u * 4u);
+            const half16 _e693 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 4u], 34u * 4u);
             const float8 _e694 = o1_;
             o1_ = roci_wmma_multiply_add_f32(p0_, _e693, _e694);
-            const half16 _e703 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 544u) + 4u], 34u * 4u);
+            const half16 _e703 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 4u], 34u * 4u);
             const float8 _e704 = o1_;
             o1_ = roci_wmma_multiply_add_f32(p1_, _e703, _e704);
-            const half16 _e713 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1088u) + 4u], 34u * 4u);
+            const half16 _e713 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 4u], 34u * 4u);
             const float8 _e714 = o1_;
             o1_ = roci_wmma_multiply_add_f32(p2_, _e713, _e714);
-            const half16 _e723 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(value_from + 1632u) + 4u], 34u * 4u);
+            const half16 _e723 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 4u], 34u * 4u);
             const float8 _e724 = o1_;
             o1_ = roci_wmma_multiply_add_f32(p3_, _e723, _e724);
             roci_barrier_workgroup();
@@ -570,24 +570,24 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
         const uint _e726 = first;
         first = _e726 + 64u;
     }
-    const float _e729 = total;
-    const float _e730 = total;
+    const float _e729 = weight_sum;
+    const float _e730 = weight_sum;
     const float _e732 = roci_subgroup_shuffle_xor_f32(_e730, 1u);
-    total = _e729 + _e732;
-    const float _e734 = total;
-    const float _e735 = total;
+    weight_sum = _e729 + _e732;
+    const float _e734 = weight_sum;
+    const float _e735 = weight_sum;
     const float _e737 = roci_subgroup_shuffle_xor_f32(_e735, 2u);
-    total = _e734 + _e737;
-    const uint head_1 = (group.y * shared_by) + roci_mod_u32(first_row + row_3, shared_by);
+    weight_sum = _e734 + _e737;
+    const uint head_1 = (group.y * gqa_ratio) + roci_mod_u32(first_row + row_3, gqa_ratio);
     const uint _e746 = params.y_stride;
     const uint at_4 = (row_token * _e746) + (head_1 * 64u);
     const float8 _e751 = o0_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score], 20u * 4u, _e751);
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e751);
     const float8 _e755 = o1_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[to_score + 4u], 20u * 4u, _e755);
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e755);
     roci_barrier_workgroup();
     if (row_3 < rows) {
-        const float _e763 = total;
-        put(0u, row_3, at_4, _e763, part_1, &params, y, &scores);
+        const float _e763 = weight_sum;
+        store_output(0u, row_3, at_4, _e763, quarter_1, &params, y, &scores);
     }
 }

@@ -27,7 +27,7 @@ typedef struct {
     half4 f;
     half4 g;
     half4 h;
-} Eight;
+} XElements;
 typedef struct {
     half4 a;
     half4 b;
@@ -37,7 +37,7 @@ typedef struct {
     half4 f;
     half4 g;
     half4 h;
-} Group;
+} WElements;
 
 ROCI_FN ushort roci_narrow_f16(float a) {
     return as_ushort((half)a);
@@ -112,34 +112,34 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
     return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
 }
 
-ROCI_FN Eight fetch(uint first, uint four, private const Params *params, global const half4 *x) {
+ROCI_FN XElements load_x(uint first, uint column, private const Params *params, global const half4 *x) {
     const uint _e4 = (*params).tokens;
     const uint last = _e4 - 1u;
     const uint _e9 = (*params).x_stride;
     const uint pitch = _e9 / 4u;
-    const half4 _e17 = x[(__builtin_elementwise_min(first, last) * pitch) + four];
-    const half4 _e25 = x[(__builtin_elementwise_min(first + 16u, last) * pitch) + four];
-    const half4 _e33 = x[(__builtin_elementwise_min(first + 32u, last) * pitch) + four];
-    const half4 _e41 = x[(__builtin_elementwise_min(first + 48u, last) * pitch) + four];
-    const half4 _e49 = x[(__builtin_elementwise_min(first + 64u, last) * pitch) + four];
-    const half4 _e57 = x[(__builtin_elementwise_min(first + 80u, last) * pitch) + four];
-    const half4 _e65 = x[(__builtin_elementwise_min(first + 96u, last) * pitch) + four];
-    const half4 _e73 = x[(__builtin_elementwise_min(first + 112u, last) * pitch) + four];
-    return (Eight){.a = _e17, .b = _e25, .c = _e33, .d = _e41, .e = _e49, .f = _e57, .g = _e65, .h = _e73};
+    const half4 _e17 = x[(__builtin_elementwise_min(first, last) * pitch) + column];
+    const half4 _e25 = x[(__builtin_elementwise_min(first + 16u, last) * pitch) + column];
+    const half4 _e33 = x[(__builtin_elementwise_min(first + 32u, last) * pitch) + column];
+    const half4 _e41 = x[(__builtin_elementwise_min(first + 48u, last) * pitch) + column];
+    const half4 _e49 = x[(__builtin_elementwise_min(first + 64u, last) * pitch) + column];
+    const half4 _e57 = x[(__builtin_elementwise_min(first + 80u, last) * pitch) + column];
+    const half4 _e65 = x[(__builtin_elementwise_min(first + 96u, last) * pitch) + column];
+    const half4 _e73 = x[(__builtin_elementwise_min(first + 112u, last) * pitch) + column];
+    return (XElements){.a = _e17, .b = _e25, .c = _e33, .d = _e41, .e = _e49, .f = _e57, .g = _e65, .h = _e73};
 }
 
-ROCI_FN void put_x(Eight it, uint to, local array2560_half4_ *x_tile) {
-    (*x_tile).e[to] = it.a;
-    (*x_tile).e[to + 160u] = it.b;
-    (*x_tile).e[to + 320u] = it.c;
-    (*x_tile).e[to + 480u] = it.d;
-    (*x_tile).e[to + 640u] = it.e;
-    (*x_tile).e[to + 800u] = it.f;
-    (*x_tile).e[to + 960u] = it.g;
-    (*x_tile).e[to + 1120u] = it.h;
+ROCI_FN void store_x(XElements elements, uint to, local array2560_half4_ *x_tile) {
+    (*x_tile).e[to] = elements.a;
+    (*x_tile).e[to + 160u] = elements.b;
+    (*x_tile).e[to + 320u] = elements.c;
+    (*x_tile).e[to + 480u] = elements.d;
+    (*x_tile).e[to + 640u] = elements.e;
+    (*x_tile).e[to + 800u] = elements.f;
+    (*x_tile).e[to + 960u] = elements.g;
+    (*x_tile).e[to + 1120u] = elements.h;
 }
 
-ROCI_FN uint spread(uint n) {
+ROCI_FN uint swizzled_row(uint n) {
     return ((n & 8u) | ((n & 1u) << 2u)) | ((n >> 1u) & 3u);
 }
 
@@ -152,7 +152,7 @@ ROCI_FN float activation(float v, private const Params *params) {
     return v / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float pair_of(uint row, float2 sums, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row, float2 sums, private const Params *params, global const float *bias) {
     float2 v_1 = (float2)(0.0f);
     v_1 = sums;
     const uint _e5 = (*params).flags;
@@ -168,14 +168,14 @@ ROCI_FN float pair_of(uint row, float2 sums, private const Params *params, globa
     return _e23 * _e25;
 }
 
-ROCI_FN void finish_pair(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = pair_of(row_1, sums_1, params, bias);
+    const float _e16 = gated_unit(row_1, sums_1, params, bias);
     y[((token * _e6) + _e10) + (row_1 / 2u)] = _e16;
 }
 
-ROCI_FN void finish(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_2 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
@@ -197,19 +197,19 @@ ROCI_FN void finish(uint token_1, uint row_2, float sum, private const Params *p
     y[at] = _e39;
 }
 
-ROCI_FN void end_four(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
-    float2 both = (float2)(0.0f);
+ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
+    float2 pair = (float2)(0.0f);
     uint i = 0u;
     const uint _e5 = (*params).flags;
     if ((_e5 & 32u) != 0u) {
-        const float _e11 = pair_of(row_3, sums_2.xy, params, bias);
-        both = (float2)(_e11, 0.0f);
+        const float _e11 = gated_unit(row_3, sums_2.xy, params, bias);
+        pair = (float2)(_e11, 0.0f);
         const uint _e19 = (*params).rows;
         if ((row_3 + 2u) < _e19) {
-            const float _e25 = pair_of(row_3 + 2u, sums_2.zw, params, bias);
-            both.y = _e25;
+            const float _e25 = gated_unit(row_3 + 2u, sums_2.zw, params, bias);
+            pair.y = _e25;
         }
-        const float2 _e26 = both;
+        const float2 _e26 = pair;
         const uint word = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e26, (float2)((-65504.0f))), (float2)(65504.0f)));
         const uint _e36 = (*params).y_stride;
         const uint _e40 = (*params).y_offset;
@@ -218,10 +218,10 @@ ROCI_FN void end_four(uint token_2, uint row_3, float4 sums_2, private const Par
     }
     const uint _e49 = (*params).flags;
     if ((_e49 & 12u) != 0u) {
-        finish_pair(token_2, row_3, sums_2.xy, params, bias, y);
+        epilogue_gated(token_2, row_3, sums_2.xy, params, bias, y);
         const uint _e59 = (*params).rows;
         if ((row_3 + 2u) < _e59) {
-            finish_pair(token_2, row_3 + 2u, sums_2.zw, params, bias, y);
+            epilogue_gated(token_2, row_3 + 2u, sums_2.zw, params, bias, y);
         }
         return;
     }
@@ -236,7 +236,7 @@ ROCI_FN void end_four(uint token_2, uint row_3, float4 sums_2, private const Par
             if ((row_3 + _e69) < _e73) {
                 const uint _e75 = i;
                 const uint _e77 = i;
-                finish(token_2, row_3 + _e75, roci_component_of_float4(sums_2, _e77), params, bias, y);
+                epilogue(token_2, row_3 + _e75, roci_component_of_float4(sums_2, _e77), params, bias, y);
             }
         }
         const uint _e79 = i;
@@ -244,7 +244,7 @@ ROCI_FN void end_four(uint token_2, uint row_3, float4 sums_2, private const Par
     }
 }
 
-ROCI_FN void end(uint token_3, uint row_4, uint part, uint source, uint lane_1, private const Params *params, global const float *bias, global float *y, local array256_float4_ *result) {
+ROCI_FN void epilogue_matrix(uint token_3, uint row_4, uint split, uint source, uint lane_1, private const Params *params, global const float *bias, global float *y, local array256_float4_ *result) {
     uint half_ = 0u;
     bool local_2 = false;
     while (true) {
@@ -268,7 +268,7 @@ ROCI_FN void end(uint token_3, uint row_4, uint part, uint source, uint lane_1, 
                 const uint _e36 = (*params).sharing;
                 const uint _e40 = half_;
                 const float4 _e46 = (*result).e[(source + (_e40 * 32u)) + lane_1];
-                end_four((at_1 * _e36) + part, first_2, _e46, params, bias, y);
+                epilogue_vec4_((at_1 * _e36) + split, first_2, _e46, params, bias, y);
             }
         }
         const uint _e47 = half_;
@@ -276,20 +276,20 @@ ROCI_FN void end(uint token_3, uint row_4, uint part, uint source, uint lane_1, 
     }
 }
 
-ROCI_FN void put_w(Group it_1, uint base, uint lane_2, local array2560_half4_ *w_tile) {
-    const uint _e5 = spread(lane_2 / 8u);
+ROCI_FN void store_w(WElements elements_1, uint base, uint lane_2, local array2560_half4_ *w_tile) {
+    const uint _e5 = swizzled_row(lane_2 / 8u);
     const uint to_1 = (base + (_e5 * 10u)) + (lane_2 % 8u);
-    (*w_tile).e[to_1] = it_1.a;
-    (*w_tile).e[to_1 + 160u] = it_1.b;
-    (*w_tile).e[to_1 + 320u] = it_1.c;
-    (*w_tile).e[to_1 + 480u] = it_1.d;
-    (*w_tile).e[to_1 + 640u] = it_1.e;
-    (*w_tile).e[to_1 + 800u] = it_1.f;
-    (*w_tile).e[to_1 + 960u] = it_1.g;
-    (*w_tile).e[to_1 + 1120u] = it_1.h;
+    (*w_tile).e[to_1] = elements_1.a;
+    (*w_tile).e[to_1 + 160u] = elements_1.b;
+    (*w_tile).e[to_1 + 320u] = elements_1.c;
+    (*w_tile).e[to_1 + 480u] = elements_1.d;
+    (*w_tile).e[to_1 + 640u] = elements_1.e;
+    (*w_tile).e[to_1 + 800u] = elements_1.f;
+    (*w_tile).e[to_1 + 960u] = elements_1.g;
+    (*w_tile).e[to_1 + 1120u] = elements_1.h;
 }
 
-ROCI_FN float2 scale_from(uint2 words, uint half_1) {
+ROCI_FN float2 decode_scale(uint2 words, uint half_1) {
     bool local_3 = false;
     bool local_4 = false;
     bool local_5 = false;
@@ -352,33 +352,33 @@ ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     return (uint2)(0u);
 }
 
-ROCI_FN float2 scale_of(uint group_2, uint half_2, global const uint *scales) {
+ROCI_FN float2 load_scale(uint group_2, uint half_2, global const uint *scales) {
     const uint2 _e2 = scale_words(group_2, scales);
-    const float2 _e3 = scale_from(_e2, half_2);
+    const float2 _e3 = decode_scale(_e2, half_2);
     return _e3;
 }
 
-ROCI_FN half4 four_1(uint row_5, uint group_3, uint part_1, private const Params *params, global const half4 *codes) {
+ROCI_FN half4 load_vec4_(uint row_5, uint group_3, uint column_1, private const Params *params, global const half4 *codes) {
     const uint _e6 = (*params).rows;
     const uint _e12 = (*params).columns;
-    const half4 _e21 = codes[(((__builtin_elementwise_min(row_5, _e6 - 1u) * (_e12 / 32u)) + group_3) * 8u) + part_1];
+    const half4 _e21 = codes[(((__builtin_elementwise_min(row_5, _e6 - 1u) * (_e12 / 32u)) + group_3) * 8u) + column_1];
     return _e21;
 }
 
-ROCI_FN Group fetch_w(uint first_1, uint group_4, uint lane_3, private const Params *params, global const half4 *codes, global const uint *scales) {
-    const uint _e5 = spread(lane_3 / 8u);
-    const float2 _e9 = scale_of(0u, 0u, scales);
+ROCI_FN WElements load_w(uint first_1, uint group_4, uint lane_3, private const Params *params, global const half4 *codes, global const uint *scales) {
+    const uint _e5 = swizzled_row(lane_3 / 8u);
+    const float2 _e9 = load_scale(0u, 0u, scales);
     const uint row_6 = (first_1 + _e5) + roci_f32_to_u32(_e9.y);
-    const uint part_2 = lane_3 % 8u;
-    const half4 _e15 = four_1(row_6, group_4, part_2, params, codes);
-    const half4 _e18 = four_1(row_6 + 16u, group_4, part_2, params, codes);
-    const half4 _e21 = four_1(row_6 + 32u, group_4, part_2, params, codes);
-    const half4 _e24 = four_1(row_6 + 48u, group_4, part_2, params, codes);
-    const half4 _e27 = four_1(row_6 + 64u, group_4, part_2, params, codes);
-    const half4 _e30 = four_1(row_6 + 80u, group_4, part_2, params, codes);
-    const half4 _e33 = four_1(row_6 + 96u, group_4, part_2, params, codes);
-    const half4 _e36 = four_1(row_6 + 112u, group_4, part_2, params, codes);
-    return (Group){.a = _e15, .b = _e18, .c = _e21, .d = _e24, .e = _e27, .f = _e30, .g = _e33, .h = _e36};
+    const uint column_2 = lane_3 % 8u;
+    const half4 _e15 = load_vec4_(row_6, group_4, column_2, params, codes);
+    const half4 _e18 = load_vec4_(row_6 + 16u, group_4, column_2, params, codes);
+    const half4 _e21 = load_vec4_(row_6 + 32u, group_4, column_2, params, codes);
+    const half4 _e24 = load_vec4_(row_6 + 48u, group_4, column_2, params, codes);
+    const half4 _e27 = load_vec4_(row_6 + 64u, group_4, column_2, params, codes);
+    const half4 _e30 = load_vec4_(row_6 + 80u, group_4, column_2, params, codes);
+    const half4 _e33 = load_vec4_(row_6 + 96u, group_4, column_2, params, codes);
+    const half4 _e36 = load_vec4_(row_6 + 112u, group_4, column_2, params, codes);
+    return (WElements){.a = _e15, .b = _e18, .c = _e21, .d = _e24, .e = _e27, .f = _e30, .g = _e33, .h = _e36};
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
@@ -388,8 +388,8 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     local array256_float4_ result;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint lane = __builtin_amdgcn_workitem_id_x();
-    uint w_at = 0u;
-    uint x_at = 0u;
+    uint w_group = 0u;
+    uint x_column = 0u;
     float8 s00_ = (float8)(0);
     float8 s01_ = (float8)(0);
     float8 s02_ = (float8)(0);
@@ -413,26 +413,26 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     const uint steps = _e4 / 64u;
     const uint _e9 = params.sharing;
     const uint _e15 = params.sharing;
-    const uint each = roci_div_u32((steps + _e9) - 1u, _e15);
-    const uint first_step = __builtin_elementwise_min(group.z * each, steps);
-    const uint groups = (__builtin_elementwise_min(first_step + each, steps) - first_step) * 2u;
-    const uint w_first = group.y * 128u;
-    w_at = first_step * 2u;
-    const uint _e36 = spread(lane / 8u);
+    const uint steps_per_split = roci_div_u32((steps + _e9) - 1u, _e15);
+    const uint first_step = __builtin_elementwise_min(group.z * steps_per_split, steps);
+    const uint groups = (__builtin_elementwise_min(first_step + steps_per_split, steps) - first_step) * 2u;
+    const uint w_row = group.y * 128u;
+    w_group = first_step * 2u;
+    const uint _e36 = swizzled_row(lane / 8u);
     const uint x_row = (group.x * 128u) + _e36;
-    x_at = (first_step * 16u) + (lane % 8u);
-    const uint _e46 = spread(lane / 8u);
-    const uint x_to = (_e46 * 10u) + (lane % 8u);
-    const uint tokens_from = (lane / 64u) * 64u;
-    const uint rows_from = ((lane / 32u) % 2u) * 64u;
-    const uint x_from = tokens_from * 10u;
-    const uint w_from = rows_from * 10u;
-    const uint _e98 = w_at;
-    const Group _e99 = fetch_w(w_first, _e98, lane, &params, codes, scales);
-    put_w(_e99, 0u, lane, &w_tile);
-    const uint _e101 = x_at;
-    const Eight _e102 = fetch(x_row, _e101, &params, x);
-    put_x(_e102, x_to, &x_tile);
+    x_column = (first_step * 16u) + (lane % 8u);
+    const uint _e46 = swizzled_row(lane / 8u);
+    const uint x_target = (_e46 * 10u) + (lane % 8u);
+    const uint first_token = (lane / 64u) * 64u;
+    const uint first_row = ((lane / 32u) % 2u) * 64u;
+    const uint x_start = first_token * 10u;
+    const uint w_start = first_row * 10u;
+    const uint _e98 = w_group;
+    const WElements _e99 = load_w(w_row, _e98, lane, &params, codes, scales);
+    store_w(_e99, 0u, lane, &w_tile);
+    const uint _e101 = x_column;
+    const XElements _e102 = load_x(x_row, _e101, &params, x);
+    store_x(_e102, x_target, &x_tile);
     roci_barrier_workgroup();
     while (true) {
         const uint _e105 = k;
@@ -440,23 +440,23 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
             break;
         }
         {
-            const uint _e107 = w_at;
-            w_at = _e107 + 1u;
-            const uint _e110 = x_at;
-            x_at = _e110 + 8u;
-            const uint _e113 = w_at;
-            const Group w_next = fetch_w(w_first, _e113, lane, &params, codes, scales);
-            const uint _e115 = x_at;
-            const Eight x_next = fetch(x_row, _e115, &params, x);
+            const uint _e107 = w_group;
+            w_group = _e107 + 1u;
+            const uint _e110 = x_column;
+            x_column = _e110 + 8u;
+            const uint _e113 = w_group;
+            const WElements w_next = load_w(w_row, _e113, lane, &params, codes, scales);
+            const uint _e115 = x_column;
+            const XElements x_next = load_x(x_row, _e115, &params, x);
             {
-                const half16 x0_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 0u], 10u * 4u);
-                const half16 x1_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 160u], 10u * 4u);
-                const half16 x2_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 320u], 10u * 4u);
-                const half16 x3_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 480u], 10u * 4u);
-                const half16 w0_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 0u], 10u * 4u);
-                const half16 w1_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 160u], 10u * 4u);
-                const half16 w2_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 320u], 10u * 4u);
-                const half16 w3_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 480u], 10u * 4u);
+                const half16 x0_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 0u], 10u * 4u);
+                const half16 x1_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 160u], 10u * 4u);
+                const half16 x2_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 320u], 10u * 4u);
+                const half16 x3_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 480u], 10u * 4u);
+                const half16 w0_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 0u], 10u * 4u);
+                const half16 w1_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 160u], 10u * 4u);
+                const half16 w2_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 320u], 10u * 4u);
+                const half16 w3_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 480u], 10u * 4u);
                 const float8 _e165 = s00_;
                 s00_ = roci_wmma_multiply_add_f32(x0_, w0_, _e165);
                 const float8 _e167 = s10_;
@@ -491,14 +491,14 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
                 s33_ = roci_wmma_multiply_add_f32(x3_, w3_, _e195);
             }
             {
-                const half16 x0_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 4u], 10u * 4u);
-                const half16 x1_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 164u], 10u * 4u);
-                const half16 x2_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 324u], 10u * 4u);
-                const half16 x3_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_from + 484u], 10u * 4u);
-                const half16 w0_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 4u], 10u * 4u);
-                const half16 w1_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 164u], 10u * 4u);
-                const half16 w2_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 324u], 10u * 4u);
-                const half16 w3_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_from + 484u], 10u * 4u);
+                const half16 x0_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 4u], 10u * 4u);
+                const half16 x1_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 164u], 10u * 4u);
+                const half16 x2_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 324u], 10u * 4u);
+                const half16 x3_1 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 484u], 10u * 4u);
+                const half16 w0_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 4u], 10u * 4u);
+                const half16 w1_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 164u], 10u * 4u);
+                const half16 w2_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 324u], 10u * 4u);
+                const half16 w3_1 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 484u], 10u * 4u);
                 const float8 _e245 = s00_;
                 s00_ = roci_wmma_multiply_add_f32(x0_1, w0_1, _e245);
                 const float8 _e247 = s10_;
@@ -532,28 +532,28 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
                 const float8 _e275 = s33_;
                 s33_ = roci_wmma_multiply_add_f32(x3_1, w3_1, _e275);
             }
-            put_w(w_next, 1280u, lane, &w_tile);
-            put_x(x_next, 1280u + x_to, &x_tile);
+            store_w(w_next, 1280u, lane, &w_tile);
+            store_x(x_next, 1280u + x_target, &x_tile);
             roci_barrier_workgroup();
             const uint _e282 = k;
-            const uint ahead = ((_e282 + 2u) < groups) ? 1u : 0u;
-            const uint _e287 = w_at;
-            w_at = _e287 + ahead;
-            const uint _e289 = x_at;
-            x_at = _e289 + (ahead * 8u);
-            const uint _e293 = w_at;
-            const Group w_after = fetch_w(w_first, _e293, lane, &params, codes, scales);
-            const uint _e295 = x_at;
-            const Eight x_after = fetch(x_row, _e295, &params, x);
+            const uint advance = ((_e282 + 2u) < groups) ? 1u : 0u;
+            const uint _e287 = w_group;
+            w_group = _e287 + advance;
+            const uint _e289 = x_column;
+            x_column = _e289 + (advance * 8u);
+            const uint _e293 = w_group;
+            const WElements w_following = load_w(w_row, _e293, lane, &params, codes, scales);
+            const uint _e295 = x_column;
+            const XElements x_following = load_x(x_row, _e295, &params, x);
             {
-                const half16 x0_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 0u], 10u * 4u);
-                const half16 x1_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 160u], 10u * 4u);
-                const half16 x2_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 320u], 10u * 4u);
-                const half16 x3_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 480u], 10u * 4u);
-                const half16 w0_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 0u], 10u * 4u);
-                const half16 w1_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 160u], 10u * 4u);
-                const half16 w2_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 320u], 10u * 4u);
-                const half16 w3_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 480u], 10u * 4u);
+                const half16 x0_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 0u], 10u * 4u);
+                const half16 x1_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 160u], 10u * 4u);
+                const half16 x2_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 320u], 10u * 4u);
+                const half16 x3_2 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 480u], 10u * 4u);
+                const half16 w0_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 0u], 10u * 4u);
+                const half16 w1_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 160u], 10u * 4u);
+                const half16 w2_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 320u], 10u * 4u);
+                const half16 w3_2 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 480u], 10u * 4u);
                 const float8 _e361 = s00_;
                 s00_ = roci_wmma_multiply_add_f32(x0_2, w0_2, _e361);
                 const float8 _e363 = s10_;
@@ -588,14 +588,14 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
                 s33_ = roci_wmma_multiply_add_f32(x3_2, w3_2, _e391);
             }
             {
-                const half16 x0_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 4u], 10u * 4u);
-                const half16 x1_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 164u], 10u * 4u);
-                const half16 x2_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 324u], 10u * 4u);
-                const half16 x3_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_from) + 484u], 10u * 4u);
-                const half16 w0_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 4u], 10u * 4u);
-                const half16 w1_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 164u], 10u * 4u);
-                const half16 w2_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 324u], 10u * 4u);
-                const half16 w3_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_from) + 484u], 10u * 4u);
+                const half16 x0_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 4u], 10u * 4u);
+                const half16 x1_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 164u], 10u * 4u);
+                const half16 x2_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 324u], 10u * 4u);
+                const half16 x3_3 = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(1280u + x_start) + 484u], 10u * 4u);
+                const half16 w0_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 4u], 10u * 4u);
+                const half16 w1_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 164u], 10u * 4u);
+                const half16 w2_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 324u], 10u * 4u);
+                const half16 w3_3 = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(1280u + w_start) + 484u], 10u * 4u);
                 const float8 _e457 = s00_;
                 s00_ = roci_wmma_multiply_add_f32(x0_3, w0_3, _e457);
                 const float8 _e459 = s10_;
@@ -629,15 +629,15 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
                 const float8 _e487 = s33_;
                 s33_ = roci_wmma_multiply_add_f32(x3_3, w3_3, _e487);
             }
-            put_w(w_after, 0u, lane, &w_tile);
-            put_x(x_after, x_to, &x_tile);
+            store_w(w_following, 0u, lane, &w_tile);
+            store_x(x_following, x_target, &x_tile);
             roci_barrier_workgroup();
         }
         const uint _e490 = k;
         k = _e490 + 2u;
     }
-    const uint token_4 = (group.x * 128u) + tokens_from;
-    const uint row_7 = (group.y * 128u) + rows_from;
+    const uint token_4 = (group.x * 128u) + first_token;
+    const uint row_7 = (group.y * 128u) + first_row;
     const uint _e503 = params.flags;
     if (_e503 == 0u) {
         const uint _e515 = params.tokens;
@@ -714,81 +714,81 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     const float8 _e666 = s00_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e666);
     roci_barrier_workgroup();
-    end(token_4 + 0u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 0u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e677 = s01_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e677);
     roci_barrier_workgroup();
-    end(token_4 + 0u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 0u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e688 = s02_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e688);
     roci_barrier_workgroup();
-    end(token_4 + 0u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 0u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e699 = s03_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e699);
     roci_barrier_workgroup();
-    end(token_4 + 0u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 0u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e710 = s10_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e710);
     roci_barrier_workgroup();
-    end(token_4 + 16u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 16u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e721 = s11_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e721);
     roci_barrier_workgroup();
-    end(token_4 + 16u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 16u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e732 = s12_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e732);
     roci_barrier_workgroup();
-    end(token_4 + 16u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 16u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e743 = s13_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e743);
     roci_barrier_workgroup();
-    end(token_4 + 16u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 16u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e754 = s20_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e754);
     roci_barrier_workgroup();
-    end(token_4 + 32u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 32u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e765 = s21_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e765);
     roci_barrier_workgroup();
-    end(token_4 + 32u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 32u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e776 = s22_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e776);
     roci_barrier_workgroup();
-    end(token_4 + 32u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 32u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e787 = s23_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e787);
     roci_barrier_workgroup();
-    end(token_4 + 32u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 32u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e798 = s30_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e798);
     roci_barrier_workgroup();
-    end(token_4 + 48u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 48u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e809 = s31_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e809);
     roci_barrier_workgroup();
-    end(token_4 + 48u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 48u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e820 = s32_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e820);
     roci_barrier_workgroup();
-    end(token_4 + 48u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 48u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
     const float8 _e831 = s33_;
     roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e831);
     roci_barrier_workgroup();
-    end(token_4 + 48u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
+    epilogue_matrix(token_4 + 48u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
     roci_barrier_workgroup();
 }

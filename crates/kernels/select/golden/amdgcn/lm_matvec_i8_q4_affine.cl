@@ -19,11 +19,11 @@ typedef struct { float2 e[128]; } array128_float2_;
 typedef struct { float2 e[32]; } array32_float2_;
 typedef struct { float4 e[4]; } array4_float4_;
 typedef struct {
-    uint4 near;
-    uint4 far;
-    uint2 near_scale;
-    uint2 far_scale;
-} Held;
+    uint4 row0_;
+    uint4 row1_;
+    uint2 scale0_;
+    uint2 scale1_;
+} TwoRows;
 typedef struct { float4 e[192]; } array192_float4_;
 typedef struct { uint4 e[384]; } array384_uint4_;
 
@@ -116,7 +116,7 @@ ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     return (uint2)(0u);
 }
 
-ROCI_FN Held hold(uint2 rows, uint at_1, uint end, global const uint4 *codes, global const uint *scales) {
+ROCI_FN TwoRows load_rows(uint2 rows, uint at_1, uint end, global const uint4 *codes, global const uint *scales) {
     const uint2 unit_4 = rows + ((uint2)(__builtin_elementwise_min(at_1, end - 1u)));
     const uint4 _e11 = codes[unit_4.x];
     const uint4 _e15 = codes[unit_4.y];
@@ -124,18 +124,18 @@ ROCI_FN Held hold(uint2 rows, uint at_1, uint end, global const uint4 *codes, gl
     const uint2 _e18 = scale_words(_e17, scales);
     const uint _e20 = group_of(unit_4.y);
     const uint2 _e21 = scale_words(_e20, scales);
-    return (Held){.near = _e11, .far = _e15, .near_scale = _e18, .far_scale = _e21};
+    return (TwoRows){.row0_ = _e11, .row1_ = _e15, .scale0_ = _e18, .scale1_ = _e21};
 }
 
-ROCI_FN float square(float4 v, uint i_1, uint count) {
+ROCI_FN float masked_square(float4 v, uint i_1, uint count) {
     return (i_1 < count) ? roci_dot_float4(v, v) : 0.0f;
 }
 
-ROCI_FN float total(float4 v_1) {
+ROCI_FN float sum_components(float4 v_1) {
     return (v_1.x + v_1.y) + (v_1.z + v_1.w);
 }
 
-ROCI_FN float2 scale_from(uint2 words, uint half_) {
+ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     bool local_11 = false;
     bool local_12 = false;
     bool local_13 = false;
@@ -148,11 +148,11 @@ ROCI_FN float2 scale_from(uint2 words, uint half_) {
     return roci_unpack2x16float(words.x);
 }
 
-ROCI_FN float dot_of(uint4 a, uint4 b) {
+ROCI_FN float dot_i8_(uint4 a, uint4 b) {
     return (float)((int)((uint)((int)((uint)roci_native_dot4_i8(a.x, b.x) + (uint)roci_native_dot4_i8(a.y, b.y))) + (uint)((int)((uint)roci_native_dot4_i8(a.z, b.z) + (uint)roci_native_dot4_i8(a.w, b.w)))));
 }
 
-ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array192_float4_ *about, local array384_uint4_ *staged) {
+ROCI_FN float unit_dot(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
     bool local_14 = false;
     bool local_15 = false;
     local_14 = false;
@@ -164,67 +164,67 @@ ROCI_FN float unit_of(uint4 code, uint2 words_1, uint unit_1, uint at_2, local a
     }
     const bool _e13 = local_15;
     if (_e13) {
-        const float4 it_1 = (*about).e[at_2 / 2u];
-        const float2 s = scale_from(words_1, unit_1 % 2u);
-        const uint4 _e24 = (*staged).e[at_2];
-        const float products = dot_of(code, _e24);
-        return ((s.x * it_1.x) * products) + (s.y * (((unit_1 % 2u) == 1u) ? it_1.z : it_1.y));
+        const float4 x_group = (*group_scales).e[at_2 / 2u];
+        const float2 s = decode_scale(words_1, unit_1 % 2u);
+        const uint4 _e24 = (*x_tile).e[at_2];
+        const float products = dot_i8_(code, _e24);
+        return ((s.x * x_group.x) * products) + (s.y * (((unit_1 % 2u) == 1u) ? x_group.z : x_group.y));
     }
-    const float4 it_2 = (*about).e[(at_2 - (at_2 % 2u)) / 2u];
+    const float4 x_group_1 = (*group_scales).e[(at_2 - (at_2 % 2u)) / 2u];
     const uint4 mask = (uint4)(252645135u);
-    const uint4 _e53 = (*staged).e[at_2];
-    const float low = dot_of(code & mask, _e53);
-    const uint4 _e63 = (*staged).e[at_2 ^ 1u];
-    const float high = dot_of((code >> ((uint4)(4u))) & mask, _e63);
-    const float2 s_1 = scale_from(words_1, 0u);
-    return ((s_1.x * it_2.x) * (low + high)) + (s_1.y * (it_2.y + it_2.z));
+    const uint4 _e53 = (*x_tile).e[at_2];
+    const float low = dot_i8_(code & mask, _e53);
+    const uint4 _e63 = (*x_tile).e[at_2 ^ 1u];
+    const float high = dot_i8_((code >> ((uint4)(4u))) & mask, _e63);
+    const float2 s_1 = decode_scale(words_1, 0u);
+    return ((s_1.x * x_group_1.x) * (low + high)) + (s_1.y * (x_group_1.y + x_group_1.z));
 }
 
-ROCI_FN float2 both_of(Held it, uint unit_2, uint at_3, local array192_float4_ *about, local array384_uint4_ *staged) {
-    const float _e5 = unit_of(it.near, it.near_scale, unit_2, at_3, about, staged);
-    const float _e8 = unit_of(it.far, it.far_scale, unit_2, at_3, about, staged);
+ROCI_FN float2 two_row_dot(TwoRows pair, uint unit_2, uint at_3, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
+    const float _e5 = unit_dot(pair.row0_, pair.scale0_, unit_2, at_3, group_scales, x_tile);
+    const float _e8 = unit_dot(pair.row1_, pair.scale1_, unit_2, at_3, group_scales, x_tile);
     return (float2)(_e5, _e8);
 }
 
-ROCI_FN uint2 rows_of(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
+ROCI_FN uint2 row_offsets(uint tile_1, uint first_row_1, uint units, uint lane_1, private const Params *params) {
     const uint2 row_5 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
     const uint _e17 = (*params).rows;
     return (((uint2)(first_row_1)) + __builtin_elementwise_min(row_5, (uint2)((_e17 - 1u)))) * ((uint2)(units));
 }
 
-ROCI_FN float greatest(float4 v_2) {
+ROCI_FN float max_abs_of(float4 v_2) {
     const float4 a_1 = __builtin_elementwise_abs(v_2);
     return __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(a_1.x, a_1.y), __builtin_elementwise_maxnum(a_1.z, a_1.w));
 }
 
-ROCI_FN void tell(float4 v_3, uint i_2, local array192_float4_ *most) {
-    const float _e9 = greatest(v_3);
-    ((local float *)&(*most).e[i_2 / 4u])[i_2 % 4u] = _e9;
+ROCI_FN void store_max_abs(float4 v_3, uint i_2, local array192_float4_ *max_abs) {
+    const float _e9 = max_abs_of(v_3);
+    ((local float *)&(*max_abs).e[i_2 / 4u])[i_2 % 4u] = _e9;
 }
 
-ROCI_FN uint place(uint unit_3) {
+ROCI_FN uint x_tile_index(uint unit_3) {
     return (unit_3 * 2u) + ((unit_3 / 4u) % 2u);
 }
 
-ROCI_FN uint place_of(uint four) {
-    const uint _e3 = place(four / 2u);
+ROCI_FN uint x_tile_index_of(uint four) {
+    const uint _e3 = x_tile_index(four / 2u);
     return _e3 ^ (four % 2u);
 }
 
-ROCI_FN void put(float4 v_4, uint i_3, uint base, uint count_1, local array192_float4_ *about, local array384_uint4_ *staged, local array192_float4_ *most) {
+ROCI_FN void quantize_and_store(float4 v_4, uint i_3, uint base, uint count_1, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     if (i_3 < count_1) {
-        const float4 _e11 = (*most).e[(i_3 / 8u) * 2u];
-        const float _e12 = greatest(_e11);
-        const float4 _e21 = (*most).e[((i_3 / 8u) * 2u) + 1u];
-        const float _e22 = greatest(_e21);
-        const float top = __builtin_elementwise_maxnum(_e12, _e22);
-        const float inverse = (top > 0.0f) ? (127.0f / top) : 0.0f;
+        const float4 _e11 = (*max_abs).e[(i_3 / 8u) * 2u];
+        const float _e12 = max_abs_of(_e11);
+        const float4 _e21 = (*max_abs).e[((i_3 / 8u) * 2u) + 1u];
+        const float _e22 = max_abs_of(_e21);
+        const float group_max = __builtin_elementwise_maxnum(_e12, _e22);
+        const float inverse = (group_max > 0.0f) ? (127.0f / group_max) : 0.0f;
         const uint word = roci_pack4xI8(roci_f32_to_i32x4(__builtin_elementwise_roundeven(v_4 * inverse)));
         const uint at_4 = base + i_3;
-        const uint _e38 = place_of(at_4 / 4u);
-        ((local uint *)&(*staged).e[_e38])[at_4 % 4u] = word;
+        const uint _e38 = x_tile_index_of(at_4 / 4u);
+        ((local uint *)&(*x_tile).e[_e38])[at_4 % 4u] = word;
         if ((i_3 % 8u) == 0u) {
-            ((local float *)&(*about).e[at_4 / 8u])[0] = top / 127.0f;
+            ((local float *)&(*group_scales).e[at_4 / 8u])[0] = group_max / 127.0f;
             return;
         } else {
             return;
@@ -234,7 +234,7 @@ ROCI_FN void put(float4 v_4, uint i_3, uint base, uint count_1, local array192_f
     }
 }
 
-ROCI_FN float stage_part(uint row, uint first, uint base_1, uint count_2, uint lane_2, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *about, local array384_uint4_ *staged, local array192_float4_ *most) {
+ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint lane_2, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float4 v0_ = (float4)(0.0f);
     float4 v1_ = (float4)(0.0f);
     float4 v2_ = (float4)(0.0f);
@@ -271,21 +271,21 @@ ROCI_FN float stage_part(uint row, uint first, uint base_1, uint count_2, uint l
         const float4 n5_ = norm[at5_];
         const float _e87 = squares;
         const float4 _e88 = v0_;
-        const float _e89 = square(_e88, lane_2, count_2);
+        const float _e89 = masked_square(_e88, lane_2, count_2);
         const float4 _e90 = v1_;
-        const float _e93 = square(_e90, lane_2 + 128u, count_2);
+        const float _e93 = masked_square(_e90, lane_2 + 128u, count_2);
         squares = _e87 + (_e89 + _e93);
         const float _e96 = squares;
         const float4 _e97 = v2_;
-        const float _e100 = square(_e97, lane_2 + 256u, count_2);
+        const float _e100 = masked_square(_e97, lane_2 + 256u, count_2);
         const float4 _e101 = v3_;
-        const float _e104 = square(_e101, lane_2 + 384u, count_2);
+        const float _e104 = masked_square(_e101, lane_2 + 384u, count_2);
         squares = _e96 + (_e100 + _e104);
         const float _e107 = squares;
         const float4 _e108 = v4_;
-        const float _e111 = square(_e108, lane_2 + 512u, count_2);
+        const float _e111 = masked_square(_e108, lane_2 + 512u, count_2);
         const float4 _e112 = v5_;
-        const float _e115 = square(_e112, lane_2 + 640u, count_2);
+        const float _e115 = masked_square(_e112, lane_2 + 640u, count_2);
         squares = _e107 + (_e111 + _e115);
         const float4 _e118 = v0_;
         v0_ = _e118 * n0_;
@@ -302,46 +302,46 @@ ROCI_FN float stage_part(uint row, uint first, uint base_1, uint count_2, uint l
     }
     roci_barrier_workgroup();
     const float4 _e130 = v0_;
-    tell(_e130, lane_2, most);
+    store_max_abs(_e130, lane_2, max_abs);
     const float4 _e131 = v1_;
-    tell(_e131, lane_2 + 128u, most);
+    store_max_abs(_e131, lane_2 + 128u, max_abs);
     const float4 _e134 = v2_;
-    tell(_e134, lane_2 + 256u, most);
+    store_max_abs(_e134, lane_2 + 256u, max_abs);
     const float4 _e137 = v3_;
-    tell(_e137, lane_2 + 384u, most);
+    store_max_abs(_e137, lane_2 + 384u, max_abs);
     const float4 _e140 = v4_;
-    tell(_e140, lane_2 + 512u, most);
+    store_max_abs(_e140, lane_2 + 512u, max_abs);
     const float4 _e143 = v5_;
-    tell(_e143, lane_2 + 640u, most);
+    store_max_abs(_e143, lane_2 + 640u, max_abs);
     roci_barrier_workgroup();
     const float4 _e146 = v0_;
-    put(_e146, lane_2, base_1, count_2, about, staged, most);
+    quantize_and_store(_e146, lane_2, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e147 = v1_;
-    put(_e147, lane_2 + 128u, base_1, count_2, about, staged, most);
+    quantize_and_store(_e147, lane_2 + 128u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e150 = v2_;
-    put(_e150, lane_2 + 256u, base_1, count_2, about, staged, most);
+    quantize_and_store(_e150, lane_2 + 256u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e153 = v3_;
-    put(_e153, lane_2 + 384u, base_1, count_2, about, staged, most);
+    quantize_and_store(_e153, lane_2 + 384u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e156 = v4_;
-    put(_e156, lane_2 + 512u, base_1, count_2, about, staged, most);
+    quantize_and_store(_e156, lane_2 + 512u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e159 = v5_;
-    put(_e159, lane_2 + 640u, base_1, count_2, about, staged, most);
+    quantize_and_store(_e159, lane_2 + 640u, base_1, count_2, group_scales, x_tile, max_abs);
     const float _e162 = squares;
     return _e162;
 }
 
-ROCI_FN int sum_of(uint4 v_5) {
+ROCI_FN int sum_i8_(uint4 v_5) {
     return (int)((uint)((int)((uint)roci_native_dot4_i8(v_5.x, 16843009u) + (uint)roci_native_dot4_i8(v_5.y, 16843009u))) + (uint)((int)((uint)roci_native_dot4_i8(v_5.z, 16843009u) + (uint)roci_native_dot4_i8(v_5.w, 16843009u))));
 }
 
-ROCI_FN float stage(uint row_1, uint first_1, uint count_3, uint lane_3, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *about, local array384_uint4_ *staged, local array192_float4_ *most) {
+ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_3, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float squares_1 = 0.0f;
     uint g = 0u;
-    const float _e7 = stage_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_3, params, x, norm, about, staged, most);
+    const float _e7 = load_x_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_3, params, x, norm, group_scales, x_tile, max_abs);
     squares_1 = _e7;
     if (count_3 > 768u) {
         const float _e11 = squares_1;
-        const float _e17 = stage_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_3, params, x, norm, about, staged, most);
+        const float _e17 = load_x_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_3, params, x, norm, group_scales, x_tile, max_abs);
         squares_1 = _e11 + _e17;
     }
     roci_barrier_workgroup();
@@ -353,17 +353,17 @@ ROCI_FN float stage(uint row_1, uint first_1, uint count_3, uint lane_3, private
         }
         {
             const uint _e25 = g;
-            const float scale_1 = (*about).e[_e25].x;
+            const float scale_1 = (*group_scales).e[_e25].x;
             const uint _e30 = g;
-            const uint _e33 = place_of(_e30 * 2u);
-            const uint4 _e35 = (*staged).e[_e33];
-            const int low_1 = sum_of(_e35);
+            const uint _e33 = x_tile_index_of(_e30 * 2u);
+            const uint4 _e35 = (*x_tile).e[_e33];
+            const int low_1 = sum_i8_(_e35);
             const uint _e38 = g;
-            const uint _e43 = place_of((_e38 * 2u) + 1u);
-            const uint4 _e45 = (*staged).e[_e43];
-            const int high_1 = sum_of(_e45);
+            const uint _e43 = x_tile_index_of((_e38 * 2u) + 1u);
+            const uint4 _e45 = (*x_tile).e[_e43];
+            const int high_1 = sum_i8_(_e45);
             const uint _e48 = g;
-            (*about).e[_e48] = (float4)(scale_1, scale_1 * ((float)low_1), scale_1 * ((float)high_1), 0.0f);
+            (*group_scales).e[_e48] = (float4)(scale_1, scale_1 * ((float)low_1), scale_1 * ((float)high_1), 0.0f);
         }
         const uint _e56 = g;
         g = _e56 + 128u;
@@ -381,7 +381,7 @@ ROCI_FN float activation(float v_6, private const Params *params) {
     return v_6 / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float pair_of(uint row_2, float2 sums_1, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_2, float2 sums_1, private const Params *params, global const float *bias) {
     float2 v_7 = (float2)(0.0f);
     v_7 = sums_1;
     const uint _e5 = (*params).flags;
@@ -397,14 +397,14 @@ ROCI_FN float pair_of(uint row_2, float2 sums_1, private const Params *params, g
     return _e23 * _e25;
 }
 
-ROCI_FN void finish_pair(uint token, uint row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = pair_of(row_3, sums_2, params, bias);
+    const float _e16 = gated_unit(row_3, sums_2, params, bias);
     y[((token * _e6) + _e10) + (row_3 / 2u)] = _e16;
 }
 
-ROCI_FN void finish(uint token_1, uint row_4, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint token_1, uint row_4, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_8 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
@@ -429,25 +429,25 @@ ROCI_FN void finish(uint token_1, uint row_4, float sum, private const Params *p
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
 void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *experts, global const float4 *norm, global float *y, Params params) {
     local array128_float2_ partials;
-    local array32_float2_ fewer;
+    local array32_float2_ reduced;
     local array4_float4_ squares_2;
-    local array192_float4_ about;
-    local array384_uint4_ staged;
-    local array192_float4_ most;
+    local array192_float4_ group_scales;
+    local array384_uint4_ x_tile;
+    local array192_float4_ max_abs;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint3 groups = (uint3)(__builtin_amdgcn_grid_size_x() / 128u, __builtin_amdgcn_grid_size_y() / 1u, __builtin_amdgcn_grid_size_z() / 1u);
     const uint lane = __builtin_amdgcn_workitem_id_x();
     uint first_row = 0u;
     float factor = 1.0f;
     uint2 next_rows = (uint2)(0u);
-    Held held0_ = {0};
-    Held held1_ = {0};
-    Held held2_ = {0};
+    TwoRows next0_ = {0};
+    TwoRows next1_ = {0};
+    TwoRows next2_ = {0};
     uint tile = 0u;
     float2 sums = (float2)(0.0f);
     uint start = 0u;
     bool local_ = false;
-    float mine = 0.0f;
+    float square_sum = 0.0f;
     bool local_1 = false;
     bool local_2 = false;
     uint i = 0u;
@@ -457,9 +457,9 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     bool local_5 = false;
     const uint token_2 = group.y;
     const uint _e6 = params.columns;
-    const uint fours = _e6 / 4u;
-    const uint units_1 = fours / 8u;
-    const uint own = lane % 32u;
+    const uint row_vec4s = _e6 / 4u;
+    const uint units_1 = row_vec4s / 8u;
+    const uint team_lane = lane % 32u;
     const uint _e17 = params.experts;
     if (_e17 != 0u) {
         const uint _e22 = experts[token_2];
@@ -470,19 +470,19 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     const uint _e35 = params.tokens;
     const uint _e41 = params.sharing;
     const uint _e45 = params.x_stride;
-    const uint only = roci_div_u32(__builtin_elementwise_min(token_2, _e35 - 1u), _e41) * (_e45 / 4u);
+    const uint x_row = roci_div_u32(__builtin_elementwise_min(token_2, _e35 - 1u), _e41) * (_e45 / 4u);
     const uint _e54 = first_row;
-    const uint2 _e55 = rows_of(group.x * 8u, _e54, units_1, lane, &params);
+    const uint2 _e55 = row_offsets(group.x * 8u, _e54, units_1, lane, &params);
     next_rows = _e55;
     const uint2 _e57 = next_rows;
-    const Held _e58 = hold(_e57, own, units_1, codes, scales);
-    held0_ = _e58;
+    const TwoRows _e58 = load_rows(_e57, team_lane, units_1, codes, scales);
+    next0_ = _e58;
     const uint2 _e60 = next_rows;
-    const Held _e63 = hold(_e60, own + 32u, units_1, codes, scales);
-    held1_ = _e63;
+    const TwoRows _e63 = load_rows(_e60, team_lane + 32u, units_1, codes, scales);
+    next1_ = _e63;
     const uint2 _e65 = next_rows;
-    const Held _e68 = hold(_e65, own + 64u, units_1, codes, scales);
-    held2_ = _e68;
+    const TwoRows _e68 = load_rows(_e65, team_lane + 64u, units_1, codes, scales);
+    next2_ = _e68;
     tile = group.x * 8u;
     while (true) {
         const uint _e74 = tile;
@@ -494,7 +494,7 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
             const uint2 rows_1 = next_rows;
             const uint _e80 = tile;
             const uint _e85 = first_row;
-            const uint2 _e86 = rows_of(_e80 + (groups.x * 8u), _e85, units_1, lane, &params);
+            const uint2 _e86 = row_offsets(_e80 + (groups.x * 8u), _e85, units_1, lane, &params);
             next_rows = _e86;
             const uint _e87 = tile;
             const bool is_first = _e87 == (group.x * 8u);
@@ -502,22 +502,22 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
             start = 0u;
             while (true) {
                 const uint _e96 = start;
-                if (!(_e96 < fours)) {
+                if (!(_e96 < row_vec4s)) {
                     break;
                 }
                 {
                     const uint _e98 = start;
-                    const uint count_4 = __builtin_elementwise_min(fours - _e98, 1536u);
+                    const uint count_4 = __builtin_elementwise_min(row_vec4s - _e98, 1536u);
                     if (!is_first) {
-                        local_ = fours > 1536u;
+                        local_ = row_vec4s > 1536u;
                     } else {
                         local_ = true;
                     }
                     const bool _e108 = local_;
                     if (_e108) {
                         const uint _e109 = start;
-                        const float _e110 = stage(only, _e109, count_4, lane, &params, x, norm, &about, &staged, &most);
-                        mine = _e110;
+                        const float _e110 = load_x_tile(x_row, _e109, count_4, lane, &params, x, norm, &group_scales, &x_tile, &max_abs);
+                        square_sum = _e110;
                         const uint _e114 = params.flags;
                         if ((_e114 & 16u) != 0u) {
                             local_1 = is_first;
@@ -536,19 +536,19 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                             i = count_4 + lane;
                             while (true) {
                                 const uint _e132 = i;
-                                if (!(_e132 < fours)) {
+                                if (!(_e132 < row_vec4s)) {
                                     break;
                                 }
                                 {
                                     const uint _e135 = i;
-                                    const float4 v_9 = x[only + _e135];
-                                    const float _e139 = mine;
-                                    mine = _e139 + roci_dot_float4(v_9, v_9);
+                                    const float4 v_9 = x[x_row + _e135];
+                                    const float _e139 = square_sum;
+                                    square_sum = _e139 + roci_dot_float4(v_9, v_9);
                                 }
                                 const uint _e142 = i;
                                 i = _e142 + 128u;
                             }
-                            const float _e148 = mine;
+                            const float _e148 = square_sum;
                             ((local float *)&partials.e[lane])[0] = _e148;
                         }
                         roci_barrier_workgroup();
@@ -586,41 +586,41 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                     const uint _e229 = start;
                     const uint source = _e229 / 8u;
                     const uint end_1 = source + (count_4 / 8u);
-                    at = source + own;
+                    at = source + team_lane;
                     while (true) {
                         const uint _e237 = at;
                         if (!(_e237 < end_1)) {
                             break;
                         }
                         {
-                            const Held now0_ = held0_;
-                            const Held now1_ = held1_;
-                            const Held now2_ = held2_;
+                            const TwoRows current0_ = next0_;
+                            const TwoRows current1_ = next1_;
+                            const TwoRows current2_ = next2_;
                             const uint _e242 = at;
-                            const bool on = (_e242 + 96u) < units_1;
+                            const bool same_rows = (_e242 + 96u) < units_1;
                             const uint2 _e246 = next_rows;
-                            const uint2 from_rows = on ? rows_1 : _e246;
+                            const uint2 load_from = same_rows ? rows_1 : _e246;
                             const uint _e248 = at;
-                            const uint from_at = on ? (_e248 + 96u) : own;
-                            const Held _e252 = hold(from_rows, from_at, units_1, codes, scales);
-                            held0_ = _e252;
-                            const Held _e255 = hold(from_rows, from_at + 32u, units_1, codes, scales);
-                            held1_ = _e255;
-                            const Held _e258 = hold(from_rows, from_at + 64u, units_1, codes, scales);
-                            held2_ = _e258;
+                            const uint load_at = same_rows ? (_e248 + 96u) : team_lane;
+                            const TwoRows _e252 = load_rows(load_from, load_at, units_1, codes, scales);
+                            next0_ = _e252;
+                            const TwoRows _e255 = load_rows(load_from, load_at + 32u, units_1, codes, scales);
+                            next1_ = _e255;
+                            const TwoRows _e258 = load_rows(load_from, load_at + 64u, units_1, codes, scales);
+                            next2_ = _e258;
                             const float2 _e259 = sums;
                             const uint _e260 = at;
                             const uint _e261 = at;
-                            const uint _e263 = place(_e261 - source);
-                            const float2 _e264 = both_of(now0_, _e260, _e263, &about, &staged);
+                            const uint _e263 = x_tile_index(_e261 - source);
+                            const float2 _e264 = two_row_dot(current0_, _e260, _e263, &group_scales, &x_tile);
                             sums = _e259 + _e264;
                             const uint _e266 = at;
                             if ((_e266 + 32u) < end_1) {
                                 const float2 _e270 = sums;
                                 const uint _e271 = at;
                                 const uint _e274 = at;
-                                const uint _e278 = place((_e274 + 32u) - source);
-                                const float2 _e279 = both_of(now1_, _e271 + 32u, _e278, &about, &staged);
+                                const uint _e278 = x_tile_index((_e274 + 32u) - source);
+                                const float2 _e279 = two_row_dot(current1_, _e271 + 32u, _e278, &group_scales, &x_tile);
                                 sums = _e270 + _e279;
                             }
                             const uint _e281 = at;
@@ -628,15 +628,15 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                                 const float2 _e285 = sums;
                                 const uint _e286 = at;
                                 const uint _e289 = at;
-                                const uint _e293 = place((_e289 + 64u) - source);
-                                const float2 _e294 = both_of(now2_, _e286 + 64u, _e293, &about, &staged);
+                                const uint _e293 = x_tile_index((_e289 + 64u) - source);
+                                const float2 _e294 = two_row_dot(current2_, _e286 + 64u, _e293, &group_scales, &x_tile);
                                 sums = _e285 + _e294;
                             }
                         }
                         const uint _e296 = at;
                         at = _e296 + 96u;
                     }
-                    if (fours > 1536u) {
+                    if (row_vec4s > 1536u) {
                         roci_barrier_workgroup();
                     }
                 }
@@ -655,7 +655,7 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 const float4 _e320 = squares_2.e[1];
                 const float4 _e324 = squares_2.e[2];
                 const float4 _e327 = squares_2.e[3];
-                const float _e330 = total((_e317 + _e320) + (_e324 + _e327));
+                const float _e330 = sum_components((_e317 + _e320) + (_e324 + _e327));
                 const uint _e333 = params.model_columns;
                 const float mean = _e330 / ((float)_e333);
                 const float _e338 = params.epsilon;
@@ -670,20 +670,20 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 const float2 _e364 = partials.e[at_6 + 8u];
                 const float2 _e370 = partials.e[at_6 + 16u];
                 const float2 _e375 = partials.e[at_6 + 24u];
-                fewer.e[lane] = (_e359 + _e364) + (_e370 + _e375);
+                reduced.e[lane] = (_e359 + _e364) + (_e370 + _e375);
             }
             roci_barrier_workgroup();
             if (lane < 4u) {
                 const uint at_7 = lane * 8u;
-                const float2 _e384 = fewer.e[at_7];
-                const float2 _e389 = fewer.e[at_7 + 1u];
-                const float2 _e395 = fewer.e[at_7 + 2u];
-                const float2 _e400 = fewer.e[at_7 + 3u];
+                const float2 _e384 = reduced.e[at_7];
+                const float2 _e389 = reduced.e[at_7 + 1u];
+                const float2 _e395 = reduced.e[at_7 + 2u];
+                const float2 _e400 = reduced.e[at_7 + 3u];
                 const float2 low_3 = (_e384 + _e389) + (_e395 + _e400);
-                const float2 _e407 = fewer.e[at_7 + 4u];
-                const float2 _e412 = fewer.e[at_7 + 5u];
-                const float2 _e419 = fewer.e[at_7 + 6u];
-                const float2 _e424 = fewer.e[at_7 + 7u];
+                const float2 _e407 = reduced.e[at_7 + 4u];
+                const float2 _e412 = reduced.e[at_7 + 5u];
+                const float2 _e419 = reduced.e[at_7 + 6u];
+                const float2 _e424 = reduced.e[at_7 + 7u];
                 const float _e427 = factor;
                 const float2 sum_1 = ((low_3 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
                 const uint _e429 = tile;
@@ -692,12 +692,12 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 if (first_2 < _e435) {
                     const uint _e439 = params.flags;
                     if ((_e439 & 12u) != 0u) {
-                        finish_pair(token_2, first_2, sum_1, &params, bias, y);
+                        epilogue_gated(token_2, first_2, sum_1, &params, bias, y);
                     } else {
-                        finish(token_2, first_2, sum_1.x, &params, bias, y);
+                        epilogue(token_2, first_2, sum_1.x, &params, bias, y);
                         const uint _e449 = params.rows;
                         if ((first_2 + 1u) < _e449) {
-                            finish(token_2, first_2 + 1u, sum_1.y, &params, bias, y);
+                            epilogue(token_2, first_2 + 1u, sum_1.y, &params, bias, y);
                         }
                     }
                 }

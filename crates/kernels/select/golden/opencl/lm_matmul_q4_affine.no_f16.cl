@@ -37,7 +37,7 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
     return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
 }
 
-ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
+ROCI_FN float4 decode_codes(uint chunk, uint word, uint next, uint2 following) {
     bool local_ = false;
     bool local_1 = false;
     local_ = false;
@@ -55,7 +55,7 @@ ROCI_FN float4 codes_of(uint chunk, uint word, uint next, uint2 rest) {
     return convert_float4(roci_unpack4xU8(nibbles));
 }
 
-ROCI_FN float2 scale_from(uint2 words, uint half_) {
+ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     bool local_2 = false;
     bool local_3 = false;
     bool local_4 = false;
@@ -108,27 +108,27 @@ ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     return (uint2)(0u);
 }
 
-ROCI_FN float2 scale_of(uint group_2, uint half_1, global const uint *scales) {
+ROCI_FN float2 load_scale(uint group_2, uint half_1, global const uint *scales) {
     const uint2 _e2 = scale_words(group_2, scales);
-    const float2 _e3 = scale_from(_e2, half_1);
+    const float2 _e3 = decode_scale(_e2, half_1);
     return _e3;
 }
 
-ROCI_FN float4 weights(uint row, uint four, private const Params *params, global const uint *codes, global const uint *scales) {
+ROCI_FN float4 load_weights(uint row, uint column, private const Params *params, global const uint *codes, global const uint *scales) {
     float4 v = (float4)(0.0f);
     bool local_10 = false;
     bool local_11 = false;
     bool local_12 = false;
     const uint _e4 = (*params).columns;
-    const uint group_3 = (row * (_e4 / 32u)) + (four / 8u);
-    const uint chunk_1 = four % 8u;
+    const uint group_3 = (row * (_e4 / 32u)) + (column / 8u);
+    const uint chunk_1 = column % 8u;
     local_10 = false;
     const bool _e18 = local_10;
     if (_e18) {
         const uint at = (group_3 * 16u) + (chunk_1 * 2u);
         const uint _e26 = codes[at];
         const uint _e31 = codes[at + 1u];
-        const float4 _e33 = codes_of(chunk_1, _e26, _e31, (uint2)(0u));
+        const float4 _e33 = decode_codes(chunk_1, _e26, _e31, (uint2)(0u));
         v = _e33;
     } else {
         local_11 = false;
@@ -141,15 +141,15 @@ ROCI_FN float4 weights(uint row, uint four, private const Params *params, global
         const bool _e43 = local_12;
         if (_e43) {
             const uint _e49 = codes[(group_3 * 8u) + chunk_1];
-            const float4 _e52 = codes_of(chunk_1, _e49, 0u, (uint2)(0u));
+            const float4 _e52 = decode_codes(chunk_1, _e49, 0u, (uint2)(0u));
             v = _e52;
         } else {
             const uint _e60 = codes[(group_3 * 4u) + (chunk_1 % 4u)];
-            const float4 _e63 = codes_of(chunk_1, _e60, 0u, (uint2)(0u));
+            const float4 _e63 = decode_codes(chunk_1, _e60, 0u, (uint2)(0u));
             v = _e63;
         }
     }
-    const float2 s = scale_of(group_3, chunk_1 / 4u, scales);
+    const float2 s = load_scale(group_3, chunk_1 / 4u, scales);
     const float4 _e67 = v;
     return (_e67 * s.x) + ((float4)(s.y));
 }
@@ -163,7 +163,7 @@ ROCI_FN float activation(float v_1, private const Params *params) {
     return v_1 / (1.0f + exp(-z));
 }
 
-ROCI_FN float pair_of(uint row_1, float2 sums, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_1, float2 sums, private const Params *params, global const float *bias) {
     float2 v_2 = (float2)(0.0f);
     v_2 = sums;
     const uint _e5 = (*params).flags;
@@ -179,14 +179,14 @@ ROCI_FN float pair_of(uint row_1, float2 sums, private const Params *params, glo
     return _e23 * _e25;
 }
 
-ROCI_FN void finish_pair(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = pair_of(row_2, sums_1, params, bias);
+    const float _e16 = gated_unit(row_2, sums_1, params, bias);
     y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
 }
 
-ROCI_FN void finish(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
     float v_3 = 0.0f;
     const uint _e5 = (*params).y_stride;
     const uint _e9 = (*params).y_offset;
@@ -230,11 +230,11 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
     const uint token_2 = min((group.y * 64u) + (lane / 4u), _e22 - 1u);
     const uint _e28 = params.x_stride;
     const uint base = token_2 * (_e28 / 4u);
-    const uint column = (lane % 4u) * 4u;
-    const uint four_1 = lane / 16u;
-    const uint place = (lane / 4u) % 4u;
-    const uint tokens_from = lane / 16u;
-    const uint rows_from = lane % 16u;
+    const uint column_1 = (lane % 4u) * 4u;
+    const uint tile_vec4_ = lane / 16u;
+    const uint component = (lane / 4u) % 4u;
+    const uint token_vec4_ = lane / 16u;
+    const uint row_vec4_ = lane % 16u;
     while (true) {
         const uint _e56 = k;
         const uint _e59 = params.columns;
@@ -245,7 +245,7 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
             const uint _e61 = k;
             const uint at_2 = (_e61 / 4u) + (lane % 4u);
             const float4 v_4 = x[base + at_2];
-            const float4 w = weights(row_4, at_2, &params, codes, scales);
+            const float4 w = load_weights(row_4, at_2, &params, codes, scales);
             roci_barrier_workgroup();
             i = 0u;
             while (true) {
@@ -256,10 +256,10 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                 {
                     const uint _e78 = i;
                     const uint _e85 = i;
-                    ((local float *)&x_tile.e[((column + _e78) * 17u) + four_1])[place] = roci_component_of_float4(v_4, _e85);
+                    ((local float *)&x_tile.e[((column_1 + _e78) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_4, _e85);
                     const uint _e88 = i;
                     const uint _e95 = i;
-                    ((local float *)&w_tile.e[((column + _e88) * 17u) + four_1])[place] = roci_component_of_float4(w, _e95);
+                    ((local float *)&w_tile.e[((column_1 + _e88) * 17u) + tile_vec4_])[component] = roci_component_of_float4(w, _e95);
                 }
                 const uint _e97 = i;
                 i = _e97 + 1u;
@@ -273,9 +273,9 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                 }
                 {
                     const uint _e106 = c;
-                    const float4 a = x_tile.e[(_e106 * 17u) + tokens_from];
+                    const float4 a = x_tile.e[(_e106 * 17u) + token_vec4_];
                     const uint _e113 = c;
-                    const float4 b = w_tile.e[(_e113 * 17u) + rows_from];
+                    const float4 b = w_tile.e[(_e113 * 17u) + row_vec4_];
                     const float4 _e119 = sums0_;
                     sums0_ = _e119 + (a.x * b);
                     const float4 _e123 = sums1_;
@@ -292,7 +292,7 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
         const uint _e138 = k;
         k = _e138 + 16u;
     }
-    const uint first = (group.x * 64u) + (rows_from * 4u);
+    const uint first = (group.x * 64u) + (row_vec4_ * 4u);
     while (true) {
         const uint _e149 = t;
         if (!(_e149 < 4u)) {
@@ -300,7 +300,7 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
         }
         {
             const uint _e158 = t;
-            const uint to = ((group.y * 64u) + (tokens_from * 4u)) + _e158;
+            const uint to = ((group.y * 64u) + (token_vec4_ * 4u)) + _e158;
             const uint _e162 = params.tokens;
             if (to < _e162) {
                 const float4 _e164 = sums0_;
@@ -327,12 +327,12 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                     const uint _e187 = params.rows;
                     if (first < _e187) {
                         const float4 _e189 = sum;
-                        finish_pair(to, first, _e189.xy, &params, bias, y);
+                        epilogue_gated(to, first, _e189.xy, &params, bias, y);
                     }
                     const uint _e195 = params.rows;
                     if ((first + 2u) < _e195) {
                         const float4 _e199 = sum;
-                        finish_pair(to, first + 2u, _e199.zw, &params, bias, y);
+                        epilogue_gated(to, first + 2u, _e199.zw, &params, bias, y);
                     }
                 } else {
                     r = 0u;
@@ -348,7 +348,7 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                                 const uint _e212 = r;
                                 const uint _e214 = r;
                                 const float _e216 = ((private float *)&sum)[_e214];
-                                finish(to, first + _e212, _e216, &params, bias, y);
+                                epilogue(to, first + _e212, _e216, &params, bias, y);
                             }
                         }
                         const uint _e217 = r;
