@@ -10,7 +10,7 @@ fn grid_ids(
 ) {
     let group_index = (group.z * groups.y + group.y) * groups.x + group.x;
     let local_index = (local.z * 2u + local.y) * 4u + local.x;
-    let place = (group_index * 16u + local_index) * 2u;
-    ids[place] = group.x | (group.y << 10u) | (group.z << 20u);
-    ids[place + 1u] = local.x | (local.y << 10u) | (local.z << 20u);
+    let at = (group_index * 16u + local_index) * 2u;
+    ids[at] = group.x | (group.y << 10u) | (group.z << 20u);
+    ids[at + 1u] = local.x | (local.y << 10u) | (local.z << 20u);
 }

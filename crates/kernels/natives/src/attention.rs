@@ -65,10 +65,10 @@ unsafe impl NativeKernel for Attention {
         if !is_empty && !rows_are_disjoint([(p.batch, p.y[0]), (p.heads, p.y[1]), (p.rows, row)]) {
             return Err(format!("rows of `y` overlap with strides of {:?}", p.y));
         }
-        if p.shared_by == 0 {
-            return Err("`shared_by` is 0; each KV head needs at least one query head".to_owned());
+        if p.gqa_ratio == 0 {
+            return Err("`gqa_ratio` is 0; each KV head needs at least one query head".to_owned());
         }
-        let groups = p.heads.div_ceil(p.shared_by);
+        let groups = p.heads.div_ceil(p.gqa_ratio);
         let y = AccessRange::write::<f32>("y", y, extent(&p, p.heads, p.y, p.rows, p.width))?;
         y.disjoint_from(&AccessRange::read::<f32>("q", q, extent(&p, p.heads, p.q, p.rows, p.size))?)?;
         y.disjoint_from(&AccessRange::read::<f32>("k", k, extent(&p, groups, p.k, p.keys, p.size))?)?;
@@ -92,7 +92,7 @@ unsafe impl NativeKernel for Attention {
             let at = |start: *mut f32, strides: &[u32], head: usize| {
                 start.wrapping_add(batch * strides[0] as usize + head * strides[1] as usize)
             };
-            let group = head / p.shared_by as usize;
+            let group = head / p.gqa_ratio as usize;
             let mask = (p.flags & Params::MASK != 0).then(|| at(mask, &p.mask, head).cast_const());
             let [q, k, v] = [at(q, &p.q, head), at(k, &p.k, group), at(v, &p.v, group)].map(<*mut f32>::cast_const);
             Head { p: &p, q, k, v, mask, y: at(y, &p.y, head) }.compute(self.0);

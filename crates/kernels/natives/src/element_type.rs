@@ -13,20 +13,20 @@ pub(super) fn combine(word: u32) -> Result<Combine, String> {
     Combine::of(word).ok_or_else(|| format!("unknown combination {word}"))
 }
 
-/// A key whose unsigned order is that of f32; every NaN becomes `nan`, and both zeros are equal.
+/// A key whose unsigned order is that of f32; every NaN becomes `nan_key`, and both zeros are equal.
 #[inline(always)]
-fn ordered_f32(word: u32, nan: u32) -> u32 {
+fn sort_key_f32(word: u32, nan_key: u32) -> u32 {
     let value = f32::from_bits(word);
-    let ordered = if word >> 31 == 1 { !word } else { word | 1 << 31 };
-    let ordered = if value == 0.0 { 1 << 31 } else { ordered };
-    if value.is_nan() { nan } else { ordered }
+    let key = if word >> 31 == 1 { !word } else { word | 1 << 31 };
+    let key = if value == 0.0 { 1 << 31 } else { key };
+    if value.is_nan() { nan_key } else { key }
 }
 
 /// A key that ascends with the value; NaN is largest.
 #[inline(always)]
 pub(super) fn ascending_key(word: u32, numbers: Numbers) -> u32 {
     match numbers {
-        Numbers::F32 => ordered_f32(word, u32::MAX),
+        Numbers::F32 => sort_key_f32(word, u32::MAX),
         Numbers::I32 => word ^ 1 << 31,
         Numbers::U32 => word,
     }
@@ -36,7 +36,7 @@ pub(super) fn ascending_key(word: u32, numbers: Numbers) -> u32 {
 #[inline(always)]
 pub(super) fn descending_key(word: u32, numbers: Numbers) -> u32 {
     match numbers {
-        Numbers::F32 => !ordered_f32(word, 0),
+        Numbers::F32 => !sort_key_f32(word, 0),
         _ => !ascending_key(word, numbers),
     }
 }

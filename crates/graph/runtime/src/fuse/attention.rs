@@ -126,7 +126,7 @@ fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<FusedAttention> {
     let params = Attention {
         batch,
         heads,
-        shared_by: 1,
+        gqa_ratio: 1,
         rows,
         keys,
         size,

@@ -70,7 +70,7 @@ fn fused_attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Opti
         values = heads_first(context, &v, op.heads.1)?;
     }
     let of_queries = Heads::of(&q, op.heads.0)?;
-    if of_queries.size == 0 || Heads::of(&v, op.heads.1)?.size > params::Attention::MOST_WIDTH as usize {
+    if of_queries.size == 0 || Heads::of(&v, op.heads.1)?.size > params::Attention::MAX_WIDTH as usize {
         return Ok(None);
     }
     if let (Some(old_keys), Some(old_values)) = (context.optional(4)?, context.optional(5)?) {
@@ -95,7 +95,7 @@ fn fused_attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Opti
     let params = params::Attention {
         batch: word(batch)?,
         heads: word(heads)?,
-        shared_by: word(heads / of_keys.count)?,
+        gqa_ratio: word(heads / of_keys.count)?,
         rows: word(rows)?,
         keys: word(of_keys.rows)?,
         size: word(of_queries.size)?,

@@ -140,8 +140,8 @@ fn load(operand: ElementwiseOperand) -> Result<ElementwiseCode, ElementwiseError
 /// Appends the rounding to a type that is narrower than a word.
 fn rounded(code: ElementwiseCode, dtype: DType) -> Result<ElementwiseCode, ElementwiseError> {
     match dtype {
-        DType::F16 => code.then(ElementwiseOp::ThroughF16),
-        DType::BF16 => code.then(ElementwiseOp::ThroughBf16),
+        DType::F16 => code.then(ElementwiseOp::RoundF16),
+        DType::BF16 => code.then(ElementwiseOp::RoundBf16),
         DType::I8 => code.then(ElementwiseOp::WrapI8),
         DType::U8 => code.then(ElementwiseOp::WrapU8),
         DType::I16 => code.then(ElementwiseOp::WrapI16),

@@ -66,8 +66,8 @@ fn quantize(
     let zero = zero.map(|zero| broadcastable(context, &zero, &x.shape, axis, block)).transpose()?;
     let mut code = vec![ApplyWith(Op::Load, A), ApplyWith(Op::Div, B)];
     match precision {
-        DType::F16 => code.push(Apply(Op::ThroughF16)),
-        DType::BF16 => code.push(Apply(Op::ThroughBf16)),
+        DType::F16 => code.push(Apply(Op::RoundF16)),
+        DType::BF16 => code.push(Apply(Op::RoundBf16)),
         _ => {}
     }
     // Clamp far outside the range, so that adding the zero point does not overflow.

@@ -97,7 +97,7 @@ fn scatter_along_axis(
         step_stride: word(steps[axis])?,
         combine,
         numbers: element_type(data.dtype)?.word(),
-        apart: 0,
+        unique_indices: 0,
     };
     if indices.count() > 0 {
         context.segment().dispatch("scatter_elements", &params, &[indices.slot, updates.slot], target.slot);
@@ -139,7 +139,7 @@ impl Context<'_, '_> {
             strides,
             combine: combine(reduction, target.dtype)?,
             numbers: element_type(target.dtype)?.word(),
-            apart: 0,
+            unique_indices: 0,
         };
         if updates.count() > 0 {
             self.segment().dispatch("scatter_nd", &params, &[indices.slot, updates.slot], target.slot);

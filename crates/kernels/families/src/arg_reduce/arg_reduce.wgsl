@@ -22,18 +22,18 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;
 
 var<workgroup> ranks: array<u32, 256>;
-var<workgroup> places: array<u32, 256>;
+var<workgroup> indices: array<u32, 256>;
 
 fn rank(word: u32) -> u32 {
     if SMALLEST == 1u {
-        return falling(word, params.numbers);
+        return descending_key(word, params.numbers);
     }
-    return rising(word, params.numbers);
+    return ascending_key(word, params.numbers);
 }
 
-// Whether the candidate at `place` is better than the one at `best_place`.
-fn goes_before(rank: u32, place: u32, best_rank: u32, best_place: u32) -> bool {
-    let earlier = select((place < best_place), (place > best_place), params.last != 0u);
+// Whether the candidate at `index` is better than the one at `best_index`.
+fn is_better(rank: u32, index: u32, best_rank: u32, best_index: u32) -> bool {
+    let earlier = select((index < best_index), (index > best_index), params.last != 0u);
     return rank > best_rank || (rank == best_rank && earlier);
 }
 
@@ -48,42 +48,42 @@ fn arg_reduce(
         for (var output = group.x * 256u + lane; output < outputs; output += groups.x * 256u) {
             let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
             var best = rank(x[start]);
-            var place = 0u;
+            var index = 0u;
             for (var r = 1u; r < params.axis; r += 1u) {
                 let candidate = rank(x[start + r * params.inner]);
-                if goes_before(candidate, r, best, place) {
+                if is_better(candidate, r, best, index) {
                     best = candidate;
-                    place = r;
+                    index = r;
                 }
             }
-            y[output] = place;
+            y[output] = index;
         }
         return;
     }
     for (var output = group.x; output < outputs; output += groups.x) {
         let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
         // Lanes past the axis repeat its first element.
-        var place = select(0u, lane, lane < params.axis);
-        var best = rank(x[start + place * params.inner]);
+        var index = select(0u, lane, lane < params.axis);
+        var best = rank(x[start + index * params.inner]);
         for (var r = lane + 256u; r < params.axis; r += 256u) {
             let candidate = rank(x[start + r * params.inner]);
-            if goes_before(candidate, r, best, place) {
+            if is_better(candidate, r, best, index) {
                 best = candidate;
-                place = r;
+                index = r;
             }
         }
         ranks[lane] = best;
-        places[lane] = place;
+        indices[lane] = index;
         workgroupBarrier();
         for (var step = 128u; step > 0u; step = step / 2u) {
-            if lane < step && goes_before(ranks[lane + step], places[lane + step], ranks[lane], places[lane]) {
+            if lane < step && is_better(ranks[lane + step], indices[lane + step], ranks[lane], indices[lane]) {
                 ranks[lane] = ranks[lane + step];
-                places[lane] = places[lane + step];
+                indices[lane] = indices[lane + step];
             }
             workgroupBarrier();
         }
         if lane == 0u {
-            y[output] = places[0];
+            y[output] = indices[0];
         }
         workgroupBarrier();
     }

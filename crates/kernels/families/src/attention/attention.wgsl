@@ -15,7 +15,7 @@ const CAUSAL = 4u;
 struct Params {
     batch: u32,
     heads: u32,
-    shared_by: u32,
+    gqa_ratio: u32,
     rows: u32,
     keys: u32,
     size: u32,
@@ -46,7 +46,7 @@ const ROW_PITCH = 9u;
 // Pitch in pairs of keys or columns, padded by one.
 const PAIR_PITCH = 33u;
 // Lowest score: a finite stand-in for minus infinity, whose differences would be NaN.
-const LEAST = -3.4028234e38;
+const LOWEST = -3.4028234e38;
 
 // Four rows of one column of the queries; later the row maxima of some keys.
 var<workgroup> q_tile: array<vec4<f32>, 144>;
@@ -113,8 +113,8 @@ fn load_v(start: u32, key: u32, column: u32) -> vec2<f32> {
 fn score(product: f32, start: u32, row: u32, key: u32) -> f32 {
     // A variable, because WGSL has no constant for infinity.
     var minus_infinity = 0xff800000u;
-    let hidden = (params.flags & CAUSAL) != 0u && key > row + params.past;
-    if key >= params.keys || hidden || row >= params.rows {
+    let is_masked = (params.flags & CAUSAL) != 0u && key > row + params.past;
+    if key >= params.keys || is_masked || row >= params.rows {
         return bitcast<f32>(minus_infinity);
     }
     if (params.flags & MASK) != 0u {
@@ -168,7 +168,7 @@ fn store(start: u32, row: u32, column: u32, four: vec4<f32>) {
 fn attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let rows = lane / 32u;
     let pair = lane % 32u;
-    let head = group.y / params.shared_by;
+    let head = group.y / params.gqa_ratio;
     let start_q = group.z * params.q[0] + group.y * params.q[1];
     let start_k = group.z * params.k[0] + head * params.k[1];
     let start_v = group.z * params.v[0] + head * params.v[1];
@@ -176,10 +176,10 @@ fn attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let row = group.x * ROWS + rows * 4u;
     // What this invocation loads in each step: one column of some rows or of some pairs of keys;
     // for the values, vec4s of columns.
-    let column = lane % DEPTH;
-    let slow = lane / DEPTH;
+    let load_column = lane % DEPTH;
+    let load_row = lane / DEPTH;
 
-    var most = vec4<f32>(LEAST);
+    var running_max = vec4<f32>(LOWEST);
     var sum = vec4<f32>();
     var left0 = vec4<f32>();
     var right0 = vec4<f32>();
@@ -199,11 +199,11 @@ fn attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         var products0 = vec4<f32>();
         var products1 = vec4<f32>();
         for (var d = 0u; d < params.size; d += DEPTH) {
-            if slow < 8u {
-                q_tile[column * ROW_PITCH + slow] = load_q(start_q, group.x * ROWS + slow * 4u, d + column);
+            if load_row < 8u {
+                q_tile[load_column * ROW_PITCH + load_row] = load_q(start_q, group.x * ROWS + load_row * 4u, d + load_column);
             }
-            pairs[column * PAIR_PITCH + slow] = load_k(start_k, first + slow * 2u, d + column);
-            pairs[column * PAIR_PITCH + slow + 16u] = load_k(start_k, first + slow * 2u + 32u, d + column);
+            pairs[load_column * PAIR_PITCH + load_row] = load_k(start_k, first + load_row * 2u, d + load_column);
+            pairs[load_column * PAIR_PITCH + load_row + 16u] = load_k(start_k, first + load_row * 2u + 32u, d + load_column);
             workgroupBarrier();
             for (var i = 0u; i < DEPTH; i += 4u) {
                 for (var j = 0u; j < 4u; j += 1u) {
@@ -224,42 +224,42 @@ fn attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         workgroupBarrier();
         // The maximum of eight keys each, then of those.
         if lane < 64u {
-            var greatest = vec4<f32>(LEAST);
+            var key_max = vec4<f32>(LOWEST);
             for (var i = 0u; i < 8u; i += 1u) {
-                greatest = max(greatest, weights[(lane % 8u * 8u + i) * ROW_PITCH + lane / 8u]);
+                key_max = max(key_max, weights[(lane % 8u * 8u + i) * ROW_PITCH + lane / 8u]);
             }
-            q_tile[lane] = greatest;
+            q_tile[lane] = key_max;
         }
         workgroupBarrier();
-        var greatest = most;
+        var new_max = running_max;
         for (var i = 0u; i < 8u; i += 1u) {
-            greatest = max(greatest, q_tile[rows * 8u + i]);
+            new_max = max(new_max, q_tile[rows * 8u + i]);
         }
-        let weights0 = exp(scores0 - greatest);
-        let weights1 = exp(scores1 - greatest);
+        let weights0 = exp(scores0 - new_max);
+        let weights1 = exp(scores1 - new_max);
         weights[key * ROW_PITCH + rows] = weights0;
         weights[(key + 1u) * ROW_PITCH + rows] = weights1;
-        let less = exp(most - greatest);
-        most = greatest;
-        sum = sum * less + weights0 + weights1;
-        left0 *= less;
-        right0 *= less;
-        left1 *= less;
-        right1 *= less;
-        left2 *= less;
-        right2 *= less;
-        left3 *= less;
-        right3 *= less;
+        let rescale = exp(running_max - new_max);
+        running_max = new_max;
+        sum = sum * rescale + weights0 + weights1;
+        left0 *= rescale;
+        right0 *= rescale;
+        left1 *= rescale;
+        right1 *= rescale;
+        left2 *= rescale;
+        right2 *= rescale;
+        left3 *= rescale;
+        right3 *= rescale;
 
-        let there = min(KEYS, params.keys - first);
-        for (var part = 0u; part < params.width; part += COLUMNS) {
-            for (var next = 0u; next < there; next += DEPTH) {
+        let key_count = min(KEYS, params.keys - first);
+        for (var first_column = 0u; first_column < params.width; first_column += COLUMNS) {
+            for (var next = 0u; next < key_count; next += DEPTH) {
                 workgroupBarrier();
-                let to = slow * PAIR_PITCH + column * 2u;
-                pairs[to] = load_v(start_v, first + next + slow, part + column * 4u);
-                pairs[to + 1u] = load_v(start_v, first + next + slow, part + column * 4u + 2u);
+                let to = load_row * PAIR_PITCH + load_column * 2u;
+                pairs[to] = load_v(start_v, first + next + load_row, first_column + load_column * 4u);
+                pairs[to + 1u] = load_v(start_v, first + next + load_row, first_column + load_column * 4u + 2u);
                 workgroupBarrier();
-                switch part / COLUMNS {
+                switch first_column / COLUMNS {
                     case 0u: { add_values(&left0, &right0, next, rows, pair); }
                     case 1u: { add_values(&left1, &right1, next, rows, pair); }
                     case 2u: { add_values(&left2, &right2, next, rows, pair); }
@@ -278,22 +278,22 @@ fn attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         total += weights[rows * 32u + i];
     }
     // A row without visible keys gives NaN if `STRICT` is set, otherwise zero.
-    var nothing = 0u;
+    var empty_row_bits = 0u;
     if (params.flags & STRICT) != 0u {
-        nothing = 0x7fc00000u;
+        empty_row_bits = 0x7fc00000u;
     }
     // Tests the bits, because compilers may assume that the operands of comparisons are not NaN.
-    let seen = bitcast<vec4<u32>>(total) != vec4<u32>();
-    let none = vec4<f32>(bitcast<f32>(nothing));
-    let share = 1.0 / total;
+    let has_keys = bitcast<vec4<u32>>(total) != vec4<u32>();
+    let empty_row = vec4<f32>(bitcast<f32>(empty_row_bits));
+    let inverse_sum = 1.0 / total;
     let start_y = group.z * params.y[0] + group.y * params.y[1];
     let at = pair * 2u;
-    store(start_y, row, at, select(none, left0 * share, seen));
-    store(start_y, row, at + 1u, select(none, right0 * share, seen));
-    store(start_y, row, at + COLUMNS, select(none, left1 * share, seen));
-    store(start_y, row, at + COLUMNS + 1u, select(none, right1 * share, seen));
-    store(start_y, row, at + 2u * COLUMNS, select(none, left2 * share, seen));
-    store(start_y, row, at + 2u * COLUMNS + 1u, select(none, right2 * share, seen));
-    store(start_y, row, at + 3u * COLUMNS, select(none, left3 * share, seen));
-    store(start_y, row, at + 3u * COLUMNS + 1u, select(none, right3 * share, seen));
+    store(start_y, row, at, select(empty_row, left0 * inverse_sum, has_keys));
+    store(start_y, row, at + 1u, select(empty_row, right0 * inverse_sum, has_keys));
+    store(start_y, row, at + COLUMNS, select(empty_row, left1 * inverse_sum, has_keys));
+    store(start_y, row, at + COLUMNS + 1u, select(empty_row, right1 * inverse_sum, has_keys));
+    store(start_y, row, at + 2u * COLUMNS, select(empty_row, left2 * inverse_sum, has_keys));
+    store(start_y, row, at + 2u * COLUMNS + 1u, select(empty_row, right2 * inverse_sum, has_keys));
+    store(start_y, row, at + 3u * COLUMNS, select(empty_row, left3 * inverse_sum, has_keys));
+    store(start_y, row, at + 3u * COLUMNS + 1u, select(empty_row, right3 * inverse_sum, has_keys));
 }

@@ -26,8 +26,8 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
         ([0, 2, 1, 3, 9, 4, 4], 0),
         ([1, 1, 1, 70, 70, 8, 1], CAUSAL | MASKED | STRICT),
     ];
-    let mut make = |([batch, heads, shared_by, rows, keys, size, width], flags): (Sizes, u32)| {
-        let groups = heads / shared_by;
+    let mut make = |([batch, heads, gqa_ratio, rows, keys, size, width], flags): (Sizes, u32)| {
+        let groups = heads / gqa_ratio;
         // Heads within rows, as a linear layer writes them; the result has heads before rows.
         let within = |heads: u32, count: u32, size: u32| [count * heads * size, size, heads * size];
         let q = random.floats((batch * rows * heads * size) as usize, -2.0, 2.0);
@@ -40,7 +40,7 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
         let params = Attention {
             batch,
             heads,
-            shared_by,
+            gqa_ratio,
             rows,
             keys,
             size,

@@ -17,7 +17,7 @@ constants! {
         /// Heads of `q` and `y`.
         pub heads: u32,
         /// Consecutive query heads that share one KV head.
-        pub shared_by: u32,
+        pub gqa_ratio: u32,
         /// Rows of `q` and `y`.
         pub rows: u32,
         /// Rows of `k` and `v`.
@@ -54,12 +54,12 @@ impl Attention {
     /// Causal mask: row `i` attends to keys `0 ..= i + past`.
     pub const CAUSAL: u32 = 4;
     /// Maximum `width` that the GPU kernel supports.
-    pub const MOST_WIDTH: u32 = 256;
+    pub const MAX_WIDTH: u32 = 256;
 
     /// Whether the GPU kernel supports this problem.
     pub fn fits_groups(&self) -> bool {
         let [rows, heads, batch] = self.grid();
-        self.width <= Self::MOST_WIDTH && rows.max(heads).max(batch) <= MAX_GROUPS
+        self.width <= Self::MAX_WIDTH && rows.max(heads).max(batch) <= MAX_GROUPS
     }
 }
 

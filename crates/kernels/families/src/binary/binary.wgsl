@@ -1,5 +1,5 @@
 // y[i] = f(a[...], b[...]) over a row-major output. The overrides select f and whether the inputs
-// are strided. power() is in math.wgsl.
+// are strided. precise_pow() is in math.wgsl.
 
 override OP: u32;
 override BROADCAST: bool;
@@ -32,7 +32,7 @@ fn apply(p: f32, q: f32) -> f32 {
         case DIV: { return p / q; }
         case MIN: { return min(p, q); }
         case MAX: { return max(p, q); }
-        case POW: { return power(p, q); }
+        case POW: { return precise_pow(p, q); }
         default: { return p; }
     }
 }

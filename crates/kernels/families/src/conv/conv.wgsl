@@ -60,17 +60,17 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
                 }
                 for (var k2 = 0u; k2 < params.kernel[2]; k2 += 1u) {
                     let step = params.stride[2];
-                    let places = vec4<u32>(position(2u, o2, k2)) + vec4<u32>(0u, step, 2u * step, 3u * step);
-                    let inside = places < vec4<u32>(params.input[2]);
+                    let positions = vec4<u32>(position(2u, o2, k2)) + vec4<u32>(0u, step, 2u * step, 3u * step);
+                    let inside = positions < vec4<u32>(params.input[2]);
                     if !any(inside) {
                         continue;
                     }
                     // Out-of-bounds taps read the last element with weight zero.
-                    let held = min(places, vec4<u32>(params.input[2] - 1u));
+                    let clamped = min(positions, vec4<u32>(params.input[2] - 1u));
                     var at_x = start_x + (i0 * params.input[1] + i1) * params.input[2];
                     var at_w = start_w + (k0 * params.kernel[1] + k1) * params.kernel[2] + k2;
                     for (var c = 0u; c < in_group; c += 1u) {
-                        let values = vec4<f32>(x[at_x + held.x], x[at_x + held.y], x[at_x + held.z], x[at_x + held.w]);
+                        let values = vec4<f32>(x[at_x + clamped.x], x[at_x + clamped.y], x[at_x + clamped.z], x[at_x + clamped.w]);
                         sums += f32(w[at_w]) * select(vec4<f32>(), values, inside);
                         at_x += plane;
                         at_w += taps;
@@ -79,15 +79,15 @@ fn conv(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
             }
         }
         let at = row * width + o2;
-        finish(at, m, sums.x);
+        epilogue(at, m, sums.x);
         if o2 + 1u < width {
-            finish(at + 1u, m, sums.y);
+            epilogue(at + 1u, m, sums.y);
         }
         if o2 + 2u < width {
-            finish(at + 2u, m, sums.z);
+            epilogue(at + 2u, m, sums.z);
         }
         if o2 + 3u < width {
-            finish(at + 3u, m, sums.w);
+            epilogue(at + 3u, m, sums.w);
         }
     }
 }
@@ -145,12 +145,12 @@ fn load_b(starts: vec4<u32>, rows: vec4<u32>, columns: vec4<u32>, k: u32, end: u
     if k >= end {
         return vec4<f32>();
     }
-    let across = params.kernel[2];
-    let taps = params.kernel[1] * across;
+    let kernel_width = params.kernel[2];
+    let taps = params.kernel[1] * kernel_width;
     let tap = k % taps;
     let planes = starts + vec4<u32>(k / taps * (params.input[1] * params.input[2]));
-    let row = rows + vec4<u32>(tap / across * params.dilation[1]);
-    let column = columns + vec4<u32>(tap % across * params.dilation[2]);
+    let row = rows + vec4<u32>(tap / kernel_width * params.dilation[1]);
+    let column = columns + vec4<u32>(tap % kernel_width * params.dilation[2]);
     return vec4<f32>(
         load_x(planes.x, row.x, column.x),
         load_x(planes.y, row.y, column.y),
@@ -167,66 +167,66 @@ fn store(targets: vec4<u32>, pixel: u32, pixels: u32, row: u32, rows: u32, first
     let channel = first + row;
     let at = targets + vec4<u32>(channel * (params.output[1] * params.output[2]));
     if pixel < pixels {
-        finish(at.x, channel, sums.x);
+        epilogue(at.x, channel, sums.x);
     }
     if pixel + 1u < pixels {
-        finish(at.y, channel, sums.y);
+        epilogue(at.y, channel, sums.y);
     }
     if pixel + 2u < pixels {
-        finish(at.z, channel, sums.z);
+        epilogue(at.z, channel, sums.z);
     }
     if pixel + 3u < pixels {
-        finish(at.w, channel, sums.w);
+        epilogue(at.w, channel, sums.w);
     }
 }
 
 @compute @workgroup_size(256)
 fn conv_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let fast = lane % BLOCKS;
-    let slow = lane / BLOCKS;
+    let lane_x = lane % BLOCKS;
+    let lane_y = lane / BLOCKS;
     let in_group = params.in_channels / params.groups;
     let rows = params.out_channels / params.groups;
     let depth = in_group * params.kernel[1] * params.kernel[2];
-    let row = group.y * TILE + slow * 4u;
-    let part = select(0u, group.z % params.parts, PARTIAL);
-    let of_channels = select(group.z, group.z / params.parts, PARTIAL);
-    let start_w = of_channels * rows * depth;
+    let row = group.y * TILE + lane_y * 4u;
+    let split = select(0u, group.z % params.parts, PARTIAL);
+    let channel_group = select(group.z, group.z / params.parts, PARTIAL);
+    let start_w = channel_group * rows * depth;
     // Steps of the depth per split.
-    let span = select(depth, (depth + params.parts * DEPTH - 1u) / (params.parts * DEPTH) * DEPTH, PARTIAL);
-    let begin = part * span;
-    let end = min(depth, begin + span);
+    let split_depth = select(depth, (depth + params.parts * DEPTH - 1u) / (params.parts * DEPTH) * DEPTH, PARTIAL);
+    let begin = split * split_depth;
+    let end = min(depth, begin + split_depth);
 
     let area = params.output[1] * params.output[2];
     let pixels = params.batch * area;
-    let pixel = group.x * TILE + fast * 4u;
-    let all = vec4<u32>(pixel) + vec4<u32>(0u, 1u, 2u, 3u);
-    let batch = all / vec4<u32>(area);
-    let within = all % vec4<u32>(area);
-    let starts = (batch * params.in_channels + vec4<u32>(of_channels * in_group)) * (params.input[1] * params.input[2]);
-    let across = vec4<u32>(params.output[2]);
+    let pixel = group.x * TILE + lane_x * 4u;
+    let pixel_index = vec4<u32>(pixel) + vec4<u32>(0u, 1u, 2u, 3u);
+    let batch = pixel_index / vec4<u32>(area);
+    let plane_offset = pixel_index % vec4<u32>(area);
+    let starts = (batch * params.in_channels + vec4<u32>(channel_group * in_group)) * (params.input[1] * params.input[2]);
+    let output_width = vec4<u32>(params.output[2]);
     // The window of a pixel past the last one is past the end of every plane.
-    let top = within / across * params.stride[1] - vec4<u32>(bitcast<u32>(params.pad[1]));
-    let tops = select(vec4<u32>(0x80000000u), top, all < vec4<u32>(pixels));
-    let lefts = within % across * params.stride[2] - vec4<u32>(bitcast<u32>(params.pad[2]));
+    let top = plane_offset / output_width * params.stride[1] - vec4<u32>(bitcast<u32>(params.pad[1]));
+    let tops = select(vec4<u32>(0x80000000u), top, pixel_index < vec4<u32>(pixels));
+    let lefts = plane_offset % output_width * params.stride[2] - vec4<u32>(bitcast<u32>(params.pad[2]));
 
-    var next_a = load_a(start_w, row, rows, begin + fast, depth, end);
-    var next_b = load_b(starts, tops, lefts, begin + slow, end);
+    var next_a = load_a(start_w, row, rows, begin + lane_x, depth, end);
+    var next_b = load_b(starts, tops, lefts, begin + lane_y, end);
     var sum0 = vec4<f32>();
     var sum1 = vec4<f32>();
     var sum2 = vec4<f32>();
     var sum3 = vec4<f32>();
 
     for (var k = begin; k < end; k += DEPTH) {
-        a_tile[fast * A_PITCH + slow] = next_a;
-        b_tile[slow * BLOCKS + fast] = next_b;
+        a_tile[lane_x * A_PITCH + lane_y] = next_a;
+        b_tile[lane_y * BLOCKS + lane_x] = next_b;
         workgroupBarrier();
-        next_a = load_a(start_w, row, rows, k + DEPTH + fast, depth, end);
-        next_b = load_b(starts, tops, lefts, k + DEPTH + slow, end);
+        next_a = load_a(start_w, row, rows, k + DEPTH + lane_x, depth, end);
+        next_b = load_b(starts, tops, lefts, k + DEPTH + lane_y, end);
         // Two loops: compilers unroll the short one, but would not unroll sixteen iterations.
         for (var i = 0u; i < DEPTH; i += 4u) {
             for (var j = 0u; j < 4u; j += 1u) {
-                let av = a_tile[(i + j) * A_PITCH + slow];
-                let bv = b_tile[(i + j) * BLOCKS + fast];
+                let av = a_tile[(i + j) * A_PITCH + lane_y];
+                let bv = b_tile[(i + j) * BLOCKS + lane_x];
                 sum0 += av.x * bv;
                 sum1 += av.y * bv;
                 sum2 += av.z * bv;
@@ -236,8 +236,8 @@ fn conv_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
         workgroupBarrier();
     }
 
-    let first = of_channels * rows;
-    let targets = (part * params.batch + batch) * (params.out_channels * area) + within;
+    let first = channel_group * rows;
+    let targets = (split * params.batch + batch) * (params.out_channels * area) + plane_offset;
     store(targets, pixel, pixels, row, rows, first, sum0);
     store(targets, pixel, pixels, row + 1u, rows, first, sum1);
     store(targets, pixel, pixels, row + 2u, rows, first, sum2);

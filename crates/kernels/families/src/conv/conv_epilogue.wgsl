@@ -21,7 +21,7 @@ struct Params {
     parts: u32,
 }
 
-fn finish(at: u32, channel: u32, sum: f32) {
+fn epilogue(at: u32, channel: u32, sum: f32) {
     var v = sum;
     if (params.flags & BIAS) != 0u {
         v += bias[channel];

@@ -11,9 +11,9 @@ fn conv_split_k_reduce(@builtin(global_invocation_id) id: vec3<u32>, @builtin(nu
     let count = params.batch * params.out_channels * plane;
     for (var i = id.x; i < count; i += groups.x * 256u) {
         var sum = 0.0;
-        for (var part = 0u; part < params.parts; part += 1u) {
-            sum += x[part * count + i];
+        for (var split = 0u; split < params.parts; split += 1u) {
+            sum += x[split * count + i];
         }
-        finish(i, i / plane % params.out_channels, sum);
+        epilogue(i, i / plane % params.out_channels, sum);
     }
 }

@@ -61,6 +61,6 @@ fn conv_transpose(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_wor
                 }
             }
         }
-        finish(i, m, sum);
+        epilogue(i, m, sum);
     }
 }

@@ -124,9 +124,9 @@ operations! {
     /// Zero-extends the low 16 bits.
     WrapU16 = 73,
     /// Rounds to f16 and converts back to f32.
-    ThroughF16 = 74,
+    RoundF16 = 74,
     /// Rounds to bf16 and converts back to f32.
-    ThroughBf16 = 75,
+    RoundBf16 = 75,
     /// `acc` = x.
     Load = 128,
     /// x if the word `acc` is not zero, else temporary 3.

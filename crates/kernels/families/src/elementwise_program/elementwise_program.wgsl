@@ -50,8 +50,8 @@ const WRAP_I8 = 70u;
 const WRAP_U8 = 71u;
 const WRAP_I16 = 72u;
 const WRAP_U16 = 73u;
-const THROUGH_F16 = 74u;
-const THROUGH_BF16 = 75u;
+const ROUND_F16 = 74u;
+const ROUND_BF16 = 75u;
 const LOAD = 128u;
 const SELECT = 129u;
 const ADD = 130u;
@@ -116,11 +116,11 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read> c: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-fn word(v: f32) -> u32 {
+fn f32_word(v: f32) -> u32 {
     return bitcast<u32>(v);
 }
 
-fn truth(v: bool) -> u32 {
+fn bool_word(v: bool) -> u32 {
     return select(0u, 1u, v);
 }
 
@@ -148,7 +148,7 @@ fn to_u32(v: f32) -> u32 {
 }
 
 // In integer arithmetic: devices choose the rounding of f16, and may flush subnormals.
-fn through_f16(v: u32) -> u32 {
+fn round_to_f16(v: u32) -> u32 {
     let sign = v & 0x80000000u;
     let m = v & 0x7fffffffu;
     if m >= 0x7f800000u {
@@ -165,12 +165,12 @@ fn through_f16(v: u32) -> u32 {
     if shift > 25u {
         return sign;
     }
-    let digits = (m & 0x007fffffu) | 0x00800000u;
-    let steps = (digits + (1u << (shift - 1u)) - 1u + ((digits >> shift) & 1u)) >> shift;
-    return sign | bitcast<u32>(f32(steps) * 0.000000059604644775390625);
+    let significand = (m & 0x007fffffu) | 0x00800000u;
+    let multiple = (significand + (1u << (shift - 1u)) - 1u + ((significand >> shift) & 1u)) >> shift;
+    return sign | bitcast<u32>(f32(multiple) * 0.000000059604644775390625);
 }
 
-fn through_bf16(v: u32) -> u32 {
+fn round_to_bf16(v: u32) -> u32 {
     if (v & 0x7fffffffu) > 0x7f800000u {
         return v;
     }
@@ -178,150 +178,150 @@ fn through_bf16(v: u32) -> u32 {
 }
 
 fn sign_of(v: f32) -> f32 {
-    let one = select(select(0.0, 1.0, v > 0.0), -1.0, v < 0.0);
-    return select(one, v, is_nan(v));
+    let sign = select(select(0.0, 1.0, v > 0.0), -1.0, v < 0.0);
+    return select(sign, v, is_nan(v));
 }
 
-fn absolute(v: u32) -> u32 {
+fn abs_i32(v: u32) -> u32 {
     return select(v, 0u - v, v >= 0x80000000u);
 }
 
 // Rounds toward zero; division by zero gives zero. Works on magnitudes, so that the lowest integer
 // divided by -1 needs no special case.
-fn divided(p: u32, q: u32) -> u32 {
-    let value = select(absolute(p) / max(absolute(q), 1u), 0u, q == 0u);
+fn div_i32(p: u32, q: u32) -> u32 {
+    let value = select(abs_i32(p) / max(abs_i32(q), 1u), 0u, q == 0u);
     return select(value, 0u - value, ((p ^ q) & 0x80000000u) != 0u);
 }
 
-fn integer_power(base: u32, exponent: u32) -> u32 {
+fn pow_i32(base: u32, exponent: u32) -> u32 {
     if exponent >= 0x80000000u {
-        let odd = (exponent & 1u) == 1u;
-        let one = base == 1u || base == 0xffffffffu;
-        return select(0u, select(1u, base, odd), one);
+        let is_odd = (exponent & 1u) == 1u;
+        let is_unit = base == 1u || base == 0xffffffffu;
+        return select(0u, select(1u, base, is_odd), is_unit);
     }
     var value = 1u;
     var square = base;
-    var rest = exponent;
-    while rest != 0u {
-        if (rest & 1u) == 1u {
+    var remaining = exponent;
+    while remaining != 0u {
+        if (remaining & 1u) == 1u {
             value *= square;
         }
         square *= square;
-        rest = rest >> 1u;
+        remaining = remaining >> 1u;
     }
     return value;
 }
 
 // Operations without an operand.
-fn alone(op: u32, acc: u32) -> u32 {
+fn unary_op(op: u32, acc: u32) -> u32 {
     let p = bitcast<f32>(acc);
     let i = bitcast<i32>(acc);
     switch op {
         case NEG: { return acc ^ 0x80000000u; }
         case ABS: { return acc & 0x7fffffffu; }
-        case SIGN: { return word(sign_of(p)); }
-        case CEIL: { return word(ceil(p)); }
-        case FLOOR: { return word(floor(p)); }
-        case ROUND: { return word(round(p)); }
-        case SQRT: { return word(sqrt(p)); }
-        case RECIPROCAL: { return word(1.0 / p); }
-        case EXP: { return word(exponential(p)); }
-        case LOG: { return word(logarithm(p)); }
-        case SIN: { return word(wave(p, 0)); }
-        case COS: { return word(wave(p, 1)); }
-        case TAN: { return word(slope(p)); }
-        case ASIN: { return word(arc_sine(p)); }
-        case ACOS: { return word(arc_cosine(p)); }
-        case ATAN: { return word(arc_tangent(p)); }
-        case SINH: { return word(hyperbolic_sine(p)); }
-        case COSH: { return word(hyperbolic_cosine(p)); }
-        case TANH: { return word(tangent(p)); }
-        case ASINH: { return word(area_sine(p)); }
-        case ACOSH: { return word(area_cosine(p)); }
-        case ATANH: { return word(area_tangent(p)); }
-        case ERF: { return word(error_function(p)); }
-        case SIGMOID: { return word(sigmoid(p)); }
-        case RELU: { return word(rectified(p)); }
-        case GELU: { return word(gelu(p)); }
-        case SOFTPLUS: { return word(softplus(p)); }
-        case IS_NAN: { return truth(is_nan(p)); }
-        case IS_POSITIVE_INFINITY: { return truth(acc == 0x7f800000u); }
-        case IS_NEGATIVE_INFINITY: { return truth(acc == 0xff800000u); }
+        case SIGN: { return f32_word(sign_of(p)); }
+        case CEIL: { return f32_word(ceil(p)); }
+        case FLOOR: { return f32_word(floor(p)); }
+        case ROUND: { return f32_word(round(p)); }
+        case SQRT: { return f32_word(sqrt(p)); }
+        case RECIPROCAL: { return f32_word(1.0 / p); }
+        case EXP: { return f32_word(precise_exp(p)); }
+        case LOG: { return f32_word(precise_log(p)); }
+        case SIN: { return f32_word(shifted_sin(p, 0)); }
+        case COS: { return f32_word(shifted_sin(p, 1)); }
+        case TAN: { return f32_word(precise_tan(p)); }
+        case ASIN: { return f32_word(precise_asin(p)); }
+        case ACOS: { return f32_word(precise_acos(p)); }
+        case ATAN: { return f32_word(precise_atan(p)); }
+        case SINH: { return f32_word(precise_sinh(p)); }
+        case COSH: { return f32_word(precise_cosh(p)); }
+        case TANH: { return f32_word(precise_tanh(p)); }
+        case ASINH: { return f32_word(precise_asinh(p)); }
+        case ACOSH: { return f32_word(precise_acosh(p)); }
+        case ATANH: { return f32_word(precise_atanh(p)); }
+        case ERF: { return f32_word(erf(p)); }
+        case SIGMOID: { return f32_word(sigmoid(p)); }
+        case RELU: { return f32_word(relu(p)); }
+        case GELU: { return f32_word(gelu(p)); }
+        case SOFTPLUS: { return f32_word(softplus(p)); }
+        case IS_NAN: { return bool_word(is_nan(p)); }
+        case IS_POSITIVE_INFINITY: { return bool_word(acc == 0x7f800000u); }
+        case IS_NEGATIVE_INFINITY: { return bool_word(acc == 0xff800000u); }
         case NEG_I32: { return 0u - acc; }
-        case ABS_I32: { return absolute(acc); }
+        case ABS_I32: { return abs_i32(acc); }
         case SIGN_I32: { return bitcast<u32>(clamp(i, -1, 1)); }
         case NOT: { return ~acc; }
-        case IS_ZERO: { return truth(acc == 0u); }
+        case IS_ZERO: { return bool_word(acc == 0u); }
         case F32_TO_I32: { return to_i32(p); }
         case F32_TO_U32: { return to_u32(p); }
-        case I32_TO_F32: { return word(f32(i)); }
-        case U32_TO_F32: { return word(f32(acc)); }
-        case F32_TO_BOOL: { return truth((acc & 0x7fffffffu) != 0u); }
-        case WORD_TO_BOOL: { return truth(acc != 0u); }
+        case I32_TO_F32: { return f32_word(f32(i)); }
+        case U32_TO_F32: { return f32_word(f32(acc)); }
+        case F32_TO_BOOL: { return bool_word((acc & 0x7fffffffu) != 0u); }
+        case WORD_TO_BOOL: { return bool_word(acc != 0u); }
         case WRAP_I8: { return bitcast<u32>(bitcast<i32>(acc << 24u) >> 24u); }
         case WRAP_U8: { return acc & 0xffu; }
         case WRAP_I16: { return bitcast<u32>(bitcast<i32>(acc << 16u) >> 16u); }
         case WRAP_U16: { return acc & 0xffffu; }
-        case THROUGH_F16: { return through_f16(acc); }
-        case THROUGH_BF16: { return through_bf16(acc); }
+        case ROUND_F16: { return round_to_f16(acc); }
+        case ROUND_BF16: { return round_to_bf16(acc); }
         default: { return acc; }
     }
 }
 
-// Operations with the operand x; `other` is the alternative of a select.
-fn joined(op: u32, acc: u32, x: u32, other: u32) -> u32 {
+// Operations with the operand x; a select returns `alternative` if `acc` is 0.
+fn binary_op(op: u32, acc: u32, x: u32, alternative: u32) -> u32 {
     let p = bitcast<f32>(acc);
     let q = bitcast<f32>(x);
     let i = bitcast<i32>(acc);
     let j = bitcast<i32>(x);
     switch op {
         case LOAD: { return x; }
-        case SELECT: { return select(other, x, acc != 0u); }
-        case ADD: { return word(p + q); }
-        case SUB: { return word(p - q); }
-        case RSUB: { return word(q - p); }
-        case MUL: { return word(p * q); }
-        case DIV: { return word(p / q); }
-        case RDIV: { return word(q / p); }
-        case POW: { return word(power(p, q)); }
-        case RPOW: { return word(power(q, p)); }
-        case MIN: { return word(smaller(p, q)); }
-        case MAX: { return word(larger(p, q)); }
-        case FMOD: { return word(remainder(p, q)); }
-        case MODULO: { return word(modulo(p, q)); }
-        case LESS: { return truth(p < q); }
-        case LESS_EQUAL: { return truth(p <= q); }
-        case EQUAL: { return truth(p == q); }
-        case GREATER: { return truth(p > q); }
-        case GREATER_EQUAL: { return truth(p >= q); }
-        case LEAKY: { return select(acc, word(p * q), p < 0.0); }
-        case ELU: { return select(acc, word(q * exponential_less_one(p)), p < 0.0); }
+        case SELECT: { return select(alternative, x, acc != 0u); }
+        case ADD: { return f32_word(p + q); }
+        case SUB: { return f32_word(p - q); }
+        case RSUB: { return f32_word(q - p); }
+        case MUL: { return f32_word(p * q); }
+        case DIV: { return f32_word(p / q); }
+        case RDIV: { return f32_word(q / p); }
+        case POW: { return f32_word(precise_pow(p, q)); }
+        case RPOW: { return f32_word(precise_pow(q, p)); }
+        case MIN: { return f32_word(minimum(p, q)); }
+        case MAX: { return f32_word(maximum(p, q)); }
+        case FMOD: { return f32_word(fmod(p, q)); }
+        case MODULO: { return f32_word(floor_mod(p, q)); }
+        case LESS: { return bool_word(p < q); }
+        case LESS_EQUAL: { return bool_word(p <= q); }
+        case EQUAL: { return bool_word(p == q); }
+        case GREATER: { return bool_word(p > q); }
+        case GREATER_EQUAL: { return bool_word(p >= q); }
+        case LEAKY: { return select(acc, f32_word(p * q), p < 0.0); }
+        case ELU: { return select(acc, f32_word(q * expm1(p)), p < 0.0); }
         case THRESHOLD: { return select(0u, acc, p > q); }
         case ADD_I32: { return acc + x; }
         case SUB_I32: { return acc - x; }
         case MUL_I32: { return acc * x; }
-        case DIV_I32: { return divided(acc, x); }
-        case MOD_I32: { return select(acc - divided(acc, x) * x, 0u, x == 0u); }
+        case DIV_I32: { return div_i32(acc, x); }
+        case MOD_I32: { return select(acc - div_i32(acc, x) * x, 0u, x == 0u); }
         case MODULO_I32: {
-            let rest = select(acc - divided(acc, x) * x, 0u, x == 0u);
-            return select(rest, rest + x, rest != 0u && ((rest ^ x) & 0x80000000u) != 0u);
+            let remainder = select(acc - div_i32(acc, x) * x, 0u, x == 0u);
+            return select(remainder, remainder + x, remainder != 0u && ((remainder ^ x) & 0x80000000u) != 0u);
         }
         case MIN_I32: { return bitcast<u32>(min(i, j)); }
         case MAX_I32: { return bitcast<u32>(max(i, j)); }
-        case POW_I32: { return integer_power(acc, x); }
-        case LESS_I32: { return truth(i < j); }
-        case LESS_EQUAL_I32: { return truth(i <= j); }
-        case GREATER_I32: { return truth(i > j); }
-        case GREATER_EQUAL_I32: { return truth(i >= j); }
+        case POW_I32: { return pow_i32(acc, x); }
+        case LESS_I32: { return bool_word(i < j); }
+        case LESS_EQUAL_I32: { return bool_word(i <= j); }
+        case GREATER_I32: { return bool_word(i > j); }
+        case GREATER_EQUAL_I32: { return bool_word(i >= j); }
         case DIV_U32: { return select(acc / max(x, 1u), 0u, x == 0u); }
         case MOD_U32: { return select(acc % max(x, 1u), 0u, x == 0u); }
         case MIN_U32: { return min(acc, x); }
         case MAX_U32: { return max(acc, x); }
-        case LESS_U32: { return truth(acc < x); }
-        case LESS_EQUAL_U32: { return truth(acc <= x); }
-        case GREATER_U32: { return truth(acc > x); }
-        case GREATER_EQUAL_U32: { return truth(acc >= x); }
-        case EQUAL_WORD: { return truth(acc == x); }
+        case LESS_U32: { return bool_word(acc < x); }
+        case LESS_EQUAL_U32: { return bool_word(acc <= x); }
+        case GREATER_U32: { return bool_word(acc > x); }
+        case GREATER_EQUAL_U32: { return bool_word(acc >= x); }
+        case EQUAL_WORD: { return bool_word(acc == x); }
         case AND: { return acc & x; }
         case OR: { return acc | x; }
         case XOR: { return acc ^ x; }
@@ -331,14 +331,14 @@ fn joined(op: u32, acc: u32, x: u32, other: u32) -> u32 {
     }
 }
 
-// Offset in input `which` of the output element at `at`.
-fn place(which: u32, at: vec4<u32>) -> u32 {
-    let first = 4u * which;
+// Offset of the element of an input that belongs to the output element at `at`.
+fn input_offset(input: u32, at: vec4<u32>) -> u32 {
+    let first = 4u * input;
     return at.x * params.strides[first] + at.y * params.strides[first + 1u] + at.z * params.strides[first + 2u]
         + at.w * params.strides[first + 3u];
 }
 
-fn position(i: u32) -> vec4<u32> {
+fn coordinates(i: u32) -> vec4<u32> {
     // Shortcuts for shapes with leading dimensions of one: divisions are slow, and the branch is
     // uniform.
     if params.shape[2] >= params.count {
@@ -350,8 +350,8 @@ fn position(i: u32) -> vec4<u32> {
 }
 
 fn value_at(i: u32) -> u32 {
-    let at = position(i);
-    var kept = vec4<u32>();
+    let at = coordinates(i);
+    var saved = vec4<u32>();
     var acc = 0u;
     for (var step = 0u; step < 16u; step += 1u) {
         let instruction = params.program[step / 2u] >> (16u * (step & 1u));
@@ -363,22 +363,22 @@ fn value_at(i: u32) -> u32 {
         if op >= LOAD {
             var x = 0u;
             switch operand {
-                case 0u: { x = a[place(0u, at)]; }
-                case 1u: { x = b[place(1u, at)]; }
-                case 2u: { x = c[place(2u, at)]; }
-                case 4u: { x = kept.x; }
-                case 5u: { x = kept.y; }
-                case 6u: { x = kept.z; }
-                case 7u: { x = kept.w; }
+                case 0u: { x = a[input_offset(0u, at)]; }
+                case 1u: { x = b[input_offset(1u, at)]; }
+                case 2u: { x = c[input_offset(2u, at)]; }
+                case 4u: { x = saved.x; }
+                case 5u: { x = saved.y; }
+                case 6u: { x = saved.z; }
+                case 7u: { x = saved.w; }
                 default: { x = params.immediates[operand & 7u]; }
             }
-            acc = joined(op, acc, x, kept.w);
+            acc = binary_op(op, acc, x, saved.w);
         } else if op == SAVE {
             switch operand & 3u {
-                case 0u: { kept.x = acc; }
-                case 1u: { kept.y = acc; }
-                case 2u: { kept.z = acc; }
-                default: { kept.w = acc; }
+                case 0u: { saved.x = acc; }
+                case 1u: { saved.y = acc; }
+                case 2u: { saved.z = acc; }
+                default: { saved.w = acc; }
             }
         } else if op == COORDINATE {
             switch operand & 3u {
@@ -388,7 +388,7 @@ fn value_at(i: u32) -> u32 {
                 default: { acc = at.w; }
             }
         } else {
-            acc = alone(op, acc);
+            acc = unary_op(op, acc);
         }
     }
     return acc;

@@ -17,7 +17,7 @@ fn gather(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups)
     let outputs = params.outer * params.count * params.inner;
     for (var output = id.x; output < outputs; output += groups.x * 256u) {
         let line = output / params.inner;
-        let at = held(index[line % params.count], params.axis);
+        let at = clamped_index(index[line % params.count], params.axis);
         y[output] = x[(line / params.count * params.axis + at) * params.inner + output % params.inner];
     }
 }

@@ -17,7 +17,7 @@ var<immediate> params: Params;
 fn gather_elements(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     for (var p = id.x; p < params.count; p += groups.x * 256u) {
         var rest = p;
-        var at = held(index[p], params.axis) * params.axis_stride;
+        var at = clamped_index(index[p], params.axis) * params.axis_stride;
         for (var dimension = 4u; dimension > 0u; dimension -= 1u) {
             let size = params.shape[dimension];
             at += rest % size * params.strides[dimension];

@@ -23,7 +23,7 @@ fn gather_nd(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgrou
         let entry = output / params.slice;
         var at = entry / params.count * params.batch_stride + output % params.slice;
         for (var d = 0u; d < depth; d += 1u) {
-            at += held(index[entry * depth + d], params.sizes[d]) * params.strides[d];
+            at += clamped_index(index[entry * depth + d], params.sizes[d]) * params.strides[d];
         }
         y[output] = x[at];
     }

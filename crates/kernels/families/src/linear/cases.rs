@@ -31,8 +31,8 @@ fn matrix(random: &mut Random, kernel: &str) -> Vec<Case> {
     let padded = Matmul { lda: 25, ldb: 71, ldc: 80, ..Matmul::dense(67, 70, 20) };
     problems.push(Matmul { batches: 3, batch_a: 67 * 25, batch_b: 0, batch_c: 67 * 80, ..padded });
     problems.extend([(1, 4, 64), (130, 260, 24), (33, 36, 8), (140, 12, 40)].map(|(m, n, k)| Matmul::dense(m, n, k)));
-    let apart = Matmul { lda: 72, ldb: 40, ldc: 44, ..Matmul::dense(35, 36, 64) };
-    problems.push(Matmul { batches: 3, batch_a: 35 * 72, batch_b: 64 * 40, batch_c: 35 * 44, ..apart });
+    let strided = Matmul { lda: 72, ldb: 40, ldc: 44, ..Matmul::dense(35, 36, 64) };
+    problems.push(Matmul { batches: 3, batch_a: 35 * 72, batch_b: 64 * 40, batch_c: 35 * 44, ..strided });
     problems.retain(|problem| form.takes(problem));
     // Each epilogue with some size, also for the variants that support few sizes.
     let count = problems.len().max(ENDS.len());

@@ -1,5 +1,5 @@
 // Epilogue of linear layers: bias, residual, clamp, activation. `Sum` is the type of a sum, one
-// value or four adjacent columns; `Bits` is its bit pattern; `each` applies the activation per
+// value or four adjacent columns; `Bits` is its bit pattern; `activate` applies the activation per
 // component.
 
 const BIAS = 1u;
@@ -29,22 +29,22 @@ struct Params {
 
 // Whether the activation is long. A long activation is applied in a loop to the values already
 // written, because compilers would inline one copy for each sum of an invocation.
-fn has_function() -> bool {
+fn has_activation() -> bool {
     return (params.flags & (GELU | SILU)) != 0u;
 }
 
-fn function_of(v: f32) -> f32 {
+fn activation(v: f32) -> f32 {
     if (params.flags & GELU) != 0u {
         return gelu(v);
     }
     return v / (1.0 + exp(-v));
 }
 
-fn apply_function(at: u32) {
-    y[at] = each(y[at]);
+fn apply_activation(at: u32) {
+    y[at] = activate(y[at]);
 }
 
-fn finish(at: u32, column: u32, sum: Sum) {
+fn epilogue(at: u32, column: u32, sum: Sum) {
     var v = sum;
     if (params.flags & BIAS) != 0u {
         v += bias[column];
@@ -54,8 +54,8 @@ fn finish(at: u32, column: u32, sum: Sum) {
     }
     if (params.flags & CLAMP) != 0u {
         // NaN is tested by its bits, because compilers drop it from comparisons.
-        let is_number = (bitcast<Bits>(v) & Bits(0x7fffffffu)) <= Bits(0x7f800000u);
-        v = select(v, min(max(v, Sum(params.low)), Sum(params.high)), is_number);
+        let not_nan = (bitcast<Bits>(v) & Bits(0x7fffffffu)) <= Bits(0x7f800000u);
+        v = select(v, min(max(v, Sum(params.low)), Sum(params.high)), not_nan);
     }
     y[at] = v;
 }

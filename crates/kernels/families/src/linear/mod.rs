@@ -5,7 +5,7 @@ mod cases;
 use crate::family::{constants, plain, read, write};
 use crate::matmul;
 use crate::matvec::MATVEC;
-use crate::product_aliases::{fours, ones};
+use crate::product_aliases::{scalar_aliases, vec4_aliases};
 use crate::{Family, MATVEC_ROWS, MAX_GROUPS, Matmul, Params};
 
 constants! {
@@ -86,25 +86,25 @@ impl Params for Linear {
     }
 }
 
-macro_rules! layer_end {
-    ($each:literal) => {
+macro_rules! activated_epilogue {
+    ($activation:literal) => {
         concat!(
-            "fn each(v: Sum) -> Sum {\n    return ",
-            $each,
+            "fn activate(v: Sum) -> Sum {\n    return ",
+            $activation,
             ";\n}\n",
             include_str!("linear_epilogue.wgsl"),
             include_str!("../shared/math.wgsl")
         )
     };
 }
-macro_rules! one_end {
+macro_rules! scalar_epilogue {
     () => {
-        layer_end!("function_of(v)")
+        activated_epilogue!("activation(v)")
     };
 }
-macro_rules! four_end {
+macro_rules! vec4_epilogue {
     () => {
-        layer_end!("Sum(function_of(v.x), function_of(v.y), function_of(v.z), function_of(v.w))")
+        activated_epilogue!("Sum(activation(v.x), activation(v.y), activation(v.z), activation(v.w))")
     };
 }
 
@@ -128,10 +128,26 @@ const LAYER_ROW: Family = Family {
 };
 
 pub(crate) const FAMILIES: &[Family] = &[
-    Family { aliases: ones!("f32", "f32", one_end!()), variants: &[plain("linear_f32")], ..LAYER },
-    Family { aliases: ones!("f32", "f16", one_end!()), variants: &[plain("linear_f16")], ..LAYER },
-    Family { aliases: fours!("f32", "f32", four_end!()), variants: &[plain("linear_large_f32")], ..LAYER_LARGE },
-    Family { aliases: fours!("f32", "f16", four_end!()), variants: &[plain("linear_large_f16")], ..LAYER_LARGE },
-    Family { aliases: ones!("f32", "f32", one_end!()), variants: &[plain("linear_matvec_f32")], ..LAYER_ROW },
-    Family { aliases: ones!("f16", "f32", one_end!()), variants: &[plain("linear_matvec_f16")], ..LAYER_ROW },
+    Family { aliases: scalar_aliases!("f32", "f32", scalar_epilogue!()), variants: &[plain("linear_f32")], ..LAYER },
+    Family { aliases: scalar_aliases!("f32", "f16", scalar_epilogue!()), variants: &[plain("linear_f16")], ..LAYER },
+    Family {
+        aliases: vec4_aliases!("f32", "f32", vec4_epilogue!()),
+        variants: &[plain("linear_large_f32")],
+        ..LAYER_LARGE
+    },
+    Family {
+        aliases: vec4_aliases!("f32", "f16", vec4_epilogue!()),
+        variants: &[plain("linear_large_f16")],
+        ..LAYER_LARGE
+    },
+    Family {
+        aliases: scalar_aliases!("f32", "f32", scalar_epilogue!()),
+        variants: &[plain("linear_matvec_f32")],
+        ..LAYER_ROW
+    },
+    Family {
+        aliases: scalar_aliases!("f16", "f32", scalar_epilogue!()),
+        variants: &[plain("linear_matvec_f16")],
+        ..LAYER_ROW
+    },
 ];

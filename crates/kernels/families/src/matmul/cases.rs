@@ -20,8 +20,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         [(1, 4, 64), (130, 260, 64), (3, 268, 128), (129, 132, 192), (33, 36, 8), (140, 12, 40)]
             .map(|(m, n, k)| Matmul::dense(m, n, k)),
     );
-    let apart = Matmul { lda: 72, ldb: 40, ldc: 44, ..Matmul::dense(35, 36, 64) };
-    problems.push(Matmul { batches: 3, batch_a: 35 * 72, batch_b: 0, batch_c: 35 * 44, ..apart });
+    let strided = Matmul { lda: 72, ldb: 40, ldc: 44, ..Matmul::dense(35, 36, 64) };
+    problems.push(Matmul { batches: 3, batch_a: 35 * 72, batch_b: 0, batch_c: 35 * 44, ..strided });
     problems.retain(|problem| form.takes(problem));
     let make = |problem: Matmul| {
         let Matmul { m, n, k, lda, ldb, ldc, batches, batch_a, batch_b, batch_c } = problem;

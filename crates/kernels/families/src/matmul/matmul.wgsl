@@ -79,46 +79,46 @@ fn store_c(start: u32, row: u32, column: u32, v: vec4<f32>) {
     }
     let at = start + row * params.ldc + column;
     if column < params.n {
-        finish(at, column, v.x);
+        epilogue(at, column, v.x);
     }
     if column + 1u < params.n {
-        finish(at + 1u, column + 1u, v.y);
+        epilogue(at + 1u, column + 1u, v.y);
     }
     if column + 2u < params.n {
-        finish(at + 2u, column + 2u, v.z);
+        epilogue(at + 2u, column + 2u, v.z);
     }
     if column + 3u < params.n {
-        finish(at + 3u, column + 3u, v.w);
+        epilogue(at + 3u, column + 3u, v.w);
     }
 }
 
 @compute @workgroup_size(256)
 fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let fast = lane % BLOCKS;
-    let slow = lane / BLOCKS;
+    let lane_x = lane % BLOCKS;
+    let lane_y = lane / BLOCKS;
     let start_a = group.z * params.batch_a;
     let start_b = group.z * params.batch_b;
-    let row = group.y * TILE + slow * 4u;
-    let column = group.x * TILE + fast * 4u;
+    let row = group.y * TILE + lane_y * 4u;
+    let column = group.x * TILE + lane_x * 4u;
 
-    var next_a = load_a(start_a, row, fast);
-    var next_b = load_b(start_b, slow, column);
+    var next_a = load_a(start_a, row, lane_x);
+    var next_b = load_b(start_b, lane_y, column);
     var sum0 = vec4<f32>();
     var sum1 = vec4<f32>();
     var sum2 = vec4<f32>();
     var sum3 = vec4<f32>();
 
     for (var k = 0u; k < params.k; k += DEPTH) {
-        a_tile[fast * A_PITCH + slow] = next_a;
-        b_tile[slow * BLOCKS + fast] = next_b;
+        a_tile[lane_x * A_PITCH + lane_y] = next_a;
+        b_tile[lane_y * BLOCKS + lane_x] = next_b;
         workgroupBarrier();
-        next_a = load_a(start_a, row, k + DEPTH + fast);
-        next_b = load_b(start_b, k + DEPTH + slow, column);
+        next_a = load_a(start_a, row, k + DEPTH + lane_x);
+        next_b = load_b(start_b, k + DEPTH + lane_y, column);
         // Two loops: compilers unroll the short one, but would not unroll sixteen iterations.
         for (var i = 0u; i < DEPTH; i += 4u) {
             for (var j = 0u; j < 4u; j += 1u) {
-                let av = a_tile[(i + j) * A_PITCH + slow];
-                let bv = b_tile[(i + j) * BLOCKS + fast];
+                let av = a_tile[(i + j) * A_PITCH + lane_y];
+                let bv = b_tile[(i + j) * BLOCKS + lane_x];
                 sum0 += av.x * bv;
                 sum1 += av.y * bv;
                 sum2 += av.z * bv;
@@ -133,12 +133,12 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     store_c(start_c, row + 1u, column, sum1);
     store_c(start_c, row + 2u, column, sum2);
     store_c(start_c, row + 3u, column, sum3);
-    if has_function() {
+    if has_activation() {
         for (var i = 0u; i < 16u; i += 1u) {
-            let of_row = row + i / 4u;
-            let of_column = column + i % 4u;
-            if of_row < params.m && of_column < params.n {
-                apply_function(start_c + of_row * params.ldc + of_column);
+            let c_row = row + i / 4u;
+            let c_column = column + i % 4u;
+            if c_row < params.m && c_column < params.n {
+                apply_activation(start_c + c_row * params.ldc + c_column);
             }
         }
     }

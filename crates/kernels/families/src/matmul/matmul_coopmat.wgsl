@@ -67,17 +67,17 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     let ldb = params.ldb / 4u;
     let last_row = params.m - 1u;
     let a_row = group.y * ROWS + lane / 4u;
-    var a_near = start_a + min(a_row, last_row) * lda + lane % 4u;
-    var a_far = start_a + min(a_row + 64u, last_row) * lda + lane % 4u;
-    let a_to = lane / 4u * A_PITCH + lane % 4u;
+    var a_at0 = start_a + min(a_row, last_row) * lda + lane % 4u;
+    var a_at1 = start_a + min(a_row + 64u, last_row) * lda + lane % 4u;
+    let a_target = lane / 4u * A_PITCH + lane % 4u;
     let b_four = min(group.x * (COLUMNS / 4u) + lane % 64u, params.n / 4u - 1u);
     var b_at = start_b + lane / 64u * ldb + b_four;
-    let b_to = lane / 64u * B_PITCH + lane % 64u;
+    let b_target = lane / 64u * B_PITCH + lane % 64u;
 
     // What its subgroup computes: first row, and first column in vec4s.
     let rows = lane / 128u * 64u;
     let columns = lane / 32u % 4u * 16u;
-    let a_from = rows * A_PITCH;
+    let a_start = rows * A_PITCH;
 
     var s00 = coop_mat16x16<f32, C>();
     var s01 = coop_mat16x16<f32, C>();
@@ -96,37 +96,37 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     var s32 = coop_mat16x16<f32, C>();
     var s33 = coop_mat16x16<f32, C>();
 
-    var a0 = a[a_near];
-    var a1 = a[a_far];
+    var a0 = a[a_at0];
+    var a1 = a[a_at1];
     var b0 = b[b_at];
     var b1 = b[b_at + 4u * ldb];
     var b2 = b[b_at + 8u * ldb];
     var b3 = b[b_at + 12u * ldb];
-    a_tile[a_to] = a0;
-    a_tile[a_to + 64u * A_PITCH] = a1;
-    b_tile[b_to] = b0;
-    b_tile[b_to + 4u * B_PITCH] = b1;
-    b_tile[b_to + 8u * B_PITCH] = b2;
-    b_tile[b_to + 12u * B_PITCH] = b3;
+    a_tile[a_target] = a0;
+    a_tile[a_target + 64u * A_PITCH] = a1;
+    b_tile[b_target] = b0;
+    b_tile[b_target + 4u * B_PITCH] = b1;
+    b_tile[b_target + 8u * B_PITCH] = b2;
+    b_tile[b_target + 12u * B_PITCH] = b3;
     workgroupBarrier();
 
     for (var k = 0u; k < params.k; k += 4u * DEPTH) {
         // Compilers unroll a loop of two, which saves 5 % of the time.
         for (var pair = 0u; pair < 2u; pair += 1u) {
-            a_near += DEPTH / 4u;
-            a_far += DEPTH / 4u;
+            a_at0 += DEPTH / 4u;
+            a_at1 += DEPTH / 4u;
             b_at += DEPTH * ldb;
-            a0 = a[a_near];
-            a1 = a[a_far];
+            a0 = a[a_at0];
+            a1 = a[a_at1];
             b0 = b[b_at];
             b1 = b[b_at + 4u * ldb];
             b2 = b[b_at + 8u * ldb];
             b3 = b[b_at + 12u * ldb];
             {
-                let x0 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_from], A_PITCH);
-                let x1 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_from + 16u * A_PITCH], A_PITCH);
-                let x2 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_from + 32u * A_PITCH], A_PITCH);
-                let x3 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_from + 48u * A_PITCH], A_PITCH);
+                let x0 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_start], A_PITCH);
+                let x1 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_start + 16u * A_PITCH], A_PITCH);
+                let x2 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_start + 32u * A_PITCH], A_PITCH);
+                let x3 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[a_start + 48u * A_PITCH], A_PITCH);
                 let y0 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[columns], B_PITCH);
                 let y1 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[columns + 4u], B_PITCH);
                 let y2 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[columns + 8u], B_PITCH);
@@ -148,31 +148,31 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
                 s23 = coopMultiplyAdd(x2, y3, s23);
                 s33 = coopMultiplyAdd(x3, y3, s33);
             }
-            a_tile[A_SIZE + a_to] = a0;
-            a_tile[A_SIZE + a_to + 64u * A_PITCH] = a1;
-            b_tile[B_SIZE + b_to] = b0;
-            b_tile[B_SIZE + b_to + 4u * B_PITCH] = b1;
-            b_tile[B_SIZE + b_to + 8u * B_PITCH] = b2;
-            b_tile[B_SIZE + b_to + 12u * B_PITCH] = b3;
+            a_tile[A_SIZE + a_target] = a0;
+            a_tile[A_SIZE + a_target + 64u * A_PITCH] = a1;
+            b_tile[B_SIZE + b_target] = b0;
+            b_tile[B_SIZE + b_target + 4u * B_PITCH] = b1;
+            b_tile[B_SIZE + b_target + 8u * B_PITCH] = b2;
+            b_tile[B_SIZE + b_target + 12u * B_PITCH] = b3;
             workgroupBarrier();
 
             // After the last step there is nothing to prefetch; loading the last one again is
             // harmless.
-            let ahead = select(0u, DEPTH, k + (pair + 1u) * 2u * DEPTH < params.k);
-            a_near += ahead / 4u;
-            a_far += ahead / 4u;
-            b_at += ahead * ldb;
-            a0 = a[a_near];
-            a1 = a[a_far];
+            let advance = select(0u, DEPTH, k + (pair + 1u) * 2u * DEPTH < params.k);
+            a_at0 += advance / 4u;
+            a_at1 += advance / 4u;
+            b_at += advance * ldb;
+            a0 = a[a_at0];
+            a1 = a[a_at1];
             b0 = b[b_at];
             b1 = b[b_at + 4u * ldb];
             b2 = b[b_at + 8u * ldb];
             b3 = b[b_at + 12u * ldb];
             {
-                let x0 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_from], A_PITCH);
-                let x1 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_from + 16u * A_PITCH], A_PITCH);
-                let x2 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_from + 32u * A_PITCH], A_PITCH);
-                let x3 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_from + 48u * A_PITCH], A_PITCH);
+                let x0 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_start], A_PITCH);
+                let x1 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_start + 16u * A_PITCH], A_PITCH);
+                let x2 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_start + 32u * A_PITCH], A_PITCH);
+                let x3 = coopLoadT<coop_mat16x16<f16, A>>(&a_tile[A_SIZE + a_start + 48u * A_PITCH], A_PITCH);
                 let y0 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[B_SIZE + columns], B_PITCH);
                 let y1 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[B_SIZE + columns + 4u], B_PITCH);
                 let y2 = coopLoadT<coop_mat16x16<f16, B>>(&b_tile[B_SIZE + columns + 8u], B_PITCH);
@@ -194,12 +194,12 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
                 s23 = coopMultiplyAdd(x2, y3, s23);
                 s33 = coopMultiplyAdd(x3, y3, s33);
             }
-            a_tile[a_to] = a0;
-            a_tile[a_to + 64u * A_PITCH] = a1;
-            b_tile[b_to] = b0;
-            b_tile[b_to + 4u * B_PITCH] = b1;
-            b_tile[b_to + 8u * B_PITCH] = b2;
-            b_tile[b_to + 12u * B_PITCH] = b3;
+            a_tile[a_target] = a0;
+            a_tile[a_target + 64u * A_PITCH] = a1;
+            b_tile[b_target] = b0;
+            b_tile[b_target + 4u * B_PITCH] = b1;
+            b_tile[b_target + 8u * B_PITCH] = b2;
+            b_tile[b_target + 12u * B_PITCH] = b3;
             workgroupBarrier();
         }
     }

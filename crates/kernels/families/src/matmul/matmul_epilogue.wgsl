@@ -15,12 +15,12 @@ struct Params {
 
 @group(0) @binding(2) var<storage, read_write> c: array<Element>;
 
-fn finish(at: u32, column: u32, sum: Sum) {
+fn epilogue(at: u32, column: u32, sum: Sum) {
     c[at] = Element(sum);
 }
 
-fn has_function() -> bool {
+fn has_activation() -> bool {
     return false;
 }
 
-fn apply_function(at: u32) {}
+fn apply_activation(at: u32) {}

@@ -17,7 +17,7 @@ var<immediate> params: Params;
 const TILE = 128u;
 const DEPTH = 8u;
 // Columns of the tile of B, and rows of the tile of A, in vec4s.
-const FOURS = 32u;
+const TILE_VEC4S = 32u;
 // One more: invocations write A by columns, and the padding avoids bank conflicts.
 const A_PITCH = 33u;
 
@@ -29,7 +29,7 @@ var<workgroup> b_tile: array<vec4<f32>, 256>;
 // vec4s.
 fn store_c(start: u32, row: u32, four: u32, v: vec4<f32>) {
     if row < params.m && four * 4u < params.n {
-        finish(start + row * (params.ldc / 4u) + four, four, v);
+        epilogue(start + row * (params.ldc / 4u) + four, four, v);
     }
 }
 
@@ -38,8 +38,8 @@ fn store_c(start: u32, row: u32, four: u32, v: vec4<f32>) {
 fn multiply(sums: ptr<function, array<vec4<f32>, 16>>, k: u32, rows: u32, columns: u32) {
     let a_low = a_tile[k * A_PITCH + rows];
     let a_high = a_tile[k * A_PITCH + rows + 4u];
-    let b_low = b_tile[k * FOURS + columns];
-    let b_high = b_tile[k * FOURS + columns + 8u];
+    let b_low = b_tile[k * TILE_VEC4S + columns];
+    let b_high = b_tile[k * TILE_VEC4S + columns + 8u];
     (*sums)[0] += a_low.x * b_low;
     (*sums)[1] += a_low.x * b_high;
     (*sums)[2] += a_low.y * b_low;
@@ -69,24 +69,24 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     let a_row = lane / 2u;
     let a_four = lane % 2u;
     var a_at = start_a + min(group.y * TILE + a_row, params.m - 1u) * (params.lda / 4u) + a_four;
-    var b_at = start_b + lane / FOURS * ldb + min(group.x * FOURS + lane % FOURS, params.n / 4u - 1u);
+    var b_at = start_b + lane / TILE_VEC4S * ldb + min(group.x * TILE_VEC4S + lane % TILE_VEC4S, params.n / 4u - 1u);
     var next_a = vec4<f32>(a[a_at]);
     var next_b = vec4<f32>(b[b_at]);
 
     // What it computes: the row and column of its first block, in vec4s. Its other blocks are four
     // vec4s further in rows, eight in columns, or both.
-    let part = lane / 32u;
-    let rows = part / 2u * 8u + lane % 32u / 8u;
-    let columns = part % 2u * 16u + lane % 8u;
+    let quadrant = lane / 32u;
+    let rows = quadrant / 2u * 8u + lane % 32u / 8u;
+    let columns = quadrant % 2u * 16u + lane % 8u;
     var sums = array<vec4<f32>, 16>();
 
     for (var k = 0u; k < params.k; k += DEPTH) {
         let to = a_four * 4u * A_PITCH + a_row / 4u;
-        let place = a_row % 4u;
-        a_tile[to][place] = next_a.x;
-        a_tile[to + A_PITCH][place] = next_a.y;
-        a_tile[to + 2u * A_PITCH][place] = next_a.z;
-        a_tile[to + 3u * A_PITCH][place] = next_a.w;
+        let component = a_row % 4u;
+        a_tile[to][component] = next_a.x;
+        a_tile[to + A_PITCH][component] = next_a.y;
+        a_tile[to + 2u * A_PITCH][component] = next_a.z;
+        a_tile[to + 3u * A_PITCH][component] = next_a.w;
         b_tile[lane] = next_b;
         workgroupBarrier();
         if k + DEPTH < params.k {
@@ -108,7 +108,7 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 
     let start_c = group.z * (params.batch_c / 4u);
     let row = group.y * TILE + rows * 4u;
-    let four = group.x * FOURS + columns;
+    let four = group.x * TILE_VEC4S + columns;
     store_c(start_c, row, four, sums[0]);
     store_c(start_c, row, four + 8u, sums[1]);
     store_c(start_c, row + 1u, four, sums[2]);
@@ -125,12 +125,12 @@ fn matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     store_c(start_c, row + 18u, four + 8u, sums[13]);
     store_c(start_c, row + 19u, four, sums[14]);
     store_c(start_c, row + 19u, four + 8u, sums[15]);
-    if has_function() {
+    if has_activation() {
         for (var i = 0u; i < 16u; i += 1u) {
-            let of_row = row + i / 8u * 16u + i / 2u % 4u;
-            let of_four = four + i % 2u * 8u;
-            if of_row < params.m && of_four * 4u < params.n {
-                apply_function(start_c + of_row * (params.ldc / 4u) + of_four);
+            let c_row = row + i / 8u * 16u + i / 2u % 4u;
+            let c_four = four + i % 2u * 8u;
+            if c_row < params.m && c_four * 4u < params.n {
+                apply_activation(start_c + c_row * (params.ldc / 4u) + c_four);
             }
         }
     }

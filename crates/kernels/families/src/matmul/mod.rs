@@ -6,7 +6,7 @@ mod form;
 pub use form::MatmulForm;
 
 use crate::family::{constants, plain, read, write};
-use crate::product_aliases::{fours, ones};
+use crate::product_aliases::{scalar_aliases, vec4_aliases};
 use crate::{Family, Params};
 
 /// Rows and columns of the output tile of one `matmul` workgroup.
@@ -92,10 +92,10 @@ pub(crate) const LARGE: Family =
     Family { file: "matmul_large.wgsl", text: include_str!("matmul_large.wgsl"), ..GENERAL };
 
 pub(crate) const FAMILIES: &[Family] = &[
-    Family { aliases: ones!("f32", "f32", epilogue!()), variants: &[plain("matmul_f32")], ..GENERAL },
-    Family { aliases: ones!("f16", "f16", epilogue!()), variants: &[plain("matmul_f16")], ..GENERAL },
-    Family { aliases: fours!("f32", "f32", epilogue!()), variants: &[plain("matmul_large_f32")], ..LARGE },
-    Family { aliases: fours!("f16", "f16", epilogue!()), variants: &[plain("matmul_large_f16")], ..LARGE },
+    Family { aliases: scalar_aliases!("f32", "f32", epilogue!()), variants: &[plain("matmul_f32")], ..GENERAL },
+    Family { aliases: scalar_aliases!("f16", "f16", epilogue!()), variants: &[plain("matmul_f16")], ..GENERAL },
+    Family { aliases: vec4_aliases!("f32", "f32", epilogue!()), variants: &[plain("matmul_large_f32")], ..LARGE },
+    Family { aliases: vec4_aliases!("f16", "f16", epilogue!()), variants: &[plain("matmul_large_f16")], ..LARGE },
     Family {
         file: "matmul_coopmat.wgsl",
         text: include_str!("matmul_coopmat.wgsl"),

@@ -32,13 +32,13 @@ fn matvec(
     for (var row = group.x * ROWS; row < params.m; row += groups.x * ROWS) {
         // Rows past the end are clamped to the last, and their results dropped.
         let starts = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(params.m - 1u)) * params.lda;
-        var mine = vec4<f32>();
+        var row_sums = vec4<f32>();
         for (var column = lane * 4u; column + 3u < params.k; column += STEP) {
             let v = vec4<f32>(x[column], x[column + 1u], x[column + 2u], x[column + 3u]);
-            mine.x += dot(load_a(starts.x + column), v);
-            mine.y += dot(load_a(starts.y + column), v);
-            mine.z += dot(load_a(starts.z + column), v);
-            mine.w += dot(load_a(starts.w + column), v);
+            row_sums.x += dot(load_a(starts.x + column), v);
+            row_sums.y += dot(load_a(starts.y + column), v);
+            row_sums.z += dot(load_a(starts.z + column), v);
+            row_sums.w += dot(load_a(starts.w + column), v);
         }
         let column = (params.k & ~3u) + lane;
         if column < params.k {
@@ -48,10 +48,10 @@ fn matvec(
                 f32(a[starts.z + column]),
                 f32(a[starts.w + column]),
             );
-            mine += last * x[column];
+            row_sums += last * x[column];
         }
 
-        let subgroup_sum = subgroupAdd(mine);
+        let subgroup_sum = subgroupAdd(row_sums);
         if subgroup_lane == 0u {
             partials[subgroup] = subgroup_sum;
         }
@@ -61,9 +61,9 @@ fn matvec(
             for (var i = 0u; i < subgroups; i += 1u) {
                 sum += partials[i][lane];
             }
-            finish(row + lane, row + lane, sum);
-            if has_function() {
-                apply_function(row + lane);
+            epilogue(row + lane, row + lane, sum);
+            if has_activation() {
+                apply_activation(row + lane);
             }
         }
         workgroupBarrier();

@@ -8,12 +8,12 @@ struct Params {
 
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
-fn finish(at: u32, row: u32, sum: f32) {
+fn epilogue(at: u32, row: u32, sum: f32) {
     y[at] = sum;
 }
 
-fn has_function() -> bool {
+fn has_activation() -> bool {
     return false;
 }
 
-fn apply_function(at: u32) {}
+fn apply_activation(at: u32) {}

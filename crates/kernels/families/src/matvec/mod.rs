@@ -1,6 +1,6 @@
 //! `matvec_*`: products of a matrix and a vector.
 
-use crate::product_aliases::ones;
+use crate::product_aliases::scalar_aliases;
 use roci_tolerance::Tolerance;
 
 use crate::cases::{Case, Element, Random, case, packed, untouched, words};
@@ -48,8 +48,8 @@ pub(crate) const MATVEC: Family = Family {
 };
 
 pub(crate) const FAMILIES: &[Family] = &[
-    Family { aliases: ones!("f32", "f32", epilogue!()), variants: &[plain("matvec_f32")], ..MATVEC },
-    Family { aliases: ones!("f16", "f32", epilogue!()), variants: &[plain("matvec_f16")], ..MATVEC },
+    Family { aliases: scalar_aliases!("f32", "f32", epilogue!()), variants: &[plain("matvec_f32")], ..MATVEC },
+    Family { aliases: scalar_aliases!("f16", "f32", epilogue!()), variants: &[plain("matvec_f16")], ..MATVEC },
 ];
 
 fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {

@@ -20,10 +20,10 @@ fn moments(
     @builtin(local_invocation_index) lane: u32,
 ) {
     for (var row = group.x; row < params.rows; row += groups.x) {
-        let found = moments_of(row * params.columns, lane);
+        let result = row_moments(row * params.columns, lane);
         if lane == 0u {
-            mean[row] = found.mean + found.rest;
-            inverse[row] = found.inverse;
+            mean[row] = result.mean + result.correction;
+            inverse[row] = result.inverse_std;
         }
     }
 }

@@ -20,9 +20,9 @@ fn normalize_rows(
 ) {
     for (var row = group.x; row < params.rows; row += groups.x) {
         let start = row * params.columns;
-        let moments = moments_of(start, lane);
+        let moments = row_moments(start, lane);
         for (var c = lane; c < params.columns; c += 256u) {
-            y[start + c] = ((x[start + c] - moments.mean) - moments.rest) * moments.inverse;
+            y[start + c] = ((x[start + c] - moments.mean) - moments.correction) * moments.inverse_std;
         }
     }
 }

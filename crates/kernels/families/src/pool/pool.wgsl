@@ -32,7 +32,7 @@ fn is_nan(v: f32) -> bool {
     return (bitcast<u32>(v) & 0x7fffffffu) > 0x7f800000u;
 }
 
-fn power(base: f32, exponent: u32) -> f32 {
+fn integer_power(base: f32, exponent: u32) -> f32 {
     var result = 1.0;
     for (var i = 0u; i < exponent; i += 1u) {
         result *= base;
@@ -50,43 +50,43 @@ fn root(sum: f32) -> f32 {
         return sqrt(sum);
     }
     let n = f32(params.norm);
-    let near = pow(sum, 1.0 / n);
-    return near - (near - sum / power(near, params.norm - 1u)) / n;
+    let estimate = pow(sum, 1.0 / n);
+    return estimate - (estimate - sum / integer_power(estimate, params.norm - 1u)) / n;
 }
 
 // Length along `d` of a window that starts at `start`, clipped to the padded input.
-fn counted(d: u32, start: i32) -> u32 {
+fn window_length(d: u32, start: i32) -> u32 {
     let end = i32(params.input[d]) + params.pad_end[d];
     let step = i32(params.dilation[d]);
-    let fits = max(end - start + step - 1, 0) / step;
-    return min(params.kernel[d], u32(fits));
+    let steps = max(end - start + step - 1, 0) / step;
+    return min(params.kernel[d], u32(steps));
 }
 
 // State of a window: its sum or maximum, the index of the maximum, and the number of elements
 // inside x.
 struct State {
     value: f32,
-    place: vec3<u32>,
-    inside: u32,
+    coordinates: vec3<u32>,
+    count: u32,
 }
 
-fn begin() -> State {
+fn initial_state() -> State {
     // Minus infinity, for which WGSL has no constant.
     var lowest = 0xff800000u;
     return State(select(0.0, bitcast<f32>(lowest), OP == MAX || OP == MAX_INDEX), vec3<u32>(), 0u);
 }
 
-fn add(old: State, v: f32, place: vec3<u32>) -> State {
+fn accumulate(old: State, v: f32, coordinates: vec3<u32>) -> State {
     var next = old;
-    next.inside += 1u;
+    next.count += 1u;
     switch OP {
         case AVERAGE: { next.value += v; }
-        case LP: { next.value += power(abs(v), params.norm); }
+        case LP: { next.value += integer_power(abs(v), params.norm); }
         default: {
             // The first NaN is the maximum.
-            if !is_nan(old.value) && (old.inside == 0u || v > old.value || is_nan(v)) {
+            if !is_nan(old.value) && (old.count == 0u || v > old.value || is_nan(v)) {
                 next.value = v;
-                next.place = place;
+                next.coordinates = coordinates;
             }
         }
     }
@@ -95,20 +95,20 @@ fn add(old: State, v: f32, place: vec3<u32>) -> State {
 
 // The average of a window that starts at `start`.
 fn average(state: State, start: vec3<i32>) -> f32 {
-    if state.inside == 0u {
+    if state.count == 0u {
         return 0.0;
     }
     if (params.flags & COUNT_PAD) != 0u {
-        return state.value / f32(counted(0u, start.x) * counted(1u, start.y) * counted(2u, start.z));
+        return state.value / f32(window_length(0u, start.x) * window_length(1u, start.y) * window_length(2u, start.z));
     }
-    return state.value / f32(state.inside);
+    return state.value / f32(state.count);
 }
 
-fn index(place: vec3<u32>) -> u32 {
+fn flat_index(coordinates: vec3<u32>) -> u32 {
     if (params.flags & COLUMN_MAJOR) != 0u {
-        return place.x + params.input[0] * (place.y + params.input[1] * place.z);
+        return coordinates.x + params.input[0] * (coordinates.y + params.input[1] * coordinates.z);
     }
-    return (place.x * params.input[1] + place.y) * params.input[2] + place.z;
+    return (coordinates.x * params.input[1] + coordinates.y) * params.input[2] + coordinates.z;
 }
 
 @compute @workgroup_size(256)
@@ -125,7 +125,7 @@ fn pool(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         let s0 = i32(o0 * params.stride[0]) - params.pad[0];
         let s1 = i32(o1 * params.stride[1]) - params.pad[1];
         let s2 = i32(o2 * params.stride[2]) - params.pad[2];
-        var state = begin();
+        var state = initial_state();
         for (var k0 = 0u; k0 < params.kernel[0]; k0 += 1u) {
             // Negative coordinates wrap to values past the end.
             let i0 = u32(s0 + i32(k0 * params.dilation[0]));
@@ -143,13 +143,13 @@ fn pool(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
                         continue;
                     }
                     let v = x[start + (i0 * params.input[1] + i1) * params.input[2] + i2];
-                    state = add(state, v, vec3<u32>(i0, i1, i2));
+                    state = accumulate(state, v, vec3<u32>(i0, i1, i2));
                 }
             }
         }
         switch OP {
             case MAX: { y[i] = bitcast<u32>(state.value); }
-            case MAX_INDEX: { y[i] = start + index(state.place); }
+            case MAX_INDEX: { y[i] = start + flat_index(state.coordinates); }
             case AVERAGE: { y[i] = bitcast<u32>(average(state, vec3<i32>(s0, s1, s2))); }
             default: { y[i] = bitcast<u32>(root(state.value)); }
         }

@@ -18,25 +18,25 @@ var<immediate> params: Params;
 fn philox(start: vec4<u32>, start_key: vec2<u32>) -> vec4<u32> {
     var v = start;
     var key = start_key;
-    for (var turn = 0u; turn < 10u; turn += 1u) {
-        let first = wide_product(v.x, 0xd2511f53u);
-        let second = wide_product(v.z, 0xcd9e8d57u);
+    for (var round_index = 0u; round_index < 10u; round_index += 1u) {
+        let first = mul_wide(v.x, 0xd2511f53u);
+        let second = mul_wide(v.z, 0xcd9e8d57u);
         v = vec4<u32>(second.y ^ v.y ^ key.x, second.x, first.y ^ v.w ^ key.y, first.x);
         key += vec2<u32>(0x9e3779b9u, 0xbb67ae85u);
     }
     return v;
 }
 
-fn fraction(v: u32) -> f32 {
+fn unit_interval(v: u32) -> f32 {
     return f32(v >> 8u) * 0.000000059604644775390625;
 }
 
 // Two normally distributed numbers (mean 0, standard deviation 1) from two words, by Box-Muller.
 fn normals(p: u32, q: u32) -> vec2<u32> {
     // Fractions from above zero to 1, whose logarithms are finite.
-    let radius = sqrt(-2.0 * logarithm(f32((p >> 8u) + 1u) * 0.000000059604644775390625));
-    let angle = 6.28318531 * fraction(q);
-    return bitcast<vec2<u32>>(radius * vec2<f32>(wave(angle, 1), wave(angle, 0)));
+    let radius = sqrt(-2.0 * precise_log(f32((p >> 8u) + 1u) * 0.000000059604644775390625));
+    let angle = 6.28318531 * unit_interval(q);
+    return bitcast<vec2<u32>>(radius * vec2<f32>(shifted_sin(angle, 1), shifted_sin(angle, 0)));
 }
 
 @compute @workgroup_size(256)
@@ -48,8 +48,8 @@ fn random(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups)
         var words = philox(vec4<u32>(low, high, 0u, 0u), vec2<u32>(params.key[0], params.key[1]));
         switch params.form {
             case UNIFORM: {
-                let pair = vec2<f32>(fraction(words.x), fraction(words.y));
-                words = bitcast<vec4<u32>>(vec4<f32>(pair, fraction(words.z), fraction(words.w)));
+                let pair = vec2<f32>(unit_interval(words.x), unit_interval(words.y));
+                words = bitcast<vec4<u32>>(vec4<f32>(pair, unit_interval(words.z), unit_interval(words.w)));
             }
             case NORMAL: { words = vec4<u32>(normals(words.x, words.y), normals(words.z, words.w)); }
             default: {}

@@ -46,22 +46,22 @@ fn identity() -> Element {
     return Element(0);
 }
 
-fn taken(value: Element) -> Element {
+fn to_key(value: Element) -> Element {
     if OP == MAX {
-        return Element(rising(u32(value), NUMBERS));
+        return Element(ascending_key(u32(value), NUMBERS));
     }
     if OP == MIN {
-        return Element(falling(u32(value), NUMBERS));
+        return Element(descending_key(u32(value), NUMBERS));
     }
     return value;
 }
 
-fn given(value: Element) -> Element {
+fn from_key(value: Element) -> Element {
     if OP == MAX {
-        return Element(unordered(u32(value), NUMBERS));
+        return Element(from_sort_key(u32(value), NUMBERS));
     }
     if OP == MIN {
-        return Element(unordered(~u32(value), NUMBERS));
+        return Element(from_sort_key(~u32(value), NUMBERS));
     }
     return value;
 }
@@ -91,28 +91,28 @@ fn reduce(
             let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
             var result = identity();
             for (var r = 0u; r < params.axis; r += 1u) {
-                result = fold(result, taken(x[start + r * params.inner]));
+                result = fold(result, to_key(x[start + r * params.inner]));
             }
-            y[output] = given(result);
+            y[output] = from_key(result);
         }
         return;
     }
     for (var output = group.x; output < outputs; output += groups.x) {
         let start = (output / params.inner) * params.axis * params.inner + output % params.inner;
-        var mine = identity();
+        var partial = identity();
         for (var r = lane; r < params.axis; r += 256u) {
-            mine = fold(mine, taken(x[start + r * params.inner]));
+            partial = fold(partial, to_key(x[start + r * params.inner]));
         }
-        var folded: Element;
+        var subgroup_result: Element;
         if OP == SUM {
-            folded = subgroupAdd(mine);
+            subgroup_result = subgroupAdd(partial);
         } else if OP == PROD {
-            folded = subgroupMul(mine);
+            subgroup_result = subgroupMul(partial);
         } else {
-            folded = subgroupMax(mine);
+            subgroup_result = subgroupMax(partial);
         }
         if subgroup_lane == 0u {
-            partials[subgroup] = folded;
+            partials[subgroup] = subgroup_result;
         }
         workgroupBarrier();
         if lane == 0u {
@@ -120,7 +120,7 @@ fn reduce(
             for (var i = 1u; i < subgroups; i += 1u) {
                 result = fold(result, partials[i]);
             }
-            y[output] = given(result);
+            y[output] = from_key(result);
         }
         workgroupBarrier();
     }

@@ -23,7 +23,7 @@ fn resample(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroup
         let table = line % params.count * params.taps;
         var sum = 0.0;
         for (var t = table; t < table + params.taps; t += 1u) {
-            sum += weight[t] * x[start + held(index[t], params.axis) * params.inner];
+            sum += weight[t] * x[start + clamped_index(index[t], params.axis) * params.inner];
         }
         y[output] = sum;
     }

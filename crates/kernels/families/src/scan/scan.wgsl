@@ -22,7 +22,7 @@ var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;
 
-var<workgroup> folds: array<u32, 256>;
+var<workgroup> prefixes: array<u32, 256>;
 
 fn identity() -> u32 {
     if COMBINE == COMBINE_MUL {
@@ -32,11 +32,11 @@ fn identity() -> u32 {
 }
 
 fn fold(p: u32, q: u32) -> u32 {
-    return combined(p, q, COMBINE, params.numbers);
+    return combine_words(p, q, COMBINE, params.numbers);
 }
 
 // Offset of the element at `step`, in elements along the axis.
-fn turned(step: u32) -> u32 {
+fn axis_index(step: u32) -> u32 {
     return select(step, params.axis - 1u - step, params.reverse != 0u);
 }
 
@@ -51,12 +51,12 @@ fn scan(
     if params.inner >= COLUMNS {
         for (var line = group.x * 256u + lane; line < lines; line += groups.x * 256u) {
             let start = (line / params.inner) * params.axis * params.inner + line % params.inner;
-            var before = identity();
+            var preceding = identity();
             for (var step = 0u; step < params.axis; step += 1u) {
-                let at = start + turned(step) * params.inner;
-                let with_it = fold(before, x[at]);
-                y[at] = select(with_it, before, exclusive);
-                before = with_it;
+                let at = start + axis_index(step) * params.inner;
+                let inclusive = fold(preceding, x[at]);
+                y[at] = select(inclusive, preceding, exclusive);
+                preceding = inclusive;
             }
         }
         return;
@@ -66,31 +66,31 @@ fn scan(
         var carry = identity();
         for (var block = 0u; block < params.axis; block += 256u) {
             let step = block + lane;
-            let at = start + turned(step) * params.inner;
-            var mine = identity();
+            let at = start + axis_index(step) * params.inner;
+            var prefix = identity();
             if step < params.axis {
-                mine = x[at];
+                prefix = x[at];
             }
-            folds[lane] = mine;
+            prefixes[lane] = prefix;
             workgroupBarrier();
-            for (var reach = 1u; reach < 256u; reach = reach * 2u) {
+            for (var distance = 1u; distance < 256u; distance = distance * 2u) {
                 var other = identity();
-                if lane >= reach {
-                    other = folds[lane - reach];
+                if lane >= distance {
+                    other = prefixes[lane - distance];
                 }
                 workgroupBarrier();
-                mine = fold(other, mine);
-                folds[lane] = mine;
+                prefix = fold(other, prefix);
+                prefixes[lane] = prefix;
                 workgroupBarrier();
             }
-            var before = carry;
+            var preceding = carry;
             if lane > 0u {
-                before = fold(carry, folds[lane - 1u]);
+                preceding = fold(carry, prefixes[lane - 1u]);
             }
             if step < params.axis {
-                y[at] = select(fold(carry, mine), before, exclusive);
+                y[at] = select(fold(carry, prefix), preceding, exclusive);
             }
-            carry = fold(carry, folds[255]);
+            carry = fold(carry, prefixes[255]);
             workgroupBarrier();
         }
     }

@@ -36,14 +36,14 @@ constants! {
         pub numbers: u32,
         /// Nonzero if no two updates write the same element; they are then applied in parallel
         /// instead of in order.
-        pub apart: u32,
+        pub unique_indices: u32,
     }
 }
 
 impl Params for ScatterElements {
     /// One invocation per line, or per update if updates are disjoint.
     fn grid(&self) -> [u32; 3] {
-        linear(product(&[self.lines, if self.apart == 0 { 1 } else { self.steps }]))
+        linear(product(&[self.lines, if self.unique_indices == 0 { 1 } else { self.steps }]))
     }
 }
 

@@ -14,7 +14,7 @@ struct Params {
     step_stride: u32,
     combine: u32,
     numbers: u32,
-    apart: u32,
+    unique_indices: u32,
 }
 
 var<immediate> params: Params;
@@ -24,12 +24,12 @@ var<immediate> params: Params;
 
 @compute @workgroup_size(256)
 fn scatter_elements(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let apart = params.apart != 0u;
-    let walks = params.lines * select(1u, params.steps, apart);
-    for (var walk = id.x; walk < walks; walk += groups.x * 256u) {
-        let first = walk / params.lines;
-        let behind = select(params.steps, first + 1u, apart);
-        var rest = walk % params.lines;
+    let unique_indices = params.unique_indices != 0u;
+    let items = params.lines * select(1u, params.steps, unique_indices);
+    for (var item = id.x; item < items; item += groups.x * 256u) {
+        let first = item / params.lines;
+        let end = select(params.steps, first + 1u, unique_indices);
+        var rest = item % params.lines;
         var line = 0u;
         var update = 0u;
         for (var dimension = 3u; dimension > 0u; dimension -= 1u) {
@@ -40,12 +40,12 @@ fn scatter_elements(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_w
         }
         line += rest * params.strides[0];
         update += rest * params.update_strides[0];
-        for (var step = first; step < behind; step += 1u) {
+        for (var step = first; step < end; step += 1u) {
             let at = update + step * params.step_stride;
-            let place = found(index[at], params.axis);
-            if place < params.axis {
-                let to = line + place * params.axis_stride;
-                y[to] = combined(y[to], updates[at], params.combine, params.numbers);
+            let target_index = resolve_index(index[at], params.axis);
+            if target_index < params.axis {
+                let to = line + target_index * params.axis_stride;
+                y[to] = combine_words(y[to], updates[at], params.combine, params.numbers);
             }
         }
     }

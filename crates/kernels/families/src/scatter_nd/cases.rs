@@ -6,7 +6,11 @@ use crate::cases::{Case, Random};
 use crate::{Combine, Numbers};
 
 pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
-    let mut make = |count: u32, indexed: &[u32], slice: u32, apart: bool, (combine, numbers): (Combine, Numbers)| {
+    let mut make = |count: u32,
+                    indexed: &[u32],
+                    slice: u32,
+                    unique_indices: bool,
+                    (combine, numbers): (Combine, Numbers)| {
         let (mut sizes, mut strides) = ([0; 5], [0; 5]);
         let mut stride = slice;
         for (d, &size) in indexed.iter().enumerate().rev() {
@@ -21,7 +25,7 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
             strides,
             combine: combine.word(),
             numbers: numbers.word(),
-            apart: apart.into(),
+            unique_indices: unique_indices.into(),
         };
         let mut index = Vec::new();
         for n in 0..count {
@@ -29,7 +33,7 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
             for &size in indexed {
                 // If updates must be disjoint, the last index varies slowest, and indices are
                 // negative.
-                index.push(if apart { (rest % size).wrapping_sub(size) } else { indices(random, 1, size)[0] });
+                index.push(if unique_indices { (rest % size).wrapping_sub(size) } else { indices(random, 1, size)[0] });
                 rest /= size;
             }
         }

@@ -28,14 +28,14 @@ constants! {
         pub numbers: u32,
         /// Nonzero if no two updates write the same element; they are then applied in parallel
         /// instead of in order.
-        pub apart: u32,
+        pub unique_indices: u32,
     }
 }
 
 impl Params for ScatterNd {
     /// One invocation per element of a slice, or per element of `updates` if updates are disjoint.
     fn grid(&self) -> [u32; 3] {
-        linear(product(&[self.slice, if self.apart == 0 { 1 } else { self.count }]))
+        linear(product(&[self.slice, if self.unique_indices == 0 { 1 } else { self.count }]))
     }
 }
 

@@ -11,7 +11,7 @@ struct Params {
     strides: array<u32, 5>,
     combine: u32,
     numbers: u32,
-    apart: u32,
+    unique_indices: u32,
 }
 
 var<immediate> params: Params;
@@ -21,23 +21,23 @@ var<immediate> params: Params;
 
 @compute @workgroup_size(256)
 fn scatter_nd(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let apart = params.apart != 0u;
+    let unique_indices = params.unique_indices != 0u;
     let depth = min(params.depth, 5u);
-    let walks = params.slice * select(1u, params.count, apart);
-    for (var walk = id.x; walk < walks; walk += groups.x * 256u) {
-        let first = walk / params.slice;
-        let behind = select(params.count, first + 1u, apart);
-        let i = walk % params.slice;
-        for (var n = first; n < behind; n += 1u) {
+    let items = params.slice * select(1u, params.count, unique_indices);
+    for (var item = id.x; item < items; item += groups.x * 256u) {
+        let first = item / params.slice;
+        let end = select(params.count, first + 1u, unique_indices);
+        let i = item % params.slice;
+        for (var n = first; n < end; n += 1u) {
             var to = i;
             var inside = true;
             for (var d = 0u; d < depth; d += 1u) {
-                let place = found(index[n * depth + d], params.sizes[d]);
-                inside = inside && place < params.sizes[d];
-                to += place * params.strides[d];
+                let target_index = resolve_index(index[n * depth + d], params.sizes[d]);
+                inside = inside && target_index < params.sizes[d];
+                to += target_index * params.strides[d];
             }
             if inside {
-                y[to] = combined(y[to], updates[n * params.slice + i], params.combine, params.numbers);
+                y[to] = combine_words(y[to], updates[n * params.slice + i], params.combine, params.numbers);
             }
         }
     }

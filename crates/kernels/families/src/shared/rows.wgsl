@@ -3,9 +3,9 @@
 
 var<workgroup> sums: array<f32, 256>;
 
-// The sum of `mine` over the workgroup.
-fn total(mine: f32, lane: u32) -> f32 {
-    sums[lane] = mine;
+// The sum of `value` over the workgroup.
+fn workgroup_sum(value: f32, lane: u32) -> f32 {
+    sums[lane] = value;
     workgroupBarrier();
     for (var step = 128u; step > 0u; step = step / 2u) {
         if lane < step {
@@ -25,44 +25,44 @@ const BLOCK = 8192u;
 struct Moments {
     // The mean in two parts: the second corrects the rounding error of the first.
     mean: f32,
-    rest: f32,
-    inverse: f32,
+    correction: f32,
+    inverse_std: f32,
 }
 
-fn moments_of(start: u32, lane: u32) -> Moments {
+fn row_moments(start: u32, lane: u32) -> Moments {
     var mean = 0.0;
     if params.centered != 0u {
         var sum = 0.0;
         for (var block = lane; block < params.columns; block += BLOCK) {
-            var part = 0.0;
+            var block_sum = 0.0;
             for (var c = block; c < min(block + BLOCK, params.columns); c += 256u) {
-                part += x[start + c];
+                block_sum += x[start + c];
             }
-            sum += part;
+            sum += block_sum;
         }
-        mean = total(sum, lane) / f32(params.columns);
+        mean = workgroup_sum(sum, lane) / f32(params.columns);
     }
     var sum = 0.0;
     var squares = 0.0;
     for (var block = lane; block < params.columns; block += BLOCK) {
-        var part = 0.0;
-        var square = 0.0;
+        var block_sum = 0.0;
+        var block_squares = 0.0;
         for (var c = block; c < min(block + BLOCK, params.columns); c += 256u) {
-            let way = x[start + c] - mean;
-            part += way;
-            square += way * way;
+            let deviation = x[start + c] - mean;
+            block_sum += deviation;
+            block_squares += deviation * deviation;
         }
-        sum += part;
-        squares += square;
+        sum += block_sum;
+        squares += block_squares;
     }
-    var rest = 0.0;
+    var correction = 0.0;
     if params.centered != 0u {
-        rest = total(sum, lane) / f32(params.columns);
+        correction = workgroup_sum(sum, lane) / f32(params.columns);
     }
-    let variance = total(squares, lane) / f32(params.columns) - rest * rest;
+    let variance = workgroup_sum(squares, lane) / f32(params.columns) - correction * correction;
     // Rounding may give a negative variance. Tests the bits, because compilers turn max() into a
     // comparison that loses NaN.
     let bits = bitcast<u32>(variance);
-    let held = select(variance, 0.0, bits > 0x80000000u && bits <= 0xff800000u);
-    return Moments(mean, rest, 1.0 / sqrt(held + params.epsilon));
+    let clamped = select(variance, 0.0, bits > 0x80000000u && bits <= 0xff800000u);
+    return Moments(mean, correction, 1.0 / sqrt(clamped + params.epsilon));
 }

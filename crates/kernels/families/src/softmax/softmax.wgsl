@@ -29,24 +29,24 @@ fn softmax(
     for (var row = group.x; row < params.rows; row += groups.x) {
         let start = row * params.columns;
 
-        var mine = bitcast<f32>(minus_infinity);
+        var local_max = bitcast<f32>(minus_infinity);
         for (var c = lane; c < params.columns; c += 256u) {
-            mine = max(mine, x[start + c]);
+            local_max = max(local_max, x[start + c]);
         }
-        let subgroup_largest = subgroupMax(mine);
+        let subgroup_max = subgroupMax(local_max);
         if subgroup_lane == 0u {
-            partials[subgroup] = subgroup_largest;
+            partials[subgroup] = subgroup_max;
         }
         workgroupBarrier();
-        var largest = partials[0];
+        var row_max = partials[0];
         for (var i = 1u; i < subgroups; i += 1u) {
-            largest = max(largest, partials[i]);
+            row_max = max(row_max, partials[i]);
         }
         workgroupBarrier();
 
         var sum = 0.0;
         for (var c = lane; c < params.columns; c += 256u) {
-            sum += exp(x[start + c] - largest);
+            sum += exp(x[start + c] - row_max);
         }
         let subgroup_sum = subgroupAdd(sum);
         if subgroup_lane == 0u {
@@ -60,14 +60,14 @@ fn softmax(
         workgroupBarrier();
 
         if LOGARITHM == 1u {
-            let rest = log(total);
+            let log_sum = log(total);
             for (var c = lane; c < params.columns; c += 256u) {
-                y[start + c] = (x[start + c] - largest) - rest;
+                y[start + c] = (x[start + c] - row_max) - log_sum;
             }
         } else {
             let scale = 1.0 / total;
             for (var c = lane; c < params.columns; c += 256u) {
-                y[start + c] = exp(x[start + c] - largest) * scale;
+                y[start + c] = exp(x[start + c] - row_max) * scale;
             }
         }
     }

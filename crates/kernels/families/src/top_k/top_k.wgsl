@@ -4,10 +4,10 @@
 // For small k a workgroup selects one result at a time. For large k every invocation counts how
 // many elements precede its own.
 
-// Counting is faster for k above `MANY` that is at least 1/`SHARE` of the row. `TopK::counts` must
-// agree.
-const MANY = 32u;
-const SHARE = 8u;
+// Counting is faster for k above `COUNTING_MIN_K` that is at least 1/`COUNTING_MIN_SHARE` of the
+// row. `TopK::counts` must agree.
+const COUNTING_MIN_K = 32u;
+const COUNTING_MIN_SHARE = 8u;
 // No candidate.
 const NONE = 0xffffffffu;
 
@@ -25,17 +25,17 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read_write> indices: array<u32>;
 
 var<workgroup> ranks: array<u32, 256>;
-var<workgroup> places: array<u32, 256>;
+var<workgroup> columns: array<u32, 256>;
 
 fn rank(word: u32) -> u32 {
-    let up = rising(word, params.numbers);
-    return select(~up, up, params.largest != 0u);
+    let ascending = ascending_key(word, params.numbers);
+    return select(~ascending, ascending, params.largest != 0u);
 }
 
 // Whether the element with a rank at a column precedes another; one at `NONE` comes last.
-fn goes_before(rank: u32, place: u32, other_rank: u32, other_place: u32) -> bool {
-    let better = rank > other_rank || (rank == other_rank && place < other_place);
-    return place != NONE && (other_place == NONE || better);
+fn precedes(rank: u32, column: u32, other_rank: u32, other_column: u32) -> bool {
+    let better = rank > other_rank || (rank == other_rank && column < other_column);
+    return column != NONE && (other_column == NONE || better);
 }
 
 @compute @workgroup_size(256)
@@ -44,21 +44,21 @@ fn top_k(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    if params.k > MANY && params.k >= params.columns / SHARE {
+    if params.k > COUNTING_MIN_K && params.k >= params.columns / COUNTING_MIN_SHARE {
         let elements = params.rows * params.columns;
         for (var element = group.x * 256u + lane; element < elements; element += groups.x * 256u) {
             let row = element / params.columns;
             let start = row * params.columns;
-            let place = element - start;
+            let column = element - start;
             let word = x[element];
-            let mine = rank(word);
-            var before = 0u;
+            let own_rank = rank(word);
+            var preceding = 0u;
             for (var c = 0u; c < params.columns; c += 1u) {
-                before += select(0u, 1u, goes_before(rank(x[start + c]), c, mine, place));
+                preceding += select(0u, 1u, precedes(rank(x[start + c]), c, own_rank, column));
             }
-            if before < params.k {
-                values[row * params.k + before] = word;
-                indices[row * params.k + before] = place;
+            if preceding < params.k {
+                values[row * params.k + preceding] = word;
+                indices[row * params.k + preceding] = column;
             }
         }
         return;
@@ -66,34 +66,34 @@ fn top_k(
     for (var row = group.x; row < params.rows; row += groups.x) {
         let start = row * params.columns;
         var last_rank = 0u;
-        var last_place = NONE;
+        var last_column = NONE;
         for (var j = 0u; j < params.k; j += 1u) {
             var best = 0u;
-            var place = NONE;
+            var column = NONE;
             for (var c = lane; c < params.columns; c += 256u) {
                 let candidate = rank(x[start + c]);
-                let is_left = j == 0u || goes_before(last_rank, last_place, candidate, c);
-                if is_left && goes_before(candidate, c, best, place) {
+                let is_remaining = j == 0u || precedes(last_rank, last_column, candidate, c);
+                if is_remaining && precedes(candidate, c, best, column) {
                     best = candidate;
-                    place = c;
+                    column = c;
                 }
             }
             ranks[lane] = best;
-            places[lane] = place;
+            columns[lane] = column;
             workgroupBarrier();
             for (var step = 128u; step > 0u; step = step / 2u) {
-                if lane < step && goes_before(ranks[lane + step], places[lane + step], ranks[lane], places[lane]) {
+                if lane < step && precedes(ranks[lane + step], columns[lane + step], ranks[lane], columns[lane]) {
                     ranks[lane] = ranks[lane + step];
-                    places[lane] = places[lane + step];
+                    columns[lane] = columns[lane + step];
                 }
                 workgroupBarrier();
             }
             last_rank = ranks[0];
-            last_place = places[0];
+            last_column = columns[0];
             workgroupBarrier();
-            if lane == 0u && last_place < params.columns {
-                values[row * params.k + j] = x[start + last_place];
-                indices[row * params.k + j] = last_place;
+            if lane == 0u && last_column < params.columns {
+                values[row * params.k + j] = x[start + last_column];
+                indices[row * params.k + j] = last_column;
             }
         }
     }

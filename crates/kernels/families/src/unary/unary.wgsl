@@ -32,13 +32,13 @@ fn apply(v: f32) -> f32 {
         case LOG: { return log(v); }
         case SQRT: { return sqrt(v); }
         case RSQRT: { return inverseSqrt(v); }
-        case RELU: { return rectified(v); }
+        case RELU: { return relu(v); }
         case SIGMOID: { return sigmoid(v); }
-        case TANH: { return tangent(v); }
+        case TANH: { return precise_tanh(v); }
         case GELU: { return gelu(v); }
         case SILU: { return v / (1.0 + exp(-v)); }
-        case SIN: { return wave(v, 0); }
-        case COS: { return wave(v, 1); }
+        case SIN: { return shifted_sin(v, 0); }
+        case COS: { return shifted_sin(v, 1); }
         default: { return v; }
     }
 }

@@ -20,8 +20,8 @@ typedef struct {
 typedef struct {
     float value;
     uchar _pad_1[12];
-    roci_uint3 place;
-    uint inside;
+    roci_uint3 coordinates;
+    uint count;
 } State;
 
 // exp2(y * log2(x)) with the logarithm in two floats, since its error is multiplied by up to 128.
@@ -87,7 +87,7 @@ ROCI_FN roci_uint3 roci_store_uint3(uint3 v) {
     return (roci_uint3){v.x, v.y, v.z};
 }
 
-ROCI_FN float power(float base, uint exponent) {
+ROCI_FN float integer_power(float base, uint exponent) {
     float result = 1.0f;
     uint i_1 = 0u;
     while (true) {
@@ -131,32 +131,32 @@ ROCI_FN float root(float sum, private const Params *params) {
     }
     const uint _e31 = (*params).norm;
     const float n = (float)_e31;
-    const float near = roci_pow(sum, 1.0f / n);
+    const float estimate = roci_pow(sum, 1.0f / n);
     const uint _e38 = (*params).norm;
-    const float _e41 = power(near, _e38 - 1u);
-    return near - ((near - (sum / _e41)) / n);
+    const float _e41 = integer_power(estimate, _e38 - 1u);
+    return estimate - ((estimate - (sum / _e41)) / n);
 }
 
-ROCI_FN State begin(void) {
+ROCI_FN State initial_state(void) {
     uint lowest = 4286578688u;
     bool local_2 = false;
     const uint _e2 = lowest;
     local_2 = false;
     const bool _e7 = local_2;
-    return (State){.value = (_e7 ? as_float(_e2) : 0.0f), .place = roci_store_uint3((uint3)(0u)), .inside = 0u};
+    return (State){.value = (_e7 ? as_float(_e2) : 0.0f), .coordinates = roci_store_uint3((uint3)(0u)), .count = 0u};
 }
 
-ROCI_FN State add(State old, float v, uint3 place, private const Params *params) {
+ROCI_FN State accumulate(State old, float v, uint3 coordinates, private const Params *params) {
     State next = {0};
     bool local_3 = false;
     bool local_4 = false;
     bool local_5 = false;
     next = old;
-    const uint _e5 = next.inside;
-    next.inside = _e5 + 1u;
+    const uint _e5 = next.count;
+    next.count = _e5 + 1u;
     const float _e9 = next.value;
     const uint _e13 = (*params).norm;
-    const float _e14 = power(__builtin_elementwise_abs(v), _e13);
+    const float _e14 = integer_power(__builtin_elementwise_abs(v), _e13);
     next.value = _e9 + _e14;
     const State _e16 = next;
     return _e16;
@@ -215,7 +215,7 @@ void pool_lp(global const float *x, global uint *y, Params params) {
             const uint _e101 = params.stride.e[2];
             const int _e107 = params.pad.e[2];
             const int s2_ = (int)((uint)((int)(o2_ * _e101)) - (uint)_e107);
-            const State _e109 = begin();
+            const State _e109 = initial_state();
             state = _e109;
             k0_ = 0u;
             while (true) {
@@ -266,7 +266,7 @@ void pool_lp(global const float *x, global uint *y, Params params) {
                                     const uint _e187 = params.input.e[2];
                                     const float v_1 = x[(start + (((i0_ * _e181) + i1_) * _e187)) + i2_];
                                     const State _e193 = state;
-                                    const State _e195 = add(_e193, v_1, (uint3)(i0_, i1_, i2_), &params);
+                                    const State _e195 = accumulate(_e193, v_1, (uint3)(i0_, i1_, i2_), &params);
                                     state = _e195;
                                 }
                             next_3:;

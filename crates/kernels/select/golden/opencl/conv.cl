@@ -38,7 +38,7 @@ ROCI_FN uint position(uint d, uint o, uint k, private const Params *params) {
     return (uint)((int)((uint)((int)((o * _e6) + (k * _e11))) - (uint)_e18));
 }
 
-ROCI_FN void finish(uint at, uint channel, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint at, uint channel, float sum, private const Params *params, global const float *bias, global float *y) {
     float v = 0.0f;
     bool local_ = false;
     v = sum;
@@ -176,14 +176,14 @@ void conv(global const float *x, global const float *w, global const float *bias
                                     const uint step_ = params.stride.e[2];
                                     const uint _e172 = k2_;
                                     const uint _e173 = position(2u, o2_, _e172, &params);
-                                    const uint4 places = ((uint4)(_e173)) + ((uint4)(0u, step_, 2u * step_, 3u * step_));
+                                    const uint4 positions = ((uint4)(_e173)) + ((uint4)(0u, step_, 2u * step_, 3u * step_));
                                     const uint _e185 = params.input.e[2];
-                                    const int4 inside = places < ((uint4)(_e185));
+                                    const int4 inside = positions < ((uint4)(_e185));
                                     if (!roci_any4(inside)) {
                                         goto next_2;
                                     }
                                     const uint _e193 = params.input.e[2];
-                                    const uint4 held = min(places, (uint4)((_e193 - 1u)));
+                                    const uint4 clamped = min(positions, (uint4)((_e193 - 1u)));
                                     const uint _e201 = params.input.e[1];
                                     const uint _e207 = params.input.e[2];
                                     at_x = start_x + (((i0_ * _e201) + i1_) * _e207);
@@ -201,13 +201,13 @@ void conv(global const float *x, global const float *w, global const float *bias
                                         }
                                         {
                                             const uint _e233 = at_x;
-                                            const float _e237 = x[_e233 + held.x];
+                                            const float _e237 = x[_e233 + clamped.x];
                                             const uint _e239 = at_x;
-                                            const float _e243 = x[_e239 + held.y];
+                                            const float _e243 = x[_e239 + clamped.y];
                                             const uint _e245 = at_x;
-                                            const float _e249 = x[_e245 + held.z];
+                                            const float _e249 = x[_e245 + clamped.z];
                                             const uint _e251 = at_x;
-                                            const float _e255 = x[_e251 + held.w];
+                                            const float _e255 = x[_e251 + clamped.w];
                                             const float4 values = (float4)(_e237, _e243, _e249, _e255);
                                             const float4 _e257 = sums;
                                             const uint _e259 = at_w;
@@ -238,18 +238,18 @@ void conv(global const float *x, global const float *w, global const float *bias
             }
             const uint at_1 = (row * width) + o2_;
             const float _e286 = sums.x;
-            finish(at_1, m, _e286, &params, bias, y);
+            epilogue(at_1, m, _e286, &params, bias, y);
             if ((o2_ + 1u) < width) {
                 const float _e293 = sums.y;
-                finish(at_1 + 1u, m, _e293, &params, bias, y);
+                epilogue(at_1 + 1u, m, _e293, &params, bias, y);
             }
             if ((o2_ + 2u) < width) {
                 const float _e300 = sums.z;
-                finish(at_1 + 2u, m, _e300, &params, bias, y);
+                epilogue(at_1 + 2u, m, _e300, &params, bias, y);
             }
             if ((o2_ + 3u) < width) {
                 const float _e307 = sums.w;
-                finish(at_1 + 3u, m, _e307, &params, bias, y);
+                epilogue(at_1 + 3u, m, _e307, &params, bias, y);
             }
         }
         const uint _e308 = i;

@@ -77,7 +77,7 @@ ROCI_FN float4 load_a(uint at, global const half *a) {
     return (float4)((float)_e3, (float)_e9, (float)_e15, (float)_e21);
 }
 
-ROCI_FN void finish(uint at_1, uint column_1, float sum_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint at_1, uint column_1, float sum_1, private const Params *params, global const float *bias, global float *y) {
     float v = 0.0f;
     v = sum_1;
     const uint _e6 = (*params).flags;
@@ -95,28 +95,28 @@ ROCI_FN void finish(uint at_1, uint column_1, float sum_1, private const Params 
     const uint _e30 = (*params).flags;
     if ((_e30 & 4u) != 0u) {
         const float _e35 = v;
-        const bool is_number = (as_uint(_e35) & 2147483647u) <= 2139095040u;
+        const bool not_nan = (as_uint(_e35) & 2147483647u) <= 2139095040u;
         const float _e41 = v;
         const float _e42 = v;
         const float _e45 = (*params).low;
         const float _e50 = (*params).high;
-        v = is_number ? fmin(fmax(_e42, _e45), _e50) : _e41;
+        v = not_nan ? fmin(fmax(_e42, _e45), _e50) : _e41;
     }
     const float _e56 = v;
     y[at_1] = _e56;
 }
 
-ROCI_FN bool has_function(private const Params *params) {
+ROCI_FN bool has_activation(private const Params *params) {
     const uint _e2 = (*params).flags;
     return (_e2 & 24u) != 0u;
 }
 
-ROCI_FN float scaled(float v_1, int n) {
+ROCI_FN float mul_pow2_(float v_1, int n) {
     const int lower = n / 2;
     return (v_1 * as_float(((uint)((int)((uint)lower + (uint)127))) << 23u)) * as_float(((uint)((int)((uint)((int)((uint)n - (uint)lower)) + (uint)127))) << 23u);
 }
 
-ROCI_FN float exponential_rest(float v_2) {
+ROCI_FN float expm1_polynomial(float v_2) {
     return 0.5f + (v_2 * (0.16666669f + (v_2 * (0.041666668f + (v_2 * (0.008333019f + (v_2 * (0.0013888575f + (v_2 * (0.00020015593f + (v_2 * 2.4975792e-5f)))))))))));
 }
 
@@ -124,12 +124,12 @@ ROCI_FN bool is_nan(float v_3) {
     return (as_uint(v_3) & 2147483647u) > 2139095040u;
 }
 
-ROCI_FN float exponential(float v_4) {
+ROCI_FN float precise_exp(float v_4) {
     const float bounded = fmin(fmax(v_4, -104.0f), 89.0f);
     const float n_1 = rint(bounded * 1.442695f);
     const float r = (bounded - (n_1 * 0.6933594f)) + (n_1 * 0.00021219444f);
-    const float _e14 = exponential_rest(r);
-    const float value = scaled(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
+    const float _e14 = expm1_polynomial(r);
+    const float value = mul_pow2_(1.0f + (r + ((r * r) * _e14)), roci_f32_to_i32(n_1));
     const bool _e21 = is_nan(v_4);
     return _e21 ? v_4 : value;
 }
@@ -156,7 +156,7 @@ ROCI_FN float erfc_positive(float z) {
     const float _e41 = p;
     p = (_e41 * t) - 1.2654549f;
     const float _e45 = p;
-    const float _e48 = exponential(_e45 - (z * z));
+    const float _e48 = precise_exp(_e45 - (z * z));
     return t * _e48;
 }
 
@@ -167,7 +167,7 @@ ROCI_FN float gelu(float v_5) {
     return bounded_1 * ((v_5 < 0.0f) ? tail : (1.0f - tail));
 }
 
-ROCI_FN float function_of(float v_6, private const Params *params) {
+ROCI_FN float activation(float v_6, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 8u) != 0u) {
         const float _e8 = gelu(v_6);
@@ -176,14 +176,14 @@ ROCI_FN float function_of(float v_6, private const Params *params) {
     return v_6 / (1.0f + exp(-v_6));
 }
 
-ROCI_FN float each(float v_7, private const Params *params) {
-    const float _e1 = function_of(v_7, params);
+ROCI_FN float activate(float v_7, private const Params *params) {
+    const float _e1 = activation(v_7, params);
     return _e1;
 }
 
-ROCI_FN void apply_function(uint at_2, private const Params *params, global float *y) {
+ROCI_FN void apply_activation(uint at_2, private const Params *params, global float *y) {
     const float _e5 = y[at_2];
-    const float _e6 = each(_e5, params);
+    const float _e6 = activate(_e5, params);
     y[at_2] = _e6;
 }
 
@@ -200,7 +200,7 @@ void linear_matvec_f16(global const half *a, global const float *x, global const
     const uint subgroups = 8u;
     const uint subgroup_lane = ((uint)get_local_id(0)) % 32u;
     uint row = 0u;
-    float4 mine = (float4)(0.0f);
+    float4 row_sums = (float4)(0.0f);
     uint column = 0u;
     bool local_ = false;
     float sum = 0.0f;
@@ -220,7 +220,7 @@ void linear_matvec_f16(global const half *a, global const float *x, global const
             const uint _e28 = params.m;
             const uint _e35 = params.lda;
             const uint4 starts = min((uint4)(_e15, _e16 + 1u, _e19 + 2u, _e22 + 3u), (uint4)((_e28 - 1u))) * ((uint4)(_e35));
-            mine = (float4)(0.0f);
+            row_sums = (float4)(0.0f);
             column = lane * 4u;
             while (true) {
                 const uint _e42 = column;
@@ -238,22 +238,22 @@ void linear_matvec_f16(global const half *a, global const float *x, global const
                     const uint _e66 = column;
                     const float _e70 = x[_e66 + 3u];
                     const float4 v_8 = (float4)(_e52, _e58, _e64, _e70);
-                    const float _e73 = mine.x;
+                    const float _e73 = row_sums.x;
                     const uint _e75 = column;
                     const float4 _e77 = load_a(starts.x + _e75, a);
-                    mine.x = _e73 + roci_dot_float4(_e77, v_8);
-                    const float _e81 = mine.y;
+                    row_sums.x = _e73 + roci_dot_float4(_e77, v_8);
+                    const float _e81 = row_sums.y;
                     const uint _e83 = column;
                     const float4 _e85 = load_a(starts.y + _e83, a);
-                    mine.y = _e81 + roci_dot_float4(_e85, v_8);
-                    const float _e89 = mine.z;
+                    row_sums.y = _e81 + roci_dot_float4(_e85, v_8);
+                    const float _e89 = row_sums.z;
                     const uint _e91 = column;
                     const float4 _e93 = load_a(starts.z + _e91, a);
-                    mine.z = _e89 + roci_dot_float4(_e93, v_8);
-                    const float _e97 = mine.w;
+                    row_sums.z = _e89 + roci_dot_float4(_e93, v_8);
+                    const float _e97 = row_sums.w;
                     const uint _e99 = column;
                     const float4 _e101 = load_a(starts.w + _e99, a);
-                    mine.w = _e97 + roci_dot_float4(_e101, v_8);
+                    row_sums.w = _e97 + roci_dot_float4(_e101, v_8);
                 }
                 const uint _e104 = column;
                 column = _e104 + 1024u;
@@ -267,11 +267,11 @@ void linear_matvec_f16(global const half *a, global const float *x, global const
                 const half _e133 = a[starts.z + column_2];
                 const half _e139 = a[starts.w + column_2];
                 const float4 last = (float4)((float)_e121, (float)_e127, (float)_e133, (float)_e139);
-                const float4 _e142 = mine;
+                const float4 _e142 = row_sums;
                 const float _e145 = x[column_2];
-                mine = _e142 + (last * _e145);
+                row_sums = _e142 + (last * _e145);
             }
-            const float4 _e148 = mine;
+            const float4 _e148 = row_sums;
             const float4 subgroup_sum = roci_subgroup_add_f32x4(roci_sg, _e148);
             if (subgroup_lane == 0u) {
                 partials.e[subgroup] = subgroup_sum;
@@ -305,11 +305,11 @@ void linear_matvec_f16(global const half *a, global const float *x, global const
                 const uint _e182 = row;
                 const uint _e184 = row;
                 const float _e186 = sum;
-                finish(_e182 + lane, _e184 + lane, _e186, &params, bias, y);
-                const bool _e187 = has_function(&params);
+                epilogue(_e182 + lane, _e184 + lane, _e186, &params, bias, y);
+                const bool _e187 = has_activation(&params);
                 if (_e187) {
                     const uint _e188 = row;
-                    apply_function(_e188 + lane, &params, y);
+                    apply_activation(_e188 + lane, &params, y);
                 }
             }
             roci_barrier_workgroup();

@@ -22,9 +22,9 @@ void log_softmax(global const float *x, global float *y, Params params) {
     const uint subgroup_lane = get_sub_group_local_id();
     uint minus_infinity = 4286578688u;
     uint row = 0u;
-    float mine = 0.0f;
+    float local_max = 0.0f;
     uint c = 0u;
-    float largest = 0.0f;
+    float row_max = 0.0f;
     uint i = 0u;
     float sum = 0.0f;
     uint c_1 = 0u;
@@ -44,7 +44,7 @@ void log_softmax(global const float *x, global float *y, Params params) {
             const uint _e18 = params.columns;
             const uint start = _e15 * _e18;
             const uint _e20 = minus_infinity;
-            mine = as_float(_e20);
+            local_max = as_float(_e20);
             c = lane;
             while (true) {
                 const uint _e24 = c;
@@ -53,22 +53,22 @@ void log_softmax(global const float *x, global float *y, Params params) {
                     break;
                 }
                 {
-                    const float _e29 = mine;
+                    const float _e29 = local_max;
                     const uint _e31 = c;
                     const float _e34 = x[start + _e31];
-                    mine = fmax(_e29, _e34);
+                    local_max = fmax(_e29, _e34);
                 }
                 const uint _e36 = c;
                 c = _e36 + 256u;
             }
-            const float _e39 = mine;
-            const float subgroup_largest = roci_subgroup_max_f32(_e39);
+            const float _e39 = local_max;
+            const float subgroup_max = roci_subgroup_max_f32(_e39);
             if (subgroup_lane == 0u) {
-                partials.e[subgroup] = subgroup_largest;
+                partials.e[subgroup] = subgroup_max;
             }
             roci_barrier_workgroup();
             const float _e47 = partials.e[0];
-            largest = _e47;
+            row_max = _e47;
             i = 1u;
             while (true) {
                 const uint _e51 = i;
@@ -76,10 +76,10 @@ void log_softmax(global const float *x, global float *y, Params params) {
                     break;
                 }
                 {
-                    const float _e53 = largest;
+                    const float _e53 = row_max;
                     const uint _e55 = i;
                     const float _e57 = partials.e[_e55];
-                    largest = fmax(_e53, _e57);
+                    row_max = fmax(_e53, _e57);
                 }
                 const uint _e59 = i;
                 i = _e59 + 1u;
@@ -97,7 +97,7 @@ void log_softmax(global const float *x, global float *y, Params params) {
                     const float _e70 = sum;
                     const uint _e72 = c_1;
                     const float _e75 = x[start + _e72];
-                    const float _e76 = largest;
+                    const float _e76 = row_max;
                     sum = _e70 + exp(_e75 - _e76);
                 }
                 const uint _e80 = c_1;
@@ -128,7 +128,7 @@ void log_softmax(global const float *x, global float *y, Params params) {
             }
             roci_barrier_workgroup();
             const float _e106 = total;
-            const float rest = log(_e106);
+            const float log_sum = log(_e106);
             c_2 = lane;
             while (true) {
                 const uint _e109 = c_2;
@@ -140,8 +140,8 @@ void log_softmax(global const float *x, global float *y, Params params) {
                     const uint _e115 = c_2;
                     const uint _e119 = c_2;
                     const float _e122 = x[start + _e119];
-                    const float _e123 = largest;
-                    y[start + _e115] = (_e122 - _e123) - rest;
+                    const float _e123 = row_max;
+                    y[start + _e115] = (_e122 - _e123) - log_sum;
                 }
                 const uint _e126 = c_2;
                 c_2 = _e126 + 256u;

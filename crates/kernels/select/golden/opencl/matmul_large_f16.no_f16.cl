@@ -40,7 +40,7 @@ ROCI_FN float4 roci_widen_f16x4(ushort4 a) {
     return (float4)(roci_widen_f16(a.x), roci_widen_f16(a.y), roci_widen_f16(a.z), roci_widen_f16(a.w));
 }
 
-ROCI_FN void finish(uint at, uint column, float4 sum, global ushort4 *c) {
+ROCI_FN void epilogue(uint at, uint column, float4 sum, global ushort4 *c) {
     c[at] = roci_narrow_f16x4(roci_quantize_f16x4(sum));
 }
 
@@ -56,7 +56,7 @@ ROCI_FN void store_c(uint start, uint row, uint four, float4 v, private const Pa
     const bool _e17 = local_1;
     if (_e17) {
         const uint _e20 = (*params).ldc;
-        finish((start + (row * (_e20 / 4u))) + four, four, v, c);
+        epilogue((start + (row * (_e20 / 4u))) + four, four, v, c);
         return;
     } else {
         return;
@@ -102,11 +102,11 @@ ROCI_FN void multiply(private array16_float4_ *sums_1, uint k_1, uint rows, uint
     (*sums_1).e[15] = _e108 + (a_high.w * b_high);
 }
 
-ROCI_FN bool has_function(void) {
+ROCI_FN bool has_activation(void) {
     return false;
 }
 
-ROCI_FN void apply_function(uint at_1) {
+ROCI_FN void apply_activation(uint at_1) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -142,9 +142,9 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
     const uint _e71 = b_at;
     const float4 _e73 = roci_widen_f16x4(b[_e71]);
     next_b = _e73;
-    const uint part = lane / 32u;
-    const uint rows_1 = ((part / 2u) * 8u) + ((lane % 32u) / 8u);
-    const uint columns_1 = ((part % 2u) * 16u) + (lane % 8u);
+    const uint quadrant = lane / 32u;
+    const uint rows_1 = ((quadrant / 2u) * 8u) + ((lane % 32u) / 8u);
+    const uint columns_1 = ((quadrant % 2u) * 16u) + (lane % 8u);
     while (true) {
         const uint _e98 = k;
         const uint _e101 = params.k;
@@ -153,15 +153,15 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
         }
         {
             const uint to = ((a_four * 4u) * 33u) + (a_row / 4u);
-            const uint place = a_row % 4u;
+            const uint component = a_row % 4u;
             const float _e116 = next_a.x;
-            ((local float *)&a_tile.e[to])[place] = _e116;
+            ((local float *)&a_tile.e[to])[component] = _e116;
             const float _e123 = next_a.y;
-            ((local float *)&a_tile.e[to + 33u])[place] = _e123;
+            ((local float *)&a_tile.e[to + 33u])[component] = _e123;
             const float _e130 = next_a.z;
-            ((local float *)&a_tile.e[to + 66u])[place] = _e130;
+            ((local float *)&a_tile.e[to + 66u])[component] = _e130;
             const float _e137 = next_a.w;
-            ((local float *)&a_tile.e[to + 99u])[place] = _e137;
+            ((local float *)&a_tile.e[to + 99u])[component] = _e137;
             const float4 _e140 = next_b;
             b_tile.e[lane] = _e140;
             roci_barrier_workgroup();
@@ -228,7 +228,7 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
     store_c(start_c, row_1 + 19u, four_1, _e262, &params, c);
     const float4 _e268 = sums.e[15];
     store_c(start_c, row_1 + 19u, four_1 + 8u, _e268, &params, c);
-    const bool _e269 = has_function();
+    const bool _e269 = has_activation();
     if (_e269) {
         while (true) {
             const uint _e272 = i;
@@ -238,20 +238,20 @@ void matmul_large_f16(global const ushort4 *a, global const ushort4 *b, global u
             {
                 const uint _e275 = i;
                 const uint _e281 = i;
-                const uint of_row = (row_1 + ((_e275 / 8u) * 16u)) + ((_e281 / 2u) % 4u);
+                const uint c_row = (row_1 + ((_e275 / 8u) * 16u)) + ((_e281 / 2u) % 4u);
                 const uint _e287 = i;
-                const uint of_four = four_1 + ((_e287 % 2u) * 8u);
+                const uint c_four = four_1 + ((_e287 % 2u) * 8u);
                 const uint _e295 = params.m;
-                if (of_row < _e295) {
+                if (c_row < _e295) {
                     const uint _e303 = params.n;
-                    local_ = (of_four * 4u) < _e303;
+                    local_ = (c_four * 4u) < _e303;
                 } else {
                     local_ = false;
                 }
                 const bool _e306 = local_;
                 if (_e306) {
                     const uint _e309 = params.ldc;
-                    apply_function((start_c + (of_row * (_e309 / 4u))) + of_four);
+                    apply_activation((start_c + (c_row * (_e309 / 4u))) + c_four);
                 }
             }
             const uint _e315 = i;

@@ -64,15 +64,15 @@ ROCI_FN float4 load_a(uint at, global const ushort *a) {
     return (float4)(_e3, _e9, _e15, _e21);
 }
 
-ROCI_FN void finish(uint at_1, uint row_1, float sum_1, global float *y) {
+ROCI_FN void epilogue(uint at_1, uint row_1, float sum_1, global float *y) {
     y[at_1] = sum_1;
 }
 
-ROCI_FN bool has_function(void) {
+ROCI_FN bool has_activation(void) {
     return false;
 }
 
-ROCI_FN void apply_function(uint at_2) {
+ROCI_FN void apply_activation(uint at_2) {
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -88,7 +88,7 @@ void matvec_f16(global const ushort *a, global const float *x, global float *y, 
     const uint subgroups = 8u;
     const uint subgroup_lane = ((uint)get_local_id(0)) % 32u;
     uint row = 0u;
-    float4 mine = (float4)(0.0f);
+    float4 row_sums = (float4)(0.0f);
     uint column = 0u;
     bool local_ = false;
     float sum = 0.0f;
@@ -108,7 +108,7 @@ void matvec_f16(global const ushort *a, global const float *x, global float *y, 
             const uint _e28 = params.m;
             const uint _e35 = params.lda;
             const uint4 starts = min((uint4)(_e15, _e16 + 1u, _e19 + 2u, _e22 + 3u), (uint4)((_e28 - 1u))) * ((uint4)(_e35));
-            mine = (float4)(0.0f);
+            row_sums = (float4)(0.0f);
             column = lane * 4u;
             while (true) {
                 const uint _e42 = column;
@@ -126,22 +126,22 @@ void matvec_f16(global const ushort *a, global const float *x, global float *y, 
                     const uint _e66 = column;
                     const float _e70 = x[_e66 + 3u];
                     const float4 v = (float4)(_e52, _e58, _e64, _e70);
-                    const float _e73 = mine.x;
+                    const float _e73 = row_sums.x;
                     const uint _e75 = column;
                     const float4 _e77 = load_a(starts.x + _e75, a);
-                    mine.x = _e73 + roci_dot_float4(_e77, v);
-                    const float _e81 = mine.y;
+                    row_sums.x = _e73 + roci_dot_float4(_e77, v);
+                    const float _e81 = row_sums.y;
                     const uint _e83 = column;
                     const float4 _e85 = load_a(starts.y + _e83, a);
-                    mine.y = _e81 + roci_dot_float4(_e85, v);
-                    const float _e89 = mine.z;
+                    row_sums.y = _e81 + roci_dot_float4(_e85, v);
+                    const float _e89 = row_sums.z;
                     const uint _e91 = column;
                     const float4 _e93 = load_a(starts.z + _e91, a);
-                    mine.z = _e89 + roci_dot_float4(_e93, v);
-                    const float _e97 = mine.w;
+                    row_sums.z = _e89 + roci_dot_float4(_e93, v);
+                    const float _e97 = row_sums.w;
                     const uint _e99 = column;
                     const float4 _e101 = load_a(starts.w + _e99, a);
-                    mine.w = _e97 + roci_dot_float4(_e101, v);
+                    row_sums.w = _e97 + roci_dot_float4(_e101, v);
                 }
                 const uint _e104 = column;
                 column = _e104 + 1024u;
@@ -155,11 +155,11 @@ void matvec_f16(global const ushort *a, global const float *x, global float *y, 
                 const float _e133 = roci_widen_f16(a[starts.z + column_1]);
                 const float _e139 = roci_widen_f16(a[starts.w + column_1]);
                 const float4 last = (float4)(_e121, _e127, _e133, _e139);
-                const float4 _e142 = mine;
+                const float4 _e142 = row_sums;
                 const float _e145 = x[column_1];
-                mine = _e142 + (last * _e145);
+                row_sums = _e142 + (last * _e145);
             }
-            const float4 _e148 = mine;
+            const float4 _e148 = row_sums;
             const float4 subgroup_sum = roci_subgroup_add_f32x4(roci_sg, _e148);
             if (subgroup_lane == 0u) {
                 partials.e[subgroup] = subgroup_sum;
@@ -193,11 +193,11 @@ void matvec_f16(global const ushort *a, global const float *x, global float *y, 
                 const uint _e182 = row;
                 const uint _e184 = row;
                 const float _e186 = sum;
-                finish(_e182 + lane, _e184 + lane, _e186, y);
-                const bool _e187 = has_function();
+                epilogue(_e182 + lane, _e184 + lane, _e186, y);
+                const bool _e187 = has_activation();
                 if (_e187) {
                     const uint _e188 = row;
-                    apply_function(_e188 + lane);
+                    apply_activation(_e188 + lane);
                 }
             }
             roci_barrier_workgroup();

@@ -20,8 +20,8 @@ typedef struct {
 typedef struct {
     float value;
     uchar _pad_1[12];
-    roci_uint3 place;
-    uint inside;
+    roci_uint3 coordinates;
+    uint count;
 } State;
 
 ROCI_FN uint roci_mod_u32(uint a, uint b) {
@@ -42,26 +42,26 @@ ROCI_FN bool is_nan(float v) {
     return (as_uint(v) & 2147483647u) > 2139095040u;
 }
 
-ROCI_FN State begin(void) {
+ROCI_FN State initial_state(void) {
     uint lowest = 4286578688u;
     bool local_ = false;
     const uint _e2 = lowest;
     local_ = true;
     const bool _e7 = local_;
-    return (State){.value = (_e7 ? as_float(_e2) : 0.0f), .place = roci_store_uint3((uint3)(0u)), .inside = 0u};
+    return (State){.value = (_e7 ? as_float(_e2) : 0.0f), .coordinates = roci_store_uint3((uint3)(0u)), .count = 0u};
 }
 
-ROCI_FN State add(State old, float v_1, uint3 place) {
+ROCI_FN State accumulate(State old, float v_1, uint3 coordinates) {
     State next = {0};
     bool local_1 = false;
     bool local_2 = false;
     bool local_3 = false;
     next = old;
-    const uint _e5 = next.inside;
-    next.inside = _e5 + 1u;
+    const uint _e5 = next.count;
+    next.count = _e5 + 1u;
     const bool _e9 = is_nan(old.value);
     if (!_e9) {
-        if (!(old.inside == 0u)) {
+        if (!(old.count == 0u)) {
             local_2 = v_1 > old.value;
         } else {
             local_2 = true;
@@ -81,22 +81,22 @@ ROCI_FN State add(State old, float v_1, uint3 place) {
     const bool _e30 = local_1;
     if (_e30) {
         next.value = v_1;
-        next.place = roci_store_uint3(place);
+        next.coordinates = roci_store_uint3(coordinates);
     }
     const State _e33 = next;
     return _e33;
 }
 
-ROCI_FN uint index(uint3 place_1, private const Params *params) {
+ROCI_FN uint flat_index(uint3 coordinates_1, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 2u) != 0u) {
         const uint _e12 = (*params).input.e[0];
         const uint _e17 = (*params).input.e[1];
-        return place_1.x + (_e12 * (place_1.y + (_e17 * place_1.z)));
+        return coordinates_1.x + (_e12 * (coordinates_1.y + (_e17 * coordinates_1.z)));
     }
     const uint _e27 = (*params).input.e[1];
     const uint _e34 = (*params).input.e[2];
-    return (((place_1.x * _e27) + place_1.y) * _e34) + place_1.z;
+    return (((coordinates_1.x * _e27) + coordinates_1.y) * _e34) + coordinates_1.z;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -152,7 +152,7 @@ void pool_max_indices(global const float *x, global uint *y, Params params) {
             const uint _e101 = params.stride.e[2];
             const int _e107 = params.pad.e[2];
             const int s2_ = (int)((uint)((int)(o2_ * _e101)) - (uint)_e107);
-            const State _e109 = begin();
+            const State _e109 = initial_state();
             state = _e109;
             k0_ = 0u;
             while (true) {
@@ -203,7 +203,7 @@ void pool_max_indices(global const float *x, global uint *y, Params params) {
                                     const uint _e187 = params.input.e[2];
                                     const float v_2 = x[(start + (((i0_ * _e181) + i1_) * _e187)) + i2_];
                                     const State _e193 = state;
-                                    const State _e195 = add(_e193, v_2, (uint3)(i0_, i1_, i2_));
+                                    const State _e195 = accumulate(_e193, v_2, (uint3)(i0_, i1_, i2_));
                                     state = _e195;
                                 }
                             next_3:;
@@ -221,8 +221,8 @@ void pool_max_indices(global const float *x, global uint *y, Params params) {
                 k0_ = _e202 + 1u;
             }
             const uint _e206 = i;
-            const uint3 _e209 = roci_load_uint3(state.place);
-            const uint _e210 = index(_e209, &params);
+            const uint3 _e209 = roci_load_uint3(state.coordinates);
+            const uint _e210 = flat_index(_e209, &params);
             y[_e206] = start + _e210;
         }
         const uint _e212 = i;

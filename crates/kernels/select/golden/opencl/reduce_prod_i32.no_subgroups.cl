@@ -56,11 +56,11 @@ ROCI_FN uint identity(void) {
     return 1u;
 }
 
-ROCI_FN uint taken(uint value) {
+ROCI_FN uint to_key(uint value) {
     return value;
 }
 
-ROCI_FN uint given(uint value_1) {
+ROCI_FN uint from_key(uint value_1) {
     return value_1;
 }
 
@@ -84,9 +84,9 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
     uint result = 0u;
     uint r = 0u;
     uint output_1 = 0u;
-    uint mine = 0u;
+    uint partial = 0u;
     uint r_1 = 0u;
-    uint folded = 0u;
+    uint subgroup_result = 0u;
     uint result_1 = 0u;
     uint i = 0u;
     const uint _e8 = params.outer;
@@ -122,7 +122,7 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
                         const uint _e55 = r;
                         const uint _e58 = params.inner;
                         const uint _e62 = x[start + (_e55 * _e58)];
-                        const uint _e63 = taken(_e62);
+                        const uint _e63 = to_key(_e62);
                         const uint _e64 = fold(_e53, _e63);
                         result = _e64;
                     }
@@ -131,7 +131,7 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
                 }
                 const uint _e69 = output;
                 const uint _e71 = result;
-                const uint _e72 = given(_e71);
+                const uint _e72 = from_key(_e71);
                 y[_e69] = _e72;
             }
             const uint _e73 = output;
@@ -154,7 +154,7 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
             const uint _e98 = params.inner;
             const uint start_1 = ((roci_div_u32(_e82, _e85) * _e89) * _e93) + roci_mod_u32(_e95, _e98);
             const uint _e101 = identity();
-            mine = _e101;
+            partial = _e101;
             r_1 = lane;
             while (true) {
                 const uint _e104 = r_1;
@@ -163,23 +163,23 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
                     break;
                 }
                 {
-                    const uint _e109 = mine;
+                    const uint _e109 = partial;
                     const uint _e111 = r_1;
                     const uint _e114 = params.inner;
                     const uint _e118 = x[start_1 + (_e111 * _e114)];
-                    const uint _e119 = taken(_e118);
+                    const uint _e119 = to_key(_e118);
                     const uint _e120 = fold(_e109, _e119);
-                    mine = _e120;
+                    partial = _e120;
                 }
                 const uint _e121 = r_1;
                 r_1 = _e121 + 256u;
             }
-            folded = 0u;
-            const uint _e126 = mine;
+            subgroup_result = 0u;
+            const uint _e126 = partial;
             const uint _e127 = roci_subgroup_mul_u32(roci_sg, _e126);
-            folded = _e127;
+            subgroup_result = _e127;
             if (subgroup_lane == 0u) {
-                const uint _e132 = folded;
+                const uint _e132 = subgroup_result;
                 partials.e[subgroup] = _e132;
             }
             roci_barrier_workgroup();
@@ -204,7 +204,7 @@ void reduce_prod_i32(global const uint *x, global uint *y, Params params) {
                 }
                 const uint _e153 = output_1;
                 const uint _e155 = result_1;
-                const uint _e156 = given(_e155);
+                const uint _e156 = from_key(_e155);
                 y[_e153] = _e156;
             }
             roci_barrier_workgroup();

@@ -19,7 +19,7 @@ fn close(got: &[f32], expected: &[f64], what: &str) {
 /// Naive attention by definition; all layouts have heads within rows.
 fn attended(p: &Attention, q: &[f32], k: &[f32], v: &[f32], mask: &[f32]) -> Vec<f64> {
     let [batch, heads, shared, rows, keys, size, width] =
-        [p.batch, p.heads, p.shared_by, p.rows, p.keys, p.size, p.width].map(|size| size as usize);
+        [p.batch, p.heads, p.gqa_ratio, p.rows, p.keys, p.size, p.width].map(|size| size as usize);
     let groups = heads / shared;
     let mut made = Vec::new();
     for at in 0..batch * rows * heads {
@@ -49,13 +49,13 @@ fn attended(p: &Attention, q: &[f32], k: &[f32], v: &[f32], mask: &[f32]) -> Vec
 #[test]
 fn attention_is_softmax_between_products() {
     let [batch, rows, keys, size, width] = [2u32, 11, 50, 20, 33];
-    for (heads, shared_by, flags) in [
+    for (heads, gqa_ratio, flags) in [
         (3, 1, Attention::MASK),
         (4, 2, Attention::CAUSAL),
         (2, 2, Attention::CAUSAL | Attention::MASK | Attention::STRICT),
         (1, 1, 0),
     ] {
-        let groups = heads / shared_by;
+        let groups = heads / gqa_ratio;
         let mut q = values((batch * rows * heads * size) as usize, 1.0, 1);
         let mut k = values((batch * keys * groups * size) as usize, 1.0, 2);
         let mut v = values((batch * keys * groups * width) as usize, 1.0, 3);
@@ -67,7 +67,7 @@ fn attention_is_softmax_between_products() {
         let p = Attention {
             batch,
             heads,
-            shared_by,
+            gqa_ratio,
             rows,
             keys,
             size,

@@ -230,8 +230,8 @@ fn types_are_distinguished_and_values_rounded_to_smaller_types() {
         (ElementwiseOp::F32ToBool, |x| (x != 0.0).into()),
         (ElementwiseOp::F32ToI32, |x| x as i32 as u32),
         (ElementwiseOp::F32ToU32, |x| x as u32),
-        (ElementwiseOp::ThroughF16, |x| half::f16::from_f32(x).to_f32().to_bits()),
-        (ElementwiseOp::ThroughBf16, |x| half::bf16::from_f32(x).to_f32().to_bits()),
+        (ElementwiseOp::RoundF16, |x| half::f16::from_f32(x).to_f32().to_bits()),
+        (ElementwiseOp::RoundBf16, |x| half::bf16::from_f32(x).to_f32().to_bits()),
     ];
     let mut x = interesting();
     // Values between adjacent f16 values, and near them.

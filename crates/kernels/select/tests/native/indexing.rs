@@ -119,7 +119,7 @@ proptest! {
             step_stride: strides(shape)[along],
             combine: way.word(),
             numbers: Numbers::F32.word(),
-            apart: 0,
+            unique_indices: 0,
         };
         run("scatter_elements", &mut [bytes(&mut index), bytes(&mut y), bytes(&mut x)], p, 2);
         prop_assert_eq!(x, expected);
@@ -165,7 +165,7 @@ proptest! {
         }
         let p = params::ScatterNd {
             count: (batches * count) as u32, slice: slice as u32, depth: 2, sizes: sizes32, strides,
-            combine: Combine::Mul.word(), numbers: Numbers::I32.word(), apart: 0,
+            combine: Combine::Mul.word(), numbers: Numbers::I32.word(), unique_indices: 0,
         };
         run("scatter_nd", &mut [bytes(&mut index), bytes(&mut y), bytes(&mut x)], p, 2);
         prop_assert_eq!(x, expected);
@@ -212,7 +212,7 @@ fn maximum_and_minimum_propagate_nan() {
             strides: [1, 0, 0, 0, 0],
             combine: way.word(),
             numbers: Numbers::F32.word(),
-            apart: 1,
+            unique_indices: 1,
         };
         run("scatter_nd", &mut [bytes(&mut index), bytes(&mut updates), bytes(&mut y)], p, 1);
         assert!(y.iter().zip(expected).all(|(&y, expected)| ulps(y, expected.into()) == 0), "{way:?}: {y:?}");

@@ -128,7 +128,7 @@ pub(super) fn scatter_elements(picker: &Picker) -> Box<dyn Layer> {
         step_stride: columns,
         combine: Combine::Replace.word(),
         numbers: Numbers::U32.word(),
-        apart: 0,
+        unique_indices: 0,
     };
     let size = format!("{steps}x{columns} to [{axis}]");
     picker.problem(params, size, moved(&[3 * steps * columns]), SAME, |_, p| {
@@ -153,7 +153,7 @@ pub(super) fn scatter_nd(picker: &Picker) -> Box<dyn Layer> {
         strides: [rows * slice, slice, 0, 0, 0],
         combine: Combine::Replace.word(),
         numbers: Numbers::U32.word(),
-        apart: 0,
+        unique_indices: 0,
     };
     let size = format!("{count} to {matrices}x{rows}x{slice}");
     picker.problem(params, size, moved(&[2 * count * slice, 2 * count]), SAME, |_, p| {

@@ -55,7 +55,7 @@ pub(super) fn attention(picker: &Picker) -> Box<dyn Layer> {
     let params = Attention {
         batch: 1,
         heads,
-        shared_by: heads,
+        gqa_ratio: heads,
         rows: length,
         keys: length,
         size,
