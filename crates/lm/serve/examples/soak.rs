@@ -45,7 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let address = address.into_iter().next().ok_or("the server's name has no address")?;
     let time = Duration::from_secs(count("--seconds", 300)?);
     let headers = value("--api-key").map_or(String::new(), |key| format!("Authorization: Bearer {key}\r\n"));
-    let plan = soak::Plan {
+    let settings = soak::LoadSettings {
         address,
         clients: count("--clients", 24)? as usize,
         time,
@@ -75,14 +75,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             }
             memory
         });
-        let report = soak::run(&plan);
+        let report = soak::run(&settings);
         over.store(true, Ordering::Relaxed);
         (report, watching.join().unwrap_or_default())
     });
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "{} clients, {seconds:.0} s: {} streams complete, {} left by their clients, {} refused for a full queue, {} errors; {:.1} tokens/s",
-        plan.clients,
+        settings.clients,
         report.complete,
         report.left,
         report.busy,
