@@ -30,6 +30,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod codes;
 mod cursor;
 mod dequantize;
 mod error;

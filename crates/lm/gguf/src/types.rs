@@ -33,6 +33,18 @@ pub enum Type {
     IQ4_NL,
     IQ4_XS,
     MXFP4,
+    IQ1_S,
+    IQ1_M,
+    IQ2_XXS,
+    IQ2_XS,
+    IQ2_S,
+    IQ3_XXS,
+    IQ3_S,
+    TQ1_0,
+    TQ2_0,
+    Q1_0,
+    Q2_0,
+    NVFP4,
 }
 
 /// An entry of the type table, like ggml's `ggml_type_traits`.
@@ -50,7 +62,7 @@ const fn traits(kind: Type, id: u32, name: &'static str, values: usize, bytes: u
 }
 
 /// In the order of [`Type`], which is the index into this table.
-const TABLE: [TypeTraits; 21] = [
+const TABLE: [TypeTraits; 33] = [
     traits(Type::F32, 0, "F32", 1, 4),
     traits(Type::F16, 1, "F16", 1, 2),
     traits(Type::BF16, 30, "BF16", 1, 2),
@@ -72,26 +84,22 @@ const TABLE: [TypeTraits; 21] = [
     traits(Type::IQ4_NL, 20, "IQ4_NL", 32, 18),
     traits(Type::IQ4_XS, 23, "IQ4_XS", 256, 136),
     traits(Type::MXFP4, 39, "MXFP4", 32, 17),
+    traits(Type::IQ1_S, 19, "IQ1_S", 256, 50),
+    traits(Type::IQ1_M, 29, "IQ1_M", 256, 56),
+    traits(Type::IQ2_XXS, 16, "IQ2_XXS", 256, 66),
+    traits(Type::IQ2_XS, 17, "IQ2_XS", 256, 74),
+    traits(Type::IQ2_S, 22, "IQ2_S", 256, 82),
+    traits(Type::IQ3_XXS, 18, "IQ3_XXS", 256, 98),
+    traits(Type::IQ3_S, 21, "IQ3_S", 256, 110),
+    traits(Type::TQ1_0, 34, "TQ1_0", 256, 54),
+    traits(Type::TQ2_0, 35, "TQ2_0", 256, 66),
+    traits(Type::Q1_0, 41, "Q1_0", 128, 18),
+    traits(Type::Q2_0, 42, "Q2_0", 64, 18),
+    traits(Type::NVFP4, 40, "NVFP4", 64, 36),
 ];
 
 /// Known but unsupported types, so that errors can name them.
-const UNSUPPORTED: [(u32, &str); 15] = [
-    (9, "Q8_1"),
-    (15, "Q8_K"),
-    (16, "IQ2_XXS"),
-    (17, "IQ2_XS"),
-    (18, "IQ3_XXS"),
-    (19, "IQ1_S"),
-    (21, "IQ3_S"),
-    (22, "IQ2_S"),
-    (29, "IQ1_M"),
-    (31, "Q4_0_4_4"),
-    (32, "Q4_0_4_8"),
-    (34, "TQ1_0"),
-    (35, "TQ2_0"),
-    (40, "NVFP4"),
-    (41, "Q1_0"),
-];
+const UNSUPPORTED: [(u32, &str); 4] = [(9, "Q8_1"), (15, "Q8_K"), (31, "Q4_0_4_4"), (32, "Q4_0_4_8")];
 
 impl Type {
     /// All supported types.
@@ -186,8 +194,8 @@ mod tests {
             assert_eq!(traits.name.to_lowercase().parse(), Ok(traits.kind));
             assert_eq!(Type::unsupported_name(traits.id), None);
         }
-        assert_eq!(Type::from_id(16), None);
-        assert_eq!(Type::unsupported_name(16), Some("IQ2_XXS"));
+        assert_eq!(Type::from_id(15), None);
+        assert_eq!(Type::unsupported_name(15), Some("Q8_K"));
         assert!("Q4".parse::<Type>().expect_err("no such type").contains("Q4_0, Q4_1"));
     }
 

@@ -25,7 +25,32 @@ fn dequantized_values_match_the_python_package() {
         assert_eq!(bits(&tensor.to_f32().expect("floats")), bits(&expected), "{kind}");
         seen += 1;
     }
-    assert_eq!(seen, 15);
+    // The package has no values of Q1_0 and Q2_0, which `roci-lm` compares with llama.cpp.
+    assert_eq!(seen, 25);
+}
+
+#[test]
+fn code_groups_give_the_values_of_a_block() {
+    let file = Gguf::open(FILE).expect("the fixture");
+    let mut seen = 0;
+    for tensor in file.tensors().filter(|tensor| tensor.info().name().ends_with(".blocks")) {
+        let kind = tensor.info().kind();
+        let block = &tensor.bytes()[..kind.block_bytes()];
+        assert_eq!(kind.code_group(block, 0).is_some(), kind.has_code_groups(), "{kind}");
+        if !kind.has_code_groups() {
+            continue;
+        }
+        let groups = kind.block_size() / 32;
+        let group = |group| kind.code_group(block, group).expect("a group of the block");
+        let found: Vec<f32> = (0..groups).flat_map(|at| group(at).values()).collect();
+        assert_eq!(bits(&found), bits(&values(&file, &format!("{kind}.values"))[..found.len()]), "{kind}");
+        let fine = (0..groups).any(|at| group(at).scales[0] != group(at).scales[1]);
+        assert_eq!(fine, kind.has_fine_scales(), "{kind}");
+        assert_eq!(kind.code_group(block, groups), None);
+        assert_eq!(kind.code_group(&block[1..], 0), None);
+        seen += 1;
+    }
+    assert_eq!(seen, 10);
 }
 
 #[test]
@@ -131,7 +156,7 @@ fn blocks_and_values_match_libgguf() {
         assert_eq!(bits(&kind.to_f32(&npy(&path("bytes"))).expect("blocks")), bits(&expected), "{kind}");
         seen += 1;
     }
-    assert_eq!(seen, 15, "all types except F32 and the integer types");
+    assert_eq!(seen, 26, "all types except F32, Q2_0 and the integer types");
     let source = Type::F32.to_f32(&npy(&folder.join("src_f32.npy"))).expect("floats");
     for kind in [Type::F16, Type::BF16, Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0] {
         let mut blocks = Vec::new();

@@ -124,8 +124,8 @@ fn each_invalid_field_is_named() {
         }
     }
     let foreign =
-        patch(&bytes, "second", &[5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], &[5, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0]);
-    assert_eq!(message(&foreign), "tensor `second` has type 16 (IQ2_XXS), which is not supported");
+        patch(&bytes, "second", &[5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], &[5, 0, 0, 0, 0, 0, 0, 0, 15, 0, 0, 0]);
+    assert_eq!(message(&foreign), "tensor `second` has type 15 (Q8_K), which is not supported");
     let twice = patch(&bytes, "first", b"second", b"first\0");
     assert!(walk(&twice).is_ok(), "another name");
 }
@@ -223,6 +223,17 @@ proptest! {
         bytes.extend(keys.to_le_bytes());
         bytes.extend(noise);
         let _ = walk(&bytes);
+    }
+
+    #[test]
+    fn random_blocks_of_every_type_are_dequantized(noise in prop::collection::vec(any::<u8>(), 512)) {
+        for kind in Type::all().filter(|kind| kind.is_quantized()) {
+            let bytes = &noise[..noise.len() / kind.block_bytes() * kind.block_bytes()];
+            prop_assert_eq!(kind.to_f32(bytes).map(|values| values.len()).ok(), Some(bytes.len() / kind.block_bytes() * kind.block_size()));
+            for group in 0..9 {
+                let _ = kind.code_group(&bytes[..kind.block_bytes()], group);
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod small;
 use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
 
-use crate::{Error, Type};
+use crate::{Error, Type, codes};
 
 impl Type {
     /// Dequantizes whole blocks into `out`, whose length must match.
@@ -41,6 +41,18 @@ impl Type {
             Self::Q5_K => blocks(bytes, out, k::q5_k),
             Self::Q6_K => blocks(bytes, out, k::q6_k),
             Self::IQ4_XS => blocks(bytes, out, k::iq4_xs),
+            Self::IQ1_S => grouped::<_, 256>(bytes, out, codes::iq1_s),
+            Self::IQ1_M => grouped::<_, 256>(bytes, out, codes::iq1_m),
+            Self::IQ2_XXS => grouped::<_, 256>(bytes, out, codes::iq2_xxs),
+            Self::IQ2_XS => grouped::<_, 256>(bytes, out, codes::iq2_xs),
+            Self::IQ2_S => grouped::<_, 256>(bytes, out, codes::iq2_s),
+            Self::IQ3_XXS => grouped::<_, 256>(bytes, out, codes::iq3_xxs),
+            Self::IQ3_S => grouped::<_, 256>(bytes, out, codes::iq3_s),
+            Self::TQ1_0 => grouped::<_, 256>(bytes, out, codes::tq1_0),
+            Self::TQ2_0 => grouped::<_, 256>(bytes, out, codes::tq2_0),
+            Self::Q1_0 => grouped::<_, 128>(bytes, out, codes::q1_0),
+            Self::Q2_0 => grouped::<_, 64>(bytes, out, codes::q2_0),
+            Self::NVFP4 => grouped::<_, 64>(bytes, out, codes::nvfp4),
             Self::I8 | Self::I16 | Self::I32 | Self::I64 => {
                 return Err(wrong("bytes", bytes.len(), "a floating-point or quantized type".to_owned()));
             }
@@ -88,6 +100,19 @@ fn blocks<const BYTES: usize, const VALUES: usize>(
     for (bytes, values) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
         block(bytes, values);
     }
+}
+
+/// Dequantizes blocks of code groups.
+fn grouped<const BYTES: usize, const VALUES: usize>(
+    bytes: &[u8],
+    out: &mut [f32],
+    read: impl Fn(&[u8; BYTES], usize) -> codes::CodeGroup,
+) {
+    blocks::<BYTES, VALUES>(bytes, out, |block, out| {
+        for (group, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
+            *out = read(block, group).values();
+        }
+    });
 }
 
 /// The f16 at byte `at`, for example a block's scale.
