@@ -14,6 +14,7 @@ mod config;
 mod error;
 mod pooling;
 mod rope;
+mod scale;
 mod table;
 
 use roci_gguf::Gguf;
@@ -24,6 +25,7 @@ pub use config::{Config, Experts};
 pub use error::ModelError;
 pub use pooling::Pooling;
 pub use rope::{RopeConfig, Scaling};
+pub use scale::{matrix_scale, matrix_scales};
 
 /// A model: the computation from a token to the logits of the next one.
 #[derive(Clone, Debug, PartialEq)]

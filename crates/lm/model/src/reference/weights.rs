@@ -6,7 +6,7 @@ use roci_gguf::Gguf;
 
 use super::ops::dot;
 use crate::architecture::blocks::{Linear, Matrix, Norm, Vector};
-use crate::architecture::{Model, ModelError};
+use crate::architecture::{Model, ModelError, matrix_scales};
 
 /// All tensors of a model as f32 values.
 #[derive(Debug)]
@@ -20,7 +20,14 @@ impl Weights {
         let mut tensors = HashMap::with_capacity(names.len());
         for (done, name) in names.iter().enumerate() {
             progress(done, names.len());
-            tensors.insert((*name).to_owned(), file.expect_tensor(name)?.to_f32()?);
+            let mut values = file.expect_tensor(name)?.to_f32()?;
+            if let Some(scales) = matrix_scales(file, name)? {
+                let each = (values.len() / scales.len().max(1)).max(1);
+                for (values, scale) in values.chunks_mut(each).zip(scales) {
+                    values.iter_mut().for_each(|value| *value *= scale);
+                }
+            }
+            tensors.insert((*name).to_owned(), values);
         }
         progress(names.len(), names.len());
         Ok(Self { tensors })

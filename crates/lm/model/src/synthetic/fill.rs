@@ -42,8 +42,20 @@ fn blocks(kind: Type) -> Option<Blocks> {
         Type::Q6_K => (&[(208, 1.0)], 1370.0),
         Type::IQ4_NL => (&[(0, 1.0)], 70.0),
         Type::IQ4_XS => (&[(0, 1.0)], 1300.0),
-        // Its scale is an 8-bit power of two, set separately below.
+        Type::IQ1_S => (&[(0, 1.0)], 7.2),
+        Type::IQ2_XXS => (&[(0, 1.0)], 53.0),
+        Type::IQ2_XS => (&[(0, 1.0)], 56.0),
+        Type::IQ2_S => (&[(0, 1.0)], 56.0),
+        Type::IQ3_XXS => (&[(0, 1.0)], 143.0),
+        Type::IQ3_S => (&[(0, 1.0)], 140.0),
+        Type::TQ1_0 => (&[(52, 1.0)], 0.82),
+        Type::TQ2_0 => (&[(64, 1.0)], 1.2),
+        Type::Q1_0 => (&[(0, 1.0)], 1.0),
+        Type::Q2_0 => (&[(0, 1.0)], 1.2),
+        // Scales that are no f16 at one place are set separately below.
         Type::MXFP4 => (&[], 2.9),
+        Type::IQ1_M => (&[], 7.2),
+        Type::NVFP4 => (&[], 8.6),
         _ => return None,
     };
     Some(Blocks { scales, spread })
@@ -89,8 +101,22 @@ impl Blocks {
         for &(at, factor) in self.scales {
             block[at..at + 2].copy_from_slice(&half::f16::from_f32(size * factor).to_le_bytes());
         }
-        if kind == Type::MXFP4 {
-            block[0] = (127.0 + size.log2().round()) as u8;
+        match kind {
+            // A power of two.
+            Type::MXFP4 => block[0] = (127.0 + size.log2().round()) as u8,
+            // The highest four bits of each of the last four words.
+            Type::IQ1_M => {
+                let scale = half::f16::from_f32(size).to_bits();
+                for (word, high) in block[48..].chunks_mut(2).zip([scale, scale >> 4, scale >> 8, scale >> 12]) {
+                    word[1] = word[1] & 0xf | (high as u8) << 4;
+                }
+            }
+            // Four bits of exponent, three of mantissa.
+            Type::NVFP4 => {
+                let exponent = (8.0 + size.log2().round()).clamp(0.0, 15.0) as u8;
+                block[..4].iter_mut().for_each(|scale| *scale = exponent << 3 | *scale & 7);
+            }
+            _ => {}
         }
         block
     }

@@ -114,15 +114,17 @@ pub fn talking() -> Case {
 }
 
 /// Two models per weight type: one with embeddings of the type, and one with all matrices of the
-/// type.
+/// type. Two more have a scale for each matrix.
 pub fn types() -> Vec<Case> {
     let whole = |kind: &Type| matches!(kind, Type::F64 | Type::I8 | Type::I16 | Type::I32 | Type::I64);
+    let wide = || Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 32, ..Recipe::default() };
     let cases = |embedding_kind: Type| {
         let name = embedding_kind.name().to_lowercase();
-        let wide = Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 32, ..Recipe::default() };
-        let looked_up = Recipe { embedding_kind, layers: 1, tied: false, ..wide };
+        let looked_up = Recipe { embedding_kind, layers: 1, tied: false, ..wide() };
         let multiplied = Recipe { kind: embedding_kind, ..looked_up.clone() };
         [Case::new(&format!("rows-{name}"), looked_up), Case::new(&format!("type-{name}"), multiplied)]
     };
-    Type::all().filter(|kind| !whole(kind)).flat_map(cases).collect()
+    let scaled = |experts| Recipe { kind: Type::NVFP4, scaled: true, layers: 1, tied: false, experts, ..wide() };
+    let scales = [Case::new("type-scales", scaled(None)), Case::new("type-scales-experts", scaled(Some((4, 2))))];
+    Type::all().filter(|kind| !whole(kind)).flat_map(cases).chain(scales).collect()
 }

@@ -18,6 +18,7 @@ pub struct Recipe {
     pub vocabulary: usize,
     pub kind: Type,
     pub embedding_kind: Type,
+    pub scaled: bool,
     pub tied: bool,
     pub fused: bool,
     pub bias: bool,
@@ -54,6 +55,7 @@ impl Default for Recipe {
             vocabulary: 64,
             kind: Type::F32,
             embedding_kind: Type::F32,
+            scaled: false,
             tied: true,
             fused: false,
             bias: false,
@@ -122,7 +124,7 @@ impl Recipe {
 
     /// All tensors with their distributions.
     pub(super) fn tensors(&self) -> Result<Vec<(TensorInfo, Fill)>, Error> {
-        let mut list = List { kind: self.kind, tensors: Vec::new() };
+        let mut list = List { kind: self.kind, scaled: self.scaled, tensors: Vec::new() };
         let fill = Fill::Matrix { inputs: self.embedding };
         list.add("token_embd.weight", &[self.embedding, self.vocabulary], self.embedding_kind, fill)?;
         if !self.tied {
@@ -187,6 +189,8 @@ impl Recipe {
 
 struct List {
     kind: Type,
+    /// Whether each matrix has a scale of its own.
+    scaled: bool,
     tensors: Vec<(TensorInfo, Fill)>,
 }
 
@@ -198,6 +202,10 @@ impl List {
     }
 
     fn matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        if self.scaled {
+            let stem = name.strip_suffix(".weight").unwrap_or(name);
+            self.plain(&format!("{stem}.scale"), shape.get(2).copied().unwrap_or(1), Fill::Norm)?;
+        }
         self.add(name, shape, self.kind, Fill::Matrix { inputs: shape[0] })
     }
 
