@@ -9,7 +9,7 @@ use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_natives::{Level, find_host, lm_cpu};
 
 /// All types that can be packed.
-const TYPES: [Type; 15] = [
+const TYPES: [Type; 27] = [
     Type::F32,
     Type::F16,
     Type::BF16,
@@ -25,6 +25,18 @@ const TYPES: [Type; 15] = [
     Type::Q6_K,
     Type::IQ4_NL,
     Type::IQ4_XS,
+    Type::IQ1_S,
+    Type::IQ1_M,
+    Type::IQ2_XXS,
+    Type::IQ2_XS,
+    Type::IQ2_S,
+    Type::IQ3_XXS,
+    Type::IQ3_S,
+    Type::TQ1_0,
+    Type::TQ2_0,
+    Type::Q1_0,
+    Type::Q2_0,
+    Type::NVFP4,
 ];
 
 /// Relative tolerance of a scale, which is rounded to 16 bits once more.
@@ -77,6 +89,13 @@ fn matrix(kind: Type, values: usize, random: &mut Random) -> Vec<u8> {
             Type::Q2_K => [80, 82].into_iter().for_each(scale),
             Type::Q3_K => scale(108),
             Type::Q6_K => scale(208),
+            Type::IQ1_S | Type::IQ2_XXS | Type::IQ2_XS | Type::IQ2_S | Type::IQ3_XXS | Type::IQ3_S => scale(0),
+            Type::Q1_0 | Type::Q2_0 => scale(0),
+            Type::TQ1_0 => scale(52),
+            Type::TQ2_0 => scale(64),
+            // The exponent of a scale that is spread over the block.
+            Type::IQ1_M => block[55] &= 0xbf,
+            Type::NVFP4 => {}
             // From a subnormal scale to the largest one that keeps sums finite.
             _ => block[0] %= 200,
         }
@@ -164,6 +183,7 @@ impl Case {
             y_stride,
             y_offset,
             flags,
+            scale: 0.5,
             ..LmMatmulPacked::default()
         };
         let mut whole =
@@ -247,10 +267,25 @@ fn batching_does_not_change_a_token() {
     }
 }
 
+#[test]
+fn a_scale_multiplies_all_weights() {
+    for kind in types().filter(|kind| kind.has_code_groups()) {
+        let mut case = Case::new(kind, 37, 512);
+        case.weights.iter_mut().for_each(|weight| *weight *= 0.5);
+        let mut random = Random(3);
+        let mut x: Vec<f32> = (0..20 * 512).map(|_| random.unit()).collect();
+        for (_, level) in levels() {
+            let mut y = vec![0.0; 5 + 20 * 40];
+            case.run(level, &mut x, &mut y, 2, LmMatmulPacked::SCALED);
+            case.check(&x, &y, (0.0, 0.0), &format!("{kind}, {level}"));
+        }
+    }
+}
+
 /// Three separate matrices of a file, used as one, give the same bits as one packed matrix.
 #[test]
 fn rows_in_place_match_packed_rows() {
-    for kind in [Type::Q4_0, Type::IQ4_NL, Type::Q8_0] {
+    for kind in types().filter(|kind| lm_cpu::row_in_place(*kind, 512).is_some()) {
         let (rows, columns) = (32 + 16 + 64, 512);
         let row = lm_cpu::row_in_place(kind, columns).expect("the type is supported in place");
         let mut random = Random(0x9e37_79b9 + kind.id() as u64);
@@ -439,6 +474,8 @@ fn invalid_launches_are_rejected() {
             "must be packed",
         ),
         (LmMatmulPacked { format: Type::I8.id(), ..p }, "I8"),
+        (LmMatmulPacked { flags: LmMatmulPacked::SCALED, ..p }, "no scale"),
+        (LmMatmulPacked { format: Type::IQ2_XXS.id(), ..p }, "multiple of 256"),
     ] {
         let error = run(wrong).expect_err("the launch is invalid");
         assert!(error.contains(word), "{wrong:?}: {error}");

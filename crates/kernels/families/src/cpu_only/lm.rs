@@ -29,7 +29,7 @@ pub struct LmQuantize {
 /// and rows keep the file's layout (`roci_natives::lm_cpu::row_in_place`). It concatenates the rows
 /// of up to three matrices.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct LmMatmulPacked {
     /// Rows of `w`.
     pub rows: u32,
@@ -47,7 +47,8 @@ pub struct LmMatmulPacked {
     pub y_stride: u32,
     /// Offset of the first token in `y`, in elements.
     pub y_offset: u32,
-    /// Sum of [`LmMatmulPacked::ADD`], [`LmMatmulPacked::BIAS`] and [`LmMatmulPacked::IN_PLACE`].
+    /// Sum of [`LmMatmulPacked::ADD`], [`LmMatmulPacked::BIAS`], [`LmMatmulPacked::IN_PLACE`] and
+    /// [`LmMatmulPacked::SCALED`].
     pub flags: u32,
     /// With [`LmMatmulPacked::IN_PLACE`], the offset of each matrix in `w`, in units of
     /// [`LmMatmulPacked::UNIT`] bytes.
@@ -55,6 +56,8 @@ pub struct LmMatmulPacked {
     /// With [`LmMatmulPacked::IN_PLACE`], the exclusive end row of each matrix, which is the first
     /// row of the next one. A multiple of 16.
     pub ends: [u32; 3],
+    /// With [`LmMatmulPacked::SCALED`], the factor of all weights.
+    pub scale: f32,
 }
 
 impl LmMatmulPacked {
@@ -66,6 +69,9 @@ impl LmMatmulPacked {
     pub const ADD: u32 = 1;
     /// Adds one bias value per row from the third binding, which is not read otherwise.
     pub const BIAS: u32 = 2;
+    /// Multiplies the weights by [`LmMatmulPacked::scale`]. Only for types whose blocks have code
+    /// groups (`roci_gguf::Type::has_code_groups`).
+    pub const SCALED: u32 = 8;
 }
 
 /// `lm_embed_packed`: `y[t * y_stride + y_offset + c] = scale * w[index[t], c]` with a packed `w`;

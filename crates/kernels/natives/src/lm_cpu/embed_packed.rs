@@ -28,6 +28,10 @@ unsafe impl NativeKernel for EmbedPacked {
         if p.tokens > 1 && p.y_stride < p.columns {
             return Err(format!("{} columns per token overlap with a stride of {}", p.columns, p.y_stride));
         }
+        let step = format.column_step();
+        if !p.columns.is_multiple_of(step as u32) {
+            return Err(format!("{} columns are not a multiple of {step}", p.columns));
+        }
         let groups = u128::from(p.rows.div_ceil(ROWS as u32));
         let bytes = groups * u128::from(format.panel_bytes(p.columns.into()));
         let w = AccessRange::read::<u32>("w", w, Extent::count(bytes / 4))?;

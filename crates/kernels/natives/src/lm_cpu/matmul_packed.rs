@@ -30,8 +30,12 @@ unsafe impl NativeKernel for MatmulPacked {
         let p: roci_families::LmMatmulPacked = check::constants(launch)?;
         let [w, x, bias, y] = check::bindings(launch)?;
         let format = Format::of_id(p.format)?;
-        if !format.is_float() && !p.columns.is_multiple_of(GROUP as u32) {
-            return Err(format!("{} columns are not a multiple of {GROUP}", p.columns));
+        let step = format.column_step();
+        if !p.columns.is_multiple_of(step as u32) {
+            return Err(format!("{} columns are not a multiple of {step}", p.columns));
+        }
+        if p.flags & roci_families::LmMatmulPacked::SCALED != 0 && !format.has_blocks() {
+            return Err("weights of this type have no scale".to_owned());
         }
         if p.tokens > 1 && p.y_stride < p.rows {
             return Err(format!("{} rows per token overlap with a stride of {}", p.rows, p.y_stride));
@@ -91,6 +95,7 @@ unsafe impl NativeKernel for MatmulPacked {
             w,
             pitch: (p.flags & roci_families::LmMatmulPacked::IN_PLACE != 0).then(|| pitch(&p)).flatten(),
             segments: &segments,
+            scale: if p.flags & roci_families::LmMatmulPacked::SCALED != 0 { p.scale } else { 1.0 },
             x: if format.is_float() { x.wrapping_add(p.x_offset as usize * size_of::<f32>()) } else { x },
             x_stride: p.x_stride as usize,
             bias: (p.flags & roci_families::LmMatmulPacked::BIAS != 0).then_some(bias.cast::<f32>().cast_const()),

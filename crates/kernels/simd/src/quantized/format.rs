@@ -8,6 +8,9 @@
 //! layout. The end is padded to a cache line.
 //!
 //! Floats are column-major within a panel: sixteen rows of a column are adjacent.
+//!
+//! Rows of types with code groups ([`Type::has_code_groups`]) stay as they are in the file, and a
+//! product decodes them panel by panel ([`super::decode`]).
 
 use std::ops::Range;
 
@@ -86,6 +89,9 @@ pub struct Format {
     pub(super) fine_scales: bool,
     /// Whether groups have minimums, which are added to all weights.
     pub(super) mins: bool,
+    /// The type whose blocks a panel consists of, if it is decoded when it is read. The other
+    /// fields are those of the decoded panel.
+    pub(super) blocks: Option<Type>,
 }
 
 /// Codes of unsigned nibbles.
@@ -110,7 +116,10 @@ const fn codes(values: [i8; 16]) -> [u8; 16] {
 impl Format {
     /// The format of a tensor type.
     pub(super) fn of(kind: Type) -> Option<Format> {
-        let format = |codes, fine_scales, mins| Some(Format { codes, float16: Float16::F16, fine_scales, mins });
+        let format = |codes, fine_scales, mins| {
+            let blocks = kind.has_code_groups().then_some(kind);
+            Some(Format { codes, float16: Float16::F16, fine_scales, mins, blocks })
+        };
         match kind {
             Type::Q4_0 => format(Encoding::Nibbles(&CENTERED), false, false),
             Type::Q4_1 | Type::Q4_K => format(Encoding::Nibbles(&IDENTITY), false, true),
@@ -123,15 +132,21 @@ impl Format {
                 float16: Float16::BF16,
                 fine_scales: false,
                 mins: false,
+                blocks: None,
             }),
             Type::Q8_0 | Type::Q5_0 => format(Encoding::Bytes, false, false),
             Type::Q5_1 | Type::Q5_K => format(Encoding::Bytes, false, true),
             Type::Q6_K => format(Encoding::Bytes, true, false),
             Type::F32 => format(Encoding::Floats(4), false, false),
             Type::F16 => format(Encoding::Floats(2), false, false),
-            Type::BF16 => {
-                Some(Format { codes: Encoding::Floats(2), float16: Float16::BF16, fine_scales: false, mins: false })
-            }
+            Type::BF16 => Some(Format {
+                codes: Encoding::Floats(2),
+                float16: Float16::BF16,
+                fine_scales: false,
+                mins: false,
+                blocks: None,
+            }),
+            _ if kind.has_code_groups() => format(Encoding::Bytes, kind.has_fine_scales(), false),
             _ => None,
         }
     }
@@ -161,12 +176,29 @@ impl Format {
         if self.fine_scales { 2 * SCALES } else { SCALES }
     }
 
-    /// Bytes of a panel. Does not overflow for 32-bit column counts.
-    pub fn panel_bytes(&self, columns: u64) -> u64 {
-        self.panel(columns).bytes()
+    /// Whether a panel consists of blocks as in a file, which are decoded when they are read.
+    pub fn has_blocks(&self) -> bool {
+        self.blocks.is_some()
     }
 
-    /// The layout of a panel. Does not overflow for 32-bit column counts.
+    /// Columns of which rows are a whole number.
+    pub fn column_step(&self) -> usize {
+        match self.blocks {
+            Some(kind) => kind.block_size(),
+            None if self.is_float() => 1,
+            None => GROUP,
+        }
+    }
+
+    /// Bytes of a panel. Does not overflow for 32-bit column counts.
+    pub fn panel_bytes(&self, columns: u64) -> u64 {
+        match self.blocks {
+            Some(kind) => (ROWS as u64 * row_bytes(kind, columns)).next_multiple_of(ALIGN as u64),
+            None => self.panel(columns).bytes(),
+        }
+    }
+
+    /// The layout of a panel, after decoding. Does not overflow for 32-bit column counts.
     pub(super) fn panel(&self, columns: u64) -> PanelLayout {
         if let Encoding::Floats(size) = self.codes {
             let bytes = columns * (ROWS * size) as u64;
@@ -204,14 +236,20 @@ impl PanelLayout {
     }
 }
 
+/// Bytes of a row as it is in a file.
+pub(super) fn row_bytes(kind: Type, columns: u64) -> u64 {
+    columns.div_ceil(kind.block_size() as u64) * kind.block_bytes() as u64
+}
+
 /// Bytes of a row that products read in place, as it is in a file; `None` for types that must be
 /// packed, and for rows that end within a block.
 ///
 /// Blocks of these types have one scale and the codes of the packed format, so that reading them
-/// costs little more.
+/// costs little more, or are decoded in any case.
 pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
-    let taken = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) && columns.is_multiple_of(GROUP);
-    taken.then(|| (columns / GROUP).checked_mul(kind.block_bytes())).flatten()
+    let taken = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) || kind.has_code_groups();
+    let whole = taken && columns.is_multiple_of(kind.block_size());
+    whole.then(|| (columns / kind.block_size()).checked_mul(kind.block_bytes())).flatten()
 }
 
 /// Bytes of a packed panel.
@@ -224,7 +262,7 @@ pub fn panel_bytes(kind: Type, columns: usize) -> Result<usize, PackError> {
         return Err(PackError::Columns { kind, columns });
     }
     let narrow = u32::try_from(columns).map_err(|_| PackError::Size { rows: ROWS, columns })?;
-    usize::try_from(format.panel(narrow.into()).bytes()).map_err(|_| PackError::Size { rows: ROWS, columns })
+    usize::try_from(format.panel_bytes(narrow.into())).map_err(|_| PackError::Size { rows: ROWS, columns })
 }
 
 /// Bytes of a packed matrix; rows are padded to a multiple of sixteen.

@@ -8,8 +8,9 @@ use super::ROWS;
 use super::activations::{GROUP_BYTES, TILE, TileLayout};
 #[cfg(target_arch = "x86_64")]
 use super::amx_product::AmxProduct;
+use super::decode::with_decoded_panel;
 use super::float::{self, Kind};
-use super::format::{CENTERED, Encoding, Float16, Format, GROUP};
+use super::format::{CENTERED, Encoding, Float16, Format, GROUP, row_bytes};
 use super::product::{Int8Product, PanelProduct, WeightPanel};
 use super::unpack::Unpack;
 #[cfg(target_arch = "x86_64")]
@@ -55,6 +56,8 @@ pub struct MatrixProduct<'a> {
     pub pitch: Option<usize>,
     /// The matrices in place.
     pub segments: &'a [Segment],
+    /// Factor of the weights; read only if the format has blocks ([`Format::has_blocks`]).
+    pub scale: f32,
     /// Activations as [`super::quantize_row`] writes them, or f32 for a format of floats.
     pub x: *const u8,
     /// Elements between tokens of f32 activations.
@@ -125,17 +128,22 @@ impl MatrixProduct<'_> {
                 let whole = block.start..block.end - block.len() % TILE;
                 panels.clone().for_each(|panel| self.whole_tiles(panel, whole.clone(), &tiles));
                 let rest = whole.end..block.end;
-                panels.clone().for_each(|panel| self.tiles(self.weights(panel), panel, rest.clone()));
+                if !rest.is_empty() {
+                    panels.clone().for_each(|panel| {
+                        self.with_weights(panel, |weights| self.tiles(weights, panel, rest.clone()));
+                    });
+                }
                 continue;
             }
             for panel in panels.clone() {
-                let weights = self.weights(panel);
-                let few = if self.pitch.is_some() { COPY_TOKENS } else { TILE };
-                if (weights.table.is_some() || self.pitch.is_some()) && block.len() > few {
-                    self.unpacked(weights, false, |weights| self.tiles(weights, panel, block.clone()));
-                } else {
-                    self.tiles(weights, panel, block.clone());
-                }
+                self.with_weights(panel, |weights| {
+                    let few = if weights.pitch.is_some() { COPY_TOKENS } else { TILE };
+                    if (weights.table.is_some() || weights.pitch.is_some()) && block.len() > few {
+                        self.unpacked(weights, false, |weights| self.tiles(weights, panel, block.clone()));
+                    } else {
+                        self.tiles(weights, panel, block.clone());
+                    }
+                });
             }
         }
     }
@@ -167,12 +175,14 @@ impl MatrixProduct<'_> {
     /// The same on AMX; all tiles are whole.
     #[cfg(target_arch = "x86_64")]
     fn whole_tiles(&self, panel: usize, block: Range<usize>, tiles: &Tiles) {
-        self.unpacked(self.weights(panel), true, |weights| {
-            for first in block.clone().step_by(TILE) {
-                let product = self.panel_product(weights, panel, first..first + TILE);
-                // As in `tiles`.
-                self.level.run_vnni(AmxProduct(product, tiles));
-            }
+        self.with_weights(panel, |weights| {
+            self.unpacked(weights, true, |weights| {
+                for first in block.clone().step_by(TILE) {
+                    let product = self.panel_product(weights, panel, first..first + TILE);
+                    // As in `tiles`.
+                    self.level.run_vnni(AmxProduct(product, tiles));
+                }
+            });
         });
     }
 
@@ -206,13 +216,25 @@ impl MatrixProduct<'_> {
         self.w
     }
 
-    /// A panel of a quantized matrix.
-    fn weights(&self, panel: usize) -> WeightPanel {
-        let layout = self.format.panel(self.columns as u64);
-        let codes = match self.pitch {
+    /// Runs `work` with a panel of a quantized matrix, which is decoded if the format says so.
+    fn with_weights(&self, panel: usize, work: impl FnOnce(WeightPanel)) {
+        let source = match self.pitch {
             Some(pitch) => self.row_in_place(panel * ROWS, pitch),
-            None => self.w.wrapping_add(panel * layout.bytes() as usize),
+            None => self.w.wrapping_add(panel * self.format.panel_bytes(self.columns as u64) as usize),
         };
+        let Some(kind) = self.format.blocks else { return work(self.weights(source, self.pitch)) };
+        let bytes = ROWS * row_bytes(kind, self.columns as u64) as usize;
+        // SAFETY: sixteen rows, in place or of a packed panel, which `compute`'s caller guarantees
+        // to be readable.
+        let rows = unsafe { std::slice::from_raw_parts(source, bytes) };
+        with_decoded_panel(kind, self.format, self.columns, rows, self.scale, |decoded| {
+            work(WeightPanel { streamed: false, ..self.weights(decoded, None) });
+        });
+    }
+
+    /// A panel whose codes start at `codes`.
+    fn weights(&self, codes: *const u8, pitch: Option<usize>) -> WeightPanel {
+        let layout = self.format.panel(self.columns as u64);
         WeightPanel {
             codes,
             table: if let Encoding::Nibbles(table) = self.format.codes { Some(table) } else { None },
@@ -223,7 +245,7 @@ impl MatrixProduct<'_> {
             fine_scales: self.format.fine_scales,
             groups: self.columns / GROUP,
             streamed: true,
-            pitch: self.pitch,
+            pitch,
         }
     }
 

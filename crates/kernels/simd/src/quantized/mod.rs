@@ -4,7 +4,8 @@
 //! that vectors read without shuffles; all instruction sets read the same layout. Activations are
 //! quantized to eight bits with a scale for each 32 columns ([`quantize_row`]), so that a product
 //! ([`MatrixProduct`]) is mostly one of bytes. Matrices of floats take f32 activations. Some types
-//! need no packing ([`row_in_place`]): the product rearranges their rows as it reads them.
+//! need no packing ([`row_in_place`]): the product rearranges or decodes their rows as it reads
+//! them.
 //!
 //! Start reading at `format` (the layout), then `product` (the inner loops) and `amx_product` (the
 //! same on AMX).
@@ -13,6 +14,7 @@ mod activations;
 #[cfg(target_arch = "x86_64")]
 mod amx_product;
 mod blocks;
+mod decode;
 mod float;
 mod format;
 mod matrix;

@@ -43,6 +43,12 @@ pub fn pack_rows(
     for (panel, target) in panels.zip(target.chunks_exact_mut(bytes)) {
         let end = ((panel + 1) * ROWS * row).min(source.len());
         let source = &source[(panel * ROWS * row).min(end)..end];
+        if format.blocks.is_some() {
+            let (rows, padding) = target.split_at_mut(source.len());
+            rows.copy_from_slice(source);
+            padding.fill(0);
+            continue;
+        }
         if source.len() < ROWS * row {
             target.fill(0);
         }
@@ -68,7 +74,7 @@ pub fn pack_rows(
 }
 
 /// Scales as blocks have them.
-trait Scale: Copy + Default {
+pub(super) trait Scale: Copy + Default {
     /// Writes sixteen scales in the packed type.
     fn store(scales: &[Self; ROWS], target: &mut [u8; SCALES]);
 }
@@ -93,13 +99,13 @@ impl Scale for f32 {
 }
 
 /// At most sixteen rows, and their panel.
-struct PanelPacker<'a> {
-    format: Format,
-    rows: &'a [u8],
+pub(super) struct PanelPacker<'a> {
+    pub(super) format: Format,
+    pub(super) rows: &'a [u8],
     /// Bytes of a row.
-    row: usize,
-    columns: usize,
-    target: &'a mut [u8],
+    pub(super) row: usize,
+    pub(super) columns: usize,
+    pub(super) target: &'a mut [u8],
 }
 
 impl PanelPacker<'_> {
@@ -107,7 +113,7 @@ impl PanelPacker<'_> {
     /// scales and minimums per group. `by` is the position of the two factors of scales and
     /// minimums in a block.
     #[inline(never)]
-    fn pack<const WORDS: usize, const SCALED: usize, const MINS: usize, const BYTES: usize, S: Scale>(
+    pub(super) fn pack<const WORDS: usize, const SCALED: usize, const MINS: usize, const BYTES: usize, S: Scale>(
         self,
         by: Option<[usize; 2]>,
         read: impl Fn(&[u8; BYTES], usize, [f32; 2]) -> Group<WORDS, S>,

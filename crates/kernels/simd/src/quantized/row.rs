@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use super::ROWS;
-use super::format::{Encoding, Float16, Format, GROUP, LINES};
+use super::format::{Encoding, Float16, Format, GROUP, LINES, row_bytes};
 use crate::int8::{LINE, LINE_COLUMNS};
 
 /// Dequantizes one of the sixteen rows of a panel.
@@ -19,6 +19,14 @@ pub fn read_row(format: &Format, panel: &[u8], row: usize, values: &mut [f32]) {
         for (value, bytes) in values.iter_mut().zip(panel.chunks_exact(ROWS * size)) {
             let bytes = &bytes[row * size..][..size];
             *value = if let Ok(bytes) = bytes.try_into() { f32::from_le_bytes(bytes) } else { float16(bytes) };
+        }
+        return;
+    }
+    if let Some(kind) = format.blocks {
+        let bytes = row_bytes(kind, values.len() as u64) as usize;
+        // Rows are whole blocks, which their packing has checked.
+        if kind.dequantize(&panel[row * bytes..][..bytes], values).is_err() {
+            values.fill(0.0);
         }
         return;
     }
