@@ -29,6 +29,7 @@ mod memory;
 mod model;
 mod options;
 mod pack;
+mod pack_codes;
 mod recorder;
 mod scratch;
 mod shape;

@@ -4,11 +4,13 @@
 //! layout, the codes of 32 columns take one to eight loads of 16 bytes, and their scale one more
 //! load. Most types keep their size. Codes of five and six bits are widened to eight, codes of two
 //! and three bits to four ([`WeightFormat`]). Only the scales of Q2_K, Q3_K and Q6_K are rounded,
-//! to 16 bits.
+//! to 16 bits. [`pack_codes`] has the IQ types of one to three bits, ternary types and NVFP4.
 
 use half::f16;
 use roci_gguf::Type;
 use roci_kernels::params::WeightFormat;
+
+use crate::pack_codes;
 
 /// Columns of a group.
 pub(crate) const GROUP: usize = 32;
@@ -28,13 +30,13 @@ pub(crate) fn format_of(kind: Type) -> Option<WeightFormat> {
         Type::Q8_0 | Type::Q5_0 => WeightFormat::Q8,
         Type::Q5_1 | Type::Q6_K => WeightFormat::Q8Affine16,
         Type::Q5_K => WeightFormat::Q8Affine,
-        _ => return None,
+        _ => return pack_codes::format_of(kind),
     })
 }
 
 /// Converts a row. `codes` and `scales` cover all its groups and are zero-initialized, so that
-/// padding is zero.
-pub(crate) fn pack_row(kind: Type, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
+/// padding is zero. `scale` is a factor of all weights, which types without code groups do not have.
+pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
     match kind {
         Type::F32 | Type::F16 | Type::BF16 => codes[..row.len()].copy_from_slice(row),
         Type::Q4_0 => small::<18, 16, 2>(row, codes, scales, |block, codes, scales| {
@@ -68,6 +70,7 @@ pub(crate) fn pack_row(kind: Type, row: &[u8], codes: &mut [u8], scales: &mut [u
             let bits = if block[0] < 2 { 0x0020_0000 << block[0] } else { u32::from(block[0] - 1) << 23 };
             scales.copy_from_slice(&bits.to_le_bytes());
         }),
+        _ if kind.has_code_groups() => pack_codes::pack_row(kind, scale, row, codes, scales),
         _ => large(kind, row, codes, scales),
     }
 }
@@ -99,14 +102,14 @@ fn five_bits(high: &[u8], low: &[u8], codes: &mut [u8], zero: u8) {
 }
 
 /// A scale and an offset as 16-bit floats.
-fn pair(scale: f32, offset: f32) -> [u8; 4] {
+pub(crate) fn pair(scale: f32, offset: f32) -> [u8; 4] {
     let [a, b] = f16::from_f32(scale).to_le_bytes();
     let [c, d] = f16::from_f32(offset).to_le_bytes();
     [a, b, c, d]
 }
 
 /// Writes sixteen codes to the low or high nibbles of sixteen bytes.
-fn nibbles(values: impl Iterator<Item = u8>, codes: &mut [u8], high: bool) {
+pub(crate) fn nibbles(values: impl Iterator<Item = u8>, codes: &mut [u8], high: bool) {
     for (code, value) in codes.iter_mut().zip(values) {
         *code |= value << if high { 4 } else { 0 };
     }

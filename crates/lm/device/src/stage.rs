@@ -12,6 +12,7 @@ use crate::features::{Features, is_software};
 use crate::kernels::{Kernels, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
 use crate::options::CacheType;
+use crate::pack_codes::rounds_scales;
 use crate::recorder::StepRecorder;
 use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
@@ -77,7 +78,8 @@ impl Stage {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
                 && config.layers.start == 0
-                && !features.host_kernels;
+                && !features.host_kernels
+                && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
             Some(DeviceHead {
                 norm: builder.norm(&config.model.norm)?,
                 output: builder.linear(&config.model.output, 0)?,

@@ -9,6 +9,7 @@ use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::{LmMatmulPacked, WeightFormat};
 use roci_lm::architecture::blocks::{Gated, Linear, Matrix, Vector};
+use roci_lm::architecture::matrix_scale;
 
 use crate::Error;
 use crate::bindings::rows_per_shard;
@@ -43,15 +44,20 @@ impl<'a> MatrixRows<'a> {
         self.matrices.iter().map(|matrix| matrix.outputs()).sum()
     }
 
-    /// The bytes of a row.
-    fn row<'f>(&self, tensors: &[(&'f [u8], usize)], row: usize) -> &'f [u8] {
+    /// The matrix of a row, and the row in it.
+    fn locate(&self, row: usize) -> (usize, usize) {
         let mut row = row;
         let mut matrix = 0;
         while row >= self.interleave * self.matrices[matrix].outputs() {
             row -= self.interleave * self.matrices[matrix].outputs();
             matrix += self.interleave;
         }
-        let (matrix, row) = (matrix + row % self.interleave, row / self.interleave);
+        (matrix + row % self.interleave, row / self.interleave)
+    }
+
+    /// The bytes of a row.
+    fn row<'f>(&self, tensors: &[(&'f [u8], usize)], row: usize) -> &'f [u8] {
+        let (matrix, row) = self.locate(row);
         let (bytes, row_bytes) = tensors[matrix];
         &bytes[(self.matrices[matrix].rows.start + row) * row_bytes..][..row_bytes]
     }
@@ -70,11 +76,11 @@ pub(crate) struct Shard {
 pub(crate) enum Storage {
     /// Codes and scales in separate buffers, for the WGSL kernels.
     Planar { codes: BufferRange, scales: BufferRange, format: WeightFormat },
-    /// Packed for the CPU's own kernels.
-    Packed { bytes: BufferRange, kind: Type },
+    /// Packed for the CPU's own kernels, with a factor of all weights.
+    Packed { bytes: BufferRange, kind: Type, scale: f32 },
     /// In the memory-mapped file, which is bound as a whole. Only the CPU's own kernels support
     /// this, for some types.
-    InPlace { file: BufferRange, kind: Type, segments: FileSegments },
+    InPlace { file: BufferRange, kind: Type, segments: FileSegments, scale: f32 },
 }
 
 /// Up to three matrices in a file that form one, as [`LmMatmulPacked`] expects them.
@@ -147,10 +153,18 @@ impl<'a> WeightLoader<'a> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
     }
 
-    /// Whether all matrices have the same type, so that they can become one.
+    /// The factors of matrices.
+    fn scales(&self, matrices: &[&Matrix]) -> Result<Vec<f32>, Error> {
+        Ok(matrices.iter().map(|matrix| matrix_scale(self.file, matrix)).collect::<Result<_, _>>()?)
+    }
+
+    /// Whether all matrices have the same type, so that they can become one. The CPU's own kernels
+    /// have one factor per matrix, so theirs must be the same too.
     pub(crate) fn have_same_type(&self, matrices: &[&Matrix]) -> Result<bool, Error> {
         let kinds = matrices.iter().map(|matrix| self.kind(matrix)).collect::<Result<Vec<_>, _>>()?;
-        Ok(kinds.windows(2).all(|two| two[0] == two[1]))
+        let scales = self.scales(matrices)?;
+        let same_scales = !self.host_kernels || scales.windows(2).all(|two| two[0] == two[1]);
+        Ok(same_scales && kinds.windows(2).all(|two| two[0] == two[1]))
     }
 
     /// Uploads rows of one type as a matrix.
@@ -169,16 +183,27 @@ impl<'a> WeightLoader<'a> {
             .iter()
             .map(|matrix| Ok((self.file.expect_tensor(&matrix.tensor)?.bytes(), row_bytes)))
             .collect::<Result<Vec<_>, Error>>()?;
+        let scales = self.scales(&rows.matrices)?;
+        if !kind.has_code_groups() && scales.iter().any(|scale| *scale != 1.0) {
+            return Err(Error::File {
+                message: format!(
+                    "`{}` is {kind} with a scale of the whole matrix, which is not supported",
+                    first.tensor
+                ),
+                hint: Some("use a file of this model in NVFP4, or convert it again without such scales".to_owned()),
+            });
+        }
         let count = rows.count();
         let padded = columns.next_multiple_of(GROUP);
         let shards = if self.host_kernels {
-            let storage = match self.in_place(rows, kind, columns)? {
+            let scale = scales.first().copied().unwrap_or(1.0);
+            let storage = match self.in_place(rows, kind, columns, scale)? {
                 Some(storage) => storage,
-                None => self.packed(rows, &tensors, kind, columns)?,
+                None => self.packed(rows, &tensors, kind, columns, scale)?,
             };
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
-            self.planar(rows, &tensors, kind, padded)?
+            self.planar(rows, &tensors, &scales, kind, padded)?
         };
         Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
     }
@@ -188,6 +213,7 @@ impl<'a> WeightLoader<'a> {
         &self,
         rows: &MatrixRows<'_>,
         tensors: &[(&[u8], usize)],
+        factors: &[f32],
         kind: Type,
         columns: usize,
     ) -> Result<Vec<Shard>, Error> {
@@ -226,7 +252,8 @@ impl<'a> WeightLoader<'a> {
                                     // Padding columns are zero.
                                     codes.fill(0);
                                     scales.fill(0);
-                                    pack_row(kind, rows.row(tensors, start + row), codes, scales);
+                                    let factor = factors[rows.locate(start + row).0];
+                                    pack_row(kind, factor, rows.row(tensors, start + row), codes, scales);
                                 }
                             });
                         }
@@ -243,7 +270,13 @@ impl<'a> WeightLoader<'a> {
 
     /// Maps rows in the file, if the CPU's kernels support their type. Their pages are faulted in
     /// here, so that the first token is as fast as the next.
-    fn in_place(&self, rows: &MatrixRows<'_>, kind: Type, columns: usize) -> Result<Option<Storage>, Error> {
+    fn in_place(
+        &self,
+        rows: &MatrixRows<'_>,
+        kind: Type,
+        columns: usize,
+        scale: f32,
+    ) -> Result<Option<Storage>, Error> {
         let Some(row_bytes) = lm_cpu::row_in_place(kind, columns).filter(|_| rows.interleave == 1) else {
             return Ok(None);
         };
@@ -277,7 +310,7 @@ impl<'a> WeightLoader<'a> {
             buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?.prefetch()?;
             self.progress.add(bytes);
         }
-        Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments }))
+        Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
     /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
@@ -298,6 +331,7 @@ impl<'a> WeightLoader<'a> {
         tensors: &[(&[u8], usize)],
         kind: Type,
         columns: usize,
+        scale: f32,
     ) -> Result<Storage, Error> {
         let wrong = |error: lm_cpu::PackError| Error::file(error.to_string());
         let count = rows.count();
@@ -340,7 +374,7 @@ impl<'a> WeightLoader<'a> {
         });
         drop(mapping);
         result.into_inner().unwrap_or_else(|_| Err(Error::file("packing was interrupted")))?;
-        Ok(Storage::Packed { bytes: buffer, kind })
+        Ok(Storage::Packed { bytes: buffer, kind, scale })
     }
 
     /// Runs a closure on the upload queue.

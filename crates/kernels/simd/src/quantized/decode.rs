@@ -11,7 +11,7 @@ use roci_gguf::codes::{self, CodeGroup};
 
 use super::blocks::Group;
 use super::format::Format;
-use super::pack::Rows;
+use super::pack::PanelPacker;
 use crate::CacheLine;
 
 thread_local! {
@@ -46,12 +46,12 @@ pub(super) fn with_decoded_panel(
             decoded.resize(lines, CacheLine::ZERO);
         }
         let target = &mut bytemuck::cast_slice_mut(CacheLine::words(decoded))[..bytes];
-        decode_rows(kind, Rows { format, rows, row: rows.len() / super::ROWS, columns, target }, scale);
+        decode_rows(kind, PanelPacker { format, rows, row: rows.len() / super::ROWS, columns, target }, scale);
         work(decoded.as_ptr().cast());
     });
 }
 
-fn decode_rows(kind: Type, rows: Rows<'_>, scale: f32) {
+fn decode_rows(kind: Type, rows: PanelPacker<'_>, scale: f32) {
     /// Packs the blocks of a type: its function, and the number of scales per group.
     macro_rules! pack {
         ($function:ident 1) => {

@@ -99,11 +99,12 @@ impl<'a> StepRecorder<'a> {
                     let planes = Planes { codes, scales, format: *format };
                     partials = self.planar(planes, input, &bias, y, &constants, reduction)?;
                 }
-                Storage::Packed { bytes, kind } => {
-                    self.packed(*kind, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
+                Storage::Packed { bytes, kind, scale } => {
+                    self.packed(*kind, *scale, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
-                Storage::InPlace { file, kind, segments } => {
-                    self.packed(*kind, (file, Some(*segments)), shard.rows, input.rows, tokens, linear, y, flags)?;
+                Storage::InPlace { file, kind, segments, scale } => {
+                    let source = (file, Some(*segments));
+                    self.packed(*kind, *scale, source, shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
             }
         }
@@ -315,6 +316,7 @@ impl<'a> StepRecorder<'a> {
     fn packed(
         &mut self,
         kind: Type,
+        scale: f32,
         (bytes, segments): (&BufferRange, Option<FileSegments>),
         rows: usize,
         x: &RowBuffer,
@@ -346,9 +348,11 @@ impl<'a> StepRecorder<'a> {
             y_offset: linear.offset as u32,
             flags: if flags & LmLinear::ADD != 0 { LmMatmulPacked::ADD } else { 0 }
                 | if linear.bias.is_some() { LmMatmulPacked::BIAS } else { 0 }
+                | if scale == 1.0 { 0 } else { LmMatmulPacked::SCALED }
                 | in_place,
             starts,
             ends,
+            scale,
         };
         let source = if float { &x.range } else { &scratch.quantized };
         let bias = linear.bias.as_ref().unwrap_or(&scratch.unused);

@@ -13,9 +13,10 @@ use crate::devices;
 
 /// A trial per type that is used in place.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    [Type::Q4_0, Type::IQ4_NL, Type::Q8_0].into_iter().map(|kind| {
+    [Type::Q4_0, Type::IQ4_NL, Type::Q8_0, Type::IQ2_XXS, Type::NVFP4].into_iter().map(|kind| {
+        // Rows are whole blocks of all these types.
         let recipe =
-            Recipe { embedding: 128, head: 32, feed_forward: 192, vocabulary: 256, kind, ..Default::default() };
+            Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 256, kind, ..Default::default() };
         let case = Case { recipe, ..architectures().remove(0) };
         Trial::test(format!("cpu/in-place-{kind}"), move || check(&case).map_err(Into::into))
     })
