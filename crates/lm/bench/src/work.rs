@@ -2,7 +2,7 @@
 
 use roci_gguf::Gguf;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, Linear, Matrix};
+use roci_lm::architecture::blocks::{FeedForwardKind, Linear, Matrix, SharedExpert};
 
 /// The minimum cost of a token. The KV cache is left out: its cost depends on the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ impl TokenCost {
         let looked_up = if tied { 0 } else { byte_len(&model.embedding.tensor) };
         let (mut values, mut idle) = (0, 0);
         for layer in &model.layers {
-            let block = &layer.attention;
-            values += weights([&block.query, &block.key, &block.value, &block.output]);
+            values += weights(layer.mixer.linears());
+            values += weights(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears));
             match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(gated) => values += weights([&gated.gate, &gated.up, &gated.down]),
                 FeedForwardKind::Experts { router, experts, used } => {

@@ -48,7 +48,7 @@ pub(crate) fn check(
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
         check.layer(layer)?;
-        let block = &layer.attention;
+        let Some(block) = layer.attention() else { continue };
         for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
             let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
             check.whole(|| format!("the {what} of layer {index} for {cache_tokens} tokens"), bytes, TOKENS_HINT)?;
@@ -90,9 +90,7 @@ impl BindingCheck<'_> {
     }
 
     fn layer(&self, layer: &Layer) -> Result<(), Error> {
-        let block = &layer.attention;
-        let attention = [&block.query, &block.key, &block.value, &block.output];
-        attention.into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
+        layer.mixer.linears().into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
         match &layer.feed_forward.kind {
             FeedForwardKind::Dense(Gated { gate, up, down }) => {
                 [gate, up, down].into_iter().try_for_each(|linear| self.rows(&linear.matrix))

@@ -178,10 +178,10 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn layer(&mut self, layer: &Layer) -> Result<DeviceLayer, Error> {
-        Ok(DeviceLayer {
-            attention: self.attention(&layer.attention)?,
-            feed_forward: self.feed_forward(&layer.feed_forward)?,
-        })
+        let Some(attention) = layer.attention() else {
+            return Err(Error::file("recurrent layers are not supported"));
+        };
+        Ok(DeviceLayer { attention: self.attention(attention)?, feed_forward: self.feed_forward(&layer.feed_forward)? })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {

@@ -34,6 +34,7 @@ mod recorder;
 mod scratch;
 mod shape;
 mod stage;
+mod support;
 mod upload;
 mod weights;
 

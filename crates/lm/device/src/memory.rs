@@ -5,10 +5,11 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, Layer, Linear, Matrix};
+use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Layer, Linear, Matrix};
 
 use crate::bindings;
 use crate::limits::scratch_sizes;
+use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
 
@@ -60,9 +61,7 @@ impl Sizer<'_> {
     }
 
     fn layer(&self, layer: &Layer) -> u64 {
-        let block = &layer.attention;
-        let attention = self.linears([&block.query, &block.key, &block.value, &block.output]);
-        attention
+        self.linears(layer.mixer.linears())
             + match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(gated) => self.linears([&gated.gate, &gated.up, &gated.down]),
                 FeedForwardKind::Experts { router, experts, .. } => {
@@ -80,6 +79,7 @@ impl Sizer<'_> {
 /// # Errors
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
+    support::check(model)?;
     let mut shares: Vec<DeviceShare> = Vec::new();
     let mut next = 0;
     let count = model.layers.len();
@@ -98,9 +98,11 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         while next < count {
             let layer = &model.layers[next];
             let weights = sizer.layer(layer);
-            let block = &layer.attention;
-            let token_bytes = options.cache.bytes(block.key_length) + options.cache.bytes(block.value_length);
-            let cache = cache_tokens * block.kv_heads as u64 * token_bytes;
+            let token_bytes = |block: &Attention| {
+                let head = options.cache.bytes(block.key_length) + options.cache.bytes(block.value_length);
+                block.kv_heads as u64 * head
+            };
+            let cache = cache_tokens * layer.attention().map_or(0, token_bytes);
             let head = if next + 1 == count { output } else { 0 };
             if share.total() + weights + cache + head > limit && !last_device {
                 break;

@@ -6,6 +6,7 @@ use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
+use roci_lm::architecture::blocks::Layer;
 
 use crate::batch::{Batch, OutputCollector, OutputRow};
 use crate::embedding::embed;
@@ -88,7 +89,8 @@ impl DeviceModel {
             embedding: model.config.embedding,
             pooling: model.config.pooling,
         };
-        let group_size = model.layers.iter().map(|layer| layer.attention.heads / layer.attention.kv_heads.max(1));
+        let group_size =
+            model.layers.iter().filter_map(Layer::attention).map(|block| block.heads / block.kv_heads.max(1));
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);

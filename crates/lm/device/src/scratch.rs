@@ -4,7 +4,7 @@ use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::LmLinear;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::FeedForwardKind;
+use roci_lm::architecture::blocks::{Attention, FeedForwardKind};
 
 use crate::features::Features;
 use crate::pack::GROUP;
@@ -63,7 +63,8 @@ impl ScratchSizes {
         let max = |of: &dyn Fn(&roci_lm::architecture::blocks::Layer) -> usize| {
             model.layers.iter().map(of).max().unwrap_or(0)
         };
-        let attended = max(&|layer| layer.attention.heads * layer.attention.value_length);
+        let max_attention = |of: &dyn Fn(&Attention) -> usize| max(&|layer| layer.attention().map_or(0, of));
+        let attended = max_attention(&|block| block.heads * block.value_length);
         let activated = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(gated) => gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.first().map_or(0, |gated| gated.gate.matrix.outputs()),
@@ -84,12 +85,11 @@ impl ScratchSizes {
             kv_splits,
             embedding,
             vocabulary: model.config.vocabulary,
-            qkv: max(&|layer| {
-                let block = &layer.attention;
+            qkv: max_attention(&|block| {
                 block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length)
             }),
             attended,
-            split: max(&|layer| layer.attention.heads * (layer.attention.value_length + 2)),
+            split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,
             experts_used,

@@ -71,7 +71,10 @@ impl ReferenceForward {
             let token = self.slot(chunk, position)?.clone();
             tokens.push(token.ok_or_else(|| fault(format!("position {position} was never evaluated")))?);
         }
-        let mut state = SequenceState::new(tokens);
+        if self.reference.model().is_recurrent() && chunk.start > 0 {
+            return Err(fault("the state of recurrent layers is not kept between calls".to_owned()));
+        }
+        let mut state = SequenceState::new(tokens, None);
         let mut output = Output::default();
         for (at, &token) in chunk.tokens.iter().enumerate() {
             let logits = match chunk.output {

@@ -9,14 +9,14 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use roci_lm::synthetic::{architectures, types};
+use roci_lm::synthetic::{architectures, hybrids, types};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: synthetic FOLDER")?);
     std::fs::create_dir_all(&folder)?;
-    for case in architectures().into_iter().chain(types()) {
+    for case in architectures().into_iter().chain(hybrids()).chain(types()) {
         std::fs::write(folder.join(format!("{}.gguf", case.name)), case.bytes()?)?;
-        let tokens: Vec<String> = case.tokens(16).iter().map(u32::to_string).collect();
+        let tokens: Vec<String> = case.tokens(case.recorded).iter().map(u32::to_string).collect();
         std::fs::write(
             folder.join(format!("{}.tokens", case.name)),
             format!("{}\n{}\n", case.context, tokens.join(" ")),

@@ -5,7 +5,7 @@ use std::path::Path;
 use roci_gguf::Type;
 use roci_lm::architecture::Model;
 use roci_lm::reference::{Reference, SequenceState};
-use roci_lm::synthetic::{Case, architectures, types};
+use roci_lm::synthetic::{Case, architectures, hybrids, types};
 
 /// Tolerance of logits: norm of the error relative to the norm of the expected logits.
 ///
@@ -30,7 +30,7 @@ fn compare(case: &Case) -> f64 {
     let file = case.open().unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let model = Model::new(&file, Some(case.context)).unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let reference = Reference::new(&file, model).unwrap_or_else(|error| panic!("{}: {error}", case.name));
-    let tokens = case.tokens(wanted.len() / case.recipe.vocabulary);
+    let tokens = case.tokens(case.recorded);
     assert_eq!(tokens.len() * case.recipe.vocabulary, wanted.len(), "{}", case.name);
     let mut text = SequenceState::default();
     let found =
@@ -59,6 +59,11 @@ fn every_architecture_matches_llama_cpp() {
 }
 
 #[test]
+fn every_hybrid_matches_llama_cpp() {
+    check(&hybrids());
+}
+
+#[test]
 fn every_weight_type_matches_llama_cpp() {
     check(&types());
 }
@@ -66,7 +71,7 @@ fn every_weight_type_matches_llama_cpp() {
 #[test]
 fn every_recorded_file_has_a_case() {
     let names: Vec<String> =
-        architectures().into_iter().chain(types()).map(|case| format!("{}.f32", case.name)).collect();
+        architectures().into_iter().chain(hybrids()).chain(types()).map(|case| format!("{}.f32", case.name)).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/llama.cpp");
     for entry in std::fs::read_dir(folder).expect("the folder exists") {
         let name = entry.expect("the entry is readable").file_name().into_string().expect("the name is UTF-8");

@@ -2,19 +2,28 @@
 
 use proptest::prelude::*;
 use roci_gguf::{Gguf, Metadata, TensorInfo, Type, Value, Writer};
-use roci_lm::architecture::blocks::{Activation, FeedForwardKind, RopeStyle};
+use roci_lm::architecture::blocks::{Activation, Attention, DeltaNet, FeedForwardKind, HeadOrder, RopeStyle};
 use roci_lm::architecture::{Config, Model, ModelError, Pooling};
 use roci_lm::reference::{Reference, SequenceState};
-use roci_lm::synthetic::{Case, Recipe, architectures};
+use roci_lm::synthetic::{Case, Recipe, architectures, hybrids};
 
 fn case(name: &str) -> Case {
-    architectures().into_iter().find(|case| case.name == name).unwrap_or_else(|| panic!("unknown case {name}"))
+    let mut cases = architectures().into_iter().chain(hybrids());
+    cases.find(|case| case.name == name).unwrap_or_else(|| panic!("unknown case {name}"))
 }
 
 fn model(name: &str) -> Model {
     let case = case(name);
     Model::new(&case.open().expect("the synthetic file is valid"), Some(case.context))
         .unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn attention(model: &Model, layer: usize) -> &Attention {
+    model.layers[layer].attention().expect("the layer has attention")
+}
+
+fn delta_net(model: &Model, layer: usize) -> &DeltaNet {
+    model.layers[layer].delta_net().expect("the layer is a gated delta net")
 }
 
 /// The file of a case with a changed key and a changed tensor shape; an empty shape omits the
@@ -52,17 +61,17 @@ fn refused(file: &Gguf) -> String {
 #[test]
 fn descriptions_have_the_traits_of_each_architecture() {
     let llama = model("llama");
-    assert_eq!(llama.layers[0].attention.rope.style, RopeStyle::Interleaved);
+    assert_eq!(attention(&llama, 0).rope.style, RopeStyle::Interleaved);
     assert_eq!(llama.output.matrix.tensor, "token_embd.weight");
     assert_eq!(llama.cached_values().collect::<Vec<_>>(), [64, 64]);
     assert_eq!(model("llama-untied").output.matrix.tensor, "output.weight");
 
     let qwen2 = model("qwen2");
-    assert!(qwen2.layers[0].attention.query.bias.is_some() && qwen2.layers[0].attention.output.bias.is_none());
-    assert_eq!(qwen2.layers[0].attention.rope.style, RopeStyle::Neox);
+    assert!(attention(&qwen2, 0).query.bias.is_some() && attention(&qwen2, 0).output.bias.is_none());
+    assert_eq!(attention(&qwen2, 0).rope.style, RopeStyle::Neox);
 
     let qwen3moe = model("qwen3moe");
-    assert!(qwen3moe.layers[1].attention.head_norms.is_some());
+    assert!(attention(&qwen3moe, 1).head_norms.is_some());
     let FeedForwardKind::Experts { experts, used, .. } = &qwen3moe.layers[1].feed_forward.kind else {
         panic!("experts")
     };
@@ -70,29 +79,77 @@ fn descriptions_have_the_traits_of_each_architecture() {
     assert_eq!(experts[2].down.matrix.rows, 128..192);
 
     let gemma3 = model("gemma3");
-    let windows: Vec<bool> = gemma3.layers.iter().map(|layer| layer.attention.window.is_some()).collect();
+    let windows: Vec<bool> =
+        gemma3.layers.iter().map(|layer| layer.attention().is_some_and(|block| block.window.is_some())).collect();
     assert_eq!(windows, [true, true, true, true, true, false, true]);
-    assert_ne!(gemma3.layers[0].attention.rope, gemma3.layers[5].attention.rope);
+    assert_ne!(attention(&gemma3, 0).rope, attention(&gemma3, 5).rope);
     assert_eq!(gemma3.embedding_scale, 8.0);
     assert_eq!(gemma3.layers[0].feed_forward.activation, Activation::Gelu);
     assert!(gemma3.layers[0].feed_forward.post_norm.is_some());
 
     let gemma2 = model("gemma2");
     assert_eq!(
-        gemma2.layers.iter().map(|layer| layer.attention.window).collect::<Vec<_>>(),
+        gemma2.layers.iter().map(|layer| layer.attention().and_then(|block| block.window)).collect::<Vec<_>>(),
         [Some(5), None, Some(5), None]
     );
-    assert_eq!((gemma2.layers[0].attention.soft_cap, gemma2.logit_cap), (Some(2.0), Some(3.0)));
+    assert_eq!((attention(&gemma2, 0).soft_cap, gemma2.logit_cap), (Some(2.0), Some(3.0)));
 
     let phi3 = model("phi3");
-    let attention = &phi3.layers[0].attention;
+    let attention = attention(&phi3, 0);
     assert_eq!(attention.query.matrix.tensor, attention.value.matrix.tensor);
     assert_eq!((attention.key.matrix.rows.clone(), attention.value.matrix.rows.clone()), (64..96, 96..128));
 }
 
 #[test]
+fn hybrids_have_gated_delta_nets_beside_attention() {
+    let next = model("qwen3next");
+    assert!(next.is_recurrent() && !model("qwen3").is_recurrent());
+    assert_eq!(next.cached_values().collect::<Vec<_>>(), [0, 0, 0, 128]);
+    let block = delta_net(&next, 0);
+    assert_eq!(block.linears().map(|linear| linear.matrix.outputs()).collect::<Vec<_>>(), [32, 32, 64, 64, 4, 4, 64]);
+    assert_eq!(block.state_values(), 3 * 128 + 4 * 16 * 16);
+    assert_eq!((0..4).map(|head| block.key_head(head)).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    // Rates and decays alternate by key head.
+    assert_eq!((0..4).map(|head| block.rate.matrix.row(head)).collect::<Vec<_>>(), [0, 1, 4, 5]);
+    assert_eq!((0..4).map(|head| block.decay.matrix.row(head)).collect::<Vec<_>>(), [2, 3, 6, 7]);
+    let gate = attention(&next, 3).output_gate.as_ref().expect("the output has a gate");
+    assert_eq!((gate.matrix.outputs(), gate.matrix.row(0), gate.matrix.row(32)), (128, 32, 96));
+    assert_eq!(attention(&next, 3).rope.frequencies.len(), 8);
+    assert!(next.layers[0].feed_forward.shared.as_ref().is_some_and(|shared| shared.gate.is_some()));
+    assert_eq!(next.layers[0].feed_forward.norm.weight.tensor, "blk.0.post_attention_norm.weight");
+
+    let grouped = model("qwen3next-grouped");
+    let rows = |linear: &roci_lm::architecture::blocks::Linear| [0, 15, 16, 31].map(|output| linear.matrix.row(output));
+    // A group has 16 rows of queries, 16 of keys, 32 of values and 32 of gates.
+    assert_eq!(rows(&delta_net(&grouped, 1).key), [16, 31, 112, 127]);
+    assert_eq!(rows(&delta_net(&grouped, 1).gate), [64, 79, 80, 95]);
+
+    let qwen35 = model("qwen35");
+    assert_eq!(delta_net(&qwen35, 0).order, HeadOrder::Tiled);
+    assert_eq!((0..4).map(|head| delta_net(&qwen35, 0).key_head(head)).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    assert!(qwen35.layers[0].feed_forward.shared.is_none());
+    let sections = model("qwen35-sections");
+    assert_eq!(
+        sections.layers.iter().map(|layer| layer.delta_net().is_some()).collect::<Vec<_>>(),
+        [false, true, true, false]
+    );
+    // The pairs of the fourth section do not rotate.
+    let still: Vec<bool> = attention(&sections, 0).rope.frequencies.iter().map(|angle| *angle == 0.0).collect();
+    assert_eq!(still, [false, false, false, false, false, false, true, true]);
+}
+
+#[test]
+fn layers_for_multi_token_prediction_are_not_computed() {
+    let file = changed("qwen35", "qwen35.nextn_predict_layers", Some(Value::from(1u32)), "", &[]);
+    let model = Model::new(&file, None).expect("the file is valid");
+    assert_eq!((model.layers.len(), model.config.layers()), (3, 3));
+    let text = refused(&changed("qwen35", "qwen35.nextn_predict_layers", Some(Value::from(4u32)), "", &[]));
+    assert_eq!(text, "the key `qwen35.nextn_predict_layers`: 4 is out of range: 0 to 3");
+}
+
+#[test]
 fn each_tensor_is_listed_once() {
-    for case in architectures() {
+    for case in architectures().into_iter().chain(hybrids()) {
         let file = case.open().expect("the synthetic file is valid");
         let model = Model::new(&file, Some(case.context)).expect("the architecture is supported");
         let used = model.tensors();
@@ -116,6 +173,12 @@ fn missing_tensors_and_keys_are_named() {
         ("gemma2", "blk.3.post_ffw_norm.weight"),
         ("phi3", "blk.0.ffn_down.weight"),
         ("phi3-long", "rope_factors_short.weight"),
+        ("qwen3next", "blk.0.attn_gate.weight"),
+        ("qwen3next", "blk.1.ssm_a"),
+        ("qwen3next", "blk.2.ffn_gate_inp_shexp.weight"),
+        ("qwen3next", "blk.3.post_attention_norm.weight"),
+        ("qwen35", "blk.0.ssm_alpha.weight"),
+        ("qwen35", "blk.2.ssm_conv1d.weight"),
     ] {
         let file = changed(name, "", None, tensor, &[]);
         let text = match tensor {
@@ -147,6 +210,13 @@ fn shape_errors_state_the_expected_shape() {
         ("qwen3moe", "blk.0.ffn_down_exps.weight", &[96, 64, 7]),
         ("phi3", "blk.0.attn_qkv.weight", &[64, 127]),
         ("phi3", "blk.0.ffn_up.weight", &[64, 191]),
+        ("qwen3next", "blk.0.attn_qkv.weight", &[64, 127]),
+        ("qwen3next", "blk.0.ssm_ba.weight", &[64, 4]),
+        ("qwen3next", "blk.3.attn_q.weight", &[64, 128]),
+        ("qwen3next-grouped", "blk.0.ssm_in.weight", &[64, 191]),
+        ("qwen35", "blk.0.ssm_conv1d.weight", &[3, 128]),
+        ("qwen35", "blk.0.ssm_norm.weight", &[64]),
+        ("qwen35moe", "blk.0.ffn_down_shexp.weight", &[64, 48]),
     ] {
         refused(&changed(name, "", None, tensor, shape));
     }
@@ -184,6 +254,17 @@ fn invalid_values_are_rejected_with_their_keys() {
         ("llama-experts", "llama.expert_used_count", Value::from(5u32)),
         ("qwen3moe", "qwen3moe.expert_count", Value::from(0u32)),
         ("gemma2", "gemma2.attention.sliding_window_pattern", Value::from(vec![true])),
+        ("qwen35", "qwen35.ssm.conv_kernel", Value::from(0u32)),
+        ("qwen35", "qwen35.ssm.group_count", Value::from(3u32)),
+        ("qwen35", "qwen35.ssm.inner_size", Value::from(63u32)),
+        ("qwen35", "qwen35.ssm.state_size", Value::from(u64::MAX)),
+        ("qwen35", "qwen35.ssm.time_step_rank", Value::from(8u32)),
+        ("qwen35", "qwen35.full_attention_interval", Value::from(0u32)),
+        ("qwen35", "qwen35.attention.value_length", Value::from(16u32)),
+        ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![0u32, 0, 0, 8])),
+        ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![8u32, 8, 8, 8])),
+        ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![3u32, 3, 2])),
+        ("qwen35-sections", "qwen35.attention.recurrent_layers", Value::from(vec![true, false])),
     ] {
         let text = refused(&changed(name, key, Some(value), "", &[]));
         // A wrong count is reported by the first tensor that does not match it.
@@ -267,7 +348,7 @@ proptest! {
 
     /// With any value of any key, the file is either described or rejected, without excessive work.
     #[test]
-    fn any_value_is_accepted_or_rejected(which in 0usize..15, key in 0usize..24, value in prop_oneof![
+    fn any_value_is_accepted_or_rejected(which in 0usize..20, key in 0usize..32, value in prop_oneof![
         any::<u64>().prop_map(Value::from),
         (0u32..100).prop_map(Value::from),
         any::<f32>().prop_map(Value::from),
@@ -276,7 +357,8 @@ proptest! {
         Just(Value::from("yarn")),
         Just(Value::from("longrope")),
     ]) {
-        let case = &architectures()[which];
+        let cases: Vec<Case> = architectures().into_iter().chain(hybrids()).collect();
+        let case = &cases[which % cases.len()];
         let file = case.open().expect("the synthetic file is valid");
         let keys: Vec<String> = file.metadata().iter().map(|(key, _)| key.to_owned()).collect();
         let key = &keys[key % keys.len()];

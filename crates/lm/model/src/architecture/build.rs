@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use roci_gguf::{Error as FileError, Gguf, Type};
 
-use super::blocks::{Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Matrix, Norm, Rope, Vector};
+use super::blocks::{
+    Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Matrix, Mixer, Norm, Rope, RowBlocks, SharedExpert,
+    Vector,
+};
 use super::config::{Config, Experts};
 use super::error::ModelError;
 use super::rope::Scaling;
@@ -14,7 +17,7 @@ use super::table::Traits;
 /// Looks up tensors and checks them.
 pub(super) struct Builder<'a> {
     file: &'a Gguf,
-    config: &'a Config,
+    pub(super) config: &'a Config,
     traits: &'static Traits,
 }
 
@@ -26,7 +29,7 @@ impl<'a> Builder<'a> {
         Self { file, config, traits }
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.file.tensor(name).is_some()
     }
 
@@ -54,14 +57,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn vector(&self, name: &str, length: usize) -> Result<Vector, ModelError> {
+    pub(super) fn vector(&self, name: &str, length: usize) -> Result<Vector, ModelError> {
         self.check(name, &[length])?;
         Ok(Vector { tensor: name.to_owned(), values: 0..length })
     }
 
     pub(super) fn matrix(&self, name: &str, outputs: usize, columns: usize) -> Result<Matrix, ModelError> {
         self.check(name, &[columns, outputs])?;
-        Ok(Matrix { tensor: name.to_owned(), rows: 0..outputs, columns })
+        Ok(Matrix { tensor: name.to_owned(), rows: 0..outputs, columns, blocks: None })
     }
 
     pub(super) fn norm(&self, name: &str, length: usize) -> Result<Norm, ModelError> {
@@ -69,7 +72,13 @@ impl<'a> Builder<'a> {
     }
 
     /// A linear layer. With `biased` the bias must exist; otherwise it is optional.
-    fn linear(&self, name: &str, outputs: usize, columns: usize, biased: bool) -> Result<Linear, ModelError> {
+    pub(super) fn linear(
+        &self,
+        name: &str,
+        outputs: usize,
+        columns: usize,
+        biased: bool,
+    ) -> Result<Linear, ModelError> {
         let bias = format!("{name}.bias");
         let matrix = self.matrix(&format!("{name}.weight"), outputs, columns)?;
         let bias = if biased || self.has(&bias) { Some(self.vector(&bias, outputs)?) } else { None };
@@ -77,7 +86,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Matrices that are stacked in one tensor.
-    fn fused<const N: usize>(
+    pub(super) fn fused<const N: usize>(
         &self,
         name: &str,
         outputs: [usize; N],
@@ -92,6 +101,26 @@ impl<'a> Builder<'a> {
                 matrix: Matrix { rows: rows.clone(), ..whole.matrix.clone() },
                 bias: whole.bias.as_ref().map(|bias| Vector { values: rows, ..bias.clone() }),
             }
+        }))
+    }
+
+    /// Matrices whose rows a tensor interleaves: `groups` times the rows of the first, the second,
+    /// and so on. `lengths` are the rows of one group.
+    pub(super) fn interleaved<const N: usize>(
+        &self,
+        name: &str,
+        lengths: [usize; N],
+        groups: usize,
+        columns: usize,
+    ) -> Result<[Linear; N], ModelError> {
+        let step: usize = lengths.iter().sum();
+        let whole = self.matrix(&format!("{name}.weight"), groups * step, columns)?;
+        let mut start = 0;
+        Ok(lengths.map(|length| {
+            let rows = start..start + (groups - 1) * step + length;
+            start += length;
+            let blocks = Some(RowBlocks { length, step });
+            Linear { matrix: Matrix { rows, blocks, ..whole.clone() }, bias: None }
         }))
     }
 
@@ -135,7 +164,13 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn layer(&self, index: usize, whole: &Arc<Rope>, local: &Arc<Rope>) -> Result<Layer, ModelError> {
-        Ok(Layer { attention: self.attention(index, whole, local)?, feed_forward: self.feed_forward(index)? })
+        let mixer = match (&self.config.delta_net, self.traits.delta_net) {
+            (Some(config), Some(order)) if config.layers[index] => {
+                Mixer::DeltaNet(self.delta_net(index, config, order)?)
+            }
+            _ => Mixer::Attention(self.attention(index, whole, local)?),
+        };
+        Ok(Layer { mixer, feed_forward: self.feed_forward(index)? })
     }
 
     fn attention(&self, index: usize, whole: &Arc<Rope>, local: &Arc<Rope>) -> Result<Attention, ModelError> {
@@ -143,15 +178,17 @@ impl<'a> Builder<'a> {
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
         let name = |part: &str| format!("blk.{index}.{part}");
         let outputs = [heads * key_length, kv_heads * key_length, kv_heads * value_length];
-        let [query, key, value] = if self.has(&name("attn_qkv.weight")) {
+        let biased = self.traits.biases;
+        let linear = |part: &str, outputs: usize| self.linear(&name(part), outputs, embedding, biased);
+        let mut output_gate = None;
+        let [query, key, value] = if self.traits.output_gate {
+            let [query, gate] = self.interleaved(&name("attn_q"), [key_length, key_length], heads, embedding)?;
+            output_gate = Some(gate);
+            [query, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
+        } else if self.has(&name("attn_qkv.weight")) {
             self.fused(&name("attn_qkv"), outputs, embedding)?
         } else {
-            let biased = self.traits.biases;
-            [
-                self.linear(&name("attn_q"), outputs[0], embedding, biased)?,
-                self.linear(&name("attn_k"), outputs[1], embedding, biased)?,
-                self.linear(&name("attn_v"), outputs[2], embedding, biased)?,
-            ]
+            [linear("attn_q", outputs[0])?, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
         };
         let head_norms = if self.traits.head_norms {
             let query = self.norm(&name("attn_q_norm.weight"), key_length)?;
@@ -165,6 +202,7 @@ impl<'a> Builder<'a> {
             query,
             key,
             value,
+            output_gate,
             output: self.linear(&name("attn_output"), embedding, heads * value_length, false)?,
             head_norms,
             post_norm: self.post_norm(&name("post_attention_norm.weight"))?,
@@ -191,7 +229,8 @@ impl<'a> Builder<'a> {
             None => FeedForwardKind::Dense(self.dense(index)?),
         };
         Ok(FeedForward {
-            norm: self.norm(&name("ffn_norm.weight"), embedding)?,
+            norm: self.norm(&name(&format!("{}.weight", self.traits.feed_forward_norm)), embedding)?,
+            shared: self.config.experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
             activation: self.traits.activation,
             post_norm: self.post_norm(&name("post_ffw_norm.weight"))?,
@@ -215,6 +254,23 @@ impl<'a> Builder<'a> {
         Ok(Gated { gate, up, down: self.linear(&name("ffn_down"), embedding, inside, false)? })
     }
 
+    fn shared_expert(&self, index: usize, experts: Experts) -> Result<Option<SharedExpert>, ModelError> {
+        if !self.traits.shared_expert {
+            return Ok(None);
+        }
+        let embedding = self.config.embedding;
+        let inside = experts.shared_feed_forward.unwrap_or(self.config.feed_forward[index]);
+        let linear = |part: &str, outputs: usize, columns: usize| {
+            self.linear(&format!("blk.{index}.{part}"), outputs, columns, false)
+        };
+        let network = Gated {
+            gate: linear("ffn_gate_shexp", inside, embedding)?,
+            up: linear("ffn_up_shexp", inside, embedding)?,
+            down: linear("ffn_down_shexp", embedding, inside)?,
+        };
+        Ok(Some(SharedExpert { network, gate: Some(linear("ffn_gate_inp_shexp", 1, embedding)?) }))
+    }
+
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
         let Experts { count, used, feed_forward: inside } = experts;
         let embedding = self.config.embedding;
@@ -228,6 +284,7 @@ impl<'a> Builder<'a> {
                 tensor: tensor.clone(),
                 rows: expert * outputs..(expert + 1) * outputs,
                 columns,
+                blocks: None,
             };
             Ok((0..count).map(|expert| Linear { matrix: of(expert), bias: None }).collect())
         };

@@ -33,6 +33,8 @@ pub struct Config {
     pub feed_forward: Vec<usize>,
     /// Mixture of experts, if the model has one.
     pub experts: Option<Experts>,
+    /// Gated delta nets, if some layers are of this kind.
+    pub delta_net: Option<DeltaNetConfig>,
     /// Epsilon of the RMS norms.
     pub epsilon: f32,
     /// Factor of the attention scores.
@@ -59,6 +61,24 @@ pub struct Experts {
     pub used: usize,
     /// Length of an expert's activated vector.
     pub feed_forward: usize,
+    /// Length of the shared expert's activated vector, if the file has it.
+    pub shared_feed_forward: Option<usize>,
+}
+
+/// Sizes of gated delta nets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeltaNetConfig {
+    /// Which layers are gated delta nets.
+    pub layers: Vec<bool>,
+    /// Tokens that the convolution reads, including the current one.
+    pub kernel: usize,
+    /// Query and key heads.
+    pub key_heads: usize,
+    /// Value heads.
+    pub heads: usize,
+    /// Length of a head.
+    pub length: usize,
 }
 
 /// Limits. Files that exceed them are damaged or hostile; products of smaller numbers do not
@@ -69,6 +89,7 @@ const MAX_LENGTH: u64 = 1 << 22;
 const MAX_EXPERTS: u64 = 1 << 12;
 const MAX_TOKENS: u64 = 1 << 26;
 const MAX_CONTEXT: u64 = 1 << 31;
+const MAX_KERNEL: u64 = 1 << 6;
 
 /// Typed access to the metadata keys of one architecture.
 pub(super) struct Keys<'a> {
@@ -97,13 +118,27 @@ impl<'a> Keys<'a> {
     }
 
     /// One integer for all layers, or an array with one per layer.
-    fn each(&self, key: &str, layers: usize, most: u64) -> Result<Option<Vec<usize>>, ModelError> {
+    fn each(&self, key: &str, layers: LayerCount, most: u64) -> Result<Option<Vec<usize>>, ModelError> {
         let key = self.key(key);
-        let Some(counts) = self.metadata.get_each::<u64>(&key, layers)? else { return Ok(None) };
+        let Some(mut counts) = self.metadata.get_each::<u64>(&key, layers.file)? else { return Ok(None) };
+        counts.truncate(layers.computed);
         if let Some(count) = counts.iter().find(|&&count| count == 0 || count > most) {
             return Err(ModelError::config(key, format!("{count} is out of range: 1 to {most}")));
         }
         Ok(Some(counts.into_iter().map(|count| count as usize).collect()))
+    }
+
+    /// An array of `N` integers from 0 to `most`.
+    pub(super) fn counts<const N: usize>(&self, key: &str, most: u64) -> Result<[usize; N], ModelError> {
+        let key = self.key(key);
+        let counts: Vec<u64> = self.metadata.expect(&key)?;
+        let array: [u64; N] = counts.try_into().map_err(|counts: Vec<u64>| {
+            ModelError::config(&*key, format!("{} numbers instead of {N}", counts.len()))
+        })?;
+        match array.iter().find(|&&count| count > most) {
+            Some(count) => Err(ModelError::config(key, format!("{count} is out of range: 0 to {most}"))),
+            None => Ok(array.map(|count| count as usize)),
+        }
     }
 
     /// A finite number, if the key exists.
@@ -133,6 +168,26 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// Layers of a file. The last ones may predict further tokens from the hidden states of the
+/// others (multi-token prediction); the model is computed without them.
+#[derive(Clone, Copy)]
+struct LayerCount {
+    file: usize,
+    computed: usize,
+}
+
+impl LayerCount {
+    fn read(keys: &Keys<'_>) -> Result<Self, ModelError> {
+        let file = keys.needed("block_count", MAX_LAYERS)?;
+        let predicting = keys.metadata.get::<u64>(&keys.key("nextn_predict_layers"))?.unwrap_or(0);
+        if predicting >= file as u64 {
+            let reason = format!("{predicting} is out of range: 0 to {}", file - 1);
+            return Err(ModelError::config(keys.key("nextn_predict_layers"), reason));
+        }
+        Ok(Self { file, computed: file - predicting as usize })
+    }
+}
+
 impl Config {
     /// Reads the hyperparameters from the metadata of a file.
     ///
@@ -149,11 +204,12 @@ impl Config {
         let traits = table::find(name).ok_or_else(unknown)?;
         let keys = Keys { metadata, architecture: traits.name };
 
-        let layers = keys.needed("block_count", MAX_LAYERS)?;
+        let count = LayerCount::read(&keys)?;
+        let layers = count.computed;
         let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
-        let heads = keys.each("attention.head_count", layers, MAX_HEADS)?;
+        let heads = keys.each("attention.head_count", count, MAX_HEADS)?;
         let heads = heads.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("attention.head_count")))?;
-        let kv_heads = keys.each("attention.head_count_kv", layers, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
+        let kv_heads = keys.each("attention.head_count_kv", count, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
         for (asking, answering) in heads.iter().zip(&kv_heads) {
             if asking % answering != 0 {
                 let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
@@ -170,8 +226,13 @@ impl Config {
         };
         let value_length = keys.count("attention.value_length", MAX_LENGTH)?.unwrap_or(key_length);
 
+        if traits.output_gate && value_length != key_length {
+            let reason = format!("{value_length} is not {key_length}, the length of the output gate's heads");
+            return Err(ModelError::config(keys.key("attention.value_length"), reason));
+        }
+
         let experts = Experts::read(&keys, traits)?;
-        let feed_forward = match keys.each("feed_forward_length", layers, MAX_LENGTH)? {
+        let feed_forward = match keys.each("feed_forward_length", count, MAX_LENGTH)? {
             Some(feed_forward) => feed_forward,
             // Models with experts in all layers may omit it.
             None if experts.is_some() => vec![experts.map_or(0, |experts| experts.feed_forward); layers],
@@ -208,6 +269,7 @@ impl Config {
             value_length,
             feed_forward,
             experts,
+            delta_net: DeltaNetConfig::read(&keys, traits, count)?,
             epsilon,
         };
         Ok((config, traits))
@@ -236,7 +298,43 @@ impl Experts {
             Some(length) => length,
             None => keys.needed("feed_forward_length", MAX_LENGTH)?,
         };
-        Ok(Some(Self { count, used, feed_forward }))
+        let shared_feed_forward = keys.count("expert_shared_feed_forward_length", MAX_LENGTH)?;
+        Ok(Some(Self { count, used, feed_forward, shared_feed_forward }))
+    }
+}
+
+impl DeltaNetConfig {
+    fn read(keys: &Keys<'_>, traits: &Traits, layers: LayerCount) -> Result<Option<Self>, ModelError> {
+        if traits.delta_net.is_none() {
+            return Ok(None);
+        }
+        let config = Self {
+            layers: Self::layers(keys, layers)?,
+            kernel: keys.needed("ssm.conv_kernel", MAX_KERNEL)?,
+            key_heads: keys.needed("ssm.group_count", MAX_HEADS)?,
+            heads: keys.needed("ssm.time_step_rank", MAX_HEADS)?,
+            length: keys.needed("ssm.state_size", MAX_LENGTH)?,
+        };
+        if config.heads % config.key_heads != 0 {
+            let reason = format!("{} value heads are not a multiple of {} key heads", config.heads, config.key_heads);
+            return Err(ModelError::config(keys.key("ssm.group_count"), reason));
+        }
+        let (inner, values) = (keys.needed("ssm.inner_size", u64::MAX)?, config.heads * config.length);
+        if inner != values {
+            let reason = format!("{inner} is not {values}, the length of {} heads", config.heads);
+            return Err(ModelError::config(keys.key("ssm.inner_size"), reason));
+        }
+        Ok(Some(config))
+    }
+
+    fn layers(keys: &Keys<'_>, layers: LayerCount) -> Result<Vec<bool>, ModelError> {
+        let key = keys.key("attention.recurrent_layers");
+        if let Some(mut recurrent) = keys.metadata.get_each::<bool>(&key, layers.file)? {
+            recurrent.truncate(layers.computed);
+            return Ok(recurrent);
+        }
+        let interval = keys.count("full_attention_interval", MAX_LAYERS)?.unwrap_or(4);
+        Ok((1..=layers.computed).map(|number| number % interval != 0).collect())
     }
 }
 

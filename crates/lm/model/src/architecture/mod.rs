@@ -11,6 +11,7 @@
 pub mod blocks;
 mod build;
 mod config;
+mod delta_net;
 mod error;
 mod pooling;
 mod rope;
@@ -19,9 +20,9 @@ mod table;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Norm};
+use blocks::{Layer, Linear, Matrix, Mixer, Norm};
 use build::Builder;
-pub use config::{Config, Experts};
+pub use config::{Config, DeltaNetConfig, Experts};
 pub use error::ModelError;
 pub use pooling::Pooling;
 pub use rope::{RopeConfig, Scaling};
@@ -77,20 +78,30 @@ impl Model {
     pub fn tensors(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![&self.embedding.tensor, &self.norm.weight.tensor];
         names.extend(linear(&self.output));
-        for Layer { attention, feed_forward } in &self.layers {
-            let norms = [&attention.norm, &feed_forward.norm];
-            let optional = attention.post_norm.iter().chain(&feed_forward.post_norm);
-            let heads = attention.head_norms.iter().flat_map(|(query, key)| [query, key]);
-            names.extend(norms.into_iter().chain(optional).chain(heads).map(|norm| norm.weight.tensor.as_str()));
-            names.extend(
-                [&attention.query, &attention.key, &attention.value, &attention.output].into_iter().flat_map(linear),
-            );
+        for Layer { mixer, feed_forward } in &self.layers {
+            let post_norms = feed_forward.post_norm.iter();
+            names.extend(post_norms.chain([&feed_forward.norm]).map(|norm| norm.weight.tensor.as_str()));
+            names.extend(mixer.linears().into_iter().flat_map(linear));
+            match mixer {
+                Mixer::Attention(block) => {
+                    let heads = block.head_norms.iter().flat_map(|(query, key)| [query, key]);
+                    let norms = heads.chain(&block.post_norm).chain([&block.norm]);
+                    names.extend(norms.map(|norm| norm.weight.tensor.as_str()));
+                }
+                Mixer::DeltaNet(block) => {
+                    let vectors =
+                        [&block.norm.weight, &block.output_norm.weight, &block.decay_bias, &block.decay_factor];
+                    names.extend(vectors.into_iter().map(|vector| vector.tensor.as_str()));
+                    names.push(&block.convolution.weight.tensor);
+                }
+            }
             let (router, gated) = match &feed_forward.kind {
                 blocks::FeedForwardKind::Dense(gated) => (None, std::slice::from_ref(gated)),
                 blocks::FeedForwardKind::Experts { router, experts, .. } => (Some(router), experts.as_slice()),
             };
             names.extend(router.into_iter().flat_map(linear));
             names.extend(gated.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]).flat_map(linear));
+            names.extend(feed_forward.shared.iter().flat_map(blocks::SharedExpert::linears).flat_map(linear));
         }
         names.sort_unstable();
         names.dedup();
@@ -99,9 +110,14 @@ impl Model {
 
     /// Floats in the KV cache per token, over all layers.
     pub fn cached_values(&self) -> impl Iterator<Item = usize> + '_ {
-        self.layers
-            .iter()
-            .map(|layer| layer.attention.kv_heads * (layer.attention.key_length + layer.attention.value_length))
+        let values = |block: &blocks::Attention| block.kv_heads * (block.key_length + block.value_length);
+        self.layers.iter().map(move |layer| layer.attention().map_or(0, values))
+    }
+
+    /// Whether a layer has a recurrent state. A sequence can then be continued only from the state
+    /// after one of its tokens, not from its keys and values alone.
+    pub fn is_recurrent(&self) -> bool {
+        self.layers.iter().any(|layer| layer.delta_net().is_some())
     }
 }
 

@@ -21,6 +21,9 @@ pub struct RopeConfig {
     pub original_context: u32,
     /// Factor of the rotated values.
     pub attention_factor: f32,
+    /// Number of pairs that rotate by each of a token's positions, for interleaved sections
+    /// (MRoPE).
+    pub sections: Option<[usize; 4]>,
 }
 
 /// RoPE scaling.
@@ -94,7 +97,16 @@ impl RopeConfig {
             scaling,
             original_context: original.map_or(context, |original| original as u32),
             attention_factor: keys.positive("rope.scaling.attn_factor")?.unwrap_or(1.0),
+            sections: if traits.rope_sections { Some(sections(keys, dimensions)?) } else { None },
         })
+    }
+
+    /// Whether a pair rotates by the position of a token of text. The first three positions of
+    /// such a token are equal, so that their sections do not matter; the fourth is 0.
+    fn rotates(&self, pair: usize) -> bool {
+        let Some(sections) = self.sections else { return true };
+        let sector = pair % sections.iter().sum::<usize>();
+        sector < 3 * sections[sector % 3]
     }
 
     /// Frequencies of layers with full attention; `factors` divide them pair by pair.
@@ -126,7 +138,8 @@ impl RopeConfig {
                 }
             }
         }
-        let frequencies = frequencies.into_iter().map(|frequency| frequency as f32).collect();
+        let frequency = |(pair, frequency)| if self.rotates(pair) { frequency as f32 } else { 0.0 };
+        let frequencies = frequencies.into_iter().enumerate().map(frequency).collect();
         Rope { style, frequencies, magnitude: magnitude as f32 }
     }
 
@@ -135,6 +148,17 @@ impl RopeConfig {
         let frequencies = series(base, self.dimensions).into_iter().map(|frequency| frequency as f32).collect();
         Rope { style, frequencies, magnitude: 1.0 }
     }
+}
+
+/// The sections of MRoPE, which cover at most all pairs.
+fn sections(keys: &Keys<'_>, dimensions: usize) -> Result<[usize; 4], ModelError> {
+    let sections = keys.counts::<4>("rope.dimension_sections", dimensions as u64)?;
+    // A token of text has no other position than those of the first three.
+    if sections[..3].iter().all(|&pairs| pairs == 0) || sections.iter().sum::<usize>() > dimensions {
+        let reason = format!("sections of {sections:?} pairs are out of range for {dimensions} rotated values");
+        return Err(ModelError::config(keys.key("rope.dimension_sections"), reason));
+    }
+    Ok(sections)
 }
 
 /// `base` to the powers 0, -2/n, -4/n, and so on.

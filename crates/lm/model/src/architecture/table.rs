@@ -4,7 +4,7 @@
 //! tensor shows (a bias, a fused projection, an untied output matrix) are read from the file and
 //! not listed here.
 
-use super::blocks::{Activation, RopeStyle};
+use super::blocks::{Activation, HeadOrder, RopeStyle};
 
 /// Traits of one architecture.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,16 @@ pub(super) struct Traits {
     pub(super) biases: bool,
     /// Feed-forward blocks are mixtures of experts.
     pub(super) experts: bool,
+    /// Mixtures of experts have a shared expert with a gate.
+    pub(super) shared_expert: bool,
+    /// The query projection has a gate of the output behind each query head.
+    pub(super) output_gate: bool,
+    /// Most layers are gated delta nets with this order of heads.
+    pub(super) delta_net: Option<HeadOrder>,
+    /// Name of the norm of feed-forward blocks.
+    pub(super) feed_forward_norm: &'static str,
+    /// RoPE has sections for several positions of a token (MRoPE, interleaved).
+    pub(super) rope_sections: bool,
     pub(super) activation: Activation,
     /// Embeddings are scaled by the square root of their length.
     pub(super) scaled_embedding: bool,
@@ -55,6 +65,11 @@ const LLAMA: Traits = Traits {
     post_norms: false,
     biases: false,
     experts: false,
+    shared_expert: false,
+    output_gate: false,
+    delta_net: None,
+    feed_forward_norm: "ffn_norm",
+    rope_sections: false,
     activation: Activation::Silu,
     scaled_embedding: false,
     windows: Windows::AsDeclared,
@@ -67,13 +82,33 @@ const QWEN: Traits = Traits { rope: RopeStyle::Neox, windows: Windows::Never, ..
 const GEMMA: Traits =
     Traits { rope: RopeStyle::Neox, post_norms: true, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
 
-pub(super) const TABLE: [Traits; 9] = [
+const QWEN35: Traits = Traits {
+    name: "qwen35",
+    head_norms: true,
+    output_gate: true,
+    delta_net: Some(HeadOrder::Tiled),
+    feed_forward_norm: "post_attention_norm",
+    rope_sections: true,
+    ..QWEN
+};
+
+pub(super) const TABLE: [Traits; 12] = [
     LLAMA,
     Traits { name: "mistral", ..LLAMA },
     Traits { name: "mistral3", ..LLAMA },
     Traits { name: "qwen2", biases: true, ..QWEN },
     Traits { name: "qwen3", head_norms: true, ..QWEN },
     Traits { name: "qwen3moe", head_norms: true, experts: true, ..QWEN },
+    Traits {
+        name: "qwen3next",
+        experts: true,
+        shared_expert: true,
+        delta_net: Some(HeadOrder::Grouped),
+        rope_sections: false,
+        ..QWEN35
+    },
+    QWEN35,
+    Traits { name: "qwen35moe", experts: true, shared_expert: true, ..QWEN35 },
     Traits {
         name: "gemma2",
         windows: Windows::Alternating { period: 2, window: Some(4096), base: None },

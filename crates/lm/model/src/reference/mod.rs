@@ -4,6 +4,7 @@
 //! to f32, intermediate results are rounded only to f32, and dot products accumulate in f64. It is
 //! slow, and short enough to be checked against a paper line by line.
 
+mod delta_net;
 mod ops;
 mod weights;
 
@@ -11,9 +12,10 @@ use std::sync::Arc;
 
 use roci_gguf::Gguf;
 
-use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Gated};
+use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Gated, Mixer};
 use crate::architecture::{Model, ModelError};
-use ops::{activate, rotate, soft_cap, softmax};
+pub use delta_net::RecurrentState;
+use ops::{activate, rotate, sigmoid, soft_cap, softmax};
 use weights::Weights;
 
 /// A model with its weights in memory.
@@ -27,9 +29,11 @@ pub struct Reference {
 #[derive(Clone, Debug, Default)]
 pub struct SequenceState {
     tokens: Vec<Arc<TokenKv>>,
+    /// The state after these tokens; `None` before the first one.
+    recurrent: Option<RecurrentState>,
 }
 
-/// Keys and values of one token, for each layer.
+/// Keys and values of one token, for each layer; empty for recurrent layers.
 ///
 /// They depend only on the tokens up to this one, so that sequences with a common prefix can share
 /// them.
@@ -39,9 +43,15 @@ pub struct TokenKv {
 }
 
 impl SequenceState {
-    /// A sequence whose first tokens are already evaluated.
-    pub fn new(tokens: Vec<Arc<TokenKv>>) -> Self {
-        Self { tokens }
+    /// A sequence whose first tokens are already evaluated. `recurrent` is the state after them;
+    /// a model without recurrent layers needs none.
+    pub fn new(tokens: Vec<Arc<TokenKv>>, recurrent: Option<RecurrentState>) -> Self {
+        Self { tokens, recurrent }
+    }
+
+    /// The state of recurrent layers after its tokens; `None` before the first one.
+    pub fn recurrent(&self) -> Option<&RecurrentState> {
+        self.recurrent.as_ref()
     }
 
     /// Keys and values of its tokens, in order.
@@ -109,10 +119,16 @@ impl Reference {
         let mut layers = Vec::with_capacity(self.model.layers.len());
         let row = self.weights.row(&self.model.embedding, token as usize);
         let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
-        for layer in &self.model.layers {
-            let (attended, kv) = self.attention(&layer.attention, &state, &sequence.tokens, layers.len());
+        let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            let (mixed, kv) = match &layer.mixer {
+                Mixer::Attention(block) => self.attention(block, &state, &sequence.tokens, index),
+                Mixer::DeltaNet(block) => {
+                    (self.delta_net(block, &state, &mut recurrent.layers[index]), Default::default())
+                }
+            };
             layers.push(kv);
-            add(&mut state, &attended);
+            add(&mut state, &mixed);
             let fed = self.feed_forward(&layer.feed_forward, &state);
             add(&mut state, &fed);
         }
@@ -160,6 +176,10 @@ impl Reference {
             }
             heads.extend(sum.into_iter().map(|sum| sum as f32));
         }
+        if let Some(gate) = &block.output_gate {
+            let gate = self.weights.apply(gate, &input);
+            heads.iter_mut().zip(gate).for_each(|(value, gate)| *value *= sigmoid(gate));
+        }
         let output = self.weights.apply(&block.output, &heads);
         let output = match &block.post_norm {
             Some(norm) => self.weights.norm(norm, &output),
@@ -176,7 +196,7 @@ impl Reference {
             gate.iter_mut().zip(&up).for_each(|(gate, up)| *gate = activate(block.activation, *gate) * up);
             self.weights.apply(&gated.down, &gate)
         };
-        let output = match &block.kind {
+        let mut output = match &block.kind {
             FeedForwardKind::Dense(dense) => gated(dense),
             FeedForwardKind::Experts { router, experts, used } => {
                 let mut weights = self.weights.apply(router, &input);
@@ -193,6 +213,11 @@ impl Reference {
                 output
             }
         };
+        if let Some(shared) = &block.shared {
+            let factor = shared.gate.as_ref().map_or(1.0, |gate| sigmoid(self.weights.apply(gate, &input)[0]));
+            let part = gated(&shared.network);
+            output.iter_mut().zip(part).for_each(|(sum, part)| *sum += factor * part);
+        }
         match &block.post_norm {
             Some(norm) => self.weights.norm(norm, &output),
             None => output,

@@ -30,6 +30,23 @@ pub(super) fn activate(activation: Activation, x: f32) -> f32 {
     y as f32
 }
 
+pub(super) fn sigmoid(x: f32) -> f32 {
+    (1.0 / (1.0 + (-f64::from(x)).exp())) as f32
+}
+
+/// `ln(1 + exp(x))`.
+pub(super) fn softplus(x: f32) -> f32 {
+    let x = f64::from(x);
+    (x.max(0.0) + (-x.abs()).exp().ln_1p()) as f32
+}
+
+/// Divides a vector by its length, or by `epsilon` if that is greater.
+pub(super) fn l2_normalize(values: &mut [f32], epsilon: f32) {
+    let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    let scale = 1.0 / length.max(f64::from(epsilon));
+    values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+}
+
 /// Applies the rotary embedding of a position to a head.
 pub(super) fn rotate(rope: &Rope, head: &mut [f32], position: usize) {
     let pairs = rope.frequencies.len();

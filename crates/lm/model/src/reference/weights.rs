@@ -35,11 +35,11 @@ impl Weights {
 
     /// A row of a matrix. [`Model::new`] has checked that the tensor has it.
     pub(super) fn row(&self, matrix: &Matrix, row: usize) -> &[f32] {
-        let start = (matrix.rows.start + row) * matrix.columns;
+        let start = matrix.row(row) * matrix.columns;
         &self.tensors[&matrix.tensor][start..start + matrix.columns]
     }
 
-    fn vector(&self, vector: &Vector) -> &[f32] {
+    pub(super) fn vector(&self, vector: &Vector) -> &[f32] {
         &self.tensors[&vector.tensor][vector.values.clone()]
     }
 

@@ -18,6 +18,8 @@ pub(super) enum Fill {
     Bias,
     /// Values from 1 up.
     Factors,
+    /// Values from -1 to 0, most of them close to 0.
+    Decay,
 }
 
 /// Random blocks: all bits are random except the scales.
@@ -80,6 +82,7 @@ impl Fill {
                     Self::Norm => 1.0 + even(at, 0.25),
                     Self::Bias => even(at, 0.5),
                     Self::Factors => 1.0 + 8.0 * unit(at),
+                    Self::Decay => -unit(at).powi(3),
                 };
                 let values: Vec<f32> = (0..count).map(value).collect();
                 let mut bytes = Vec::new();

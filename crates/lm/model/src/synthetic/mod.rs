@@ -5,12 +5,14 @@
 //! reproducible byte for byte.
 
 mod fill;
+mod hybrid;
 mod recipe;
 mod talking;
 
 use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 
 use crate::sample::Random;
+pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Recipe, RopeRecipe};
 
 /// A synthetic model.
@@ -22,13 +24,15 @@ pub struct Case {
     pub recipe: Recipe,
     /// Context length in tokens.
     pub context: u32,
+    /// Length in tokens of the recorded sequence.
+    pub recorded: usize,
     /// Additional metadata, which overrides that of the recipe.
     pub metadata: Vec<(String, Value)>,
 }
 
 impl Case {
     fn new(name: &str, recipe: Recipe) -> Self {
-        Self { name: name.to_owned(), recipe, context: 256, metadata: Vec::new() }
+        Self { name: name.to_owned(), recipe, context: 256, recorded: 16, metadata: Vec::new() }
     }
 
     /// The bytes of the GGUF file.
@@ -107,6 +111,52 @@ pub fn architectures() -> Vec<Case> {
     ]
 }
 
+/// Models with gated delta nets beside attention.
+///
+/// Their recorded sequences are longer than 64 tokens, which llama.cpp may compute in chunks of
+/// that length.
+pub fn hybrids() -> Vec<Case> {
+    let hybrid = |projections, sections| Hybrid {
+        layers: HybridLayers::Interval(4),
+        kernel: 4,
+        heads: 4,
+        key_heads: 2,
+        length: 16,
+        projections,
+        sections,
+        shared_feed_forward: 48,
+    };
+    let recipe = |architecture, hybrid| Recipe {
+        architecture,
+        layers: 4,
+        head: 32,
+        head_norms: true,
+        hybrid: Some(hybrid),
+        ..Recipe::default()
+    };
+    let case = |name, recipe| Case { recorded: 80, ..Case::new(name, recipe) };
+    let next = |projections| recipe("qwen3next", hybrid(projections, None));
+    let separate = |sections| hybrid(Projections::Separate, Some(sections));
+    vec![
+        case("qwen3next", Recipe { experts: Some((8, 3)), ..next(Projections::Fused) }),
+        case("qwen3next-grouped", Recipe { experts: Some((4, 2)), ..next(Projections::Grouped) }),
+        case("qwen35", recipe("qwen35", separate([3, 3, 2, 0]))),
+        case(
+            "qwen35-sections",
+            recipe(
+                "qwen35",
+                Hybrid {
+                    layers: HybridLayers::Listed(vec![false, true, true, false]),
+                    kernel: 3,
+                    key_heads: 4,
+                    ..separate([2, 2, 2, 2])
+                },
+            ),
+        ),
+        case("qwen35moe", Recipe { experts: Some((8, 3)), tied: false, ..recipe("qwen35moe", separate([3, 3, 2, 0])) }),
+    ]
+}
+
 /// A model with a tokenizer of all bytes and letters, which generates random text.
 pub fn talking() -> Case {
     let recipe = Recipe { vocabulary: talking::count(), ..Recipe::default() };
@@ -127,4 +177,20 @@ pub fn types() -> Vec<Case> {
     let scaled = |experts| Recipe { kind: Type::NVFP4, scaled: true, layers: 1, tied: false, experts, ..wide() };
     let scales = [Case::new("type-scales", scaled(None)), Case::new("type-scales-experts", scaled(Some((4, 2))))];
     Type::all().filter(|kind| !whole(kind)).flat_map(cases).chain(scales).collect()
+}
+
+/// The same as [`talking`] with gated delta nets in half of the layers.
+pub fn talking_hybrid() -> Case {
+    let hybrid = Hybrid {
+        layers: HybridLayers::Interval(2),
+        kernel: 4,
+        heads: 4,
+        key_heads: 2,
+        length: 8,
+        projections: Projections::Separate,
+        sections: Some([2, 1, 1, 0]),
+        shared_feed_forward: 32,
+    };
+    let recipe = Recipe { architecture: "qwen35", head_norms: true, hybrid: Some(hybrid), ..talking().recipe };
+    Case { metadata: talking::metadata(), ..Case::new("talking-hybrid", recipe) }
 }

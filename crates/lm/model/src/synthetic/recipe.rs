@@ -3,6 +3,7 @@
 use roci_gguf::{Error, TensorInfo, Type, Value};
 
 use super::fill::Fill;
+use super::hybrid::Hybrid;
 
 /// Sizes and features of a synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,7 @@ pub struct Recipe {
     pub head_norms: bool,
     pub post_norms: bool,
     pub experts: Option<(usize, usize)>,
+    pub hybrid: Option<Hybrid>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
@@ -62,6 +64,7 @@ impl Default for Recipe {
             head_norms: false,
             post_norms: false,
             experts: None,
+            hybrid: None,
             window: None,
             caps: None,
             base: 10_000.0,
@@ -105,6 +108,9 @@ impl Recipe {
         let scaling = |kind: &str| own("rope.scaling.type", Value::from(kind));
         let factor = |factor: f32| own("rope.scaling.factor", Value::from(factor));
         let original = |context: u32| own("rope.scaling.original_context_length", Value::from(context));
+        if let Some(hybrid) = &self.hybrid {
+            pairs.extend(hybrid.metadata(self.head).into_iter().map(|(key, value)| own(key, value)));
+        }
         match self.rope {
             RopeRecipe::Plain | RopeRecipe::Factors => {}
             RopeRecipe::Linear { factor: by } => pairs.extend([scaling("linear"), factor(by)]),
@@ -150,10 +156,16 @@ impl Recipe {
         let &Self { embedding, feed_forward, .. } = self;
         let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
         list.plain(&name("attn_norm.weight"), embedding, Fill::Norm)?;
+        let recurrent = self.hybrid.as_ref().filter(|hybrid| hybrid.is_recurrent(layer));
+        if let Some(hybrid) = recurrent {
+            hybrid.mixer(layer, embedding, list)?;
+            return self.feed_forward(layer, list);
+        }
         if self.fused {
             list.matrix(&name("attn_qkv.weight"), &[embedding, asking + 2 * answering])?;
         } else {
-            for (part, outputs) in [("attn_q", asking), ("attn_k", answering), ("attn_v", answering)] {
+            let gated = if self.hybrid.is_some() { 2 } else { 1 };
+            for (part, outputs) in [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)] {
                 list.matrix(&name(&format!("{part}.weight")), &[embedding, outputs])?;
                 if self.bias {
                     list.plain(&name(&format!("{part}.bias")), outputs, Fill::Bias)?;
@@ -165,7 +177,14 @@ impl Recipe {
             list.plain(&name("attn_q_norm.weight"), self.head, Fill::Norm)?;
             list.plain(&name("attn_k_norm.weight"), self.head, Fill::Norm)?;
         }
-        list.plain(&name("ffn_norm.weight"), embedding, Fill::Norm)?;
+        self.feed_forward(layer, list)
+    }
+
+    fn feed_forward(&self, layer: usize, list: &mut List) -> Result<(), Error> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let &Self { embedding, feed_forward, .. } = self;
+        let norm = if self.hybrid.is_some() { "post_attention_norm.weight" } else { "ffn_norm.weight" };
+        list.plain(&name(norm), embedding, Fill::Norm)?;
         if self.post_norms {
             list.plain(&name("post_attention_norm.weight"), embedding, Fill::Norm)?;
             list.plain(&name("post_ffw_norm.weight"), embedding, Fill::Norm)?;
@@ -174,7 +193,11 @@ impl Recipe {
             list.plain_matrix(&name("ffn_gate_inp.weight"), &[embedding, count])?;
             list.matrix(&name("ffn_gate_exps.weight"), &[embedding, feed_forward, count])?;
             list.matrix(&name("ffn_up_exps.weight"), &[embedding, feed_forward, count])?;
-            list.matrix(&name("ffn_down_exps.weight"), &[feed_forward, embedding, count])
+            list.matrix(&name("ffn_down_exps.weight"), &[feed_forward, embedding, count])?;
+            match &self.hybrid {
+                Some(hybrid) => hybrid.shared_expert(layer, embedding, list),
+                None => Ok(()),
+            }
         } else {
             if self.fused {
                 list.matrix(&name("ffn_up.weight"), &[embedding, 2 * feed_forward])?;
@@ -187,7 +210,7 @@ impl Recipe {
     }
 }
 
-struct List {
+pub(super) struct List {
     kind: Type,
     /// Whether each matrix has a scale of its own.
     scaled: bool,
@@ -195,13 +218,13 @@ struct List {
 }
 
 impl List {
-    fn add(&mut self, name: &str, shape: &[usize], kind: Type, fill: Fill) -> Result<(), Error> {
+    pub(super) fn add(&mut self, name: &str, shape: &[usize], kind: Type, fill: Fill) -> Result<(), Error> {
         let shape: Vec<u64> = shape.iter().map(|&size| size as u64).collect();
         self.tensors.push((TensorInfo::new(name, &shape, kind)?, fill));
         Ok(())
     }
 
-    fn matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
+    pub(super) fn matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
         if self.scaled {
             let stem = name.strip_suffix(".weight").unwrap_or(name);
             self.plain(&format!("{stem}.scale"), shape.get(2).copied().unwrap_or(1), Fill::Norm)?;
@@ -210,11 +233,11 @@ impl List {
     }
 
     /// A matrix that is never quantized.
-    fn plain_matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
+    pub(super) fn plain_matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
         self.add(name, shape, Type::F32, Fill::Matrix { inputs: shape[0] })
     }
 
-    fn plain(&mut self, name: &str, length: usize, fill: Fill) -> Result<(), Error> {
+    pub(super) fn plain(&mut self, name: &str, length: usize, fill: Fill) -> Result<(), Error> {
         self.add(name, &[length], Type::F32, fill)
     }
 }
