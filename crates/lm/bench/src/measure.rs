@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roci_engine::{Chunk, Forward, ForwardError, OutputKind};
+use roci_engine::{Chunk, Forward, ForwardError, OutputKind, StateSlots};
 
 use super::plan::{Phase, Test};
 use super::samples::Samples;
@@ -100,7 +100,8 @@ impl<'a> Runner<'a> {
             }
             let until = end.min(at + batch);
             let output = if until == end { OutputKind::LastLogits } else { OutputKind::None };
-            let chunk = Chunk { tokens: &self.tokens[at..until], start: at, pages: &self.pages, output };
+            let state = StateSlots::of_only_sequence(self.forward.limits(), at);
+            let chunk = Chunk { tokens: &self.tokens[at..until], start: at, pages: &self.pages, state, output };
             let outputs = self.forward.evaluate(&[chunk])?;
             last = outputs.into_iter().next().and_then(|output| output.rows.into_iter().next()).unwrap_or_default();
         }
@@ -157,6 +158,7 @@ mod tests {
             vocabulary: logits.len(),
             embedding: 4,
             pooling: Pooling::Unspecified,
+            state_slots: 0,
         };
         FakeModel { limits, calls: Vec::new(), logits: logits.to_vec() }
     }

@@ -64,14 +64,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for round in 0..4 {
         let start = Instant::now();
         for (at, tokens) in tokens[..prompt].chunks(limits.max_batch_tokens).enumerate() {
-            let chunk =
-                Chunk { tokens, start: at * limits.max_batch_tokens, pages: &pages, output: OutputKind::LastLogits };
+            let chunk = Chunk {
+                tokens,
+                start: at * limits.max_batch_tokens,
+                pages: &pages,
+                state: None,
+                output: OutputKind::LastLogits,
+            };
             found.evaluate(&[chunk])?;
         }
         let prompt_time = start.elapsed().as_secs_f64();
         let start = Instant::now();
         for at in 0..written {
-            let chunk = Chunk { tokens: &tokens[at..=at], start: at, pages: &pages, output: OutputKind::LastLogits };
+            let chunk = Chunk {
+                tokens: &tokens[at..=at],
+                start: at,
+                pages: &pages,
+                state: None,
+                output: OutputKind::LastLogits,
+            };
             found.evaluate(&[chunk])?;
         }
         let written_time = start.elapsed().as_secs_f64();
@@ -85,7 +96,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // To compare devices: the logits of the last prompt token, in one batch and token by token.
     let last =
         |found: &mut DeviceModel, tokens: &[u32], start: usize| -> Result<Vec<f32>, Box<dyn std::error::Error>> {
-            let chunk = Chunk { tokens, start, pages: &pages, output: OutputKind::LastLogits };
+            let chunk = Chunk { tokens, start, pages: &pages, state: None, output: OutputKind::LastLogits };
             Ok(found.evaluate(&[chunk])?.into_iter().flat_map(|output| output.rows).flatten().collect())
         };
     let count = prompt.min(limits.max_batch_tokens);
@@ -98,7 +109,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profile = Profile::new();
     found.profile(&profile);
     for (tokens, start) in [(&tokens[..count], 0), (&tokens[..1], count.min(64))] {
-        found.evaluate(&[Chunk { tokens, start, pages: &pages, output: OutputKind::LastLogits }])?;
+        found.evaluate(&[Chunk { tokens, start, pages: &pages, state: None, output: OutputKind::LastLogits }])?;
         let records = profile.take();
         for record in records.iter().skip(20).take(12) {
             println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);

@@ -88,6 +88,7 @@ impl DeviceModel {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            state_slots: 0,
         };
         let group_size =
             model.layers.iter().filter_map(Layer::attention).map(|block| block.heads / block.kv_heads.max(1));

@@ -18,17 +18,25 @@ pub(crate) struct BatchEntry {
 /// are at most `max_tokens` sequences.
 ///
 /// A prefix that several prompts share is evaluated once: one sequence fills the page while the
-/// others wait for it. Also returns how many prompt tokens came from the prefix cache.
+/// others wait for it. Sequences with recurrent states do not wait, since they could not continue
+/// from the page. Also returns how many prompt tokens came from the prefix cache.
 pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens: usize) -> (Vec<BatchEntry>, usize) {
     let (decoding, mut prefilling): (Vec<usize>, Vec<usize>) =
         (0..sequences.len()).partition(|&index| sequences[index].is_decoding());
     let mut entries: Vec<BatchEntry> =
         decoding.into_iter().map(|sequence| BatchEntry { sequence, count: 1, decode: true }).collect();
-    let cached = prefilling.iter().map(|&index| adopt_cached_pages(&mut sequences[index], pages)).sum();
+    let recurrent = pages.slots.are_used();
+    let cached = match recurrent {
+        true => 0,
+        false => prefilling.iter().map(|&index| adopt_cached_pages(&mut sequences[index], pages)).sum(),
+    };
 
     // Pages that this batch begins to fill, by parent page and tokens.
     let mut started: Vec<(Option<u32>, &[u32])> = Vec::new();
     prefilling.retain(|&index| {
+        if recurrent {
+            return true;
+        }
         let Some(page) = next_page(&sequences[index], pages.size()) else { return true };
         let at_page_start = sequences[index].evaluated.is_multiple_of(pages.size());
         if at_page_start && sequences[index].may_share(pages.size()) && started.contains(&page) {
@@ -39,11 +47,11 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
     });
 
     // Shortest first: what they leave of their share goes to the longer ones.
-    prefilling.sort_by_key(|&index| (sequences[index].pending().len(), index));
+    prefilling.sort_by_key(|&index| (sequences[index].prefill_length(), index));
     let mut tokens_left = max_tokens.saturating_sub(entries.len());
     let mut sequences_left = prefilling.len();
     for sequence in prefilling {
-        let count = sequences[sequence].pending().len().min(tokens_left / sequences_left);
+        let count = sequences[sequence].prefill_length().min(tokens_left / sequences_left);
         sequences_left -= 1;
         tokens_left -= count;
         if count > 0 {

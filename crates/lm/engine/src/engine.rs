@@ -53,7 +53,10 @@ impl Engine {
     pub fn start(forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
         let limits = forward.limits().clone();
         // Each running request gets at least one token of each call, so that none starves.
-        let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens).max(1);
+        let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens);
+        // Each has a recurrent state. One more slot lets a lone sequence start from a checkpoint.
+        let states = if limits.state_slots == 0 { usize::MAX } else { limits.state_slots - 1 };
+        let max_batch = max_batch.min(states).max(1);
         let statistics = Statistics { pages: limits.pages, ..Statistics::default() };
         let state = Arc::new(EngineState {
             limits,

@@ -24,6 +24,8 @@ pub struct Limits {
     pub embedding: usize,
     /// How hidden states are pooled into the embedding of a sequence.
     pub pooling: Pooling,
+    /// Slots of recurrent state, of one sequence each; 0 if the model has no such layers.
+    pub state_slots: usize,
 }
 
 /// What a chunk returns.
@@ -39,6 +41,25 @@ pub enum OutputKind {
     HiddenStates,
 }
 
+/// Slots of the recurrent state of a sequence.
+///
+/// A chunk reads its slot before it writes one, so that both may be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSlots {
+    /// Holds the state before the first token of the chunk; `None` at the start of a sequence.
+    pub read: Option<u32>,
+    /// Receives the state after the last token of the chunk.
+    pub write: u32,
+}
+
+impl StateSlots {
+    /// The slots of a chunk at this position of the only sequence of a model; `None` if the model
+    /// has no recurrent layers.
+    pub fn of_only_sequence(limits: &Limits, start: usize) -> Option<Self> {
+        (limits.state_slots > 0).then_some(Self { read: (start > 0).then_some(0), write: 0 })
+    }
+}
+
 /// Consecutive tokens of one sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
@@ -50,6 +71,9 @@ pub struct Chunk<'a> {
     /// position `p` is slot `p % page_size` of `pages[p / page_size]`. No chunk writes a page that
     /// another chunk of the call uses.
     pub pages: &'a [u32],
+    /// Slots of its recurrent state, for models with such layers. No chunk writes a slot that
+    /// another chunk of the call names.
+    pub state: Option<StateSlots>,
     /// What the chunk returns.
     pub output: OutputKind,
 }
@@ -88,7 +112,7 @@ pub trait Forward: Send {
     /// Evaluates chunks of different sequences and returns one output per chunk, in order.
     ///
     /// # Errors
-    /// If the device fails. KV entries of the chunks are undefined then; other pages are unchanged
-    /// unless the device is lost.
+    /// If the device fails. KV entries and written states of the chunks are undefined then; other
+    /// pages and slots are unchanged unless the device is lost.
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError>;
 }

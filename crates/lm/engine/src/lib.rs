@@ -9,8 +9,8 @@
 //! A request goes through these modules in order:
 //!
 //! 1. `engine`: validates it and sends it to the thread.
-//! 2. `scheduler`: the loop of the thread. `pages` has the KV cache's pages, `batch` chooses the
-//!    tokens of a call.
+//! 2. `scheduler`: the loop of the thread. `pages` has the KV cache's pages, `slots` the recurrent
+//!    states of models that have them, `batch` chooses the tokens of a call.
 //! 3. `forward`: the call of the device.
 //! 4. `sequence`: samples a token and sends it to the `Generation`.
 #![deny(unsafe_code)]
@@ -26,13 +26,14 @@ mod reference;
 mod request;
 mod scheduler;
 mod sequence;
+mod slots;
 mod state;
 mod stop;
 
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use event::{Event, FinishReason, Generation, Logprob, Summary, Timings, Token};
-pub use forward::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+pub use forward::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
 pub use prompt::PromptEncoder;
 pub use reference::{KvCapacity, ReferenceForward};
 pub use request::Request;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roci_lm::reference::{Reference, SequenceState, TokenKv};
+use roci_lm::reference::{RecurrentState, Reference, SequenceState, TokenKv};
 
 use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
 
@@ -17,27 +17,37 @@ pub struct KvCapacity {
     pub max_batch_tokens: usize,
     /// Maximum number of chunks of one call.
     pub max_chunks: usize,
+    /// Recurrent states, for models with such layers.
+    pub state_slots: usize,
 }
 
 impl KvCapacity {
     /// Capacity for this number of sequences of full length, in pages of 16 tokens.
     pub fn for_sequences(context: usize, sequences: usize) -> Self {
         let page_size = 16;
-        Self { page_size, pages: context.div_ceil(page_size) * sequences, max_batch_tokens: 64, max_chunks: 16 }
+        Self {
+            page_size,
+            pages: context.div_ceil(page_size) * sequences,
+            max_batch_tokens: 64,
+            max_chunks: 16,
+            state_slots: 2 * sequences + 1,
+        }
     }
 }
 
 /// Evaluates a model with [`roci_lm::reference`], one token at a time. Devices are compared with
 /// it, and the engine's tests run on it.
 ///
-/// It enforces the contract of [`Forward`]: reading a KV slot that was never written and a page
-/// table that does not cover its chunk are errors.
+/// It enforces the contract of [`Forward`]: reading a KV slot that was never written, a page table
+/// that does not cover its chunk, and a recurrent state of another position are errors.
 #[derive(Debug)]
 pub struct ReferenceForward {
     reference: Reference,
     limits: Limits,
     /// Keys and values of each slot of each page.
     pages: Vec<Vec<Option<Arc<TokenKv>>>>,
+    /// Recurrent states, each with the number of tokens that it comes from.
+    states: Vec<Option<(usize, RecurrentState)>>,
 }
 
 impl ReferenceForward {
@@ -53,8 +63,10 @@ impl ReferenceForward {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            state_slots: if model.is_recurrent() { capacity.state_slots.max(1) } else { 0 },
         };
-        Self { pages: vec![vec![None; capacity.page_size]; capacity.pages], reference, limits }
+        let pages = vec![vec![None; capacity.page_size]; capacity.pages];
+        Self { pages, states: vec![None; limits.state_slots], reference, limits }
     }
 
     /// The KV slot of a position of a sequence.
@@ -65,16 +77,29 @@ impl ReferenceForward {
             .ok_or_else(|| fault(format!("the page table has no page for position {position}")))
     }
 
+    /// The recurrent state before a chunk.
+    fn state(&self, chunk: &Chunk<'_>) -> Result<Option<RecurrentState>, ForwardError> {
+        let Some(slots) = chunk.state else {
+            return match self.limits.state_slots {
+                0 => Ok(None),
+                _ => Err(fault("a chunk names no slot for its recurrent state".to_owned())),
+            };
+        };
+        let found = slots.read.map(|slot| self.states.get(slot as usize).and_then(Option::as_ref));
+        match found {
+            None if chunk.start == 0 => Ok(None),
+            Some(Some((tokens, state))) if *tokens == chunk.start && chunk.start > 0 => Ok(Some(state.clone())),
+            _ => Err(fault(format!("{slots:?} have no state after {} tokens", chunk.start))),
+        }
+    }
+
     fn evaluate_chunk(&mut self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
         let mut tokens = Vec::with_capacity(chunk.start + chunk.tokens.len());
         for position in 0..chunk.start {
             let token = self.slot(chunk, position)?.clone();
             tokens.push(token.ok_or_else(|| fault(format!("position {position} was never evaluated")))?);
         }
-        if self.reference.model().is_recurrent() && chunk.start > 0 {
-            return Err(fault("the state of recurrent layers is not kept between calls".to_owned()));
-        }
-        let mut state = SequenceState::new(tokens, None);
+        let mut state = SequenceState::new(tokens, self.state(chunk)?);
         let mut output = Output::default();
         for (at, &token) in chunk.tokens.iter().enumerate() {
             let logits = match chunk.output {
@@ -92,6 +117,11 @@ impl ReferenceForward {
                 output.rows.push(row);
             }
             *self.slot(chunk, chunk.start + at)? = state.tokens().last().cloned();
+        }
+        if let (Some(slots), Some(after)) = (chunk.state, state.recurrent()) {
+            let slot = self.states.get_mut(slots.write as usize);
+            let slot = slot.ok_or_else(|| fault(format!("there is no slot {}", slots.write)))?;
+            *slot = Some((state.tokens().len(), after.clone()));
         }
         Ok(output)
     }

@@ -48,7 +48,7 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     pub(crate) fn new(forward: Box<dyn Forward>, state: Arc<EngineState>, commands: Receiver<Command>) -> Self {
-        let pages = Pages::new(state.limits.page_size, state.limits.pages);
+        let pages = Pages::new(state.limits.page_size, state.limits.pages).with_slots(state.limits.state_slots);
         let statistics = *state.statistics.lock();
         Self {
             forward,
@@ -121,7 +121,7 @@ impl Scheduler {
         self.running.retain_mut(|sequence| {
             let canceled = sequence.is_canceled();
             if canceled {
-                self.pages.release_all(&mut sequence.pages);
+                release(sequence, &mut self.pages);
             }
             !canceled
         });
@@ -133,15 +133,22 @@ impl Scheduler {
         while self.running.len() < self.state.max_batch {
             let Some(mut sequence) = self.waiting.pop_front() else { break };
             let length = sequence.tokens.len();
-            sequence.pages = self.pages.acquire_prefix(&sequence.tokens[..sequence.shareable()]);
+            let cached = self.pages.acquire_continuable(&sequence.tokens[..sequence.shareable()]);
+            sequence.pages = cached.pages;
             let missing = length.div_ceil(self.pages.size()) - sequence.pages.len();
             // One page is left for each running sequence; otherwise one would be preempted soon.
-            if self.pages.available() < missing + self.running.len() {
-                self.pages.release_all(&mut sequence.pages);
+            let mut fits = self.pages.available() >= missing + self.running.len();
+            if fits && self.pages.slots.are_used() {
+                sequence.state = self.pages.slots.start(cached.checkpoint);
+                fits = sequence.state.is_some();
+            }
+            if !fits {
+                release(&mut sequence, &mut self.pages);
                 self.waiting.push_front(sequence);
                 break;
             }
             sequence.published = sequence.pages.len();
+            sequence.checkpoints = checkpoints(&sequence, cached.matching, self.pages.size());
             let cached = sequence.published * self.pages.size();
             self.statistics.cached_tokens += sequence.skip(cached) as u64;
             sequence.pages.extend((0..missing).map_while(|_| self.pages.allocate()));
@@ -163,7 +170,7 @@ impl Scheduler {
                 if self.running.is_empty() {
                     self.complete(youngest, Sequence::finish_without_pages);
                 } else {
-                    self.pages.release_all(&mut youngest.pages);
+                    release(&mut youngest, &mut self.pages);
                     youngest.preempt();
                     self.statistics.preemptions += 1;
                     self.waiting.push_front(youngest);
@@ -209,6 +216,7 @@ impl Scheduler {
                 tokens: &sequence.pending()[..entry.count],
                 start: sequence.evaluated,
                 pages: &sequence.pages,
+                state: sequence.state.map(|state| state.slots(sequence.evaluated)),
                 output: sequence.output_kind(entry.count),
             }
         };
@@ -243,6 +251,7 @@ impl Scheduler {
             let progress = sequence.advance(entry.count, output, &self.state.tokenizer, context);
             self.statistics.generated_tokens += (sequence.tokens.len() - before) as u64;
             publish_pages(sequence, &mut self.pages);
+            keep_state(sequence, &mut self.pages);
             if progress != Ok(Progress::More) {
                 done.push((entry.sequence, progress));
             }
@@ -284,13 +293,13 @@ impl Scheduler {
     }
 
     fn fail(&mut self, mut sequence: Sequence, error: EngineError) {
-        self.pages.release_all(&mut sequence.pages);
+        release(&mut sequence, &mut self.pages);
         self.statistics.failed += 1;
         self.final_messages.push(sequence.fail(error));
     }
 
     fn complete(&mut self, mut sequence: Sequence, message: impl FnOnce(Sequence) -> FinalMessage) {
-        self.pages.release_all(&mut sequence.pages);
+        release(&mut sequence, &mut self.pages);
         self.statistics.completed += 1;
         self.final_messages.push(message(sequence));
     }
@@ -302,6 +311,36 @@ impl Scheduler {
         self.statistics.pages_cached = self.pages.cached();
         *self.state.statistics.lock() = self.statistics;
         self.final_messages.drain(..).for_each(FinalMessage::send);
+    }
+}
+
+/// Token counts after which the recurrent state of a sequence is worth a checkpoint: at the end of
+/// its last full page, for a prompt that continues this one, and where it parts from a cached
+/// prefix without a checkpoint, for other prompts with that prefix.
+fn checkpoints(sequence: &Sequence, matching: usize, page: usize) -> Vec<usize> {
+    let ends = [matching, sequence.shareable() / page];
+    let missing = ends.into_iter().filter(|&pages| sequence.state.is_some() && pages > sequence.pages.len());
+    missing.map(|pages| pages * page).collect()
+}
+
+/// Releases the pages and the recurrent state of a sequence.
+fn release(sequence: &mut Sequence, pages: &mut Pages) {
+    // Before the pages: a page with a checkpoint that is still read must not be evicted.
+    if let Some(state) = sequence.state.take() {
+        pages.slots.release(state);
+    }
+    pages.release_all(&mut sequence.pages);
+}
+
+/// Notes that the state of a sequence has advanced, and keeps it as a checkpoint where it is due.
+fn keep_state(sequence: &mut Sequence, pages: &mut Pages) {
+    let Some(state) = &mut sequence.state else { return };
+    pages.slots.advance(state);
+    let at_page_end = sequence.published * pages.size() == sequence.evaluated;
+    if let (true, Some(&page)) = (at_page_end, sequence.pages.get(sequence.published.wrapping_sub(1)))
+        && sequence.checkpoints.contains(&sequence.evaluated)
+    {
+        pages.slots.save(state, page);
     }
 }
 

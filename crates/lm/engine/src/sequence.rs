@@ -8,6 +8,7 @@ use roci_lm::sample::{Constraint, Sampler, likeliest, log_probability};
 use roci_tokenizer::Tokenizer;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::slots::SequenceState;
 use crate::state::RequestSlot;
 use crate::stop::StopFilter;
 use crate::{EngineError, Event, FinishReason, Logprob, Output, OutputKind, Summary, Timings, Token};
@@ -23,6 +24,10 @@ pub(crate) struct Sequence {
     pub(crate) pages: Vec<u32>,
     /// Number of pages that are full and published in the prefix cache.
     pub(crate) published: usize,
+    /// Recurrent state, while it runs on a model with such layers.
+    pub(crate) state: Option<SequenceState>,
+    /// Token counts after which the state is kept as a checkpoint. Chunks of prefill end there.
+    pub(crate) checkpoints: Vec<usize>,
     task: Task,
     prompt_tokens: usize,
     /// Prompt tokens that came from the prefix cache.
@@ -128,6 +133,8 @@ impl Sequence {
             evaluated: 0,
             pages: Vec::new(),
             published: 0,
+            state: None,
+            checkpoints: Vec::new(),
             task,
             prompt_tokens,
             cached_tokens: 0,
@@ -165,6 +172,12 @@ impl Sequence {
     /// Tokens that are not evaluated yet.
     pub(crate) fn pending(&self) -> &[u32] {
         &self.tokens[self.evaluated..]
+    }
+
+    /// Number of tokens that the next chunk of prefill may have.
+    pub(crate) fn prefill_length(&self) -> usize {
+        let next = self.checkpoints.iter().copied().filter(|&end| end > self.evaluated).min();
+        self.pending().len().min(next.map_or(usize::MAX, |end| end - self.evaluated))
     }
 
     /// Whether it is in the decode phase. Otherwise it evaluates its prompt, or evaluates its

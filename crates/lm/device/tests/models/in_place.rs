@@ -42,7 +42,8 @@ fn check(case: &Case) -> Result<(), String> {
         let mut rows = Vec::new();
         for range in [0..40, 40..43, 43..44, 44..45] {
             let start = range.start;
-            let chunk = Chunk { tokens: &tokens[range], start, pages: &pages, output: OutputKind::AllLogits };
+            let chunk =
+                Chunk { tokens: &tokens[range], start, pages: &pages, state: None, output: OutputKind::AllLogits };
             let outputs = found.evaluate(&[chunk]).map_err(|error| text(&error))?;
             rows.extend(outputs.into_iter().flat_map(|output| output.rows));
         }

@@ -84,7 +84,8 @@ pub(crate) fn compare(
     let mut at = 0;
     while at < tokens.len() {
         let end = if at < prompt { prompt.min(at + batch) } else { at + 1 };
-        let chunk = Chunk { tokens: &tokens[at..end], start: at, pages: &pages, output: OutputKind::LastLogits };
+        let chunk =
+            Chunk { tokens: &tokens[at..end], start: at, pages: &pages, state: None, output: OutputKind::LastLogits };
         let output = found.evaluate(&[chunk]).map_err(|error| text(&error))?.remove(0);
         let mut expected = Vec::new();
         for token in &tokens[at..end] {

@@ -140,7 +140,16 @@ fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool
             .map(|(text, tokens)| {
                 let range = ranges[text].clone();
                 let start = range.start;
-                (text, Chunk { tokens: &tokens[range], start, pages: &pages[text], output: OutputKind::AllLogits })
+                (
+                    text,
+                    Chunk {
+                        tokens: &tokens[range],
+                        start,
+                        pages: &pages[text],
+                        state: None,
+                        output: OutputKind::AllLogits,
+                    },
+                )
             })
             .collect();
         let given: Vec<Chunk<'_>> = chunks.iter().map(|(_, chunk)| *chunk).collect();

@@ -46,7 +46,7 @@ fn check(device: Device, specialize: Option<bool>) -> Result<(), String> {
         return Err(format!("progress was {first:?}"));
     }
     let pages = [0, 1];
-    let chunk = Chunk { tokens: &case.tokens(1), start: 0, pages: &pages, output: OutputKind::LastLogits };
+    let chunk = Chunk { tokens: &case.tokens(1), start: 0, pages: &pages, state: None, output: OutputKind::LastLogits };
     found.evaluate(&[chunk]).map_err(|error| text(&error))?;
     let again = load(&mut found)?;
     if again == [(0, 0)] { Ok(()) } else { Err(format!("progress was {again:?} the second time")) }

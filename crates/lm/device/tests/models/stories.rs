@@ -136,7 +136,7 @@ fn compare(device: &Device, recorded: &Recorded) -> Result<(), Failed> {
         .map_err(|error| error.to_string())?;
     let pages: Vec<u32> = (0..model.limits().pages as u32).rev().collect();
     let mut read = |tokens: &[u32], start: usize| {
-        let chunk = Chunk { tokens, start, pages: &pages, output: OutputKind::AllLogits };
+        let chunk = Chunk { tokens, start, pages: &pages, state: None, output: OutputKind::AllLogits };
         Ok(model.evaluate(&[chunk]).map_err(|error| error.to_string())?.remove(0).rows)
     };
     let allowed = match recorded.limits {

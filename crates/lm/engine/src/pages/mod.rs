@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::slots::Slots;
+
 /// Key of a published page: its parent and its tokens.
 type PageKey = (Option<u32>, Box<[u32]>);
 
@@ -43,6 +45,19 @@ pub(crate) struct Pages {
     cached: usize,
     /// Logical clock.
     now: u64,
+    /// Recurrent states, some of them checkpoints of published pages.
+    pub(crate) slots: Slots,
+}
+
+/// A cached prefix that a sequence has acquired.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct CachedPrefix {
+    pub(crate) pages: Vec<u32>,
+    /// The slot with the recurrent state after these pages.
+    pub(crate) checkpoint: Option<u32>,
+    /// Number of pages with the same tokens that are cached, including those without a
+    /// checkpoint after them, which are not acquired.
+    pub(crate) matching: usize,
 }
 
 impl Pages {
@@ -57,7 +72,13 @@ impl Pages {
             evictable: BTreeSet::new(),
             cached: 0,
             now: 0,
+            slots: Slots::new(0),
         }
+    }
+
+    /// The same pages for a model with this number of recurrent states.
+    pub(crate) fn with_slots(self, count: usize) -> Self {
+        Self { slots: Slots::new(count), ..self }
     }
 
     /// Tokens per page.
@@ -106,6 +127,26 @@ impl Pages {
             pages.push(page);
         }
         pages
+    }
+
+    /// Acquires the longest cached prefix of `tokens` that a sequence can continue from: with
+    /// recurrent states, up to the last page with a checkpoint.
+    pub(crate) fn acquire_continuable(&mut self, tokens: &[u32]) -> CachedPrefix {
+        let mut pages = self.acquire_prefix(tokens);
+        let matching = pages.len();
+        if !self.slots.are_used() {
+            return CachedPrefix { pages, checkpoint: None, matching };
+        }
+        let mut checkpoint = None;
+        while let Some(&last) = pages.last() {
+            checkpoint = self.slots.checkpoint_of(last);
+            if checkpoint.is_some() {
+                break;
+            }
+            pages.pop();
+            self.release(last);
+        }
+        CachedPrefix { pages, checkpoint, matching }
     }
 
     /// Publishes a page that its only user has filled, and returns it. If a page with the same
@@ -170,6 +211,7 @@ impl Pages {
         self.evictable.remove(&(entry.last_used, page));
         let Some(key) = entry.key.take() else { return };
         self.tree.remove(&key);
+        self.slots.page_evicted(page);
         self.cached -= 1;
         self.free.push(page);
         let (Some(parent), _) = key else { return };

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use roci_engine::{
     Chunk, Engine, Event, Forward, ForwardError, Generation, KvCapacity, Limits, Output, ReferenceForward, Request,
-    Settings, Summary,
+    Settings, StateSlots, Summary,
 };
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::sample;
-use roci_lm::synthetic::talking;
+use roci_lm::synthetic::{Case, talking, talking_hybrid};
 use roci_tokenizer::{Encode, Tokenizer};
 
 /// Tokens per KV page.
 pub(crate) const PAGE: usize = 8;
 
 pub(crate) fn capacity(pages: usize) -> KvCapacity {
-    KvCapacity { page_size: PAGE, pages, max_batch_tokens: 24, max_chunks: 12 }
+    KvCapacity { page_size: PAGE, pages, max_batch_tokens: 24, max_chunks: 12, state_slots: 12 }
 }
 
 /// The model, with mean pooling.
@@ -30,6 +30,15 @@ pub(crate) fn reference(context: u32) -> Reference {
 pub(crate) fn pooled(pooling: Option<u32>, context: u32) -> Reference {
     let mut case = talking();
     case.metadata.extend(pooling.map(|pooling| ("llama.pooling_type".to_owned(), pooling.into())));
+    reference_of(&case, context)
+}
+
+/// A model with recurrent layers and the same vocabulary.
+pub(crate) fn hybrid() -> Reference {
+    reference_of(&talking_hybrid(), 256)
+}
+
+fn reference_of(case: &Case, context: u32) -> Reference {
     let file = case.open().expect("the synthetic file is valid");
     let model = Model::new(&file, Some(context)).expect("the architecture is supported");
     Reference::new(&file, model).expect("the file has all weights")
@@ -197,8 +206,14 @@ impl Forward for MockDevice {
     }
 }
 
-/// Asserts that no chunk writes a page that another chunk names.
+/// Asserts that no chunk writes a page or a state that another chunk names.
 fn check(chunks: &[Chunk<'_>]) {
+    let states: Vec<StateSlots> = chunks.iter().filter_map(|chunk| chunk.state).collect();
+    for (at, written) in states.iter().enumerate() {
+        let others = states.iter().enumerate().filter(|(other, _)| *other != at);
+        let mut named = others.flat_map(|(_, state)| state.read.into_iter().chain([state.write]));
+        assert!(named.all(|slot| slot != written.write), "state {} is written and named twice", written.write);
+    }
     let mut named: HashMap<u32, usize> = HashMap::new();
     for chunk in chunks {
         assert!(!chunk.tokens.is_empty());

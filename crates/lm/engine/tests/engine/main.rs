@@ -5,5 +5,6 @@ mod common;
 mod embeddings;
 mod failures;
 mod generation;
+mod hybrid;
 mod prefix_cache;
 mod rejection;

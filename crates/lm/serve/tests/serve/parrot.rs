@@ -52,6 +52,7 @@ impl Parrot {
             vocabulary: tokenizer.len(),
             embedding: EMBEDDING,
             pooling,
+            state_slots: 0,
         };
         let id = |text| tokenizer.id(text).expect("the vocabulary has it");
         let (start, end, line) = (id("<|im_start|>"), id("<|im_end|>"), id("\n"));
