@@ -173,6 +173,11 @@ impl ShortConvolution {
         self.weight.outputs()
     }
 
+    /// Tokens that it reads, including the current one.
+    pub fn taps(&self) -> usize {
+        self.weight.columns
+    }
+
     /// Tokens before the current one that it reads.
     pub fn window(&self) -> usize {
         self.weight.columns - 1
@@ -213,7 +218,8 @@ pub struct DeltaNet {
     pub decay_factor: Vector,
     /// Convolution of queries, keys and values, which are its channels in this order. SiLU follows.
     pub convolution: ShortConvolution,
-    /// Lower limit of the lengths by which queries and keys are divided, after the convolution.
+    /// Epsilon of the L2 norm of queries and keys after the convolution, added to the sum of the
+    /// squares. llama.cpp of August 2026 takes it as the minimum of the norm instead.
     pub epsilon: f32,
     /// Norm of each head's output, before it is multiplied with the SiLU of the gate.
     pub output_norm: Norm,

@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
     }
 
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
-        let Experts { count, used, feed_forward: inside } = experts;
+        let Experts { count, used, feed_forward: inside, .. } = experts;
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;

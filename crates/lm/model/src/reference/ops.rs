@@ -40,10 +40,10 @@ pub(super) fn softplus(x: f32) -> f32 {
     (x.max(0.0) + (-x.abs()).exp().ln_1p()) as f32
 }
 
-/// Divides a vector by its length, or by `epsilon` if that is greater.
+/// Divides a vector by the root of the sum of its squares and `epsilon`.
 pub(super) fn l2_normalize(values: &mut [f32], epsilon: f32) {
-    let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-    let scale = 1.0 / length.max(f64::from(epsilon));
+    let squares = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+    let scale = 1.0 / (squares + f64::from(epsilon)).sqrt();
     values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
 }
 

@@ -153,7 +153,7 @@ impl Recipe {
 
     fn layer(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
-        let &Self { embedding, feed_forward, .. } = self;
+        let embedding = self.embedding;
         let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
         list.plain(&name("attn_norm.weight"), embedding, Fill::Norm)?;
         let recurrent = self.hybrid.as_ref().filter(|hybrid| hybrid.is_recurrent(layer));
