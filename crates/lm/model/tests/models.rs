@@ -258,7 +258,7 @@ fn invalid_values_are_rejected_with_their_keys() {
         ("qwen35", "qwen35.ssm.group_count", Value::from(3u32)),
         ("qwen35", "qwen35.ssm.inner_size", Value::from(63u32)),
         ("qwen35", "qwen35.ssm.state_size", Value::from(u64::MAX)),
-        ("qwen35", "qwen35.ssm.time_step_rank", Value::from(8u32)),
+        ("qwen35", "qwen35.ssm.time_step_rank", Value::from(0u32)),
         ("qwen35", "qwen35.full_attention_interval", Value::from(0u32)),
         ("qwen35", "qwen35.attention.value_length", Value::from(16u32)),
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![0u32, 0, 0, 8])),
