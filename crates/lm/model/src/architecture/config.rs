@@ -315,7 +315,7 @@ impl DeltaNetConfig {
             heads: keys.needed("ssm.time_step_rank", MAX_HEADS)?,
             length: keys.needed("ssm.state_size", MAX_LENGTH)?,
         };
-        if config.heads % config.key_heads != 0 {
+        if !config.heads.is_multiple_of(config.key_heads) {
             let reason = format!("{} value heads are not a multiple of {} key heads", config.heads, config.key_heads);
             return Err(ModelError::config(keys.key("ssm.group_count"), reason));
         }
