@@ -296,7 +296,7 @@ impl Tensor {
     }
 
     /// Converts floats to this type, rounded to its precision. Integers are truncated toward zero
-    /// and wrap around.
+    /// and saturate.
     pub fn from_floats(dtype: DType, shape: impl Into<Vec<usize>>, elements: &[f64]) -> Result<Self, OpError> {
         macro_rules! narrow {
             ($($variant:ident $rust:ty),*) => {

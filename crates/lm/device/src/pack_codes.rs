@@ -82,3 +82,79 @@ fn pack_group(kind: Type, format: WeightFormat, group: &CodeGroup, codes: &mut [
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TYPES: [Type; 12] = [
+        Type::IQ1_S,
+        Type::IQ1_M,
+        Type::IQ2_XXS,
+        Type::IQ2_XS,
+        Type::IQ2_S,
+        Type::IQ3_XXS,
+        Type::IQ3_S,
+        Type::TQ1_0,
+        Type::TQ2_0,
+        Type::Q1_0,
+        Type::Q2_0,
+        Type::NVFP4,
+    ];
+
+    /// The values of one packed group, as the kernels compute them.
+    fn unpack(format: WeightFormat, codes: &[u8], scales: &[u8]) -> Vec<f32> {
+        let at = |word: usize| f16::from_le_bytes([scales[2 * word], scales[2 * word + 1]]).to_f32();
+        let four_bits = |index: usize| f32::from(codes[index % 16] >> (index / 16 * 4) & 0xf);
+        let eight_bits = |index: usize| f32::from(codes[index].cast_signed());
+        let value = |index: usize| match format {
+            WeightFormat::Q4 => (four_bits(index) - 8.0) * at(0),
+            WeightFormat::Q4Affine => four_bits(index) * at(0) + at(1),
+            WeightFormat::Q4Affine16 => four_bits(index) * at(index / 16 * 2) + at(index / 16 * 2 + 1),
+            WeightFormat::Q8 => eight_bits(index) * at(0),
+            _ => eight_bits(index) * at(index / 16 * 2) + at(index / 16 * 2 + 1),
+        };
+        (0..GROUP).map(value).collect()
+    }
+
+    /// Each value is within the rounding of its scale, and of its offset if it has one.
+    #[test]
+    fn packed_groups_are_those_of_the_file() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for kind in TYPES {
+            let format = format_of(kind).expect("every type has a format");
+            let groups = kind.block_size() / GROUP;
+            let mut checked = 0;
+            for _ in 0..400 {
+                let block: Vec<u8> = (0..kind.block_bytes()).map(|_| random.u8(..)).collect();
+                let mut codes = vec![0; groups * format.code_bytes()];
+                let mut scales = vec![0; groups * format.scale_bytes(1)];
+                pack_row(kind, 1.0, &block, &mut codes, &mut scales);
+                for group in 0..groups {
+                    let expected = kind.code_group(&block, group).expect("the block has this group");
+                    // Only scales far from the ends of the range of f16.
+                    if !expected.scales.iter().all(|scale| (1e-3..1e3).contains(&scale.abs())) {
+                        continue;
+                    }
+                    let found = unpack(
+                        format,
+                        &codes[group * format.code_bytes()..],
+                        &scales[group * format.scale_bytes(1)..],
+                    );
+                    for (index, (found, expected_value)) in found.iter().zip(expected.values()).enumerate() {
+                        let scale = expected.scales[index / 16].abs();
+                        let most = f32::from(largest_odd(kind)) * scale;
+                        let size = match format {
+                            WeightFormat::Q4Affine | WeightFormat::Q4Affine16 => 3.0 * most,
+                            _ => expected_value.abs(),
+                        };
+                        let distance = (found - expected_value).abs();
+                        assert!(distance <= size / 2048.0, "{kind:?}: {found} for {expected_value}, scale {scale}");
+                    }
+                    checked += 1;
+                }
+            }
+            assert!(checked > 100, "{kind:?}: {checked} groups");
+        }
+    }
+}

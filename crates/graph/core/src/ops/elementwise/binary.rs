@@ -199,13 +199,10 @@ fn power(base: &Tensor, exponent: &Tensor, to: &[usize]) -> Result<Tensor, OpErr
         return each_type!(integer: base, |T, _v| zip(base, &exponent, to, |a: &T, b: &i64| integer_power(*a, *b)),
             else wrong());
     }
-    let exponent = super::cast(exponent, DType::F64)?;
-    each_type!(number: base, |T, _v| {
-        zip(base, &exponent, to, |a: &T, b: &f64| -> T {
-            let wide: f64 = a.as_();
-            wide.powf(*b).as_()
-        })
-    }, else wrong())
+    number("a base", base.dtype())?;
+    let (base_floats, exponent) = (super::cast(base, DType::F64)?, super::cast(exponent, DType::F64)?);
+    let powers = zip(&base_floats, &exponent, to, |a: &f64, b: &f64| a.powf(*b))?;
+    Tensor::from_floats(base.dtype(), to, powers.slice::<f64>()?)
 }
 
 fn integer_power<T: PrimInt + WrappingMul>(base: T, exponent: i64) -> T {

@@ -1,8 +1,11 @@
 //! Type conversions.
 
+use std::ops::Range;
+
 use num_traits::AsPrimitive;
 
-use crate::{DType, Data, OpError, Tensor, each_type};
+use crate::tensor::with_capacity;
+use crate::{DType, Data, Element, OpError, Tensor, each_type};
 
 /// Converts the elements to a type.
 ///
@@ -28,36 +31,76 @@ pub fn cast(operand: &Tensor, to: DType) -> Result<Tensor, OpError> {
     Tensor::from_data(operand.shape(), data)
 }
 
+/// Elements as the widest type of their kind, which holds each of them exactly.
+enum Wide {
+    Signed(Vec<i64>),
+    Unsigned(Vec<u64>),
+    Float(Vec<f64>),
+}
+
+/// Elements converted at a time: conversions go through [`Wide`], since a loop per pair of types
+/// takes long to compile.
+const CHUNK: usize = 1024;
+
 /// Numbers as numbers of another type.
 fn numbers(operand: &Tensor, to: DType) -> Result<Data, OpError> {
-    macro_rules! narrow {
-        ($elements:expr, $middle:ty) => {{
-            let wide = $elements.iter().map(|element| {
-                let middle: $middle = element.as_();
-                middle
-            });
+    macro_rules! convert {
+        ($($name:ident),*) => {
             match to {
-                DType::U8 => Data::U8(wide.map(|element| element.as_()).collect()),
-                DType::U16 => Data::U16(wide.map(|element| element.as_()).collect()),
-                DType::I8 => Data::I8(wide.map(|element| element.as_()).collect()),
-                DType::I16 => Data::I16(wide.map(|element| element.as_()).collect()),
-                DType::U32 => Data::U32($elements.iter().map(|element| element.as_()).collect()),
-                DType::U64 => Data::U64($elements.iter().map(|element| element.as_()).collect()),
-                DType::I32 => Data::I32($elements.iter().map(|element| element.as_()).collect()),
-                DType::I64 => Data::I64($elements.iter().map(|element| element.as_()).collect()),
-                DType::F16 => Data::F16($elements.iter().map(|element| element.as_()).collect()),
-                DType::BF16 => Data::BF16($elements.iter().map(|element| element.as_()).collect()),
-                DType::F32 => Data::F32($elements.iter().map(|element| element.as_()).collect()),
-                DType::F64 => Data::F64($elements.iter().map(|element| element.as_()).collect()),
+                $(DType::$name => Data::$name(convert(operand, to)?),)*
                 DType::Bool | DType::String => return Err(OpError::dtype("a number", to)),
             }
-        }};
+        };
     }
-    Ok(each_type!(integer: operand, |T, v| narrow!(v, T), else {
-        each_type!(float: operand, |T, v| narrow!(v, i32), else {
-            return Err(OpError::dtype("a conversion", operand.dtype()))
-        })
-    }))
+    Ok(convert!(U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64))
+}
+
+fn convert<R: Element + Copy>(operand: &Tensor, to: DType) -> Result<Vec<R>, OpError>
+where
+    i64: AsPrimitive<R>,
+    u64: AsPrimitive<R>,
+    f64: AsPrimitive<R>,
+{
+    let mut result = with_capacity(operand.len())?;
+    for start in (0..operand.len()).step_by(CHUNK) {
+        let range = start..operand.len().min(start + CHUNK);
+        match widen(operand, range, to)? {
+            Wide::Signed(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+            Wide::Unsigned(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+            Wide::Float(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+        }
+    }
+    Ok(result)
+}
+
+fn widen(operand: &Tensor, range: Range<usize>, to: DType) -> Result<Wide, OpError> {
+    macro_rules! widen {
+        ($elements:expr, $kind:ident) => {
+            Wide::$kind($elements[range].iter().map(|element| element.as_()).collect())
+        };
+    }
+    let narrow = matches!(to, DType::U8 | DType::U16 | DType::I8 | DType::I16);
+    let wide = match operand.data() {
+        Data::I8(elements) => widen!(elements, Signed),
+        Data::I16(elements) => widen!(elements, Signed),
+        Data::I32(elements) => widen!(elements, Signed),
+        Data::I64(elements) => widen!(elements, Signed),
+        Data::U8(elements) => widen!(elements, Unsigned),
+        Data::U16(elements) => widen!(elements, Unsigned),
+        Data::U32(elements) => widen!(elements, Unsigned),
+        Data::U64(elements) => widen!(elements, Unsigned),
+        Data::F16(elements) => widen!(elements, Float),
+        Data::BF16(elements) => widen!(elements, Float),
+        Data::F32(elements) => widen!(elements, Float),
+        Data::F64(elements) => widen!(elements, Float),
+        Data::Bool(_) | Data::String(_) => return Err(OpError::dtype("a conversion", operand.dtype())),
+    };
+    Ok(match wide {
+        Wide::Float(elements) if narrow => {
+            Wide::Signed(elements.into_iter().map(|element| i64::from(element as i32)).collect())
+        }
+        wide => wide,
+    })
 }
 
 /// Numbers as strings.

@@ -4,7 +4,11 @@ use std::cmp::Ordering;
 
 use crate::ops::Facts;
 use crate::ops::movement::{Shape, integers, known};
-use crate::{Element, OpError, Tensor, each_type, shape};
+use crate::{OpError, Tensor, each_type, shape};
+
+/// Compares the elements at two places. Not generic: one copy of the sorting code per type would be
+/// a sixth of this crate.
+type Compare<'a> = dyn Fn(usize, usize) -> Ordering + 'a;
 
 /// A total order: NaN comes after all numbers, and equals itself.
 fn order<T: PartialOrd>(one: &T, other: &T) -> Ordering {
@@ -36,18 +40,11 @@ pub(super) fn top(data: &Tensor, axis: i64, largest: bool, shape: Vec<usize>) ->
         for line in 0..outer * inner {
             let (row, column) = (line / inner, line % inner);
             let element = |at: usize| &v[(row * size + at) * inner + column];
-            let compare = |one: &usize, other: &usize| {
-                let order = order(element(*one), element(*other));
-                if largest { order.reverse() } else { order }.then(one.cmp(other))
-            };
-            let mut places: Vec<usize> = (0..size).collect();
-            // Only the first k have to be sorted.
-            if count < size {
-                places.select_nth_unstable_by(count, compare);
-                places.truncate(count);
-            }
-            places.sort_unstable_by(compare);
-            for (rank, &at) in places.iter().enumerate() {
+            let places = first_places(size, count, &|one, other| {
+                let order = order(element(one), element(other));
+                if largest { order.reverse() } else { order }
+            });
+            for (rank, at) in places.into_iter().enumerate() {
                 let to = (row * count + rank) * inner + column;
                 values[to] = *element(at);
                 indices[to] = at as i64;
@@ -55,6 +52,19 @@ pub(super) fn top(data: &Tensor, axis: i64, largest: bool, shape: Vec<usize>) ->
         }
         Ok(vec![Tensor::new(shape.clone(), values)?, Tensor::new(shape, indices)?])
     }, else Err(OpError::dtype("TopK", data.dtype())))
+}
+
+/// The first `count` of `size` places, sorted. Equal elements keep their order.
+fn first_places(size: usize, count: usize, compare: &Compare<'_>) -> Vec<usize> {
+    let compare = |one: &usize, other: &usize| compare(*one, *other).then(one.cmp(other));
+    let mut places: Vec<usize> = (0..size).collect();
+    // Only the first `count` have to be sorted.
+    if count < size {
+        places.select_nth_unstable_by(count, compare);
+        places.truncate(count);
+    }
+    places.sort_unstable_by(compare);
+    places
 }
 
 pub(super) fn unique(data: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Vec<Tensor>, OpError> {
@@ -67,7 +77,12 @@ pub(super) fn unique(data: &Tensor, axis: Option<i64>, sorted: bool) -> Result<V
         return Err(OpError::unsupported(format!("Unique along an axis of the empty shape {:?}", data.shape())));
     }
     each_type!(any: data, |T, v| {
-        let groups = Groups::new(v, (outer, size, inner), sorted)?;
+        let groups = Groups::new(size, sorted, &|one, other| {
+            let at = |slice: usize, row: usize, column: usize| &v[(row * size + slice) * inner + column];
+            let places = (0..outer).flat_map(|row| (0..inner).map(move |column| (row, column)));
+            let mut orders = places.map(|(row, column)| order(at(one, row, column), at(other, row, column)));
+            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        })?;
         let mut shape = match axis {
             None => vec![0],
             Some(_) => data.shape().to_vec(),
@@ -96,17 +111,8 @@ struct Groups {
 }
 
 impl Groups {
-    fn new<T: Element + PartialOrd>(
-        elements: &[T],
-        (outer, size, inner): (usize, usize, usize),
-        sorted: bool,
-    ) -> Result<Self, OpError> {
-        let compare = |one: &usize, other: &usize| {
-            let at = |slice: usize, row: usize, column: usize| &elements[(row * size + slice) * inner + column];
-            let places = (0..outer).flat_map(|row| (0..inner).map(move |column| (row, column)));
-            let mut orders = places.map(|(row, column)| order(at(*one, row, column), at(*other, row, column)));
-            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-        };
+    fn new(size: usize, sorted: bool, compare: &Compare<'_>) -> Result<Self, OpError> {
+        let compare = |one: &usize, other: &usize| compare(*one, *other);
         let mut places = shape::reserve(&[size])?;
         places.extend(0..size);
         // A stable sort, so that the first slice of a group is the first one in the tensor.
