@@ -86,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_passes() {
+    fn available_tools_pass() {
         assert_eq!(require("null", Ok::<_, String>(3)), Some(3));
     }
 
     #[test]
     #[should_panic(expected = "not in roci_testkit::KNOWN")]
-    fn what_nobody_could_require_is_refused() {
+    fn unknown_names_are_refused() {
         require("a toaster", Ok::<_, String>(3));
     }
 

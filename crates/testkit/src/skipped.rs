@@ -89,8 +89,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_written_down() {
-        let written = in_a_child("what_is_there_is_not_written_down", || {
+    fn available_tools_are_not_reported() {
+        let written = in_a_child("available_tools_are_not_reported", || {
             assert_eq!(require("rusticl", Ok::<_, String>(3)), Some(3));
         });
         assert_eq!(written.unwrap_or_default(), "");
