@@ -136,11 +136,8 @@ mod tests {
                     if !expected.scales.iter().all(|scale| (1e-3..1e3).contains(&scale.abs())) {
                         continue;
                     }
-                    let found = unpack(
-                        format,
-                        &codes[group * format.code_bytes()..],
-                        &scales[group * format.scale_bytes(1)..],
-                    );
+                    let found =
+                        unpack(format, &codes[group * format.code_bytes()..], &scales[group * format.scale_bytes(1)..]);
                     for (index, (found, expected_value)) in found.iter().zip(expected.values()).enumerate() {
                         let scale = expected.scales[index / 16].abs();
                         let most = f32::from(largest_odd(kind)) * scale;
