@@ -314,20 +314,20 @@ impl Variable {
 
     /// Every non-empty variable with this name, alone or followed by `_` and a suffix, sorted by
     /// name.
-    pub fn get_all(&self) -> Vec<Found> {
+    pub fn get_all(&self) -> Vec<EnvVariable> {
         self.among(std::env::vars_os())
     }
 
-    fn among(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<Found> {
+    fn among(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<EnvVariable> {
         let is_of_name = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
         let is_of = |name: &str| {
             let rest = name.strip_prefix(self.name);
             // Skips names that a shell cannot set; printing one as a variable would mislead.
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_') && rest.bytes().all(is_of_name))
         };
-        let mut found: Vec<Found> = all
+        let mut found: Vec<EnvVariable> = all
             .filter(|(_, value)| !value.is_empty())
-            .filter_map(|(name, value)| Some(Found { name: name.into_string().ok()?, value: lossy(&value) }))
+            .filter_map(|(name, value)| Some(EnvVariable { name: name.into_string().ok()?, value: lossy(&value) }))
             .filter(|found| is_of(&found.name))
             .collect();
         found.sort();
@@ -337,14 +337,14 @@ impl Variable {
 
 /// A variable found in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct EnvVariable {
     /// Full name, including a suffix.
     pub name: String,
     /// The value, with invalid Unicode replaced.
     pub value: String,
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
@@ -372,7 +372,7 @@ mod tests {
         let found = HSA_OVERRIDE.among(all.into_iter());
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [format!("{name}_1=10.3.0")]);
         let found = HSA_OVERRIDE.among([(name.into(), "11.0.0".into())].into_iter());
-        assert_eq!(found, [Found { name: name.to_owned(), value: "11.0.0".to_owned() }]);
+        assert_eq!(found, [EnvVariable { name: name.to_owned(), value: "11.0.0".to_owned() }]);
     }
 
     #[test]

@@ -107,12 +107,12 @@ impl ThreadExit {
 /// Detaches a thread; the exit handler joins it if `leaving` is set by then.
 pub fn detach(leaving: ThreadExit, thread: JoinHandle<()>) {
     let mut state = lock(&STATE);
-    let (gone, mut left): (Vec<_>, Vec<_>) =
+    let (exited, mut left): (Vec<_>, Vec<_>) =
         std::mem::take(&mut state.left).into_iter().partition(|(_, thread)| thread.is_finished());
     left.push((leaving, thread));
     state.left = left;
     drop(state);
-    join(gone);
+    join(exited);
 }
 
 /// Joins threads that have only thread-local destructors left to run, so that this does not block
@@ -136,9 +136,9 @@ extern "C" fn wait() {
     {
         state = wait_for(&IDLE, state, left);
     }
-    let left = std::mem::take(&mut state.left);
+    let threads = std::mem::take(&mut state.left);
     drop(state);
-    join(left.into_iter().filter(|(leaving, _)| leaving.is_set()).collect());
+    join(threads.into_iter().filter(|(leaving, _)| leaving.is_set()).collect());
 }
 
 /// Registers an exit handler that waits for driver threads. Call it whenever libraries may have

@@ -16,10 +16,10 @@ mod tests {
 
     #[test]
     fn message_reads_literals_and_formatted_text_only() {
-        let said = |body: fn()| catch_unwind(body).err().and_then(|panic| message(&*panic).map(str::to_owned));
-        assert_eq!(said(|| panic!("plain")).as_deref(), Some("plain"));
-        assert_eq!(said(|| panic!("index {}", 7)).as_deref(), Some("index 7"));
-        assert_eq!(said(|| std::panic::panic_any(7)), None);
-        assert_eq!(said(|| {}), None);
+        let caught = |body: fn()| catch_unwind(body).err().and_then(|panic| message(&*panic).map(str::to_owned));
+        assert_eq!(caught(|| panic!("plain")).as_deref(), Some("plain"));
+        assert_eq!(caught(|| panic!("index {}", 7)).as_deref(), Some("index 7"));
+        assert_eq!(caught(|| std::panic::panic_any(7)), None);
+        assert_eq!(caught(|| {}), None);
     }
 }

@@ -139,7 +139,7 @@ fn card(device: &Path, chips: &[Chip]) -> Option<Card> {
 
 /// The GPU of a topology node; `None` if the node is a CPU.
 fn chip(properties: &str) -> Option<Chip> {
-    let field = |wanted: &str| self::properties(properties).find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let field = |key: &str| self::properties(properties).find(|(name, _)| *name == key).map(|(_, value)| value);
     let target = target_name(field("gfx_target_version")?)?;
     let pci = field("location_id").and_then(|location| pci_address(field("domain").unwrap_or(0), location));
     Some(Chip { pci, target })

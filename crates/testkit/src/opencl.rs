@@ -98,28 +98,28 @@ impl Runner {
         Self::on_platform(named.as_deref().unwrap_or("Portable Computing Language"))
     }
 
-    /// Opens the first device of the platform whose name contains `wanted`.
-    pub fn on_platform(wanted: &str) -> Result<Runner, Error> {
+    /// Opens the first device of the platform whose name contains `platform_name`.
+    pub fn on_platform(platform_name: &str) -> Result<Runner, Error> {
         // Neither the ICD loader nor PoCL 3.1 survives concurrent initialization by two threads.
         static OPENING: Mutex<()> = Mutex::new(());
         let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let platforms = platform::get_platform_ids()
             .map_err(|code| Error::Absent(format!("clGetPlatformIDs: {} ({code})", error_text(code))))?;
-        let mut seen = Vec::new();
+        let mut platform_names = Vec::new();
         for id in platforms {
             let name: String = platform::get_platform_info(id, platform::CL_PLATFORM_NAME)
                 .map_err(failed("clGetPlatformInfo"))?
                 .into();
-            if name.contains(wanted) {
+            if name.contains(platform_name) {
                 let devices =
                     device::get_device_ids(id, device::CL_DEVICE_TYPE_ALL).map_err(failed("clGetDeviceIDs"))?;
                 if let Some(&device) = devices.first() {
                     return Self::on_device(device);
                 }
             }
-            seen.push(name);
+            platform_names.push(name);
         }
-        Err(Error::Absent(format!("no platform named `{wanted}` among {seen:?}")))
+        Err(Error::Absent(format!("no platform named `{platform_name}` among {platform_names:?}")))
     }
 
     fn on_device(device: *mut c_void) -> Result<Runner, Error> {

@@ -14,14 +14,14 @@ pub enum Error {
     #[error("none of these is on PATH: {0}")]
     Absent(String),
     /// The program is too old.
-    #[error("{program} is `{found}`; version {wanted} or later is needed")]
+    #[error("{program} is `{found}`; version {required} or later is needed")]
     Version {
         /// Name of the program.
         program: String,
         /// Its version output.
         found: String,
         /// Minimum major version that is accepted.
-        wanted: u32,
+        required: u32,
     },
     /// The program could not be started, or its input could not be written.
     #[error("cannot run {program}: {source}")]
@@ -92,13 +92,13 @@ impl Tool {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Returns the tool if the major version in `version` is at least `wanted`.
-    fn at_least(self, wanted: u32, version: &str) -> Result<Tool, Error> {
-        if major_version(version).is_some_and(|major| major >= wanted) {
+    /// Returns the tool if the major version in `version` is at least `required`.
+    fn at_least(self, required: u32, version: &str) -> Result<Tool, Error> {
+        if major_version(version).is_some_and(|major| major >= required) {
             return Ok(self);
         }
         let found = version.lines().next().unwrap_or_default().to_owned();
-        Err(Error::Version { program: self.path.display().to_string(), found, wanted })
+        Err(Error::Version { program: self.path.display().to_string(), found, required })
     }
 
     /// Runs the program on `input`. Any output counts as an error, including warnings.
@@ -118,12 +118,12 @@ impl Tool {
             let _ = stdin.write_all(input);
         }
         let output = child.wait_with_output().map_err(fail)?;
-        let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
-        said.push_str(&String::from_utf8_lossy(&output.stdout));
-        if output.status.success() && said.trim().is_empty() {
+        let mut message = String::from_utf8_lossy(&output.stderr).into_owned();
+        message.push_str(&String::from_utf8_lossy(&output.stdout));
+        if output.status.success() && message.trim().is_empty() {
             return Ok(());
         }
-        Err(Error::Refused { program, status: output.status, output: said })
+        Err(Error::Refused { program, status: output.status, output: message })
     }
 }
 

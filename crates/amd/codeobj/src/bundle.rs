@@ -61,9 +61,9 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn take(&mut self, size: usize) -> Option<&'a [u8]> {
-        let taken = self.bytes.get(self.at..self.at.checked_add(size)?)?;
+        let field = self.bytes.get(self.at..self.at.checked_add(size)?)?;
         self.at += size;
-        Some(taken)
+        Some(field)
     }
 
     pub(crate) fn half(&mut self) -> Option<u16> {

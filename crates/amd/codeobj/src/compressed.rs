@@ -45,7 +45,7 @@ pub(crate) struct Decompressed {
     /// Size of the whole decompressed bundle in bytes.
     pub(crate) size: usize,
     /// Input bytes consumed, including the header.
-    pub(crate) taken: usize,
+    pub(crate) consumed: usize,
 }
 
 /// The header of a compressed bundle.
@@ -61,8 +61,8 @@ struct BundleHeader {
 /// Decompresses the bundle at the start of `input`, to at most `limit` bytes. Trailing input is
 /// ignored.
 pub fn decompress(input: &[u8], limit: u64) -> Result<Vec<u8>, FileError> {
-    let mut left = limit;
-    decompress_prefix(input, &mut left).map(|done| done.bytes)
+    let mut remaining = limit;
+    decompress_prefix(input, &mut remaining).map(|done| done.bytes)
 }
 
 /// Like [`decompress`], but subtracts the decompressed size from `left`. A damaged stream is
@@ -84,12 +84,12 @@ pub(crate) fn decompress_prefix(input: &[u8], left: &mut u64) -> Result<Decompre
     if bytes.len() as u64 != header.decompressed {
         return Err(FileError::Compressed("does not expand to the size in its header"));
     }
-    let taken = header.size + if header.total.is_some() { length } else { length - rest.len() };
-    Ok(Decompressed { size: bytes.len(), bytes, compression: header.compression, taken })
+    let consumed = header.size + if header.total.is_some() { length } else { length - rest.len() };
+    Ok(Decompressed { size: bytes.len(), bytes, compression: header.compression, consumed })
 }
 
 /// Decompresses a prefix of a bundle, long enough for nearly every table. `head` is a prefix of the
-/// bundle's at most `available` bytes. For version 1, which does not store its length, `taken`
+/// bundle's at most `available` bytes. For version 1, which does not store its length, `consumed`
 /// covers the header only.
 pub(crate) fn decompress_table(head: &[u8], available: u64) -> Result<Decompressed, FileError> {
     let header = BundleHeader::parse(head)?;
@@ -97,8 +97,8 @@ pub(crate) fn decompress_table(head: &[u8], available: u64) -> Result<Decompress
         return Err(FileError::Compressed("is shorter than its header says"));
     }
     let bytes = first_bytes(&header, head)?;
-    let taken = header.total.unwrap_or(header.size as u64) as usize;
-    Ok(Decompressed { bytes, compression: header.compression, size: header.decompressed as usize, taken })
+    let consumed = header.total.unwrap_or(header.size as u64) as usize;
+    Ok(Decompressed { bytes, compression: header.compression, size: header.decompressed as usize, consumed })
 }
 
 /// Decompresses the start of a compressed bundle from its first bytes, `input`.

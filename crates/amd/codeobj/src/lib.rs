@@ -4,7 +4,7 @@
 //!   not), programs and libraries that embed bundles, and archives of any of these.
 //! - [`CodeObject`] parses one: target, kernels with descriptors and metadata, symbols. It also
 //!   builds the memory image that a loader needs.
-//! - [`Survey`] lists the images in a file of any size from its tables alone, and
+//! - [`FileSummary`] lists the images in a file of any size from its tables alone, and
 //!   [`Compatibility`] says whether one runs on a device.
 //! - [`TargetId`] and [`Processor`] identify targets and say which code runs on which device.
 //!
@@ -36,6 +36,7 @@ mod descriptor;
 mod device_image;
 mod error;
 mod file;
+mod file_summary;
 mod memory_image;
 mod metadata;
 mod offload_binary;
@@ -43,7 +44,6 @@ mod processor;
 mod search;
 mod source;
 mod string_table;
-mod survey;
 mod target;
 mod value_kind;
 mod zstd_prefix;
@@ -55,8 +55,8 @@ pub use descriptor::{KernelDescriptor, UserSgpr};
 pub use device_image::{DeviceImage, ImageKind, ImageLocation};
 pub use error::{Error, LoadError};
 pub use file::{File, FileError, FileKind, Problem};
+pub use file_summary::{Compatibility, FileSummary, ImageSummary};
 pub use metadata::{Argument, KernelMetadata, Metadata};
 pub use processor::Processor;
-pub use survey::{Compatibility, ImageSummary, Survey};
 pub use target::{Mismatch, Setting, TargetError, TargetId};
 pub use value_kind::ValueKind;

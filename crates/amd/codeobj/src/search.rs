@@ -222,9 +222,9 @@ impl<'source, S: Source> Search<'source, S> {
             let offset = location.offset + (start - range.start);
             let location = ImageLocation { offset, bundle: Some(self.bundles), ..location.clone() };
             at = match self.read_bundle(start..range.end, location.clone(), mode) {
-                Ok(taken) => {
+                Ok(consumed) => {
                     self.bundles += 1;
-                    start + taken
+                    start + consumed
                 }
                 Err(error) => {
                     match mode {
@@ -274,7 +274,7 @@ impl<'source, S: Source> Search<'source, S> {
         location.compression = Some(done.compression);
         let bytes = Arc::new(done.bytes);
         self.push_entries(&bundle, &location, |inside| ImageBytes::Decompressed(Arc::clone(&bytes), inside));
-        Ok(done.taken as u64)
+        Ok(done.consumed as u64)
     }
 
     /// Decompresses the bundle at the start of a range, or only its table.

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use roci_codeobj::{
-    CodeObject, Compatibility, File, FileError, FileKind, ImageKind, LoadError, Survey, SymbolKind, UserSgpr, ValueKind,
+    CodeObject, Compatibility, File, FileError, FileKind, FileSummary, ImageKind, LoadError, SymbolKind, UserSgpr,
+    ValueKind,
 };
 
 macro_rules! fixture {
@@ -329,11 +330,11 @@ fn a_survey_and_a_search_find_the_same_images() {
         let file = File::open(bytes).expect("valid input");
         let expected: Vec<_> =
             file.images.iter().map(|one| (one.location.clone(), one.target(), one.bytes().len() as u64)).collect();
-        for survey in [Survey::of_bytes(bytes), Survey::of_file(&on_disk(bytes))] {
-            let survey = survey.expect("valid input");
-            let seen: Vec<_> =
-                survey.images.iter().map(|one| (one.location.clone(), one.target(), one.bytes)).collect();
-            assert_eq!((survey.kind, seen, survey.problems), (file.kind, expected.clone(), Vec::new()));
+        for summary in [FileSummary::of_bytes(bytes), FileSummary::of_file(&on_disk(bytes))] {
+            let summary = summary.expect("valid input");
+            let images: Vec<_> =
+                summary.images.iter().map(|one| (one.location.clone(), one.target(), one.bytes)).collect();
+            assert_eq!((summary.kind, images, summary.problems), (file.kind, expected.clone(), Vec::new()));
         }
     }
 }
@@ -345,15 +346,15 @@ fn a_survey_finds_bundles_in_data_and_ignores_false_magic_numbers() {
         let bytes =
             [&vec![7; before], lie.as_slice(), fixture!("plain.bundle"), &[7; 5000], fixture!("zstd-v3.bundle")];
         let bytes = bytes.concat();
-        let survey = Survey::of_file(&on_disk(&bytes)).expect("valid input");
-        assert_eq!((survey.kind, survey.images.len(), survey.problems.len()), (FileKind::Data, 4, 0), "{before}");
+        let summary = FileSummary::of_file(&on_disk(&bytes)).expect("valid input");
+        assert_eq!((summary.kind, summary.images.len(), summary.problems.len()), (FileKind::Data, 4, 0), "{before}");
     }
     let lie = [b"text that names __CLANG_OFFLOAD_BUNDLE__ and CCOB".as_slice(), &[0; 5000]].concat();
-    assert_eq!(Survey::of_bytes(&lie).expect_err("there is nothing"), FileError::UnknownFormat);
+    assert_eq!(FileSummary::of_bytes(&lie).expect_err("there is nothing"), FileError::UnknownFormat);
     // Without a section header table; some tools strip it.
     let mut stripped = fixture!("fat.so").to_vec();
     stripped[40..48].fill(0);
-    assert_eq!(Survey::of_bytes(&stripped).expect("valid input").images.len(), 4);
+    assert_eq!(FileSummary::of_bytes(&stripped).expect("valid input").images.len(), 4);
 }
 
 /// A bundle that decompresses to megabytes. The file contains only its start.
@@ -378,18 +379,18 @@ fn the_start_of_a_compressed_bundle_is_enough() {
     // Data after the first blocks is not read.
     let last = bytes.len() - 1000;
     bytes[last..].fill(0xff);
-    let survey = Survey::of_file(&on_disk(&bytes)).expect("valid input");
-    let image = &survey.images[0];
-    assert_eq!((survey.images.len(), image.target(), image.bytes), (1, "gfx1013".to_owned(), 3 << 20));
-    let cut = Survey::of_bytes(&bytes[..bytes.len() - 1]).expect("the kind is plain");
+    let summary = FileSummary::of_file(&on_disk(&bytes)).expect("valid input");
+    let image = &summary.images[0];
+    assert_eq!((summary.images.len(), image.target(), image.bytes), (1, "gfx1013".to_owned(), 3 << 20));
+    let cut = FileSummary::of_bytes(&bytes[..bytes.len() - 1]).expect("the kind is plain");
     assert_eq!(cut.problems[0].error.to_string(), "the compressed bundle is shorter than its header says");
 }
 
 #[test]
 fn compatibility_is_classified() {
     let fit = |bytes: &[u8], device: &str| {
-        let survey = Survey::of_bytes(bytes).expect("valid input");
-        survey.images[0].compatibility(&device.parse().expect("a chip"))
+        let summary = FileSummary::of_bytes(bytes).expect("valid input");
+        summary.images[0].compatibility(&device.parse().expect("a chip"))
     };
     let (exact, generic) = (fixture!("gfx1010-v6.co"), fixture!("gfx10-1-generic-v6.co"));
     assert_eq!((fit(exact, "gfx1010"), fit(generic, "gfx1013")), (Compatibility::Exact, Compatibility::Generic));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use roci_codeobj::{CodeObject, File, Metadata, Survey, TargetId};
+use roci_codeobj::{CodeObject, File, FileSummary, Metadata, TargetId};
 
 const FIXTURES: [&[u8]; 11] = [
     include_bytes!("../fixtures/gfx1010-v6.co"),
@@ -116,7 +116,7 @@ fn exercise(bytes: &[u8]) {
         ask(&object);
     }
     let device = "gfx1013".parse().expect("a chip");
-    for piece in Survey::of_bytes(bytes).map(|survey| survey.images).unwrap_or_default() {
+    for piece in FileSummary::of_bytes(bytes).map(|summary| summary.images).unwrap_or_default() {
         assert!(!piece.target().is_empty() && !piece.compatibility(&device).name().is_empty());
     }
     let Ok(file) = File::open_with_limit(bytes, LIMIT) else { return };

@@ -175,8 +175,8 @@ impl VirtualMemory {
         let end = address.checked_add(size as u64).ok_or(Status::ERROR_INVALID_ARGUMENT)?;
         let full = offset == 0 && size as u64 == memory.size && address.is_multiple_of(PAGE as u64);
         let reserved = state.reservation(address).is_some_and(|mapping| end <= mapping.range().end);
-        let taken = state.mapped.range(..end).next_back().is_some_and(|(start, one)| start + one.size > address);
-        if !full || !reserved || taken {
+        let overlaps = state.mapped.range(..end).next_back().is_some_and(|(start, one)| start + one.size > address);
+        if !full || !reserved || overlaps {
             return Err(Status::ERROR_INVALID_ARGUMENT);
         }
         let pointer = std::ptr::with_exposed_provenance_mut(address as usize);

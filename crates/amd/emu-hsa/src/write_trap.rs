@@ -132,11 +132,11 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-            let mut seen = 1;
-            while seen < WRITES {
+            let mut last_value = 1;
+            while last_value < WRITES {
                 // A missed write would make this sleep forever.
-                trap.sleep(|| word(&mapping).load(Ordering::Acquire) != seen).expect("the trap works");
-                seen = word(&mapping).load(Ordering::Acquire);
+                trap.sleep(|| word(&mapping).load(Ordering::Acquire) != last_value).expect("the trap works");
+                last_value = word(&mapping).load(Ordering::Acquire);
             }
         });
     }

@@ -51,8 +51,8 @@ impl Client {
 }
 
 fn wait(done: &Signal) {
-    let left = done.wait(SignalCondition::EQ, 0, TIMEOUT, WaitState::BLOCKED);
-    assert_eq!(left, 0, "a doorbell was missed");
+    let value = done.wait(SignalCondition::EQ, 0, TIMEOUT, WaitState::BLOCKED);
+    assert_eq!(value, 0, "a doorbell was missed");
 }
 
 /// Writes a packet except for its first word and returns the slot.

@@ -464,8 +464,8 @@ fn threads_share_queues() {
                     let done = client.signal(1);
                     let packet = adder.packet("add", to, 1, 1, thread, &done);
                     submit(&queues[(thread + round) % 2], &packet, HEADER, 1);
-                    let left = done.wait(SignalCondition::LT, 1, 20 * 1_000_000_000, WaitState::BLOCKED);
-                    failed.fetch_or(left != 0, Ordering::Relaxed);
+                    let value = done.wait(SignalCondition::LT, 1, 20 * 1_000_000_000, WaitState::BLOCKED);
+                    failed.fetch_or(value != 0, Ordering::Relaxed);
                 }
             });
         }

@@ -187,11 +187,11 @@ fn eight_threads_on_four_queues_lose_no_signal() {
                     for index in 0..BATCH as usize {
                         submit(&queues[(thread + index * round as usize) % queues.len()], &packet);
                     }
-                    let left = done.wait(SignalCondition::EQ, 0, TIMEOUT, WaitState::BLOCKED);
-                    assert_eq!(left, 0, "thread {thread}: a signal was lost in round {round}");
+                    let value = done.wait(SignalCondition::EQ, 0, TIMEOUT, WaitState::BLOCKED);
+                    assert_eq!(value, 0, "thread {thread}: a signal was lost in round {round}");
                     round += 1;
-                    let seen = count.each_ref().map(|one| one.load(Ordering::Acquire));
-                    assert_eq!(seen, [round * BATCH; 64], "thread {thread}, round {round}");
+                    let counts = count.each_ref().map(|one| one.load(Ordering::Acquire));
+                    assert_eq!(counts, [round * BATCH; 64], "thread {thread}, round {round}");
                     if batches.fetch_add(1, Ordering::Relaxed) == 200 {
                         *before.lock().expect("no panic") = Some(ProcessResources::now());
                     }

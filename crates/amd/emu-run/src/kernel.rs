@@ -224,9 +224,9 @@ fn prepare(
     }
     // The compiler may have removed barriers that only larger workgroups need.
     let max = u64::from(metadata.max_flat_workgroup_size);
-    let given: u64 = options.block.iter().map(|size| u64::from(*size)).product();
-    if max > 0 && given > max {
-        return Err(Error::WorkgroupTooLarge { max, given });
+    let block_threads: u64 = options.block.iter().map(|size| u64::from(*size)).product();
+    if max > 0 && block_threads > max {
+        return Err(Error::WorkgroupTooLarge { max, given: block_threads });
     }
     let module = emulator.load(object)?;
     let kernel = Arc::clone(module.kernel(name)?);

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use roci_emu::{Executed, Observer, Register, RegisterValue, register_name};
+use roci_emu::{ExecutedInstruction, Observer, Register, RegisterValue, register_name};
 use serde::Serialize;
 
 use super::error::Error;
@@ -84,7 +84,7 @@ impl Observer for Tracer<'_> {
         self.options.wave.is_none_or(|selected| selected == wave) && self.options.pc.contains(&offset)
     }
 
-    fn executed(&self, executed: &Executed<'_>) -> ControlFlow<()> {
+    fn executed(&self, executed: &ExecutedInstruction<'_>) -> ControlFlow<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.trace.lines >= self.options.limit {
             state.trace.is_complete = false;
@@ -117,7 +117,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// One line of text: wave, offset, instruction, registers read, registers written.
-    fn line(&self, executed: &Executed<'_>) -> String {
+    fn line(&self, executed: &ExecutedInstruction<'_>) -> String {
         let shown = |values: &[RegisterValue]| {
             let texts = values.iter().map(|value| {
                 let name = register_name(value.register);
@@ -138,7 +138,7 @@ impl<'a> Tracer<'a> {
         line.trim_end().to_owned() + "\n"
     }
 
-    fn json(&self, executed: &Executed<'_>) -> String {
+    fn json(&self, executed: &ExecutedInstruction<'_>) -> String {
         let value = |value: &RegisterValue| ValueJson {
             register: register_name(value.register),
             values: self.lanes(value, executed.exec),

@@ -364,13 +364,13 @@ impl Kernel {
     /// The decoded program; decoded on first use.
     fn program(&self, chip: Chip, keep_all: bool) -> Arc<DecodedProgram> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = programs[usize::from(keep_all)].get_or_insert_with(|| {
+        let program = programs[usize::from(keep_all)].get_or_insert_with(|| {
             let wave = self.wave_size();
             let granule = if wave == WaveSize::Wave64 { 4 } else { 8 };
             let registers = ((self.descriptor.rsrc1 & 63) + 1) * granule;
             let target = DecodeOptions { chip, wave, registers: registers.min(256) as u16, keep_all };
             Arc::new(DecodedProgram::new(&self.code, target, Level::best(), &[self.entry]))
         });
-        Arc::clone(made)
+        Arc::clone(program)
     }
 }

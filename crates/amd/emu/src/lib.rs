@@ -31,6 +31,6 @@ pub use emulator::{Dispatch, Emulator, Error, Kernel, MAX_LDS, MAX_WORKGROUP, Mo
 pub use engine::control::aperture::{PRIVATE as PRIVATE_APERTURE, SHARED as SHARED_APERTURE};
 pub use fault::{Fault, FaultReport};
 pub use memory::{ALIAS, Access, Allocation, Memory, Owner};
-pub use observe::{Executed, Observer, RegisterValue, register_name};
+pub use observe::{ExecutedInstruction, Observer, RegisterValue, register_name};
 pub use program::LoadedCode;
 pub use roci_isa::{Chip, Register};

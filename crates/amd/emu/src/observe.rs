@@ -28,13 +28,13 @@ pub trait Observer: Sync {
     fn wants(&self, wave: u32, offset: u64) -> bool;
 
     /// Called after an instruction. `Break` stops the dispatch.
-    fn executed(&self, executed: &Executed<'_>) -> ControlFlow<()>;
+    fn executed(&self, executed: &ExecutedInstruction<'_>) -> ControlFlow<()>;
 }
 
 /// An executed instruction.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Executed<'a> {
+pub struct ExecutedInstruction<'a> {
     /// Workgroup ID.
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
@@ -161,7 +161,7 @@ impl WorkgroupMonitor<'_> {
     ) -> ControlFlow<()> {
         let Some(observer) = self.monitor.observer else { return ControlFlow::Continue(()) };
         let pc = machine.program.pc(index);
-        let executed = Executed {
+        let executed = ExecutedInstruction {
             workgroup: self.workgroup,
             wave: machine.wave.number,
             pc,

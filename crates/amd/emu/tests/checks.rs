@@ -107,22 +107,22 @@ fn registers_used_before_their_load_completes_are_reported() {
     let Some(clang) = require("clang", tools::clang()) else { return };
     for chip in [Chip::Gfx1010, Chip::Gfx1100] {
         let bytes = compile(&clang, &source("checks/waits.s"), chip, &[]);
-        let said = |kernel: &str| finding(chip, &bytes, kernel, WAITS);
-        let (message, at) = said("no_wait_vector").expect("the load of v2 is not waited for");
+        let report = |kernel: &str| finding(chip, &bytes, kernel, WAITS);
+        let (message, at) = report("no_wait_vector").expect("the load of v2 is not waited for");
         assert!(message.starts_with("v2 is read") && message.contains("s_waitcnt vmcnt(0)"), "{message}");
         assert!(at.starts_with("v_add_"), "{at}");
-        let (message, _) = said("no_wait_scalar").expect("the load of s2 is not waited for");
+        let (message, _) = report("no_wait_scalar").expect("the load of s2 is not waited for");
         assert!(message.starts_with("s2 is read") && message.contains("lgkmcnt(0)"), "{message}");
-        let (message, _) = said("scalar_out_of_order").expect("one of two scalar loads may be the other");
+        let (message, _) = report("scalar_out_of_order").expect("one of two scalar loads may be the other");
         assert!(message.starts_with("s2 is read"), "{message}");
-        let (message, _) = said("no_wait_lds").expect("the load from LDS is not waited for");
+        let (message, _) = report("no_wait_lds").expect("the load from LDS is not waited for");
         assert!(message.starts_with("v2 is read") && message.contains("lgkmcnt(0)"), "{message}");
-        let (message, _) = said("overwritten").expect("the load comes after the move");
+        let (message, _) = report("overwritten").expect("the load comes after the move");
         assert!(message.starts_with("v2 is overwritten"), "{message}");
-        let (message, _) = said("newest_of_two").expect("vmcnt(1) covers the first load only");
+        let (message, _) = report("newest_of_two").expect("vmcnt(1) covers the first load only");
         assert!(message.starts_with("v3 is read"), "{message}");
-        assert_eq!(said("oldest_of_two"), None, "vmcnt(1) covers the first load");
-        assert_eq!(said("stores_do_not_count"), None, "a store is not counted by vmcnt");
+        assert_eq!(report("oldest_of_two"), None, "vmcnt(1) covers the first load");
+        assert_eq!(report("stores_do_not_count"), None, "a store is not counted by vmcnt");
         for kernel in ["no_wait_vector", "no_wait_scalar", "no_wait_lds", "overwritten", "newest_of_two"] {
             assert_eq!(run(chip, &bytes, kernel, NOTHING), Ok(()), "without the check there is no finding");
         }

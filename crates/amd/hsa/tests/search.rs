@@ -30,8 +30,8 @@ impl LibraryMaker {
         let body: String = functions.iter().map(|name| format!("long {name}(void) {{ return 0; }}\n")).collect();
         std::fs::write(&source, body).expect("the directory is writable");
         std::fs::create_dir_all(library.parent().expect("a folder")).expect("the directory is writable");
-        let made = Command::new(&self.compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-        assert!(made.expect("the compiler starts").success());
+        let status = Command::new(&self.compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+        assert!(status.expect("the compiler starts").success());
         library
     }
 }

@@ -78,8 +78,8 @@ fn the_encodings_of_llvms_tests_decode_as_in_llvm() {
 fn compare_with_disassembler(tool: &Tool, mismatches: &AssemblerMismatches) {
     for ((chip, lanes), list) in mismatches {
         let wave = if *lanes == 64 { WaveSize::Wave64 } else { WaveSize::Wave32 };
-        let given: Vec<&[u8]> = list.iter().map(|(bytes, ..)| &bytes[..]).collect();
-        for ((bytes, printed, ours), answer) in list.iter().zip(ask(tool, *chip, wave, &given)) {
+        let encodings: Vec<&[u8]> = list.iter().map(|(bytes, ..)| &bytes[..]).collect();
+        for ((bytes, printed, ours), answer) in list.iter().zip(ask(tool, *chip, wave, &encodings)) {
             let theirs = Answer::Lines(vec![ours.clone()]);
             assert_eq!(answer, theirs, "{chip} {wave:?} {}: the assembler prints `{printed}`", hex(bytes));
         }

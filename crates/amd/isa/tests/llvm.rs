@@ -66,12 +66,12 @@ fn compare(tool: &Tool, random: &mut Random, chip: Chip, wave: WaveSize, each: u
     count.total += samples.len();
     let ours: Vec<_> = samples.iter().map(|bytes| decode(chip, wave, bytes)).collect();
     // LLVM gets exactly the bytes that our decoder consumed and must consume the same.
-    let given: Vec<&[u8]> = samples
+    let encodings: Vec<&[u8]> = samples
         .iter()
         .zip(&ours)
         .map(|(bytes, decoded)| decoded.map_or(&bytes[..], |instruction| &bytes[..instruction.size.into()]))
         .collect();
-    for ((bytes, decoded), answer) in given.iter().zip(ours).zip(ask(tool, chip, wave, &given)) {
+    for ((bytes, decoded), answer) in encodings.iter().zip(ours).zip(ask(tool, chip, wave, &encodings)) {
         let text = match decoded {
             Ok(instruction) => instruction.text(chip, wave),
             Err(DecodeError::Graphics { .. }) => {

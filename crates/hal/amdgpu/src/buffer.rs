@@ -33,12 +33,12 @@ pub(crate) struct BufferAllocator {
 /// A pool of device-local and host-visible memory.
 struct SharedPool {
     pool: Pool,
-    location: Location,
+    location: MemoryLocation,
 }
 
-/// The owner of memory.
+/// Where memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
+pub(crate) enum MemoryLocation {
     /// The first GPU.
     Gpu,
     Host,
@@ -48,7 +48,7 @@ pub(crate) enum Location {
 pub(crate) struct Buffer {
     allocation: Allocation,
     visible: bool,
-    location: Location,
+    location: MemoryLocation,
     hdp: Hdp,
 }
 
@@ -71,7 +71,7 @@ unsafe impl BufferBackend for Buffer {
     }
 
     fn flush(&self, _offset: u64, _length: u64) -> Result<(), Error> {
-        if self.location == Location::Gpu && !self.hdp.0.is_null() {
+        if self.location == MemoryLocation::Gpu && !self.hdp.0.is_null() {
             // Orders the host's writes before the flush.
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             // SAFETY: the register is not null, and the allocation keeps the runtime, which mapped
@@ -91,7 +91,7 @@ impl Buffer {
     }
 
     /// Owner of the memory.
-    pub(crate) fn location(&self) -> Location {
+    pub(crate) fn location(&self) -> MemoryLocation {
         self.location
     }
 
@@ -121,8 +121,8 @@ impl BufferAllocator {
         let reachable = |pool: &Pool| pool.access(&cpu).is_ok_and(|access| access != MemoryPoolAccess::NEVER_ALLOWED);
         // An APU uses host memory as device-local memory.
         let host = need(pool(&cpu, MemoryPoolGlobalFlag::FINE_GRAINED)?, "host memory")?;
-        let of_gpu = fine.filter(reachable).map(|pool| SharedPool { pool, location: Location::Gpu });
-        let of_host = || is_apu(first).then(|| SharedPool { pool: host.clone(), location: Location::Host });
+        let of_gpu = fine.filter(reachable).map(|pool| SharedPool { pool, location: MemoryLocation::Gpu });
+        let of_host = || is_apu(first).then(|| SharedPool { pool: host.clone(), location: MemoryLocation::Host });
         Ok(Self {
             device: need(pool(first, MemoryPoolGlobalFlag::COARSE_GRAINED)?, "GPU memory")?,
             kernarg: need(pool(&cpu, MemoryPoolGlobalFlag::KERNARG_INIT)?, "kernarg memory")?,
@@ -150,8 +150,8 @@ impl BufferAllocator {
     /// Allocates a buffer. Returns `None` if out of memory.
     pub(crate) fn allocate(&self, desc: &BufferDesc) -> Option<Buffer> {
         let (pool, location) = match desc.memory {
-            MemoryType::Device => (&self.device, Location::Gpu),
-            MemoryType::Host => (&self.host, Location::Host),
+            MemoryType::Device => (&self.device, MemoryLocation::Gpu),
+            MemoryType::Host => (&self.host, MemoryLocation::Host),
             MemoryType::Shared => self.shared.as_ref().map(|shared| (&shared.pool, shared.location))?,
         };
         self.allocate_from(pool, desc.size, desc.memory.host_visible(), location)
@@ -159,22 +159,22 @@ impl BufferAllocator {
 
     /// Allocates memory for kernel arguments. Returns `None` if out of memory.
     pub(crate) fn kernargs(&self, bytes: u64) -> Option<Buffer> {
-        self.allocate_from(&self.kernarg, bytes, true, Location::Host)
+        self.allocate_from(&self.kernarg, bytes, true, MemoryLocation::Host)
     }
 
     /// The agent to name as owner in a copy by the runtime.
-    pub(crate) fn owner(&self, location: Location) -> &Agent {
+    pub(crate) fn owner(&self, location: MemoryLocation) -> &Agent {
         match location {
-            Location::Gpu => &self.gpus[0],
-            Location::Host => &self.cpu,
+            MemoryLocation::Gpu => &self.gpus[0],
+            MemoryLocation::Host => &self.cpu,
         }
     }
 
-    fn allocate_from(&self, pool: &Pool, bytes: u64, visible: bool, location: Location) -> Option<Buffer> {
+    fn allocate_from(&self, pool: &Pool, bytes: u64, visible: bool, location: MemoryLocation) -> Option<Buffer> {
         let allocation = pool.allocate(usize::try_from(bytes).ok()?, MemoryPoolFlag::STANDARD_FLAG).ok()?;
         let mut users: Vec<&Agent> = self.gpus.iter().collect();
         // The owner has access implicitly. The host must be listed for host-visible GPU memory.
-        if visible && location == Location::Gpu {
+        if visible && location == MemoryLocation::Gpu {
             users.push(&self.cpu);
         }
         allocation.allow_access(&users).ok()?;

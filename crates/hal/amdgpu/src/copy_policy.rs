@@ -4,7 +4,7 @@ use roci_hal::Error;
 use roci_hal::command::Operand;
 use roci_hal::uri::DeviceUri;
 
-use crate::buffer::{Buffer, Location};
+use crate::buffer::{Buffer, MemoryLocation};
 use crate::settings::{Settings, bad_value};
 
 /// URI parameter that selects the method.
@@ -84,7 +84,7 @@ impl CopyPolicy {
 }
 
 /// Owner of an operand's memory; `None` for slots.
-fn location(operand: &Operand) -> Option<Location> {
+fn location(operand: &Operand) -> Option<MemoryLocation> {
     match operand {
         Operand::Fixed(range) => range.buffer.downcast::<Buffer>().map(Buffer::location),
         Operand::Slot { .. } => None,

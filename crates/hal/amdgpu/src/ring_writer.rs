@@ -16,7 +16,7 @@ use roci_hsa::abi::{
 };
 use roci_hsa::runtime::{Agent, Queue as HsaQueue, Signal};
 
-use crate::buffer::{Buffer, Location};
+use crate::buffer::{Buffer, MemoryLocation};
 use crate::commands::{Commands, EncodedCommandKind, address};
 use crate::device_state::DeviceState;
 use crate::engine_copy::EngineCopy;
@@ -257,7 +257,7 @@ impl RingWriter {
         let (start, done) = (signal()?, signal()?);
         let pointer = |range: &BoundRange| Ok::<_, Error>(address(range)? as usize);
         let owner = |range: &BoundRange| {
-            let location = range.buffer.downcast::<Buffer>().map_or(Location::Gpu, Buffer::location);
+            let location = range.buffer.downcast::<Buffer>().map_or(MemoryLocation::Gpu, Buffer::location);
             self.device.allocator.owner(location)
         };
         let to = (std::ptr::with_exposed_provenance_mut(pointer(target)?), owner(target));

@@ -19,7 +19,7 @@ pub struct Settings {
     /// Allows starting HSA where it may freeze the machine (`ROCI_ALLOW_HSA`).
     pub allow_hsa: bool,
     /// `HSA_OVERRIDE_GFX_VERSION` and its per-node variants (`HSA_OVERRIDE_GFX_VERSION_1`).
-    pub overrides: Vec<env::Found>,
+    pub overrides: Vec<env::EnvVariable>,
     /// Value of `HSA_ENABLE_SDMA`.
     pub enable_sdma: Option<String>,
     /// The user named the HSA library. It is then tried even without a kernel driver, which it may

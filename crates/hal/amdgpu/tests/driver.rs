@@ -11,7 +11,7 @@ use std::time::Duration;
 use emulated::{library, origin, runtime};
 use roci_amdgpu::{AmdgpuDriver, Origin, Settings};
 use roci_base::Hint;
-use roci_base::env::Found;
+use roci_base::env::EnvVariable;
 use roci_hal::driver::Driver;
 use roci_hal::{Binding, BufferDesc, Device, Error, Kernel, Profile, Registry, Submit};
 use roci_hal_cts::kernels;
@@ -106,7 +106,7 @@ fn a_chip_override_is_rejected_without_consent() {
 
 fn overridden_by(variable: &str) {
     let root = machine(&[0, 100_100]);
-    let found = Found { name: variable.to_owned(), value: "10.3.0".to_owned() };
+    let found = EnvVariable { name: variable.to_owned(), value: "10.3.0".to_owned() };
     let overridden = || Settings { overrides: vec![found.clone()], ..settings(root.path()) };
     let assigned = format!("{variable}=10.3.0");
     let words = [assigned.as_str(), "another chip's code", "crashes"];

@@ -7,6 +7,7 @@ use crate::executable::{Access, EntryPoint};
 
 /// A validated list of commands.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Recording {
     /// Label of the command buffer.
     pub label: Option<String>,

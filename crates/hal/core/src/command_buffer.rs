@@ -52,14 +52,14 @@ pub(crate) struct SlotRequirement {
 /// A byte range that a command accesses, comparable before its memory is allocated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) location: Location,
+    pub(crate) base: SpanBase,
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
 /// The buffer or slot that contains a [`Span`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Location {
+pub(crate) enum SpanBase {
     /// A buffer, by its ID.
     Buffer(u64),
     /// The range that a replay binds to this slot.
@@ -122,18 +122,18 @@ impl CommandBufferInner {
 impl Span {
     /// Replaces a slot with the buffer bound to it. Slots without a binding stay.
     fn resolve(self, bound: &[BufferRange]) -> Self {
-        match self.location {
-            Location::Slot(slot) if slot < bound.len() => {
+        match self.base {
+            SpanBase::Slot(slot) if slot < bound.len() => {
                 let range = &bound[slot];
-                let location = Location::Buffer(range.buffer().inner.id());
-                Self { location, offset: range.offset() + self.offset, length: self.length }
+                let base = SpanBase::Buffer(range.buffer().inner.id());
+                Self { base, offset: range.offset() + self.offset, length: self.length }
             }
             _ => self,
         }
     }
 
     fn overlaps(self, other: Self) -> bool {
-        self.location == other.location
+        self.base == other.base
             && self.offset < other.offset.saturating_add(other.length)
             && other.offset < self.offset.saturating_add(self.length)
     }
@@ -151,6 +151,6 @@ impl OverlapCheck {
 
     /// Whether the result depends on what a replay binds.
     pub(crate) fn depends_on_slots(&self) -> bool {
-        [self.a, self.b].iter().any(|span| matches!(span.location, Location::Slot(_)))
+        [self.a, self.b].iter().any(|span| matches!(span.base, SpanBase::Slot(_)))
     }
 }

@@ -112,6 +112,7 @@ pub enum Error {
 
 /// Work in flight when a wait timed out or a device was lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InFlight {
     /// Index of the queue; `None` if nothing was in flight.
     pub queue: Option<usize>,

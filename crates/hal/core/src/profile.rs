@@ -137,10 +137,10 @@ pub struct CommandTiming {
 /// Merges the timings of steps of the same command. Sorted by command.
 pub fn merge_timings(mut spans: Vec<CommandTiming>) -> Vec<CommandTiming> {
     spans.sort_by_key(|span| span.command);
-    spans.dedup_by(|next, kept| {
-        let same = next.command == kept.command;
+    spans.dedup_by(|next, previous| {
+        let same = next.command == previous.command;
         if same {
-            (kept.start, kept.end) = (kept.start.min(next.start), kept.end.max(next.end));
+            (previous.start, previous.end) = (previous.start.min(next.start), previous.end.max(next.end));
         }
         same
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, BufferRange};
 use crate::command::{Command, Dispatch, Operand, Recording};
-use crate::command_buffer::{CommandBuffer, CommandBufferInner, Location, OverlapCheck, SlotRequirement, Span};
+use crate::command_buffer::{CommandBuffer, CommandBufferInner, OverlapCheck, SlotRequirement, Span, SpanBase};
 use crate::device::DeviceCore;
 use crate::error::Error;
 use crate::executable::Kernel;
@@ -316,11 +316,11 @@ impl Binding {
     }
 
     fn span(&self) -> Span {
-        let location = match self {
-            Self::Fixed(range) => Location::Buffer(range.buffer().inner.id()),
-            Self::Slot { slot, .. } => Location::Slot(*slot),
+        let base = match self {
+            Self::Fixed(range) => SpanBase::Buffer(range.buffer().inner.id()),
+            Self::Slot { slot, .. } => SpanBase::Slot(*slot),
         };
-        Span { location, offset: self.offset(), length: self.length() }
+        Span { base, offset: self.offset(), length: self.length() }
     }
 }
 

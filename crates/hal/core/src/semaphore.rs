@@ -38,6 +38,7 @@ struct SemaphoreInner {
 
 /// A semaphore and one of its values.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Point {
     /// The semaphore.
     pub semaphore: Semaphore,

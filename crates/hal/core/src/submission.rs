@@ -116,8 +116,8 @@ impl Submission {
             submission.finish(Err(cause));
         }
         for wait in params.waits {
-            let held = Arc::clone(&submission);
-            wait.semaphore.watch(wait.value, Box::new(move |answer| held.release(answer)));
+            let owner = Arc::clone(&submission);
+            wait.semaphore.watch(wait.value, Box::new(move |answer| owner.release(answer)));
         }
         submission.release(Ok(()));
     }

@@ -128,15 +128,15 @@ mod tests {
     #[test]
     fn watchers_fire_in_the_order_of_their_values() {
         let timeline = Timeline::<&str>::new(0);
-        let seen = Arc::new(StdMutex::new(Vec::new()));
+        let values = Arc::new(StdMutex::new(Vec::new()));
         for value in [3, 1, 2, 9] {
-            let seen = Arc::clone(&seen);
-            assert!(timeline.watch(value, Box::new(move |_| seen.lock().unwrap().push(value))).is_none());
+            let values = Arc::clone(&values);
+            assert!(timeline.watch(value, Box::new(move |_| values.lock().unwrap().push(value))).is_none());
         }
         timeline.signal(3).unwrap().into_iter().for_each(|watcher| watcher(Ok(())));
-        assert_eq!(*seen.lock().unwrap(), [1, 2, 3]);
+        assert_eq!(*values.lock().unwrap(), [1, 2, 3]);
         timeline.signal(u64::MAX).unwrap().into_iter().for_each(|watcher| watcher(Ok(())));
-        assert_eq!(*seen.lock().unwrap(), [1, 2, 3, 9]);
+        assert_eq!(*values.lock().unwrap(), [1, 2, 3, 9]);
     }
 
     #[test]

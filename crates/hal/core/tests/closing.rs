@@ -12,7 +12,7 @@ use roci_hal::null::NullDriver;
 use roci_hal::{BufferDesc, Device, DeviceInfo, Error, ExecutableSource, Registry, Submit};
 
 /// A device that finishes batches without executing them, and whose closing is observable.
-struct Watched {
+struct ObservedDevice {
     info: DeviceInfo,
     _alive: Arc<()>,
 }
@@ -23,7 +23,7 @@ impl ExecutableBackend for Stub {}
 
 impl CommandsBackend for Stub {}
 
-impl DeviceBackend for Watched {
+impl DeviceBackend for ObservedDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -51,7 +51,7 @@ impl DeviceBackend for Watched {
 fn watched() -> (Device, Arc<()>) {
     let info = Registry::new().with(NullDriver::new(1)).open(&"null".parse().unwrap(), None).unwrap().info().clone();
     let alive = Arc::new(());
-    (Device::new(Arc::new(Watched { info, _alive: Arc::clone(&alive) }), None), alive)
+    (Device::new(Arc::new(ObservedDevice { info, _alive: Arc::clone(&alive) }), None), alive)
 }
 
 /// Waits briefly, because the watchdog may hold a submission during a check.

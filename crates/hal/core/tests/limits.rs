@@ -17,14 +17,14 @@ use roci_hal::{Access, BufferDesc, Code, Device, DeviceInfo, EntryPoint, Error, 
 /// A device with little memory that never executes its batches.
 struct SmallDevice {
     info: DeviceInfo,
-    left: Arc<AtomicU64>,
+    available: Arc<AtomicU64>,
     kept: Mutex<Vec<Batch>>,
 }
 
 struct Block {
     memory: HostMemory,
     size: u64,
-    left: Arc<AtomicU64>,
+    available: Arc<AtomicU64>,
 }
 
 struct Stub;
@@ -42,7 +42,7 @@ unsafe impl BufferBackend for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.left.fetch_add(self.size, Ordering::Relaxed);
+        self.available.fetch_add(self.size, Ordering::Relaxed);
     }
 }
 
@@ -53,11 +53,15 @@ impl DeviceBackend for SmallDevice {
 
     fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
         assert!(desc.size <= self.info.max_allocation, "{} bytes exceed the device's `max_allocation`", desc.size);
-        let none = |left| Error::OutOfMemory { device: "small_device".into(), requested: desc.size, limit: Some(left) };
-        let take = |left: u64| left.checked_sub(desc.size);
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(none)?;
+        let none = |available| Error::OutOfMemory {
+            device: "small_device".into(),
+            requested: desc.size,
+            limit: Some(available),
+        };
+        let take = |available: u64| available.checked_sub(desc.size);
+        self.available.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(none)?;
         let memory = HostMemory::new(desc.size).expect("the host has enough memory");
-        Ok(Arc::new(Block { memory, size: desc.size, left: Arc::clone(&self.left) }))
+        Ok(Arc::new(Block { memory, size: desc.size, available: Arc::clone(&self.available) }))
     }
 
     fn load(&self, _source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
@@ -81,7 +85,10 @@ const MEMORY: u64 = 1_000_000;
 fn small_device(timeout: Option<Duration>) -> Device {
     let null = Registry::new().with(NullDriver::new(1)).open(&"null".parse().unwrap(), None).unwrap();
     let info = DeviceInfo { max_allocation: MEMORY, ..null.info().clone() };
-    Device::new(Arc::new(SmallDevice { info, left: Arc::new(AtomicU64::new(MEMORY)), kept: Mutex::default() }), timeout)
+    Device::new(
+        Arc::new(SmallDevice { info, available: Arc::new(AtomicU64::new(MEMORY)), kept: Mutex::default() }),
+        timeout,
+    )
 }
 
 #[test]
@@ -129,8 +136,8 @@ fn reads_and_writes_use_the_device_timeout() {
 #[test]
 fn bindings_longer_than_the_limit_are_rejected() {
     let narrow = DeviceInfo { max_binding: 100, ..small_device(None).info().clone() };
-    let left = Arc::new(AtomicU64::new(MEMORY));
-    let device = Device::new(Arc::new(SmallDevice { info: narrow, left, kept: Mutex::default() }), None);
+    let available = Arc::new(AtomicU64::new(MEMORY));
+    let device = Device::new(Arc::new(SmallDevice { info: narrow, available, kept: Mutex::default() }), None);
     let entry = EntryPoint {
         name: "sum".into(),
         workgroup_size: [1; 3],

@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_sweep_agrees_with_comparing_every_pair() {
         let mut random = fastrand::Rng::with_seed(1);
-        let mut seen = [[0; 2]; 2];
+        let mut counts = [[0; 2]; 2];
         for _ in 0..5_000 {
             let (these, those) = (accesses(&mut random), accesses(&mut random));
             let between = these.iter().any(|a| those.iter().any(|b| a.conflicts(b)));
@@ -124,8 +124,8 @@ mod tests {
             assert_eq!(this.conflicts(&that), between, "{these:?} and {those:?}");
             assert_eq!(that.conflicts(&this), between, "{these:?} and {those:?}");
             assert_eq!(conflict, within, "{these:?}");
-            seen[usize::from(between)][usize::from(within)] += 1;
+            counts[usize::from(between)][usize::from(within)] += 1;
         }
-        assert!(seen.as_flattened().iter().all(|&count| count > 100), "one-sided cases: {seen:?}");
+        assert!(counts.as_flattened().iter().all(|&count| count > 100), "one-sided cases: {counts:?}");
     }
 }

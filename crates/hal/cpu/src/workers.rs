@@ -134,9 +134,9 @@ impl Workers {
                 return Some(Task::Lead(waiting));
             }
             if !spun && !state.running.is_empty() {
-                let seen = self.posted.load(Ordering::Relaxed);
+                let posted = self.posted.load(Ordering::Relaxed);
                 drop(state);
-                self.spin(seen);
+                self.spin(posted);
                 spun = true;
                 state = self.lock();
                 continue;

@@ -202,9 +202,9 @@ fn commands_without_a_barrier_on_the_same_memory_do_not_race() {
 fn an_endless_kernel_loses_the_device_but_not_the_process() {
     let device = open("cpu?threads=2", Some(Duration::from_millis(500))).unwrap();
     let release = Arc::new(AtomicBool::new(false));
-    let held = Arc::clone(&release);
+    let gate = Arc::clone(&release);
     let endless = load(&device, "endless", &[], 2, move |part, _| {
-        while part == 1 && !held.load(Ordering::Relaxed) {
+        while part == 1 && !gate.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
@@ -226,10 +226,10 @@ fn an_endless_kernel_loses_the_device_but_not_the_process() {
 fn a_hang_among_independent_commands_names_the_hung_one() {
     let device = open("cpu?threads=2", Some(Duration::from_millis(500))).unwrap();
     let release = Arc::new(AtomicBool::new(false));
-    let held = Arc::clone(&release);
+    let gate = Arc::clone(&release);
     let quick = load(&device, "quick", &[], 2, |_, _| {});
     let endless = load(&device, "endless", &[], 2, move |_, _| {
-        while !held.load(Ordering::Relaxed) {
+        while !gate.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
     });

@@ -13,7 +13,7 @@ use roci_hal::driver::BufferBackend;
 use roci_hal::host_memory::HostMemory;
 use roci_hal::{BufferDesc, Deadline, Error, MemoryType};
 
-use crate::cl::{CommandQueue, Context, Event, Mem, Order};
+use crate::cl::{CommandQueue, Context, EnqueueOptions, Event, Mem};
 use crate::discover::PhysicalDevice;
 use crate::error::ClError;
 use crate::options::Options;
@@ -203,7 +203,8 @@ unsafe impl BufferBackend for Buffer {
         let Some(pointer) = self.copied(offset, length) else { return Ok(()) };
         let block = &self.block;
         // SAFETY: as for `invalidate`.
-        let written = unsafe { block.context.queue.write(pointer, (&block.mem, offset, length), Order::WITH_EVENT) };
+        let written =
+            unsafe { block.context.queue.write(pointer, (&block.mem, offset, length), EnqueueOptions::WITH_EVENT) };
         self.finish(written, "writing memory")
     }
 }
@@ -243,7 +244,7 @@ impl Buffer {
     /// Writes the last word, which makes the driver commit memory for the whole buffer.
     fn touch(&self, size: u64) -> Result<(), WaitError> {
         let last = (size - 4) & !3;
-        self.wait(self.block.context.queue.fill((&self.block.mem, last, 4), 0, Order::WITH_EVENT))
+        self.wait(self.block.context.queue.fill((&self.block.mem, last, 4), 0, EnqueueOptions::WITH_EVENT))
     }
 
     /// Waits for a transfer on the transfer queue.

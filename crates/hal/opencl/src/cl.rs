@@ -221,14 +221,14 @@ impl Mem {
 
 /// Ordering of a command relative to others, and whether it gets an event.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Order<'a> {
+pub(crate) struct EnqueueOptions<'a> {
     /// An explicit dependency, in addition to the queue's own ordering.
     pub(crate) after: Option<&'a Event>,
     /// Whether it gets an event. Events have a cost: tens of microseconds each on NVIDIA.
     pub(crate) has_event: bool,
 }
 
-impl Order<'_> {
+impl EnqueueOptions<'_> {
     /// No dependency, with an event.
     pub(crate) const WITH_EVENT: Self = Self { after: None, has_event: true };
 
@@ -263,7 +263,7 @@ impl CommandQueue {
         &self,
         (mem, offset, length): (&Mem, u64, u64),
         word: u32,
-        order: Order<'_>,
+        order: EnqueueOptions<'_>,
     ) -> Result<Option<Event>, ClError> {
         let (offset, length, (count, waits)) = (offset as usize, length as usize, order.list());
         let pattern = (&raw const word).cast();
@@ -279,7 +279,7 @@ impl CommandQueue {
         (source, from): (&Mem, u64),
         (target, to): (&Mem, u64),
         bytes: u64,
-        order: Order<'_>,
+        order: EnqueueOptions<'_>,
     ) -> Result<Option<Event>, ClError> {
         let (from, to, bytes, (count, waits)) = (from as usize, to as usize, bytes as usize, order.list());
         // Both buffers and the event are alive during the call, and the driver keeps the buffers
@@ -297,7 +297,7 @@ impl CommandQueue {
         &self,
         data: *const u8,
         (mem, offset, length): (&Mem, u64, u64),
-        order: Order<'_>,
+        order: EnqueueOptions<'_>,
     ) -> Result<Option<Event>, ClError> {
         let (offset, length, (count, waits)) = (offset as usize, length as usize, order.list());
         // Guaranteed by the caller.
@@ -348,7 +348,7 @@ impl CommandQueue {
         kernel: &Kernel,
         global: [usize; 3],
         local: [usize; 3],
-        order: Order<'_>,
+        order: EnqueueOptions<'_>,
     ) -> Result<Option<Event>, ClError> {
         let (global, local, offset, (count, waits)) = (global.as_ptr(), local.as_ptr(), std::ptr::null(), order.list());
         // All three sizes have three dimensions; the driver reports a missing argument.

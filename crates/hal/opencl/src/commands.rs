@@ -11,7 +11,7 @@ use roci_hal::command::{Command, Dispatch, Operand, Recording};
 use roci_hal::driver::{BoundRange, CommandsBackend};
 
 use crate::buffer::Buffer;
-use crate::cl::{CommandQueue, Event, Kernel, Mem, Order};
+use crate::cl::{CommandQueue, EnqueueOptions, Event, Kernel, Mem};
 use crate::error::ClError;
 use crate::executable::Executable;
 
@@ -184,7 +184,7 @@ impl Commands {
         // The first command since the last event.
         let mut first = None;
         for (index, step) in steps.iter_mut().enumerate() {
-            let order = Order { after: None, has_event: each || index == last };
+            let order = EnqueueOptions { after: None, has_event: each || index == last };
             let from = first.unwrap_or(step.command);
             match self.enqueue_step(target.queue, step, slots, order) {
                 Ok(Some(event)) => {
@@ -239,7 +239,7 @@ impl Commands {
                 Dependency::Join(index) => &enqueued.joins[*index],
             });
             let command = step.command;
-            let event = self.enqueue_step(queue, step, slots, Order { after, has_event: true });
+            let event = self.enqueue_step(queue, step, slots, EnqueueOptions { after, has_event: true });
             enqueued.events.extend(event.map_err(|error| (command, error))?.map(|event| (command, event)));
             enqueued.commands = enqueued.events.len();
         }
@@ -260,7 +260,7 @@ impl Commands {
         queue: &CommandQueue,
         step: &mut CommandStep,
         slots: &[BoundRange],
-        order: Order<'_>,
+        order: EnqueueOptions<'_>,
     ) -> Result<Option<Event>, ClError> {
         match &self.recording.commands[step.command] {
             Command::Fill { target, pattern } => {

@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn cpu_devices_are_never_gpus() {
-        let named = |name: &str, device_type| {
+        let kind_of = |name: &str, device_type| {
             kind(&DeviceProperties { name: name.into(), device_type, ..DeviceProperties::default() })
         };
-        assert_eq!(named("pthread", CL_DEVICE_TYPE_CPU), DeviceKind::Software);
-        assert_eq!(named("llvmpipe (LLVM 15)", CL_DEVICE_TYPE_GPU), DeviceKind::Software);
-        assert_eq!(named("NVIDIA H200", CL_DEVICE_TYPE_GPU), DeviceKind::DiscreteGpu);
+        assert_eq!(kind_of("pthread", CL_DEVICE_TYPE_CPU), DeviceKind::Software);
+        assert_eq!(kind_of("llvmpipe (LLVM 15)", CL_DEVICE_TYPE_GPU), DeviceKind::Software);
+        assert_eq!(kind_of("NVIDIA H200", CL_DEVICE_TYPE_GPU), DeviceKind::DiscreteGpu);
     }
 
     #[test]

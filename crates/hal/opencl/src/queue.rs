@@ -205,12 +205,12 @@ impl QueueInner {
                 let before = in_flight.len();
                 let mut oldest = true;
                 in_flight.retain_mut(|batch| {
-                    let kept = batch.advance(oldest, ended);
-                    if !kept && batch.records_time {
+                    let is_running = batch.advance(oldest, ended);
+                    if !is_running && batch.records_time {
                         ended = Instant::now();
                     }
-                    oldest &= !kept;
-                    kept
+                    oldest &= !is_running;
+                    is_running
                 });
                 if in_flight.len() < before {
                     since = Instant::now();

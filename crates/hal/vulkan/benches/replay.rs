@@ -27,10 +27,10 @@ fn main() -> Result<()> {
     println!("{} ({})", info.name, info.runtime.as_deref().unwrap_or_default());
     println!("{DISPATCHES} empty dispatches, microseconds each, of {REPLAYS} replays");
     println!("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}", "", "best", "median", "bare best", "median", "ratio");
-    let bare = Bare::new(&device)?;
+    let plain = PlainVulkan::new(&device)?;
     for (name, barriers) in [("barriers between", true), ("no barriers", false)] {
         // Interleaved, so that slowdowns of the machine affect both.
-        let (mut ours, mut theirs) = (DriverReplay::new(&device, barriers)?, bare.record(barriers)?);
+        let (mut ours, mut theirs) = (DriverReplay::new(&device, barriers)?, plain.record(barriers)?);
         let (mut times, mut bare_times) = (Vec::new(), Vec::new());
         for round in 0..WARM + REPLAYS {
             let (own, other) = (ours.replay()?, theirs.replay()?);
@@ -91,7 +91,7 @@ impl DriverReplay {
 }
 
 /// Plain Vulkan. Nothing is released before the process ends.
-struct Bare {
+struct PlainVulkan {
     device: ash::Device,
     queue: vk::Queue,
     pool: vk::CommandPool,
@@ -99,7 +99,7 @@ struct Bare {
     _entry: ash::Entry,
 }
 
-impl Bare {
+impl PlainVulkan {
     /// Opens the same physical device, found by its id.
     fn new(ours: &Device) -> Result<Self> {
         let Code::Spirv(words) = roci_hal_cts::kernels::source("empty", ours.info())?.code else {
@@ -149,12 +149,12 @@ impl Bare {
             .name(c"empty");
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
         // SAFETY: the module has that kernel.
-        let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
-        let pipeline = made.map_err(|(_, result)| result)?[0];
+        let pipelines = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
+        let pipeline = pipelines.map_err(|(_, result)| result)?[0];
         Ok(Self { device, queue, pool, pipeline, _entry: entry })
     }
 
-    fn record(&self, barriers: bool) -> Result<Recorded<'_>> {
+    fn record(&self, barriers: bool) -> Result<PlainCommandBuffer<'_>> {
         let device = &self.device;
         let info = vk::CommandBufferAllocateInfo::default().command_pool(self.pool).command_buffer_count(1);
         // SAFETY: valid create info.
@@ -179,23 +179,23 @@ impl Bare {
         unsafe { device.end_command_buffer(buffer) }?;
         // SAFETY: valid create info.
         let fence = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) }?;
-        Ok(Recorded { bare: self, buffers: [buffer], fence })
+        Ok(PlainCommandBuffer { plain: self, buffers: [buffer], fence })
     }
 }
 
 /// The bare loop's command buffer.
-struct Recorded<'a> {
-    bare: &'a Bare,
+struct PlainCommandBuffer<'a> {
+    plain: &'a PlainVulkan,
     buffers: [vk::CommandBuffer; 1],
     fence: vk::Fence,
 }
 
-impl Recorded<'_> {
+impl PlainCommandBuffer<'_> {
     fn replay(&mut self) -> Result<Duration> {
-        let (device, infos) = (&self.bare.device, [vk::SubmitInfo::default().command_buffers(&self.buffers)]);
+        let (device, infos) = (&self.plain.device, [vk::SubmitInfo::default().command_buffers(&self.buffers)]);
         let start = Instant::now();
         // SAFETY: recorded and not in flight.
-        unsafe { device.queue_submit(self.bare.queue, &infos, self.fence) }?;
+        unsafe { device.queue_submit(self.plain.queue, &infos, self.fence) }?;
         // SAFETY: the fence of that submission.
         unsafe { device.wait_for_fences(&[self.fence], true, u64::MAX) }?;
         let took = start.elapsed();

@@ -239,9 +239,9 @@ impl Buffer {
         {
             let heap = types[*number as usize].heap_index as usize;
             if needs.size >= DEDICATED_THRESHOLD {
-                let left = allocator.available(&shared, heap);
-                most = most.max(left);
-                if needs.size > left {
+                let available = allocator.available(&shared, heap);
+                most = most.max(available);
+                if needs.size > available {
                     continue;
                 }
             }

@@ -159,9 +159,9 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         device: pci.pci_device as u8,
         function: pci.pci_function as u8,
     });
-    let seen = sysfs.iter().find(|card| Some(card.pci) == pci);
+    let card = sysfs.iter().find(|card| Some(card.pci) == pci);
     let target = match plain.vendor_id {
-        sysfs::AMD => seen.and_then(|card| card.target.clone()).or_else(|| radeon::target(&title, plain.device_id)),
+        sysfs::AMD => card.and_then(|card| card.target.clone()).or_else(|| radeon::target(&title, plain.device_id)),
         _ => None,
     };
     let driver_name = driver.driver_name_as_c_str().map(CStr::to_string_lossy).unwrap_or_default();
@@ -217,7 +217,7 @@ fn card(instance: &Instance, raw: vk::PhysicalDevice, sysfs: &[sysfs::Card]) -> 
         uuid: uuid(identity.device_uuid),
         pci,
         memory: total_memory(&properties.memory, kind),
-        true_memory: seen.and_then(|card| card.memory(kind == DeviceKind::IntegratedGpu)),
+        true_memory: card.and_then(|card| card.memory(kind == DeviceKind::IntegratedGpu)),
         compute_units,
         capabilities: Capabilities {
             subgroup_sizes,

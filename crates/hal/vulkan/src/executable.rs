@@ -10,7 +10,7 @@ use roci_hal::driver::ExecutableBackend;
 use roci_hal::{Code, EntryPoint, Error, ExecutableSource};
 
 use crate::device_state::{DeviceState, Layout};
-use crate::spirv::{self, Outline};
+use crate::spirv::{self, ModuleInfo};
 
 /// Subgroup size of kernels on matrix units.
 const MATRIX_SUBGROUP: u32 = 32;
@@ -63,7 +63,7 @@ impl Executable {
 }
 
 /// Checks that the device can run a module, and that the module fulfills its contract.
-fn check(shared: &DeviceState, outline: &Outline, source: &ExecutableSource) -> Result<(), String> {
+fn check(shared: &DeviceState, outline: &ModuleInfo, source: &ExecutableSource) -> Result<(), String> {
     let properties = &shared.card.properties;
     let newest = match properties.version {
         vk::API_VERSION_1_3.. => (1, 6),
@@ -100,7 +100,7 @@ fn kernel(
     shared: &DeviceState,
     module: vk::ShaderModule,
     entry: &EntryPoint,
-    outline: &Outline,
+    outline: &ModuleInfo,
 ) -> Result<Kernel, Failure> {
     let can_split = !outline.counts_groups;
     let layout = shared.layout(entry.bindings.len(), entry.constants).map_err(Failure::Hal)?;
@@ -128,8 +128,8 @@ fn kernel(
     let flags = if can_split { vk::PipelineCreateFlags::DISPATCH_BASE } else { vk::PipelineCreateFlags::empty() };
     let info = [vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout.pipeline)];
     // SAFETY: the module has the entry point, and the layout matches its contract.
-    let made = unsafe { shared.device.create_compute_pipelines(shared.pipelines.raw, &info, None) };
-    let pipelines = made.map_err(|(_, result)| Failure::Vulkan(result))?;
+    let pipelines = unsafe { shared.device.create_compute_pipelines(shared.pipelines.raw, &info, None) };
+    let pipelines = pipelines.map_err(|(_, result)| Failure::Vulkan(result))?;
     let pipeline = pipelines.first().copied().ok_or(Failure::Vulkan(vk::Result::ERROR_UNKNOWN))?;
     Ok(Kernel { pipeline, layout, can_split })
 }

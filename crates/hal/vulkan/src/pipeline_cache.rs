@@ -27,14 +27,14 @@ impl PipelineCache {
     /// has a checksum, so damaged data never reaches the driver.
     pub(crate) fn open(shared: &DeviceState, file: Option<Cache>) -> Result<Self, Error> {
         let key = shared.card.properties.identity.clone();
-        let kept = file.as_ref().and_then(|file| file.load(&key)).unwrap_or_default();
+        let cached = file.as_ref().and_then(|file| file.load(&key)).unwrap_or_default();
         let create = |data: &[u8]| {
             let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
             // SAFETY: data of this driver version, or none.
             unsafe { shared.device.create_pipeline_cache(&info, None) }
         };
         // Data that the driver rejects is dropped silently.
-        let raw = create(&kept).or_else(|_| create(&[])).map_err(failed("a pipeline cache"))?;
+        let raw = create(&cached).or_else(|_| create(&[])).map_err(failed("a pipeline cache"))?;
         Ok(Self { raw, file, key, ..Self::default() })
     }
 

@@ -47,9 +47,9 @@ struct QueueState {
     in_flight: VecDeque<InFlight>,
     pending: VecDeque<PendingBatch>,
     /// Number of submissions so far.
-    count: u64,
+    submissions: u64,
     /// When the last completion was observed.
-    seen: Option<Instant>,
+    last_completion: Option<Instant>,
     closed: bool,
     /// Whether work in flight was abandoned.
     abandoned: bool,
@@ -61,7 +61,7 @@ struct QueueState {
 struct PendingBatch {
     completion: Completion,
     encoded: Arc<EncodedCommands>,
-    keep: BatchResources,
+    resources: BatchResources,
 }
 
 /// Resources that must live while a batch runs.
@@ -76,17 +76,17 @@ struct InFlight {
     completion: Option<Completion>,
     encoded: Arc<EncodedCommands>,
     /// Submissions in flight: the count that each signals, and its chunks.
-    groups: VecDeque<(u64, Range<usize>)>,
+    submitted: VecDeque<(u64, Range<usize>)>,
     /// Chunks that are not submitted yet, one range per submission.
-    rest: VecDeque<Range<usize>>,
-    since: Instant,
-    _keep: BatchResources,
+    unsubmitted: VecDeque<Range<usize>>,
+    started: Instant,
+    _resources: BatchResources,
 }
 
 /// Completed batches, reported outside the lock: their callbacks may submit others to this queue.
-type FinishedBatches = Vec<(Completion, Result<(), BatchFault>, Option<Timed>)>;
+type FinishedBatches = Vec<(Completion, Result<(), BatchFault>, Option<TimedCommands>)>;
 /// Command buffers with timestamps.
-type Timed = Arc<EncodedCommands>;
+type TimedCommands = Arc<EncodedCommands>;
 
 impl Queue {
     pub(crate) fn open(shared: &Arc<DeviceState>, number: u32) -> Result<Self, Error> {
@@ -100,12 +100,12 @@ impl Queue {
             changed: Condvar::new(),
         });
         let thread_exit = ThreadExit::default();
-        let (served, exiting) = (Arc::clone(&inner), thread_exit.clone());
+        let (worker, worker_exit) = (Arc::clone(&inner), thread_exit.clone());
         let thread = std::thread::Builder::new().name(format!("vulkan-queue-{number}")).spawn(move || {
-            let _busy = served.serve();
+            let _exit_guard = worker.serve();
             // This may be the last reference to the device.
-            drop(served);
-            exiting.set();
+            drop(worker);
+            worker_exit.set();
         });
         let thread = thread.map_err(|error| unavailable("a thread for a queue", error))?;
         Ok(Self { inner, thread_exit, thread: Mutex::new(Some(thread)) })
@@ -122,13 +122,13 @@ impl Queue {
                 return completion.finish(Err(BatchFault::Kernel { command: 0, reason: error.to_string() }));
             }
         };
-        let keep = BatchResources { _commands: commands, _slots: slots };
+        let resources = BatchResources { _commands: commands, _slots: slots };
         let mut state = self.inner.state.lock();
         if state.closed {
             drop(state);
             return completion.finish(Err(BatchFault::Device("the queue is closed".into())));
         }
-        state.pending.push_back(PendingBatch { completion, encoded, keep });
+        state.pending.push_back(PendingBatch { completion, encoded, resources });
         let was_idle = state.in_flight.is_empty();
         let finished = self.inner.submit_pending(&mut state);
         if was_idle {
@@ -153,8 +153,9 @@ impl Queue {
             let mut state = self.inner.state.lock();
             state.closed = true;
             state.abandoned |= abandoned;
-            let begun = state.in_flight.back_mut().filter(|batch| !batch.rest.is_empty()).and_then(InFlight::give_up);
-            (begun, std::mem::take(&mut state.pending))
+            let partial =
+                state.in_flight.back_mut().filter(|batch| !batch.unsubmitted.is_empty()).and_then(InFlight::cancel);
+            (partial, std::mem::take(&mut state.pending))
         };
         self.inner.changed.notify_all();
         drop(pending);
@@ -197,16 +198,23 @@ fn finish_all(finished: FinishedBatches) {
 }
 
 impl InFlight {
-    fn new(PendingBatch { completion, encoded, keep }: PendingBatch) -> Self {
-        let rest = encoded.plan.groups().into();
-        let groups = VecDeque::new();
-        Self { completion: Some(completion), encoded, groups, rest, since: Instant::now(), _keep: keep }
+    fn new(PendingBatch { completion, encoded, resources }: PendingBatch) -> Self {
+        let unsubmitted = encoded.plan.groups().into();
+        let submitted = VecDeque::new();
+        Self {
+            completion: Some(completion),
+            encoded,
+            submitted,
+            unsubmitted,
+            started: Instant::now(),
+            _resources: resources,
+        }
     }
 
     /// Reports the command in flight. A software rasterizer compiles kernels at their first run,
     /// not at pipeline creation.
     fn progress(&self, compiles_late: bool) {
-        let next = self.groups.front().map(|(_, chunks)| chunks).or(self.rest.front());
+        let next = self.submitted.front().map(|(_, chunks)| chunks).or(self.unsubmitted.front());
         let (Some(completion), Some(chunks)) = (&self.completion, next) else { return };
         let command = self.encoded.plan.chunks[chunks.start].command;
         if compiles_late && self.encoded.plan.is_first_run(chunks) {
@@ -217,8 +225,8 @@ impl InFlight {
     }
 
     /// Stops submitting the batch. Returns its completion, unless already reported.
-    fn give_up(&mut self) -> Option<Completion> {
-        self.rest.clear();
+    fn cancel(&mut self) -> Option<Completion> {
+        self.unsubmitted.clear();
         self.completion.take()
     }
 }
@@ -229,35 +237,37 @@ impl QueueInner {
     fn submit_pending(&self, state: &mut QueueState) -> FinishedBatches {
         let mut finished = Vec::new();
         while !state.closed {
-            let room = MAX_IN_FLIGHT.saturating_sub(state.in_flight.iter().map(|batch| batch.groups.len()).sum());
-            if room == 0 {
+            let available =
+                MAX_IN_FLIGHT.saturating_sub(state.in_flight.iter().map(|batch| batch.submitted.len()).sum());
+            if available == 0 {
                 break;
             }
-            let begun = state.in_flight.pop_back_if(|batch| !batch.rest.is_empty());
-            let Some(mut batch) = begun.or_else(|| state.pending.pop_front().map(InFlight::new)) else { break };
+            let partial = state.in_flight.pop_back_if(|batch| !batch.unsubmitted.is_empty());
+            let Some(mut batch) = partial.or_else(|| state.pending.pop_front().map(InFlight::new)) else { break };
             if state.in_flight.is_empty() {
                 batch.progress(self.is_software());
             }
-            let chunks: Vec<_> = batch.rest.drain(..room.min(batch.rest.len())).collect();
+            let chunks: Vec<_> = batch.unsubmitted.drain(..available.min(batch.unsubmitted.len())).collect();
             let buffers: Vec<_> = chunks.iter().map(|chunks| &batch.encoded.buffers[chunks.clone()]).collect();
-            let (submitted, answer) = self.completed.submit(self.queue, state.count, &buffers);
-            let refused = chunks.get(submitted).map_or(0, |chunks| chunks.start);
-            batch.groups.extend((state.count + 1..).zip(chunks).take(submitted));
-            state.count += submitted as u64;
-            if let Err(result) = answer {
-                let command = batch.encoded.plan.chunks[refused].command;
+            let (submitted, result) = self.completed.submit(self.queue, state.submissions, &buffers);
+            let first_failed = chunks.get(submitted).map_or(0, |chunks| chunks.start);
+            batch.submitted.extend((state.submissions + 1..).zip(chunks).take(submitted));
+            state.submissions += submitted as u64;
+            if let Err(result) = result {
+                let command = batch.encoded.plan.chunks[first_failed].command;
                 let reason = loss(result, self.shared.card.properties.vendor);
                 // If nothing of the batch was submitted, the device stays usable.
-                let goes_on = refused == 0 && result != vk::Result::ERROR_DEVICE_LOST;
-                let fault = if goes_on { BatchFault::Kernel { command, reason } } else { BatchFault::Device(reason) };
-                state.closed |= !goes_on;
-                finished.extend(batch.give_up().map(|completion| {
+                let device_usable = first_failed == 0 && result != vk::Result::ERROR_DEVICE_LOST;
+                let fault =
+                    if device_usable { BatchFault::Kernel { command, reason } } else { BatchFault::Device(reason) };
+                state.closed |= !device_usable;
+                finished.extend(batch.cancel().map(|completion| {
                     completion.progress(command);
                     (completion, Err(fault), None)
                 }));
             }
             // Kept even if completion was reported, because submitted work is running.
-            if !batch.groups.is_empty() {
+            if !batch.submitted.is_empty() {
                 state.in_flight.push_back(batch);
             }
         }
@@ -274,7 +284,7 @@ impl QueueInner {
     fn serve(&self) -> ExitGuard {
         let mut state = self.state.lock();
         loop {
-            let first = state.in_flight.front().and_then(|batch| batch.groups.front().map(|group| (batch, group)));
+            let first = state.in_flight.front().and_then(|batch| batch.submitted.front().map(|group| (batch, group)));
             let Some((batch, (oldest, chunks))) = first else {
                 if state.closed {
                     break;
@@ -283,10 +293,10 @@ impl QueueInner {
                 continue;
             };
             let (oldest, expected) = (*oldest, batch.encoded.plan.expected_time(chunks));
-            let began = state.seen.map_or(batch.since, |seen| seen.max(batch.since));
+            let start = state.last_completion.map_or(batch.started, |completed| completed.max(batch.started));
             // Don't spin for a software rasterizer: it needs the CPU.
             let expected = expected.filter(|_| !self.is_software());
-            let expected = expected.map(|time| SpinWindow::new(began, time));
+            let expected = expected.map(|time| SpinWindow::new(start, time));
             // With abandoned work in flight, it waits outside Vulkan, because the process may end
             // at any time.
             let timeout = if state.abandoned { Duration::ZERO } else { WAIT_SLICE };
@@ -295,17 +305,17 @@ impl QueueInner {
             }
             // Held until the next iteration: a waiter that is notified may end the process while
             // this thread still has to close the device.
-            let (busy, reached) = MutexGuard::unlocked(&mut state, || {
-                let busy = ExitGuard::new();
+            let (exit_guard, reached) = MutexGuard::unlocked(&mut state, || {
+                let exit_guard = ExitGuard::new();
                 let reached = self.completed.wait(oldest, timeout, expected);
-                (busy, reached)
+                (exit_guard, reached)
             });
             let mut finished = match reached {
                 Ok(reached) => self.retire(&mut state, reached),
                 Err(result) => {
                     let reason = loss(result, self.shared.card.properties.vendor);
                     let fault = |completion| (completion, Err(BatchFault::Device(reason.clone())), None);
-                    let finished = state.in_flight.iter_mut().filter_map(InFlight::give_up).map(fault).collect();
+                    let finished = state.in_flight.iter_mut().filter_map(InFlight::cancel).map(fault).collect();
                     (state.closed, state.abandoned) = (true, true);
                     // A lost device runs nothing any more. After other errors the state is unknown,
                     // so the rest is kept.
@@ -318,17 +328,17 @@ impl QueueInner {
             finished.extend(self.submit_pending(&mut state));
             MutexGuard::unlocked(&mut state, || finish_all(finished));
             if state.closed && state.in_flight.is_empty() {
-                return self.end(&mut state, busy);
+                return self.end_thread(&mut state, exit_guard);
             }
         }
-        let busy = MutexGuard::unlocked(&mut state, ExitGuard::new);
-        self.end(&mut state, busy)
+        let exit_guard = MutexGuard::unlocked(&mut state, ExitGuard::new);
+        self.end_thread(&mut state, exit_guard)
     }
 
-    fn end(&self, state: &mut QueueState, busy: ExitGuard) -> ExitGuard {
+    fn end_thread(&self, state: &mut QueueState, exit_guard: ExitGuard) -> ExitGuard {
         state.ended = true;
         self.changed.notify_all();
-        busy
+        exit_guard
     }
 
     /// Removes completed submissions.
@@ -336,12 +346,12 @@ impl QueueInner {
         let now = Instant::now();
         let mut finished = Vec::new();
         while let Some(batch) = state.in_flight.front_mut() {
-            while let Some((_, chunks)) = batch.groups.pop_front_if(|(count, _)| *count <= reached) {
-                let began = state.seen.map_or(batch.since, |seen| seen.max(batch.since));
-                batch.encoded.plan.record_time(chunks, now - began);
-                state.seen = Some(now);
+            while let Some((_, chunks)) = batch.submitted.pop_front_if(|(count, _)| *count <= reached) {
+                let start = state.last_completion.map_or(batch.started, |completed| completed.max(batch.started));
+                batch.encoded.plan.record_time(chunks, now - start);
+                state.last_completion = Some(now);
             }
-            if !batch.groups.is_empty() || !batch.rest.is_empty() {
+            if !batch.submitted.is_empty() || !batch.unsubmitted.is_empty() {
                 batch.progress(self.is_software());
                 break;
             }

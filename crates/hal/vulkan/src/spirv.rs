@@ -25,7 +25,7 @@ const COOPERATIVE_MATRIX: u32 = 6022;
 
 /// Version, capabilities and entry points of a module.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
+pub(crate) struct ModuleInfo {
     /// Major and minor version.
     pub(crate) version: (u32, u32),
     /// Required capabilities, by number.
@@ -44,11 +44,11 @@ pub(crate) struct Entry {
 }
 
 /// Parses a module; the error describes what is malformed.
-pub(crate) fn read(words: &[u32]) -> Result<Outline, String> {
+pub(crate) fn read(words: &[u32]) -> Result<ModuleInfo, String> {
     if words.first() != Some(&MAGIC) || words.len() < HEADER {
         return Err("it is not SPIR-V".to_owned());
     }
-    let mut outline = Outline { version: (words[1] >> 16 & 255, words[1] >> 8 & 255), ..Outline::default() };
+    let mut outline = ModuleInfo { version: (words[1] >> 16 & 255, words[1] >> 8 & 255), ..ModuleInfo::default() };
     let mut at = HEADER;
     let mut in_function = false;
     while at < words.len() {
@@ -67,18 +67,18 @@ pub(crate) fn read(words: &[u32]) -> Result<Outline, String> {
 /// Removes capabilities that are declared but cannot be used by compute kernels.
 pub(crate) fn without_unused_capabilities(words: &[u32]) -> Vec<u32> {
     let needless = [2 << 16 | OP_CAPABILITY, STORAGE_INPUT_OUTPUT_16];
-    let mut kept = words[..HEADER].to_vec();
+    let mut output = words[..HEADER].to_vec();
     let mut at = HEADER;
     while let Some(instruction) = words.get(at..).and_then(|rest| rest.get(..(rest.first()? >> 16) as usize)) {
         if instruction != needless {
-            kept.extend(instruction);
+            output.extend(instruction);
         }
         at += instruction.len();
     }
-    kept
+    output
 }
 
-impl Outline {
+impl ModuleInfo {
     /// Whether it uses cooperative matrices.
     pub(crate) fn uses_matrices(&self) -> bool {
         self.capabilities.contains(&COOPERATIVE_MATRIX)

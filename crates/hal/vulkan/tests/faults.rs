@@ -107,7 +107,7 @@ fn damaged_cache() -> Verdict {
         works(&device)
     };
     // The last holder, possibly another thread, closes the device and thereby writes the file.
-    let kept = |than: &[u8]| -> Result<(std::path::PathBuf, Vec<u8>), Failed> {
+    let changed_file = |than: &[u8]| -> Result<(std::path::PathBuf, Vec<u8>), Failed> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let files = std::fs::read_dir(folder.path().join("vulkan")).into_iter().flatten().flatten();
@@ -122,14 +122,14 @@ fn damaged_cache() -> Verdict {
         }
     };
     run()?;
-    let (path, whole) = kept(&[])?;
+    let (path, whole) = changed_file(&[])?;
     check(whole.len() > 32, "the cache file is empty")?;
     for damage in [0, whole.len() / 2, whole.len() - 1] {
         let mut bytes = whole.clone();
         bytes[damage] ^= 0x55;
         std::fs::write(&path, &bytes)?;
         run()?;
-        kept(&bytes)?;
+        changed_file(&bytes)?;
     }
     std::fs::write(&path, "")?;
     run()
@@ -231,17 +231,17 @@ fn out_of_memory() -> Verdict {
     // Half a heap each, so the third allocation must fail, wherever the device places them.
     let size = (device.info().max_allocation / 2).max(1 << 20);
     let most = 64;
-    let mut held = Vec::new();
+    let mut allocations = Vec::new();
     let refused = loop {
-        check(held.len() < most, format!("{most} buffers of {size} bytes were allocated"))?;
+        check(allocations.len() < most, format!("{most} buffers of {size} bytes were allocated"))?;
         match device.allocate(BufferDesc::device(size)) {
-            Ok(buffer) => held.push(buffer),
+            Ok(buffer) => allocations.push(buffer),
             Err(error) => break error,
         }
     };
     let figures = matches!(refused, Error::OutOfMemory { requested, limit: Some(limit), .. } if requested == size && limit < size);
     check(figures, &refused)?;
-    held.clear();
+    allocations.clear();
     device.allocate(BufferDesc::device(size))?;
     works(&device)
 }

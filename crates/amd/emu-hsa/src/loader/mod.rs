@@ -27,17 +27,17 @@ pub(crate) use symbol::Symbol;
 use crate::handle::new_handle;
 
 /// Live objects of one kind by handle, oldest first.
-struct Objects<T> {
+struct ObjectTable<T> {
     live: RwLock<BTreeMap<u64, Arc<T>>>,
 }
 
-impl<T> Default for Objects<T> {
+impl<T> Default for ObjectTable<T> {
     fn default() -> Self {
         Self { live: RwLock::default() }
     }
 }
 
-impl<T> Objects<T> {
+impl<T> ObjectTable<T> {
     fn insert(&self, handle: u64, object: Arc<T>) {
         self.live.write().insert(handle, object);
     }
@@ -58,12 +58,12 @@ impl<T> Objects<T> {
 /// All objects of the loader.
 #[derive(Default)]
 pub(crate) struct Loader {
-    readers: Objects<Reader>,
-    executables: Objects<Executable>,
-    symbols: Objects<Symbol>,
-    loaded: Objects<LoadedCodeObject>,
-    legacy_code_objects: Objects<LegacyCodeObject>,
-    code_symbols: Objects<Symbol>,
+    readers: ObjectTable<Reader>,
+    executables: ObjectTable<Executable>,
+    symbols: ObjectTable<Symbol>,
+    loaded: ObjectTable<LoadedCodeObject>,
+    legacy_code_objects: ObjectTable<LegacyCodeObject>,
+    code_symbols: ObjectTable<Symbol>,
 }
 
 impl Loader {

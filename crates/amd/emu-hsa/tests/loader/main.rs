@@ -141,9 +141,9 @@ fn invalid_handles_are_rejected() {
     assert_eq!(session.destroy(executable), Err(Status::ERROR_INVALID_EXECUTABLE));
     assert_eq!(session.freeze(executable), Err(Status::ERROR_INVALID_EXECUTABLE));
     assert_eq!(session.symbol(executable, Some(gpu), "plain.kd"), Err(Status::ERROR_INVALID_EXECUTABLE));
-    let gone = session.info::<u64>(symbol, Info::KERNEL_OBJECT);
-    assert_eq!(gone, Err(Status::ERROR_INVALID_EXECUTABLE_SYMBOL));
-    let gone = session.loaded_info::<u64>(loaded, LoadedInfo::LOAD_BASE);
-    assert_eq!(gone, Err(Status::ERROR_INVALID_CODE_OBJECT));
+    let after_destroy = session.info::<u64>(symbol, Info::KERNEL_OBJECT);
+    assert_eq!(after_destroy, Err(Status::ERROR_INVALID_EXECUTABLE_SYMBOL));
+    let after_destroy = session.loaded_info::<u64>(loaded, LoadedInfo::LOAD_BASE);
+    assert_eq!(after_destroy, Err(Status::ERROR_INVALID_CODE_OBJECT));
     assert_ne!(session.executable(), executable, "numbers are not used twice");
 }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use roci_hsa::abi::{Agent, AgentInfo, Cache, CacheInfo, CoherencyType, DeviceType, Extension, Isa, IsaInfo, Status};
 
-use crate::ask::{Client, as_u32, ask, broken, list, sizes, text};
+use crate::query::{Client, as_u32, ask, broken, list, sizes, text};
 
 const NO_AGENT: Agent = Agent { handle: 99 };
 

@@ -2,6 +2,6 @@
 //! interface.
 
 mod agents;
-mod ask;
 mod memory;
+mod query;
 mod system;

@@ -7,7 +7,7 @@ use roci_hsa::abi::{
     Region, RegionInfo, Segment, Status,
 };
 
-use crate::ask::{Client, as_u32, ask, list, sizes};
+use crate::query::{Client, as_u32, ask, list, sizes};
 
 fn pools(client: &Client, agent: Agent) -> Vec<MemoryPool> {
     let iterate = client.api.hsa_amd_agent_iterate_memory_pools;

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 
 use roci_hsa::abi::{Extension, LoaderTable1_03, Status, SystemInfo};
 
-use crate::ask::{Client, ask, sizes};
+use crate::query::{Client, ask, sizes};
 
 fn info(client: &Client, attribute: SystemInfo) -> Result<Vec<u8>, Status> {
     // SAFETY: the buffer is larger than every attribute.

@@ -175,9 +175,9 @@ fn finish(queue: &mut VecDeque<OutstandingOp>, count: u32) {
     let unordered = queue.iter().filter(|outstanding| outstanding.order == CompletionOrder::Any).count();
     let mut ended = queue.len().saturating_sub(count).saturating_sub(unordered);
     queue.retain(|outstanding| {
-        let gone = outstanding.order == CompletionOrder::InOrder && ended > 0;
-        ended -= usize::from(gone);
-        !gone
+        let retired_in_order = outstanding.order == CompletionOrder::InOrder && ended > 0;
+        ended -= usize::from(retired_in_order);
+        !retired_in_order
     });
 }
 

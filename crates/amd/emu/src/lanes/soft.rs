@@ -67,7 +67,7 @@ impl ExactValue {
         if i64::from(top) + i64::from(self.exponent) > i64::from(format.bias) {
             return sign | overflow(format, self.negative, round);
         }
-        let (kept, rest, half) = match drop {
+        let (significand, rest, half) = match drop {
             ..=0 => (self.significand << -drop, 0, 1),
             1..=127 => (self.significand >> drop, self.significand & ((1 << drop) - 1), 1 << (drop - 1)),
             128 => (0, self.significand, 1 << 127),
@@ -75,15 +75,15 @@ impl ExactValue {
             _ => (0, 1, 2),
         };
         let up = match round {
-            RoundingMode::Nearest => rest > half || (rest == half && kept & 1 == 1),
+            RoundingMode::Nearest => rest > half || (rest == half && significand & 1 == 1),
             RoundingMode::Up => rest != 0 && !self.negative,
             RoundingMode::Down => rest != 0 && self.negative,
             RoundingMode::Zero => false,
         };
-        let kept = (kept + u128::from(up)) as u64;
+        let significand = (significand + u128::from(up)) as u64;
         // The implicit bit increments the exponent field, and so does a carry out of the fraction.
         let field = (self.exponent + drop - unit) as u64;
-        let bits = (field << format.fraction) + kept;
+        let bits = (field << format.fraction) + significand;
         if bits >= format.infinity() {
             return sign | overflow(format, self.negative, round);
         }

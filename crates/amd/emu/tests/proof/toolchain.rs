@@ -16,7 +16,7 @@ pub(crate) const CHIPS: [Chip; 6] =
 #[derive(Clone)]
 pub(crate) struct Toolchain {
     clang: Arc<PathBuf>,
-    kept: Arc<PathBuf>,
+    output_folder: Arc<PathBuf>,
     /// Temporary output folder, deleted with the last user.
     _passing: Option<Arc<tempfile::TempDir>>,
 }
@@ -30,16 +30,16 @@ pub(crate) enum Source<'a> {
 
 impl Toolchain {
     pub(crate) fn new(clang: &Tool) -> Self {
-        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proof");
-        std::fs::create_dir_all(&kept).expect("the target folder can be written");
-        Self { clang: Arc::new(clang.path().to_owned()), kept: Arc::new(kept), _passing: None }
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proof");
+        std::fs::create_dir_all(&cache).expect("the target folder can be written");
+        Self { clang: Arc::new(clang.path().to_owned()), output_folder: Arc::new(cache), _passing: None }
     }
 
     /// The same toolchain without a cache.
     pub(crate) fn uncached(&self) -> Self {
-        let folder = tempfile::tempdir_in(&*self.kept).expect("the target folder can be written");
-        let kept = Arc::new(folder.path().to_owned());
-        Self { clang: Arc::clone(&self.clang), kept, _passing: Some(Arc::new(folder)) }
+        let folder = tempfile::tempdir_in(&*self.output_folder).expect("the target folder can be written");
+        let output_folder = Arc::new(folder.path().to_owned());
+        Self { clang: Arc::clone(&self.clang), output_folder, _passing: Some(Arc::new(folder)) }
     }
 
     /// Compiles a code object from OpenCL C.
@@ -48,8 +48,8 @@ impl Toolchain {
         let mut arguments = vec!["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", &chip];
         arguments.extend(["-ffp-contract=off", "-fwrapv", "-cl-fp32-correctly-rounded-divide-sqrt", "-w"]);
         arguments.extend(options);
-        let made = self.make(source, &arguments, "co")?;
-        std::fs::read(&made).map_err(|error| format!("{}: {error}", made.display()))
+        let output = self.make(source, &arguments, "co")?;
+        std::fs::read(&output).map_err(|error| format!("{}: {error}", output.display()))
     }
 
     /// Assembles a code object.
@@ -57,8 +57,8 @@ impl Toolchain {
         let chip = format!("-mcpu={chip}");
         let mut arguments = vec!["-x", "assembler", "-target", "amdgcn-amd-amdhsa", "-nogpulib", &chip];
         arguments.extend(options);
-        let made = self.make(&Source::Text(text), &arguments, "co")?;
-        std::fs::read(&made).map_err(|error| format!("{}: {error}", made.display()))
+        let output = self.make(&Source::Text(text), &arguments, "co")?;
+        std::fs::read(&output).map_err(|error| format!("{}: {error}", output.display()))
     }
 
     /// Compiles a shared library for the host from C; returns its path.
@@ -74,8 +74,8 @@ impl Toolchain {
     /// Source text after the host's preprocessor.
     pub(crate) fn preprocess(&self, source: &Path, options: &[&str]) -> Result<String, String> {
         let arguments = [&["-x", "c", "-E", "-P", "-w"], options].concat();
-        let made = self.make(&Source::File(source), &arguments, "list")?;
-        std::fs::read_to_string(&made).map_err(|error| format!("{}: {error}", made.display()))
+        let output = self.make(&Source::File(source), &arguments, "list")?;
+        std::fs::read_to_string(&output).map_err(|error| format!("{}: {error}", output.display()))
     }
 
     /// Runs clang, unless the output for this input is cached.
@@ -86,11 +86,12 @@ impl Toolchain {
             Source::File(path) => hash_folder(path, &mut hasher)?,
             Source::Text(text) => text.hash(&mut hasher),
         }
-        let target = self.kept.join(format!("{:016x}.{extension}", hasher.finish()));
+        let target = self.output_folder.join(format!("{:016x}.{extension}", hasher.finish()));
         if target.exists() {
             return Ok(target);
         }
-        let work = tempfile::tempdir_in(&*self.kept).map_err(|error| format!("a folder for clang: {error}"))?;
+        let work =
+            tempfile::tempdir_in(&*self.output_folder).map_err(|error| format!("a folder for clang: {error}"))?;
         let fresh = work.path().join("output");
         let input = match source {
             Source::File(path) => path.to_path_buf(),

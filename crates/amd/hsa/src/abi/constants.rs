@@ -47,16 +47,16 @@ pub(super) fn write_bits(
     value: u64,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let mut left = value;
+    let mut remaining = value;
     let mut separator = "";
     for constant in table.constants.iter().filter(|constant| constant.value != 0) {
-        if left & constant.value == constant.value {
-            left &= !constant.value;
+        if remaining & constant.value == constant.value {
+            remaining &= !constant.value;
             write!(f, "{separator}{}", constant.name)?;
             separator = " | ";
         }
     }
-    if left != 0 || value == 0 { write!(f, "{separator}{rust_type}({left:#x})") } else { Ok(()) }
+    if remaining != 0 || value == 0 { write!(f, "{separator}{rust_type}({remaining:#x})") } else { Ok(()) }
 }
 
 /// Declares a C enumeration as a transparent newtype with its constants, each given by prefix and

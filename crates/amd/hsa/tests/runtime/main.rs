@@ -65,13 +65,13 @@ fn agents_have_their_attributes() {
 #[test]
 fn a_visit_ends_when_it_breaks() {
     let runtime = open();
-    let mut seen = 0;
+    let mut visited = 0;
     let result = runtime.for_each_agent(|_| {
-        seen += 1;
-        if seen == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        visited += 1;
+        if visited == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(result.is_ok(), "a break is not an error");
-    assert_eq!(seen, 2);
+    assert_eq!(visited, 2);
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn signals_are_accessible_in_memory() {
 fn queue_errors_call_the_closure_and_its_panics_are_caught() {
     let runtime = open();
     let agent = runtime.agents().expect("agents").remove(0);
-    let seen = Arc::new(AtomicU32::new(0));
-    let in_handler = Arc::clone(&seen);
+    let visited = Arc::new(AtomicU32::new(0));
+    let in_handler = Arc::clone(&visited);
     let queue = agent.create_queue(&QueueOptions { size: 64, ..QueueOptions::default() }, move |status| {
         in_handler.store(status.0, Ordering::Relaxed);
         assert_ne!(status, Status::ERROR_EXCEPTION, "the handler panics on this one");
@@ -150,14 +150,14 @@ fn queue_errors_call_the_closure_and_its_panics_are_caught() {
     );
     assert_eq!(queue.doorbell().swap(0, Ordering::Release), u64::MAX, "initial value of the fake doorbell");
     fake::fail_queue(Status::ERROR_MEMORY_FAULT);
-    assert_eq!((seen.load(Ordering::Relaxed), queue.handler_panicked()), (Status::ERROR_MEMORY_FAULT.0, false));
+    assert_eq!((visited.load(Ordering::Relaxed), queue.handler_panicked()), (Status::ERROR_MEMORY_FAULT.0, false));
     fake::fail_queue(Status::ERROR_EXCEPTION);
     assert!(queue.handler_panicked());
     drop((agent, runtime));
     fake::take_log();
     drop(queue);
     assert_eq!(fake::take_log(), ["queue_destroy", "shut_down"]);
-    assert_eq!(Arc::strong_count(&seen), 1, "the closure is dropped with the queue");
+    assert_eq!(Arc::strong_count(&visited), 1, "the closure is dropped with the queue");
     let error =
         open().agents().expect("agents")[0].create_queue(&QueueOptions { size: 63, ..QueueOptions::default() }, |_| {});
     assert_eq!(error.expect_err("63 is not a power of two").status(), Some(Status::ERROR_INVALID_ARGUMENT));

@@ -11,7 +11,7 @@ pub(super) fn waitcnt(out: &mut String, context: &Context<'_>, value: u16) -> fm
         Family::Gfx10 => (value & 0xf | value >> 10 & 0x30, value >> 4 & 7, value >> 8 & 0x3f),
         Family::Gfx11 => (value >> 10, value & 7, value >> 4 & 0x3f),
     };
-    named(out, &[("vmcnt", vm, 0x3f), ("expcnt", exp, 7), ("lgkmcnt", lgkm, 0x3f)])
+    write_fields(out, &[("vmcnt", vm, 0x3f), ("expcnt", exp, 7), ("lgkmcnt", lgkm, 0x3f)])
 }
 
 /// `s_waitcnt_depctr` counters.
@@ -30,11 +30,11 @@ pub(super) fn depctr(out: &mut String, context: &Context<'_>, value: u16) -> fmt
         ("depctr_va_vcc", value >> 1 & 1, 1),
         ("depctr_vm_vsrc", value >> 2 & 7, 7),
     ];
-    named(out, if counts_holds { &all } else { &all[1..] })
+    write_fields(out, if counts_holds { &all } else { &all[1..] })
 }
 
 /// Each field: name, value and maximum. The maximum means "no wait".
-fn named(out: &mut String, fields: &[(&str, u16, u16)]) -> fmt::Result {
+fn write_fields(out: &mut String, fields: &[(&str, u16, u16)]) -> fmt::Result {
     let all = fields.iter().all(|(_, value, greatest)| value == greatest);
     fields
         .iter()

@@ -11,7 +11,7 @@ mod walk;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use roci_codeobj::{FileError, Processor, Survey, TargetError, TargetId};
+use roci_codeobj::{FileError, FileSummary, Processor, TargetError, TargetId};
 
 use crate::error::ObjectError;
 use crate::report::ProblemReport;
@@ -114,18 +114,18 @@ impl<F: FnMut(&ObjectError)> Scan<F> {
             self.component(path, kind).name_only(kind, target, bytes, &device);
             return;
         }
-        let survey = match Survey::of_file(file) {
-            Ok(survey) => survey,
+        let summary = match FileSummary::of_file(file) {
+            Ok(summary) => summary,
             // Files in folders may have any format.
             Err(FileError::UnknownFormat) if !named => return,
             Err(source) => return self.problem(&ObjectError::File { path: path.into(), source }),
         };
-        for problem in &survey.problems {
+        for problem in &summary.problems {
             let (location, source) = (problem.location.to_string(), problem.error.clone());
             self.problem(&ObjectError::Part { path: path.into(), location, source });
         }
-        if !survey.images.is_empty() {
-            self.component(path, kind).add(path, &survey.images, &device);
+        if !summary.images.is_empty() {
+            self.component(path, kind).add(path, &summary.images, &device);
         }
     }
 

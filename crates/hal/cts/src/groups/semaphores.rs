@@ -263,9 +263,9 @@ fn reached_before_failure(context: &Context) -> CaseResult {
 
 fn dropped_semaphore(context: &Context) -> CaseResult {
     let device = context.open()?;
-    let (gone, done) = (device.semaphore(0), device.semaphore(0));
-    device.queue(0)?.barrier(Submit::new().wait(&gone, 1).signal(&done, 1))?;
-    drop(gone);
+    let (lost, done) = (device.semaphore(0), device.semaphore(0));
+    device.queue(0)?.barrier(Submit::new().wait(&lost, 1).signal(&done, 1))?;
+    drop(lost);
     refused(context.wait(&done, 1), &["last handle was dropped"])
 }
 

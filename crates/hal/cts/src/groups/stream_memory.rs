@@ -63,11 +63,11 @@ fn is_reused(context: &Context) -> CaseResult {
 fn every_memory_type(context: &Context) -> CaseResult {
     let device = context.open()?;
     for &memory in &device.info().memory_types {
-        let made = allocated(context, &device, BufferDesc::new(333, memory))?;
-        context.write(&device, &made, &[7; 333])?;
-        same(&format!("{memory:?}"), &context.read(&device, &made)?, &[7; 333])?;
+        let buffer = allocated(context, &device, BufferDesc::new(333, memory))?;
+        context.write(&device, &buffer, &[7; 333])?;
+        same(&format!("{memory:?}"), &context.read(&device, &buffer)?, &[7; 333])?;
         if memory.host_visible() {
-            same(&format!("{memory:?} mapped"), &made.map()?, &[7; 333])?;
+            same(&format!("{memory:?} mapped"), &buffer.map()?, &[7; 333])?;
         }
     }
     Ok(())

@@ -126,7 +126,7 @@ impl Node {
 }
 
 /// The kernels of the nodes, if the backend runs kernels.
-struct Kernels {
+struct NodeKernels {
     add: Kernel,
     accumulate: Kernel,
 }
@@ -139,7 +139,7 @@ fn graph(context: &Context, seed: u64, nodes: usize) -> CaseResult {
     let mut random = Random::new(seed);
     let kernels = if context.has(Tag::Dispatch) {
         let (add, accumulate) = (context.kernel(&device, "add_constant")?, context.kernel(&device, "accumulate")?);
-        Some(Kernels { add, accumulate })
+        Some(NodeKernels { add, accumulate })
     } else {
         None
     };
@@ -180,17 +180,17 @@ fn record(
     device: &Device,
     node: &Node,
     buffers: &[Buffer],
-    kernels: Option<&Kernels>,
+    kernels: Option<&NodeKernels>,
 ) -> Result<CommandBuffer, Failure> {
     let commands = context.record(device, |recorder| {
         match (node, kernels) {
             (Node::Fill { target, pattern }, _) => recorder.fill(&buffers[*target], *pattern)?,
             (Node::Copy { source, target }, _) => recorder.copy(&buffers[*source], &buffers[*target])?,
-            (Node::Add { source, target, value }, Some(Kernels { add, .. })) => {
+            (Node::Add { source, target, value }, Some(NodeKernels { add, .. })) => {
                 let bindings = [(&buffers[*source]).into(), (&buffers[*target]).into()];
                 recorder.dispatch(add, linear_grid(WORDS), &bindings, &params(WORDS, *value))?
             }
-            (Node::Accumulate { target, value }, Some(Kernels { accumulate, .. })) => recorder.dispatch(
+            (Node::Accumulate { target, value }, Some(NodeKernels { accumulate, .. })) => recorder.dispatch(
                 accumulate,
                 linear_grid(WORDS),
                 &[(&buffers[*target]).into()],

@@ -19,17 +19,17 @@ pub(super) fn compile(label: &str, compiled: &Compiled, chip: &str) -> Result<Ve
     (&text, &arguments).hash(&mut hasher);
     // Every case may run in its own process, so the compiled file is shared through the temporary
     // directory.
-    let kept = std::env::temp_dir().join(format!("roci-cts-{:016x}.co", hasher.finish()));
-    if let Ok(bytes) = std::fs::read(&kept) {
+    let cached = std::env::temp_dir().join(format!("roci-cts-{:016x}.co", hasher.finish()));
+    if let Ok(bytes) = std::fs::read(&cached) {
         return Ok(bytes);
     }
     let wrong = |reason: String| KernelError::Clang { kernel: label.to_owned(), reason };
     let clang = tools::clang().map_err(|absence| KernelError::Absent { tool: "clang", reason: absence.to_string() })?;
     let folder = tempfile::tempdir().map_err(|error| wrong(format!("a folder for clang: {error}")))?;
-    let made = run(clang.path(), &arguments, folder.path(), &text).map_err(wrong)?;
+    let code_object = run(clang.path(), &arguments, folder.path(), &text).map_err(wrong)?;
     // If another process was faster, its file has the same content.
-    let _ = std::fs::rename(folder.path().join(OUTPUT), &kept);
-    Ok(made)
+    let _ = std::fs::rename(folder.path().join(OUTPUT), &cached);
+    Ok(code_object)
 }
 
 const OUTPUT: &str = "kernels.co";

@@ -50,10 +50,10 @@ pub enum KernelError {
 struct File {
     label: &'static str,
     text: &'static str,
-    entries: &'static [Contract],
+    entries: &'static [EntrySpec],
 }
 
-struct Contract {
+struct EntrySpec {
     name: &'static str,
     workgroup: [u32; 3],
     bindings: &'static [Access],
@@ -61,7 +61,7 @@ struct Contract {
     in_place: bool,
 }
 
-const LINEAR: Contract = Contract {
+const LINEAR: EntrySpec = EntrySpec {
     name: "",
     workgroup: [WORKGROUP_SIZE, 1, 1],
     bindings: &[Access::Read, Access::ReadWrite],
@@ -73,17 +73,17 @@ static FILES: &[File] = &[
     File {
         label: "add_constant",
         text: include_str!("../../wgsl/add_constant.wgsl"),
-        entries: &[Contract { name: "add_constant", ..LINEAR }],
+        entries: &[EntrySpec { name: "add_constant", ..LINEAR }],
     },
     File {
         label: "scale_offset",
         text: include_str!("../../wgsl/scale_offset.wgsl"),
-        entries: &[Contract { name: "scale", ..LINEAR }, Contract { name: "offset", ..LINEAR }],
+        entries: &[EntrySpec { name: "scale", ..LINEAR }, EntrySpec { name: "offset", ..LINEAR }],
     },
     File {
         label: "grid_ids",
         text: include_str!("../../wgsl/grid_ids.wgsl"),
-        entries: &[Contract {
+        entries: &[EntrySpec {
             name: "grid_ids",
             workgroup: GRID_IDS,
             bindings: &[Access::ReadWrite],
@@ -94,12 +94,12 @@ static FILES: &[File] = &[
     File {
         label: "accumulate",
         text: include_str!("../../wgsl/accumulate.wgsl"),
-        entries: &[Contract { name: "accumulate", bindings: &[Access::ReadWrite], in_place: false, ..LINEAR }],
+        entries: &[EntrySpec { name: "accumulate", bindings: &[Access::ReadWrite], in_place: false, ..LINEAR }],
     },
     File {
         label: "spin",
         text: include_str!("../../wgsl/spin.wgsl"),
-        entries: &[Contract {
+        entries: &[EntrySpec {
             name: "spin",
             workgroup: [32, 1, 1],
             bindings: &[Access::ReadWrite],
@@ -110,7 +110,7 @@ static FILES: &[File] = &[
     File {
         label: "out_of_bounds",
         text: include_str!("../../wgsl/out_of_bounds.wgsl"),
-        entries: &[Contract {
+        entries: &[EntrySpec {
             name: "out_of_bounds",
             workgroup: [1, 1, 1],
             bindings: &[Access::ReadWrite],
@@ -121,7 +121,7 @@ static FILES: &[File] = &[
     File {
         label: "empty",
         text: include_str!("../../wgsl/empty.wgsl"),
-        entries: &[Contract { name: "empty", workgroup: [1, 1, 1], bindings: &[], constants: 0, in_place: false }],
+        entries: &[EntrySpec { name: "empty", workgroup: [1, 1, 1], bindings: &[], constants: 0, in_place: false }],
     },
 ];
 
@@ -167,7 +167,7 @@ impl File {
     }
 
     fn entry_points(&self) -> Vec<EntryPoint> {
-        let contract = |entry: &Contract| EntryPoint {
+        let contract = |entry: &EntrySpec| EntryPoint {
             name: entry.name.to_owned(),
             workgroup_size: entry.workgroup,
             bindings: entry.bindings.to_vec(),
@@ -184,7 +184,7 @@ mod tests {
     use clc::Argument;
 
     /// The arguments that a driver passes for a contract, in OpenCL's terms.
-    fn arguments(contract: &Contract) -> Vec<Argument> {
+    fn arguments(contract: &EntrySpec) -> Vec<Argument> {
         let mut arguments: Vec<_> = (0..)
             .zip(contract.bindings)
             .map(|(binding, access)| Argument::Binding { group: 0, binding, writable: access.writes() })

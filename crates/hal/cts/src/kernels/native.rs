@@ -14,14 +14,14 @@ use crate::check::words_of;
 /// The native implementation of an entry point.
 pub(super) fn find(name: &str) -> Option<Box<dyn NativeKernel>> {
     Some(match name {
-        "add_constant" | "offset" => Box::new(Map { bindings: IN_OUT, apply: u32::wrapping_add }),
-        "scale" => Box::new(Map { bindings: IN_OUT, apply: u32::wrapping_mul }),
+        "add_constant" | "offset" => Box::new(MapKernel { bindings: IN_OUT, apply: u32::wrapping_add }),
+        "scale" => Box::new(MapKernel { bindings: IN_OUT, apply: u32::wrapping_mul }),
         "accumulate" => {
-            Box::new(Map { bindings: READ_WRITE, apply: |word, value| word.wrapping_mul(3).wrapping_add(value) })
+            Box::new(MapKernel { bindings: READ_WRITE, apply: |word, value| word.wrapping_mul(3).wrapping_add(value) })
         }
         "grid_ids" => Box::new(GridIds),
         "spin" => Box::new(Spin),
-        "out_of_bounds" => Box::new(Poke),
+        "out_of_bounds" => Box::new(StoreKernel),
         "empty" => Box::new(Empty),
         _ => return None,
     })
@@ -94,12 +94,12 @@ fn constants(launch: &NativeLaunch<'_>) -> Result<[u32; 2], String> {
 
 /// `last[i] = apply(first[i], value)` for the words that the grid covers. With one binding, input
 /// and output are the same.
-struct Map {
+struct MapKernel {
     bindings: &'static [Access],
     apply: fn(u32, u32) -> u32,
 }
 
-impl Map {
+impl MapKernel {
     /// Number of words to process: as on a GPU, at most the number of invocations.
     fn count(launch: &NativeLaunch<'_>) -> Result<(usize, u32), String> {
         let [count, value] = constants(launch)?;
@@ -112,7 +112,7 @@ impl Map {
 // SAFETY: `prepare` rejects a count beyond any binding. Part p of n works on words [count*p/n,
 // count*(p+1)/n), which are disjoint, and writes only the last binding, which is writable in both
 // `READ_WRITE` and `IN_OUT`.
-unsafe impl NativeKernel for Map {
+unsafe impl NativeKernel for MapKernel {
     fn accesses(&self) -> &[Access] {
         self.bindings
     }
@@ -204,11 +204,11 @@ unsafe impl NativeKernel for Spin {
     }
 }
 
-struct Poke;
+struct StoreKernel;
 
 // SAFETY: `prepare` rejects an index outside the only binding, which is declared writable; there is
 // one part.
-unsafe impl NativeKernel for Poke {
+unsafe impl NativeKernel for StoreKernel {
     fn accesses(&self) -> &[Access] {
         READ_WRITE
     }

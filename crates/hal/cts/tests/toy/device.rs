@@ -16,33 +16,33 @@ use roci_hal::{
 };
 
 use super::Flaw;
+use super::buffer::ToyBuffer;
 use super::execute::{BatchContext, execute};
-use super::memory::Memory;
 
 /// Number of physical devices and of queues; each device has one queue.
 const DEVICES: usize = 2;
 /// Delay of the reordering toy, long enough for a successor to overtake even on a busy machine.
 const DELAY: Duration = Duration::from_millis(20);
 
-pub(super) struct Toy {
+pub(super) struct ToyDevice {
     info: DeviceInfo,
     flaw: Option<Flaw>,
     queues: Vec<Mutex<Sender<Batch>>>,
 }
 
-pub(super) struct Loaded(pub(super) Vec<NativeEntry>);
+pub(super) struct ToyExecutable(pub(super) Vec<NativeEntry>);
 
-struct Prepared {
+struct ToyCommands {
     recording: Arc<Recording>,
     /// The physical device that ran it first.
     first_device: OnceLock<usize>,
 }
 
-impl ExecutableBackend for Loaded {}
+impl ExecutableBackend for ToyExecutable {}
 
-impl CommandsBackend for Prepared {}
+impl CommandsBackend for ToyCommands {}
 
-impl Toy {
+impl ToyDevice {
     pub(super) fn new(flaw: Option<Flaw>) -> Result<Self, Error> {
         let batches = Arc::new(AtomicUsize::new(0));
         let mut queues = Vec::new();
@@ -82,25 +82,25 @@ fn info(flaw: Option<Flaw>) -> Result<DeviceInfo, Error> {
     })
 }
 
-impl DeviceBackend for Toy {
+impl DeviceBackend for ToyDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
     fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, Error> {
         let none = || Error::OutOfMemory { device: "toy".into(), requested: desc.size, limit: None };
-        Ok(Arc::new(Memory::new(desc, self.flaw).ok_or_else(none)?))
+        Ok(Arc::new(ToyBuffer::new(desc, self.flaw).ok_or_else(none)?))
     }
 
     fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, Error> {
         match &source.code {
-            Code::Native(entries) => Ok(Arc::new(Loaded(entries.clone()))),
+            Code::Native(entries) => Ok(Arc::new(ToyExecutable(entries.clone()))),
             other => Err(Error::invalid("load", format!("{:?} code", other.format()))),
         }
     }
 
     fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, Error> {
-        Ok(Arc::new(Prepared { recording: Arc::clone(recording), first_device: OnceLock::new() }))
+        Ok(Arc::new(ToyCommands { recording: Arc::clone(recording), first_device: OnceLock::new() }))
     }
 
     fn submit(&self, queue: usize, batch: Batch) {
@@ -120,8 +120,8 @@ impl DeviceBackend for Toy {
 /// Executes the batches of a queue until its device is dropped.
 fn serve(batches: &Receiver<Batch>, physical: usize, flaw: Option<Flaw>, count: &AtomicUsize) {
     while let Ok(batch) = batches.recv() {
-        let Some((prepared, slots, completion)) = batch.into_parts::<Prepared>() else { continue };
-        let Prepared { recording, first_device } = prepared.as_ref();
+        let Some((prepared, slots, completion)) = batch.into_parts::<ToyCommands>() else { continue };
+        let ToyCommands { recording, first_device } = prepared.as_ref();
         let commands = &recording.commands;
         let number = count.fetch_add(1, Ordering::Relaxed);
         let kernels = flaw != Some(Flaw::LoadsOnFirst) || physical == 0;

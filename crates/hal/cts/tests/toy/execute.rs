@@ -8,8 +8,8 @@ use roci_hal::driver::{BatchFault, BoundRange, Completion};
 use roci_hal::native::NativeLaunch;
 use roci_hal::profile::CommandTiming;
 
-use super::device::Loaded;
-use super::memory::{DeviceRange, binding, copy, write};
+use super::buffer::{DeviceRange, binding, copy, write};
+use super::device::ToyExecutable;
 
 /// The resources that a batch executes with.
 pub(super) struct BatchContext<'a> {
@@ -66,7 +66,7 @@ fn launch(dispatch: &Dispatch, context: &BatchContext<'_>) -> Result<(), String>
         return Ok(());
     }
     let executable: &dyn Any = dispatch.executable.as_ref();
-    let Loaded(entries) = executable.downcast_ref().ok_or("an executable of another driver")?;
+    let ToyExecutable(entries) = executable.downcast_ref().ok_or("an executable of another driver")?;
     let ranges: Vec<_> = dispatch.bindings.iter().map(|operand| context.resolve(operand)).collect();
     let bindings = ranges.iter().map(binding).collect::<Option<Vec<_>>>().ok_or("memory of another driver")?;
     let launch = NativeLaunch { grid: dispatch.grid, bindings: &bindings, constants: &dispatch.constants, workers: 3 };

@@ -1,9 +1,9 @@
 //! A toy driver, correct or with a deliberate flaw: two physical devices with one queue and one
 //! thread each, non-coherent host memory, native kernels.
 
+mod buffer;
 mod device;
 mod execute;
-mod memory;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,5 +37,5 @@ pub(crate) enum Flaw {
 
 /// Opens a fresh device.
 pub(crate) fn open(flaw: Option<Flaw>, timeout: Option<Duration>) -> Result<Device, Error> {
-    Ok(Device::new(Arc::new(device::Toy::new(flaw)?), timeout))
+    Ok(Device::new(Arc::new(device::ToyDevice::new(flaw)?), timeout))
 }

@@ -149,6 +149,6 @@ pub(super) use halves;
 /// halves are not preserved.
 #[inline(always)]
 pub(super) fn flushed(words: [u32; CHUNK], flush: bool) -> [u32; CHUNK] {
-    let kept = if flush { 0x8000 } else { !0 };
-    each!(lane => if words[lane] & 0x7c00 == 0 { words[lane] & kept } else { words[lane] })
+    let mask = if flush { 0x8000 } else { !0 };
+    each!(lane => if words[lane] & 0x7c00 == 0 { words[lane] & mask } else { words[lane] })
 }

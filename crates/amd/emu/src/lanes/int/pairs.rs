@@ -20,9 +20,9 @@ pub(super) mod base {
         bits: [u32; CHUNK],
         position: u32,
     ) -> [u32; CHUNK] {
-        let left = 16 - BITS * (position + 1);
+        let shift = 16 - BITS * (position + 1);
         each!(lane => {
-            let (low, high) = (bits[lane] << left << 16, bits[lane] >> 16 << left << 16);
+            let (low, high) = (bits[lane] << shift << 16, bits[lane] >> 16 << shift << 16);
             if SIGNED {
                 let [low, high] = [low.cast_signed() >> (32 - BITS), high.cast_signed() >> (32 - BITS)];
                 low.cast_unsigned() & 0xffff | high.cast_unsigned() << 16
@@ -74,9 +74,9 @@ pub(super) mod avx2 {
         bits: [u32; CHUNK],
         position: u32,
     ) -> [u32; CHUNK] {
-        let left = _mm_cvtsi32_si128((16 - BITS * (position + 1)).cast_signed());
+        let shift = _mm_cvtsi32_si128((16 - BITS * (position + 1)).cast_signed());
         let right = _mm_cvtsi32_si128((16 - BITS).cast_signed());
-        let top = _mm256_sll_epi16(load(bits), left);
+        let top = _mm256_sll_epi16(load(bits), shift);
         store(if SIGNED { _mm256_sra_epi16(top, right) } else { _mm256_srl_epi16(top, right) })
     }
 }

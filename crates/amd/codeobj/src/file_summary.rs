@@ -15,7 +15,7 @@ const HEADER: usize = 64;
 /// A summary of the device images in a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Survey {
+pub struct FileSummary {
     /// The file's format.
     pub kind: FileKind,
     /// In file order.
@@ -159,9 +159,9 @@ impl ImageSummary {
     }
 }
 
-impl Survey {
-    /// Surveys a file. Only headers and tables are read; a file of unknown format is scanned as a
-    /// whole. A host file without GPU code gives empty `images`, not an error.
+impl FileSummary {
+    /// Summarizes a file. Only headers and tables are read; a file of unknown format is scanned as
+    /// a whole. A host file without GPU code gives empty `images`, not an error.
     pub fn of_file(file: &fs::File) -> Result<Self, FileError> {
         Self::of(&DiskFile::new(file)?)
     }

@@ -1,5 +1,5 @@
-//! Toy memory: a device block and, for host-visible memory, a separate host block that only flush
-//! and invalidate synchronize.
+//! Buffers of the toy: a device block and, for host-visible memory, a separate host block that
+//! only flush and invalidate synchronize.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use roci_hal::{BufferDesc, Error};
 
 use super::Flaw;
 
-pub(super) struct Memory {
+pub(super) struct ToyBuffer {
     device: HostMemory,
     host: Option<HostMemory>,
     /// Flaw: the second physical device has its own block.
@@ -21,7 +21,7 @@ pub(super) struct Memory {
     invalidated: AtomicBool,
 }
 
-impl Memory {
+impl ToyBuffer {
     pub(super) fn new(desc: &BufferDesc, flaw: Option<Flaw>) -> Option<Self> {
         let block = |expected: bool| if expected { HostMemory::new(desc.size).map(Some) } else { Some(None) };
         Some(Self {
@@ -51,7 +51,7 @@ impl Memory {
 
 // SAFETY: the pointer is to `host`, which lives as long as this value and was zeroed when
 // allocated.
-unsafe impl BufferBackend for Memory {
+unsafe impl BufferBackend for ToyBuffer {
     fn host_pointer(&self) -> Option<NonNull<u8>> {
         self.host.as_ref()?.host_pointer()
     }
@@ -84,7 +84,7 @@ pub(super) struct DeviceRange {
 
 /// A range as the device sees it; `None` for another driver's memory, which the HAL rejects before.
 pub(super) fn binding(DeviceRange { range, physical }: &DeviceRange) -> Option<NativeBinding> {
-    let start = range.buffer.downcast::<Memory>()?.of(*physical).host_pointer()?;
+    let start = range.buffer.downcast::<ToyBuffer>()?.of(*physical).host_pointer()?;
     // SAFETY: the HAL has checked that the range lies inside the buffer.
     let first = unsafe { start.add(range.offset as usize) };
     Some(NativeBinding { pointer: first.as_ptr(), length: range.length as usize })

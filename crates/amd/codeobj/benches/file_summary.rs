@@ -1,6 +1,6 @@
-//! Time to survey files of gigabytes, compared with reading them.
+//! Time to summarize files of gigabytes, compared with reading them.
 //!
-//!     cargo bench -p roci-codeobj --bench survey [FILE]
+//!     cargo bench -p roci-codeobj --bench file_summary [FILE]
 
 #![expect(clippy::print_stdout, reason = "benchmarks print their results")]
 
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::time::{Duration, Instant};
 
-use roci_codeobj::Survey;
+use roci_codeobj::FileSummary;
 
 const CHUNK: usize = 16 << 20;
 const CHUNKS: usize = 128;
@@ -53,12 +53,12 @@ fn measure(what: &str, mut file: File) {
         while file.read(&mut buffer).expect("a file") > 0 {}
     });
     let mut pieces = 0;
-    let surveying = best(|| pieces = Survey::of_file(&file).expect("the file contains code").images.len());
+    let summarizing = best(|| pieces = FileSummary::of_file(&file).expect("the file contains code").images.len());
     let rate = |time: Duration| size as f64 / time.as_secs_f64() / 1e9;
     println!(
-        "{what}: {pieces} images in {:.2} GB, {surveying:.1?} ({:.1} GB/s); reading alone {reading:.1?} ({:.1} GB/s)",
+        "{what}: {pieces} images in {:.2} GB, {summarizing:.1?} ({:.1} GB/s); reading alone {reading:.1?} ({:.1} GB/s)",
         size as f64 / 1e9,
-        rate(surveying),
+        rate(summarizing),
         rate(reading)
     );
 }
