@@ -177,7 +177,7 @@ impl Tolerance {
     }
 
     /// The error as a multiple of the allowed error: above 1 is out of tolerance.
-    pub fn excess(self, got: f64, want: f64) -> f64 {
+    pub fn error_ratio(self, got: f64, want: f64) -> f64 {
         if got == want || (got.is_nan() && want.is_nan()) {
             return 0.0;
         }
@@ -193,7 +193,7 @@ impl Tolerance {
     pub fn allows(self, got: f32, want: f32) -> bool {
         // Counted in representable values, the largest finite number is one ulp from infinity.
         let ulps = f64::from(ulps(got, want));
-        self.excess(f64::from(got), f64::from(want)) <= 1.0 || ulps <= self.bound().ulps
+        self.error_ratio(f64::from(got), f64::from(want)) <= 1.0 || ulps <= self.bound().ulps
     }
 
     /// Compares whole results. The error reports the value that is farthest off.

@@ -27,7 +27,6 @@ mod binary;
 mod cast;
 mod conv;
 mod copy;
-mod cpu_only;
 mod elementwise_program;
 mod family;
 mod fill;
@@ -50,6 +49,7 @@ mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod matmul;
 mod matvec;
+mod native_only;
 mod normalize;
 mod pool;
 mod product_aliases;
@@ -71,9 +71,6 @@ pub use binary::Binary;
 pub use cast::Cast;
 pub use conv::Conv;
 pub use copy::Copy;
-pub use cpu_only::{
-    ConvBlocked, LmEmbedPacked, LmMatmulPacked, LmQuantize, MatmulPacked, Picture, PoolBlocked, Reorder,
-};
 pub use elementwise_program::{
     ELEMENTWISE_IMMEDIATES, ELEMENTWISE_LENGTH, ElementwiseCode, ElementwiseError, ElementwiseOp, ElementwiseOperand,
     ElementwiseProgram,
@@ -99,6 +96,9 @@ pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
+pub use native_only::{
+    BlockedLayout, ConvBlocked, LmEmbedPacked, LmMatmulPacked, LmQuantize, MatmulPacked, PoolBlocked, Reorder,
+};
 pub use normalize::Normalize;
 pub use pool::Pool;
 pub use random::{Random, RandomForm};

@@ -4,13 +4,13 @@ use super::check::Extent;
 use super::element_type::{ascending_key, count, descending_key, element_type, not_empty};
 use super::gather::lines;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use roci_families::{self, Numbers};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("arg_max", |_| Arc::new(PerElementKernel::<ArgReduce<false>>::new())),
     ("arg_min", |_| Arc::new(PerElementKernel::<ArgReduce<true>>::new())),
 ];

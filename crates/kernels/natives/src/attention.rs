@@ -6,7 +6,7 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::check::{self, AccessRange, Extent};
 use super::{fast_math, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::Attention as Params;
 use roci_simd::gemm::PANEL;
 use roci_simd::gemm::PanelTile;
@@ -14,7 +14,7 @@ use roci_simd::{CacheLine, Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("attention", |level| Arc::new(Attention(level)))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[("attention", |level| Arc::new(Attention(level)))];
 
 /// Rows of scores computed at a time.
 const ROWS: usize = 8;

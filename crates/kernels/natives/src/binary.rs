@@ -8,7 +8,7 @@ use super::check::{self, AccessRange, Extent};
 use super::elementwise::{BLOCK, Blocks, Elementwise};
 use super::operand::{self, Operand};
 use super::partition;
-use crate::Make;
+use crate::KernelFactory;
 use crate::math;
 use roci_simd::{Level, Simd, Task};
 use std::ops::{Add as _, Div as _, Mul as _, Sub as _};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The kernels of this file, by name. Both names of an operation map to the same function, so that
 /// it is compiled once.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("binary_add", |level| Arc::new(Binary::new(level, f32::add, false))),
     ("binary_sub", |level| Arc::new(Binary::new(level, f32::sub, false))),
     ("binary_mul", |level| Arc::new(Binary::new(level, f32::mul, false))),

@@ -4,12 +4,12 @@ use half::f16;
 
 use super::check::Extent;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("cast_f32_to_f16", |_| Arc::new(PerElementKernel::<F32ToF16>::new())),
     ("cast_f16_to_f32", |_| Arc::new(PerElementKernel::<F16ToF32>::new())),
 ];

@@ -58,6 +58,6 @@ fn erf(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn gelu(x: f32) -> f32 {
     // Zero times an infinite `x` must be zero.
-    let held = if x < -20.0 { -20.0 } else { x };
-    0.5 * held * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
+    let clamped = if x < -20.0 { -20.0 } else { x };
+    0.5 * clamped * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }

@@ -3,12 +3,12 @@
 use super::check::Extent;
 use super::element_type::{clamp_index, count, not_empty};
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("gather", |_| Arc::new(PerElementKernel::<Gather>::new())),
     ("gather_elements", |_| Arc::new(PerElementKernel::<GatherElements>::new())),
     ("gather_nd", |_| Arc::new(PerElementKernel::<GatherNd>::new())),

@@ -80,10 +80,10 @@ pub use roci_simd::Level;
 pub use roci_simd::gemm::pack_columns;
 
 /// Creates a kernel for a level.
-type Make = fn(Level) -> Arc<dyn NativeKernel>;
+type KernelFactory = fn(Level) -> Arc<dyn NativeKernel>;
 
 /// The kernels that GPUs have too.
-static KERNELS: &[&[(&str, Make)]] = &[
+static KERNELS: &[&[(&str, KernelFactory)]] = &[
     words::KERNELS,
     strided_copy::KERNELS,
     unary::KERNELS,
@@ -117,14 +117,14 @@ static KERNELS: &[&[(&str, Make)]] = &[
 
 /// Kernels that only the CPU has, with the sizes of their constants: their layouts depend on its
 /// vectors.
-static HOST_KERNELS: &[&[(&str, usize, Make)]] = &[
-    matmul::packed::HOST_KERNELS,
-    blocked::conv::HOST_KERNELS,
-    blocked::pool::HOST_KERNELS,
-    blocked::reorder::HOST_KERNELS,
-    lm_cpu::quantize::HOST_KERNELS,
-    lm_cpu::matmul_packed::HOST_KERNELS,
-    lm_cpu::embed_packed::HOST_KERNELS,
+static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
+    matmul::packed::NATIVE_ONLY_KERNELS,
+    blocked::conv::NATIVE_ONLY_KERNELS,
+    blocked::pool::NATIVE_ONLY_KERNELS,
+    blocked::reorder::NATIVE_ONLY_KERNELS,
+    lm_cpu::quantize::NATIVE_ONLY_KERNELS,
+    lm_cpu::matmul_packed::NATIVE_ONLY_KERNELS,
+    lm_cpu::embed_packed::NATIVE_ONLY_KERNELS,
 ];
 
 /// The kernel of this name, at the best level of this CPU.
@@ -139,8 +139,8 @@ pub fn find_for(name: &str, level: Level) -> Option<Arc<dyn NativeKernel>> {
 
 /// The kernel of this name among those that only the CPU has, at one level, and the size of its
 /// constants.
-pub fn find_host(name: &str, level: Level) -> Option<(Arc<dyn NativeKernel>, usize)> {
-    let mut kernels = HOST_KERNELS.iter().copied().flatten();
+pub fn find_native_only(name: &str, level: Level) -> Option<(Arc<dyn NativeKernel>, usize)> {
+    let mut kernels = NATIVE_ONLY_KERNELS.iter().copied().flatten();
     kernels.find(|(known, ..)| *known == name).map(|(_, constants, make)| (make(level), *constants))
 }
 

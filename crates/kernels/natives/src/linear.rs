@@ -7,12 +7,12 @@ use half::f16;
 use super::check::Extent;
 use super::math;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("linear_f32", |_| Arc::new(PerElementKernel::<Linear<false>>::new())),
     ("linear_f16", |_| Arc::new(PerElementKernel::<Linear<true>>::new())),
     ("linear_large_f32", |_| Arc::new(PerElementKernel::<Linear<false>>::new())),

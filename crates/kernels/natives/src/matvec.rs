@@ -6,13 +6,13 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use half::f16;
 use roci_simd::{Element, Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("matvec_f32", |level| Arc::new(Matvec::<f32>::new(level))),
     ("matvec_f16", |level| Arc::new(Matvec::<f16>::new(level))),
 ];
@@ -114,15 +114,15 @@ impl<E: Element, const R: usize> Task for Dots<'_, E, R> {
             i += step;
         }
         while i < count {
-            let left = S::LANES.min(count - i);
+            let remaining = S::LANES.min(count - i);
             // SAFETY: `left` elements remain.
-            let x = unsafe { f32::load_first(simd, self.x.as_ptr().wrapping_add(i), left) };
+            let x = unsafe { f32::load_first(simd, self.x.as_ptr().wrapping_add(i), remaining) };
             for (sums, row) in sums.iter_mut().zip(self.rows) {
                 // SAFETY: as above; rows are as long as `x`.
-                let a = unsafe { E::load_first(simd, row.as_ptr().wrapping_add(i), left) };
+                let a = unsafe { E::load_first(simd, row.as_ptr().wrapping_add(i), remaining) };
                 sums[0] = simd.mul_add(a, x, sums[0]);
             }
-            i += left;
+            i += remaining;
         }
         let mut dots = [0.0; R];
         for (dot, [p, q, r, s]) in dots.iter_mut().zip(sums) {

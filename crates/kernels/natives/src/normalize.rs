@@ -3,13 +3,13 @@
 use super::check::Extent;
 use super::per_row::{PerRow, RowFootprint};
 use super::reduce::{Sum, fold_slice};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_row::PerRowKernel;
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("normalize_rows", |level| Arc::new(PerRowKernel::<Normalize>::new(level))),
     ("moments", |level| Arc::new(PerRowKernel::<Moments>::new(level))),
 ];

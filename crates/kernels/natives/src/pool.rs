@@ -8,12 +8,12 @@ use std::ops::Range;
 use super::check::Extent;
 use super::per_element::{Footprint, Layout, PerElement};
 use super::window::{self, Window};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("pool_max", |_| Arc::new(PerElementKernel::<Pool<Max>>::new())),
     ("pool_max_indices", |_| Arc::new(PerElementKernel::<Pool<MaxIndex>>::new())),
     ("pool_average", |_| Arc::new(PerElementKernel::<Pool<Average>>::new())),

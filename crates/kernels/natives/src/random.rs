@@ -2,13 +2,13 @@
 
 use super::math;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use roci_families::{self, RandomForm};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("random", |_| Arc::new(PerElementKernel::<Random>::new()))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[("random", |_| Arc::new(PerElementKernel::<Random>::new()))];
 
 /// Elements `4 j` to `4 j + 3` are computed from counter + j and the key.
 pub(super) struct Random;

@@ -13,12 +13,12 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::{CacheLine, Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("reduce_sum", |level| Arc::new(Reduce::new(level, Sum))),
     ("reduce_max", |level| Arc::new(Reduce::new(level, Max))),
     ("reduce_min", |level| Arc::new(Reduce::new(level, Min))),

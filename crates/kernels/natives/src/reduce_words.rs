@@ -6,12 +6,12 @@ use super::check::Extent;
 use super::element_type::count;
 use super::gather::lines;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("reduce_sum_i32", |_| Arc::new(PerElementKernel::<ReduceWords<Sum>>::new())),
     ("reduce_max_i32", |_| Arc::new(PerElementKernel::<ReduceWords<Max>>::new())),
     ("reduce_min_i32", |_| Arc::new(PerElementKernel::<ReduceWords<Min>>::new())),

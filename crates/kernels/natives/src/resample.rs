@@ -4,12 +4,12 @@ use super::check::Extent;
 use super::element_type::{clamp_index, count, not_empty};
 use super::gather::lines;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("resample", |_| Arc::new(PerElementKernel::<Resample>::new()))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[("resample", |_| Arc::new(PerElementKernel::<Resample>::new()))];
 
 /// `y[o, j, i] = sum over t of weight[j, t] * x[o, index[j, t], i]`.
 pub(super) struct Resample;

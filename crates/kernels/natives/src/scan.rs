@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 use super::check::Extent;
 use super::element_type::element_type;
 use super::per_row::{PerRow, RowFootprint};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_row::PerRowKernel;
 use roci_families::{self, Numbers};
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("scan_sum", |level| Arc::new(PerRowKernel::<Scan<Sum>>::new(level))),
     ("scan_prod", |level| Arc::new(PerRowKernel::<Scan<Prod>>::new(level))),
 ];

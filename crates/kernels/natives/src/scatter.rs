@@ -7,13 +7,13 @@ use super::check::Extent;
 use super::element_type::{combine, combine_words, count, element_type, resolve_index};
 use super::gather::depth;
 use super::per_row::{PerRow, RowFootprint};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_row::PerRowKernel;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("scatter_elements", |level| Arc::new(PerRowKernel::<ScatterElements>::new(level))),
     ("scatter_nd", |level| Arc::new(PerRowKernel::<ScatterNd>::new(level))),
 ];

@@ -5,12 +5,12 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 use super::check::{self, AccessRange, Extent};
 use super::reduce::{Max, Sum, fold_slice};
 use super::{math, memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("softmax", |level| Arc::new(Softmax::new(level, false))),
     ("log_softmax", |level| Arc::new(Softmax::new(level, true))),
 ];

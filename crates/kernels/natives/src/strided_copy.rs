@@ -2,12 +2,13 @@
 
 use super::check::Extent;
 use super::per_element::{Footprint, Layout, PerElement};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("strided_copy", |_| Arc::new(PerElementKernel::<StridedCopy>::new()))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] =
+    &[("strided_copy", |_| Arc::new(PerElementKernel::<StridedCopy>::new()))];
 
 /// `target[offset + i / run * pitch + i % run] = source[source_offset + strides * position of i in
 /// shape]`.
@@ -50,22 +51,22 @@ impl PerElement for StridedCopy {
         let shape = p.shape.map(|size| size as usize);
         let (inner, step) = (shape[4], p.strides[4] as isize);
         let mut at = first;
-        let mut left = output;
-        while !left.is_empty() {
+        let mut remaining = output;
+        while !remaining.is_empty() {
             let (mut rest, mut offset) = (at, p.source_offset as isize);
             for axis in (0..5).rev() {
                 offset += (rest % shape[axis]) as isize * p.strides[axis] as isize;
                 rest /= shape[axis];
             }
-            let run = (inner - at % inner).min(left.len());
-            let (piece, behind) = std::mem::take(&mut left).split_at_mut(run);
+            let run = (inner - at % inner).min(remaining.len());
+            let (piece, behind) = std::mem::take(&mut remaining).split_at_mut(run);
             match step {
                 0 => piece.fill(source[offset as usize]),
                 1 => piece.copy_from_slice(&source[offset as usize..offset as usize + run]),
                 _ => (0..).zip(piece).for_each(|(index, word)| *word = source[(offset + index * step) as usize]),
             }
             at += run;
-            left = behind;
+            remaining = behind;
         }
     }
 }

@@ -3,13 +3,13 @@
 use super::check::Extent;
 use super::element_type::{ascending_key, element_type};
 use super::per_row::{PerRow, RowFootprint};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_row::PerRowKernel;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("top_k", |level| Arc::new(PerRowKernel::<TopK>::new(level)))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[("top_k", |level| Arc::new(PerRowKernel::<TopK>::new(level)))];
 
 /// The `k` largest or smallest of each row, best first.
 pub(super) struct TopK;

@@ -7,12 +7,12 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 use super::check::{self, AccessRange, Extent};
 use super::elementwise::{Blocks, Elementwise};
 use super::{math, memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("unary_neg", |level| Arc::new(Unary::new(level, |x: f32| -x))),
     ("unary_abs", |level| Arc::new(Unary::new(level, f32::abs))),
     ("unary_exp", |level| Arc::new(Unary::new(level, math::exp))),

@@ -4,12 +4,12 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] =
+pub(crate) const KERNELS: &[(&str, KernelFactory)] =
     &[("fill", |level| Arc::new(Fill(level))), ("copy", |level| Arc::new(Copy(level)))];
 
 /// `target[offset + i] = value`.

@@ -6,7 +6,7 @@ use half::f16;
 use roci_families::{LmEmbedPacked, LmMatmulPacked, LmQuantize};
 use roci_gguf::Type;
 use roci_hal::native::{NativeBinding, NativeLaunch};
-use roci_natives::{Level, find_host, lm_cpu};
+use roci_natives::{Level, find_native_only, lm_cpu};
 
 /// All types that can be packed.
 const TYPES: [Type; 27] = [
@@ -116,7 +116,7 @@ fn packed(kind: Type, source: &[u8], [rows, columns]: [usize; 2]) -> Vec<u32> {
 
 /// Runs a kernel, last part first.
 fn launch<P: Pod>(level: Level, name: &str, buffers: &[NativeBinding], p: &P, workers: usize) -> Result<usize, String> {
-    let (kernel, constants) = find_host(name, level).expect("the kernel exists");
+    let (kernel, constants) = find_native_only(name, level).expect("the kernel exists");
     assert_eq!(constants, size_of::<P>());
     let launch = NativeLaunch { grid: [1; 3], bindings: buffers, constants: bytemuck::bytes_of(p), workers };
     let parts = kernel.prepare(&launch)?;

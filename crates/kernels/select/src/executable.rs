@@ -24,7 +24,7 @@ impl KernelSpec {
     pub fn runs_on(&self, info: &DeviceInfo) -> bool {
         let capabilities = info.capabilities();
         let matrix = capabilities.matrix && capabilities.subgroup_sizes.contains(&32);
-        !self.needs_matrix() || matrix || takes_native(info)
+        !self.needs_matrix() || matrix || runs_native_kernels(info)
     }
 
     /// The executable for a device, in the first of the device's formats that is available.
@@ -54,8 +54,8 @@ impl KernelSpec {
 }
 
 /// The executable of a CPU-only kernel; `None` if there is no such kernel.
-pub fn host_executable(name: &str) -> Option<ExecutableSource> {
-    let (kernel, constants) = native::find_host(name, native::Level::best())?;
+pub fn native_only_executable(name: &str) -> Option<ExecutableSource> {
+    let (kernel, constants) = native::find_native_only(name, native::Level::best())?;
     let entry_point = EntryPoint {
         name: name.into(),
         workgroup_size: [1; 3],
@@ -68,7 +68,7 @@ pub fn host_executable(name: &str) -> Option<ExecutableSource> {
 }
 
 /// Whether the device runs kernels as native host code.
-pub fn takes_native(info: &DeviceInfo) -> bool {
+pub fn runs_native_kernels(info: &DeviceInfo) -> bool {
     info.formats.first() == Some(&CodeFormat::Native)
 }
 

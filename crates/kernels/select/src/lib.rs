@@ -17,7 +17,7 @@ mod specialized;
 mod table;
 
 pub use error::Error;
-pub use executable::{host_executable, takes_native};
+pub use executable::{native_only_executable, runs_native_kernels};
 pub use matmul::{MatmulElement, best_matmul, linear_kernel, matmul_kernel};
 pub use roci_families::{self as params, Binding, Constants, MatmulForm};
 pub use roci_natives as native;

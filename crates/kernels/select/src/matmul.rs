@@ -2,7 +2,7 @@
 
 use roci_hal::DeviceInfo;
 
-use crate::executable::takes_native;
+use crate::executable::runs_native_kernels;
 use crate::params::{Matmul, MatmulForm};
 use crate::{Error, KernelSpec, table};
 
@@ -18,16 +18,16 @@ pub enum MatmulElement {
 /// The `matmul_*` kernel of a variant for an element type; an error if the variant does not support
 /// it.
 pub fn matmul_kernel(form: MatmulForm, element: MatmulElement) -> Result<&'static KernelSpec, Error> {
-    named("matmul", form, element)
+    find_variant("matmul", form, element)
 }
 
 /// The `linear_*` kernel of a variant for a weight type; an error if the variant does not support
 /// it.
 pub fn linear_kernel(form: MatmulForm, weights: MatmulElement) -> Result<&'static KernelSpec, Error> {
-    named("linear", form, weights)
+    find_variant("linear", form, weights)
 }
 
-fn named(kind: &str, form: MatmulForm, element: MatmulElement) -> Result<&'static KernelSpec, Error> {
+fn find_variant(kind: &str, form: MatmulForm, element: MatmulElement) -> Result<&'static KernelSpec, Error> {
     let form = match form {
         MatmulForm::General => "",
         MatmulForm::Large => "_large",
@@ -45,7 +45,7 @@ fn named(kind: &str, form: MatmulForm, element: MatmulElement) -> Result<&'stati
 pub fn best_matmul(problem: &Matmul, element: MatmulElement, device: &DeviceInfo) -> MatmulForm {
     // Native kernels choose their own tiles: all variants are the same code there, and `General`
     // accepts any problem.
-    if takes_native(device) {
+    if runs_native_kernels(device) {
         return MatmulForm::General;
     }
     let units = device.physical.iter().map(|one| u64::from(one.compute_units)).min().unwrap_or(1);

@@ -7,7 +7,7 @@
 use naga::{ArraySize, Handle, Module, Scalar, ScalarKind, Type, TypeInner};
 use roci_hal::{CodeFormat, DeviceInfo, ExecutableSource};
 
-use crate::{Compiled, Error, KernelSpec, Source, takes_native};
+use crate::{Compiled, Error, KernelSpec, Source, runs_native_kernels};
 
 /// The declaration that is replaced by a constant.
 const PARAMS_DECLARATION: &str = "var<immediate> params: Params;";
@@ -28,7 +28,7 @@ impl KernelSpec {
     /// (infinities, NaN).
     pub fn specialized(&self, info: &DeviceInfo, constants: &[u8]) -> Result<Option<SpecializedKernel>, Error> {
         let compiles = info.formats.iter().any(|format| matches!(format, CodeFormat::Spirv | CodeFormat::OpenClC));
-        if !compiles || takes_native(info) || !self.runs_on(info) {
+        if !compiles || runs_native_kernels(info) || !self.runs_on(info) {
             return Ok(None);
         }
         let Some((bindings, compiled)) = compile(self, constants)? else { return Ok(None) };

@@ -203,10 +203,10 @@ impl Tile<'_> {
         }
         let mut prefetch = self.prefetch;
         let mut w = self.w;
-        let mut left = self.channels;
+        let mut remaining = self.channels;
         let mut block = self.x;
-        while left > 0 {
-            let channels = left.min(self.block);
+        while remaining > 0 {
+            let channels = remaining.min(self.block);
             for &tap in self.taps {
                 let first = block.wrapping_add(tap);
                 // Few pointers, so that they stay in registers: one per row if distances are
@@ -239,7 +239,7 @@ impl Tile<'_> {
                     starts.iter_mut().for_each(|start| *start = start.wrapping_add(1));
                 }
             }
-            left -= channels;
+            remaining -= channels;
             block = block.wrapping_add(self.x_block);
         }
         if let Some((low, high)) = self.clamp {

@@ -3,7 +3,7 @@
 use crate::int8::{LINE, LINE_COLUMNS, ROWS};
 
 /// Four words: one column of four rows, or one row of four columns.
-type Four = [u32; 4];
+type Words4 = [u32; 4];
 
 /// Writes word `w` of each row to line `w`; `W` is a multiple of four.
 #[inline(always)]
@@ -26,7 +26,7 @@ pub(crate) fn transpose_words<const W: usize>(rows: &[[u32; W]; ROWS], lines: &m
 /// Transposes a 4x4 square.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn transpose_square(rows: [Four; 4]) -> [Four; 4] {
+fn transpose_square(rows: [Words4; 4]) -> [Words4; 4] {
     use std::arch::x86_64::*;
 
     #[target_feature(enable = "sse2")]
@@ -43,16 +43,16 @@ fn transpose_square(rows: [Four; 4]) -> [Four; 4] {
     }
 
     // SAFETY: both are 64 bytes of plain data.
-    let rows = unsafe { std::mem::transmute::<[Four; 4], [__m128i; 4]>(rows) };
+    let rows = unsafe { std::mem::transmute::<[Words4; 4], [__m128i; 4]>(rows) };
     // SAFETY: SSE2 is part of the x86-64 baseline.
     let columns = unsafe { inside(rows) };
     // SAFETY: both are 64 bytes of plain data.
-    unsafe { std::mem::transmute::<[__m128i; 4], [Four; 4]>(columns) }
+    unsafe { std::mem::transmute::<[__m128i; 4], [Words4; 4]>(columns) }
 }
 
 /// Transposes a 4x4 square.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn transpose_square(rows: [Four; 4]) -> [Four; 4] {
+fn transpose_square(rows: [Words4; 4]) -> [Words4; 4] {
     std::array::from_fn(|column| rows.map(|row| row[column]))
 }

@@ -18,15 +18,15 @@ use crate::rules::{Rule, Violation};
 pub(crate) fn check(module: &Module) -> Result<(), Violation> {
     for entry_point in &module.entry_points {
         // naga stores callees before callers, so reverse order visits every caller first.
-        let mut seen: Vec<Option<Caller>> = module.functions.iter().map(|_| None).collect();
+        let mut callers: Vec<Option<Caller>> = module.functions.iter().map(|_| None).collect();
         let arguments =
             entry_point.function.arguments.iter().map(|argument| is_uniform_input(argument.binding.as_ref()));
         let start = Caller { arguments: arguments.collect(), together: true };
-        check_function(module, &entry_point.function, &start, &mut seen)?;
+        check_function(module, &entry_point.function, &start, &mut callers)?;
         let functions: Vec<_> = module.functions.iter().collect();
         for (handle, function) in functions.into_iter().rev() {
-            if let Some(caller) = seen[handle.index()].take() {
-                check_function(module, function, &caller, &mut seen)?;
+            if let Some(caller) = callers[handle.index()].take() {
+                check_function(module, function, &caller, &mut callers)?;
             }
         }
     }
@@ -49,13 +49,13 @@ struct Caller {
 
 /// Divergent exits of a statement: those that only some invocations take.
 #[derive(Clone, Copy, Default)]
-struct Exits {
+struct DivergentExits {
     breaks: bool,
     continues: bool,
     returns: bool,
 }
 
-impl Exits {
+impl DivergentExits {
     fn any(self) -> bool {
         self.breaks || self.continues || self.returns
     }
@@ -117,8 +117,8 @@ fn check_function(
 
 impl Analysis<'_> {
     /// Analyzes `block`; `together` says whether all invocations enter it.
-    fn block(&mut self, block: &Block, mut together: bool) -> Exits {
-        let mut exits = Exits::default();
+    fn block(&mut self, block: &Block, mut together: bool) -> DivergentExits {
+        let mut exits = DivergentExits::default();
         for (statement, &span) in block.span_iter() {
             let out = self.statement(statement, span, together);
             exits = exits.or(out);
@@ -127,8 +127,8 @@ impl Analysis<'_> {
         exits
     }
 
-    fn statement(&mut self, statement: &Statement, span: Span, together: bool) -> Exits {
-        let mut exits = Exits::default();
+    fn statement(&mut self, statement: &Statement, span: Span, together: bool) -> DivergentExits {
+        let mut exits = DivergentExits::default();
         match statement {
             Statement::Block(block) => exits = self.block(block, together),
             Statement::If { condition, accept, reject } => {
@@ -150,7 +150,7 @@ impl Analysis<'_> {
                     // iteration on.
                     exits = exits.or(self.iteration(body, continuing, *break_if, false));
                 }
-                exits = Exits { returns: exits.returns, ..Exits::default() };
+                exits = DivergentExits { returns: exits.returns, ..DivergentExits::default() };
             }
             Statement::Break => exits.breaks = !together,
             Statement::Continue => exits.continues = !together,
@@ -185,7 +185,7 @@ impl Analysis<'_> {
         continuing: &Block,
         break_if: Option<Handle<Expression>>,
         together: bool,
-    ) -> Exits {
+    ) -> DivergentExits {
         let mut exits = self.block(body, together);
         // All invocations that stay in the loop reconverge before `continuing`.
         let stay = together && !exits.breaks && !exits.returns;

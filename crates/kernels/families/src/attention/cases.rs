@@ -54,8 +54,8 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
             scale: 1.0 / (size as f32).sqrt(),
             flags,
         };
-        let made = untouched((batch * heads * rows * width) as usize);
-        let buffers = vec![words(&q), words(&k), words(&v), words(&mask), made];
+        let output = untouched((batch * heads * rows * width) as usize);
+        let buffers = vec![words(&q), words(&k), words(&v), words(&mask), output];
         let label = format!("{rows} rows, {keys} keys of {size} for {width}, {batch} x {heads} heads, flags {flags}");
         Case { grid: params.grid(), ..case(params, buffers, Element::F32, Tolerance::Approximate, label) }
     };

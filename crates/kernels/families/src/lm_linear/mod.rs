@@ -115,7 +115,7 @@ impl LmLinear {
     /// The best number of column splits for `lm_matmul_coopmat_*`, at most `most`, on a GPU with
     /// `units` compute units. A compute unit runs up to two workgroups. More splits fill the last
     /// round better, but each split adds the cost of summing it.
-    pub fn matrix_parts(&self, units: u32, most: u32) -> u32 {
+    pub fn coopmat_column_splits(&self, units: u32, most: u32) -> u32 {
         let [tokens, rows, _] = self.coopmat_grid();
         let most = most.min(self.columns / (8 * Self::COOPMAT_STEP)).clamp(1, Self::COOPMAT_PARTS);
         let time = |parts: u32| {

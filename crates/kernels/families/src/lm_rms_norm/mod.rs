@@ -18,9 +18,9 @@ constants! {
         pub y_stride: u32,
         /// Added to the mean square.
         pub epsilon: f32,
-        /// Sum of [`Self::ADD`] and [`Self::CHOSEN`].
+        /// Sum of [`Self::ADD`] and [`Self::GATHER_ROWS`].
         pub flags: u32,
-        /// With [`Self::CHOSEN`], the first word of `inputs` that is a row index.
+        /// With [`Self::GATHER_ROWS`], the first word of `inputs` that is a row index.
         pub first: u32,
     }
 }
@@ -29,7 +29,7 @@ impl LmRmsNorm {
     /// Adds to `y` instead of overwriting it.
     pub const ADD: u32 = 1;
     /// Reads `i` from `inputs`. Without it, `i` is `t`.
-    pub const CHOSEN: u32 = 2;
+    pub const GATHER_ROWS: u32 = 2;
 }
 
 impl Params for LmRmsNorm {
@@ -58,7 +58,8 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         let buffers = vec![x, weight, vec![9, 9, 4, 0, 7, 1], untouched((rows * params.y_stride) as usize)];
         case(params, buffers, Element::F32, APPROXIMATE, format!("{rows} x {columns}, flags {flags}"))
     };
-    let mut cases = vec![make(1, 1, 0), make(3, 300, 0), make(4, 64, LmRmsNorm::ADD), make(4, 257, LmRmsNorm::CHOSEN)];
-    cases.push(make(3, 17, LmRmsNorm::CHOSEN | LmRmsNorm::ADD).with_one_group());
+    let mut cases =
+        vec![make(1, 1, 0), make(3, 300, 0), make(4, 64, LmRmsNorm::ADD), make(4, 257, LmRmsNorm::GATHER_ROWS)];
+    cases.push(make(3, 17, LmRmsNorm::GATHER_ROWS | LmRmsNorm::ADD).with_one_group());
     cases
 }

@@ -14,7 +14,7 @@ use roci_families::{LmMatmulPacked, LmQuantize};
 use roci_gguf::Type;
 use roci_hal::native::NativeEntry;
 use roci_hal::{Binding, Buffer, BufferDesc, Code, Deadline, Device, EntryPoint, ExecutableSource, Registry, Submit};
-use roci_natives::{Level, find_host, lm_cpu};
+use roci_natives::{Level, find_native_only, lm_cpu};
 
 const SHAPES: [[usize; 2]; 4] = [[2048, 2048], [5632, 2048], [2048, 5632], [32000, 2048]];
 const TYPES: [Type; 6] = [Type::Q4_0, Type::Q8_0, Type::Q4_K, Type::Q6_K, Type::MXFP4, Type::F16];
@@ -103,7 +103,7 @@ fn buffer(device: &Device, bytes: &[u8]) -> Buffer {
 
 /// Runs a kernel once.
 fn replay<P: bytemuck::Pod>(device: &Device, name: &str, buffers: &[&[&Buffer]], p: &P) -> impl FnMut() + use<P> {
-    let (kernel, constants) = find_host(name, Level::best()).expect("the kernel exists");
+    let (kernel, constants) = find_native_only(name, Level::best()).expect("the kernel exists");
     let bindings = kernel.accesses().to_vec();
     let entry = EntryPoint { name: name.into(), workgroup_size: [1; 3], bindings, constants, in_place: false };
     let code = Code::Native(vec![NativeEntry { name: name.into(), kernel }]);

@@ -6,14 +6,14 @@ use super::super::check::{self, AccessRange, Extent};
 use super::depthwise::Depthwise;
 use super::grid::{Grid, Region};
 use super::{clear_border, extent};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::{self, Conv};
 use roci_simd::Level;
 use roci_simd::blocked_conv::{Pixels, Tile, VECTORS};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("conv_blocked", size_of::<roci_families::ConvBlocked>(), |level| Arc::new(ConvBlocked(level)))];
 
 /// Rows of weights per pass: they stay in the L1 cache while all pixels are computed.

@@ -3,7 +3,7 @@
 //!
 //! A vector holds a block of channels of one pixel. A convolution needs no im2col: planes have zero
 //! borders, so each element of the window is a constant offset, and its input is broadcast as it is
-//! read. [`Picture`] defines the layout; [`pack_blocked`] packs the weights once.
+//! read. [`BlockedLayout`] defines the layout; [`pack_blocked`] packs the weights once.
 
 pub(super) mod conv;
 mod depthwise;
@@ -15,18 +15,18 @@ pub(super) mod reorder;
 pub use pack::pack_blocked;
 
 use super::check::Extent;
-use roci_families::Picture;
+use roci_families::BlockedLayout;
 
 /// The elements of a batch of images, or why it is invalid.
-fn extent(picture: &Picture, batch: u32) -> Result<Extent, String> {
-    let sizes = [picture.channels, picture.size[0], picture.size[1], picture.block, picture.border, batch];
+fn extent(layout: &BlockedLayout, batch: u32) -> Result<Extent, String> {
+    let sizes = [layout.channels, layout.size[0], layout.size[1], layout.block, layout.border, batch];
     // Keeps products of these sizes far below 64 bits.
-    if sizes.iter().any(|&size| size > 1 << 24) || picture.block == 0 || picture.block > 64 {
-        return Err(format!("unsupported batch of {batch} images {picture:?}"));
+    if sizes.iter().any(|&size| size > 1 << 24) || layout.block == 0 || layout.block > 64 {
+        return Err(format!("unsupported batch of {batch} images {layout:?}"));
     }
-    let side = |size: u32| u128::from(size) + 2 * u128::from(picture.border);
-    let plane = side(picture.size[0]) * side(picture.size[1]) * u128::from(picture.block);
-    let elements = plane * picture.blocks() as u128 * u128::from(batch);
+    let side = |size: u32| u128::from(size) + 2 * u128::from(layout.border);
+    let plane = side(layout.size[0]) * side(layout.size[1]) * u128::from(layout.block);
+    let elements = plane * layout.blocks() as u128 * u128::from(batch);
     if elements > u128::from(u32::MAX) {
         return Err(format!("{elements} elements overflow 32 bits"));
     }
@@ -38,12 +38,12 @@ fn extent(picture: &Picture, batch: u32) -> Result<Extent, String> {
 /// # Safety
 /// `plane` is a writable plane of the image. Nothing else touches these rows, nor the border above
 /// the first row or below the last one if the range includes it.
-unsafe fn clear_border(picture: &Picture, plane: *mut f32, rows: std::ops::Range<usize>) {
-    let border = picture.border as usize;
+unsafe fn clear_border(layout: &BlockedLayout, plane: *mut f32, rows: std::ops::Range<usize>) {
+    let border = layout.border as usize;
     if border == 0 || rows.is_empty() {
         return;
     }
-    let (row, side) = (picture.row(), border * picture.block as usize);
+    let (row, side) = (layout.row(), border * layout.block as usize);
     let zero = |from: usize, count: usize| {
         // SAFETY: within the plane: all calls below are within the rows and borders that the caller
         // guarantees.
@@ -57,7 +57,7 @@ unsafe fn clear_border(picture: &Picture, plane: *mut f32, rows: std::ops::Range
     if rows.start == 0 {
         zero(0, border * row);
     }
-    if rows.end == picture.size[0] as usize {
+    if rows.end == layout.size[0] as usize {
         zero((rows.end + border) * row, border * row);
     }
 }

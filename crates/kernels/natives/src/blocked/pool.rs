@@ -8,12 +8,12 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 use super::super::check::{self, AccessRange};
 use super::grid::{Grid, Region};
 use super::{clear_border, extent};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::{CacheLine, Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] = &[
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] = &[
     ("pool_blocked_max", size_of::<roci_families::PoolBlocked>(), |level| Arc::new(PoolBlocked::<Max>::new(level))),
     ("pool_blocked_average", size_of::<roci_families::PoolBlocked>(), |level| {
         Arc::new(PoolBlocked::<Average>::new(level))

@@ -5,11 +5,11 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 use super::super::check::{self, AccessRange};
 use super::grid::Grid;
 use super::{clear_border, extent};
-use crate::Make;
+use crate::KernelFactory;
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("reorder", size_of::<roci_families::Reorder>(), |_| Arc::new(Reorder))];
 
 /// The cost of a word, in multiplications.

@@ -81,7 +81,7 @@ impl<I: Iterator<Item = Region>> Task for Direct<'_, I> {
             for row in region.rows.clone() {
                 let channel = region.group * (p.out_channels / p.groups) as usize + row;
                 let weights = &w[row * layout.taps.len()..][..layout.taps.len()];
-                let sums = Sums { taps: &layout.taps, weights, add: p.flags & roci_families::Conv::ADD != 0 };
+                let sums = ChannelSums { taps: &layout.taps, weights, add: p.flags & roci_families::Conv::ADD != 0 };
                 let y = self.y.wrapping_add((region.image(p) + row) * plane + region.pixels.start);
                 // SAFETY: one channel of the region, which only this task touches, as guaranteed by
                 // `new`'s caller.
@@ -93,7 +93,7 @@ impl<I: Iterator<Item = Region>> Task for Direct<'_, I> {
                     let step = rest.first().map_or(0, |next| next - at);
                     let even = rows.len() >= ROWS && (1..ROWS).all(|row| rows[row] == at + row * step);
                     if width < S::LANES && even {
-                        let positions = VectorPositions { input: &input[*at..], step, left: width, next: width };
+                        let positions = VectorPositions { input: &input[*at..], step, remaining: width, next: width };
                         // SAFETY: a channel holds all inputs of these pixels, with four vectors of
                         // slack after it.
                         unsafe { sums.compute::<S, ROWS>(simd, &positions, &mut y[start..]) };
@@ -102,12 +102,12 @@ impl<I: Iterator<Item = Region>> Task for Direct<'_, I> {
                     }
                     let mut column = 0;
                     while column < width {
-                        let left = width - column;
+                        let remaining = width - column;
                         let positions =
-                            VectorPositions { input: &input[at + column..], step: S::LANES, left, next: S::LANES };
+                            VectorPositions { input: &input[at + column..], step: S::LANES, remaining, next: S::LANES };
                         let y = &mut y[start + column..];
                         column += S::LANES
-                            * match left.div_ceil(S::LANES) {
+                            * match remaining.div_ceil(S::LANES) {
                                 // SAFETY: as above.
                                 1 => unsafe { sums.compute::<S, 1>(simd, &positions, y) },
                                 // SAFETY: as above.
@@ -136,19 +136,19 @@ struct VectorPositions<'a> {
     /// Elements between vectors in the input.
     step: usize,
     /// Pixels from the first vector to the end of its row.
-    left: usize,
+    remaining: usize,
     /// Elements between vectors in the output.
     next: usize,
 }
 
 /// The sums of one channel.
-struct Sums<'a> {
+struct ChannelSums<'a> {
     taps: &'a [usize],
     weights: &'a [f32],
     add: bool,
 }
 
-impl Sums<'_> {
+impl ChannelSums<'_> {
     /// Computes `V` vectors of pixels, starting at `y`, and returns `V`. May overwrite what follows
     /// the end of a row in `y`: that is computed later.
     ///
@@ -164,7 +164,11 @@ impl Sums<'_> {
         // Along a row only the last vector is partial; in consecutive rows, all are as short as the
         // row.
         let count = |v: usize| {
-            S::LANES.min(if positions.next == S::LANES { positions.left - v * S::LANES } else { positions.left })
+            S::LANES.min(if positions.next == S::LANES {
+                positions.remaining - v * S::LANES
+            } else {
+                positions.remaining
+            })
         };
         let mut sums = [simd.splat(0.0); V];
         if self.add {

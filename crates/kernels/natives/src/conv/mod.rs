@@ -21,13 +21,13 @@ use self::product::Product;
 use self::split_k::{SplitKReduce, TiledConv};
 use self::transposed::Transposed;
 use super::{check as launches, memory};
-use crate::Make;
+use crate::KernelFactory;
 use crate::per_element::PerElementKernel;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("conv", |level| Arc::new(Conv::new(level))),
     ("conv_tiled", |level| Arc::new(Conv::flat(level))),
     ("conv_split_k", |_| Arc::new(PerElementKernel::<TiledConv<true, false>>::new())),

@@ -68,10 +68,10 @@ pub(super) fn apply(level: Level, op: ElementwiseOp, acc: &[u32], x: &[u32], y: 
     match op {
         Neg | Abs | Ceil | Floor | Round | Sqrt | Reciprocal | Exp | Log | Sin | Cos | Tanh | Erf | Sigmoid | Relu
         | Gelu | Softplus | Add | Sub | RSub | Mul | Div | RDiv | Min | Max | Leaky | Elu => {
-            level.run(Wide { op, acc, x, y });
+            level.run(OpTask { op, acc, x, y });
         }
-        Pow => level.run(Power { base: acc, exponent: x, y }),
-        RPow => level.run(Power { base: x, exponent: acc, y }),
+        Pow => level.run(PowTask { base: acc, exponent: x, y }),
+        RPow => level.run(PowTask { base: x, exponent: acc, y }),
         Sign => floats(acc, y, sign),
         Tan => floats(acc, y, |v| f64::from(v).tan() as f32),
         Asin => floats(acc, y, |v| f64::from(v).asin() as f32),
@@ -144,20 +144,20 @@ pub(super) fn apply(level: Level, op: ElementwiseOp, acc: &[u32], x: &[u32], y: 
 
 /// Operations that are common, or much faster with wider vectors. Only these are compiled for each
 /// level, to limit the compile time: memory limits the others even at the baseline.
-struct Wide<'a> {
+struct OpTask<'a> {
     op: ElementwiseOp,
     acc: &'a [u32],
     x: &'a [u32],
     y: &'a mut [u32],
 }
 
-impl Task for Wide<'_> {
+impl Task for OpTask<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         use ElementwiseOp::*;
-        let Wide { op, acc, x, y } = self;
+        let OpTask { op, acc, x, y } = self;
         // Swapped operands, so that one loop serves both.
         let (acc, x) = if matches!(op, RSub | RDiv) { (x, acc) } else { (acc, x) };
         match op {
@@ -199,13 +199,13 @@ impl Task for Wide<'_> {
 }
 
 /// A separate task: in the same `match` as the others, its loop does not vectorize.
-struct Power<'a> {
+struct PowTask<'a> {
     base: &'a [u32],
     exponent: &'a [u32],
     y: &'a mut [u32],
 }
 
-impl Task for Power<'_> {
+impl Task for PowTask<'_> {
     type Output = ();
 
     #[inline(always)]

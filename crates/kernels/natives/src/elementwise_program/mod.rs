@@ -14,20 +14,21 @@ use super::check::{self, AccessRange, Extent};
 use super::elementwise::{BLOCK, Blocks, Elementwise};
 use super::operand::{self, Operand};
 use super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::ElementwiseOp;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[("elementwise_program", |level| Arc::new(ElementwiseProgram(level)))];
+pub(crate) const KERNELS: &[(&str, KernelFactory)] =
+    &[("elementwise_program", |level| Arc::new(ElementwiseProgram(level)))];
 
 /// The interpreter; `y` may be an input with the same dense layout.
 pub(super) struct ElementwiseProgram(pub(super) Level);
 
 /// A buffer that holds one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Slot {
+enum BlockBuffer {
     Input(usize),
     Temporary(usize),
     /// Filled once for all blocks.
@@ -38,13 +39,13 @@ enum Slot {
 }
 
 /// The constant zero, the initial accumulator.
-const ZERO: Slot = Slot::Constant(0);
+const ZERO: BlockBuffer = BlockBuffer::Constant(0);
 
 /// An instruction. The slot is its operand, or the target of a save; otherwise it is unused.
 #[derive(Clone, Copy, Debug)]
 struct Instruction {
     op: ElementwiseOp,
-    slot: Slot,
+    slot: BlockBuffer,
     /// The dimension of a coordinate.
     dimension: usize,
 }
@@ -82,24 +83,24 @@ impl DecodedProgram {
             let mut instruction = Instruction { op, slot: ZERO, dimension: at };
             match (op, at) {
                 (ElementwiseOp::Save, 4..8) => {
-                    instruction.slot = Slot::Temporary(at - 4);
+                    instruction.slot = BlockBuffer::Temporary(at - 4);
                     saved[at - 4] = true;
                 }
                 (ElementwiseOp::Coordinate, 0..4) => {}
                 (ElementwiseOp::Save | ElementwiseOp::Coordinate, _) => return Err(wrong()),
                 _ if op.takes_operand() => {
                     instruction.slot = match at {
-                        0..=2 => Slot::Input(at),
-                        4..=7 => Slot::Temporary(at - 4),
-                        8..=15 => Slot::Constant(at - 7),
+                        0..=2 => BlockBuffer::Input(at),
+                        4..=7 => BlockBuffer::Temporary(at - 4),
+                        8..=15 => BlockBuffer::Constant(at - 7),
                         _ => return Err(wrong()),
                     };
                 }
                 _ => {}
             }
             match instruction.slot {
-                Slot::Input(input) => program.used[input] = true,
-                Slot::Temporary(temporary) if !saved[temporary] => return Err(unsaved_error(temporary)),
+                BlockBuffer::Input(input) => program.used[input] = true,
+                BlockBuffer::Temporary(temporary) if !saved[temporary] => return Err(unsaved_error(temporary)),
                 _ => {}
             }
             if op == ElementwiseOp::Select && !saved[3] {
@@ -234,7 +235,7 @@ impl Interpreter {
             }
         };
         for (index, &word) in p.immediates.iter().enumerate() {
-            if instructions.iter().any(|instruction| instruction.slot == Slot::Constant(1 + index)) {
+            if instructions.iter().any(|instruction| instruction.slot == BlockBuffer::Constant(1 + index)) {
                 fill(1 + index, word);
             }
         }
@@ -249,8 +250,10 @@ impl Interpreter {
             // from the output.
             let word = unsafe { memory::input::<u32>(bindings[input], 0..1) }[0];
             fill(REPEATED + input, word);
-            for instruction in instructions.iter_mut().filter(|instruction| instruction.slot == Slot::Input(input)) {
-                instruction.slot = Slot::Constant(REPEATED + input);
+            for instruction in
+                instructions.iter_mut().filter(|instruction| instruction.slot == BlockBuffer::Input(input))
+            {
+                instruction.slot = BlockBuffer::Constant(REPEATED + input);
             }
         }
         Interpreter { level, shape, instructions, inputs, scratch }
@@ -275,47 +278,47 @@ impl Interpreter {
                 acc = slot;
                 continue;
             }
-            if let (ElementwiseOp::Save, Slot::Temporary(to)) = (op, slot) {
+            if let (ElementwiseOp::Save, BlockBuffer::Temporary(to)) = (op, slot) {
                 match acc {
-                    Slot::Temporary(from) => temporaries[to] = temporaries[from],
-                    Slot::Input(from) => temporaries[to][..count].copy_from_slice(inputs[from]),
-                    Slot::Constant(from) => temporaries[to] = constants[from],
-                    Slot::Work(0) => temporaries[to] = *first,
-                    Slot::Work(_) => temporaries[to] = *second,
-                    Slot::Output => {}
+                    BlockBuffer::Temporary(from) => temporaries[to] = temporaries[from],
+                    BlockBuffer::Input(from) => temporaries[to][..count].copy_from_slice(inputs[from]),
+                    BlockBuffer::Constant(from) => temporaries[to] = constants[from],
+                    BlockBuffer::Work(0) => temporaries[to] = *first,
+                    BlockBuffer::Work(_) => temporaries[to] = *second,
+                    BlockBuffer::Output => {}
                 }
                 continue;
             }
-            let read = |slot: Slot| match slot {
-                Slot::Input(input) => inputs[input],
-                Slot::Temporary(temporary) => &temporaries[temporary][..count],
-                Slot::Constant(constant) => &constants[constant][..count],
-                Slot::Work(_) | Slot::Output => &[],
+            let read = |slot: BlockBuffer| match slot {
+                BlockBuffer::Input(input) => inputs[input],
+                BlockBuffer::Temporary(temporary) => &temporaries[temporary][..count],
+                BlockBuffer::Constant(constant) => &constants[constant][..count],
+                BlockBuffer::Work(_) | BlockBuffer::Output => &[],
             };
             let (source, free, next): (&[u32], &mut [u32; BLOCK], _) = match acc {
-                Slot::Work(0) => (&first[..count], &mut *second, 1),
-                Slot::Work(_) => (&second[..count], &mut *first, 0),
+                BlockBuffer::Work(0) => (&first[..count], &mut *second, 1),
+                BlockBuffer::Work(_) => (&second[..count], &mut *first, 0),
                 other => (read(other), &mut *first, 0),
             };
             let (target, next) = if index + 1 == self.instructions.len() {
-                (&mut *output, Slot::Output)
+                (&mut *output, BlockBuffer::Output)
             } else {
-                (&mut free[..count], Slot::Work(next))
+                (&mut free[..count], BlockBuffer::Work(next))
             };
             match op {
                 ElementwiseOp::Coordinate => coordinates(self.shape, dimension, range.start, target),
-                ElementwiseOp::Select => functions::select(source, read(slot), read(Slot::Temporary(3)), target),
+                ElementwiseOp::Select => functions::select(source, read(slot), read(BlockBuffer::Temporary(3)), target),
                 _ => functions::apply(self.level, op, source, read(slot), target),
             }
             acc = next;
         }
         match acc {
-            Slot::Output => {}
-            Slot::Input(input) => output.copy_from_slice(inputs[input]),
-            Slot::Temporary(temporary) => output.copy_from_slice(&temporaries[temporary][..count]),
-            Slot::Constant(constant) => output.copy_from_slice(&constants[constant][..count]),
-            Slot::Work(0) => output.copy_from_slice(&first[..count]),
-            Slot::Work(_) => output.copy_from_slice(&second[..count]),
+            BlockBuffer::Output => {}
+            BlockBuffer::Input(input) => output.copy_from_slice(inputs[input]),
+            BlockBuffer::Temporary(temporary) => output.copy_from_slice(&temporaries[temporary][..count]),
+            BlockBuffer::Constant(constant) => output.copy_from_slice(&constants[constant][..count]),
+            BlockBuffer::Work(0) => output.copy_from_slice(&first[..count]),
+            BlockBuffer::Work(_) => output.copy_from_slice(&second[..count]),
         }
     }
 }
@@ -330,12 +333,12 @@ impl Blocks for Interpreter {
 fn coordinates(shape: [u32; 4], dimension: usize, first: usize, target: &mut [u32]) {
     let inner: usize = shape[dimension + 1..].iter().map(|&size| size as usize).product();
     let mut at = first;
-    let mut left = target;
-    while !left.is_empty() {
-        let run = (inner - at % inner).min(left.len());
-        let (piece, behind) = std::mem::take(&mut left).split_at_mut(run);
+    let mut remaining = target;
+    while !remaining.is_empty() {
+        let run = (inner - at % inner).min(remaining.len());
+        let (piece, behind) = std::mem::take(&mut remaining).split_at_mut(run);
         piece.fill((at / inner % shape[dimension] as usize) as u32);
         at += run;
-        left = behind;
+        remaining = behind;
     }
 }

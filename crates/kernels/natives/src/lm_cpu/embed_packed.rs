@@ -4,12 +4,12 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::super::check::{self, AccessRange, Extent};
 use super::super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::quantized::{Format, ROWS, read_row};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("lm_embed_packed", size_of::<roci_families::LmEmbedPacked>(), |_| Arc::new(EmbedPacked))];
 
 pub(in super::super) struct EmbedPacked;

@@ -7,11 +7,11 @@ use roci_simd::quantized::{Format, GROUP, GROUP_BYTES, MatrixProduct, ROWS, Segm
 
 use super::super::check::{self, AccessRange, Extent};
 use super::super::partition;
-use crate::Make;
+use crate::KernelFactory;
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("lm_matmul_packed", size_of::<roci_families::LmMatmulPacked>(), |level| Arc::new(MatmulPacked(level)))];
 
 /// Multiplications of bytes that cost as much as reading one byte of weights.

@@ -4,13 +4,13 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::super::check::{self, AccessRange, Extent};
 use super::super::{memory, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::Level;
 use roci_simd::quantized::{GROUP, GROUP_BYTES, TILE, quantize_row};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("lm_quantize", size_of::<roci_families::LmQuantize>(), |level| Arc::new(Quantize(level)))];
 
 pub(in super::super) struct Quantize(pub(in super::super) Level);

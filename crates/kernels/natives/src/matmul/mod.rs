@@ -9,14 +9,14 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use self::grid::Grid;
 use super::check;
-use crate::Make;
+use crate::KernelFactory;
 use half::f16;
 use roci_simd::Level;
 use roci_simd::gemm::{Block, GemmElement};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("matmul_f32", |level| Arc::new(Matmul::<f32>::new(level))),
     ("matmul_f16", |level| Arc::new(Matmul::<f16>::new(level))),
     ("matmul_large_f32", |level| Arc::new(Matmul::<f32>::new(level))),

@@ -7,13 +7,13 @@ use roci_hal::native::{NativeKernel, NativeLaunch};
 
 use super::super::check::{self, AccessRange, Extent};
 use super::super::{fast_math, math, partition};
-use crate::Make;
+use crate::KernelFactory;
 use roci_simd::gemm::{PANEL, PANEL_ROWS, PanelTile};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, with the sizes of their constants blocks.
-pub(crate) const HOST_KERNELS: &[(&str, usize, Make)] =
+pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("matmul_packed", size_of::<roci_families::MatmulPacked>(), |level| Arc::new(MatmulPacked(level)))];
 
 /// Elements of the reduced dimension per pass: a panel of this depth streams well from the L2

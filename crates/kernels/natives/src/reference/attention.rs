@@ -13,14 +13,14 @@ use half::f16;
 use super::ReferenceKernel;
 use super::rows::pack_f16;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::{LmAttention, LmCombineSplits};
 use roci_simd::gemm::convert;
 use roci_simd::{Level, Simd};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_flash_attention_64", |level| Arc::new(ReferenceKernel::<Attention<false>>::new(level))),
     ("lm_flash_attention_128", |level| Arc::new(ReferenceKernel::<Attention<false>>::new(level))),
     ("lm_attention_f16", |level| Arc::new(ReferenceKernel::<Attention<false>>::new(level))),
@@ -71,11 +71,11 @@ impl<const BYTES: bool> Reference for Attention<BYTES> {
             let (turn, count) = (unit / p.kv_heads as usize, tokens.div_ceil(each));
             let first = each * if turn.is_multiple_of(2) { count - 1 - turn / 2 } else { turn / 2 };
             let head = unit % p.kv_heads as usize;
-            let mut left = first..(first + each).min(tokens);
-            while let Some(start) = left.next() {
+            let mut remaining = first..(first + each).min(tokens);
+            while let Some(start) = remaining.next() {
                 let table = word(inputs[0], tokens + start);
-                while left.start < left.end && word(inputs[0], tokens + left.start) == table {
-                    left.next();
+                while remaining.start < remaining.end && word(inputs[0], tokens + remaining.start) == table {
+                    remaining.next();
                 }
                 let sequence = SequenceTokens {
                     p,
@@ -85,7 +85,7 @@ impl<const BYTES: bool> Reference for Attention<BYTES> {
                     y: outputs[0],
                     table,
                     head,
-                    tokens: start..left.start,
+                    tokens: start..remaining.start,
                 };
                 sequence.compute(&mut scratch);
             }

@@ -9,13 +9,13 @@ use super::ReferenceKernel;
 use super::attention::Attention;
 use super::rope_kv_store::RopeKvStore;
 use super::{AtomicWords, Reference, WorkSize};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::LmDecodeAttention;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_decode_attention_f16", |level| Arc::new(ReferenceKernel::<DecodeAttention<false>>::new(level))),
     ("lm_decode_attention_q8", |level| Arc::new(ReferenceKernel::<DecodeAttention<true>>::new(level))),
 ];

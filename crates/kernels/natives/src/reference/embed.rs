@@ -5,13 +5,13 @@ use std::ops::Range;
 use super::ReferenceKernel;
 use super::linear::{GROUP, decode};
 use super::{AtomicWords, Reference, WorkSize, word};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::{LmEmbed, WeightFormat};
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_embed_f32", |level| Arc::new(ReferenceKernel::<Embed<0>>::new(level))),
     ("lm_embed_f16", |level| Arc::new(ReferenceKernel::<Embed<1>>::new(level))),
     ("lm_embed_bf16", |level| Arc::new(ReferenceKernel::<Embed<2>>::new(level))),

@@ -8,13 +8,13 @@ use half::f16;
 use super::ReferenceKernel;
 use super::rows::pack_f16;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::{LmLinear as Params, WeightFormat};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matvec_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATVEC>>::new(level))),
     ("lm_matvec_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATVEC>>::new(level))),
     ("lm_matvec_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATVEC>>::new(level))),

@@ -8,13 +8,13 @@ use half::slice::HalfFloatSliceExt as _;
 use super::ReferenceKernel;
 use super::rows::scale;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::LmRopeKvStore as Params;
 use roci_simd::Level;
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_rope_kv_store_f16", |level| Arc::new(ReferenceKernel::<RopeKvStore<false>>::new(level))),
     ("lm_rope_kv_store_q8", |level| Arc::new(ReferenceKernel::<RopeKvStore<true>>::new(level))),
 ];

@@ -7,13 +7,13 @@ use half::f16;
 
 use super::ReferenceKernel;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
-use crate::Make;
+use crate::KernelFactory;
 use roci_families::{LmAddRmsNorm, LmCastF16, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
 /// The kernels of this file, by name.
-pub(crate) const KERNELS: &[(&str, Make)] = &[
+pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_cast_f16", |level| Arc::new(ReferenceKernel::<CastF16>::new(level))),
     ("lm_add_rms_norm", |level| Arc::new(ReferenceKernel::<AddRmsNorm>::new(level))),
     ("lm_rms_norm", |level| Arc::new(ReferenceKernel::<RmsNorm>::new(level))),
@@ -110,7 +110,8 @@ impl Reference for RmsNorm {
 
     fn compute(level: Level, p: &LmRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         for row in units {
-            let source = if p.flags & LmRmsNorm::CHOSEN == 0 { row } else { word(inputs[2], p.first as usize + row) };
+            let source =
+                if p.flags & LmRmsNorm::GATHER_ROWS == 0 { row } else { word(inputs[2], p.first as usize + row) };
             let columns = p.columns as usize;
             let x = floats(inputs[0], source * p.x_stride as usize, columns);
             let weight = floats(inputs[1], 0, columns);
@@ -181,7 +182,7 @@ impl Reference for Glu {
         for token in units {
             let row = floats(inputs[0], token * p.x_stride as usize, 2 * width);
             let Some((gate, up)) = row.split_at_checked(width) else { return };
-            level.run(Gated { gate, up, gelu: p.gelu != 0, y: &mut line });
+            level.run(GluTask { gate, up, gelu: p.gelu != 0, y: &mut line });
             for (c, value) in line.iter().enumerate() {
                 outputs[0].set(token * p.y_stride as usize + c, *value);
             }
@@ -189,14 +190,14 @@ impl Reference for Glu {
     }
 }
 
-struct Gated<'a> {
+struct GluTask<'a> {
     gate: &'a [f32],
     up: &'a [f32],
     gelu: bool,
     y: &'a mut [f32],
 }
 
-impl Task for Gated<'_> {
+impl Task for GluTask<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -135,14 +135,14 @@ impl Case {
             runner.compile(&output.source, "-cl-std=CL1.2").map_err(|error| format!("{error}\n{}", output.source))?;
         let lengths: Vec<[u8; 4]> = entry.arguments.iter().map(|argument| self.length(argument)).collect();
         let mut buffers: Vec<Option<Vec<u8>>> = self.buffers.iter().map(|(bytes, _)| Some(bytes.clone())).collect();
-        let mut held: Vec<(usize, Vec<u8>)> = Vec::new();
+        let mut contents: Vec<(usize, Vec<u8>)> = Vec::new();
         for argument in &entry.arguments {
             if let Argument::Binding { binding, .. } = *argument {
                 let index = binding as usize;
-                held.push((index, buffers[index].take().ok_or("a binding is passed twice")?));
+                contents.push((index, buffers[index].take().ok_or("a binding is passed twice")?));
             }
         }
-        let mut pointers = held.iter_mut();
+        let mut pointers = contents.iter_mut();
         let mut arguments = Vec::new();
         for (argument, length) in entry.arguments.iter().zip(&lengths) {
             arguments.push(match argument {
@@ -160,7 +160,7 @@ impl Case {
             });
         }
         program.run(&entry.name, self.groups, entry.workgroup_size, &mut arguments)?;
-        for (index, bytes) in &held {
+        for (index, bytes) in &contents {
             compare(bytes, &self.buffers[*index].1)
                 .map_err(|error| format!("buffer {index}: {error}\n{}", output.source))?;
         }

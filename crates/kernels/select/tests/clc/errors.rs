@@ -7,69 +7,69 @@ use roci_kernels::clc::{self, Matrix, Options};
 use super::case::{parse, refusal, validate};
 
 /// A program, the options that it is rejected under, and the error message.
-struct Refused {
+struct RejectedSource {
     name: &'static str,
     wgsl: &'static str,
     options: fn() -> Options,
     message: &'static str,
 }
 
-const REFUSED: &[Refused] = &[
-    Refused {
+const REFUSED: &[RejectedSource] = &[
+    RejectedSource {
         name: "texture",
         wgsl: "\n@group(0) @binding(0) var t: texture_2d<f32>;\n@compute @workgroup_size(1) fn main() { _ = textureDimensions(t); }",
         options: Options::opencl,
         message: "`texture_2d` is not supported in compute kernels (line 2)",
     },
-    Refused {
+    RejectedSource {
         name: "sampler",
         wgsl: "@group(0) @binding(0) var s: sampler;\n@compute @workgroup_size(1) fn main() { _ = s; }",
         options: Options::opencl,
         message: "`sampler` is not supported in compute kernels (line 1)",
     },
-    Refused {
+    RejectedSource {
         name: "f64",
         wgsl: "\n\nvar<private> x: f64;\n@compute @workgroup_size(1) fn main() { x = 1.0lf; }",
         options: Options::opencl,
         message: "`f64` is not supported in compute kernels (line 3)",
     },
-    Refused {
+    RejectedSource {
         name: "address_space",
         wgsl: "enable wgpu_mesh_shader;\nvar<task_payload> x: u32;\n@compute @workgroup_size(1) fn main() {}",
         options: Options::opencl,
         message: "`var<task_payload>` is not supported in compute kernels (line 2)",
     },
-    Refused {
+    RejectedSource {
         name: "override",
         wgsl: "\noverride n: u32;\n@group(0) @binding(0) var<storage, read_write> o: u32;\n@compute @workgroup_size(1) fn main() { o = n; }",
         options: Options::opencl,
         message: "override `n` must be resolved before writing (line 2)",
     },
-    Refused {
+    RejectedSource {
         name: "fragment",
         wgsl: "// @fragment fn main()\n@compute @workgroup_size(1) fn other() {}\n@fragment // not a kernel\nfn main() {}",
         options: Options::opencl,
         message: "`@fragment` is not supported in compute kernels (line 3)",
     },
-    Refused {
+    RejectedSource {
         name: "location",
         wgsl: "@compute @workgroup_size(1)\nfn main(@builtin(local_invocation_index) i: u32,\n        @location(0) x: f32) { _ = x; }",
         options: Options::opencl,
         message: "`@location` is not supported in compute kernels (line 3)",
     },
-    Refused {
+    RejectedSource {
         name: "location_of_a_member",
         wgsl: "struct In {\n    @builtin(local_invocation_index) i: u32,\n    @location(0) x: f32,\n}\n@compute @workgroup_size(1) fn main(in: In) { _ = in.x; }",
         options: Options::opencl,
         message: "`@location` is not supported in compute kernels (line 3)",
     },
-    Refused {
+    RejectedSource {
         name: "cooperative_matrix",
         wgsl: COOPERATIVE,
         options: Options::opencl,
         message: "`coop_mat8x8<f32, C>` needs matrix instructions, which the target lacks (line 5)",
     },
-    Refused {
+    RejectedSource {
         name: "shape_of_a_cooperative_matrix",
         wgsl: COOPERATIVE,
         options: || Options { matrix: Matrix::Wmma, ..Options::amdgcn() },
@@ -87,27 +87,27 @@ fn main() {
 
 /// An IR construct that WGSL cannot express but another naga front end can: a program, the change
 /// to its module, and the error message.
-struct Changed {
+struct MutatedModule {
     name: &'static str,
     wgsl: &'static str,
     change: fn(&mut Module),
     message: &'static str,
 }
 
-const CHANGED: &[Changed] = &[
-    Changed {
+const CHANGED: &[MutatedModule] = &[
+    MutatedModule {
         name: "stride",
         wgsl: "\n@group(0) @binding(0) var<storage, read_write> x:\n    array<u32, 4>;\n@compute @workgroup_size(1) fn main() { x[0] = 1u; }",
         change: widen_the_first_array,
         message: "`array` has a stride that C cannot express (line 2)",
     },
-    Changed {
+    MutatedModule {
         name: "stride_in_a_struct",
         wgsl: "\n\nstruct S {\n    x: u32,\n    y: array<array<u32, 4>, 2>,\n}\n@group(0) @binding(0) var<storage, read_write> s: S;\n@compute @workgroup_size(1) fn main() { s.x = 1u; }",
         change: widen_the_first_array,
         message: "`array` has a stride that C cannot express (line 3)",
     },
-    Changed {
+    MutatedModule {
         name: "inverse",
         wgsl: "@group(0) @binding(0) var<storage, read_write> x: mat2x2<f32>;\n@compute @workgroup_size(1)\nfn main() {\n    x = transpose(x);\n}",
         change: |module| {
@@ -142,7 +142,7 @@ fn built_in() -> Result<(), Failed> {
     expect(refused, "`@builtin(vertex_index)` is not supported in compute kernels (line 4)")
 }
 
-fn changed(case: &Changed) -> Result<(), Failed> {
+fn changed(case: &MutatedModule) -> Result<(), Failed> {
     let (mut module, _) = parse(case.wgsl)?;
     (case.change)(&mut module);
     let info = validate(&module, case.wgsl)?;
@@ -155,7 +155,7 @@ fn expect(refused: Option<clc::Error>, message: &str) -> Result<(), Failed> {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let refused = |case: &'static Refused| {
+    let refused = |case: &'static RejectedSource| {
         Trial::test(format!("refused::{}", case.name), move || -> Result<(), Failed> {
             expect(Some(refusal(case.wgsl, &(case.options)())?), case.message)
         })

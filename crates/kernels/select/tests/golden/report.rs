@@ -58,14 +58,14 @@ fn describe(problem: &Problem<'_>) -> String {
 }
 
 fn shortened(difference: &str) -> String {
-    let mut shown: String = difference.split_inclusive('\n').take(SHOWN_LINES).collect();
+    let mut excerpt: String = difference.split_inclusive('\n').take(SHOWN_LINES).collect();
     match difference.lines().count().saturating_sub(SHOWN_LINES) {
         0 => {}
         more => {
-            let _ = writeln!(shown, "({more} more lines)");
+            let _ = writeln!(excerpt, "({more} more lines)");
         }
     }
-    shown
+    excerpt
 }
 
 /// The hunks of a unified diff.
@@ -155,7 +155,7 @@ fn a_diff_has_the_changed_lines_and_their_context() {
 #[test]
 fn a_long_diff_is_truncated_with_the_number_of_omitted_lines() {
     let new: String = (0..100).map(|line| format!("{line}\n")).collect();
-    let shown = shortened(&unified("", &new));
-    assert_eq!(shown.lines().count(), SHOWN_LINES + 1);
-    assert!(shown.ends_with("(61 more lines)\n"), "{shown}");
+    let excerpt = shortened(&unified("", &new));
+    assert_eq!(excerpt.lines().count(), SHOWN_LINES + 1);
+    assert!(excerpt.ends_with("(61 more lines)\n"), "{excerpt}");
 }

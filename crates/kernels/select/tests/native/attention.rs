@@ -21,7 +21,7 @@ fn attended(p: &Attention, q: &[f32], k: &[f32], v: &[f32], mask: &[f32]) -> Vec
     let [batch, heads, shared, rows, keys, size, width] =
         [p.batch, p.heads, p.gqa_ratio, p.rows, p.keys, p.size, p.width].map(|size| size as usize);
     let groups = heads / shared;
-    let mut made = Vec::new();
+    let mut output = Vec::new();
     for at in 0..batch * rows * heads {
         let (b, row, head) = (at / (rows * heads), at / heads % rows, at % heads);
         let score = |key: usize| {
@@ -37,13 +37,13 @@ fn attended(p: &Attention, q: &[f32], k: &[f32], v: &[f32], mask: &[f32]) -> Vec
         let weights: Vec<f64> = (0..keys).map(|key| score(key).exp()).collect();
         let sum: f64 = weights.iter().sum();
         let value = |key: usize, d: usize| f64::from(v[((b * keys + key) * groups + head / shared) * width + d]);
-        made.extend((0..width).map(|d| match sum == 0.0 {
+        output.extend((0..width).map(|d| match sum == 0.0 {
             true if p.flags & Attention::STRICT != 0 => f64::NAN,
             true => 0.0,
             false => (0..keys).map(|key| weights[key] * value(key, d)).sum::<f64>() / sum,
         }));
     }
-    made
+    output
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn attention_is_softmax_between_products() {
         };
         let expected = attended(&p, &q, &k, &v, &mask);
         for &level in Level::available() {
-            let mut made = vec![f32::NAN; expected.len()];
-            let mut buffers = [bytes(&mut q), bytes(&mut k), bytes(&mut v), bytes(&mut mask), bytes(&mut made)];
+            let mut output = vec![f32::NAN; expected.len()];
+            let mut buffers = [bytes(&mut q), bytes(&mut k), bytes(&mut v), bytes(&mut mask), bytes(&mut output)];
             launch_at(level, "attention", &mut buffers, bytes_of(&p), 3).expect("the launch is valid");
-            close(&made, &expected, &format!("flags {flags} at {level}"));
+            close(&output, &expected, &format!("flags {flags} at {level}"));
         }
         let mut short = vec![0.0f32; expected.len() - 1];
         let mut buffers = [bytes(&mut q), bytes(&mut k), bytes(&mut v), bytes(&mut mask), bytes(&mut short)];
@@ -126,11 +126,11 @@ fn a_linear_layer_is_a_product_with_its_epilogue() {
         let mut halves = weights.clone();
         halves.push(f16::ZERO);
         for kernel in ["linear_f32", "linear_large_f16"] {
-            let mut made = there.clone();
+            let mut output = there.clone();
             let right = if kernel.ends_with("f16") { bytes(&mut halves) } else { bytes(&mut wide) };
-            let mut buffers = [bytes(&mut left), right, bytes(&mut bias), bytes(&mut made)];
+            let mut buffers = [bytes(&mut left), right, bytes(&mut bias), bytes(&mut output)];
             launch_at(Level::best(), kernel, &mut buffers, bytes_of(&p), 2).expect("the launch is valid");
-            close(&made, &expected, &format!("{kernel}, flags {flags}"));
+            close(&output, &expected, &format!("{kernel}, flags {flags}"));
         }
     }
 }

@@ -3,10 +3,10 @@
 mod arrays;
 mod attention;
 mod elementwise_program;
-mod host;
 mod indexing;
 mod launch;
 mod linear;
+mod native_only;
 mod rows;
 mod unary;
 mod window;

@@ -13,8 +13,8 @@ use roci_testkit::opencl::{Arg, Program, Runner};
 
 /// Whether the device has every extension that the source enables.
 fn is_supported(runner: &Runner, source: &str) -> bool {
-    let asked = source.lines().filter_map(|line| line.strip_prefix("#pragma OPENCL EXTENSION "));
-    asked.filter_map(|rest| rest.split_whitespace().next()).all(|extension| runner.has_extension(extension))
+    let extensions = source.lines().filter_map(|line| line.strip_prefix("#pragma OPENCL EXTENSION "));
+    extensions.filter_map(|rest| rest.split_whitespace().next()).all(|extension| runner.has_extension(extension))
 }
 
 /// Runs `case` with the OpenCL kernel and returns its buffers.

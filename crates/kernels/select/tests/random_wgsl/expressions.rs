@@ -71,14 +71,14 @@ impl Generator {
 
     /// An expression that WGSL does not evaluate at compile time.
     pub(super) fn runtime(&mut self, ty: &Type, depth: usize) -> Expr {
-        let made = self.expr(ty, depth);
-        if is_constant(&made) { self.anchor(ty) } else { made }
+        let expr = self.expr(ty, depth);
+        if is_constant(&expr) { self.anchor(ty) } else { expr }
     }
 
     /// An expression without constant components, for divisors and shift amounts.
     pub(super) fn varying(&mut self, ty: &Type, depth: usize) -> Expr {
-        let made = self.runtime(ty, depth);
-        if has_constant_part(&made) { self.anchor(ty) } else { made }
+        let expr = self.runtime(ty, depth);
+        if has_constant_part(&expr) { self.anchor(ty) } else { expr }
     }
 
     /// A short non-constant expression of a scalar or vector type.

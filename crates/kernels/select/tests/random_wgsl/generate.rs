@@ -320,8 +320,8 @@ impl Generator {
     fn store_all(&mut self, at: usize) -> Vec<Stmt> {
         let mut values = Vec::new();
         let variables = self.scope.clone();
-        let kept = |root: Root| matches!(root, Root::Local(id) if id > at) || matches!(root, Root::Private(_));
-        for variable in variables.into_iter().filter(|variable| kept(variable.place.root)) {
+        let is_uniform = |root: Root| matches!(root, Root::Local(id) if id > at) || matches!(root, Root::Private(_));
+        for variable in variables.into_iter().filter(|variable| is_uniform(variable.place.root)) {
             self.scalars_of(variable.place, &variable.ty, &mut values);
         }
         // Members of the constants block and wild floats, so that every buffer is used.

@@ -144,8 +144,8 @@ fn main() {
         let Some(validator) = validator else { return Ok(()) };
         // naga 30 writes invalid SPIR-V for bit functions of 64-bit integers, or panics
         // (gfx-rs/wgpu issue 5276).
-        let is_narrow = |seed: &u64| !generate::program(*seed).uses_64_bits;
-        let mut seeds = (first..).filter(is_narrow).take(FOR_TOOLS as usize);
+        let is_32_bit = |seed: &u64| !generate::program(*seed).uses_64_bits;
+        let mut seeds = (first..).filter(is_32_bit).take(FOR_TOOLS as usize);
         seeds.try_for_each(|seed| check(seed, 32, &|program| check::spirv(&validator, program)))
     };
     trials.push(Trial::test("spirv_val_accepts", run).with_ignored_flag(absent));

@@ -181,11 +181,11 @@ impl Generator {
         };
         match inside {
             Some(inside) => {
-                let kept = self.fresh();
+                let selected = self.fresh();
                 let zero = self.zero(&ty);
                 let value = builtin("select", ty.clone(), vec![zero, load(local(id), ty.clone()), inside]);
-                body.push(Stmt::Let(kept, value));
-                self.declare(local(kept), ty, false);
+                body.push(Stmt::Let(selected, value));
+                self.declare(local(selected), ty, false);
             }
             None => self.declare(local(id), ty, false),
         }

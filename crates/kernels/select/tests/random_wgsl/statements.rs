@@ -8,8 +8,8 @@ impl Generator {
     pub(super) fn block_in_scope(&mut self, count: usize, depth: usize) -> Vec<Stmt> {
         let mut body = Vec::new();
         for _ in 0..count {
-            let made = self.statement(depth);
-            body.extend(made);
+            let statements = self.statement(depth);
+            body.extend(statements);
         }
         body
     }
@@ -171,7 +171,7 @@ impl Generator {
         let limit = 1 + self.random.below(4);
         let start = Stmt::Var(counter, Type::U32, Some(word(0)));
         let count = || load(local(counter), Type::U32);
-        let made = match self.random.below(3) {
+        let loop_statement = match self.random.below(3) {
             0 => {
                 let params = Lvalue { root: super::ast::Root::Params, path: vec![Step::Field(0)] };
                 let limit = match self.random.one_in(2) {
@@ -205,6 +205,6 @@ impl Generator {
         };
         (self.in_loop, self.in_breakable) = outside;
         self.scope.truncate(scope);
-        made
+        loop_statement
     }
 }

@@ -95,8 +95,8 @@ impl PanelTile {
     /// As for [`PanelTile::rows`], and `V` vectors hold the columns.
     #[inline(always)]
     unsafe fn strip<S: Simd, const V: usize>(mut self, simd: S, rows: usize) {
-        let mut left = rows;
-        while left > 0 {
+        let mut remaining = rows;
+        while remaining > 0 {
             /// Computes a number of rows and evaluates to it.
             macro_rules! rows {
                 ($rows:expr) => {{
@@ -105,7 +105,7 @@ impl PanelTile {
                     $rows
                 }};
             }
-            let count = match left {
+            let count = match remaining {
                 // Only the widest level has registers for the sums of that many rows.
                 PANEL_ROWS.. if const { S::LANES == 16 } => rows!(PANEL_ROWS),
                 4.. => rows!(4),
@@ -114,7 +114,7 @@ impl PanelTile {
             };
             self.x = self.x.wrapping_add(count * self.x_stride);
             self.y = self.y.wrapping_add(count * self.y_stride);
-            left -= count;
+            remaining -= count;
         }
     }
 

@@ -247,8 +247,8 @@ pub(super) fn row_bytes(kind: Type, columns: u64) -> u64 {
 /// Blocks of these types have one scale and the codes of the packed format, so that reading them
 /// costs little more, or are decoded in any case.
 pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
-    let taken = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) || kind.has_code_groups();
-    let whole = taken && columns.is_multiple_of(kind.block_size());
+    let is_supported = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) || kind.has_code_groups();
+    let whole = is_supported && columns.is_multiple_of(kind.block_size());
     whole.then(|| (columns / kind.block_size()).checked_mul(kind.block_bytes())).flatten()
 }
 

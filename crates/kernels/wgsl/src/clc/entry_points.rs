@@ -259,7 +259,7 @@ impl<'a> Writer<'a> {
 impl Body<'_, '_> {
     /// Declares the entry point's arguments, all of which are built-in values.
     fn kernel_arguments(&mut self, function: &str, size: [u32; 3]) -> Result<BTreeSet<BuiltIn>, Error> {
-        let mut seen = BTreeSet::new();
+        let mut built_ins = BTreeSet::new();
         for (index, argument) in (0u32..).zip(&self.function.arguments) {
             let name = self.argument_name(index);
             let module = self.writer.module;
@@ -267,7 +267,7 @@ impl Body<'_, '_> {
             if let Some(ref binding) = argument.binding {
                 let owner = text::Owner::Function(function);
                 let built_in = self.writer.only_built_in(Some(binding), owner)?;
-                seen.insert(built_in);
+                built_ins.insert(built_in);
                 let value = self.writer.built_in(built_in, size, owner)?;
                 let ty = self.writer.value_type(inner, Some(argument.ty));
                 self.line(&format!("const {ty} {name} = {value};"));
@@ -280,7 +280,7 @@ impl Body<'_, '_> {
             let mut parts = Vec::new();
             for member in members {
                 let built_in = self.writer.only_built_in(member.binding.as_ref(), owner)?;
-                seen.insert(built_in);
+                built_ins.insert(built_in);
                 let value = self.writer.built_in(built_in, size, owner)?;
                 parts.push(match Leaf::of(&module.types[member.ty].inner) {
                     Some(leaf) => self.writer.stored(leaf, value),
@@ -291,7 +291,7 @@ impl Body<'_, '_> {
             let value = self.writer.braces(argument.ty, &parts);
             self.line(&format!("const {ty} {name} = {value};"));
         }
-        Ok(seen)
+        Ok(built_ins)
     }
 }
 

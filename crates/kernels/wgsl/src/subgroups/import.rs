@@ -8,7 +8,7 @@ use super::helpers::{INVOCATION, INVOCATIONS};
 use super::{Unsupported, nested_mut};
 
 /// The imported items.
-pub(super) struct Imported {
+pub(super) struct ImportedItems {
     /// Functions by name.
     pub(super) functions: BTreeMap<String, Handle<Function>>,
     pub(super) invocation: Handle<GlobalVariable>,
@@ -25,7 +25,7 @@ struct HandleMap {
 
 /// Imports the functions of `from` into `module`, before its own: naga requires callees before
 /// callers.
-pub(super) fn bring(module: &mut Module, from: Module) -> Result<Imported, Unsupported> {
+pub(super) fn bring(module: &mut Module, from: Module) -> Result<ImportedItems, Unsupported> {
     if !from.constants.is_empty() {
         return Err("its helper functions have constants, which cannot be imported".to_owned());
     }
@@ -69,7 +69,7 @@ pub(super) fn bring(module: &mut Module, from: Module) -> Result<Imported, Unsup
     move_own(module, own);
     let variable =
         |name: &str| variables.get(name).copied().ok_or_else(|| format!("its helper functions have no {name}"));
-    Ok(Imported { functions, invocation: variable(INVOCATION)?, invocations: variable(INVOCATIONS)? })
+    Ok(ImportedItems { functions, invocation: variable(INVOCATION)?, invocations: variable(INVOCATIONS)? })
 }
 
 /// Appends the module's own functions after the imported ones.

@@ -25,7 +25,7 @@ use naga::{
 };
 
 use helpers::Helper;
-use import::Imported;
+use import::ImportedItems;
 
 /// What cannot be lowered, and why. The caller adds the name of the kernel.
 pub(crate) type Unsupported = String;
@@ -141,7 +141,11 @@ pub(super) fn nested_mut(statement: &mut Statement) -> Vec<&mut Block> {
 
 /// Replaces subgroup operations by calls. Result expressions keep their handles and become call
 /// results.
-fn replace(types: &naga::UniqueArena<Type>, function: &mut Function, imported: &Imported) -> Result<(), Unsupported> {
+fn replace(
+    types: &naga::UniqueArena<Type>,
+    function: &mut Function,
+    imported: &ImportedItems,
+) -> Result<(), Unsupported> {
     let mut body = std::mem::take(&mut function.body);
     let replaced = replace_block(types, function, &mut body, imported);
     function.body = body;
@@ -152,7 +156,7 @@ fn replace_block(
     types: &naga::UniqueArena<Type>,
     function: &mut Function,
     block: &mut Block,
-    imported: &Imported,
+    imported: &ImportedItems,
 ) -> Result<(), Unsupported> {
     for statement in block.iter_mut() {
         if let Some(helper) = Helper::of(types, &function.expressions, statement)? {
@@ -176,7 +180,7 @@ fn replace_block(
 }
 
 /// Turns an entry point into a plain function, and returns an entry point that calls it.
-fn wrap(module: &mut Module, mut entry_point: EntryPoint, imported: &Imported, size: u32) -> EntryPoint {
+fn wrap(module: &mut Module, mut entry_point: EntryPoint, imported: &ImportedItems, size: u32) -> EntryPoint {
     let word = module.types.insert(Type { name: None, inner: TypeInner::Scalar(Scalar::U32) }, Span::UNDEFINED);
     let count = invocations(&entry_point);
     let mut wrapper = WrapperBuilder::default();
@@ -184,8 +188,8 @@ fn wrap(module: &mut Module, mut entry_point: EntryPoint, imported: &Imported, s
     let old = &mut entry_point.function;
     let is_index =
         |argument: &FunctionArgument| matches!(argument.binding, Some(Binding::BuiltIn(BuiltIn::LocalInvocationIndex)));
-    let kept = old.arguments.iter().filter(|argument| !argument.binding.as_ref().is_some_and(is_subgroup));
-    wrapper.function.arguments = kept.cloned().collect();
+    let remaining = old.arguments.iter().filter(|argument| !argument.binding.as_ref().is_some_and(is_subgroup));
+    wrapper.function.arguments = remaining.cloned().collect();
     let index = wrapper.function.arguments.iter().position(is_index).unwrap_or_else(|| {
         wrapper.function.arguments.push(FunctionArgument {
             name: Some("roci_index".to_owned()),

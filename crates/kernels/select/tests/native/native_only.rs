@@ -2,13 +2,13 @@
 
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_kernels::native::{self, Level, pack_blocked, pack_columns};
-use roci_kernels::params::{Conv, ConvBlocked, MatmulPacked, Picture, Pool, PoolBlocked, Reorder};
+use roci_kernels::params::{BlockedLayout, Conv, ConvBlocked, MatmulPacked, Pool, PoolBlocked, Reorder};
 
 use crate::launch::{bytes, launch_at, values};
 
 /// Runs a CPU-only kernel, with parts in reverse order.
 fn launch<P: bytemuck::Pod>(level: Level, name: &str, buffers: &mut [&mut [f32]], p: &P, workers: usize) {
-    let (kernel, constants) = native::find_host(name, level).unwrap_or_else(|| panic!("no kernel `{name}`"));
+    let (kernel, constants) = native::find_native_only(name, level).unwrap_or_else(|| panic!("no kernel `{name}`"));
     assert_eq!(constants, size_of::<P>());
     let bindings: Vec<NativeBinding> = buffers
         .iter_mut()
@@ -24,14 +24,14 @@ fn launch<P: bytemuck::Pod>(level: Level, name: &str, buffers: &mut [&mut [f32]]
 }
 
 /// Converts images to another layout; elements that are not written stay NaN.
-fn reordered(level: Level, batch: u32, pictures: &mut [f32], x: Picture, y: Picture) -> Vec<f32> {
-    let mut made = vec![f32::NAN; batch as usize * y.elements()];
-    launch(level, "reorder", &mut [pictures, &mut made], &Reorder { batch, x, y }, 3);
-    made
+fn reordered(level: Level, batch: u32, images: &mut [f32], x: BlockedLayout, y: BlockedLayout) -> Vec<f32> {
+    let mut output = vec![f32::NAN; batch as usize * y.elements()];
+    launch(level, "reorder", &mut [images, &mut output], &Reorder { batch, x, y }, 3);
+    output
 }
 
-fn plain(channels: u32, size: [u32; 2]) -> Picture {
-    Picture { channels, size, block: 1, border: 0 }
+fn plain(channels: u32, size: [u32; 2]) -> BlockedLayout {
+    BlockedLayout { channels, size, block: 1, border: 0 }
 }
 
 fn close(got: &[f32], expected: &[f32], what: &str) {
@@ -91,9 +91,9 @@ fn blocked_convolutions_match_plain_ones() {
         for &level in Level::available() {
             let lanes = level.lanes() as u32;
             let block = if blocked { lanes } else { 1 };
-            let from = Picture { block, border: (kernel - 1) * dilation, ..plain(ins, input) };
-            let to = Picture { block: lanes, border, ..plain(outs, output) };
-            let mut pictures = reordered(level, batch, &mut x, plain(ins, input), from);
+            let from = BlockedLayout { block, border: (kernel - 1) * dilation, ..plain(ins, input) };
+            let to = BlockedLayout { block: lanes, border, ..plain(outs, output) };
+            let mut images = reordered(level, batch, &mut x, plain(ins, input), from);
             let sizes = [outs, ins / groups, taps].map(|size| size as usize);
             let mut packed = pack_blocked(level, &w, Some(&bias), sizes, block as usize, depthwise);
             let q = ConvBlocked {
@@ -108,17 +108,17 @@ fn blocked_convolutions_match_plain_ones() {
                 low: p.low,
                 high: p.high,
             };
-            let run = |pictures: &mut Vec<f32>, packed: &mut Vec<f32>, workers| {
+            let run = |images: &mut Vec<f32>, packed: &mut Vec<f32>, workers| {
                 let mut target = reordered(level, batch, &mut y.clone(), plain(outs, output), to);
-                launch(level, "conv_blocked", &mut [pictures, packed, &mut target], &q, workers);
+                launch(level, "conv_blocked", &mut [images, packed, &mut target], &q, workers);
                 target
             };
-            let mut made = run(&mut pictures, &mut packed, 3);
-            assert_eq!(made, run(&mut pictures, &mut packed, 1), "with another number of parts");
-            let sum: f32 = made.iter().sum();
+            let mut result = run(&mut images, &mut packed, 3);
+            assert_eq!(result, run(&mut images, &mut packed, 1), "with another number of parts");
+            let sum: f32 = result.iter().sum();
             assert!(sum.is_finite(), "an element was not written");
-            let made = reordered(level, batch, &mut made, to, plain(outs, output));
-            close(&made, &expected, &format!("{ins} to {outs} by {kernel} at {level}"));
+            let result = reordered(level, batch, &mut result, to, plain(outs, output));
+            close(&result, &expected, &format!("{ins} to {outs} by {kernel} at {level}"));
         }
     }
 }
@@ -148,18 +148,18 @@ fn blocked_pools_match_plain_ones() {
         launch_at(Level::best(), &name, &mut buffers, bytemuck::bytes_of(&p), 1).expect("the launch is valid");
         for &level in Level::available() {
             let block = level.lanes() as u32;
-            let from = Picture { block, ..plain(channels, input) };
-            let to = Picture { block, border: 1, ..plain(channels, output) };
-            let mut pictures = reordered(level, batch, &mut x, plain(channels, input), from);
-            let mut made = vec![f32::NAN; batch as usize * to.elements()];
+            let from = BlockedLayout { block, ..plain(channels, input) };
+            let to = BlockedLayout { block, border: 1, ..plain(channels, output) };
+            let mut images = reordered(level, batch, &mut x, plain(channels, input), from);
+            let mut result = vec![f32::NAN; batch as usize * to.elements()];
             let (kernel, stride) = ([3; 2], [2; 2]);
             let q = PoolBlocked { batch, x: from, y: to, kernel, stride, dilation: [1; 2], pad: [1; 2] };
             let name = format!("pool_blocked_{}", name.trim_start_matches("pool_"));
-            launch(level, &name, &mut [&mut pictures, &mut made], &q, 3);
-            let made = reordered(level, batch, &mut made, to, plain(channels, output));
-            let pairs = made.iter().zip(&expected);
+            launch(level, &name, &mut [&mut images, &mut result], &q, 3);
+            let result = reordered(level, batch, &mut result, to, plain(channels, output));
+            let pairs = result.iter().zip(&expected);
             assert!(pairs.clone().all(|(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() < 1e-6));
-            assert_eq!(made.iter().filter(|x| x.is_nan()).count(), expected.iter().filter(|x| x.is_nan()).count());
+            assert_eq!(result.iter().filter(|x| x.is_nan()).count(), expected.iter().filter(|x| x.is_nan()).count());
         }
     }
 }
@@ -195,13 +195,13 @@ fn packed_products_match_plain_ones() {
                 let flags = flags | MatmulPacked::ADD;
                 let p = MatmulPacked { m: m as u32, n: n as u32, k: k as u32, flags };
                 let mut run = |workers| {
-                    let mut made = y.clone();
-                    launch(level, "matmul_packed", &mut [&mut x, &mut packed, &mut made], &p, workers);
-                    made
+                    let mut result = y.clone();
+                    launch(level, "matmul_packed", &mut [&mut x, &mut packed, &mut result], &p, workers);
+                    result
                 };
-                let made = run(3);
-                assert_eq!(made, run(1), "with another number of parts");
-                close(&made, &expected, &format!("{m} x {n} x {k} at {level}"));
+                let result = run(3);
+                assert_eq!(result, run(1), "with another number of parts");
+                close(&result, &expected, &format!("{m} x {n} x {k} at {level}"));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::Params;
 /// A block size of one without a border is plain NCHW.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-pub struct Picture {
+pub struct BlockedLayout {
     /// Channels, without the padding of the last block.
     pub channels: u32,
     /// Height and width, without the border.
@@ -23,7 +23,7 @@ pub struct Picture {
     pub border: u32,
 }
 
-impl Picture {
+impl BlockedLayout {
     /// Channel blocks, rounded up.
     pub fn blocks(&self) -> usize {
         self.channels.div_ceil(self.block.max(1)) as usize
@@ -60,9 +60,9 @@ pub struct ConvBlocked {
     /// Batch size.
     pub batch: u32,
     /// The input: blocked, or plain NCHW.
-    pub x: Picture,
+    pub x: BlockedLayout,
     /// The output. Its border is written with zeros.
-    pub y: Picture,
+    pub y: BlockedLayout,
     /// Height and width of the kernel.
     pub kernel: [u32; 2],
     /// Vertical and horizontal stride. A depthwise convolution supports a horizontal stride of at
@@ -99,9 +99,9 @@ pub struct PoolBlocked {
     /// Batch size.
     pub batch: u32,
     /// The input.
-    pub x: Picture,
+    pub x: BlockedLayout,
     /// The output. Its border is written with zeros.
-    pub y: Picture,
+    pub y: BlockedLayout,
     /// Height and width of the window.
     pub kernel: [u32; 2],
     /// Stride of the window.
@@ -119,9 +119,9 @@ pub struct Reorder {
     /// Batch size.
     pub batch: u32,
     /// Layout of the input.
-    pub x: Picture,
+    pub x: BlockedLayout,
     /// Layout of the output.
-    pub y: Picture,
+    pub y: BlockedLayout,
 }
 
 /// `matmul_packed`: `y = activation(x * w + bias)`, optionally with the previous `y` added before

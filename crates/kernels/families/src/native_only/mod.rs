@@ -3,7 +3,7 @@
 mod blocked;
 mod lm;
 
-pub use blocked::{ConvBlocked, MatmulPacked, Picture, PoolBlocked, Reorder};
+pub use blocked::{BlockedLayout, ConvBlocked, MatmulPacked, PoolBlocked, Reorder};
 pub use lm::{LmEmbedPacked, LmMatmulPacked, LmQuantize};
 
 /// CPU-only kernels ignore the grid.
