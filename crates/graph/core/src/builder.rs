@@ -57,7 +57,7 @@ impl GraphBuilder {
     }
 
     /// Sets the name of the next nodes.
-    pub fn named(&mut self, name: impl Into<String>) -> &mut Self {
+    pub fn name_nodes(&mut self, name: impl Into<String>) -> &mut Self {
         self.name = name.into();
         self
     }

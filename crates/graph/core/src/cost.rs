@@ -1,6 +1,6 @@
 //! The cost of operations.
 
-use crate::ops::{Attend, Product};
+use crate::ops::{AttentionOp, Product};
 use crate::{Fact, Op, shape};
 
 /// The number of multiply-adds of an operation by its definition; `None` if the operation has none
@@ -21,7 +21,7 @@ pub fn multiply_adds(op: &Op, inputs: &[Option<Fact>], outputs: &[Option<Fact>])
             [(result, shape::count(sizes(1)?.get(1..)?).ok()?), (0, 0)]
         }
         Op::Product(Product::ConvTranspose { .. }) => [(count(0)?, shape::count(sizes(1)?.get(1..)?).ok()?), (0, 0)],
-        Op::Attend(Attend::Attention(_)) => {
+        Op::AttentionOp(AttentionOp::Attention(_)) => {
             // The length is the second to last axis, after the heads or after the batch.
             let length = |index: usize| sizes(index).and_then(|sizes| sizes.get(sizes.len().checked_sub(2)?)).copied();
             let keys = length(1)? + length(4).unwrap_or(0);

@@ -97,8 +97,8 @@ pub fn broadcast_strides(shape: &[usize], to: &[usize]) -> Vec<usize> {
 
 /// The offsets of all elements of `shape` in C order, for an operand with these strides.
 pub fn offsets<'a>(shape: &'a [usize], strides: &'a [usize]) -> Offsets<'a> {
-    let left = if shape.contains(&0) { 0 } else { shape.iter().product() };
-    Offsets { shape, strides, index: vec![0; shape.len()], offset: 0, left }
+    let remaining = if shape.contains(&0) { 0 } else { shape.iter().product() };
+    Offsets { shape, strides, index: vec![0; shape.len()], offset: 0, remaining }
 }
 
 /// See [`offsets`].
@@ -108,14 +108,14 @@ pub struct Offsets<'a> {
     strides: &'a [usize],
     index: Vec<usize>,
     offset: usize,
-    left: usize,
+    remaining: usize,
 }
 
 impl Iterator for Offsets<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let offset = self.offset;
         for axis in (0..self.shape.len()).rev() {
             self.index[axis] += 1;
@@ -130,7 +130,7 @@ impl Iterator for Offsets<'_> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 

@@ -85,9 +85,9 @@ impl<'a> Attributes<'a> {
     /// Fails if an attribute was not read.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let asked = self.asked.borrow();
-        let left =
+        let unread =
             self.all.keys().find(|name| !IGNORED_ATTRIBUTES.contains(name) && !asked.iter().any(|one| one == *name));
-        match left {
+        match unread {
             Some(name) => Err(Error::invalid(format!("attribute `{name}` is not supported"))),
             None => Ok(()),
         }

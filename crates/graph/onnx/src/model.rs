@@ -36,14 +36,13 @@ impl Model {
 
     /// Reads a model; `folder` is the folder of its external data.
     pub fn from_bytes(bytes: &[u8], folder: Option<&Path>) -> Result<Self, Error> {
-        Self::with_given(bytes, folder, &[])
+        Self::with_inputs(bytes, folder, &[])
     }
 
-    /// Reads a model. Inputs of the names in `given` are inputs even if the model has a default for
-    /// them.
-    pub fn with_given(bytes: &[u8], folder: Option<&Path>, given: &[&str]) -> Result<Self, Error> {
+    /// Reads a model. The names in `inputs` are inputs even if the model has a default for them.
+    pub fn with_inputs(bytes: &[u8], folder: Option<&Path>, inputs: &[&str]) -> Result<Self, Error> {
         let proto = ModelProto::decode(bytes).map_err(|error| Error::Protobuf(error.to_string()))?;
-        let graph = import::import(&proto, folder, given)?;
+        let graph = import::import(&proto, folder, inputs)?;
         let opset = proto.opset_import.iter().find(|one| one.domain.is_empty() || one.domain == "ai.onnx");
         let producer = format!("{} {}", proto.producer_name, proto.producer_version).trim().to_owned();
         let metadata = proto.metadata_props.into_iter().map(|one| (one.key, one.value)).collect();

@@ -35,14 +35,14 @@ fn by_size(live_ranges: &[LiveRange], alignment: u64) -> (Vec<u64>, u64) {
     let mut arena_size = 0;
     for index in order {
         let range = live_ranges[index];
-        let mut taken: Vec<(u64, u64)> = placed
+        let mut occupied: Vec<(u64, u64)> = placed
             .iter()
             .filter(|&&other| live_ranges[other].first <= range.last && range.first <= live_ranges[other].last)
             .map(|&other| (offsets[other], offsets[other].saturating_add(live_ranges[other].size)))
             .collect();
-        taken.sort_unstable();
+        occupied.sort_unstable();
         let mut at = 0;
-        for (start, end) in taken {
+        for (start, end) in occupied {
             if range.size.saturating_add(at) <= start {
                 break;
             }

@@ -6,7 +6,7 @@ use roci_hal::{Device, Kernel};
 
 use crate::Error;
 
-/// The kernels loaded so far.
+/// Cache of the loaded kernels.
 #[derive(Default)]
 pub(crate) struct KernelCache {
     loaded: HashMap<&'static str, Kernel>,
@@ -18,7 +18,7 @@ impl KernelCache {
         if let Some(kernel) = self.loaded.get(name) {
             return Ok(kernel.clone());
         }
-        let source = match roci_kernels::host_executable(name) {
+        let source = match roci_kernels::native_only_executable(name) {
             Some(source) => source,
             None => roci_kernels::find(name)?.executable(device.info())?,
         };

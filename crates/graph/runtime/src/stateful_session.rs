@@ -18,11 +18,11 @@ pub struct StatefulSession {
     /// All inputs. Those of carried tensors are stale while `resident` is set.
     inputs: Vec<Value>,
     /// Set while the current state exists on the device only.
-    resident: Option<Resident>,
+    resident: Option<ResidentState>,
 }
 
 /// State that a recording wrote and that the next replay of the same recording reads.
-struct Resident {
+struct ResidentState {
     key: RecordingKey,
     /// Copies every carried output to its input.
     copies: CommandBuffer,
@@ -145,7 +145,7 @@ impl StatefulSession {
 
     /// Records the copies from carried outputs to carried inputs; `None` if the last run left no
     /// recording or one of the tensors is not on the device.
-    fn record_copies(&self) -> Result<Option<Resident>, Error> {
+    fn record_copies(&self) -> Result<Option<ResidentState>, Error> {
         let key = self.session.key(&self.inputs);
         let Some((key, recording)) = key.and_then(|key| self.session.recording(&key).map(|recording| (key, recording)))
         else {
@@ -162,6 +162,6 @@ impl StatefulSession {
             let bytes = fact.shape.as_ref().map_or(0, |shape| shape.iter().product::<usize>() as u64 * 4);
             recorder.copy(from.range(0, bytes)?, to.range(0, bytes)?)?;
         }
-        Ok(Some(Resident { key, copies: recorder.finish()? }))
+        Ok(Some(ResidentState { key, copies: recorder.finish()? }))
     }
 }

@@ -9,15 +9,15 @@ use roci_hal::{BufferRange, DeviceInfo};
 use crate::device_state::DeviceState;
 use crate::error::LoweringError;
 use crate::precision::f16_words;
-use crate::segment::{DeviceTensor, RecordedSegment, Segment, Slot};
+use crate::segment::{DeviceTensor, RecordedSegment, Segment, TensorId};
 use crate::storage::encode;
 use crate::{Error, Note, Precision};
 
 /// Where a tensor is on the device.
 #[derive(Clone)]
-pub(crate) enum Location {
+pub(crate) enum DeviceLocation {
     /// In the segment that is being collected.
-    Segment(Slot),
+    Segment(TensorId),
     /// In a buffer that outlives the segment.
     Buffer(BufferRange),
 }
@@ -25,7 +25,7 @@ pub(crate) enum Location {
 /// The copy of a tensor on the device.
 #[derive(Clone)]
 pub(crate) struct DeviceCopy {
-    pub(crate) location: Location,
+    pub(crate) location: DeviceLocation,
     pub(crate) fact: Fact,
 }
 
@@ -56,11 +56,11 @@ impl ValueState {
     /// A tensor in the segment that is being collected. An empty tensor is on the host, because a
     /// run has nothing to compute for it.
     pub(crate) fn on_device(tensor: DeviceTensor) -> Result<Self, OpError> {
-        let DeviceTensor { slot, dtype, shape } = tensor;
+        let DeviceTensor { tensor_id, dtype, shape } = tensor;
         if shape.contains(&0) {
             return Ok(Self::on_host(Tensor::zeros(dtype, shape)?));
         }
-        let device = DeviceCopy { location: Location::Segment(slot), fact: Fact::new(dtype, shape) };
+        let device = DeviceCopy { location: DeviceLocation::Segment(tensor_id), fact: Fact::new(dtype, shape) };
         Ok(Self { device: Some(device), ..Self::default() })
     }
 }
@@ -191,7 +191,7 @@ impl<'a> ValueTable<'a> {
         }
         self.flush()?;
         self.is_replayable = false;
-        let Some(DeviceCopy { location: Location::Buffer(range), fact }) = &self.states[id.index()].device else {
+        let Some(DeviceCopy { location: DeviceLocation::Buffer(range), fact }) = &self.states[id.index()].device else {
             return Err(OpError::invalid("no node produces an operand").into());
         };
         let tensor = self.device_state.download(range, fact)?;
@@ -204,27 +204,28 @@ impl<'a> ValueTable<'a> {
         let fact = self.fact(id).ok_or_else(|| OpError::invalid("an operand is not a tensor"))?;
         let shape = fact.shape()?.to_vec();
         let location = self.states[id.index()].device.as_ref().map(|device| device.location.clone());
-        let slot = match location {
-            Some(Location::Segment(slot)) => slot,
-            // Later uses in this segment share the slot. A flush turns it back into a buffer.
-            Some(Location::Buffer(range)) => {
-                let slot = self.import(range, id);
+        let tensor_id = match location {
+            Some(DeviceLocation::Segment(tensor_id)) => tensor_id,
+            // Later uses in this segment share the tensor. A flush turns it back into a buffer.
+            Some(DeviceLocation::Buffer(range)) => {
+                let tensor_id = self.import(range, id);
                 self.in_segment.push(id);
                 if let Some(device) = &mut self.states[id.index()].device {
-                    device.location = Location::Segment(slot);
+                    device.location = DeviceLocation::Segment(tensor_id);
                 }
-                slot
+                tensor_id
             }
             None => {
                 let range = self.upload(id, &fact, &shape)?;
-                let slot = self.import(range, id);
+                let tensor_id = self.import(range, id);
                 self.in_segment.push(id);
                 let fact = Fact::new(fact.dtype, shape.clone());
-                self.states[id.index()].device = Some(DeviceCopy { location: Location::Segment(slot), fact });
-                slot
+                self.states[id.index()].device =
+                    Some(DeviceCopy { location: DeviceLocation::Segment(tensor_id), fact });
+                tensor_id
             }
         };
-        Ok(DeviceTensor { slot, dtype: fact.dtype, shape })
+        Ok(DeviceTensor { tensor_id, dtype: fact.dtype, shape })
     }
 
     /// Uploads a constant, an input or a result of the host. Constants are uploaded once per
@@ -257,8 +258,8 @@ impl<'a> ValueTable<'a> {
         Ok(range)
     }
 
-    /// A slot for a value in a buffer outside of the segment.
-    fn import(&mut self, range: BufferRange, id: ValueId) -> Slot {
+    /// A tensor for a value in a buffer outside of the segment.
+    fn import(&mut self, range: BufferRange, id: ValueId) -> TensorId {
         if !self.device_state.constants.contains_key(&id) {
             return self.segment.import(range);
         }
@@ -267,12 +268,14 @@ impl<'a> ValueTable<'a> {
         self.segment.import_constant(range, id, word)
     }
 
-    /// A slot for some bytes of an imported buffer; `None` if the slot is not imported or too
+    /// A tensor for some bytes of an imported buffer; `None` if the tensor is not imported or too
     /// short.
-    pub(crate) fn import_part(&mut self, slot: Slot, offset: u64, length: u64) -> Option<Slot> {
+    pub(crate) fn import_part(&mut self, tensor_id: TensorId, offset: u64, length: u64) -> Option<TensorId> {
         match &self.device_state.dry_run {
-            Some(dry_run) => self.segment.is_imported(slot).then(|| self.segment.import(dry_run.placeholder.clone())),
-            None => self.segment.import_part(slot, offset, length),
+            Some(dry_run) => {
+                self.segment.is_imported(tensor_id).then(|| self.segment.import(dry_run.placeholder.clone()))
+            }
+            None => self.segment.import_part(tensor_id, offset, length),
         }
     }
 
@@ -290,15 +293,15 @@ impl<'a> ValueTable<'a> {
                 range
             }
         };
-        Ok(Some(DeviceTensor { slot: self.segment.import(range), dtype: DType::F32, shape }))
+        Ok(Some(DeviceTensor { tensor_id: self.segment.import(range), dtype: DType::F32, shape }))
     }
 
     /// A lookup table in a buffer of its own, for this run and its replays.
     pub(crate) fn table(&mut self, words: &[u32]) -> Result<DeviceTensor, LoweringError> {
         let tensor = Tensor::vector(words.to_vec());
         let range = self.device_state.upload(&tensor, "table")?;
-        let slot = self.segment.import(range);
-        Ok(DeviceTensor { slot, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
+        let tensor_id = self.segment.import(range);
+        Ok(DeviceTensor { tensor_id, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
     }
 
     /// Runs the segment before its results are read back; a dry run only plans it.
@@ -315,8 +318,10 @@ impl<'a> ValueTable<'a> {
     fn take_segment(&mut self) -> Segment {
         let mut segment = std::mem::take(&mut self.segment);
         for id in &self.in_segment {
-            if let Some(DeviceCopy { location: Location::Segment(slot), .. }) = &self.states[id.index()].device {
-                segment.keep_for(*slot, *id);
+            if let Some(DeviceCopy { location: DeviceLocation::Segment(tensor_id), .. }) =
+                &self.states[id.index()].device
+            {
+                segment.keep_for(*tensor_id, *id);
             }
         }
         segment
@@ -337,10 +342,10 @@ impl<'a> ValueTable<'a> {
         for id in self.in_segment.drain(..) {
             let state = &mut self.states[id.index()];
             if let Some(device) = &mut state.device
-                && let Location::Segment(slot) = device.location
+                && let DeviceLocation::Segment(tensor_id) = device.location
             {
-                match recorded.range(slot) {
-                    Some(range) => device.location = Location::Buffer(range.clone()),
+                match recorded.range(tensor_id) {
+                    Some(range) => device.location = DeviceLocation::Buffer(range.clone()),
                     None => state.device = None,
                 }
             }
@@ -357,10 +362,12 @@ impl<'a> ValueTable<'a> {
         for id in self.in_segment.drain(..) {
             let state = &mut self.states[id.index()];
             match &mut state.device {
-                Some(DeviceCopy { location: Location::Segment(slot), .. }) if segment.is_released(*slot) => {
+                Some(DeviceCopy { location: DeviceLocation::Segment(tensor_id), .. })
+                    if segment.is_released(*tensor_id) =>
+                {
                     state.device = None;
                 }
-                Some(device) => device.location = Location::Buffer(dry_run.placeholder.clone()),
+                Some(device) => device.location = DeviceLocation::Buffer(dry_run.placeholder.clone()),
                 None => {}
             }
         }

@@ -30,16 +30,16 @@ fn node(op: &str, input: &[&str], output: &[&str], attribute: Vec<AttributeProto
     NodeProto { op_type: op.to_owned(), input: texts(input), output: texts(output), attribute, ..Default::default() }
 }
 
-fn named(name: &str, kind: AttributeType) -> AttributeProto {
+fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
     AttributeProto { name: name.to_owned(), r#type: kind as i32, ..Default::default() }
 }
 
 fn int(name: &str, value: i64) -> AttributeProto {
-    AttributeProto { i: value, ..named(name, AttributeType::Int) }
+    AttributeProto { i: value, ..attribute(name, AttributeType::Int) }
 }
 
 fn ints(name: &str, values: &[i64]) -> AttributeProto {
-    AttributeProto { ints: values.to_vec(), ..named(name, AttributeType::Ints) }
+    AttributeProto { ints: values.to_vec(), ..attribute(name, AttributeType::Ints) }
 }
 
 fn floats(name: &str, dims: &[i64]) -> TensorProto {
@@ -79,7 +79,7 @@ fn models() -> Vec<ModelProto> {
         ..Default::default()
     };
     let other = GraphProto { node: vec![node("Neg", &["x"], &["t"], vec![])], ..then.clone() };
-    let branch = |name: &str, graph| AttributeProto { g: Some(graph), ..named(name, AttributeType::Graph) };
+    let branch = |name: &str, graph| AttributeProto { g: Some(graph), ..attribute(name, AttributeType::Graph) };
     let lists = |all: &[(&str, &[i64])]| all.iter().map(|(name, values)| integers(name, values)).collect::<Vec<_>>();
     vec![
         model(
@@ -355,10 +355,10 @@ fn run_full_path(bytes: &[u8], device: &Device) -> Result<Progress, String> {
     if !is_within_limits(&graph, &given)? {
         return Ok(Progress::OverLimit);
     }
-    let given: Vec<Value> = given.into_iter().map(Value::from).collect();
+    let inputs: Vec<Value> = given.into_iter().map(Value::from).collect();
     let mut session = Session::new(graph, device.clone());
-    session.run(&given).map_err(|error| error.to_string())?;
-    session.run(&given).map_err(|error| error.to_string())?;
+    session.run(&inputs).map_err(|error| error.to_string())?;
+    session.run(&inputs).map_err(|error| error.to_string())?;
     Ok(Progress::Results)
 }
 

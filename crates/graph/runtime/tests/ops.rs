@@ -2,7 +2,7 @@
 //! do not cover.
 
 use roci_cpu::CpuDriver;
-use roci_graph::ops::attend::{Attention, Scores};
+use roci_graph::ops::attention::{Attention, Scores};
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::indexing::{RoiAlign, Scatter};
 use roci_graph::ops::movement::{
@@ -14,7 +14,7 @@ use roci_graph::ops::recurrent::{Activation, Direction, Kind};
 use roci_graph::ops::reduction::{LossReduction, ReduceKind, SoftmaxKind};
 use roci_graph::ops::window::{Padding, Window};
 use roci_graph::ops::{
-    Attend, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Random, Recurrent, Reduction, Signal,
+    AttentionOp, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Random, Recurrent, Reduction, Signal,
 };
 use roci_graph::train::{self, Optimizer};
 use roci_graph::{DType, Fact, Graph, Node, Op, Tensor, Value};
@@ -81,7 +81,7 @@ fn close(result: &Tensor, expected: &Tensor) -> Test {
         _ => Tolerance::Approximate,
     };
     for (at, (result, expected)) in result.floats()?.into_iter().zip(expected.floats()?).enumerate() {
-        if tolerance.excess(result, expected) > 1.0 {
+        if tolerance.error_ratio(result, expected) > 1.0 {
             return Err(format!("element {at} is {result}, expected {expected}").into());
         }
     }
@@ -385,7 +385,7 @@ fn attention_and_norms_of_narrow_floats() -> Test {
     let device = cpu()?;
     let attention = |causal: bool, softcap: f32, scores: Scores| {
         let heads = (Some(4), Some(2));
-        Attend::Attention(Attention { scale: None, causal, pads_mask: true, heads, softcap, scores })
+        AttentionOp::Attention(Attention { scale: None, causal, pads_mask: true, heads, softcap, scores })
     };
     for dtype in [DType::F32, DType::F16] {
         let (q, k, v) = (tensor(dtype, &[2, 3, 8])?, tensor(dtype, &[2, 5, 4])?, tensor(dtype, &[2, 5, 6])?);
@@ -466,9 +466,9 @@ fn a_dry_run_reports_what_a_run_does() -> Test {
     let places = graph.node("places", Indexing::NonZero, &[limited]);
     let sum = graph.node("sum", Unary::Neg, &[places]);
     graph.outputs = vec![mean, sum];
-    let given = [Some(Fact::new(DType::F32, [300, 8]))];
+    let facts = [Some(Fact::new(DType::F32, [300, 8]))];
     let kinds = |format| -> Result<_, roci_runtime::Error> {
-        let plan = roci_runtime::dry_run(&graph, &given, format)?;
+        let plan = roci_runtime::dry_run(&graph, &facts, format)?;
         let kind = |place: &Placement| match place {
             Placement::Kernels(_) => "kernels",
             Placement::Host(_) => "host",
@@ -568,21 +568,21 @@ fn a_network_is_trained_and_its_parameters_stay_on_the_device() -> Test {
     for optimizer in [Optimizer::SGD, Optimizer::ADAM] {
         let (model, loss) = train::example(DType::F32, 4, true, 3)?;
         let step = model.step(loss, &optimizer)?;
-        let carried = step.carried.iter().map(|one| (one.input, one.output)).collect();
-        let initial: Vec<Tensor> = step.carried.iter().map(|one| one.initial.clone()).collect();
+        let carried = step.state.iter().map(|one| (one.input, one.output)).collect();
+        let initial: Vec<Tensor> = step.state.iter().map(|one| one.initial.clone()).collect();
         let mut expected: Vec<Value> = initial.iter().cloned().map(Value::from).collect();
         let mut session = StatefulSession::new(Session::new(step.graph.clone(), device.clone()), carried, initial)?;
         for at in 0..3i64 {
-            let pictures = floats(&[4, 1, train::SIDE, train::SIDE])?.ok_or("no pictures")?;
+            let images = floats(&[4, 1, train::SIDE, train::SIDE])?.ok_or("no images")?;
             let classes = Tensor::vector((0..4).map(|index| (index + at) % train::CLASSES as i64).collect());
-            let data: Vec<Value> = vec![pictures.into(), classes.into(), Tensor::scalar(0.01f32).into()];
+            let data: Vec<Value> = vec![images.into(), classes.into(), Tensor::scalar(0.01f32).into()];
             let result = session.run(&data)?;
             assert!(session.is_resident() && session.notes().is_empty(), "{:?}", session.notes());
             let mut expected_now = roci_graph::run(&step.graph, [data, expected].concat())?;
             expected = expected_now.split_off(1);
             close(result[0].tensor()?, expected_now[0].tensor()?)?;
         }
-        for ((result, expected), carried) in session.state()?.iter().zip(&expected).zip(&step.carried) {
+        for ((result, expected), carried) in session.state()?.iter().zip(&expected).zip(&step.state) {
             // Adam divides by a square root: where a gradient is only rounding error, the
             // parameter's change is too.
             for (result, expected) in result.tensor()?.floats()?.iter().zip(expected.tensor()?.floats()?) {
@@ -591,9 +591,9 @@ fn a_network_is_trained_and_its_parameters_stay_on_the_device() -> Test {
         }
         // Another batch size needs another recording, so the state goes through the host.
         let data = |batch: usize| -> Result<Vec<Value>, Box<dyn std::error::Error>> {
-            let pictures = floats(&[batch, 1, train::SIDE, train::SIDE])?.ok_or("no pictures")?;
+            let images = floats(&[batch, 1, train::SIDE, train::SIDE])?.ok_or("no images")?;
             let classes = Tensor::zeros(DType::I64, [batch])?;
-            Ok(vec![pictures.into(), classes.into(), Tensor::scalar(0.0f32).into()])
+            Ok(vec![images.into(), classes.into(), Tensor::scalar(0.0f32).into()])
         };
         assert!(session.run(&data(4)?[..2]).is_err());
         let before = session.run(&data(4)?)?;

@@ -39,7 +39,7 @@ pub fn gradients(builder: &mut GraphBuilder, loss: ValueId, by: &[ValueId]) -> R
         if got.iter().all(Option::is_none) || !expected.contains(&true) {
             continue;
         }
-        builder.named(format!("gradient of {}", node.name));
+        builder.name_nodes(format!("gradient of {}", node.name));
         let mut result = Vec::new();
         let mut backward = BackwardNode { builder, index, node: &node, got, expected, result: &mut result };
         backward.node()?;
@@ -81,7 +81,7 @@ fn needed(builder: &GraphBuilder, by: &[ValueId]) -> Vec<bool> {
 /// The gradient of the loss with respect to itself.
 fn seed(builder: &mut GraphBuilder, loss: ValueId) -> Result<ValueId, RunError> {
     let name = builder.graph().name(loss).to_owned();
-    builder.named(format!("gradient of {name}"));
+    builder.name_nodes(format!("gradient of {name}"));
     let one = |fact: &Fact| -> Result<Tensor, OpError> {
         let shape = fact.shape()?;
         if shape::count(shape)? != 1 || !fact.dtype.is_float() {

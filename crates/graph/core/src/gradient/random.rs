@@ -19,9 +19,9 @@ pub(super) fn backward(op: &Random, backward: &mut BackwardNode<'_>) -> Result<(
         return backward.add_gradient(0, g);
     }
     // Kept elements were scaled by 1 / (1 - ratio).
-    let kept = backward.builder.output_of(backward.index, 1)?;
+    let mask = backward.builder.output_of(backward.index, 1)?;
     let larger = backward.builder.scale(g, 1.0 / (1.0 - share))?;
     let zero = backward.builder.number_like(g, 0.0)?;
-    let result = backward.builder.op(Elementwise::Where, &[kept, larger, zero])?;
+    let result = backward.builder.op(Elementwise::Where, &[mask, larger, zero])?;
     backward.add_gradient(0, result)
 }

@@ -29,10 +29,10 @@ fn reduce(backward: &mut BackwardNode<'_>, fold: ReduceKind, noop_with_empty_axe
         false => shape::axes(&axes, own.len()).map_err(|error| backward.error(error))?,
     };
     let count: usize = axes.iter().map(|&axis| own[axis]).product();
-    let kept: Vec<usize> =
+    let reduced_shape: Vec<usize> =
         own.iter().enumerate().map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size }).collect();
     let b = &mut *backward.builder;
-    let (g, y) = (b.reshape(g, &kept)?, b.reshape(y, &kept)?);
+    let (g, y) = (b.reshape(g, &reduced_shape)?, b.reshape(y, &reduced_shape)?);
     let result = match fold {
         ReduceKind::Sum => g,
         ReduceKind::Mean => b.scale(g, 1.0 / count as f64)?,

@@ -10,7 +10,7 @@
 //! them.)
 
 mod accumulator;
-pub mod attend;
+pub mod attention;
 pub mod classic;
 pub mod control;
 pub mod elementwise;
@@ -201,7 +201,7 @@ families! {
     /// Recurrent layers.
     Recurrent in recurrent;
     /// Attention and rotary embeddings.
-    Attend in attend;
+    AttentionOp in attention;
     /// Fourier transforms.
     Signal in signal;
     /// Quantization and dequantization.

@@ -2,13 +2,13 @@
 //! convolution before it, merges transpositions, and replaces patterns of small operations by the
 //! operation that they compute.
 
-mod dead;
+mod dead_code;
 mod gelu;
 mod layer;
-mod order;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod transpose;
 mod uses;
 
 use std::collections::HashMap;
@@ -24,9 +24,9 @@ pub fn simplify(graph: &mut Graph) {
     layer::norms(graph);
     gelu::join(graph);
     scale::into_convolutions(graph);
-    order::transposes(graph);
-    order::products(graph);
-    dead::remove(graph);
+    transpose::transposes(graph);
+    transpose::products(graph);
+    dead_code::remove(graph);
 }
 
 /// Folds constants. A node that fails stays, and reports its error when it runs.
@@ -52,7 +52,7 @@ fn known(graph: &Graph, node: &Node) -> Option<Vec<Value>> {
     if node.op.is_random() || matches!(node.op, Op::Control(_) | Op::Sequence(_)) {
         return None;
     }
-    let held: Vec<Option<Value>> = node
+    let constants: Vec<Option<Value>> = node
         .inputs
         .iter()
         .map(|id| match id {
@@ -60,7 +60,7 @@ fn known(graph: &Graph, node: &Node) -> Option<Vec<Value>> {
             None => Some(None),
         })
         .collect::<Option<_>>()?;
-    let operands: Vec<Option<&Value>> = held.iter().map(Option::as_ref).collect();
+    let operands: Vec<Option<&Value>> = constants.iter().map(Option::as_ref).collect();
     let facts: Vec<_> =
         node.inputs.iter().map(|id| id.and_then(|id| graph.constants.get(&id)).map(Into::into)).collect();
     let outputs = node.op.infer(&crate::ops::Facts::new(&facts, node.outputs.len())).ok()?;

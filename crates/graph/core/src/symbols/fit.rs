@@ -114,7 +114,7 @@ impl DimensionSamples<'_> {
     }
 
     /// The names of these symbolic dimensions.
-    fn named(&self, symbols: &[usize]) -> Option<Vec<&str>> {
+    fn names_of(&self, symbols: &[usize]) -> Option<Vec<&str>> {
         symbols.iter().map(|&symbol| self.names[symbol]).collect()
     }
 
@@ -136,7 +136,7 @@ impl DimensionSamples<'_> {
             return usize::try_from(rest).ok().map(Dim::Known);
         }
         let mut text = String::new();
-        for (name, &symbol) in self.named(&used)?.iter().zip(&used) {
+        for (name, &symbol) in self.names_of(&used)?.iter().zip(&used) {
             let sign = if slopes[symbol] < 0 {
                 "-"
             } else if text.is_empty() {
@@ -161,7 +161,7 @@ impl DimensionSamples<'_> {
         if !self.agrees(|at| product(at) * factor) {
             return None;
         }
-        let mut parts = self.named(&used)?.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut parts = self.names_of(&used)?.iter().map(ToString::to_string).collect::<Vec<_>>();
         if factor != 1 {
             parts.insert(0, factor.to_string());
         }

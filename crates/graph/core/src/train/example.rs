@@ -27,7 +27,7 @@ pub fn example(dtype: DType, batch: usize, training: bool, seed: u64) -> Result<
     let y = conv(&mut model, "edges", x, [1, 8], 3, 1, 1)?;
     let y = norm(&mut model, "edges", y, 8)?;
     let kind = PoolKind::Max { column_major: false };
-    model.builder.named("largest");
+    model.builder.name_nodes("largest");
     let y = model.builder.op(Pool::Slide { kind, window: window(2, 2, 0), ceil: false }, &[y])?;
     let y = conv(&mut model, "by channel", y, [8, 8], 3, 2, 8)?;
     let y = conv(&mut model, "by pixel", y, [8, 16], 1, 1, 1)?;
@@ -35,21 +35,21 @@ pub fn example(dtype: DType, batch: usize, training: bool, seed: u64) -> Result<
     let y = conv(&mut model, "in groups", y, [16, 16], 3, 1, 2)?;
     let y = norm(&mut model, "in groups", y, 16)?;
     let kind = PoolKind::Average { with_padding: false };
-    model.builder.named("mean of windows");
+    model.builder.name_nodes("mean of windows");
     let y = model.builder.op(Pool::Slide { kind, window: window(3, 2, 1), ceil: false }, &[y])?;
-    model.builder.named("mean");
+    model.builder.name_nodes("mean");
     let y = model.builder.op(Pool::Global { kind }, &[y])?;
     let y = model.builder.op(Movement::Flatten { axis: 1 }, &[y])?;
     let weights = model.weights("linear.weights", &[CLASSES, 16], 16)?;
     let bias = model.constant("linear.bias", CLASSES, 0.0)?;
-    model.builder.named("linear");
+    model.builder.name_nodes("linear");
     let product = Product::MatMul { transpose_a: false, transpose_b: true, alpha: 1.0, beta: 1.0 };
     let scores = model.builder.op(product, &[y, weights, bias])?;
     if !training {
         return Ok((model, scores));
     }
     let classes = model.builder.input("classes", DType::I64, &[batch]);
-    model.builder.named("loss");
+    model.builder.name_nodes("loss");
     let softmax = Reduction::Softmax { kind: SoftmaxKind::LogSoftmax, axis: 1, to_end: false };
     let scores = model.builder.op(softmax, &[scores])?;
     let loss = Reduction::NegativeLogLikelihood { reduction: LossReduction::Mean, ignore: None };
@@ -78,7 +78,7 @@ fn conv(
 ) -> Result<ValueId, RunError> {
     let each = from / groups;
     let weights = model.weights(&format!("{name}.weights"), &[to, each, kernel, kernel], each * kernel * kernel)?;
-    model.builder.named(name);
+    model.builder.name_nodes(name);
     model.builder.op(Product::Conv { window: window(kernel, stride, kernel / 2), groups }, &[x, weights])
 }
 
@@ -86,9 +86,9 @@ fn conv(
 fn norm(model: &mut Model, name: &str, x: ValueId, channels: usize) -> Result<ValueId, RunError> {
     let scale = model.constant(&format!("{name}.scale"), channels, 1.0)?;
     let bias = model.constant(&format!("{name}.bias"), channels, 0.0)?;
-    let mean = model.keeps(&format!("{name}.mean"), channels, 0.0)?;
-    let variance = model.keeps(&format!("{name}.variance"), channels, 1.0)?;
-    model.builder.named(format!("{name} norm"));
+    let mean = model.buffer(&format!("{name}.mean"), channels, 0.0)?;
+    let variance = model.buffer(&format!("{name}.variance"), channels, 1.0)?;
+    model.builder.name_nodes(format!("{name} norm"));
     let momentum = model.training.then_some(0.9);
     let operands = [x, scale, bias, mean, variance].map(Some);
     let result = model.builder.op_with(
@@ -97,9 +97,9 @@ fn norm(model: &mut Model, name: &str, x: ValueId, channels: usize) -> Result<Va
         if model.training { 3 } else { 1 },
     )?;
     if let [_, next_mean, next_variance] = result[..] {
-        model.moves(mean, next_mean);
-        model.moves(variance, next_variance);
+        model.update_buffer(mean, next_mean);
+        model.update_buffer(variance, next_variance);
     }
-    model.builder.named(format!("{name} relu"));
+    model.builder.name_nodes(format!("{name} relu"));
     model.builder.map(Unary::Relu, result[0])
 }

@@ -21,7 +21,7 @@ use crate::{DType, Graph, OpError, Tensor, ValueId};
 /// A tensor that is carried from step to step.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Carried {
+pub struct StateTensor {
     /// The tensor's name.
     pub name: String,
     /// The value before the first step.
@@ -36,16 +36,16 @@ pub struct Carried {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TrainingStep {
-    /// Inputs: those of the network in order, the learning rate, and the carried tensors. Outputs:
-    /// the loss, and the carried tensors.
+    /// Inputs: those of the network in order, the learning rate, and the state. Outputs: the
+    /// loss, and the updated state.
     pub graph: Graph,
-    /// Parameters, then tensors that layers update, then the optimizer's state.
-    pub carried: Vec<Carried>,
+    /// Parameters, then buffers, then the optimizer's state.
+    pub state: Vec<StateTensor>,
 }
 
-/// A tensor that the network keeps: its input value and, once a layer updated it, its output value.
+/// A tensor of the training state: its input value and, once a layer updated it, its output value.
 #[derive(Clone, Debug)]
-struct KeptTensor {
+struct StateVariable {
     id: ValueId,
     next: Option<ValueId>,
     initial: Tensor,
@@ -59,16 +59,16 @@ pub struct Model {
     /// Whether batch normalization uses the statistics of the batch.
     pub training: bool,
     dtype: DType,
-    parameters: Vec<KeptTensor>,
-    moving: Vec<KeptTensor>,
+    parameters: Vec<StateVariable>,
+    buffers: Vec<StateVariable>,
     seed: u64,
 }
 
 impl Model {
     /// Creates an empty model. The seed determines the initial parameters.
     pub fn new(name: &str, dtype: DType, training: bool, seed: u64) -> Self {
-        let (parameters, moving) = (Vec::new(), Vec::new());
-        Self { builder: GraphBuilder::new(name), training, dtype, parameters, moving, seed }
+        let (parameters, buffers) = (Vec::new(), Vec::new());
+        Self { builder: GraphBuilder::new(name), training, dtype, parameters, buffers, seed }
     }
 
     /// The floating-point type.
@@ -79,7 +79,7 @@ impl Model {
     /// Adds a parameter with these initial elements.
     pub fn parameter(&mut self, name: &str, initial: Tensor) -> ValueId {
         let id = self.builder.input(name, initial.dtype(), initial.shape());
-        self.parameters.push(KeptTensor { id, next: None, initial });
+        self.parameters.push(StateVariable { id, next: None, initial });
         id
     }
 
@@ -103,60 +103,62 @@ impl Model {
         Ok(self.parameter(name, initial))
     }
 
-    /// Adds a tensor that a layer updates, such as a running mean; see [`Model::moves`].
-    pub fn keeps(&mut self, name: &str, size: usize, number: f64) -> Result<ValueId, RunError> {
+    /// Adds a tensor that a layer updates, such as a running mean; see [`Model::update_buffer`].
+    pub fn buffer(&mut self, name: &str, size: usize, number: f64) -> Result<ValueId, RunError> {
         let initial = Tensor::from_floats(self.dtype, [size], &vec![number; size]);
         let initial = initial.map_err(|error| self.builder.wrong("input", error))?;
         let id = self.builder.input(name, self.dtype, &[size]);
-        self.moving.push(KeptTensor { id, next: None, initial });
+        self.buffers.push(StateVariable { id, next: None, initial });
         Ok(id)
     }
 
-    /// Sets the updated value of a tensor that a layer keeps.
-    pub fn moves(&mut self, id: ValueId, next: ValueId) {
-        if let Some(kept) = self.moving.iter_mut().find(|kept| kept.id == id) {
-            kept.next = Some(next);
+    /// Sets the updated value of a buffer.
+    pub fn update_buffer(&mut self, id: ValueId, next: ValueId) {
+        if let Some(variable) = self.buffers.iter_mut().find(|variable| variable.id == id) {
+            variable.next = Some(next);
         }
     }
 
     /// Appends the gradients of the loss and one optimizer step.
     pub fn step(mut self, loss: ValueId, optimizer: &Optimizer) -> Result<TrainingStep, RunError> {
-        let by: Vec<ValueId> = self.parameters.iter().map(|kept| kept.id).collect();
-        let slopes = gradients(&mut self.builder, loss, &by)?;
-        self.builder.named("optimizer");
+        let parameter_ids: Vec<ValueId> = self.parameters.iter().map(|variable| variable.id).collect();
+        let parameter_gradients = gradients(&mut self.builder, loss, &parameter_ids)?;
+        self.builder.name_nodes("optimizer");
         let rate = self.builder.input("learning rate", self.dtype, &[]);
-        let mut state = Vec::new();
-        optimizer.begin(&mut self.builder, self.dtype, &mut state)?;
-        for (kept, slope) in self.parameters.iter_mut().zip(slopes) {
-            kept.next = Some(optimizer.change(&mut self.builder, rate, kept.id, slope, &mut state)?);
+        let mut optimizer_state = Vec::new();
+        optimizer.shared_state(&mut self.builder, self.dtype, &mut optimizer_state)?;
+        for (variable, gradient) in self.parameters.iter_mut().zip(parameter_gradients) {
+            variable.next =
+                Some(optimizer.change(&mut self.builder, rate, variable.id, gradient, &mut optimizer_state)?);
         }
-        let carried: Vec<KeptTensor> = self.parameters.into_iter().chain(self.moving).chain(state).collect();
+        let variables: Vec<StateVariable> =
+            self.parameters.into_iter().chain(self.buffers).chain(optimizer_state).collect();
         let mut graph = self.builder.finish();
-        // Data comes first, then the carried tensors in their order.
-        graph.inputs.retain(|id| carried.iter().all(|kept| kept.id != *id));
+        // Data comes first, then the state in its order.
+        graph.inputs.retain(|id| variables.iter().all(|variable| variable.id != *id));
         graph.outputs = vec![loss];
         let data = graph.inputs.len();
-        let mut places = Vec::new();
-        for (index, kept) in carried.into_iter().enumerate() {
-            let name = graph.name(kept.id).to_owned();
-            let Some(next) = kept.next else {
+        let mut tensors = Vec::new();
+        for (index, variable) in variables.into_iter().enumerate() {
+            let name = graph.name(variable.id).to_owned();
+            let Some(next) = variable.next else {
                 let error = OpError::invalid("no layer updates this tensor");
                 return Err(RunError { node: name, op: "input", error });
             };
-            graph.inputs.push(kept.id);
+            graph.inputs.push(variable.id);
             graph.outputs.push(next);
-            places.push(Carried { name, initial: kept.initial, input: data + index, output: 1 + index });
+            tensors.push(StateTensor { name, initial: variable.initial, input: data + index, output: 1 + index });
         }
-        Ok(TrainingStep { graph, carried: places })
+        Ok(TrainingStep { graph, state: tensors })
     }
 
-    /// The network for inference: inputs are its data, then parameters and tensors that layers
-    /// keep, in the order of [`TrainingStep::carried`].
+    /// The network for inference: inputs are its data, then parameters and buffers, in
+    /// the order of [`TrainingStep::state`].
     pub fn finish(self, outputs: &[ValueId]) -> Graph {
-        let kept: Vec<ValueId> = self.parameters.iter().chain(&self.moving).map(|kept| kept.id).collect();
+        let state: Vec<ValueId> = self.parameters.iter().chain(&self.buffers).map(|variable| variable.id).collect();
         let mut graph = self.builder.finish();
-        graph.inputs.retain(|id| !kept.contains(id));
-        graph.inputs.extend(kept);
+        graph.inputs.retain(|id| !state.contains(id));
+        graph.inputs.extend(state);
         graph.outputs = outputs.to_vec();
         graph
     }

@@ -1,6 +1,6 @@
 //! Optimizers.
 
-use super::KeptTensor;
+use super::StateVariable;
 use crate::builder::GraphBuilder;
 use crate::interpreter::RunError;
 use crate::ops::elementwise::Unary;
@@ -44,16 +44,16 @@ impl Optimizer {
     }
 
     /// State that all parameters share: Adam's decay factors to the power of the step number,
-    /// carried as running products because products differ less between devices than powers.
-    pub(super) fn begin(
+    /// kept as running products because products differ less between devices than powers.
+    pub(super) fn shared_state(
         &self,
         builder: &mut GraphBuilder,
         dtype: DType,
-        state: &mut Vec<KeptTensor>,
+        state: &mut Vec<StateVariable>,
     ) -> Result<(), RunError> {
         let Self::Adam { beta1, beta2, .. } = self else { return Ok(()) };
         for (name, beta) in [("beta1^step", beta1), ("beta2^step", beta2)] {
-            let before = keep(builder, state, name.into(), dtype, &[], 1.0)?;
+            let before = add_state(builder, state, name.into(), dtype, &[], 1.0)?;
             let now = builder.scale(before, *beta)?;
             next(state, now);
         }
@@ -66,18 +66,18 @@ impl Optimizer {
         builder: &mut GraphBuilder,
         rate: ValueId,
         parameter: ValueId,
-        slope: ValueId,
-        state: &mut Vec<KeptTensor>,
+        gradient: ValueId,
+        state: &mut Vec<StateVariable>,
     ) -> Result<ValueId, RunError> {
         let b = builder;
         let name = b.graph().name(parameter).to_owned();
-        b.named(format!("{} of {name}", self.name()));
+        b.name_nodes(format!("{} of {name}", self.name()));
         let (Self::Sgd { weight_decay, .. } | Self::Adam { weight_decay, .. }) = self;
-        let slope = match weight_decay {
-            0.0 => slope,
+        let gradient = match weight_decay {
+            0.0 => gradient,
             _ => {
                 let part = b.scale(parameter, *weight_decay)?;
-                b.add(slope, part)?
+                b.add(gradient, part)?
             }
         };
         let (dtype, shape) = match b.fact(parameter) {
@@ -86,24 +86,24 @@ impl Optimizer {
         };
         match self {
             Self::Sgd { momentum: 0.0, .. } => {
-                let step = b.mul(slope, rate)?;
+                let step = b.mul(gradient, rate)?;
                 b.sub(parameter, step)
             }
             Self::Sgd { momentum, .. } => {
-                let before = keep(b, state, format!("momentum of {name}"), dtype, &shape, 0.0)?;
+                let before = add_state(b, state, format!("momentum of {name}"), dtype, &shape, 0.0)?;
                 let rest = b.scale(before, *momentum)?;
-                let now = b.add(rest, slope)?;
+                let now = b.add(rest, gradient)?;
                 next(state, now);
                 let step = b.mul(now, rate)?;
                 b.sub(parameter, step)
             }
             Self::Adam { beta1, beta2, epsilon, .. } => {
-                let square = b.mul(slope, slope)?;
+                let square = b.mul(gradient, gradient)?;
                 let mut means = Vec::new();
-                // `begin` added the powers first.
-                let recent = [("mean", *beta1, slope, 0), ("mean square", *beta2, square, 1)];
+                // `shared_state` added the powers first.
+                let recent = [("mean", *beta1, gradient, 0), ("mean square", *beta2, square, 1)];
                 for (what, beta, new, power) in recent {
-                    let before = keep(b, state, format!("{what} of {name}"), dtype, &shape, 0.0)?;
+                    let before = add_state(b, state, format!("{what} of {name}"), dtype, &shape, 0.0)?;
                     let rest = b.scale(before, beta)?;
                     let part = b.scale(new, 1.0 - beta)?;
                     let now = b.add(rest, part)?;
@@ -128,9 +128,9 @@ impl Optimizer {
 }
 
 /// Adds a tensor that is carried from step to step.
-fn keep(
+fn add_state(
     builder: &mut GraphBuilder,
-    state: &mut Vec<KeptTensor>,
+    state: &mut Vec<StateVariable>,
     name: String,
     dtype: DType,
     shape: &[usize],
@@ -140,13 +140,13 @@ fn keep(
     let initial = Tensor::from_floats(dtype, shape, &vec![first; count]);
     let initial = initial.map_err(|error| builder.wrong("input", error))?;
     let id = builder.input(name, dtype, shape);
-    state.push(KeptTensor { id, next: None, initial });
+    state.push(StateVariable { id, next: None, initial });
     Ok(id)
 }
 
 /// Sets the updated value of the tensor that was added last.
-fn next(state: &mut [KeptTensor], now: ValueId) {
-    if let Some(kept) = state.last_mut() {
-        kept.next = Some(now);
+fn next(state: &mut [StateVariable], now: ValueId) {
+    if let Some(variable) = state.last_mut() {
+        variable.next = Some(now);
     }
 }

@@ -39,16 +39,16 @@ fn trained(optimizer: &Optimizer, rate: f64, steps: usize) -> Result<Trained, Bo
     let step = model.step(loss, optimizer)?;
     let mut parameters = 0;
     let mut state = Vec::new();
-    for carried in &step.carried {
-        let is_parameter = ["weights", "scale", "bias"].iter().any(|kind| carried.name.ends_with(kind))
-            && !carried.name.contains(" of ");
+    for tensor in &step.state {
+        let is_parameter = ["weights", "scale", "bias"].iter().any(|kind| tensor.name.ends_with(kind))
+            && !tensor.name.contains(" of ");
         state.push(Value::from(if is_parameter {
-            let scale = if carried.initial.rank() == 1 { 0.1 } else { 0.5 };
-            let shift = if carried.name.ends_with("scale") { 1.0 } else { 0.0 };
+            let scale = if tensor.initial.rank() == 1 { 0.1 } else { 0.5 };
+            let shift = if tensor.name.ends_with("scale") { 1.0 } else { 0.0 };
             parameters += 1;
-            numbers(parameters - 1, carried.initial.shape(), scale, shift)?
+            numbers(parameters - 1, tensor.initial.shape(), scale, shift)?
         } else {
-            carried.initial.clone()
+            tensor.initial.clone()
         }));
     }
     let mut losses = Vec::new();
@@ -74,11 +74,11 @@ fn training_matches_jax() -> Test {
             assert!((result - loss).abs() < 1e-9, "{name}: {result} for {loss}");
         }
         let mut compared = 0;
-        for (carried, value) in step.carried.iter().zip(&state) {
+        for (tensor, value) in step.state.iter().zip(&state) {
             // The oracle stores the optimizer's state in another layout.
-            let Ok(expected) = expected(name, &carried.name) else { continue };
+            let Ok(expected) = expected(name, &tensor.name) else { continue };
             let result = figure(value.tensor()?)?;
-            assert!((result - expected[0]).abs() < 1e-8, "{name}, {}: {result} for {}", carried.name, expected[0]);
+            assert!((result - expected[0]).abs() < 1e-8, "{name}, {}: {result} for {}", tensor.name, expected[0]);
             compared += 1;
         }
         assert_eq!(compared, 18);

@@ -35,15 +35,15 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Parses the process's arguments; `None` if the folder is missing.
     pub(crate) fn new() -> Option<Self> {
-        let mut given = std::env::args().skip(1);
+        let mut arguments = std::env::args().skip(1);
         let (mut folder, mut op, mut only, mut results) = (None, None, None, None);
         let (mut table, mut device) = (false, "cpu".to_owned());
-        while let Some(argument) = given.next() {
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--device" => device = given.next().unwrap_or_default(),
-                "--op" => op = given.next(),
-                "--only" => only = given.next(),
-                "--results" => results = given.next(),
+                "--device" => device = arguments.next().unwrap_or_default(),
+                "--op" => op = arguments.next(),
+                "--only" => only = arguments.next(),
+                "--results" => results = arguments.next(),
                 "--table" => table = true,
                 _ => folder = Some(PathBuf::from(argument)),
             }
@@ -241,7 +241,7 @@ fn close(produced: &Tensor, expected: &Tensor) -> Result<(), String> {
     }
     let (made_all, expected_all) = (produced.floats().unwrap_or_default(), expected.floats().unwrap_or_default());
     for (index, (produced, expected)) in made_all.iter().zip(&expected_all).enumerate() {
-        if Tolerance::OnnxBackend.excess(*produced, *expected) > 1.0 {
+        if Tolerance::OnnxBackend.error_ratio(*produced, *expected) > 1.0 {
             return Err(format!("element {index} is {produced}, expected {expected}"));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use roci_graph::ops::classic::{
-    Aggregate, Child, Classic, Classify, FirstScore, Labels, Lookup, Map, NodeTest, PostTransform, RowNorm,
+    Aggregate, Child, Classic, Classify, FirstScore, Labels, Lookup, LookupTable, NodeTest, PostTransform, RowNorm,
     TreeEnsemble, TreeNode,
 };
 use roci_graph::{DType, Tensor};
@@ -145,7 +145,7 @@ fn transformed(node: &mut NodeContext<'_, '_>, scores: Classic, transform: PostT
     node.emit_with(Classic::Transform(transform), &[Some(scores)])
 }
 
-fn label_encoder(node: &NodeContext<'_, '_>) -> Result<Vec<Map>, Error> {
+fn label_encoder(node: &NodeContext<'_, '_>) -> Result<Vec<LookupTable>, Error> {
     if node.version() < 2 {
         let count = node.strings("classes_strings")?.unwrap_or_default().len();
         return both_ways(node, (0..count as i64).collect(), "classes_strings");
@@ -175,18 +175,18 @@ fn label_encoder(node: &NodeContext<'_, '_>) -> Result<Vec<Map>, Error> {
         (None, other) if other.is_integer() => Tensor::from_floats(other, [], &[-1.0])?,
         (None, other) => Tensor::from_floats(other, [], &[-0.0])?,
     };
-    Ok(vec![Map::new(keys, values, default)?])
+    Ok(vec![LookupTable::new(keys, values, default)?])
 }
 
 /// LabelEncoder of opset 1: between integers and strings, depending on the operand's type.
-fn both_ways(node: &NodeContext<'_, '_>, integers: Vec<i64>, texts: &str) -> Result<Vec<Map>, Error> {
+fn both_ways(node: &NodeContext<'_, '_>, integers: Vec<i64>, texts: &str) -> Result<Vec<LookupTable>, Error> {
     let texts = node.strings(texts)?.unwrap_or_default();
     let text = node.string_or("default_string", "_Unused")?;
     let integer = node.int_or("default_int64", -1)?;
     let (integers, texts) = (Tensor::vector(integers), Tensor::vector(texts));
     Ok(vec![
-        Map::new(integers.clone(), texts.clone(), Tensor::scalar(text))?,
-        Map::new(texts, integers, Tensor::scalar(integer))?,
+        LookupTable::new(integers.clone(), texts.clone(), Tensor::scalar(text))?,
+        LookupTable::new(texts, integers, Tensor::scalar(integer))?,
     ])
 }
 

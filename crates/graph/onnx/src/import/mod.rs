@@ -4,7 +4,7 @@
 //! To add an operation of ONNX: add its name to the family's `import`, read its attributes, and
 //! emit operations.
 
-mod attend;
+mod attention;
 mod classic;
 mod control;
 mod elementwise;
@@ -67,7 +67,7 @@ const FAMILIES: [Family; 18] = [
     reduction::import,
     norm::import,
     recurrent::import,
-    attend::import,
+    attention::import,
     signal::import,
     quantize::import,
     qlinear::import,

@@ -8,8 +8,8 @@ use crate::proto::ModelProto;
 fn attention(version: i64, inputs: &[&str]) -> ModelProto {
     let mut one = node("Attention", inputs, &["y"], vec![int("is_causal", 1)]);
     one.name = "decoder.attention".to_owned();
-    let given: Vec<&str> = inputs.iter().copied().filter(|name| !name.is_empty()).collect();
-    ModelProto { opset_import: vec![opset("", version)], ..model(graph(vec![one], &given, &["y"], vec![])) }
+    let present: Vec<&str> = inputs.iter().copied().filter(|name| !name.is_empty()).collect();
+    ModelProto { opset_import: vec![opset("", version)], ..model(graph(vec![one], &present, &["y"], vec![])) }
 }
 
 fn heads(keys: usize, from: f32) -> Tensor {

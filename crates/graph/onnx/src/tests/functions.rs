@@ -22,8 +22,8 @@ fn call(name: &str, input: &[&str], output: &[&str], attribute: Vec<AttributePro
 }
 
 /// An attribute that refers to the function's attribute.
-fn given(name: &str, from: &str, kind: AttributeType) -> AttributeProto {
-    AttributeProto { ref_attr_name: from.to_owned(), ..named(name, kind) }
+fn forwarded(name: &str, from: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto { ref_attr_name: from.to_owned(), ..attribute(name, kind) }
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn functions_take_attributes_and_have_their_own_scope() {
             &["x"],
             &["y"],
             vec![
-                node("Constant", &[], &["f"], vec![given("value_float", "factor", AttributeType::Float)]),
-                node("Constant", &[], &["s"], vec![given("value_float", "shift", AttributeType::Float)]),
+                node("Constant", &[], &["f"], vec![forwarded("value_float", "factor", AttributeType::Float)]),
+                node("Constant", &[], &["s"], vec![forwarded("value_float", "shift", AttributeType::Float)]),
                 node("Mul", &["x", "f"], &["p"], vec![]),
                 node("Add", &["p", "s"], &["y"], vec![]),
             ],
@@ -49,8 +49,8 @@ fn functions_take_attributes_and_have_their_own_scope() {
         &["x"],
         &["y"],
         vec![
-            call("Scaled", &["x"], &["p"], vec![given("factor", "by", AttributeType::Float), float("shift", 1.0)]),
-            call("Scaled", &["p"], &["y"], vec![given("factor", "by", AttributeType::Float)]),
+            call("Scaled", &["x"], &["p"], vec![forwarded("factor", "by", AttributeType::Float), float("shift", 1.0)]),
+            call("Scaled", &["p"], &["y"], vec![forwarded("factor", "by", AttributeType::Float)]),
         ],
     );
     let nodes = vec![call("Twice", &["x"], &["y"], vec![float("by", 3.0)])];
@@ -156,10 +156,10 @@ fn zero_iterations_stack_an_empty_tensor_of_the_right_shape() {
     );
     let nodes = vec![node("Loop", &["m", "c", "s0"], &["last", "all"], vec![inner("body", body)])];
     let model = model(graph(nodes, &["m", "c", "s0"], &["all", "last"], vec![]));
-    let given = |rounds: i64, go: bool| {
+    let loop_inputs = |rounds: i64, go: bool| {
         vec![Tensor::scalar(rounds), Tensor::scalar(go), Tensor::new([2, 3], vec![1f32; 6]).expect("six elements")]
     };
-    for inputs in [given(0, true), given(5, false)] {
+    for inputs in [loop_inputs(0, true), loop_inputs(5, false)] {
         let produced = run(&model, inputs).unwrap_or_default();
         let shapes: Vec<_> = produced.iter().filter_map(|value| Some(value.tensor().ok()?.shape().to_vec())).collect();
         assert_eq!(shapes, [vec![0, 2, 3], vec![2, 3]]);

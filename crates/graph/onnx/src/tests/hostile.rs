@@ -108,7 +108,7 @@ fn try_all(bytes: &[u8]) {
 
 /// Corrupts bytes in one way.
 #[derive(Clone, Debug)]
-enum Damage {
+enum Corruption {
     Cut(prop::sample::Index),
     Set(prop::sample::Index, u8),
     Flip(prop::sample::Index, u8),
@@ -116,7 +116,7 @@ enum Damage {
     Remove(prop::sample::Index),
 }
 
-impl Damage {
+impl Corruption {
     fn apply(&self, bytes: &mut Vec<u8>) {
         if bytes.is_empty() {
             return;
@@ -134,16 +134,16 @@ impl Damage {
     }
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+fn damage() -> impl Strategy<Value = Corruption> {
     let at = any::<prop::sample::Index>;
     prop_oneof![
-        1 => at().prop_map(Damage::Cut),
+        1 => at().prop_map(Corruption::Cut),
         // Extreme values are the most likely to fail.
         3 => (at(), prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0x80), Just(0xff)])
-            .prop_map(|(at, byte)| Damage::Set(at, byte)),
-        4 => (at(), any::<u8>()).prop_map(|(at, bit)| Damage::Flip(at, bit)),
-        1 => (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Insert(at, byte)),
-        1 => at().prop_map(Damage::Remove),
+            .prop_map(|(at, byte)| Corruption::Set(at, byte)),
+        4 => (at(), any::<u8>()).prop_map(|(at, bit)| Corruption::Flip(at, bit)),
+        1 => (at(), any::<u8>()).prop_map(|(at, byte)| Corruption::Insert(at, byte)),
+        1 => at().prop_map(Corruption::Remove),
     ]
 }
 

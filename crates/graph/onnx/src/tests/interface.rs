@@ -19,7 +19,7 @@ fn a_given_input_overrides_its_default() {
     let sum =
         graph(vec![node("Add", &["x", "b"], &["y"], vec![])], &["x", "b"], &["y"], vec![floats("b", &[1], &[5.0])]);
     let bytes = model(sum).encode_to_vec();
-    let inputs = |given: &[&str]| Model::with_given(&bytes, None, given).map(|model| model.graph.inputs.len()).ok();
+    let inputs = |given: &[&str]| Model::with_inputs(&bytes, None, given).map(|model| model.graph.inputs.len()).ok();
     assert_eq!((inputs(&[]), inputs(&["b"]), inputs(&["nonsense"])), (Some(1), Some(2), Some(1)));
 }
 

@@ -23,28 +23,28 @@ fn node(op: &str, input: &[&str], output: &[&str], attribute: Vec<AttributeProto
     NodeProto { op_type: op.to_owned(), input: texts(input), output: texts(output), attribute, ..Default::default() }
 }
 
-fn named(name: &str, kind: AttributeType) -> AttributeProto {
+fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
     AttributeProto { name: name.to_owned(), r#type: kind as i32, ..Default::default() }
 }
 
 fn int(name: &str, value: i64) -> AttributeProto {
-    AttributeProto { i: value, ..named(name, AttributeType::Int) }
+    AttributeProto { i: value, ..attribute(name, AttributeType::Int) }
 }
 
 fn ints(name: &str, values: &[i64]) -> AttributeProto {
-    AttributeProto { ints: values.to_vec(), ..named(name, AttributeType::Ints) }
+    AttributeProto { ints: values.to_vec(), ..attribute(name, AttributeType::Ints) }
 }
 
 fn float(name: &str, value: f32) -> AttributeProto {
-    AttributeProto { f: value, ..named(name, AttributeType::Float) }
+    AttributeProto { f: value, ..attribute(name, AttributeType::Float) }
 }
 
 fn text(name: &str, value: &str) -> AttributeProto {
-    AttributeProto { s: value.as_bytes().to_vec(), ..named(name, AttributeType::String) }
+    AttributeProto { s: value.as_bytes().to_vec(), ..attribute(name, AttributeType::String) }
 }
 
 fn inner(name: &str, graph: GraphProto) -> AttributeProto {
-    AttributeProto { g: Some(graph), ..named(name, AttributeType::Graph) }
+    AttributeProto { g: Some(graph), ..attribute(name, AttributeType::Graph) }
 }
 
 fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Elements and their type: unsigned bytes, signed bytes, floats, sums.
-enum All<'a> {
+enum TestElements<'a> {
     U8(&'a [u8]),
     I8(&'a [i8]),
     F32(&'a [f32]),
@@ -12,27 +12,27 @@ enum All<'a> {
     None,
 }
 
-use All::{Bool, F32, I8, I32, U8};
+use TestElements::{Bool, F32, I8, I32, U8};
 
-fn tensor(name: &str, dims: &[i64], all: &All<'_>) -> TensorProto {
+fn tensor(name: &str, dims: &[i64], all: &TestElements<'_>) -> TensorProto {
     let (data_type, raw): (i32, Vec<u8>) = match all {
         U8(all) => (2, all.to_vec()),
         I8(all) => (3, all.iter().map(|one| one.cast_unsigned()).collect()),
         F32(all) => (1, all.iter().flat_map(|one| one.to_le_bytes()).collect()),
         I32(all) => (6, all.iter().flat_map(|one| one.to_le_bytes()).collect()),
         Bool(all) => (9, all.iter().map(|one| u8::from(*one)).collect()),
-        All::None => (0, Vec::new()),
+        TestElements::None => (0, Vec::new()),
     };
     TensorProto { name: name.to_owned(), dims: dims.to_vec(), data_type, raw_data: Some(raw), ..Default::default() }
 }
 
 /// Runs one node on constants.
-fn layer(op: &str, operands: &[(&[i64], All<'_>)], attributes: Vec<AttributeProto>) -> Vec<f64> {
+fn layer(op: &str, operands: &[(&[i64], TestElements<'_>)], attributes: Vec<AttributeProto>) -> Vec<f64> {
     let names: Vec<String> = (0..operands.len()).map(|index| format!("i{index}")).collect();
-    let is_there = |index: usize| !matches!(operands[index].1, All::None);
+    let is_there = |index: usize| !matches!(operands[index].1, TestElements::None);
     let inputs: Vec<&str> =
         names.iter().enumerate().map(|(index, name)| if is_there(index) { name.as_str() } else { "" }).collect();
-    let constants = operands.iter().zip(&names).filter(|((_, all), _)| !matches!(all, All::None));
+    let constants = operands.iter().zip(&names).filter(|((_, all), _)| !matches!(all, TestElements::None));
     let constants = constants.map(|((dims, all), name)| tensor(name, dims, all)).collect();
     let node = NodeProto { domain: "com.microsoft".to_owned(), ..node(op, &inputs, &["y"], attributes) };
     let mut model = model(graph(vec![node], &[], &["y"], constants));
@@ -40,15 +40,15 @@ fn layer(op: &str, operands: &[(&[i64], All<'_>)], attributes: Vec<AttributeProt
     first(&run(&model, vec![]).expect(op))
 }
 
-const A: (&[i64], All<'_>) = (&[2, 3], U8(&[10, 200, 35, 0, 255, 128]));
-const B: (&[i64], All<'_>) = (&[3, 2], I8(&[-7, 90, 64, -128, 3, 50]));
-const ROW: (&[i64], All<'_>) = (&[3], U8(&[7, 90, 255]));
+const A: (&[i64], TestElements<'_>) = (&[2, 3], U8(&[10, 200, 35, 0, 255, 128]));
+const B: (&[i64], TestElements<'_>) = (&[3, 2], I8(&[-7, 90, 64, -128, 3, 50]));
+const ROW: (&[i64], TestElements<'_>) = (&[3], U8(&[7, 90, 255]));
 
-const fn scale(value: &[f32; 1]) -> (&'static [i64], All<'_>) {
+const fn scale(value: &[f32; 1]) -> (&'static [i64], TestElements<'_>) {
     (&[], F32(value))
 }
 
-const fn zero(value: &[u8; 1]) -> (&'static [i64], All<'_>) {
+const fn zero(value: &[u8; 1]) -> (&'static [i64], TestElements<'_>) {
     (&[], U8(value))
 }
 
@@ -93,7 +93,8 @@ fn integer_products() {
     assert_eq!(layer("QGemm", &whole, vec![]), [175.0, 0.0, 197.0, 0.0]);
     let (columns, zeros) = ((&[2i64][..], F32(&[0.01, 0.03])), (&[2i64][..], I8(&[4, -2])));
     let [x, unit, at] = a();
-    let floats = layer("QGemm", &[x, unit, at, B, columns, zeros, (&[], All::None)], vec![float("alpha", 0.5)]);
+    let floats =
+        layer("QGemm", &[x, unit, at, B, columns, zeros, (&[], TestElements::None)], vec![float("alpha", 0.5)]);
     near(&floats, &[0.6095, -7.386, 0.9412, -8.2902]);
     let (columns, zeros) = ((&[2i64][..], F32(&[0.01, 0.03])), (&[2i64][..], I8(&[4, -2])));
     let (add, [x, unit, at]) = ((&[2i64][..], F32(&[0.5, -1.0])), a());

@@ -10,7 +10,7 @@ use super::Execution;
 use crate::device_state::{DeviceState, DryRun};
 use crate::error::LoweringError;
 use crate::placement::Placement;
-use crate::value_state::{Location, ValueState};
+use crate::value_state::{DeviceLocation, ValueState};
 use crate::{Error, MemoryUsage};
 
 /// A dry run does not precompute results with more elements than this.
@@ -103,7 +103,7 @@ impl Execution<'_> {
     pub(super) fn skip(&mut self, node: &Node) -> Result<Vec<ValueState>, Error> {
         let is_in_segment = |id: &ValueId| {
             let device = self.values.state(*id).device.as_ref();
-            matches!(device.map(|device| &device.location), Some(Location::Segment(_)))
+            matches!(device.map(|device| &device.location), Some(DeviceLocation::Segment(_)))
         };
         let is_precomputed = self.placement == Placement::Precomputed;
         // A run would flush the segment to read these operands back.

@@ -16,7 +16,7 @@ use crate::lower::{Context, lower};
 use crate::memory::check_fits;
 use crate::placement::Placement;
 use crate::recording::{Output, RecordedRun};
-use crate::value_state::{DeviceCopy, Location, ValueState, ValueTable};
+use crate::value_state::{DeviceCopy, DeviceLocation, ValueState, ValueTable};
 use crate::{Error, Note};
 
 pub use dry_run::{DryRunReport, dry_run};
@@ -35,7 +35,7 @@ struct Execution<'a> {
 }
 
 /// The result of an execution.
-pub(crate) struct Executed {
+pub(crate) struct ExecutionResult {
     pub(crate) outputs: Vec<Value>,
     pub(crate) notes: Vec<Note>,
     /// `None` if the execution cannot be replayed.
@@ -48,7 +48,7 @@ pub(crate) fn execute(
     graph: &Graph,
     inputs: &[Value],
     queue: usize,
-) -> Result<Executed, Error> {
+) -> Result<ExecutionResult, Error> {
     let mut execution = Execution::new(state, graph, inputs, queue);
     for (index, node) in graph.nodes.iter().enumerate() {
         execution.values.segment.set_label(format!("{} ({})", node.name, node.kind()));
@@ -224,7 +224,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs the last segment ([`ValueTable::record_and_run`]), and reads the outputs back.
-    fn finish(mut self) -> Result<Executed, Error> {
+    fn finish(mut self) -> Result<ExecutionResult, Error> {
         let segment = self.values.record_and_run()?;
         let mut values = Vec::new();
         let mut outputs = Vec::new();
@@ -232,7 +232,7 @@ impl<'a> Execution<'a> {
             let state = self.values.state(*id);
             let (value, output) = match (&state.host, &state.device, state.input) {
                 (Some(value), ..) => (value.clone(), Output::Host(value.clone())),
-                (None, Some(DeviceCopy { location: Location::Buffer(range), fact }), _) => {
+                (None, Some(DeviceCopy { location: DeviceLocation::Buffer(range), fact }), _) => {
                     let tensor = self.values.device_state.download(range, fact).map_err(|error| match error {
                         LoweringError::Failed(error) => error,
                         other => Error::Input(format!("output `{}`: {other:?}", self.graph.name(*id))),
@@ -257,7 +257,7 @@ impl<'a> Execution<'a> {
             outputs,
             notes: notes.clone(),
         });
-        Ok(Executed { outputs: values, notes, recording })
+        Ok(ExecutionResult { outputs: values, notes, recording })
     }
 }
 

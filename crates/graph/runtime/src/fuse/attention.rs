@@ -5,7 +5,7 @@ use roci_kernels::params::{Attention, ElementwiseOp, Matmul, Params as _, Softma
 
 use super::editor::SegmentEditor;
 use super::elementwise::{DecodedProgram, Instruction, Operand};
-use crate::segment::{Dispatch, Slot};
+use crate::segment::{Dispatch, TensorId};
 
 /// Loops of a strided copy, innermost first: size and stride of each.
 type CopyLoops = Vec<(u32, u32)>;
@@ -33,7 +33,7 @@ pub(super) fn join(editor: &mut SegmentEditor<'_>, is_native: bool) {
 
 struct FusedAttention {
     params: Attention,
-    bindings: Vec<(Slot, bool)>,
+    bindings: Vec<(TensorId, bool)>,
     /// The replaced dispatches, and the last of them, whose index the fused one takes.
     replaced: Vec<usize>,
     last: usize,
@@ -41,9 +41,9 @@ struct FusedAttention {
 
 /// The operations between the products: the first product, the scale, and the mask with its loops.
 struct ScaledScores {
-    product: Slot,
+    product: TensorId,
     scale: f32,
-    mask: Option<(Slot, CopyLoops)>,
+    mask: Option<(TensorId, CopyLoops)>,
 }
 
 /// Finds the attention whose softmax is the dispatch `index`.
@@ -78,12 +78,13 @@ fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<FusedAttention> {
     let mut last = second_at;
     // Tensors that are read, each with the first dispatch that reads it. Nothing may write them
     // between that dispatch and the last.
-    let mut read: Vec<(Slot, usize)> = Vec::new();
-    let mut source = |slot: Slot, reader: usize, count: u32| {
-        let (slot, walk, step) = permuted_source(editor, slot, reader).unwrap_or((slot, vec![(count, 1)], None));
+    let mut read: Vec<(TensorId, usize)> = Vec::new();
+    let mut source = |tensor_id: TensorId, reader: usize, count: u32| {
+        let (tensor_id, walk, step) =
+            permuted_source(editor, tensor_id, reader).unwrap_or((tensor_id, vec![(count, 1)], None));
         replaced.extend(step);
-        read.push((slot, step.unwrap_or(reader)));
-        (slot, walk)
+        read.push((tensor_id, step.unwrap_or(reader)));
+        (tensor_id, walk)
     };
     let (q, queries) = source(steps[maker].bindings[0].0, maker, units.checked_mul(rows)?.checked_mul(size)?);
     let (k, turned) = source(steps[maker].bindings[1].0, maker, units.checked_mul(keys)?.checked_mul(size)?);
@@ -100,9 +101,9 @@ fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<FusedAttention> {
     }
     let mask = match scores.mask {
         None => None,
-        Some((slot, walk)) => {
+        Some((tensor_id, walk)) => {
             let own = strides(walk, [keys, rows, heads, batch])?;
-            Some((slot, [own[3], own[2], own[1], own[0]]))
+            Some((tensor_id, [own[3], own[2], own[1], own[0]]))
         }
     };
     // If a permutation follows, write the result in the permuted order.
@@ -119,8 +120,8 @@ fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<FusedAttention> {
         replaced.push(reader);
         last = reader;
     }
-    read.extend(mask.map(|(slot, _)| (slot, masker)));
-    if read.iter().any(|&(slot, at)| slot == result || editor.written_between(slot, at, last)) {
+    read.extend(mask.map(|(tensor_id, _)| (tensor_id, masker)));
+    if read.iter().any(|&(tensor_id, at)| tensor_id == result || editor.written_between(tensor_id, at, last)) {
         return None;
     }
     let params = Attention {
@@ -140,14 +141,14 @@ fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<FusedAttention> {
         scale: scores.scale,
         flags: Attention::STRICT | if mask.is_some() { Attention::MASK } else { 0 },
     };
-    let mut bindings: Vec<(Slot, bool)> = [q, k, v].map(|slot| (slot, false)).to_vec();
-    bindings.extend([(mask.map_or(q, |(slot, _)| slot), false), (result, true)]);
+    let mut bindings: Vec<(TensorId, bool)> = [q, k, v].map(|tensor_id| (tensor_id, false)).to_vec();
+    bindings.extend([(mask.map_or(q, |(tensor_id, _)| tensor_id), false), (result, true)]);
     Some(FusedAttention { params, bindings, replaced, last })
 }
 
 /// The dispatch that writes a tensor, if `reader` is its only reader.
-fn sole_writer(editor: &SegmentEditor<'_>, slot: Slot, reader: usize) -> Option<usize> {
-    let maker = editor.last_writer(slot, reader)?;
+fn sole_writer(editor: &SegmentEditor<'_>, tensor_id: TensorId, reader: usize) -> Option<usize> {
+    let maker = editor.last_writer(tensor_id, reader)?;
     (editor.only_reader(maker) == Some(reader)).then_some(maker)
 }
 
@@ -175,10 +176,14 @@ fn permutation_loops(step: &Dispatch) -> Option<CopyLoops> {
     sizes.map(|(&size, stride)| Some((size, u32::try_from(stride).ok()?))).collect()
 }
 
-/// If a permutation writes `slot` and `reader` is the only reader: the tensor that the permutation
-/// reads, its loops, and its index.
-fn permuted_source(editor: &SegmentEditor<'_>, slot: Slot, reader: usize) -> Option<(Slot, CopyLoops, Option<usize>)> {
-    let maker = sole_writer(editor, slot, reader)?;
+/// If a permutation writes `tensor_id` and `reader` is the only reader: the tensor that the
+/// permutation reads, its loops, and its index.
+fn permuted_source(
+    editor: &SegmentEditor<'_>,
+    tensor_id: TensorId,
+    reader: usize,
+) -> Option<(TensorId, CopyLoops, Option<usize>)> {
+    let maker = sole_writer(editor, tensor_id, reader)?;
     let walk = permutation_loops(&editor.dispatches[maker])?;
     Some((editor.dispatches[maker].bindings[0].0, walk, Some(maker)))
 }
@@ -228,7 +233,7 @@ fn masked(program: &DecodedProgram) -> Option<ScaledScores> {
     let mask = masks.first().map(|&mask| {
         let own = &program.inputs[mask];
         let sizes = program.sizes.iter().zip(&own.strides).rev().filter(|(size, _)| **size != 1);
-        (own.slot, sizes.map(|(&size, &stride)| (size, stride)).collect())
+        (own.tensor_id, sizes.map(|(&size, &stride)| (size, stride)).collect())
     });
-    Some(ScaledScores { product: input.slot, scale, mask })
+    Some(ScaledScores { product: input.tensor_id, scale, mask })
 }

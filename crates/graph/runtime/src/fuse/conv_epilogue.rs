@@ -4,7 +4,7 @@ use roci_kernels::params::{Conv, ElementwiseOp};
 
 use super::editor::SegmentEditor;
 use super::elementwise::{DecodedProgram, Instruction, Operand};
-use crate::segment::Slot;
+use crate::segment::TensorId;
 
 /// A convolution that can fuse the elementwise dispatch after it.
 pub(super) struct ConvEpilogue {
@@ -12,7 +12,7 @@ pub(super) struct ConvEpilogue {
     pub(super) conv: usize,
     pub(super) params: Conv,
     /// The tensor that it adds to in place.
-    pub(super) into: Option<Slot>,
+    pub(super) into: Option<TensorId>,
 }
 
 /// Finds the convolution that can fuse the elementwise dispatch `index`.
@@ -35,7 +35,7 @@ pub(super) fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<ConvEpilo
     }
     let (low, high) = clamp(rest)?;
     // The later of the two dispatches that write the terms: by then the other term is complete.
-    let conv = program.inputs().filter_map(|slot| editor.last_writer(slot, index)).max()?;
+    let conv = program.inputs().filter_map(|tensor_id| editor.last_writer(tensor_id, index)).max()?;
     let step = &editor.dispatches[conv];
     if !matches!(step.kernel, "conv" | "conv_tiled" | "conv_tiled_f16" | "conv_split_k_reduce" | "conv_transpose") {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn find(editor: &SegmentEditor<'_>, index: usize) -> Option<ConvEpilo
         return None;
     }
     let into = if sum {
-        let other = program.inputs().find(|slot| *slot != result)?;
+        let other = program.inputs().find(|tensor_id| *tensor_id != result)?;
         let free = editor.is_temporary(other) && editor.readers_of(other, conv).all(|reader| reader == index);
         if !free || step.reads().contains(&other) || editor.written_between(other, conv, index) {
             return None;

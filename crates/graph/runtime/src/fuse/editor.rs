@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use crate::segment::{Dispatch, Segment, Slot};
+use crate::segment::{Dispatch, Segment, TensorId};
 
 /// The dispatches that read and write each tensor, in order.
 #[derive(Default)]
-pub(crate) struct AccessIndex(Vec<SlotAccesses>);
+pub(crate) struct AccessIndex(Vec<TensorAccesses>);
 
 #[derive(Clone, Default)]
-struct SlotAccesses {
+struct TensorAccesses {
     reads: BTreeSet<usize>,
     writes: BTreeSet<usize>,
 }
@@ -25,18 +25,18 @@ impl AccessIndex {
     }
 
     fn add(&mut self, index: usize, step: &Dispatch) {
-        for &(slot, written) in &step.bindings {
-            if slot.index() >= self.0.len() {
-                self.0.resize(slot.index() + 1, SlotAccesses::default());
+        for &(tensor_id, written) in &step.bindings {
+            if tensor_id.index() >= self.0.len() {
+                self.0.resize(tensor_id.index() + 1, TensorAccesses::default());
             }
-            let touched = &mut self.0[slot.index()];
+            let touched = &mut self.0[tensor_id.index()];
             if written { &mut touched.writes } else { &mut touched.reads }.insert(index);
         }
     }
 
     fn drop(&mut self, index: usize, step: &Dispatch) {
-        for (slot, _) in &step.bindings {
-            if let Some(touched) = self.0.get_mut(slot.index()) {
+        for (tensor_id, _) in &step.bindings {
+            if let Some(touched) = self.0.get_mut(tensor_id.index()) {
                 touched.reads.remove(&index);
                 touched.writes.remove(&index);
             }
@@ -44,27 +44,27 @@ impl AccessIndex {
     }
 
     /// The dispatches from index `from` on that read a tensor.
-    pub(crate) fn readers(&self, slot: Slot, from: usize) -> impl DoubleEndedIterator<Item = usize> {
-        self.0.get(slot.index()).into_iter().flat_map(move |touched| touched.reads.range(from..).copied())
+    pub(crate) fn readers(&self, tensor_id: TensorId, from: usize) -> impl DoubleEndedIterator<Item = usize> {
+        self.0.get(tensor_id.index()).into_iter().flat_map(move |touched| touched.reads.range(from..).copied())
     }
 
     /// The last dispatch before index `before` that writes a tensor.
-    pub(crate) fn last_writer(&self, slot: Slot, before: usize) -> Option<usize> {
-        self.0.get(slot.index())?.writes.range(..before).next_back().copied()
+    pub(crate) fn last_writer(&self, tensor_id: TensorId, before: usize) -> Option<usize> {
+        self.0.get(tensor_id.index())?.writes.range(..before).next_back().copied()
     }
 
     /// The dispatches that read what the dispatch `by` wrote to a tensor, up to and including the
     /// next one that writes it.
-    pub(crate) fn readers_until_written(&self, slot: Slot, by: usize) -> impl Iterator<Item = usize> {
-        let next = self.0.get(slot.index()).and_then(|touched| touched.writes.range(by + 1..).next().copied());
-        self.readers(slot, by + 1).take_while(move |at| next.is_none_or(|next| *at <= next))
+    pub(crate) fn readers_until_written(&self, tensor_id: TensorId, by: usize) -> impl Iterator<Item = usize> {
+        let next = self.0.get(tensor_id.index()).and_then(|touched| touched.writes.range(by + 1..).next().copied());
+        self.readers(tensor_id, by + 1).take_while(move |at| next.is_none_or(|next| *at <= next))
     }
 
     /// Whether a dispatch strictly between two indices writes a tensor.
-    pub(crate) fn written_between(&self, slot: Slot, from: usize, to: usize) -> bool {
+    pub(crate) fn written_between(&self, tensor_id: TensorId, from: usize, to: usize) -> bool {
         // Adjacent indices have no dispatch between them; `from` may equal `to`.
         from + 1 < to
-            && self.0.get(slot.index()).is_some_and(|touched| touched.writes.range(from + 1..to).next().is_some())
+            && self.0.get(tensor_id.index()).is_some_and(|touched| touched.writes.range(from + 1..to).next().is_some())
     }
 }
 
@@ -119,32 +119,32 @@ impl<'a> SegmentEditor<'a> {
     }
 
     /// Places a tensor in the memory of `owner`, and binds `owner` instead of it everywhere.
-    pub(crate) fn alias(&mut self, slot: Slot, place: Slot) {
-        let steps: BTreeSet<usize> = match self.touches.0.get(slot.index()) {
+    pub(crate) fn alias(&mut self, tensor_id: TensorId, place: TensorId) {
+        let steps: BTreeSet<usize> = match self.touches.0.get(tensor_id.index()) {
             Some(touched) => touched.reads.union(&touched.writes).copied().collect(),
             None => BTreeSet::new(),
         };
         for index in steps {
             self.change(index, |step| {
-                step.bindings.iter_mut().filter(|(own, _)| *own == slot).for_each(|(own, _)| *own = place);
+                step.bindings.iter_mut().filter(|(own, _)| *own == tensor_id).for_each(|(own, _)| *own = place);
             });
         }
-        self.segment.alias(slot, place);
+        self.segment.alias(tensor_id, place);
     }
 
     /// The dispatches from index `from` on that read a tensor.
-    pub(crate) fn readers_of(&self, slot: Slot, from: usize) -> impl DoubleEndedIterator<Item = usize> {
-        self.touches.readers(slot, from)
+    pub(crate) fn readers_of(&self, tensor_id: TensorId, from: usize) -> impl DoubleEndedIterator<Item = usize> {
+        self.touches.readers(tensor_id, from)
     }
 
     /// The last dispatch before index `before` that writes a tensor.
-    pub(crate) fn last_writer(&self, slot: Slot, before: usize) -> Option<usize> {
-        self.touches.last_writer(slot, before)
+    pub(crate) fn last_writer(&self, tensor_id: TensorId, before: usize) -> Option<usize> {
+        self.touches.last_writer(tensor_id, before)
     }
 
     /// Whether a dispatch strictly between two indices writes a tensor.
-    pub(crate) fn written_between(&self, slot: Slot, from: usize, to: usize) -> bool {
-        self.touches.written_between(slot, from, to)
+    pub(crate) fn written_between(&self, tensor_id: TensorId, from: usize, to: usize) -> bool {
+        self.touches.written_between(tensor_id, from, to)
     }
 
     /// The only dispatch that reads the output of the dispatch `index`; `None` if there are more,

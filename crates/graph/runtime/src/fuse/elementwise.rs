@@ -3,7 +3,7 @@
 use roci_kernels::params::{ElementwiseCode, ElementwiseOp, ElementwiseOperand, ElementwiseProgram, Params as _};
 
 use super::elementwise_params;
-use crate::segment::{Dispatch, Slot};
+use crate::segment::{Dispatch, TensorId};
 
 /// The number of dimensions of the elementwise kernel.
 const MAX_DIMENSIONS: usize = 4;
@@ -32,7 +32,7 @@ pub(crate) struct Instruction {
 /// An input: its tensor, and its stride in each loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
-    pub(crate) slot: Slot,
+    pub(crate) tensor_id: TensorId,
     pub(crate) strides: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ impl DecodedProgram {
                     let at = usize::from(field);
                     let place = *places[at].get_or_insert_with(|| {
                         let strides = chain.strides[at * MAX_DIMENSIONS..][..MAX_DIMENSIONS].to_vec();
-                        program.inputs.push(Input { slot: step.bindings[at].0, strides });
+                        program.inputs.push(Input { tensor_id: step.bindings[at].0, strides });
                         program.inputs.len() - 1
                     });
                     Operand::Input(place)
@@ -80,8 +80,8 @@ impl DecodedProgram {
     }
 
     /// The tensors that the program reads.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = Slot> {
-        self.inputs.iter().map(|input| input.slot)
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = TensorId> {
+        self.inputs.iter().map(|input| input.tensor_id)
     }
 
     /// Whether the loops read an input contiguously.
@@ -95,9 +95,9 @@ impl DecodedProgram {
     }
 
     /// Joins this program with a second one that reads its result.
-    pub(crate) fn followed_by(&self, second: &Self, result: Slot) -> Option<Self> {
-        let place = second.inputs.iter().position(|input| input.slot == result)?;
-        let several = second.inputs.iter().filter(|input| input.slot == result).count() > 1;
+    pub(crate) fn followed_by(&self, second: &Self, result: TensorId) -> Option<Self> {
+        let place = second.inputs.iter().position(|input| input.tensor_id == result)?;
+        let several = second.inputs.iter().filter(|input| input.tensor_id == result).count() > 1;
         if several || !second.is_dense(&second.inputs[place]) || self.has_coordinates() || second.has_coordinates() {
             return None;
         }
@@ -139,9 +139,9 @@ impl DecodedProgram {
         let width = self.inputs.len();
         let mut inputs: Vec<Input> = Vec::new();
         let mut places = Vec::new();
-        for (at, slot) in self.inputs().chain(other.inputs()).enumerate() {
+        for (at, tensor_id) in self.inputs().chain(other.inputs()).enumerate() {
             let strides: Vec<u32> = refined.iter().map(|(_, strides)| strides[at]).collect();
-            let input = Input { slot, strides };
+            let input = Input { tensor_id, strides };
             let place = inputs.iter().position(|known| *known == input);
             places.push(place.unwrap_or(inputs.len()));
             if place.is_none() {
@@ -158,7 +158,7 @@ impl DecodedProgram {
     }
 
     /// Encodes the program as a dispatch; `None` if it exceeds the kernel's limits.
-    pub(crate) fn step(&self, label: String, output: Slot) -> Option<Dispatch> {
+    pub(crate) fn step(&self, label: String, output: TensorId) -> Option<Dispatch> {
         // Drop inputs that no instruction reads any more.
         let named: Vec<usize> = (0..self.inputs.len())
             .filter(|&at| self.code.iter().any(|one| one.operand == Operand::Input(at)))
@@ -195,8 +195,8 @@ impl DecodedProgram {
             }
         }
         let params = ElementwiseProgram::new(sizes, strides, &code);
-        let slot = |at: usize| columns.get(at).or(columns.first()).map(|input| (input.slot, false));
-        let bindings = vec![slot(0)?, slot(1)?, slot(2)?, (output, true)];
+        let tensor_id = |at: usize| columns.get(at).or(columns.first()).map(|input| (input.tensor_id, false));
+        let bindings = vec![tensor_id(0)?, tensor_id(1)?, tensor_id(2)?, (output, true)];
         let constants = bytemuck::bytes_of(&params).to_vec();
         Some(Dispatch { kernel: "elementwise_program", label, grid: params.grid(), constants, bindings })
     }

@@ -8,16 +8,16 @@ use roci_kernels::params::{ElementwiseOp, Linear, Matmul, Matvec};
 use super::conv_epilogue::clamp;
 use super::editor::SegmentEditor;
 use super::elementwise::{DecodedProgram, Instruction, Operand};
-use crate::segment::{Dispatch, Slot};
+use crate::segment::{Dispatch, TensorId};
 
 /// A decoded elementwise dispatch after a product.
 pub(crate) struct Epilogue {
     /// Index of the dispatch.
     pub(crate) step: usize,
     /// A row that is added to every row.
-    pub(crate) bias: Option<Slot>,
+    pub(crate) bias: Option<TensorId>,
     /// The residual, which is added to in place.
-    pub(crate) into: Option<Slot>,
+    pub(crate) into: Option<TensorId>,
     pub(crate) function: Activation,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn epilogue(editor: &SegmentEditor<'_>, index: usize, columns: u32) -
     let reader = editor.only_reader(index)?;
     let program = DecodedProgram::of(&editor.dispatches[reader])?;
     // The fused dispatch runs where the reader was.
-    if editor.dispatches[index].reads().iter().any(|&slot| editor.written_between(slot, index, reader)) {
+    if editor.dispatches[index].reads().iter().any(|&tensor_id| editor.written_between(tensor_id, index, reader)) {
         return None;
     }
     let (mut bias, mut into) = (None, None);
@@ -121,12 +121,12 @@ pub(crate) fn epilogue(editor: &SegmentEditor<'_>, index: usize, columns: u32) -
         && *op == if terms == 0 { ElementwiseOp::Load } else { ElementwiseOp::Add }
     {
         let input = &program.inputs[*input];
-        if input.slot == result {
+        if input.tensor_id == result {
             program.is_dense(input).then_some(())?;
         } else if bias.is_none() && is_row(&program, &input.strides, columns) {
-            bias = Some(input.slot);
-        } else if into.is_none() && program.is_dense(input) && can_overwrite(editor, input.slot, index, reader) {
-            into = Some(input.slot);
+            bias = Some(input.tensor_id);
+        } else if into.is_none() && program.is_dense(input) && can_overwrite(editor, input.tensor_id, index, reader) {
+            into = Some(input.tensor_id);
         } else {
             return None;
         }
@@ -137,7 +137,12 @@ pub(crate) fn epilogue(editor: &SegmentEditor<'_>, index: usize, columns: u32) -
     let once = terms == 1 + usize::from(bias.is_some()) + usize::from(into.is_some());
     let is_sum = |operand: Operand| terms == 1 && operand == program.code[0].operand;
     let function = function(code, is_sum)?;
-    (once && program.inputs().any(|slot| slot == result)).then_some(Epilogue { step: reader, bias, into, function })
+    (once && program.inputs().any(|tensor_id| tensor_id == result)).then_some(Epilogue {
+        step: reader,
+        bias,
+        into,
+        function,
+    })
 }
 
 /// The activation that a program applies to its sum. `is_sum` is true for operands that are the
@@ -164,15 +169,15 @@ fn is_silu(code: &[Instruction], is_sum: impl Fn(Operand) -> bool) -> bool {
         Silu,
     }
     let mut value = Value::Sum;
-    let mut kept = [None; 4];
+    let mut temporaries = [None; 4];
     for one in code {
         let operand = match one.operand {
-            Operand::Temporary(temporary) => kept.get(usize::from(temporary)).copied().flatten(),
+            Operand::Temporary(temporary) => temporaries.get(usize::from(temporary)).copied().flatten(),
             operand => is_sum(operand).then_some(Value::Sum),
         };
         value = match (one.op, one.operand, operand) {
             (ElementwiseOp::Save, Operand::Field(field @ 4..8), _) => {
-                kept[usize::from(field) - 4] = Some(value);
+                temporaries[usize::from(field) - 4] = Some(value);
                 value
             }
             (ElementwiseOp::Sigmoid, ..) if value == Value::Sum => Value::Sigmoid,
@@ -204,11 +209,11 @@ fn is_row(program: &DecodedProgram, strides: &[u32], columns: u32) -> bool {
 
 /// Whether the dispatch `reader` may overwrite a tensor after the dispatch `index` is fused into
 /// it.
-fn can_overwrite(editor: &SegmentEditor<'_>, slot: Slot, index: usize, reader: usize) -> bool {
-    let mut readers = editor.readers_of(slot, index);
-    editor.is_temporary(slot)
+fn can_overwrite(editor: &SegmentEditor<'_>, tensor_id: TensorId, index: usize, reader: usize) -> bool {
+    let mut readers = editor.readers_of(tensor_id, index);
+    editor.is_temporary(tensor_id)
         && readers.next_back().is_none_or(|last| last <= reader)
-        && !editor.dispatches[index].bindings.contains(&(slot, false))
-        && !editor.written_between(slot, reader, editor.dispatches.len())
-        && editor.last_writer(slot, reader).is_some()
+        && !editor.dispatches[index].bindings.contains(&(tensor_id, false))
+        && !editor.written_between(tensor_id, reader, editor.dispatches.len())
+        && editor.last_writer(tensor_id, reader).is_some()
 }

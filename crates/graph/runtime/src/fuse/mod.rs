@@ -47,7 +47,7 @@ fn immediates(editor: &mut SegmentEditor<'_>) {
         let mut changed = false;
         for one in &mut program.code {
             if let Operand::Input(at) = one.operand
-                && let Some(word) = editor.scalar(program.inputs[at].slot)
+                && let Some(word) = editor.scalar(program.inputs[at].tensor_id)
             {
                 one.operand = Operand::Word(word);
                 changed = true;
@@ -80,7 +80,7 @@ fn chained(editor: &SegmentEditor<'_>, index: usize) -> Option<(usize, Dispatch)
     let first = DecodedProgram::of(&editor.dispatches[index])?;
     let reader = editor.only_reader(index)?;
     let second = DecodedProgram::of(&editor.dispatches[reader])?;
-    if first.inputs().any(|slot| editor.written_between(slot, index, reader)) {
+    if first.inputs().any(|tensor_id| editor.written_between(tensor_id, index, reader)) {
         return None;
     }
     let result = editor.dispatches[index].bindings.last()?.0;
@@ -98,7 +98,7 @@ fn conv_epilogues(editor: &mut SegmentEditor<'_>) {
         }
         if let Some(epilogue) = conv_epilogue::find(editor, index) {
             let label = format!("{} + {}", editor.dispatches[epilogue.conv].label, editor.dispatches[index].label);
-            let result = editor.dispatches[index].bindings.last().map(|(slot, _)| *slot);
+            let result = editor.dispatches[index].bindings.last().map(|(tensor_id, _)| *tensor_id);
             editor.change(epilogue.conv, |step| {
                 step.label = label;
                 step.constants = bytemuck::bytes_of(&epilogue.params).to_vec();

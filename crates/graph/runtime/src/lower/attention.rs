@@ -1,6 +1,6 @@
 //! Attention: one kernel if no output needs the scores, and several kernels otherwise.
 
-use roci_graph::ops::attend::{Attention, Scores};
+use roci_graph::ops::attention::{Attention, Scores};
 use roci_graph::{DType, shape};
 use roci_kernels::params::{self, ElementwiseOp as Op, Softmax};
 
@@ -113,8 +113,8 @@ fn fused_attention(context: &mut Context<'_, '_>, op: &Attention) -> Result<Opti
         return Ok(None);
     }
     let mask = mask.unwrap_or_else(|| q.clone());
-    let inputs = [of_queries.operand.slot, of_keys.operand.slot, of_values.operand.slot, mask.slot];
-    context.segment().dispatch("attention", &params, &inputs, result.slot);
+    let inputs = [of_queries.operand.tensor_id, of_keys.operand.tensor_id, of_values.operand.tensor_id, mask.tensor_id];
+    context.segment().dispatch("attention", &params, &inputs, result.tensor_id);
     let mut output = vec![result, DeviceTensor { dtype: k.dtype, ..keys }, DeviceTensor { dtype: v.dtype, ..values }];
     // The scores are not used, but every output needs a tensor.
     output.push(q);
@@ -142,7 +142,7 @@ fn combined_mask(
     shape: [usize; 4],
 ) -> Result<Option<DeviceTensor>, LoweringError> {
     let bias = float_mask(context, op, shape[3])?;
-    let Some(seen) = visible_by_length(context, op, shape)? else { return Ok(bias) };
+    let Some(visible) = visible_by_length(context, op, shape)? else { return Ok(bias) };
     let code = [
         ApplyWith(Op::Load, float(f32::NEG_INFINITY)),
         Save(3),
@@ -151,7 +151,7 @@ fn combined_mask(
         ApplyWith(Op::Load, A),
         ApplyWith(Op::Select, temporary(0)),
     ];
-    let hidden = context.map(&code, &[&seen], DType::F32, &seen.shape)?;
+    let hidden = context.map(&code, &[&visible], DType::F32, &visible.shape)?;
     let Some(bias) = bias else { return Ok(Some(hidden)) };
     let both = shape::broadcast(&[&bias.shape, &hidden.shape])?;
     context.map(&[ApplyWith(Op::Load, A), ApplyWith(Op::Add, B)], &[&bias, &hidden], DType::F32, &both).map(Some)
@@ -215,10 +215,10 @@ pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result
         DType::F32,
         &shape,
     )?;
-    let mut kept = None;
+    let mut stored_scores = None;
     let mut keep = |stage: Scores, scores: &DeviceTensor| {
         if op.scores == stage {
-            kept = Some(scores.clone());
+            stored_scores = Some(scores.clone());
         }
     };
     keep(Scores::Products, &scores);
@@ -232,7 +232,7 @@ pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result
     keep(Scores::Masked, &scores);
     let weights = context.new_tensor(DType::F32, shape);
     let params = Softmax { rows: word(batch * heads * rows)?, columns: word(total)? };
-    context.segment().dispatch("softmax", &params, &[scores.slot], weights.slot);
+    context.segment().dispatch("softmax", &params, &[scores.tensor_id], weights.tensor_id);
     // A query without visible keys gets zeros.
     let top = context.reduce(&scores, "reduce_max", &[3])?.reshaped([batch, heads, rows, 1]);
     let code = [
@@ -253,7 +253,7 @@ pub(super) fn attention(context: &mut Context<'_, '_>, op: &Attention) -> Result
         result = context.transpose(&result, &[0, 2, 1, 3])?.reshaped([batch, rows, heads * width]);
     }
     let typed = |operand: DeviceTensor, dtype: DType| DeviceTensor { dtype, ..operand };
-    let scores = typed(kept.unwrap_or(scores), q.dtype);
+    let scores = typed(stored_scores.unwrap_or(scores), q.dtype);
     let mut output = vec![typed(result, q.dtype), typed(keys, k.dtype), typed(values, v.dtype), scores];
     output.truncate(context.output_count());
     Ok(output)
@@ -275,16 +275,16 @@ fn mask_scores(
         scores =
             context.map(&[ApplyWith(Op::Load, A), ApplyWith(Op::Add, B)], &[&scores, &bias], DType::F32, &shape)?;
     }
-    let mut seen = visible_by_length(context, op, shape)?;
-    if op.causal && seen.is_none() {
+    let mut visible = visible_by_length(context, op, shape)?;
+    if op.causal && visible.is_none() {
         let words: Vec<i32> = (0..rows * total).map(|at| i32::from(at % total <= at / total + past)).collect();
-        seen = Some(context.i32_table(&words, [rows, total])?);
+        visible = Some(context.i32_table(&words, [rows, total])?);
     }
-    let Some(seen) = seen else { return Ok(scores) };
+    let Some(visible) = visible else { return Ok(scores) };
     // Hidden scores are minus infinity even if they were NaN.
     let hide =
         [ApplyWith(Op::Load, float(f32::NEG_INFINITY)), Save(3), ApplyWith(Op::Load, B), ApplyWith(Op::Select, A)];
-    context.map(&hide, &[&scores, &seen], DType::F32, &shape)
+    context.map(&hide, &[&scores, &visible], DType::F32, &shape)
 }
 
 /// The mask as floats for all keys; `None` without a mask.

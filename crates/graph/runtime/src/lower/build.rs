@@ -74,7 +74,7 @@ impl Context<'_, '_> {
     pub(super) fn fill(&mut self, dtype: DType, shape: &[usize], value: u32) -> Result<DeviceTensor, LoweringError> {
         let target = self.new_tensor(dtype, shape);
         let params = Fill { count: word(target.count())?, offset: 0, value };
-        self.segment().dispatch("fill", &params, &[], target.slot);
+        self.segment().dispatch("fill", &params, &[], target.tensor_id);
         Ok(target)
     }
 
@@ -132,7 +132,7 @@ impl Context<'_, '_> {
         if target.count() > 0 {
             let params =
                 Gather { outer: word(outer)?, axis: word(size)?, inner: word(inner)?, count: word(index.count())? };
-            self.segment().dispatch("gather", &params, &[x.slot, index.slot], target.slot);
+            self.segment().dispatch("gather", &params, &[x.tensor_id, index.tensor_id], target.tensor_id);
         }
         Ok(target)
     }
@@ -166,7 +166,7 @@ impl Context<'_, '_> {
                 axis: word(size)?,
                 axis_stride: 1,
             };
-            self.segment().dispatch("gather_elements", &params, &[x.slot, index.slot], target.slot);
+            self.segment().dispatch("gather_elements", &params, &[x.tensor_id, index.tensor_id], target.tensor_id);
         }
         Ok(target)
     }
@@ -204,7 +204,12 @@ impl Context<'_, '_> {
             taps: word(most)?,
         };
         if target.count() > 0 {
-            self.segment().dispatch("resample", &params, &[x.slot, index.slot, weights.slot], target.slot);
+            self.segment().dispatch(
+                "resample",
+                &params,
+                &[x.tensor_id, index.tensor_id, weights.tensor_id],
+                target.tensor_id,
+            );
         }
         Ok(target)
     }
@@ -244,11 +249,11 @@ impl Context<'_, '_> {
 
     /// Sums along axes, which are kept with size 1.
     pub(super) fn sum(&mut self, x: &DeviceTensor, axes: &[usize]) -> Result<DeviceTensor, LoweringError> {
-        let mut kept = x.shape.clone();
-        axes.iter().for_each(|&axis| kept[axis] = 1);
+        let mut reduced_shape = x.shape.clone();
+        axes.iter().for_each(|&axis| reduced_shape[axis] = 1);
         if x.count() == 0 {
-            return self.fill(x.dtype, &kept, 0);
+            return self.fill(x.dtype, &reduced_shape, 0);
         }
-        Ok(self.reduce(x, "reduce_sum", axes)?.reshaped(kept))
+        Ok(self.reduce(x, "reduce_sum", axes)?.reshaped(reduced_shape))
     }
 }

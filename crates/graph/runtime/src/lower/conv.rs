@@ -13,7 +13,7 @@ use super::sample::Sampling;
 use super::{Context, padded_sizes, word};
 use crate::error::LoweringError;
 use crate::segment::DeviceTensor;
-use crate::segment::Slot;
+use crate::segment::TensorId;
 
 /// The parameters of a convolution over up to three dimensions.
 fn conv_params(x: &[usize], channels: usize, groups: usize, axes: &[Axis]) -> Result<Conv, LoweringError> {
@@ -77,11 +77,11 @@ impl Context<'_, '_> {
         };
         let is_half = half.is_some();
         let w = match (half, weights) {
-            (Some(half), _) => half.slot,
-            (None, Weights::At(w)) => w.slot,
-            (None, Weights::Operand(index)) => self.operand(index)?.slot,
+            (Some(half), _) => half.tensor_id,
+            (None, Weights::At(w)) => w.tensor_id,
+            (None, Weights::Operand(index)) => self.operand(index)?.tensor_id,
         };
-        let inputs = [x.slot, w, bias.map_or(x.slot, |bias| bias.slot)];
+        let inputs = [x.tensor_id, w, bias.map_or(x.tensor_id, |bias| bias.tensor_id)];
         params.parts = if dense { partial_sums(&params, self.info()) } else { 1 };
         if params.parts > 1 {
             return self.convolve_in_parts(params, inputs, target, is_half);
@@ -91,7 +91,7 @@ impl Context<'_, '_> {
             (true, true) => ("conv_tiled_f16", params.tiles()),
             _ => ("conv", params.strips()),
         };
-        self.segment().dispatch_with(kernel, grid, bytemuck::bytes_of(&params), &inputs, &[target.slot]);
+        self.segment().dispatch_with(kernel, grid, bytemuck::bytes_of(&params), &inputs, &[target.tensor_id]);
         Ok(target)
     }
 
@@ -99,7 +99,7 @@ impl Context<'_, '_> {
     fn convolve_in_parts(
         &mut self,
         params: Conv,
-        inputs: [Slot; 3],
+        inputs: [TensorId; 3],
         target: DeviceTensor,
         is_half: bool,
     ) -> Result<DeviceTensor, LoweringError> {
@@ -108,7 +108,7 @@ impl Context<'_, '_> {
         let first = Conv { flags: 0, ..params };
         let [x, w, bias] = inputs;
         self.segment().dispatch_with(kernel, first.part_tiles(), bytemuck::bytes_of(&first), &[x, w, x], &[sums]);
-        self.segment().dispatch("conv_split_k_reduce", &params, &[sums, bias], target.slot);
+        self.segment().dispatch("conv_split_k_reduce", &params, &[sums, bias], target.tensor_id);
         Ok(target)
     }
 }
@@ -119,7 +119,7 @@ fn partial_sums(params: &Conv, device: &DeviceInfo) -> u32 {
     const MIN_DEPTH: u32 = 64;
     const MAX_PARTS: u32 = 32;
     // Native kernels gain nothing from partial sums.
-    if roci_kernels::takes_native(device) {
+    if roci_kernels::runs_native_kernels(device) {
         return 1;
     }
     let units = device.physical.iter().map(|one| one.compute_units).min().unwrap_or(1);
@@ -200,8 +200,8 @@ fn transposed_conv(
     to.extend(axes.iter().map(|axis| axis.input));
     let target = context.new_tensor(x.dtype, to);
     if target.count() > 0 {
-        let inputs = [x.slot, w.slot, bias.map_or(w.slot, |bias| bias.slot)];
-        context.segment().dispatch("conv_transpose", &params, &inputs, target.slot);
+        let inputs = [x.tensor_id, w.tensor_id, bias.map_or(w.tensor_id, |bias| bias.tensor_id)];
+        context.segment().dispatch("conv_transpose", &params, &inputs, target.tensor_id);
     }
     Ok(target)
 }
@@ -279,16 +279,16 @@ pub(super) fn deformable(
     }
     let images = x.reshaped([lines, channels / offset_groups, rows.input * columns.input]);
     let sampling = Sampling { mode: GridMode::Linear, padding: GridPadding::Zeros, align_corners: false };
-    let mut seen = context.sample(&images, &[rows.input, columns.input], &places, sampling)?;
+    let mut sampled = context.sample(&images, &[rows.input, columns.input], &places, sampling)?;
     if let Some(mask) = mask {
         let mask = mask.reshaped([lines, 1, taps * plane]);
-        let shape = seen.shape.clone();
-        seen = context.map(&[ApplyWith(Op::Load, A), ApplyWith(Op::Mul, B)], &[&seen, &mask], x.dtype, &shape)?;
+        let shape = sampled.shape.clone();
+        sampled = context.map(&[ApplyWith(Op::Load, A), ApplyWith(Op::Mul, B)], &[&sampled, &mask], x.dtype, &shape)?;
     }
     let depth = channels / groups * taps;
-    let seen = seen.reshaped([batch, groups, depth, plane]);
+    let sampled = sampled.reshaped([batch, groups, depth, plane]);
     let weights = w.reshaped([groups, w.shape[0] / groups, depth]);
-    let result = context.product(&weights, &seen, [w.shape[0] / groups, plane, depth])?.reshaped(to.clone());
+    let result = context.product(&weights, &sampled, [w.shape[0] / groups, plane, depth])?.reshaped(to.clone());
     let Some(bias) = bias else { return Ok(result) };
     let bias = bias.reshaped([w.shape[0], 1, 1]);
     context.map(&[ApplyWith(Op::Load, A), ApplyWith(Op::Add, B)], &[&result, &bias], x.dtype, &to)

@@ -100,18 +100,18 @@ impl Context<'_, '_> {
             }
         }
         word(target.count())?;
-        let slots: Vec<_> = operands.iter().map(|operand| operand.slot).collect();
+        let tensor_ids: Vec<_> = operands.iter().map(|operand| operand.tensor_id).collect();
         // Bindings that the program does not read need a buffer too.
-        let spare = slots.first().copied().unwrap_or(target.slot);
-        let at = |index: usize| slots.get(index).copied().unwrap_or(spare);
-        if slots.is_empty() {
+        let spare = tensor_ids.first().copied().unwrap_or(target.tensor_id);
+        let at = |index: usize| tensor_ids.get(index).copied().unwrap_or(spare);
+        if tensor_ids.is_empty() {
             return Err(LoweringError::unsupported("an element-wise operation without operands"));
         }
         self.segment().dispatch(
             "elementwise_program",
             &ElementwiseProgram::new(sizes, steps, code),
             &[at(0), at(1), at(2)],
-            target.slot,
+            target.tensor_id,
         );
         Ok(target)
     }

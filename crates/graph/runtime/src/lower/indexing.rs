@@ -25,7 +25,7 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
             let params =
                 Gather { outer: word(outer)?, axis: word(size)?, inner: word(inner)?, count: word(index.count())? };
             let target = context.new_output(0)?;
-            context.segment().dispatch("gather", &params, &[x.slot, index.slot], target.slot);
+            context.segment().dispatch("gather", &params, &[x.tensor_id, index.tensor_id], target.tensor_id);
             target
         }
         Indexing::GatherElements { axis } => {
@@ -58,7 +58,7 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
                 axis_stride: word(own[axis])?,
             };
             let target = context.new_output(0)?;
-            context.segment().dispatch("gather_elements", &params, &[x.slot, index.slot], target.slot);
+            context.segment().dispatch("gather_elements", &params, &[x.tensor_id, index.tensor_id], target.tensor_id);
             target
         }
         Indexing::GatherNd { batch_dims } => {
@@ -86,7 +86,7 @@ pub(super) fn lower(op: &Indexing, context: &mut Context<'_, '_>) -> Result<Vec<
                 strides,
                 batch_stride: word(x.shape[*batch_dims..].iter().product())?,
             };
-            context.segment().dispatch("gather_nd", &params, &[x.slot, index.slot], target.slot);
+            context.segment().dispatch("gather_nd", &params, &[x.tensor_id, index.tensor_id], target.tensor_id);
             target
         }
         Indexing::ScatterElements { axis, reduction } => scatter::elements(context, *axis, *reduction)?,
@@ -138,8 +138,8 @@ fn top_k(
         numbers: element_type(x.dtype)?.word(),
         largest: u32::from(largest),
     };
-    let outputs = [values.slot, indices.slot];
-    context.segment().dispatch_with("top_k", params.grid(), bytemuck::bytes_of(&params), &[rows.slot], &outputs);
+    let outputs = [values.tensor_id, indices.tensor_id];
+    context.segment().dispatch_with("top_k", params.grid(), bytemuck::bytes_of(&params), &[rows.tensor_id], &outputs);
     let mut back: Vec<usize> = (0..rank - 1).collect();
     back.insert(axis, rank - 1);
     Ok(vec![context.transpose(&values, &back)?, context.transpose(&indices, &back)?])

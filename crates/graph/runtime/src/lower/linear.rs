@@ -38,7 +38,7 @@ pub(super) fn vector_product(
     tb: bool,
 ) -> Result<Option<DeviceTensor>, LoweringError> {
     // The CPU's matrix product is as fast.
-    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::takes_native(context.info())) {
+    if context.shape_of(1)?.len() != 2 || (!tb && roci_kernels::runs_native_kernels(context.info())) {
         return Ok(None);
     }
     let mut kernel = "matvec_f32";
@@ -74,14 +74,14 @@ pub(super) fn vector_product(
     let mut parts = Vec::new();
     for first in (0..n).step_by(most) {
         let rows = most.min(n - first);
-        let slot = match rows == n {
-            true => Some(weights.slot),
-            false => context.import_part(weights.slot, (first * pitch) as u64, (rows * pitch) as u64),
+        let tensor_id = match rows == n {
+            true => Some(weights.tensor_id),
+            false => context.import_part(weights.tensor_id, (first * pitch) as u64, (rows * pitch) as u64),
         };
-        let Some(slot) = slot else { return Ok(None) };
+        let Some(tensor_id) = tensor_id else { return Ok(None) };
         let part = context.new_tensor(a.dtype, [rows]);
         let params = Matvec { m: word(rows)?, k: word(k)?, lda: word(k)? };
-        context.segment().dispatch(kernel, &params, &[slot, a.slot], part.slot);
+        context.segment().dispatch(kernel, &params, &[tensor_id, a.tensor_id], part.tensor_id);
         parts.push(part);
     }
     match &parts[..] {
@@ -98,7 +98,7 @@ pub(super) fn f16_product(
     tb: bool,
 ) -> Result<Option<DeviceTensor>, LoweringError> {
     let (b, rank) = (context.shape_of(1)?, a.shape.len());
-    if b.len() != 2 || rank < 2 || !a.dtype.is_float() || roci_kernels::takes_native(context.info()) {
+    if b.len() != 2 || rank < 2 || !a.dtype.is_float() || roci_kernels::runs_native_kernels(context.info()) {
         return Ok(None);
     }
     let (m, k, n) = (a.shape[..rank - 1].iter().product::<usize>(), b[usize::from(tb)], b[usize::from(!tb)]);
@@ -109,13 +109,13 @@ pub(super) fn f16_product(
         return Ok(Some(result));
     }
     let weights = match tb {
-        false => context.constant_f16(1)?.map(|weights| weights.slot),
+        false => context.constant_f16(1)?.map(|weights| weights.tensor_id),
         true => {
             // Transposing takes time, so do it only if the result is used.
             let may = context.precision() == Precision::F16 || context.fact(1).is_some_and(|b| b.dtype == DType::F16);
             let transposed = if may { transposed_constant(context, 1) } else { None };
             let pairs = transposed.and_then(|transposed| f16_words(&transposed, context.precision()));
-            pairs.map(|pairs| context.table(&pairs)).transpose()?.map(|table| table.slot)
+            pairs.map(|pairs| context.table(&pairs)).transpose()?.map(|table| table.tensor_id)
         }
     };
     let Some(weights) = weights else { return Ok(None) };
@@ -124,8 +124,14 @@ pub(super) fn f16_product(
     let form = best_matmul(&product, MatmulElement::F32, context.info());
     let kernel = linear_kernel(form, MatmulElement::F16).map_err(|error| LoweringError::Failed(error.into()))?.name();
     // Without a bias, any buffer has to be bound in its place.
-    let (params, inputs) = (Linear::of(&product), [a.slot, weights, a.slot]);
-    context.segment().dispatch_with(kernel, form.grid(&product), bytemuck::bytes_of(&params), &inputs, &[target.slot]);
+    let (params, inputs) = (Linear::of(&product), [a.tensor_id, weights, a.tensor_id]);
+    context.segment().dispatch_with(
+        kernel,
+        form.grid(&product),
+        bytemuck::bytes_of(&params),
+        &inputs,
+        &[target.tensor_id],
+    );
     Ok(Some(target))
 }
 
@@ -147,10 +153,10 @@ fn on_matrix_units(
     let target = context.new_output(0)?;
     let [left, result] = [m * k, m * n].map(|count| context.segment().allocate(count / 2));
     let [narrow, widen] = [word(m * k)?, word(m * n)?].map(|count| Cast { count });
-    context.segment().dispatch("cast_f32_to_f16", &narrow, &[a.slot], left);
+    context.segment().dispatch("cast_f32_to_f16", &narrow, &[a.tensor_id], left);
     let grid = form.grid(&params);
-    let inputs = [left, b.slot];
+    let inputs = [left, b.tensor_id];
     context.segment().dispatch_with("matmul_coopmat_f16", grid, bytemuck::bytes_of(&params), &inputs, &[result]);
-    context.segment().dispatch("cast_f16_to_f32", &widen, &[result], target.slot);
+    context.segment().dispatch("cast_f16_to_f32", &widen, &[result], target.tensor_id);
     Ok(Some(target))
 }

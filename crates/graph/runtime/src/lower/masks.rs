@@ -116,7 +116,7 @@ pub(super) fn hardmax(
         last: 0,
     };
     let best = context.new_tensor(DType::I32, [outer, 1, inner]);
-    context.segment().dispatch("arg_max", &params, &[x.slot], best.slot);
+    context.segment().dispatch("arg_max", &params, &[x.tensor_id], best.tensor_id);
     let ramp = context.iota(3, 1, size)?;
     let code = [ApplyWith(Op::Load, A), ApplyWith(Op::EqualWord, B), Apply(Op::U32ToF32)];
     Ok(context.map(&code, &[&best, &ramp], x.dtype, &[outer, size, inner])?.reshaped(x.shape.clone()))

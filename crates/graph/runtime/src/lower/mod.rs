@@ -1,6 +1,5 @@
 //! Lowers operations to dispatches, one file per family of operations.
 
-mod attend;
 mod attention;
 mod build;
 mod conv;
@@ -20,6 +19,7 @@ mod recurrent;
 mod reduction;
 mod region;
 mod resize;
+mod rotary;
 mod sample;
 mod scatter;
 mod signal;
@@ -32,7 +32,7 @@ use roci_kernels::params::Numbers;
 
 use crate::Precision;
 use crate::error::LoweringError;
-use crate::segment::{DeviceTensor, Segment, Slot};
+use crate::segment::{DeviceTensor, Segment, TensorId};
 use crate::storage::WordType;
 use crate::value_state::ValueTable;
 
@@ -141,8 +141,8 @@ impl<'a, 'v> Context<'a, 'v> {
     /// Allocates a tensor.
     pub(crate) fn new_tensor(&mut self, dtype: DType, shape: impl Into<Vec<usize>>) -> DeviceTensor {
         let shape = shape.into();
-        let slot = self.segment().allocate(shape.iter().product());
-        DeviceTensor { slot, dtype, shape }
+        let tensor_id = self.segment().allocate(shape.iter().product());
+        DeviceTensor { tensor_id, dtype, shape }
     }
 
     /// Allocates the tensor of an output.
@@ -165,8 +165,8 @@ impl<'a, 'v> Context<'a, 'v> {
 
     /// A tensor for some bytes of an imported one; `None` if the tensor is not imported or too
     /// short.
-    pub(crate) fn import_part(&mut self, slot: Slot, offset: u64, length: u64) -> Option<Slot> {
-        self.values.import_part(slot, offset, length)
+    pub(crate) fn import_part(&mut self, tensor_id: TensorId, offset: u64, length: u64) -> Option<TensorId> {
+        self.values.import_part(tensor_id, offset, length)
     }
 
     /// The device that kernels are selected for.
@@ -189,14 +189,14 @@ pub(crate) fn lower(op: &Op, context: &mut Context<'_, '_>) -> Result<Vec<Device
         Op::Reduction(op) => reduction::lower(op, context),
         Op::Norm(op) => norm::lower(op, context),
         Op::Recurrent(op) => recurrent::lower(op, context),
-        Op::Attend(op) => attend::lower(op, context),
+        Op::AttentionOp(op) => rotary::lower(op, context),
         Op::Signal(op) => signal::lower(op, context),
         Op::Random(op) => random::lower(op, context),
         other => Err(LoweringError::unsupported(format!("no kernel for {other:?}"))),
     }?;
     // Sums of narrow integers wrap around. Integer results of the other operations fit their type.
-    let is_narrow = |one: &DeviceTensor| one.dtype.is_float() || matches!(op, Op::Reduction(_));
-    result.into_iter().map(|one| if is_narrow(&one) { context.round_to_dtype(one) } else { Ok(one) }).collect()
+    let needs_rounding = |one: &DeviceTensor| one.dtype.is_float() || matches!(op, Op::Reduction(_));
+    result.into_iter().map(|one| if needs_rounding(&one) { context.round_to_dtype(one) } else { Ok(one) }).collect()
 }
 
 /// A size as a kernel constant.

@@ -186,7 +186,7 @@ fn copy_with_fill(
     let target = context.new_tensor(source.dtype, shape);
     if taken.len() < result {
         let params = Fill { count: word(target.count())?, offset: 0, value: fill };
-        context.segment().dispatch("fill", &params, &[], target.slot);
+        context.segment().dispatch("fill", &params, &[], target.tensor_id);
     }
     if !taken.is_empty() {
         let run = taken.len() * inner;
@@ -223,7 +223,7 @@ fn gather_with_fill(
     let index = context.table(&inside.iter().map(|&at| at as u32).collect::<Vec<_>>())?;
     let target = context.new_tensor(source.dtype, shape);
     let params = Gather { outer: word(rows)?, axis: word(size)?, inner: word(inner)?, count: word(inside.len())? };
-    context.segment().dispatch("gather", &params, &[source.slot, index.slot], target.slot);
+    context.segment().dispatch("gather", &params, &[source.tensor_id, index.tensor_id], target.tensor_id);
     Ok(target)
 }
 

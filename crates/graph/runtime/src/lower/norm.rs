@@ -12,7 +12,7 @@ use crate::segment::DeviceTensor;
 pub(super) fn lower(op: &Norm, context: &mut Context<'_, '_>) -> Result<Vec<DeviceTensor>, LoweringError> {
     match op {
         Norm::Batch { epsilon, momentum: None } => batch(context, *epsilon),
-        Norm::Batch { epsilon, momentum: Some(kept) } => training(context, *epsilon, *kept),
+        Norm::Batch { epsilon, momentum: Some(momentum) } => training(context, *epsilon, *momentum),
         Norm::Layer { axis, epsilon, rms, .. } => layer(context, *axis, *epsilon, *rms),
         Norm::Group { groups, epsilon, by_group } => group(context, *groups, *epsilon, *by_group),
         Norm::Lp { axis, euclidean } => Ok(vec![lp(context, *axis, *euclidean)?]),
@@ -146,7 +146,7 @@ fn normalized(
     let params = Normalize { rows: word(rows)?, columns: word(columns)?, epsilon, centered: u32::from(!rms) };
     let target = context.new_tensor(x.dtype, x.shape.clone());
     if target.count() > 0 {
-        context.segment().dispatch("normalize_rows", &params, &[x.slot], target.slot);
+        context.segment().dispatch("normalize_rows", &params, &[x.tensor_id], target.tensor_id);
     }
     Ok((target, params))
 }
@@ -174,7 +174,13 @@ fn layer(
         };
         let grid = roci_kernels::params::Params::grid(&params);
         let constants = bytemuck::bytes_of(&params);
-        context.segment().dispatch_with("moments", grid, constants, &[x.slot], &[mean.slot, inverse.slot]);
+        context.segment().dispatch_with(
+            "moments",
+            grid,
+            constants,
+            &[x.tensor_id],
+            &[mean.tensor_id, inverse.tensor_id],
+        );
         result.extend([mean, inverse]);
         result.truncate(context.output_count());
     }

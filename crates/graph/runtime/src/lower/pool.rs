@@ -16,9 +16,9 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Devi
     if let Pool::MaxUnpool { window } = op {
         return Ok(vec![unpool(context, window)?]);
     }
-    let given = context.operand(0)?;
+    let input = context.operand(0)?;
     // f32 represents bytes exactly.
-    let x = context.as_floats(&given)?;
+    let x = context.as_floats(&input)?;
     let spatial = x.shape.len().saturating_sub(2);
     let (kind, axes) = match op {
         Pool::Slide { kind, window, ceil } if (1..=3).contains(&spatial) => {
@@ -54,20 +54,20 @@ pub(super) fn lower(op: &Pool, context: &mut Context<'_, '_>) -> Result<Vec<Devi
     };
     let shape = context.output(0)?.shape()?.to_vec();
     let mut target = context.new_tensor(x.dtype, shape.clone());
-    context.segment().dispatch(kernel, &params, &[x.slot], target.slot);
-    if !given.dtype.is_float() {
+    context.segment().dispatch(kernel, &params, &[x.tensor_id], target.tensor_id);
+    if !input.dtype.is_float() {
         let code = [
             ApplyWith(ElementwiseOp::Load, A),
             ApplyWith(ElementwiseOp::Max, float(-128.0)),
             Apply(ElementwiseOp::F32ToI32),
         ];
-        target = context.map(&code, &[&target], given.dtype, &shape)?;
+        target = context.map(&code, &[&target], input.dtype, &shape)?;
     }
     let mut result = vec![target];
     if context.output_count() > 1 && context.uses_output(1) {
         let places = context.new_output(1)?;
         debug_assert_eq!(places.dtype, DType::I64);
-        context.segment().dispatch("pool_max_indices", &params, &[x.slot], places.slot);
+        context.segment().dispatch("pool_max_indices", &params, &[x.tensor_id], places.tensor_id);
         result.push(places);
     }
     Ok(result)

@@ -63,7 +63,7 @@ fn matmul(
     let result = match produced {
         Some(produced) => {
             let target = context.output(0)?;
-            DeviceTensor { dtype: target.dtype, shape: target.shape()?.to_vec(), slot: produced.slot }
+            DeviceTensor { dtype: target.dtype, shape: target.shape()?.to_vec(), tensor_id: produced.tensor_id }
         }
         None => matrix_product(context, a, tb)?,
     };
@@ -106,7 +106,7 @@ fn matrix_product(context: &mut Context<'_, '_>, mut a: DeviceTensor, tb: bool) 
     let (m, k, n) = (a.shape[a.shape.len() - 2], a.shape[a.shape.len() - 1], b.shape[b.shape.len() - 1]);
     let is_float = a.dtype.is_float();
     let product = if is_float { context.product(&a, &b, [m, n, k])? } else { context.exact_product(&a, &b)? };
-    Ok(DeviceTensor { dtype: target.dtype, shape: target.shape, slot: product.slot })
+    Ok(DeviceTensor { dtype: target.dtype, shape: target.shape, tensor_id: product.tensor_id })
 }
 
 /// Applies `alpha`, and adds the third operand times `beta`.
@@ -150,9 +150,9 @@ impl Context<'_, '_> {
         let code = [ApplyWith(ElementwiseOp::Load, A), ApplyWith(ElementwiseOp::MulI32, B)];
         let products = self.map(&code, &[&a.reshaped(left), &b.reshaped(right)], a.dtype, &all)?;
         if all.contains(&0) {
-            let mut kept = all.clone();
-            kept.remove(all.len() - 2);
-            return self.fill(a.dtype, &kept, 0);
+            let mut shape = all.clone();
+            shape.remove(all.len() - 2);
+            return self.fill(a.dtype, &shape, 0);
         }
         self.reduce(&products, "reduce_sum_i32", &[all.len() - 2])
     }
@@ -176,7 +176,7 @@ impl Context<'_, '_> {
         }
         if k == 0 {
             let params = roci_kernels::params::Fill { count: word(target.count())?, offset: 0, value: 0 };
-            self.segment().dispatch("fill", &params, &[], target.slot);
+            self.segment().dispatch("fill", &params, &[], target.tensor_id);
             return Ok(target);
         }
         // A matrix may be shared by all batches. Other broadcasts are written out.
@@ -224,8 +224,8 @@ impl Context<'_, '_> {
             kernel,
             grid,
             bytemuck::bytes_of(&params),
-            &[left.slot, right.slot],
-            &[target.slot],
+            &[left.tensor_id, right.tensor_id],
+            &[target.tensor_id],
         );
         Ok(target)
     }
@@ -344,8 +344,8 @@ fn determinant(context: &mut Context<'_, '_>) -> Result<DeviceTensor, LoweringEr
     for (columns, _) in permutations {
         places.extend(columns.iter().enumerate().map(|(row, column)| row * size + column));
     }
-    let taken = context.gather_known(&x.reshaped([matrices, size * size]), 1, &places)?;
-    let terms = taken.reshaped([matrices, permutations.len(), size]);
+    let triangle = context.gather_known(&x.reshaped([matrices, size * size]), 1, &places)?;
+    let terms = triangle.reshaped([matrices, permutations.len(), size]);
     let products = context.reduce(&terms, "reduce_prod", &[2])?;
     let signs =
         context.f32_table(&permutations.iter().map(|(_, sign)| *sign).collect::<Vec<_>>(), [permutations.len()])?;

@@ -53,7 +53,7 @@ impl Context<'_, '_> {
             counter: [0, 0],
             form: form as u32,
         };
-        self.segment().dispatch("random", &params, &[], target.slot);
+        self.segment().dispatch("random", &params, &[], target.tensor_id);
         Ok(target)
     }
 }
@@ -128,7 +128,7 @@ fn multinomial(
         reverse: 0,
     };
     let sums = context.new_tensor(DType::F32, [rows, classes]);
-    context.segment().dispatch("scan_sum", &params, &[weights.slot], sums.slot);
+    context.segment().dispatch("scan_sum", &params, &[weights.tensor_id], sums.tensor_id);
     let total = context.slice(&sums, 1, classes - 1, 1)?;
     let drawn = context.random(RandomForm::Uniform, &[rows, samples], seed)?;
     let at = context.map(
@@ -172,7 +172,7 @@ fn dropout(context: &mut Context<'_, '_>, seed: Option<u64>) -> Result<Vec<Devic
     }
     let drawn = context.random(RandomForm::Uniform, &x.shape, seed)?;
     let code = [ApplyWith(Op::Load, A), ApplyWith(Op::GreaterEqual, float(ratio as f32))];
-    let kept = context.map(&code, &[&drawn], DType::Bool, &x.shape)?;
+    let mask = context.map(&code, &[&drawn], DType::Bool, &x.shape)?;
     let code = [
         ApplyWith(Op::Load, float(0.0)),
         Save(3),
@@ -182,5 +182,5 @@ fn dropout(context: &mut Context<'_, '_>, seed: Option<u64>) -> Result<Vec<Devic
         ApplyWith(Op::Load, B),
         ApplyWith(Op::Select, temporary(0)),
     ];
-    Ok(vec![context.map(&code, &[&x, &kept], x.dtype, &x.shape)?, kept])
+    Ok(vec![context.map(&code, &[&x, &mask], x.dtype, &x.shape)?, mask])
 }

@@ -280,8 +280,8 @@ impl<'a> Layer<'a> {
                     let own = self.state_contribution(context, 2, &state.h)?;
                     context.map(&times, &[&own, &reset], DType::F32, &shape)?
                 } else {
-                    let kept = context.map(&times, &[&state.h, &reset], DType::F32, &shape)?;
-                    self.state_contribution(context, 2, &kept)?
+                    let reset_state = context.map(&times, &[&state.h, &reset], DType::F32, &shape)?;
+                    self.state_contribution(context, 2, &reset_state)?
                 };
                 let input = self.input_contribution(context, 2, step)?;
                 let code = [&[ApplyWith(Op::Load, A), ApplyWith(Op::Add, B)], &self.activation_program(1)[..]].concat();
@@ -309,9 +309,9 @@ impl<'a> Layer<'a> {
                 };
                 let new = self.gate(context, 3, 1, step, state)?;
                 let times = [ApplyWith(Op::Load, A), ApplyWith(Op::Mul, B)];
-                let kept = context.map(&times, &[&forget, c], DType::F32, &shape)?;
+                let remaining_cell = context.map(&times, &[&forget, c], DType::F32, &shape)?;
                 let code = [ApplyWith(Op::Load, A), ApplyWith(Op::Mul, B), ApplyWith(Op::Add, C)];
-                let c = context.map(&code, &[&input, &new, &kept], DType::F32, &shape)?;
+                let c = context.map(&code, &[&input, &new, &remaining_cell], DType::F32, &shape)?;
                 let moved = State { h: state.h.clone(), c: Some(c.clone()) };
                 let output = self.gate(context, 1, 0, step, &moved)?;
                 let code = [&[ApplyWith(Op::Load, A)], &activation(self.activations[2])[..], &[ApplyWith(Op::Mul, B)]]

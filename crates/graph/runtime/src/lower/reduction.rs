@@ -38,7 +38,12 @@ pub(super) fn lower(op: &Reduction, context: &mut Context<'_, '_>) -> Result<Vec
                 last: u32::from(*last),
             };
             let target = context.new_output(0)?;
-            context.segment().dispatch(if *largest { "arg_max" } else { "arg_min" }, &params, &[x.slot], target.slot);
+            context.segment().dispatch(
+                if *largest { "arg_max" } else { "arg_min" },
+                &params,
+                &[x.tensor_id],
+                target.tensor_id,
+            );
             target
         }
         Reduction::Softmax { kind, axis, to_end } => softmax(context, &x, *kind, *axis, *to_end)?,
@@ -60,8 +65,8 @@ pub(super) fn lower(op: &Reduction, context: &mut Context<'_, '_>) -> Result<Vec
             context.segment().dispatch(
                 if *product { "scan_prod" } else { "scan_sum" },
                 &params,
-                &[x.slot],
-                target.slot,
+                &[x.tensor_id],
+                target.tensor_id,
             );
             target
         }
@@ -108,9 +113,9 @@ fn reduce(
     let mut largest = None;
     if fold == ReduceKind::LogSumExp {
         let top = context.reduce(&source, "reduce_max", axes)?;
-        let kept: Vec<usize> =
+        let reduced_shape: Vec<usize> =
             (0..x.shape.len()).map(|axis| if axes.contains(&axis) { 1 } else { x.shape[axis] }).collect();
-        let top = top.reshaped(kept);
+        let top = top.reshaped(reduced_shape);
         let finite = ElementwiseCode::new()
             .with(C::Load, ElementwiseOperand::A)?
             .with(C::Max, f32::MIN)?
@@ -233,7 +238,7 @@ impl Context<'_, '_> {
     ) -> Result<DeviceTensor, LoweringError> {
         let context = self;
         let rank = x.shape.len();
-        let kept: Vec<usize> = (0..rank).filter(|axis| !axes.contains(axis)).collect();
+        let remaining_axes: Vec<usize> = (0..rank).filter(|axis| !axes.contains(axis)).collect();
         let together = axes.windows(2).all(|pair| (pair[0] + 1..pair[1]).all(|axis| x.shape[axis] == 1));
         let (source, outer, inner) = if axes.is_empty() {
             return Ok(x.clone());
@@ -241,14 +246,14 @@ impl Context<'_, '_> {
             let (first, last) = (axes[0], axes[axes.len() - 1]);
             (x.clone(), x.shape[..first].iter().product::<usize>(), x.shape[last + 1..].iter().product::<usize>())
         } else {
-            let perm: Vec<usize> = kept.iter().chain(axes).copied().collect();
+            let perm: Vec<usize> = remaining_axes.iter().chain(axes).copied().collect();
             let moved = context.transpose(x, &perm)?;
-            (moved, kept.iter().map(|&axis| x.shape[axis]).product(), 1)
+            (moved, remaining_axes.iter().map(|&axis| x.shape[axis]).product(), 1)
         };
         let axis = axes.iter().map(|&axis| x.shape[axis]).product();
-        let target = context.new_tensor(x.dtype, kept.iter().map(|&axis| x.shape[axis]).collect::<Vec<_>>());
+        let target = context.new_tensor(x.dtype, remaining_axes.iter().map(|&axis| x.shape[axis]).collect::<Vec<_>>());
         let params = Reduce { outer: word(outer)?, axis: word(axis)?, inner: word(inner)? };
-        context.segment().dispatch(kernel, &params, &[source.slot], target.slot);
+        context.segment().dispatch(kernel, &params, &[source.tensor_id], target.tensor_id);
         Ok(target)
     }
 }
@@ -293,6 +298,6 @@ fn normalize_rows(
 ) -> Result<DeviceTensor, LoweringError> {
     let target = context.new_tensor(x.dtype, x.shape.clone());
     let params = Softmax { rows: word(x.count() / columns.max(1))?, columns: word(columns)? };
-    context.segment().dispatch(kernel, &params, &[x.slot], target.slot);
+    context.segment().dispatch(kernel, &params, &[x.tensor_id], target.tensor_id);
     Ok(target)
 }

@@ -66,7 +66,7 @@ fn reduce_bins(
     let (index, weights) =
         (context.i32_table(&index, [regions, 1, pixels])?, context.f32_table(&weights, [regions, 1, pixels])?);
     let index = context.broadcast(&index, &[regions, channels, pixels])?;
-    let taken = context.gather_rows(&lines, &index.reshaped([regions * channels, pixels]))?;
+    let pixels_of_regions = context.gather_rows(&lines, &index.reshaped([regions * channels, pixels]))?;
     let whole = [regions, channels, pixels];
     // With weight 0 the pixel is ignored, even if it is not finite.
     let code = [
@@ -79,7 +79,7 @@ fn reduce_bins(
         Apply(Op::F32ToBool),
         ApplyWith(Op::Select, temporary(0)),
     ];
-    let weighed = context.map(&code, &[&taken.reshaped(whole), &weights], DType::F32, &whole)?;
+    let weighed = context.map(&code, &[&pixels_of_regions.reshaped(whole), &weights], DType::F32, &whole)?;
     let folded = context.reduce(&weighed.reshaped([regions, channels, each, most]), fold, &[3])?;
-    context.round_to_dtype(DeviceTensor { dtype: x.dtype, slot: folded.slot, shape: result })
+    context.round_to_dtype(DeviceTensor { dtype: x.dtype, tensor_id: folded.tensor_id, shape: result })
 }

@@ -265,5 +265,5 @@ pub(super) fn affine_grid(context: &mut Context<'_, '_>, align_corners: bool) ->
     let base = context.f32_table(&base, [points, rank + 1])?;
     let maps = context.transpose(&theta, &[0, 2, 1])?;
     let product = context.product(&base, &maps, [points, rank, rank + 1])?;
-    context.round_to_dtype(DeviceTensor { dtype: theta.dtype, slot: product.slot, shape: result })
+    context.round_to_dtype(DeviceTensor { dtype: theta.dtype, tensor_id: product.tensor_id, shape: result })
 }

@@ -100,7 +100,12 @@ fn scatter_along_axis(
         unique_indices: 0,
     };
     if indices.count() > 0 {
-        context.segment().dispatch("scatter_elements", &params, &[indices.slot, updates.slot], target.slot);
+        context.segment().dispatch(
+            "scatter_elements",
+            &params,
+            &[indices.tensor_id, updates.tensor_id],
+            target.tensor_id,
+        );
     }
     Ok(target)
 }
@@ -142,7 +147,7 @@ impl Context<'_, '_> {
             unique_indices: 0,
         };
         if updates.count() > 0 {
-            self.segment().dispatch("scatter_nd", &params, &[indices.slot, updates.slot], target.slot);
+            self.segment().dispatch("scatter_nd", &params, &[indices.tensor_id, updates.tensor_id], target.tensor_id);
         }
         Ok(())
     }

@@ -106,7 +106,7 @@ fn dft(context: &mut Context<'_, '_>, inverse: bool, onesided: bool) -> Result<D
     shape[rank - 1] = to[rank - 1];
     let mut back = vec![0; rank];
     perm.iter().enumerate().for_each(|(at, &from)| back[from] = at);
-    context.transpose(&DeviceTensor { dtype: x.dtype, slot: product.slot, shape }, &back)
+    context.transpose(&DeviceTensor { dtype: x.dtype, tensor_id: product.tensor_id, shape }, &back)
 }
 
 fn stft(context: &mut Context<'_, '_>) -> Result<DeviceTensor, LoweringError> {
@@ -131,5 +131,5 @@ fn stft(context: &mut Context<'_, '_>) -> Result<DeviceTensor, LoweringError> {
     let matrix = table.matrix(context)?;
     let (rows, k, n) = (batch * count, length * parts, bins * 2);
     let product = context.product(&cut.reshaped([rows, k]), &matrix, [rows, n, k])?;
-    Ok(DeviceTensor { dtype: x.dtype, slot: product.slot, shape: to })
+    Ok(DeviceTensor { dtype: x.dtype, tensor_id: product.tensor_id, shape: to })
 }

@@ -103,7 +103,7 @@ impl Context<'_, '_> {
             run: word(run)?,
             pitch: word(to.pitch.max(run))?,
         };
-        self.segment().dispatch("strided_copy", &params, &[source.slot], target.slot);
+        self.segment().dispatch("strided_copy", &params, &[source.tensor_id], target.tensor_id);
         Ok(())
     }
 

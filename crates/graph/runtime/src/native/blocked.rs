@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 
 use roci_kernels::native::{Level, pack_blocked};
-use roci_kernels::params::{Conv, ConvBlocked, Params, Picture, Pool, PoolBlocked, Reorder};
+use roci_kernels::params::{BlockedLayout, Conv, ConvBlocked, Params, Pool, PoolBlocked, Reorder};
 
 use super::{WeightLayout, WeightPacker};
 use crate::Error;
 use crate::fuse::editor::AccessIndex;
 use crate::fuse::elementwise::{DecodedProgram, Input};
 use crate::fuse::elementwise_params;
-use crate::segment::{Dispatch, Segment, Slot};
+use crate::segment::{Dispatch, Segment, TensorId};
 
 /// Multiply-adds that a convolution needs per reordered element to be worth the conversion: about
 /// as many as blocks save in the time of one reorder.
@@ -53,8 +53,8 @@ pub(super) fn block(segment: &mut Segment, packer: &mut WeightPacker<'_>) -> Res
     for (index, step) in steps.into_iter().enumerate() {
         pass.step(step, kinds[index])?;
     }
-    for slot in pass.segment.kept() {
-        pass.plain(slot, "output");
+    for tensor_id in pass.segment.outliving_tensors() {
+        pass.plain(tensor_id, "output");
     }
     pass.segment.dispatches = pass.dispatches;
     Ok(())
@@ -174,7 +174,7 @@ fn choose(segment: &Segment, kinds: &mut [StepKind], lanes: u32) {
 }
 
 /// The widest border that a convolution needs around each tensor.
-fn borders(steps: &[Dispatch], kinds: &[StepKind]) -> HashMap<Slot, u32> {
+fn borders(steps: &[Dispatch], kinds: &[StepKind]) -> HashMap<TensorId, u32> {
     let mut borders = HashMap::new();
     for (step, kind) in steps.iter().zip(kinds) {
         if let StepKind::Conv(p) = kind {
@@ -188,18 +188,18 @@ fn borders(steps: &[Dispatch], kinds: &[StepKind]) -> HashMap<Slot, u32> {
 /// A copy of a tensor in one layout.
 #[derive(Clone, Copy, Debug)]
 struct LayoutCopy {
-    slot: Slot,
+    tensor_id: TensorId,
     batch: u32,
-    picture: Picture,
+    layout: BlockedLayout,
 }
 
 struct LayoutPass<'a, 'b> {
     segment: &'a mut Segment,
     packer: &'a mut WeightPacker<'b>,
     lanes: u32,
-    borders: HashMap<Slot, u32>,
+    borders: HashMap<TensorId, u32>,
     /// The copies of each tensor in other layouts, and whether the plain one is valid.
-    orders: HashMap<Slot, (Vec<LayoutCopy>, bool)>,
+    orders: HashMap<TensorId, (Vec<LayoutCopy>, bool)>,
     dispatches: Vec<Dispatch>,
 }
 
@@ -213,12 +213,12 @@ impl LayoutPass<'_, '_> {
             }
             StepKind::Elementwise if self.each(&step) => Ok(()),
             _ => {
-                for &(slot, _) in &step.bindings {
-                    self.plain(slot, &step.label);
+                for &(tensor_id, _) in &step.bindings {
+                    self.plain(tensor_id, &step.label);
                 }
-                for &(slot, written) in &step.bindings {
+                for &(tensor_id, written) in &step.bindings {
                     if written {
-                        self.orders.remove(&slot);
+                        self.orders.remove(&tensor_id);
                     }
                 }
                 self.dispatches.push(step);
@@ -228,53 +228,59 @@ impl LayoutPass<'_, '_> {
     }
 
     /// Whether a tensor exists in blocks.
-    fn has_blocks(&self, slot: Slot) -> bool {
-        self.orders.get(&slot).is_some_and(|(orders, _)| orders.iter().any(|order| order.picture.block == self.lanes))
+    fn has_blocks(&self, tensor_id: TensorId) -> bool {
+        self.orders
+            .get(&tensor_id)
+            .is_some_and(|(orders, _)| orders.iter().any(|order| order.layout.block == self.lanes))
     }
 
     /// Makes the plain layout of a tensor valid.
-    fn plain(&mut self, slot: Slot, label: &str) {
-        let Some((orders, false)) = self.orders.get(&slot) else { return };
+    fn plain(&mut self, tensor_id: TensorId, label: &str) {
+        let Some((orders, false)) = self.orders.get(&tensor_id) else { return };
         let Some(from) = orders.first().copied() else { return };
-        let to = LayoutCopy { slot, picture: Picture { block: 1, border: 0, ..from.picture }, ..from };
+        let to = LayoutCopy { tensor_id, layout: BlockedLayout { block: 1, border: 0, ..from.layout }, ..from };
         self.reorder(from, to, label);
-        if let Some((_, plain)) = self.orders.get_mut(&slot) {
+        if let Some((_, plain)) = self.orders.get_mut(&tensor_id) {
             *plain = true;
         }
     }
 
     fn reorder(&mut self, from: LayoutCopy, to: LayoutCopy, label: &str) {
-        let params = Reorder { batch: from.batch, x: from.picture, y: to.picture };
-        self.push("reorder", format!("{label}, reordered"), &params, vec![(from.slot, false), (to.slot, true)]);
+        let params = Reorder { batch: from.batch, x: from.layout, y: to.layout };
+        self.push(
+            "reorder",
+            format!("{label}, reordered"),
+            &params,
+            vec![(from.tensor_id, false), (to.tensor_id, true)],
+        );
     }
 
-    fn push<P: Params>(&mut self, kernel: &'static str, label: String, params: &P, bindings: Vec<(Slot, bool)>) {
+    fn push<P: Params>(&mut self, kernel: &'static str, label: String, params: &P, bindings: Vec<(TensorId, bool)>) {
         let constants = bytemuck::bytes_of(params).to_vec();
         self.dispatches.push(Dispatch { kernel, label, grid: params.grid(), constants, bindings });
     }
 
     /// Allocates a copy for an image.
-    fn place(&mut self, batch: u32, picture: Picture) -> LayoutCopy {
-        let slot = self.segment.allocate(batch as usize * picture.elements());
-        LayoutCopy { slot, batch, picture }
+    fn place(&mut self, batch: u32, layout: BlockedLayout) -> LayoutCopy {
+        let tensor_id = self.segment.allocate(batch as usize * layout.elements());
+        LayoutCopy { tensor_id, batch, layout }
     }
 
     /// The copy of a tensor in the requested layout, with at least the requested border; converted
     /// if necessary.
-    fn ordered(&mut self, slot: Slot, batch: u32, expected: Picture, label: &str) -> LayoutCopy {
-        let plain = Picture { block: 1, border: 0, ..expected };
-        let is_plain = self.orders.get(&slot).is_none_or(|(_, plain)| *plain);
-        let there = self.orders.get(&slot).map(|(orders, _)| orders.clone()).unwrap_or_default();
-        let all = there.into_iter().chain(is_plain.then_some(LayoutCopy { slot, batch, picture: plain }));
+    fn ordered(&mut self, tensor_id: TensorId, batch: u32, expected: BlockedLayout, label: &str) -> LayoutCopy {
+        let plain = BlockedLayout { block: 1, border: 0, ..expected };
+        let is_plain = self.orders.get(&tensor_id).is_none_or(|(_, plain)| *plain);
+        let there = self.orders.get(&tensor_id).map(|(orders, _)| orders.clone()).unwrap_or_default();
+        let all = there.into_iter().chain(is_plain.then_some(LayoutCopy { tensor_id, batch, layout: plain }));
         let same = |order: &LayoutCopy| {
-            let LayoutCopy { batch: own, picture, .. } = order;
+            let LayoutCopy { batch: own, layout, .. } = order;
             *own == batch
-                && [picture.channels, picture.size[0], picture.size[1]]
+                && [layout.channels, layout.size[0], layout.size[1]]
                     == [expected.channels, expected.size[0], expected.size[1]]
         };
         let all: Vec<LayoutCopy> = all.filter(same).collect();
-        let fits =
-            |order: &&LayoutCopy| order.picture.block == expected.block && order.picture.border >= expected.border;
+        let fits = |order: &&LayoutCopy| order.layout.block == expected.block && order.layout.border >= expected.border;
         if let Some(order) = all.iter().find(fits) {
             return *order;
         }
@@ -282,22 +288,22 @@ impl LayoutPass<'_, '_> {
             Some(order) => *order,
             // The tensor has another shape in blocks.
             None => {
-                self.plain(slot, label);
-                LayoutCopy { slot, batch, picture: plain }
+                self.plain(tensor_id, label);
+                LayoutCopy { tensor_id, batch, layout: plain }
             }
         };
-        let border = expected.border.max(self.borders.get(&slot).copied().unwrap_or(0));
-        let to = self.place(batch, Picture { border, ..expected });
+        let border = expected.border.max(self.borders.get(&tensor_id).copied().unwrap_or(0));
+        let to = self.place(batch, BlockedLayout { border, ..expected });
         self.reorder(from, to, label);
-        self.orders.entry(slot).or_insert((Vec::new(), is_plain)).0.push(to);
+        self.orders.entry(tensor_id).or_insert((Vec::new(), is_plain)).0.push(to);
         to
     }
 
     /// Allocates the blocked copy of a tensor that is being written.
-    fn written(&mut self, slot: Slot, batch: u32, channels: u32, size: [u32; 2]) -> LayoutCopy {
-        let border = self.borders.get(&slot).copied().unwrap_or(0);
-        let to = self.place(batch, Picture { channels, size, block: self.lanes, border });
-        self.orders.insert(slot, (vec![to], false));
+    fn written(&mut self, tensor_id: TensorId, batch: u32, channels: u32, size: [u32; 2]) -> LayoutCopy {
+        let border = self.borders.get(&tensor_id).copied().unwrap_or(0);
+        let to = self.place(batch, BlockedLayout { channels, size, block: self.lanes, border });
+        self.orders.insert(tensor_id, (vec![to], false));
         to
     }
 
@@ -309,8 +315,12 @@ impl LayoutPass<'_, '_> {
         // The plain layout also works without a border, if no blocked copy exists.
         let as_it_is = as_it_is(p, self.lanes) || !depthwise && needed == 0 && !self.has_blocks(x);
         let block = if as_it_is { 1 } else { self.lanes };
-        let from =
-            self.ordered(x, p.batch, Picture { channels: p.in_channels, size, block, border: needed }, &step.label);
+        let from = self.ordered(
+            x,
+            p.batch,
+            BlockedLayout { channels: p.in_channels, size, block, border: needed },
+            &step.label,
+        );
         let form = WeightLayout::Blocked { block: block as usize, depthwise };
         let sizes = [p.out_channels as usize, (p.in_channels / p.groups) as usize, p.taps() as usize];
         let bias = (p.flags & Conv::BIAS != 0).then_some(bias);
@@ -321,8 +331,8 @@ impl LayoutPass<'_, '_> {
         let Some(weights) = weights else { return Ok(()) };
         let size = [p.output[1], p.output[2]];
         let to = if p.flags & Conv::ADD != 0 {
-            let picture = Picture { channels: p.out_channels, size, block: self.lanes, border: 0 };
-            let to = self.ordered(y, p.batch, picture, &step.label);
+            let layout = BlockedLayout { channels: p.out_channels, size, block: self.lanes, border: 0 };
+            let to = self.ordered(y, p.batch, layout, &step.label);
             self.orders.insert(y, (vec![to], false));
             to
         } else {
@@ -331,8 +341,8 @@ impl LayoutPass<'_, '_> {
         let two = |sizes: [u32; 3]| [sizes[1], sizes[2]];
         let params = ConvBlocked {
             batch: p.batch,
-            x: from.picture,
-            y: to.picture,
+            x: from.layout,
+            y: to.layout,
             kernel: two(p.kernel),
             stride: two(p.stride),
             dilation: two(p.dilation),
@@ -341,7 +351,12 @@ impl LayoutPass<'_, '_> {
             low: p.low,
             high: p.high,
         };
-        self.push("conv_blocked", step.label, &params, vec![(from.slot, false), (weights, false), (to.slot, true)]);
+        self.push(
+            "conv_blocked",
+            step.label,
+            &params,
+            vec![(from.tensor_id, false), (weights, false), (to.tensor_id, true)],
+        );
         Ok(())
     }
 
@@ -349,63 +364,63 @@ impl LayoutPass<'_, '_> {
         let ((x, _), (y, _)) = (step.bindings[0], step.bindings[1]);
         let two = |sizes: [u32; 3]| [sizes[1], sizes[2]];
         let there =
-            self.orders.get(&x).and_then(|(orders, _)| orders.iter().find(|order| order.picture.block == self.lanes));
+            self.orders.get(&x).and_then(|(orders, _)| orders.iter().find(|order| order.layout.block == self.lanes));
         // The dispatch may describe a whole plane as one long row.
         let whole = p.output == [1; 3] && p.kernel == p.input && p.pad == [0; 3] && p.dilation == [1; 3];
         let pixels = |size: [u32; 2]| u64::from(size[0]) * u64::from(size[1]);
         let fits = there.copied().filter(|order| {
-            let size = order.picture.size;
+            let size = order.layout.size;
             (size == two(p.input) || whole && pixels(size) == pixels(two(p.input)))
-                && order.batch.checked_mul(order.picture.channels) == Some(p.planes)
+                && order.batch.checked_mul(order.layout.channels) == Some(p.planes)
         });
         let Some(from) = fits else {
             self.plain(x, &step.label);
             self.orders.remove(&y);
             return self.dispatches.push(step);
         };
-        let to = self.written(y, from.batch, from.picture.channels, two(p.output));
+        let to = self.written(y, from.batch, from.layout.channels, two(p.output));
         let params = PoolBlocked {
             batch: from.batch,
-            x: from.picture,
-            y: to.picture,
-            kernel: if whole { from.picture.size } else { two(p.kernel) },
+            x: from.layout,
+            y: to.layout,
+            kernel: if whole { from.layout.size } else { two(p.kernel) },
             stride: two(p.stride),
             dilation: two(p.dilation),
             pad: [p.pad[1] as u32, p.pad[2] as u32],
         };
-        self.push(kernel, step.label, &params, vec![(from.slot, false), (to.slot, true)]);
+        self.push(kernel, step.label, &params, vec![(from.tensor_id, false), (to.tensor_id, true)]);
     }
 
     /// Runs an elementwise program on tensors that are all in the same blocks. Returns whether it
     /// could.
     fn each(&mut self, step: &Dispatch) -> bool {
         let Some((chain, program)) = elementwise_params(step).zip(DecodedProgram::of(step)) else { return false };
-        let blocks = |slot: Slot| {
-            let (orders, _) = self.orders.get(&slot)?;
-            orders.iter().find(|order| order.picture.block == self.lanes && order.picture.border == 0).copied()
+        let blocks = |tensor_id: TensorId| {
+            let (orders, _) = self.orders.get(&tensor_id)?;
+            orders.iter().find(|order| order.layout.block == self.lanes && order.layout.border == 0).copied()
         };
         let mut found = Vec::new();
         for input in &program.inputs {
-            let Some(order) = blocks(input.slot) else { return false };
+            let Some(order) = blocks(input.tensor_id) else { return false };
             found.push(order);
         }
         let Some(first) = found.first().copied() else { return false };
-        let Picture { channels, size, .. } = first.picture;
+        let BlockedLayout { channels, size, .. } = first.layout;
         let count = elements(first.batch, channels, [1, size[0], size[1]]);
-        let same = found.iter().all(|order| (order.batch, order.picture) == (first.batch, first.picture));
-        let all = first.batch as usize * first.picture.elements();
+        let same = found.iter().all(|order| (order.batch, order.layout) == (first.batch, first.layout));
+        let all = first.batch as usize * first.layout.elements();
         if !same || count != u64::from(chain.count) || u32::try_from(all).is_err() {
             return false;
         }
         let Some(&(y, _)) = step.bindings.last() else { return false };
         // The program would overwrite the zeros of a border.
-        let to = self.place(first.batch, Picture { border: 0, ..first.picture });
+        let to = self.place(first.batch, BlockedLayout { border: 0, ..first.layout });
         let moved = DecodedProgram {
             sizes: vec![all as u32],
-            inputs: found.iter().map(|order| Input { slot: order.slot, strides: vec![1] }).collect(),
+            inputs: found.iter().map(|order| Input { tensor_id: order.tensor_id, strides: vec![1] }).collect(),
             code: program.code.clone(),
         };
-        let Some(result) = moved.step(step.label.clone(), to.slot) else { return false };
+        let Some(result) = moved.step(step.label.clone(), to.tensor_id) else { return false };
         self.orders.insert(y, (vec![to], false));
         self.dispatches.push(result);
         true

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use roci_graph::{Graph, ValueId};
 use roci_hal::{BufferDesc, BufferRange, Device};
 
-use crate::segment::{Segment, Slot};
+use crate::segment::{Segment, TensorId};
 use crate::{Error, MemoryUsage};
 
 /// Packed constants, by weight, optional bias and layout.
@@ -77,15 +77,15 @@ impl<'a> WeightPacker<'a> {
         &mut self,
         segment: &mut Segment,
         form: WeightLayout,
-        (weights, bias): (Slot, Option<Slot>),
+        (weights, bias): (TensorId, Option<TensorId>),
         elements: usize,
         pack: impl FnOnce(&[f32], Option<&[f32]>) -> Vec<f32>,
-    ) -> Result<Option<Slot>, Error> {
-        let known = |slot: Slot| segment.constant(slot).map(|(id, range)| (id, range.clone()));
+    ) -> Result<Option<TensorId>, Error> {
+        let known = |tensor_id: TensorId| segment.constant(tensor_id).map(|(id, range)| (id, range.clone()));
         let Some((id, range)) = known(weights) else { return Ok(None) };
         let bias = match bias {
             None => None,
-            Some(slot) => match known(slot) {
+            Some(tensor_id) => match known(tensor_id) {
                 None => return Ok(None),
                 some => some,
             },

@@ -31,7 +31,7 @@ pub(super) fn pack(segment: &mut Segment, packer: &mut WeightPacker<'_>) -> Resu
         let flags = function.unwrap_or(MatmulPacked::LINEAR) | if into.is_some() { MatmulPacked::ADD } else { 0 };
         let constants = MatmulPacked { m: params.m, n: params.n, k: params.k, flags };
         let last = epilogue.as_ref().map_or(index, |epilogue| epilogue.step);
-        let result = editor.dispatches[last].bindings.last().map_or(output, |(slot, _)| *slot);
+        let result = editor.dispatches[last].bindings.last().map_or(output, |(tensor_id, _)| *tensor_id);
         let label = match epilogue {
             Some(epilogue) => {
                 format!("{} + {}", editor.dispatches[index].label, editor.dispatches[epilogue.step].label)

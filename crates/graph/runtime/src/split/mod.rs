@@ -123,10 +123,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use roci_cpu::CpuDriver;
-    use roci_graph::ops::attend::{Attention, Scores};
+    use roci_graph::ops::attention::{Attention, Scores};
     use roci_graph::ops::elementwise::{Binary, Unary};
     use roci_graph::ops::reduction::{ReduceKind, SoftmaxKind};
-    use roci_graph::ops::{Attend, Elementwise, Indexing, Product, Reduction, Source};
+    use roci_graph::ops::{AttentionOp, Elementwise, Indexing, Product, Reduction, Source};
     use roci_graph::{DType, OpError};
     use roci_hal::{Device, Registry};
 
@@ -184,9 +184,9 @@ mod tests {
         let mut two = Session::new(layer("batch", "batch")?, device("cpu://0,1", 2)?);
         // Sizes that split, sizes that do not, and the first one again, which is a replay.
         for rows in [6, 5, 1, 8, 6] {
-            let given = [numbers(&[rows, 3], rows as u32)?.into()];
-            let expected = one.run(&given)?;
-            let (result, timings) = two.run_timed(&given)?;
+            let inputs = [numbers(&[rows, 3], rows as u32)?.into()];
+            let expected = one.run(&inputs)?;
+            let (result, timings) = two.run_timed(&inputs)?;
             assert_eq!(result, expected, "{rows} rows");
             assert_eq!(result[0].tensor()?.shape(), [rows, 5]);
             let queues: BTreeSet<usize> = timings.iter().map(|timing| timing.queue).collect();
@@ -282,7 +282,7 @@ mod tests {
                 softcap: 0.0,
                 scores: Scores::Products,
             };
-            let result = graph.node("result", Attend::Attention(op), &[wide, wide, wide]);
+            let result = graph.node("result", AttentionOp::Attention(op), &[wide, wide, wide]);
             if let Some(node) = graph.nodes.last_mut() {
                 node.inputs.extend([None, None, None, Some(lengths)]);
             }
@@ -303,9 +303,9 @@ mod tests {
                 Ok(graph.node("y", Elementwise::Binary(Binary::Sub), &[x, mean]))
             })
         };
-        let given = [numbers(&[6, 3], 4)?.into()];
-        let expected = Session::new(graph()?, device("cpu", 1)?).run(&given)?;
-        assert_eq!(Session::new(graph()?, device("cpu://0,1", 2)?).run(&given)?, expected);
+        let inputs = [numbers(&[6, 3], 4)?.into()];
+        let expected = Session::new(graph()?, device("cpu", 1)?).run(&inputs)?;
+        assert_eq!(Session::new(graph()?, device("cpu://0,1", 2)?).run(&inputs)?, expected);
         Ok(())
     }
 }

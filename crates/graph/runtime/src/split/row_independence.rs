@@ -2,7 +2,7 @@
 //! mean over the batch, a shard gives a different result, and shapes do not show it. So every node
 //! must be of a kind that is known to keep rows independent.
 
-use roci_graph::ops::{Attend, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Reduction};
+use roci_graph::ops::{AttentionOp, Elementwise, Indexing, Movement, Norm, Pool, Product, Quantize, Reduction};
 use roci_graph::{Fact, Graph, Node, Op, Operation as _, ValueId};
 
 /// How a value depends on the batch.
@@ -166,7 +166,7 @@ impl Operands<'_> {
                 embeds || first && self.is(1, BatchDependence::Invariant) && self.inside(*axis)
             }
             Op::Indexing(Indexing::TopK { axis, .. }) => first && self.fixed_from(1) && self.inside(*axis),
-            Op::Attend(Attend::Attention(_)) => {
+            Op::AttentionOp(AttentionOp::Attention(_)) => {
                 let serves_all = |index: usize| {
                     self.is(index, BatchDependence::Invariant) && self.shape(index).is_some_and(|own| own.len() <= 2)
                 };

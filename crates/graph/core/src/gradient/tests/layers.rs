@@ -148,13 +148,13 @@ fn normalization_gradients() -> Test {
     for (x, each) in [(&[3, 2, 4, 2][..], &[2][..]), (&[5, 3], &[3]), (&[4, 2, 3], &[2, 3])] {
         let (x, scale, bias) = (numbers(16, x)?, numbers(17, each)?, numbers(18, each)?);
         let (mean, variance) = (numbers(19, each)?, positive(20, each)?);
-        let given = [x, scale, bias];
-        check("batch norm in training", &given, &|b, inputs| {
+        let operands = [x, scale, bias];
+        check("batch norm in training", &operands, &|b, inputs| {
             let (mean, variance) = (b.constant(mean.clone()), b.constant(variance.clone()));
             let operands = [inputs, &[mean, variance]].concat();
             b.op(Norm::Batch { epsilon: 1e-3, momentum: Some(0.9) }, &operands)
         })?;
-        let all = [&given[..], &[mean.clone(), variance.clone()]].concat();
+        let all = [&operands[..], &[mean.clone(), variance.clone()]].concat();
         check("batch norm", &all, &|b, inputs| b.op(Norm::Batch { epsilon: 1e-3, momentum: None }, inputs))?;
     }
     for rms in [false, true] {

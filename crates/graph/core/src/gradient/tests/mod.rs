@@ -1,7 +1,7 @@
 //! Compares every gradient with central differences in double precision.
 
+mod elementwise;
 mod layers;
-mod small;
 
 use super::gradients;
 use crate::builder::GraphBuilder;
@@ -37,10 +37,10 @@ fn write(
         .enumerate()
         .map(|(index, tensor)| builder.input(format!("input {index}"), tensor.dtype(), tensor.shape()))
         .collect();
-    builder.named("node");
+    builder.name_nodes("node");
     let result = network(&mut builder, &ids)?;
     let shape = builder.shape(result)?;
-    builder.named("loss");
+    builder.name_nodes("loss");
     let factors = builder.constant(numbers(999, &shape)?);
     let weighted = builder.mul(result, factors)?;
     let all: Vec<usize> = (0..shape.len()).collect();
@@ -88,11 +88,11 @@ fn the_error_names_an_operation_without_gradient() -> Test {
     let mut builder = GraphBuilder::new("test");
     let x = builder.input("x", DType::F32, &[2, 2]);
     let other = builder.input("other", DType::F32, &[2, 2]);
-    builder.named("the middle");
+    builder.name_nodes("the middle");
     let y = builder.op(crate::ops::Product::Det, &[x])?;
     let error = gradients(&mut builder, y, &[x]).expect_err("no gradient");
     assert_eq!(error.to_string(), "node `the middle` (Det): its gradient is not supported");
-    builder.named("sum");
+    builder.name_nodes("sum");
     let sum = builder.fold(x, ReduceKind::Sum, &[0, 1])?;
     let error = gradients(&mut builder, sum, &[other]).expect_err("nothing depends on it");
     assert_eq!(error.to_string(), "node `other` (gradient): the loss does not depend on it");

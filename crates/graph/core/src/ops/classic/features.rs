@@ -1,7 +1,7 @@
 //! Feature operations: column selection, scaling, imputation, encoding.
 
 use super::{matrix, numbers};
-use crate::ops::sequence::join;
+use crate::ops::sequence::concat;
 use crate::{DType, Element, OpError, Tensor, each_type, shape};
 
 /// The norm that rows are divided by.
@@ -134,5 +134,5 @@ pub(super) fn vectorize(tensors: &[&Tensor]) -> Result<Tensor, OpError> {
         Tensor::from_floats(DType::F32, [rows, columns], &numbers(tensor)?)
     };
     let rows = tensors.iter().map(row).collect::<Result<Vec<_>, _>>()?;
-    join::concat(&rows.iter().collect::<Vec<_>>(), 1)
+    concat::concat(&rows.iter().collect::<Vec<_>>(), 1)
 }

@@ -7,13 +7,13 @@ use crate::{DType, Data, Element, OpError, Tensor, each_type};
 
 /// A table of keys and values.
 #[derive(Clone, Debug)]
-pub struct Map {
+pub struct LookupTable {
     keys: Tensor,
     values: Tensor,
     default: Tensor,
 }
 
-impl Map {
+impl LookupTable {
     /// Creates a table from lists of the same length and a default value.
     pub fn new(keys: Tensor, values: Tensor, default: Tensor) -> Result<Self, OpError> {
         if keys.len() != values.len() || default.len() != 1 || default.dtype() != values.dtype() {
@@ -57,10 +57,10 @@ fn places<K: Hash + Eq>(x: impl Iterator<Item = K>, keys: impl Iterator<Item = K
 
 /// Tables for different element types; the first whose key type matches the operand is used.
 #[derive(Clone, Debug)]
-pub struct Lookup(pub Vec<Map>);
+pub struct Lookup(pub Vec<LookupTable>);
 
 impl Lookup {
-    fn map(&self, dtype: DType) -> Result<&Map, OpError> {
+    fn map(&self, dtype: DType) -> Result<&LookupTable, OpError> {
         self.0.iter().find(|map| map.keys.dtype() == dtype).ok_or_else(|| OpError::dtype("LabelEncoder", dtype))
     }
 
@@ -80,10 +80,12 @@ mod tests {
     #[test]
     fn the_last_duplicate_key_wins_and_nan_is_found() -> Result<(), OpError> {
         let keys = Tensor::vector(vec![1f32, f32::NAN, 1.0, 0.0]);
-        let map = Map::new(keys, Tensor::vector(vec![10i64, 20, 30, 40]), Tensor::scalar(-1i64))?;
+        let map = LookupTable::new(keys, Tensor::vector(vec![10i64, 20, 30, 40]), Tensor::scalar(-1i64))?;
         let x = Tensor::vector(vec![1f32, -f32::NAN, 2.0, -0.0]);
         assert_eq!(Lookup(vec![map]).eval(&x)?, Tensor::vector(vec![30i64, 20, -1, 40]));
-        assert!(Map::new(Tensor::vector(vec![1i64]), Tensor::vector(vec![1i64, 2]), Tensor::scalar(0i64)).is_err());
+        assert!(
+            LookupTable::new(Tensor::vector(vec![1i64]), Tensor::vector(vec![1i64, 2]), Tensor::scalar(0i64)).is_err()
+        );
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ mod scores;
 mod trees;
 
 pub use features::RowNorm;
-pub use lookup::{Lookup, Map};
+pub use lookup::{Lookup, LookupTable};
 pub use scores::{Classify, FirstScore, Labels, PostTransform};
 pub use trees::{Aggregate, Child, NodeTest, TreeEnsemble, TreeNode};
 

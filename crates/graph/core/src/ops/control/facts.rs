@@ -55,7 +55,7 @@ pub(super) fn rounds(body: &Graph, carried: usize, inputs: &Facts<'_>) -> Result
     if body.outputs.len() < 1 + carried {
         super::check("outputs", body.outputs.len(), 1 + carried)?;
     }
-    let mut result = steady(body, &given(carried, inputs), 2..2 + carried, 1)?;
+    let mut result = steady(body, &body_inputs(carried, inputs), 2..2 + carried, 1)?;
     let collected = result.split_off(1 + carried);
     result.remove(0);
     let count = trips(body, inputs);
@@ -69,14 +69,14 @@ pub(super) fn rounds(body: &Graph, carried: usize, inputs: &Facts<'_>) -> Result
 
 /// The facts of a loop body's inputs in any iteration, with the shapes of carried values in the
 /// first one.
-pub(super) fn given(carried: usize, inputs: &Facts<'_>) -> Vec<Option<Fact>> {
-    let mut given = vec![Some(Fact::new(DType::I64, [])), Some(Fact::new(DType::Bool, []))];
+pub(super) fn body_inputs(carried: usize, inputs: &Facts<'_>) -> Vec<Option<Fact>> {
+    let mut body_inputs = vec![Some(Fact::new(DType::I64, [])), Some(Fact::new(DType::Bool, []))];
     for index in 2..inputs.len() {
         let fact = inputs.optional(index).cloned();
         // Carried values differ in the next iteration.
-        given.push(if index < 2 + carried { fact.map(|fact| Fact { value: None, ..fact }) } else { fact });
+        body_inputs.push(if index < 2 + carried { fact.map(|fact| Fact { value: None, ..fact }) } else { fact });
     }
-    given
+    body_inputs
 }
 
 /// The outputs of a body, with shapes if the carried values keep theirs. `from` is the index of the

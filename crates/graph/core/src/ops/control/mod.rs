@@ -4,7 +4,7 @@
 //! node lists captured values as its last operands, so that every used value is an operand.
 
 mod facts;
-mod repeat;
+mod loop_op;
 mod scan;
 
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Operation for Control {
                 let (graph, operands) = if truth(inputs.tensor(0)?)? { (then, first) } else { (otherwise, second) };
                 Ok(run(graph, values(inputs, operands)?)?)
             }
-            Self::Loop { body, carried } => repeat::eval(body, *carried, inputs),
+            Self::Loop { body, carried } => loop_op::eval(body, *carried, inputs),
             Self::Scan(scan) => scan.eval(inputs),
             Self::Map { body, own } => map(body, *own, inputs),
         }

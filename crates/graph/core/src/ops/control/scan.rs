@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{check, facts, repeat, values};
-use crate::ops::sequence::join;
+use super::{check, facts, loop_op, values};
+use crate::ops::sequence::concat;
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, Graph, OpError, Tensor, Value, run, shape};
 
@@ -91,7 +91,7 @@ impl Scan {
 
     /// The facts of the outputs.
     fn expected(&self, inputs: &Inputs<'_>) -> Result<Vec<Fact>, OpError> {
-        let known: Vec<_> = (0..inputs.len()).map(|index| repeat::fact(inputs, index)).collect();
+        let known: Vec<_> = (0..inputs.len()).map(|index| loop_op::fact(inputs, index)).collect();
         self.infer(&Facts::new(&known, inputs.outputs()))
     }
 
@@ -111,7 +111,7 @@ impl Scan {
             })
             .collect();
         for batch in 0..batches {
-            let own = operands.iter().map(|tensor| join::at(tensor, 0, batch)).collect::<Result<Vec<_>, _>>()?;
+            let own = operands.iter().map(|tensor| concat::at(tensor, 0, batch)).collect::<Result<Vec<_>, _>>()?;
             let state = own[..self.carried].iter().cloned().map(Value::from).collect();
             let read: Vec<_> = own[self.carried..].iter().collect();
             let whole = read.first().and_then(|tensor| tensor.shape().first().copied()).unwrap_or(0);
@@ -138,7 +138,7 @@ impl Scan {
             if tensors.is_empty() {
                 return Ok(Tensor::zeros(fact.dtype, fact.shape()?)?.into());
             }
-            Ok(join::stack(&tensors.iter().collect::<Vec<_>>(), 0)?.into())
+            Ok(concat::stack(&tensors.iter().collect::<Vec<_>>(), 0)?.into())
         };
         output.into_iter().zip(expected).map(stack).collect()
     }
@@ -172,7 +172,7 @@ impl Scan {
             let mut given = std::mem::take(&mut state);
             for ((tensor, axis), (_, from_end)) in read.iter().zip(&axes).zip(&self.read) {
                 let index = if *from_end { length - 1 - round } else { round };
-                given.push(join::at(tensor, *axis, index)?.into());
+                given.push(concat::at(tensor, *axis, index)?.into());
             }
             given.extend_from_slice(around);
             let mut output = run(&self.body, given)?.into_iter();
@@ -195,7 +195,7 @@ impl Scan {
             if *from_end {
                 tensors.reverse();
             }
-            state.push(join::stack(&tensors.iter().collect::<Vec<_>>(), axis)?.into());
+            state.push(concat::stack(&tensors.iter().collect::<Vec<_>>(), axis)?.into());
         }
         Ok(state)
     }
@@ -209,5 +209,5 @@ fn fill_up(tensor: &Tensor, length: usize) -> Result<Tensor, OpError> {
         return Ok(tensor.clone());
     }
     shape[0] = length - own;
-    join::concat(&[tensor, &Tensor::zeros(tensor.dtype(), shape)?], 0)
+    concat::concat(&[tensor, &Tensor::zeros(tensor.dtype(), shape)?], 0)
 }

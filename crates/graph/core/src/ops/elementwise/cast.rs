@@ -32,14 +32,14 @@ pub fn cast(operand: &Tensor, to: DType) -> Result<Tensor, OpError> {
 }
 
 /// Elements as the widest type of their kind, which holds each of them exactly.
-enum Wide {
+enum WidestElements {
     Signed(Vec<i64>),
     Unsigned(Vec<u64>),
     Float(Vec<f64>),
 }
 
-/// Elements converted at a time: conversions go through [`Wide`], since a loop per pair of types
-/// takes long to compile.
+/// Elements converted at a time: conversions go through [`WidestElements`], since a loop per pair of
+/// types takes long to compile.
 const CHUNK: usize = 1024;
 
 /// Numbers as numbers of another type.
@@ -65,18 +65,18 @@ where
     for start in (0..operand.len()).step_by(CHUNK) {
         let range = start..operand.len().min(start + CHUNK);
         match widen(operand, range, to)? {
-            Wide::Signed(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
-            Wide::Unsigned(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
-            Wide::Float(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+            WidestElements::Signed(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+            WidestElements::Unsigned(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
+            WidestElements::Float(elements) => result.extend(elements.iter().map(|element| -> R { element.as_() })),
         }
     }
     Ok(result)
 }
 
-fn widen(operand: &Tensor, range: Range<usize>, to: DType) -> Result<Wide, OpError> {
+fn widen(operand: &Tensor, range: Range<usize>, to: DType) -> Result<WidestElements, OpError> {
     macro_rules! widen {
         ($elements:expr, $kind:ident) => {
-            Wide::$kind($elements[range].iter().map(|element| element.as_()).collect())
+            WidestElements::$kind($elements[range].iter().map(|element| element.as_()).collect())
         };
     }
     let narrow = matches!(to, DType::U8 | DType::U16 | DType::I8 | DType::I16);
@@ -96,8 +96,8 @@ fn widen(operand: &Tensor, range: Range<usize>, to: DType) -> Result<Wide, OpErr
         Data::Bool(_) | Data::String(_) => return Err(OpError::dtype("a conversion", operand.dtype())),
     };
     Ok(match wide {
-        Wide::Float(elements) if narrow => {
-            Wide::Signed(elements.into_iter().map(|element| i64::from(element as i32)).collect())
+        WidestElements::Float(elements) if narrow => {
+            WidestElements::Signed(elements.into_iter().map(|element| i64::from(element as i32)).collect())
         }
         wide => wide,
     })

@@ -77,16 +77,16 @@ pub(super) fn suppress(inputs: &Inputs<'_>, center_point: bool) -> Result<Tensor
         let mut order: Vec<usize> = (0..count).filter(good).collect();
         // A stable sort, so that the first of boxes with equal scores comes first.
         order.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
-        let mut kept: Vec<usize> = Vec::new();
+        let mut selected: Vec<usize> = Vec::new();
         for at in order {
-            if kept.len() >= most {
+            if selected.len() >= most {
                 break;
             }
-            if !kept.iter().any(|&earlier| boxes[at].overlaps(boxes[earlier], overlap)) {
-                kept.push(at);
+            if !selected.iter().any(|&earlier| boxes[at].overlaps(boxes[earlier], overlap)) {
+                selected.push(at);
             }
         }
-        result.extend(kept.iter().flat_map(|&at| [batch as i64, class as i64, at as i64]));
+        result.extend(selected.iter().flat_map(|&at| [batch as i64, class as i64, at as i64]));
     }
     Tensor::new([result.len() / 3, 3], result)
 }

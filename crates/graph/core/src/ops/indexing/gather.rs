@@ -6,10 +6,10 @@ use crate::ops::movement::{Shape, known};
 use crate::{OpError, Tensor, each_type, shape};
 
 pub(super) fn gather_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let indices = known!(inputs.get(1)?.shape.as_deref());
-    let axis = shape::axis(axis, given.len())?;
-    Ok(Some([&given[..axis], indices, &given[axis + 1..]].concat()))
+    let axis = shape::axis(axis, input_shape.len())?;
+    Ok(Some([&input_shape[..axis], indices, &input_shape[axis + 1..]].concat()))
 }
 
 pub(super) fn gather(data: &Tensor, indices: &Tensor, axis: i64, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -32,13 +32,13 @@ pub(super) fn gather(data: &Tensor, indices: &Tensor, axis: i64, shape: Vec<usiz
 
 /// The shape of the indices of an elementwise gather; fails if they do not match the data.
 pub(super) fn elements_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let indices = known!(inputs.get(1)?.shape.as_deref());
-    let axis = shape::axis(axis, given.len())?;
+    let axis = shape::axis(axis, input_shape.len())?;
     let within = |(at, (index, size)): (usize, (&usize, &usize))| at == axis || index <= size;
-    if indices.len() != given.len() || !indices.iter().zip(given).enumerate().all(within) {
+    if indices.len() != input_shape.len() || !indices.iter().zip(input_shape).enumerate().all(within) {
         return Err(OpError::invalid(format!(
-            "the indices have shape {indices:?}, expected at most the data's shape {given:?}, except along axis {axis}"
+            "the indices have shape {indices:?}, expected at most the data's shape {input_shape:?}, except along axis {axis}"
         )));
     }
     Ok(Some(indices.to_vec()))
@@ -75,18 +75,22 @@ fn at_offsets<T: Clone>(elements: &[T], offsets: &[usize]) -> Vec<T> {
 }
 
 pub(super) fn nd_shape(inputs: &Facts<'_>, batch: usize) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let indices = known!(inputs.get(1)?.shape.as_deref());
     let wrong = || {
         OpError::invalid(format!(
-            "indices of shape {indices:?} with {batch} batch dimensions do not fit data of shape {given:?}"
+            "indices of shape {indices:?} with {batch} batch dimensions do not fit data of shape {input_shape:?}"
         ))
     };
     let (&depth, rows) = indices.split_last().ok_or_else(wrong)?;
-    if batch > rows.len() || batch > given.len() || depth > given.len() - batch || given[..batch] != rows[..batch] {
+    if batch > rows.len()
+        || batch > input_shape.len()
+        || depth > input_shape.len() - batch
+        || input_shape[..batch] != rows[..batch]
+    {
         return Err(wrong());
     }
-    Ok(Some([rows, &given[batch + depth..]].concat()))
+    Ok(Some([rows, &input_shape[batch + depth..]].concat()))
 }
 
 /// The offsets of the slices that rows of indices select, and the slice length.

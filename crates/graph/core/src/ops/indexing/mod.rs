@@ -1,11 +1,11 @@
 //! Operations on indices: gather, scatter, top-k, one-hot, unique.
 
 mod boxes;
-mod choose;
 mod gather;
-mod order;
 mod region;
 mod scatter;
+mod selection;
+mod sorting;
 
 use super::movement::Shape;
 use super::{Facts, Inputs, Operation};
@@ -103,10 +103,10 @@ impl Indexing {
             Self::ScatterElements { axis, .. } => scatter::elements_shape(inputs, *axis),
             Self::ScatterNd { .. } => scatter::nd_shape(inputs),
             Self::TensorScatter { axis, .. } => scatter::cache_shape(inputs, *axis),
-            Self::OneHot { axis } => choose::one_hot_shape(inputs, *axis),
-            Self::TopK { axis, .. } => order::top_shape(inputs, *axis),
+            Self::OneHot { axis } => selection::one_hot_shape(inputs, *axis),
+            Self::TopK { axis, .. } => sorting::top_shape(inputs, *axis),
             Self::NonZero | Self::Unique { .. } => Ok(None),
-            Self::Compress { axis } => choose::compress_shape(inputs, *axis),
+            Self::Compress { axis } => selection::compress_shape(inputs, *axis),
             Self::NonMaxSuppression { .. } => boxes::check(inputs).map(|()| None),
             Self::RoiAlign(roi) => roi.shape(inputs),
             Self::MaxRoiPool(roi) => roi.shape(inputs),
@@ -128,8 +128,8 @@ impl Indexing {
     fn compute(&self, inputs: &Inputs<'_>, shape: Option<Vec<usize>>) -> Result<Vec<Tensor>, OpError> {
         let data = inputs.tensor(0)?;
         match self {
-            Self::NonZero => return Ok(vec![choose::non_zero(data)?]),
-            Self::Unique { axis, sorted } => return order::unique(data, *axis, *sorted),
+            Self::NonZero => return Ok(vec![selection::non_zero(data)?]),
+            Self::Unique { axis, sorted } => return sorting::unique(data, *axis, *sorted),
             Self::NonMaxSuppression { center_point } => return Ok(vec![boxes::suppress(inputs, *center_point)?]),
             _ => {}
         }
@@ -141,9 +141,9 @@ impl Indexing {
             Self::ScatterElements { axis, reduction } => scatter::elements(inputs, *axis, *reduction)?,
             Self::ScatterNd { reduction } => scatter::nd(inputs, *reduction)?,
             Self::TensorScatter { axis, circular } => scatter::cache(inputs, *axis, *circular)?,
-            Self::OneHot { axis } => choose::one_hot(inputs, *axis, shape)?,
-            Self::TopK { axis, largest } => return order::top(data, *axis, *largest, shape),
-            Self::Compress { axis } => choose::compress(data, inputs.tensor(1)?, *axis, shape)?,
+            Self::OneHot { axis } => selection::one_hot(inputs, *axis, shape)?,
+            Self::TopK { axis, largest } => return sorting::top(data, *axis, *largest, shape),
+            Self::Compress { axis } => selection::compress(data, inputs.tensor(1)?, *axis, shape)?,
             Self::RoiAlign(roi) => roi.compute(inputs, shape)?,
             Self::MaxRoiPool(roi) => roi.compute(inputs, shape)?,
             Self::NonZero | Self::Unique { .. } | Self::NonMaxSuppression { .. } => return Ok(Vec::new()),

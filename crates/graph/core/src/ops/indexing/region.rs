@@ -34,14 +34,14 @@ pub struct MaxRoiPool {
 
 /// The output shape, for regions of `numbers` numbers each.
 fn shape_of(inputs: &Facts<'_>, size: [usize; 2], numbers: usize) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let regions = known!(inputs.get(1)?.shape.as_deref());
-    match (given, regions) {
+    match (input_shape, regions) {
         (&[_, channels, _, _], &[count, columns]) if columns == numbers => {
             Ok(Some(vec![count, channels, size[0], size[1]]))
         }
         _ => Err(OpError::invalid(format!(
-            "the regions have shape {regions:?} and the images {given:?}, expected [R, {numbers}] and [N, C, H, W]"
+            "the regions have shape {regions:?} and the images {input_shape:?}, expected [R, {numbers}] and [N, C, H, W]"
         ))),
     }
 }

@@ -116,25 +116,28 @@ pub(super) fn nd(inputs: &Inputs<'_>, reduction: Scatter) -> Result<Tensor, OpEr
 }
 
 pub(super) fn cache_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let update = known!(inputs.get(1)?.shape.as_deref());
-    let axis = shape::axis(axis, given.len())?;
+    let axis = shape::axis(axis, input_shape.len())?;
     let fits =
         |(at, (update, size)): (usize, (&usize, &usize))| if at == axis { update <= size } else { update == size };
     if axis == 0 {
         return Err(OpError::invalid("the axis of the cache update is 0, which is the batch axis"));
     }
-    if update.len() != given.len() || !update.iter().zip(given).enumerate().all(fits) {
+    if update.len() != input_shape.len() || !update.iter().zip(input_shape).enumerate().all(fits) {
         return Err(OpError::invalid(format!(
-            "the update has shape {update:?}, expected the cache's shape {given:?} or a shorter axis {axis}"
+            "the update has shape {update:?}, expected the cache's shape {input_shape:?} or a shorter axis {axis}"
         )));
     }
     if let Some(places) = inputs.optional(2).and_then(|fact| fact.shape.as_deref())
-        && places != [given[0]]
+        && places != [input_shape[0]]
     {
-        return Err(OpError::invalid(format!("the write indices have shape {places:?}, expected [{}]", given[0])));
+        return Err(OpError::invalid(format!(
+            "the write indices have shape {places:?}, expected [{}]",
+            input_shape[0]
+        )));
     }
-    Ok(Some(given.to_vec()))
+    Ok(Some(input_shape.to_vec()))
 }
 
 pub(super) fn cache(inputs: &Inputs<'_>, axis: i64, circular: bool) -> Result<Tensor, OpError> {

@@ -52,18 +52,18 @@ pub(super) fn shape(
     pads: Option<&[usize]>,
     strides: Option<&[usize]>,
 ) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let layout = known!(layout(inputs, dilations, pads, strides)?);
     let pixels = shape::count(&layout.block)?;
     let blocks = shape::count(&layout.blocks)?;
-    match *given {
+    match *input_shape {
         [count, rows, columns] if pixels > 0 && rows % pixels == 0 && columns == blocks => {
             let mut result = vec![count, rows / pixels];
             result.extend(layout.image);
             Ok(Some(result))
         }
         _ => Err(OpError::invalid(format!(
-            "the input has shape {given:?}, expected [N, C * {pixels}, {blocks}] for {blocks} blocks of {pixels} pixels"
+            "the input has shape {input_shape:?}, expected [N, C * {pixels}, {blocks}] for {blocks} blocks of {pixels} pixels"
         ))),
     }
 }

@@ -30,16 +30,16 @@ pub enum GridPadding {
 }
 
 pub(super) fn sample_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let grid = known!(inputs.get(1)?.shape.as_deref());
-    let rank = given.len();
-    if rank < 3 || grid.len() != rank || grid[0] != given[0] || grid[rank - 1] != rank - 2 {
+    let rank = input_shape.len();
+    if rank < 3 || grid.len() != rank || grid[0] != input_shape[0] || grid[rank - 1] != rank - 2 {
         return Err(OpError::invalid(format!(
-            "the images have shape {given:?} and the grid {grid:?}, \
+            "the images have shape {input_shape:?} and the grid {grid:?}, \
              expected [N, C, sizes] and [N, output sizes, number of spatial axes]"
         )));
     }
-    Ok(Some([&given[..2], &grid[1..rank - 1]].concat()))
+    Ok(Some([&input_shape[..2], &grid[1..rank - 1]].concat()))
 }
 
 pub(super) fn sample(

@@ -1,12 +1,12 @@
 //! Data movement by fixed rules: views, permutations, slices, padding, resampling.
 
+mod concat;
 mod fold;
 mod grid;
-mod join;
 mod pad;
-pub(super) mod pick;
 mod resize;
 mod select;
+pub(super) mod select_axes;
 mod view;
 
 use super::{Facts, Inputs, Operation};
@@ -146,7 +146,7 @@ impl Movement {
             Self::Expand => select::expand_shape(inputs),
             Self::Tile => select::tile_shape(inputs),
             Self::Slice => select::slice_shape(inputs),
-            Self::Concat { axis } => join::concat_shape(inputs, *axis),
+            Self::Concat { axis } => concat::concat_shape(inputs, *axis),
             Self::Split { .. } => Ok(None),
             Self::Pad { .. } => pad::pad_shape(inputs),
             Self::CenterCropPad { axes } => pad::center_shape(inputs, axes.as_deref()),
@@ -171,7 +171,7 @@ impl Movement {
             Self::Expand => select::expand(data, shape),
             Self::Tile => select::tile(data, shape),
             Self::Slice => select::slice(inputs, shape),
-            Self::Concat { axis } => join::concat(inputs, *axis, shape),
+            Self::Concat { axis } => concat::concat(inputs, *axis, shape),
             Self::Split { .. } => Err(OpError::unsupported("a split with one output")),
             Self::Pad { mode } => pad::pad(inputs, *mode, shape),
             Self::CenterCropPad { .. } => pad::center(data, shape),
@@ -220,7 +220,7 @@ impl Operation for Movement {
     fn infer(&self, inputs: &Facts<'_>) -> Result<Vec<Fact>, OpError> {
         let dtype = inputs.get(0)?.dtype;
         if let Self::Split { axis, parts } = self {
-            let shapes = join::split_shapes(inputs, *axis, *parts)?;
+            let shapes = concat::split_shapes(inputs, *axis, *parts)?;
             return Ok(shapes.into_iter().map(|shape| Fact { dtype, shape, value: None }).collect());
         }
         Ok(vec![Fact { dtype, shape: self.shape(inputs)?, value: None }])
@@ -230,8 +230,8 @@ impl Operation for Movement {
         let facts = inputs.facts()?;
         let facts = Facts::new(&facts, inputs.outputs());
         if let Self::Split { axis, parts } = self {
-            let shapes = join::split_shapes(&facts, *axis, *parts)?;
-            return join::split(inputs.tensor(0)?, *axis, shapes);
+            let shapes = concat::split_shapes(&facts, *axis, *parts)?;
+            return concat::split(inputs.tensor(0)?, *axis, shapes);
         }
         let shape = self.shape(&facts)?.ok_or_else(|| OpError::invalid("the output shape is unknown"))?;
         Ok(vec![self.compute(inputs, shape)?.into()])

@@ -1,6 +1,6 @@
 //! Padding and cropping.
 
-use super::pick::{OUTSIDE, pick};
+use super::select_axes::{OUTSIDE, pick};
 use super::{Shape, integers, known, optional_integers};
 use crate::ops::{Facts, Inputs};
 use crate::{DType, OpError, Tensor, shape};
@@ -20,31 +20,31 @@ pub enum PadMode {
 
 /// Pads before and after each axis; `None` if operands are unknown.
 pub fn pads(inputs: &Facts<'_>, rank: usize) -> Result<Option<Vec<(i64, i64)>>, OpError> {
-    let given = known!(integers(inputs.get(1)?)?);
+    let pads = known!(integers(inputs.get(1)?)?);
     let axes = known!(optional_integers(inputs, 3)?).unwrap_or_else(|| (0..rank as i64).collect());
     shape::axes(&axes, rank)?;
-    if given.len() != 2 * axes.len() {
+    if pads.len() != 2 * axes.len() {
         return Err(OpError::invalid(format!(
             "there are {} pads for {} axes, expected two per axis",
-            given.len(),
+            pads.len(),
             axes.len()
         )));
     }
     let mut result = vec![(0, 0); rank];
     for (index, &axis) in axes.iter().enumerate() {
-        result[shape::axis(axis, rank)?] = (given[index], given[axes.len() + index]);
+        result[shape::axis(axis, rank)?] = (pads[index], pads[axes.len() + index]);
     }
     Ok(Some(result))
 }
 
 pub(super) fn pad_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let pads = known!(pads(inputs, given.len())?);
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let pads = known!(pads(inputs, input_shape.len())?);
     let size = |(&size, &(before, behind)): (&usize, &(i64, i64))| {
         usize::try_from(size as i128 + i128::from(before) + i128::from(behind))
     };
-    let result = given.iter().zip(&pads).map(size).collect::<Result<Vec<_>, _>>();
-    result.map(Some).map_err(|_| OpError::invalid(format!("shape {given:?} cannot be padded by {pads:?}")))
+    let result = input_shape.iter().zip(&pads).map(size).collect::<Result<Vec<_>, _>>();
+    result.map(Some).map_err(|_| OpError::invalid(format!("shape {input_shape:?} cannot be padded by {pads:?}")))
 }
 
 pub(super) fn pad(inputs: &Inputs<'_>, mode: PadMode, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -105,10 +105,10 @@ pub fn pad_fill(given: Option<&Tensor>, dtype: DType) -> Result<Tensor, OpError>
 }
 
 pub(super) fn center_shape(inputs: &Facts<'_>, axes: Option<&[i64]>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let expected = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
-    let axes = axes.map_or_else(|| (0..given.len() as i64).collect(), <[i64]>::to_vec);
-    shape::axes(&axes, given.len())?;
+    let axes = axes.map_or_else(|| (0..input_shape.len() as i64).collect(), <[i64]>::to_vec);
+    shape::axes(&axes, input_shape.len())?;
     if axes.len() != expected.len() {
         return Err(OpError::invalid(format!(
             "there are {} sizes for {} axes, expected one per axis",
@@ -116,9 +116,9 @@ pub(super) fn center_shape(inputs: &Facts<'_>, axes: Option<&[i64]>) -> Shape {
             axes.len()
         )));
     }
-    let mut result = given.to_vec();
+    let mut result = input_shape.to_vec();
     for (&axis, &size) in axes.iter().zip(&expected) {
-        result[shape::axis(axis, given.len())?] = size;
+        result[shape::axis(axis, input_shape.len())?] = size;
     }
     Ok(Some(result))
 }

@@ -1,6 +1,6 @@
 //! Resampling along axes.
 
-use super::pick::pick;
+use super::select_axes::pick;
 use super::{Shape, integers, known};
 use crate::ops::{Facts, Inputs};
 use crate::{OpError, Tensor, shape};
@@ -119,15 +119,16 @@ impl Nearest {
 impl Resize {
     /// The axes that are resampled; `None` if operands are unknown.
     fn plan(&self, inputs: &Facts<'_>) -> Result<Option<Vec<ResizedAxis>>, OpError> {
-        let given = known!(inputs.get(0)?.shape.as_deref());
+        let input_shape = known!(inputs.get(0)?.shape.as_deref());
         let axes = match &self.axes {
-            None => (0..given.len()).collect(),
+            None => (0..input_shape.len()).collect(),
             Some(axes) => {
-                shape::axes(axes, given.len())?;
-                axes.iter().map(|&axis| shape::axis(axis, given.len())).collect::<Result<Vec<_>, _>>()?
+                shape::axes(axes, input_shape.len())?;
+                axes.iter().map(|&axis| shape::axis(axis, input_shape.len())).collect::<Result<Vec<_>, _>>()?
             }
         };
-        let wrong = |what: String| OpError::invalid(format!("{what} for each of the axes {axes:?} of shape {given:?}"));
+        let wrong =
+            |what: String| OpError::invalid(format!("{what} for each of the axes {axes:?} of shape {input_shape:?}"));
         // An empty list means the same as an omitted one.
         let present = |index: usize| inputs.optional(index).filter(|fact| fact.shape.as_deref() != Some(&[0]));
         match (present(2), present(3)) {
@@ -138,8 +139,8 @@ impl Resize {
                 }
                 // In f32, as in other runtimes: a scale of 0.7 makes 7 of 10.
                 let axis = |(&axis, scale): (&usize, f64)| {
-                    let to = (given[axis] as f32 * scale as f32).floor() as usize;
-                    ResizedAxis { axis, from: given[axis], to, scale }
+                    let to = (input_shape[axis] as f32 * scale as f32).floor() as usize;
+                    ResizedAxis { axis, from: input_shape[axis], to, scale }
                 };
                 Ok(Some(axes.iter().zip(scales).map(axis).collect()))
             }
@@ -148,7 +149,7 @@ impl Resize {
                 if sizes.len() != axes.len() {
                     return Err(wrong(format!("the sizes are {sizes:?}, expected one")));
                 }
-                let scale = |(&axis, &size): (&usize, &usize)| size as f64 / given[axis] as f64;
+                let scale = |(&axis, &size): (&usize, &usize)| size as f64 / input_shape[axis] as f64;
                 let scales = axes.iter().zip(&sizes).map(scale);
                 let common = match self.policy {
                     AspectPolicy::Stretch => None,
@@ -156,7 +157,7 @@ impl Resize {
                     AspectPolicy::NotSmaller => scales.reduce(f64::max),
                 };
                 let axis = |(&axis, &size): (&usize, &usize)| {
-                    let from = given[axis];
+                    let from = input_shape[axis];
                     match common {
                         None => ResizedAxis { axis, from, to: size, scale: size as f64 / from as f64 },
                         Some(scale) => {
@@ -273,7 +274,7 @@ impl Resize {
             let step = steps.iter().find(|step| step.axis == axis);
             let Some(step) = step else { return Ok(at * strides[axis]) };
             if step.outside[at] {
-                return Ok(super::pick::OUTSIDE);
+                return Ok(super::select_axes::OUTSIDE);
             }
             Ok(step.taps[at][0].0 * strides[axis])
         })

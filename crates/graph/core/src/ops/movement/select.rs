@@ -1,19 +1,19 @@
 //! Transpose, expand, tile, slice and similar rearrangements.
 
-use super::pick::pick;
+use super::select_axes::pick;
 use super::{Shape, integers, known, optional_integers};
 use crate::ops::{Facts, Inputs};
 use crate::{Element, OpError, Tensor, each_type, shape};
 
 pub(super) fn transpose_shape(inputs: &Facts<'_>, perm: Option<&[usize]>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let Some(perm) = perm else { return Ok(Some(given.iter().rev().copied().collect())) };
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let Some(perm) = perm else { return Ok(Some(input_shape.iter().rev().copied().collect())) };
     let mut sorted = perm.to_vec();
     sorted.sort_unstable();
-    if !sorted.into_iter().eq(0..given.len()) {
-        return Err(OpError::invalid(format!("{perm:?} is not a permutation of the axes of shape {given:?}")));
+    if !sorted.into_iter().eq(0..input_shape.len()) {
+        return Err(OpError::invalid(format!("{perm:?} is not a permutation of the axes of shape {input_shape:?}")));
     }
-    Ok(Some(perm.iter().map(|&axis| given[axis]).collect()))
+    Ok(Some(perm.iter().map(|&axis| input_shape[axis]).collect()))
 }
 
 pub(super) fn transpose(data: &Tensor, perm: Option<&[usize]>, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -30,9 +30,9 @@ fn permute(data: &Tensor, seen: &[usize], perm: &[usize], shape: Vec<usize>) -> 
 }
 
 pub(super) fn expand_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let expected = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
-    shape::broadcast(&[given, &expected]).map(Some)
+    shape::broadcast(&[input_shape, &expected]).map(Some)
 }
 
 pub(super) fn expand(data: &Tensor, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -41,16 +41,19 @@ pub(super) fn expand(data: &Tensor, shape: Vec<usize>) -> Result<Tensor, OpError
 }
 
 pub(super) fn tile_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let repeats = shape::sizes(&known!(integers(inputs.get(1)?)?))?;
-    if repeats.len() != given.len() {
+    if repeats.len() != input_shape.len() {
         return Err(OpError::invalid(format!(
-            "there are {} repeats, expected one per axis of shape {given:?}",
+            "there are {} repeats, expected one per axis of shape {input_shape:?}",
             repeats.len()
         )));
     }
-    let result = given.iter().zip(&repeats).map(|(&size, &times)| size.checked_mul(times)).collect::<Option<Vec<_>>>();
-    result.map(Some).ok_or_else(|| OpError::invalid(format!("shape {given:?} cannot be repeated {repeats:?} times")))
+    let result =
+        input_shape.iter().zip(&repeats).map(|(&size, &times)| size.checked_mul(times)).collect::<Option<Vec<_>>>();
+    result
+        .map(Some)
+        .ok_or_else(|| OpError::invalid(format!("shape {input_shape:?} cannot be repeated {repeats:?} times")))
 }
 
 pub(super) fn tile(data: &Tensor, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -109,9 +112,9 @@ pub fn slice_parts(inputs: &Facts<'_>, given: &[usize]) -> Result<Option<Vec<Axi
 }
 
 pub(super) fn slice_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let mut result = given.to_vec();
-    for part in known!(slice_parts(inputs, given)?) {
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let mut result = input_shape.to_vec();
+    for part in known!(slice_parts(inputs, input_shape)?) {
         result[part.axis] = part.count;
     }
     Ok(Some(result))
@@ -122,21 +125,21 @@ pub(super) fn slice(inputs: &Inputs<'_>, shape: Vec<usize>) -> Result<Tensor, Op
     let facts = inputs.facts()?;
     let parts = slice_parts(&Facts::new(&facts, 1), data.shape())?.unwrap_or_default();
     let strides = shape::strides(data.shape());
-    let mut taken: Vec<_> = strides.iter().map(|_| (0, 1)).collect();
+    let mut ranges: Vec<_> = strides.iter().map(|_| (0, 1)).collect();
     for part in parts {
-        taken[part.axis] = (part.start as i64, part.step);
+        ranges[part.axis] = (part.start as i64, part.step);
     }
     pick(data, shape, None, |axis, at| {
-        let (start, step) = taken[axis];
+        let (start, step) = ranges[axis];
         Ok((start + at as i64 * step) as usize * strides[axis])
     })
 }
 
 /// The four sizes of images.
 fn images<'a>(inputs: &Facts<'a>) -> Result<Option<[usize; 4]>, OpError> {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let sizes = <[usize; 4]>::try_from(given);
-    sizes.map(Some).map_err(|_| OpError::invalid(format!("the input has shape {given:?}, expected 4 dimensions")))
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let sizes = <[usize; 4]>::try_from(input_shape);
+    sizes.map(Some).map_err(|_| OpError::invalid(format!("the input has shape {input_shape:?}, expected 4 dimensions")))
 }
 
 pub(super) fn depth_to_space_shape(inputs: &Facts<'_>, block: usize) -> Shape {
@@ -160,13 +163,13 @@ pub(super) fn depth_to_space(
         return Err(OpError::invalid(format!("the input has shape {:?}, expected 4 dimensions", data.shape())));
     };
     let depth = channels / (block * block);
-    let (seen, perm) = if column_first {
+    let (view, perm) = if column_first {
         ([count, depth, block, block, height, width], [0, 1, 4, 2, 5, 3])
     } else {
         ([count, block, block, depth, height, width], [0, 3, 4, 1, 5, 2])
     };
-    let six: Vec<usize> = perm.iter().map(|&axis| seen[axis]).collect();
-    permute(data, &seen, &perm, six)?.reshaped(shape)
+    let six: Vec<usize> = perm.iter().map(|&axis| view[axis]).collect();
+    permute(data, &view, &perm, six)?.reshaped(shape)
 }
 
 pub(super) fn space_to_depth_shape(inputs: &Facts<'_>, block: usize) -> Shape {
@@ -184,18 +187,18 @@ pub(super) fn space_to_depth(data: &Tensor, block: usize, shape: Vec<usize>) -> 
     let &[count, channels, height, width] = data.shape() else {
         return Err(OpError::invalid(format!("the input has shape {:?}, expected 4 dimensions", data.shape())));
     };
-    let seen = [count, channels, height / block, block, width / block, block];
+    let view = [count, channels, height / block, block, width / block, block];
     let perm = [0, 3, 5, 1, 2, 4];
-    let six: Vec<usize> = perm.iter().map(|&axis| seen[axis]).collect();
-    permute(data, &seen, &perm, six)?.reshaped(shape)
+    let six: Vec<usize> = perm.iter().map(|&axis| view[axis]).collect();
+    permute(data, &view, &perm, six)?.reshaped(shape)
 }
 
 pub(super) fn reverse_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    if given.len() < 2 {
-        return Err(OpError::invalid(format!("the input has shape {given:?}, expected axes of time and batch")));
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    if input_shape.len() < 2 {
+        return Err(OpError::invalid(format!("the input has shape {input_shape:?}, expected axes of time and batch")));
     }
-    Ok(Some(given.to_vec()))
+    Ok(Some(input_shape.to_vec()))
 }
 
 pub(super) fn reverse(data: &Tensor, lengths: &Tensor, time_axis: usize, shape: Vec<usize>) -> Result<Tensor, OpError> {
@@ -222,11 +225,11 @@ pub(super) fn reverse(data: &Tensor, lengths: &Tensor, time_axis: usize, shape: 
 }
 
 pub(super) fn trilu_shape(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    if given.len() < 2 {
-        return Err(OpError::invalid(format!("the input has shape {given:?}, expected matrices")));
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    if input_shape.len() < 2 {
+        return Err(OpError::invalid(format!("the input has shape {input_shape:?}, expected matrices")));
     }
-    Ok(Some(given.to_vec()))
+    Ok(Some(input_shape.to_vec()))
 }
 
 pub(super) fn trilu(

@@ -38,32 +38,32 @@ pub(super) fn reshape(inputs: &Facts<'_>, allow_zero: bool) -> Shape {
 }
 
 pub(super) fn flatten(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     // If the axis is the rank, all sizes come before it.
-    let rank = given.len() as i64;
-    let axis = if axis == rank { given.len() } else { shape::axis(axis, given.len().max(1))? };
-    let (before, behind) = given.split_at(axis.min(given.len()));
+    let rank = input_shape.len() as i64;
+    let axis = if axis == rank { input_shape.len() } else { shape::axis(axis, input_shape.len().max(1))? };
+    let (before, behind) = input_shape.split_at(axis.min(input_shape.len()));
     Ok(Some(vec![shape::count(before)?, shape::count(behind)?]))
 }
 
 pub(super) fn squeeze(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let Some(axes) = known!(optional_integers(inputs, 1)?) else {
-        return Ok(Some(given.iter().copied().filter(|&size| size != 1).collect()));
+        return Ok(Some(input_shape.iter().copied().filter(|&size| size != 1).collect()));
     };
-    let axes = shape::axes(&axes, given.len())?;
-    if let Some(&axis) = axes.iter().find(|&&axis| given[axis] != 1) {
-        return Err(OpError::invalid(format!("axis {axis} of shape {given:?} is not of size 1")));
+    let axes = shape::axes(&axes, input_shape.len())?;
+    if let Some(&axis) = axes.iter().find(|&&axis| input_shape[axis] != 1) {
+        return Err(OpError::invalid(format!("axis {axis} of shape {input_shape:?} is not of size 1")));
     }
-    let kept = given.iter().enumerate().filter(|(axis, _)| !axes.contains(axis));
-    Ok(Some(kept.map(|(_, &size)| size).collect()))
+    let remaining = input_shape.iter().enumerate().filter(|(axis, _)| !axes.contains(axis));
+    Ok(Some(remaining.map(|(_, &size)| size).collect()))
 }
 
 pub(super) fn unsqueeze(inputs: &Facts<'_>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
     let axes = known!(integers(inputs.get(1)?)?);
-    let axes = shape::axes(&axes, given.len() + axes.len())?;
-    let mut result = given.to_vec();
+    let axes = shape::axes(&axes, input_shape.len() + axes.len())?;
+    let mut result = input_shape.to_vec();
     // Sorted, so that each insertion has its final index.
     for axis in axes {
         result.insert(axis, 1);

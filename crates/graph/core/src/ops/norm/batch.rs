@@ -42,7 +42,7 @@ pub(super) fn eval(inputs: &Inputs<'_>, epsilon: f64, momentum: Option<f64>) -> 
     let mut more = Vec::new();
     let (mean, variance) = match momentum {
         None => (given_mean, given_variance),
-        Some(kept) => {
+        Some(momentum) => {
             let count = (data.len() / sets.max(1)) as f64;
             let mut mean = vec![0.0; sets];
             members(data.len()).zip(&data).for_each(|(set, one)| mean[set] += one);
@@ -51,7 +51,7 @@ pub(super) fn eval(inputs: &Inputs<'_>, epsilon: f64, momentum: Option<f64>) -> 
             members(data.len()).zip(&data).for_each(|(set, one)| variance[set] += (one - mean[set]).powi(2));
             variance.iter_mut().for_each(|sum| *sum /= count);
             let moved = |old: &[f64], new: &[f64]| -> Vec<f64> {
-                old.iter().zip(new).map(|(old, new)| old * kept + new * (1.0 - kept)).collect()
+                old.iter().zip(new).map(|(old, new)| old * momentum + new * (1.0 - momentum)).collect()
             };
             more = vec![moved(&given_mean, &mean), moved(&given_variance, &variance), mean.clone(), variance.clone()];
             (mean, variance)

@@ -1,6 +1,6 @@
 //! Pooling and unpooling.
 
-mod slide;
+mod pooling;
 mod unpool;
 
 pub use unpool::pooled;
@@ -80,7 +80,7 @@ impl Operation for Pool {
             }
             Self::MaxUnpool { window } => return Ok(vec![unpool::infer(window, inputs)?]),
         };
-        let shape = x.shape.as_deref().map(|shape| slide::shape(self.axes(shape)?, shape)).transpose()?;
+        let shape = x.shape.as_deref().map(|shape| pooling::shape(self.axes(shape)?, shape)).transpose()?;
         let mut result = vec![Fact { dtype: x.dtype, shape, value: None }];
         if indices {
             result.push(Fact { dtype: DType::I64, ..result[0].clone() });
@@ -95,7 +95,7 @@ impl Operation for Pool {
         let x = inputs.tensor(0)?;
         match self {
             Self::Slide { kind, .. } | Self::Global { kind } => {
-                let result = slide::eval(*kind, &self.axes(x.shape())?, x, to, result.len() > 1)?;
+                let result = pooling::eval(*kind, &self.axes(x.shape())?, x, to, result.len() > 1)?;
                 Ok(result.into_iter().map(Value::from).collect())
             }
             Self::MaxUnpool { window } => Ok(vec![unpool::eval(window, inputs, to)?.into()]),

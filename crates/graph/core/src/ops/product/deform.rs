@@ -71,9 +71,9 @@ pub(super) fn eval(
                     };
                     let y = at(&rows, row, tap / columns.kernel) + moved(0);
                     let x = at(&columns, column, tap % columns.kernel) + moved(1);
-                    let seen = between(from, [rows.input, columns.input], y, x);
-                    let seen = seen * mask.as_ref().map_or(1.0, |mask| mask[which * plane + place]);
-                    sum += seen * weights[(output * per_group + within) * taps + tap];
+                    let sampled = between(from, [rows.input, columns.input], y, x);
+                    let sampled = sampled * mask.as_ref().map_or(1.0, |mask| mask[which * plane + place]);
+                    sum += sampled * weights[(output * per_group + within) * taps + tap];
                 }
             }
             *into = sum;

@@ -227,11 +227,11 @@ fn dropout(data: &Tensor, ratio: f64, stream: Stream) -> Result<Vec<Value>, OpEr
     if ratio == 0.0 {
         return Ok(vec![data.clone().into(), Tensor::new(data.shape(), vec![true; data.len()])?.into()]);
     }
-    let kept: Vec<bool> = (0..data.len() as u64).map(|at| stream.uniform(at) >= ratio).collect();
+    let mask: Vec<bool> = (0..data.len() as u64).map(|at| stream.uniform(at) >= ratio).collect();
     let scale = 1.0 / (1.0 - ratio);
-    let scaled = data.floats()?.into_iter().zip(&kept).map(|(element, kept)| if *kept { element * scale } else { 0.0 });
+    let scaled = data.floats()?.into_iter().zip(&mask).map(|(element, mask)| if *mask { element * scale } else { 0.0 });
     let result = Tensor::from_floats(data.dtype(), data.shape(), &scaled.collect::<Vec<_>>())?;
-    Ok(vec![result.into(), Tensor::new(data.shape(), kept)?.into()])
+    Ok(vec![result.into(), Tensor::new(data.shape(), mask)?.into()])
 }
 
 #[cfg(test)]

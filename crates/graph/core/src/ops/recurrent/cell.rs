@@ -58,14 +58,14 @@ impl Cell<'_> {
             Kind::Rnn => units.map(|unit| self.function(0, gate(0, unit, h))).collect(),
             Kind::Gru { linear_before_reset } => {
                 let reset: Vec<f64> = units.clone().map(|unit| self.function(0, gate(1, unit, h))).collect();
-                let kept: Vec<f64> = h.iter().zip(&reset).map(|(h, reset)| h * reset).collect();
+                let reset_state: Vec<f64> = h.iter().zip(&reset).map(|(h, reset)| h * reset).collect();
                 units
                     .map(|unit| {
                         let update = self.function(0, gate(0, unit, h));
                         let state = if linear_before_reset {
                             reset[unit] * self.state(2, unit, h)
                         } else {
-                            self.state(2, unit, &kept)
+                            self.state(2, unit, &reset_state)
                         };
                         let new = self.function(1, self.input(2, unit, x) + state);
                         (1.0 - update) * new + update * h[unit]

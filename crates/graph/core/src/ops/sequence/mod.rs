@@ -2,7 +2,7 @@
 //!
 //! The [`Fact`] of a sequence or an optional value is that of its elements, without a shape.
 
-pub mod join;
+pub mod concat;
 
 use super::{Facts, Inputs, Operation};
 use crate::{DType, Fact, OpError, Tensor, Value, shape};
@@ -114,7 +114,7 @@ impl Operation for Sequence {
                 let all = all.iter().map(Value::tensor).collect::<Result<Vec<_>, _>>()?;
                 let rank = all.first().map_or(0, |tensor| tensor.rank());
                 let axis = shape::axis(*axis, rank + usize::from(*new))?;
-                if *new { join::stack(&all, axis)?.into() } else { join::concat(&all, axis)?.into() }
+                if *new { concat::stack(&all, axis)?.into() } else { concat::concat(&all, axis)?.into() }
             }
             Self::Optional { .. } => Value::Optional(inputs.value(0).ok().cloned().map(Box::new)),
             Self::Has => {
@@ -171,7 +171,7 @@ fn split(inputs: &Inputs<'_>, axis: i64, keep: bool) -> Result<Value, OpError> {
     let mut parts = Vec::with_capacity(sizes.len());
     let mut start = 0;
     for size in sizes {
-        let part = if keep { join::part(tensor, axis, start, size)? } else { join::at(tensor, axis, start)? };
+        let part = if keep { concat::part(tensor, axis, start, size)? } else { concat::at(tensor, axis, start)? };
         parts.push(part.into());
         start += size;
     }

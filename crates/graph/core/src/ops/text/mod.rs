@@ -152,19 +152,19 @@ fn normalize(tensor: &Tensor, case: Case, sensitive: bool, stop: &[String]) -> R
     }
     let compared = |text: &str| if sensitive { text.to_owned() } else { text.to_lowercase() };
     let stop: std::collections::BTreeSet<String> = stop.iter().map(|word| compared(word)).collect();
-    let kept = tensor.slice::<String>()?.iter().filter(|text| !stop.contains(&compared(text)));
-    let mut kept: Vec<String> = kept
+    let words = tensor.slice::<String>()?.iter().filter(|text| !stop.contains(&compared(text)));
+    let mut words: Vec<String> = words
         .map(|text| match case {
             Case::Keep => text.clone(),
             Case::Lower => text.to_lowercase(),
             Case::Upper => text.to_uppercase(),
         })
         .collect();
-    if kept.is_empty() {
-        kept.push(String::new());
+    if words.is_empty() {
+        words.push(String::new());
     }
-    let count = kept.len();
-    Tensor::new(if tensor.rank() == 1 { vec![count] } else { vec![1, count] }, kept)
+    let count = words.len();
+    Tensor::new(if tensor.rank() == 1 { vec![count] } else { vec![1, count] }, words)
 }
 
 #[cfg(test)]

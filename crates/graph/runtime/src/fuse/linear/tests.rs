@@ -1,9 +1,9 @@
 //! Fused products and attention with the kernels that GPUs use, compared with the reference.
 
-use roci_graph::ops::attend::{Attention, Scores};
+use roci_graph::ops::attention::{Attention, Scores};
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::reduction::SoftmaxKind;
-use roci_graph::ops::{Attend, Elementwise, Movement, Product, Reduction};
+use roci_graph::ops::{AttentionOp, Elementwise, Movement, Product, Reduction};
 use roci_graph::{DType, Graph, OpError, Tensor, ValueId};
 
 use crate::fuse::tests::{Test, check_as, numbers};
@@ -171,7 +171,7 @@ fn tensors_with_other_readers_are_not_overwritten() -> Test {
 #[test]
 fn attention_is_one_kernel_unless_the_scores_are_used() -> Test {
     let attention = |causal: bool, softcap: f32| {
-        Attend::Attention(Attention {
+        AttentionOp::Attention(Attention {
             scale: None,
             causal,
             pads_mask: true,
@@ -234,7 +234,7 @@ fn attention_over_a_cache_follows_the_valid_keys_of_each_batch() -> Test {
             softcap,
             scores: Scores::Weights,
         };
-        let result = graph.node("attention", Attend::Attention(op), &[q, k, v]);
+        let result = graph.node("attention", AttentionOp::Attention(op), &[q, k, v]);
         let node = graph.nodes.last_mut().ok_or("no node")?;
         node.inputs.extend([mask.as_ref().map(|_| given_mask), None, None, Some(given_lengths)]);
         graph.outputs.push(result);

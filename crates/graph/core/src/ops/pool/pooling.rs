@@ -69,26 +69,26 @@ fn eval_in<W: Accumulator>(
     let steps = shape::strides(&x.shape()[2..]);
     let digits = shape::strides(&to[2..]);
     // Offsets of a window's elements in C order, and their numbering.
-    let mut taken = Vec::new();
+    let mut offsets = Vec::new();
     for index in 0..count {
         let (plane, place) = (index / windows, index % windows);
         let output = |axis: usize| place / digits[axis] % to[2 + axis];
-        taken.clear();
-        taken.push(0);
+        offsets.clear();
+        offsets.push(0);
         for (axis, figures) in axes.iter().enumerate() {
             let (at, step) = (output(axis), steps[axis]);
             let taps = figures.taps(at);
-            taken = taken
+            offsets = offsets
                 .iter()
                 .flat_map(|&start| taps.clone().map(move |tap| start + figures.position(at, tap) * step))
                 .collect();
         }
         let start = plane * from_plane;
-        let elements = taken.iter().map(|offset| data[start + offset]);
+        let elements = offsets.iter().map(|offset| data[start + offset]);
         match kind {
             PoolKind::Max { column_major } => {
                 let mut best: Option<(usize, W)> = None;
-                for (&offset, one) in taken.iter().zip(elements) {
+                for (&offset, one) in offsets.iter().zip(elements) {
                     if best.is_none_or(|(_, most)| !most.is_nan() && (one > most || one.is_nan())) {
                         best = Some((offset, one));
                     }
@@ -103,7 +103,7 @@ fn eval_in<W: Accumulator>(
             PoolKind::Average { with_padding } => {
                 let sum = elements.fold(W::ZERO, W::plus);
                 let all = axes.iter().enumerate().map(|(axis, figures)| figures.taps_with_padding(output(axis)));
-                result.push(sum.over(if with_padding { all.fold(1, usize::saturating_mul) } else { taken.len() }));
+                result.push(sum.over(if with_padding { all.fold(1, usize::saturating_mul) } else { offsets.len() }));
             }
             PoolKind::Lp { order } => {
                 let order = f64::from(order);

@@ -177,7 +177,7 @@ impl Attention {
         let [_, heads, queries, total] = shape;
         let mut bias = vec![0.0; shape::count(&shape)?];
         if let Some(mask) = inputs.optional(3)? {
-            let given = mask.floats()?;
+            let mask_values = mask.floats()?;
             let boolean = mask.dtype() == DType::Bool;
             let (&width, outer) =
                 mask.shape().split_last().ok_or_else(|| OpError::invalid("the mask has no key dimension"))?;
@@ -188,7 +188,7 @@ impl Attention {
                 for (index, into) in row.iter_mut().enumerate() {
                     let index = if is_repeated { 0 } else { index };
                     // Keys beyond the mask's width are hidden.
-                    *into = match (index < width).then(|| given[start + index]) {
+                    *into = match (index < width).then(|| mask_values[start + index]) {
                         Some(one) if !boolean => one,
                         Some(one) if one != 0.0 => 0.0,
                         _ => f64::NEG_INFINITY,
@@ -228,7 +228,7 @@ impl Attention {
         let scale = self.scale.map_or(1.0 / (size as f64).sqrt(), f64::from);
         let cap = f64::from(self.softcap);
         let mut result = vec![0.0; shape::count(&[batch, heads, rows, width])?];
-        let mut kept = Vec::with_capacity(bias.len());
+        let mut stored_scores = Vec::with_capacity(bias.len());
         let mut scores = vec![0.0; total];
         for row in 0..shape::count(&[batch, heads, rows])? {
             let (at, head) = (row / (heads * rows), row / rows % heads);
@@ -238,27 +238,27 @@ impl Attention {
                 let key = &keys[(group * total + index) * size..][..size];
                 *score = query.iter().zip(key).map(|(query, key)| query * key).sum::<f64>() * scale;
             }
-            let keep = |stage: Scores, scores: &[f64], kept: &mut Vec<f64>| {
+            let keep = |stage: Scores, scores: &[f64], stored: &mut Vec<f64>| {
                 if self.scores == stage {
-                    kept.extend_from_slice(scores);
+                    stored.extend_from_slice(scores);
                 }
             };
-            keep(Scores::Products, &scores, &mut kept);
+            keep(Scores::Products, &scores, &mut stored_scores);
             if cap > 0.0 {
                 scores.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
             }
-            keep(Scores::Capped, &scores, &mut kept);
+            keep(Scores::Capped, &scores, &mut stored_scores);
             scores.iter_mut().zip(&bias[row * total..]).for_each(|(score, bias)| *score += bias);
-            keep(Scores::Masked, &scores, &mut kept);
+            keep(Scores::Masked, &scores, &mut stored_scores);
             softmax(&mut scores);
-            keep(Scores::Weights, &scores, &mut kept);
+            keep(Scores::Weights, &scores, &mut stored_scores);
             let into = &mut result[row * width..][..width];
             for (index, weight) in scores.iter().enumerate() {
                 let value = &values[(group * total + index) * width..][..width];
                 into.iter_mut().zip(value).for_each(|(into, value)| *into += weight * value);
             }
         }
-        Ok((result, kept))
+        Ok((result, stored_scores))
     }
 }
 

@@ -7,14 +7,14 @@ use crate::{Graph, ValueId};
 /// Removes nodes and constants that nothing uses.
 pub(super) fn remove(graph: &mut Graph) {
     let mut expected: HashSet<ValueId> = graph.outputs.iter().copied().collect();
-    let mut kept = vec![false; graph.nodes.len()];
+    let mut live = vec![false; graph.nodes.len()];
     for (index, node) in graph.nodes.iter().enumerate().rev() {
         if node.outputs.iter().flatten().any(|id| expected.contains(id)) {
-            kept[index] = true;
+            live[index] = true;
             expected.extend(node.inputs.iter().flatten());
         }
     }
-    let mut kept = kept.into_iter();
-    graph.nodes.retain(|_| kept.next().unwrap_or(true));
+    let mut live = live.into_iter();
+    graph.nodes.retain(|_| live.next().unwrap_or(true));
     graph.constants.retain(|id, _| expected.contains(id));
 }

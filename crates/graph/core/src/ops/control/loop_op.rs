@@ -3,7 +3,7 @@
 use super::{check, facts, truth, values};
 use crate::graph::DeclaredType;
 use crate::interpreter::default_limit;
-use crate::ops::sequence::join;
+use crate::ops::sequence::concat;
 use crate::ops::{Facts, Inputs};
 use crate::{Fact, Graph, OpError, Tensor, Value, run};
 
@@ -45,7 +45,7 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
         let stacked = if tensors.is_empty() {
             nothing(&first_round(body, carried, inputs)?[1 + carried + index], body, 1 + carried + index)?
         } else {
-            join::stack(&tensors.iter().collect::<Vec<_>>(), 0)?
+            concat::stack(&tensors.iter().collect::<Vec<_>>(), 0)?
         };
         state.push(stacked.into());
     }
@@ -55,7 +55,7 @@ pub(super) fn eval(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<
 /// The facts of all outputs of the body in a first iteration.
 fn first_round(body: &Graph, carried: usize, inputs: &Inputs<'_>) -> Result<Vec<Fact>, OpError> {
     let known: Vec<_> = (0..inputs.len()).map(|index| fact(inputs, index)).collect();
-    facts::outputs(body, &facts::given(carried, &Facts::new(&known, inputs.outputs())))
+    facts::outputs(body, &facts::body_inputs(carried, &Facts::new(&known, inputs.outputs())))
 }
 
 /// The fact of an operand.

@@ -1,8 +1,8 @@
-//! Rotary embeddings; `attention` has attention.
+//! Attention (in `attention`) and rotary embeddings.
 
 use roci_graph::DType;
-use roci_graph::ops::Attend;
-use roci_graph::ops::attend::Rotary;
+use roci_graph::ops::AttentionOp;
+use roci_graph::ops::attention::Rotary;
 use roci_kernels::params::ElementwiseOp as Op;
 
 use super::Context;
@@ -12,10 +12,10 @@ use super::strided::{dense, dimensions};
 use crate::error::LoweringError;
 use crate::segment::DeviceTensor;
 
-pub(super) fn lower(op: &Attend, context: &mut Context<'_, '_>) -> Result<Vec<DeviceTensor>, LoweringError> {
+pub(super) fn lower(op: &AttentionOp, context: &mut Context<'_, '_>) -> Result<Vec<DeviceTensor>, LoweringError> {
     match op {
-        Attend::Attention(op) => attention(context, op),
-        Attend::Rotary(op) => Ok(vec![rotary(context, op)?]),
+        AttentionOp::Attention(op) => attention(context, op),
+        AttentionOp::Rotary(op) => Ok(vec![rotary(context, op)?]),
         other => Err(LoweringError::unsupported(format!("{other:?}"))),
     }
 }

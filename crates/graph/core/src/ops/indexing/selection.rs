@@ -15,10 +15,10 @@ fn new_axis(axis: i64, rank: usize) -> Result<usize, OpError> {
 }
 
 pub(super) fn one_hot_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let axis = new_axis(axis, given.len())?;
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let axis = new_axis(axis, input_shape.len())?;
     let depth = whole(known!(inputs.get(1)?.value.as_ref()))?;
-    let mut result = given.to_vec();
+    let mut result = input_shape.to_vec();
     result.insert(axis, shape::sizes(&[depth])?[0]);
     Ok(Some(result))
 }
@@ -89,14 +89,14 @@ fn marked(condition: &Tensor, size: usize) -> Result<Vec<usize>, OpError> {
 }
 
 pub(super) fn compress_shape(inputs: &Facts<'_>, axis: Option<i64>) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let axis = axis.map(|axis| shape::axis(axis, given.len())).transpose()?;
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let axis = axis.map(|axis| shape::axis(axis, input_shape.len())).transpose()?;
     let condition = known!(inputs.get(1)?.value.as_ref());
     match axis {
-        None => Ok(Some(vec![marked(condition, shape::count(given)?)?.len()])),
+        None => Ok(Some(vec![marked(condition, shape::count(input_shape)?)?.len()])),
         Some(axis) => {
-            let mut result = given.to_vec();
-            result[axis] = marked(condition, given[axis])?.len();
+            let mut result = input_shape.to_vec();
+            result[axis] = marked(condition, input_shape[axis])?.len();
             Ok(Some(result))
         }
     }

@@ -17,13 +17,17 @@ fn order<T: PartialOrd>(one: &T, other: &T) -> Ordering {
 }
 
 pub(super) fn top_shape(inputs: &Facts<'_>, axis: i64) -> Shape {
-    let given = known!(inputs.get(0)?.shape.as_deref());
-    let axis = shape::axis(axis, given.len())?;
+    let input_shape = known!(inputs.get(0)?.shape.as_deref());
+    let axis = shape::axis(axis, input_shape.len())?;
     let count = known!(integers(inputs.get(1)?)?);
-    let mut result = given.to_vec();
+    let mut result = input_shape.to_vec();
     match count[..] {
-        [count] if count >= 0 && count as u64 <= given[axis] as u64 => result[axis] = count as usize,
-        _ => return Err(OpError::invalid(format!("k = {count:?} is out of range for axis {axis} of shape {given:?}"))),
+        [count] if count >= 0 && count as u64 <= input_shape[axis] as u64 => result[axis] = count as usize,
+        _ => {
+            return Err(OpError::invalid(format!(
+                "k = {count:?} is out of range for axis {axis} of shape {input_shape:?}"
+            )));
+        }
     }
     Ok(Some(result))
 }

@@ -1,11 +1,11 @@
 //! Attention and rotary embeddings.
 
-mod attention;
+mod dot_product;
 mod rotary;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{Attention, Scores};
+pub use dot_product::{Attention, Scores};
 pub use rotary::Rotary;
 
 use super::{Facts, Inputs, Operation};
@@ -14,14 +14,14 @@ use crate::{Fact, OpError, Tensor, Value};
 /// An operation of this family.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Attend {
+pub enum AttentionOp {
     /// Scaled dot-product attention.
     Attention(Attention),
     /// Rotary position embedding.
     Rotary(Rotary),
 }
 
-impl Operation for Attend {
+impl Operation for AttentionOp {
     fn name(&self) -> &'static str {
         match self {
             Self::Attention(_) => "Attention",
@@ -63,12 +63,12 @@ fn split(shape: &[usize], heads: Option<usize>) -> Result<[usize; 4], OpError> {
 
 /// The elements as `[batch, heads, length, size]`.
 fn heads_first(tensor: &Tensor, sizes: [usize; 4]) -> Result<Vec<f64>, OpError> {
-    let given = tensor.floats()?;
+    let values = tensor.floats()?;
     let [batch, heads, length, size] = sizes;
     if tensor.rank() == 4 {
-        return Ok(given);
+        return Ok(values);
     }
-    Ok(swap(&given, [batch, length, heads, size]))
+    Ok(swap(&values, [batch, length, heads, size]))
 }
 
 /// Swaps the middle axes.

@@ -1,6 +1,6 @@
 //! Attention and rotary embeddings.
 
-use roci_graph::ops::attend::{Attend, Attention, Rotary, Scores};
+use roci_graph::ops::attention::{Attention, AttentionOp, Rotary, Scores};
 
 use super::NodeContext;
 use crate::Error;
@@ -23,7 +23,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
                     return Err(Error::invalid(format!("unknown value {other} of attribute `qk_matmul_output_mode`")));
                 }
             };
-            Attend::Attention(Attention {
+            AttentionOp::Attention(Attention {
                 scale: node.float("scale")?,
                 causal: node.flag("is_causal", false)?,
                 pads_mask: node.version() >= 24,
@@ -32,7 +32,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
                 scores,
             })
         }
-        "RotaryEmbedding" => Attend::Rotary(Rotary {
+        "RotaryEmbedding" => AttentionOp::Rotary(Rotary {
             interleaved: node.flag("interleaved", false)?,
             rotary_dim: natural("rotary_embedding_dim", node.int_or("rotary_embedding_dim", 0)?)?,
             heads: heads("num_heads")?,
