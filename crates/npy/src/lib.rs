@@ -233,17 +233,17 @@ impl<'a> Parser<'a> {
         self.0 = self.0.trim_start();
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    fn take(&mut self, expected: char) -> bool {
         self.blank();
-        self.0.strip_prefix(wanted).map(|rest| self.0 = rest).is_some()
+        self.0.strip_prefix(expected).map(|rest| self.0 = rest).is_some()
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), NpyError> {
-        if self.take(wanted) {
+    fn expect(&mut self, expected: char) -> Result<(), NpyError> {
+        if self.take(expected) {
             return Ok(());
         }
         let found: String = self.0.chars().take(8).collect();
-        Err(NpyError::Header(format!("has {found:?} where `{wanted}` should be")))
+        Err(NpyError::Header(format!("has {found:?} where `{expected}` should be")))
     }
 
     fn string(&mut self) -> Result<&'a str, NpyError> {

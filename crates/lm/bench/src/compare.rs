@@ -45,8 +45,8 @@ mod tests {
             entry("vulkan:0", Phase::Prefill, 512, &[1000]),
             entry("vulkan:0", Phase::Decode, 128, &[1500]),
         ];
-        let wanted = "Here vulkan:0 processes prompts 4.00 times as fast as cpu (pp512), and cpu generates 1.50 times as fast as vulkan:0 (tg128).";
-        assert_eq!(sentence(&entries).as_deref(), Some(wanted));
+        let expected = "Here vulkan:0 processes prompts 4.00 times as fast as cpu (pp512), and cpu generates 1.50 times as fast as vulkan:0 (tg128).";
+        assert_eq!(sentence(&entries).as_deref(), Some(expected));
     }
 
     #[test]

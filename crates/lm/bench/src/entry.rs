@@ -5,7 +5,7 @@ use roci_lm_device::CacheType;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-use super::about::ModelInfo;
+use super::model_info::ModelInfo;
 use super::plan::{Phase, Test};
 use super::samples::Samples;
 use super::work::TokenCost;

@@ -65,7 +65,7 @@ pub fn csv(entry: &Entry, first: bool) -> String {
 /// An SQL insert, with the table's definition before the first.
 pub fn sql(entry: &Entry, first: bool) -> String {
     let columns = entry.columns();
-    let mut made = String::new();
+    let mut statement = String::new();
     if first {
         let kinds = columns.iter().map(|(name, value)| {
             let kind = match value {
@@ -76,13 +76,13 @@ pub fn sql(entry: &Entry, first: bool) -> String {
             format!("  {name} {kind}")
         });
         let kinds: Vec<_> = kinds.collect();
-        let _ = write!(made, "CREATE TABLE IF NOT EXISTS {TABLE} (\n{}\n);\n\n", kinds.join(",\n"));
+        let _ = write!(statement, "CREATE TABLE IF NOT EXISTS {TABLE} (\n{}\n);\n\n", kinds.join(",\n"));
     }
     let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
     let values: Vec<_> =
         columns.into_iter().map(|(_, value)| format!("'{}'", text(value).replace('\'', "''"))).collect();
-    let _ = writeln!(made, "INSERT INTO {TABLE} ({}) VALUES ({});", names.join(", "), values.join(", "));
-    made
+    let _ = writeln!(statement, "INSERT INTO {TABLE} ({}) VALUES ({});", names.join(", "), values.join(", "));
+    statement
 }
 
 /// Columns of the Markdown table with their widths; negative ones are left-aligned.
@@ -122,15 +122,15 @@ pub fn markdown(entry: &Entry, first: bool) -> String {
         });
         format!("|{}\n", cells.collect::<String>())
     };
-    let mut made = String::new();
+    let mut text = String::new();
     if first {
-        made += &line(&mut MARKDOWN.iter().map(|(name, width)| ((*name).to_owned(), *width)));
-        made += &line(&mut MARKDOWN.iter().map(|(_, width)| {
+        text += &line(&mut MARKDOWN.iter().map(|(name, width)| ((*name).to_owned(), *width)));
+        text += &line(&mut MARKDOWN.iter().map(|(_, width)| {
             let dashes = "-".repeat(width.unsigned_abs() as usize - 1);
             (dashes + if *width < 0 { "-" } else { ":" }, *width)
         }));
     }
-    made + &line(&mut values.into_iter().zip(MARKDOWN.map(|(_, width)| width)))
+    text + &line(&mut values.into_iter().zip(MARKDOWN.map(|(_, width)| width)))
 }
 
 #[cfg(test)]
@@ -142,15 +142,15 @@ mod tests {
     #[test]
     fn the_markdown_table_matches_llama_bench() {
         let entry = entry("vulkan:0", Phase::Prefill, 512, &[1000, 1000]);
-        let wanted = "\
+        let expected = "\
 | model                          |       size |     params | backend    | threads | ngl | dev          |            test |                  t/s |
 | ------------------------------ | ---------: | ---------: | ---------- | ------: | --: | ------------ | --------------: | -------------------: |
 | llama 1.1B Q4_0                | 606.54 MiB |     1.10 B | vulkan     |         |  22 | vulkan:0     |           pp512 |        512.00 ± 0.00 |
 ";
-        assert_eq!(markdown(&entry, true), wanted);
+        assert_eq!(markdown(&entry, true), expected);
         assert_eq!(
             markdown(&entry, false),
-            wanted.lines().last().map(|line| line.to_owned() + "\n").unwrap_or_default()
+            expected.lines().last().map(|line| line.to_owned() + "\n").unwrap_or_default()
         );
     }
 

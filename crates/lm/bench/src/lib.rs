@@ -9,16 +9,16 @@
 pub mod compare;
 pub mod formats;
 
-mod about;
 mod entry;
 mod measure;
+mod model_info;
 mod plan;
 mod samples;
 mod work;
 
-pub use about::ModelInfo;
 pub use entry::{BUILD, Entry, Setting, threads};
 pub use measure::{Outcome, Runner};
+pub use model_info::ModelInfo;
 pub use plan::{Phase, Test, plan};
 pub use samples::{Mean, Samples};
 pub use work::TokenCost;

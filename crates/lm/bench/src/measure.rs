@@ -171,10 +171,10 @@ mod tests {
     fn prefill_is_batched_and_decode_is_token_by_token() {
         let mut model = example(&[1.0, 2.0]);
         let never = || false;
-        let mut told = 0;
-        let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Prefill, 20, 0), 2, || told += 1);
+        let mut progress_calls = 0;
+        let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Prefill, 20, 0), 2, || progress_calls += 1);
         let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
-        assert_eq!((samples.tokens, samples.runs.len(), told), (20, 2, 3));
+        assert_eq!((samples.tokens, samples.runs.len(), progress_calls), (20, 2, 3));
         assert_eq!(model.calls, [(0, 16, OutputKind::None), (16, 4, OutputKind::LastLogits)].repeat(3));
         model.calls.clear();
         let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Decode, 2, 0), 1, || ());
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn an_interrupted_test_keeps_its_complete_runs() {
         let mut model = example(&[1.0, 2.0]);
-        let asked = Cell::new(0);
+        let calls = Cell::new(0);
         // Each run polls twice: the warm-up, two complete runs, and one that is interrupted.
-        let stop = || asked.replace(asked.get() + 1) >= 7;
+        let stop = || calls.replace(calls.get() + 1) >= 7;
         let outcome = Runner::new(&mut model, &stop).measure(&test(Phase::Decode, 2, 0), 9, || ());
         let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(samples.runs.len(), 2);

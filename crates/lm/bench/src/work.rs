@@ -28,9 +28,9 @@ impl TokenCost {
             values += weights(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears));
             match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(gated) => values += weights([&gated.gate, &gated.up, &gated.down]),
-                FeedForwardKind::Experts { router, experts, used } => {
+                FeedForwardKind::Experts { router, experts, experts_per_token } => {
                     let linears = || experts.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]);
-                    let (used, count) = ((*used).min(experts.len()) as u64, experts.len().max(1) as u64);
+                    let (used, count) = ((*experts_per_token).min(experts.len()) as u64, experts.len().max(1) as u64);
                     values += weights([router]) + weights(linears()) * used / count;
                     let bytes: u64 = linears().map(|linear| matrix_bytes(file, &linear.matrix)).sum();
                     idle += bytes * (count - used) / count;

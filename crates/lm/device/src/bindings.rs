@@ -8,7 +8,7 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, Gated, Layer, Matrix};
+use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix};
 
 use crate::pack::{GROUP, format_of};
 use crate::scratch::ScratchSizes;
@@ -43,7 +43,7 @@ pub(crate) fn check(
     options: &Options,
     sizes: &ScratchSizes,
 ) -> Result<(), Error> {
-    let check = BindingCheck { file, info, host_kernels: roci_kernels::takes_native(info) };
+    let check = BindingCheck { file, info, native_kernels: roci_kernels::runs_native_kernels(info) };
     let cache_tokens =
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
@@ -73,7 +73,7 @@ struct BindingCheck<'a> {
     file: &'a Gguf,
     info: &'a DeviceInfo,
     /// Whether the device runs the CPU's own kernels, which take matrices of any size.
-    host_kernels: bool,
+    native_kernels: bool,
 }
 
 impl BindingCheck<'_> {
@@ -92,7 +92,7 @@ impl BindingCheck<'_> {
     fn layer(&self, layer: &Layer) -> Result<(), Error> {
         layer.mixer.linears().into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
         match &layer.feed_forward.kind {
-            FeedForwardKind::Dense(Gated { gate, up, down }) => {
+            FeedForwardKind::Dense(GatedFeedForward { gate, up, down }) => {
                 [gate, up, down].into_iter().try_for_each(|linear| self.rows(&linear.matrix))
             }
             FeedForwardKind::Experts { experts, .. } => {
@@ -106,7 +106,7 @@ impl BindingCheck<'_> {
     /// A matrix that is split into shards: one step of rows must fit.
     fn rows(&self, matrix: &Matrix) -> Result<(), Error> {
         let row = self.row_bytes(matrix);
-        if self.host_kernels || rows_per_shard(self.info, row) > 0 {
+        if self.native_kernels || rows_per_shard(self.info, row) > 0 {
             return Ok(());
         }
         let what = || format!("some rows of `{}`", matrix.tensor);

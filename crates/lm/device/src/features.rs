@@ -10,7 +10,7 @@ use crate::options::Options;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
     /// Runs the CPU's own kernels instead of translations of the WGSL kernels.
-    pub(crate) host_kernels: bool,
+    pub(crate) native_kernels: bool,
     /// Has matrix units (cooperative matrices), used for batches.
     pub(crate) coopmat: bool,
     /// Quantizes the activations of a single token to 8 bits and multiplies by packed dot products.
@@ -21,13 +21,13 @@ pub(crate) struct Features {
 
 impl Features {
     pub(crate) fn of(info: &DeviceInfo, options: &Options) -> Self {
-        let host_kernels = roci_kernels::takes_native(info);
+        let native_kernels = roci_kernels::runs_native_kernels(info);
         let coopmat_kernel = KernelId::matmul_coopmat(WeightFormat::F16).spec();
         // On a software device packed dot products save no time.
-        let packed_dot = info.capabilities().integer_dot && !host_kernels && !is_software(info) && !options.exact;
+        let packed_dot = info.capabilities().integer_dot && !native_kernels && !is_software(info) && !options.exact;
         Self {
-            host_kernels,
-            coopmat: !host_kernels && coopmat_kernel.is_ok_and(|kernel| kernel.runs_on(info)),
+            native_kernels,
+            coopmat: !native_kernels && coopmat_kernel.is_ok_and(|kernel| kernel.runs_on(info)),
             packed_dot,
             compute_units: info.physical.iter().map(|physical| physical.compute_units).min().unwrap_or(1),
         }

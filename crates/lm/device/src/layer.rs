@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roci_hal::{BufferDesc, BufferRange};
 use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
-    Activation, Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Norm, Rope, RopeStyle,
+    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Norm, Rope, RopeStyle,
 };
 
 use crate::kernel_id::KernelId;
@@ -67,7 +67,7 @@ pub(crate) struct DeviceExperts {
     /// Total number of experts.
     pub(crate) count: usize,
     /// Experts per token.
-    pub(crate) used: usize,
+    pub(crate) experts_per_token: usize,
 }
 
 /// The matrices of a feed-forward block.
@@ -284,25 +284,31 @@ impl<'a> LayerBuilder<'a> {
                     gated.gate.matrix.outputs(),
                 )
             }
-            FeedForwardKind::Experts { router, experts, used } => {
+            FeedForwardKind::Experts { router, experts, experts_per_token } => {
                 let Some(first) = experts.first() else {
                     return Err(Error::file("a mixture of experts has no experts"));
                 };
-                let gated: Vec<&Gated> = experts.iter().collect();
+                let gated: Vec<&GatedFeedForward> = experts.iter().collect();
                 let router = self.linear(router, 0)?;
                 // The CPU's own kernels do not support experts: the WGSL kernels' layout is used.
-                let host = std::mem::replace(&mut self.loader.host_kernels, false);
+                let native_kernels = std::mem::replace(&mut self.loader.native_kernels, false);
                 let matrices = self.expert_gate_up(&gated).and_then(|gate_up| {
                     let downs: Vec<_> = gated.iter().map(|gated| &gated.down.matrix).collect();
                     Ok((gate_up, self.loader.matrix(&MatrixRows::stacked(downs))?))
                 });
-                self.loader.host_kernels = host;
+                self.loader.native_kernels = native_kernels;
                 let (gate_up, down) = matrices?;
                 if gated.iter().any(|gated| [&gated.gate, &gated.up, &gated.down].iter().any(|one| one.bias.is_some()))
                 {
                     return Err(Error::file("experts with biases are not supported"));
                 }
-                let experts = DeviceExperts { router, gate_up, down, count: experts.len(), used: *used };
+                let experts = DeviceExperts {
+                    router,
+                    gate_up,
+                    down,
+                    count: experts.len(),
+                    experts_per_token: *experts_per_token,
+                };
                 (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
             }
         };
@@ -319,10 +325,10 @@ impl<'a> LayerBuilder<'a> {
     }
 
     /// Gate and up projections of a dense block, interleaved if one product can compute both.
-    fn gate_up(&self, gated: &Gated) -> Result<GateUp, Error> {
+    fn gate_up(&self, gated: &GatedFeedForward) -> Result<GateUp, Error> {
         let biased = gated.gate.bias.is_some() || gated.up.bias.is_some();
         let same_type = self.loader.have_same_type(&[&gated.gate.matrix, &gated.up.matrix])?;
-        if self.loader.host_kernels || biased || !same_type {
+        if self.loader.native_kernels || biased || !same_type {
             return Ok(GateUp::Separate(self.concatenated(&[&gated.gate, &gated.up])?));
         }
         let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
@@ -330,7 +336,7 @@ impl<'a> LayerBuilder<'a> {
     }
 
     /// Gate and up projections of all experts: interleaved, one expert after the other.
-    fn expert_gate_up(&self, experts: &[&Gated]) -> Result<DeviceMatrix, Error> {
+    fn expert_gate_up(&self, experts: &[&GatedFeedForward]) -> Result<DeviceMatrix, Error> {
         let matrices: Vec<_> = experts.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
         if !self.loader.have_same_type(&matrices)? {
             return Err(Error::file("the experts' matrices have different types"));

@@ -45,15 +45,15 @@ pub struct Estimate {
     pub shares: Vec<DeviceShare>,
 }
 
-struct Sizer<'a> {
+struct SizeEstimator<'a> {
     file: &'a Gguf,
-    host_kernels: bool,
+    native_kernels: bool,
 }
 
-impl Sizer<'_> {
+impl SizeEstimator<'_> {
     fn matrix(&self, matrix: &Matrix) -> u64 {
         let Some(tensor) = self.file.tensor(&matrix.tensor) else { return 0 };
-        bytes_of(tensor.info().kind(), matrix.outputs(), matrix.columns, self.host_kernels).unwrap_or(0)
+        bytes_of(tensor.info().kind(), matrix.outputs(), matrix.columns, self.native_kernels).unwrap_or(0)
     }
 
     fn linears<'b>(&self, linears: impl IntoIterator<Item = &'b Linear>) -> u64 {
@@ -65,7 +65,7 @@ impl Sizer<'_> {
             + match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(gated) => self.linears([&gated.gate, &gated.up, &gated.down]),
                 FeedForwardKind::Experts { router, experts, .. } => {
-                    let planar = Sizer { host_kernels: false, ..*self };
+                    let planar = SizeEstimator { native_kernels: false, ..*self };
                     let experts = experts.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]);
                     self.linears([router]) + planar.linears(experts)
                 }
@@ -86,7 +86,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
     let cache_tokens =
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, info) in devices.iter().enumerate() {
-        let sizer = Sizer { file, host_kernels: roci_kernels::takes_native(info) };
+        let sizer = SizeEstimator { file, native_kernels: roci_kernels::runs_native_kernels(info) };
         let available = info.physical.iter().map(|one| one.usable_memory()).min().unwrap_or(0);
         // A device that does not report its memory is assumed to have enough.
         let limit = if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 };

@@ -45,7 +45,7 @@ pub(crate) struct ScratchSizes {
     activated: usize,
     gate_up: usize,
     /// Experts per token; 0 for dense models.
-    experts_used: usize,
+    experts_per_token: usize,
     /// The longest input of a product.
     columns: usize,
     features: Features,
@@ -73,9 +73,9 @@ impl ScratchSizes {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.len(),
         });
-        let experts_used = max(&|layer| match &layer.feed_forward.kind {
+        let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(_) => 0,
-            FeedForwardKind::Experts { used, .. } => *used,
+            FeedForwardKind::Experts { experts_per_token, .. } => *experts_per_token,
         });
         let embedding = model.config.embedding;
         Self {
@@ -92,7 +92,7 @@ impl ScratchSizes {
             split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,
-            experts_used,
+            experts_per_token,
             columns: embedding.max(attended).max(activated),
             features,
         }
@@ -120,7 +120,7 @@ impl ScratchSizes {
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
     fn floats(&self) -> [(usize, usize); 10] {
-        let (tokens, pairs) = (self.tokens, self.tokens * self.experts_used.max(1));
+        let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         [
             padded(tokens, self.embedding),
@@ -129,7 +129,7 @@ impl ScratchSizes {
             padded(tokens, self.attended),
             padded(pairs, self.activated),
             padded(tokens, self.gate_up),
-            if self.experts_used > 0 { padded(pairs, self.embedding) } else { (0, GROUP) },
+            if self.experts_per_token > 0 { padded(pairs, self.embedding) } else { (0, GROUP) },
             padded(self.output_rows, self.embedding),
             padded(self.output_rows, self.vocabulary),
             if self.features.coopmat {
@@ -141,7 +141,7 @@ impl ScratchSizes {
     }
 
     fn quantized(&self) -> u64 {
-        if self.features.host_kernels {
+        if self.features.native_kernels {
             lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns) as u64
         } else {
             16
@@ -240,7 +240,7 @@ impl Scratch {
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
-        let pairs = 4 * (sizes.tokens * sizes.experts_used) as u64;
+        let pairs = 4 * (sizes.tokens * sizes.experts_per_token) as u64;
         let scratch = Self {
             inputs: zeroed(4 * sizes.input_words as u64)?,
             attention_splits: zeroed(sizes.attention_splits())?,

@@ -9,7 +9,7 @@ use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaph
 use roci_lm::architecture::Model;
 
 use crate::features::{Features, is_software};
-use crate::kernels::{Kernels, MissingKernel, Specialize};
+use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
 use crate::options::CacheType;
 use crate::pack_codes::rounds_scales;
@@ -26,7 +26,7 @@ const MAX_RECORDINGS: usize = 64;
 pub(crate) struct Stage {
     pub(crate) device: Device,
     queue: Queue,
-    kernels: Kernels,
+    kernels: KernelCache,
     layers: Vec<DeviceLayer>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
@@ -68,7 +68,7 @@ impl Stage {
     /// Uploads the weights of the stage and allocates its KV cache and scratch memory.
     pub(crate) fn new(device: &Device, config: &StageConfig<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let features = Features::of(device.info(), config.options);
-        let loader = WeightLoader::new(config.file, device, features.host_kernels, progress);
+        let loader = WeightLoader::new(config.file, device, features.native_kernels, progress);
         let mut builder = LayerBuilder::new(loader, config.options, config.model.context as usize, config.pages);
         let layers = config.model.layers[config.layers.clone()]
             .iter()
@@ -78,7 +78,7 @@ impl Stage {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
                 && config.layers.start == 0
-                && !features.host_kernels
+                && !features.native_kernels
                 && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
             Some(DeviceHead {
                 norm: builder.norm(&config.model.norm)?,
@@ -96,7 +96,7 @@ impl Stage {
         };
         Ok(Self {
             queue: device.queue(0)?,
-            kernels: Kernels::new(device, specialize),
+            kernels: KernelCache::new(device, specialize),
             layers,
             head,
             scratch: Scratch::new(device, &config.sizes)?,
@@ -105,7 +105,7 @@ impl Stage {
             recordings: HashMap::new(),
             done: device.semaphore(0),
             steps: 0,
-            on_host: features.host_kernels || is_software(device.info()),
+            on_host: features.native_kernels || is_software(device.info()),
             features,
             cache: config.options.cache,
             profile: None,

@@ -8,7 +8,7 @@ use roci_gguf::{Gguf, Type};
 use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::{LmMatmulPacked, WeightFormat};
-use roci_lm::architecture::blocks::{Gated, Linear, Matrix, Vector};
+use roci_lm::architecture::blocks::{GatedFeedForward, Linear, Matrix, Vector};
 use roci_lm::architecture::matrix_scale;
 
 use crate::Error;
@@ -35,7 +35,7 @@ impl<'a> MatrixRows<'a> {
     }
 
     /// Gate and up projections, with the rows of each pair interleaved, one pair after the other.
-    pub(crate) fn interleaved(gated: &[&'a Gated]) -> Self {
+    pub(crate) fn interleaved(gated: &[&'a GatedFeedForward]) -> Self {
         let matrices = gated.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
         Self { matrices, interleave: 2 }
     }
@@ -126,7 +126,7 @@ pub(crate) struct WeightLoader<'a> {
     file: &'a Gguf,
     pub(crate) device: &'a Device,
     /// Whether the device runs the CPU's own kernels.
-    pub(crate) host_kernels: bool,
+    pub(crate) native_kernels: bool,
     progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
@@ -135,8 +135,8 @@ pub(crate) struct WeightLoader<'a> {
 }
 
 /// Bytes of a matrix on a device, without the alignment of its shards.
-pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, host_kernels: bool) -> Option<u64> {
-    if host_kernels {
+pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, native_kernels: bool) -> Option<u64> {
+    if native_kernels {
         return lm_cpu::packed_bytes(kind, rows, columns).ok().map(|bytes| bytes as u64);
     }
     let format = format_of(kind)?;
@@ -145,8 +145,8 @@ pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, host_kernels: bo
 }
 
 impl<'a> WeightLoader<'a> {
-    pub(crate) fn new(file: &'a Gguf, device: &'a Device, host_kernels: bool, progress: &'a Progress<'a>) -> Self {
-        Self { file, device, host_kernels, progress, files: Mutex::default(), upload: Mutex::default() }
+    pub(crate) fn new(file: &'a Gguf, device: &'a Device, native_kernels: bool, progress: &'a Progress<'a>) -> Self {
+        Self { file, device, native_kernels, progress, files: Mutex::default(), upload: Mutex::default() }
     }
 
     fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
@@ -163,7 +163,7 @@ impl<'a> WeightLoader<'a> {
     pub(crate) fn have_same_type(&self, matrices: &[&Matrix]) -> Result<bool, Error> {
         let kinds = matrices.iter().map(|matrix| self.kind(matrix)).collect::<Result<Vec<_>, _>>()?;
         let scales = self.scales(matrices)?;
-        let same_scales = !self.host_kernels || scales.windows(2).all(|two| two[0] == two[1]);
+        let same_scales = !self.native_kernels || scales.windows(2).all(|two| two[0] == two[1]);
         Ok(same_scales && kinds.windows(2).all(|two| two[0] == two[1]))
     }
 
@@ -195,7 +195,7 @@ impl<'a> WeightLoader<'a> {
         }
         let count = rows.count();
         let padded = columns.next_multiple_of(GROUP);
-        let shards = if self.host_kernels {
+        let shards = if self.native_kernels {
             let scale = scales.first().copied().unwrap_or(1.0);
             let storage = match self.in_place(rows, kind, columns, scale)? {
                 Some(storage) => storage,
@@ -393,7 +393,7 @@ impl<'a> WeightLoader<'a> {
 
     fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {
         let size = bytes.max(16).next_multiple_of(16);
-        let memory = if self.host_kernels { BufferDesc::host(size) } else { BufferDesc::device(size) };
+        let memory = if self.native_kernels { BufferDesc::host(size) } else { BufferDesc::device(size) };
         Ok(self.device.allocate(memory.label("weights"))?.whole())
     }
 

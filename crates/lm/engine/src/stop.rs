@@ -14,7 +14,7 @@ pub(crate) struct StopFilter {
 
 /// Output of one token.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Emitted {
+pub(crate) struct TokenOutput {
     /// Text that is final now.
     pub(crate) text: String,
     /// Index of the stop string that was found. No more tokens may be pushed then.
@@ -28,22 +28,22 @@ impl StopFilter {
     }
 
     /// Adds the bytes of a token.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Emitted {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> TokenOutput {
         let text = self.characters.push(bytes);
         self.scan(&text)
     }
 
     /// Flushes the withheld text after the last token.
-    pub(crate) fn finish(&mut self) -> Emitted {
+    pub(crate) fn finish(&mut self) -> TokenOutput {
         let text = self.characters.finish();
-        let Emitted { mut text, stop } = self.scan(&text);
+        let TokenOutput { mut text, stop } = self.scan(&text);
         if stop.is_none() {
             text.push_str(&std::mem::take(&mut self.withheld));
         }
-        Emitted { text, stop }
+        TokenOutput { text, stop }
     }
 
-    fn scan(&mut self, text: &str) -> Emitted {
+    fn scan(&mut self, text: &str) -> TokenOutput {
         let before = self.withheld.len();
         self.withheld.push_str(text);
         // The stop string that ends first wins, regardless of token boundaries; of two that end
@@ -56,11 +56,11 @@ impl StopFilter {
             if let Some((index, stop)) = first {
                 let text = self.withheld[..end - stop.len()].to_owned();
                 self.withheld.clear();
-                return Emitted { text, stop: Some(index) };
+                return TokenOutput { text, stop: Some(index) };
             }
         }
         let withheld = self.withheld.split_off(self.withheld.len() - self.possible_stop_bytes());
-        Emitted { text: std::mem::replace(&mut self.withheld, withheld), stop: None }
+        TokenOutput { text: std::mem::replace(&mut self.withheld, withheld), stop: None }
     }
 
     /// Length of the longest suffix that is a prefix of a stop string.

@@ -42,9 +42,9 @@ impl<'a> Cursor<'a> {
 
     pub(crate) fn take(&mut self, needed: u64) -> Result<&'a [u8], Error> {
         self.check(needed)?;
-        let taken = &self.bytes[self.at..][..needed as usize];
-        self.at += taken.len();
-        Ok(taken)
+        let bytes = &self.bytes[self.at..][..needed as usize];
+        self.at += bytes.len();
+        Ok(bytes)
     }
 
     pub(crate) fn number<const N: usize>(&mut self) -> Result<[u8; N], Error> {

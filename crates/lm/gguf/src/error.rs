@@ -69,12 +69,12 @@ pub enum Error {
     #[error("the file lacks the key `{0}`")]
     MissingKey(String),
     /// A value has another type than requested, or does not fit it.
-    #[error("the key `{key}` should be {wanted}, but is {found}")]
+    #[error("the key `{key}` should be {expected}, but is {found}")]
     WrongValue {
         /// Name of the key.
         key: String,
         /// Description of the requested type.
-        wanted: String,
+        expected: String,
         /// Description of the value.
         found: String,
     },
@@ -90,7 +90,7 @@ pub enum Error {
         reason: String,
     },
     /// The input is not a whole number of blocks, or does not match the length of the output.
-    #[error("{got} {unit} of {kind}, expected {wanted}")]
+    #[error("{got} {unit} of {kind}, expected {expected}")]
     Length {
         /// Type of the blocks.
         kind: Type,
@@ -99,7 +99,7 @@ pub enum Error {
         /// Actual number.
         got: usize,
         /// Description of the expected number.
-        wanted: String,
+        expected: String,
     },
     /// A value is out of range for the type.
     #[error("value {index} ({value}) does not fit {kind}")]

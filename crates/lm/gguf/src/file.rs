@@ -29,6 +29,7 @@ struct Entry {
 
 /// Location of a tensor's data, see [`Gguf::location`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DataLocation<'a> {
     /// The open file.
     pub file: &'a File,

@@ -62,7 +62,7 @@ impl Metadata {
         let Some(value) = self.value(key) else { return Ok(None) };
         match T::from_value(value) {
             Some(value) => Ok(Some(value)),
-            None => Err(self.wrong(key, T::WANTED)),
+            None => Err(self.wrong(key, T::EXPECTED)),
         }
     }
 
@@ -110,14 +110,14 @@ impl Metadata {
     {
         match self.value(key) {
             Some(Value::Array(array)) if array.len() == count => self.get(key),
-            Some(Value::Array(_)) => Err(self.wrong(key, &format!("{} or an array of {count} of them", T::WANTED))),
+            Some(Value::Array(_)) => Err(self.wrong(key, &format!("{} or an array of {count} of them", T::EXPECTED))),
             _ => Ok(self.get::<T>(key)?.map(|value| vec![value; count])),
         }
     }
 
-    fn wrong(&self, key: &str, wanted: &str) -> Error {
+    fn wrong(&self, key: &str, expected: &str) -> Error {
         let found = self.value(key).map(ToString::to_string).unwrap_or_default();
-        Error::WrongValue { key: key.to_owned(), wanted: wanted.to_owned(), found }
+        Error::WrongValue { key: key.to_owned(), expected: expected.to_owned(), found }
     }
 }
 
@@ -135,22 +135,22 @@ impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Metadata {
 /// value, `f64` to `f32` if that is exact, and every other type to itself.
 pub trait FromValue<'a>: Sized {
     /// Name of the type in messages.
-    const WANTED: &'static str;
+    const EXPECTED: &'static str;
     /// Converts the value; `None` if it has another type or does not fit.
     fn from_value(value: &'a Value) -> Option<Self>;
 }
 
 macro_rules! from_integers {
-    ($($own:ty, $wanted:literal, $list:literal);+) => {
+    ($($own:ty, $expected:literal, $list:literal);+) => {
         $(
             impl FromValue<'_> for $own {
-                const WANTED: &'static str = $wanted;
+                const EXPECTED: &'static str = $expected;
                 fn from_value(value: &Value) -> Option<Self> {
                     value.as_integer()?.try_into().ok()
                 }
             }
             impl FromValue<'_> for Vec<$own> {
-                const WANTED: &'static str = $list;
+                const EXPECTED: &'static str = $list;
                 fn from_value(value: &Value) -> Option<Self> {
                     value.as_array()?.integers()?.into_iter().map(|value| value.try_into().ok()).collect()
                 }
@@ -169,21 +169,21 @@ fn narrow(wide: f64) -> Option<f32> {
 }
 
 impl FromValue<'_> for f32 {
-    const WANTED: &'static str = "an f32";
+    const EXPECTED: &'static str = "an f32";
     fn from_value(value: &Value) -> Option<Self> {
         value.as_float().and_then(narrow)
     }
 }
 
 impl FromValue<'_> for f64 {
-    const WANTED: &'static str = "an f64";
+    const EXPECTED: &'static str = "an f64";
     fn from_value(value: &Value) -> Option<Self> {
         value.as_float()
     }
 }
 
 impl FromValue<'_> for bool {
-    const WANTED: &'static str = "a bool";
+    const EXPECTED: &'static str = "a bool";
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(value) => Some(*value),
@@ -193,7 +193,7 @@ impl FromValue<'_> for bool {
 }
 
 impl<'a> FromValue<'a> for &'a str {
-    const WANTED: &'static str = "a string";
+    const EXPECTED: &'static str = "a string";
     fn from_value(value: &'a Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(text),
@@ -203,14 +203,14 @@ impl<'a> FromValue<'a> for &'a str {
 }
 
 impl<'a> FromValue<'a> for &'a Array {
-    const WANTED: &'static str = "a list";
+    const EXPECTED: &'static str = "a list";
     fn from_value(value: &'a Value) -> Option<Self> {
         value.as_array()
     }
 }
 
 impl<'a> FromValue<'a> for &'a [String] {
-    const WANTED: &'static str = "an array of strings";
+    const EXPECTED: &'static str = "an array of strings";
     fn from_value(value: &'a Value) -> Option<Self> {
         match value {
             Value::Array(Array::String(list)) => Some(list),
@@ -220,7 +220,7 @@ impl<'a> FromValue<'a> for &'a [String] {
 }
 
 impl FromValue<'_> for Vec<f32> {
-    const WANTED: &'static str = "an array of f32";
+    const EXPECTED: &'static str = "an array of f32";
     fn from_value(value: &Value) -> Option<Self> {
         match value.as_array()? {
             Array::F32(list) => Some(list.clone()),
@@ -231,7 +231,7 @@ impl FromValue<'_> for Vec<f32> {
 }
 
 impl FromValue<'_> for Vec<bool> {
-    const WANTED: &'static str = "an array of bool";
+    const EXPECTED: &'static str = "an array of bool";
     fn from_value(value: &Value) -> Option<Self> {
         match value.as_array()? {
             Array::Bool(list) => Some(list.clone()),

@@ -144,7 +144,7 @@ fn alignment(metadata: &Metadata) -> Result<u64, Error> {
         Some(alignment) if alignment.is_power_of_two() => Ok(alignment.into()),
         Some(alignment) => Err(Error::WrongValue {
             key: ALIGNMENT.to_owned(),
-            wanted: "a power of two".to_owned(),
+            expected: "a power of two".to_owned(),
             found: alignment.to_string(),
         }),
     }

@@ -18,8 +18,8 @@ impl Type {
     /// too large for its scale, or if there is no quantizer for this type.
     pub fn quantize(self, values: &[f32], out: &mut Vec<u8>) -> Result<(), Error> {
         if !values.len().is_multiple_of(self.block_size()) {
-            let wanted = format!("a multiple of {}", self.block_size());
-            return Err(Error::Length { kind: self, unit: "values", got: values.len(), wanted });
+            let expected = format!("a multiple of {}", self.block_size());
+            return Err(Error::Length { kind: self, unit: "values", got: values.len(), expected });
         }
         match self {
             Self::F32 => out.extend(values.iter().flat_map(|value| value.to_le_bytes())),

@@ -49,9 +49,9 @@ pub(crate) fn count(metadata: &Metadata) -> Result<u32, Error> {
 /// Checks that a file's metadata matches its part number, which starts at 1.
 pub(crate) fn check_part(metadata: &Metadata, part: u32, count: u32) -> Result<(), Error> {
     let wrong = |reason: String| Err(Error::Split { part, reason });
-    let said = self::count(metadata)?;
-    if said != count {
-        return wrong(format!("declares {said} parts, but its file name says {count}"));
+    let declared = self::count(metadata)?;
+    if declared != count {
+        return wrong(format!("declares {declared} parts, but its file name says {count}"));
     }
     match metadata.expect::<u32>(NUMBER)? {
         number if number.checked_add(1) == Some(part) => Ok(()),
@@ -62,9 +62,9 @@ pub(crate) fn check_part(metadata: &Metadata, part: u32, count: u32) -> Result<(
 /// Checks that all parts together have the number of tensors that the first one declares.
 pub(crate) fn check_total(metadata: &Metadata, count: u32, tensors: usize) -> Result<(), Error> {
     match metadata.get::<u64>(TENSORS)? {
-        Some(said) if said != tensors as u64 => Err(Error::Split {
+        Some(declared) if declared != tensors as u64 => Err(Error::Split {
             part: 1,
-            reason: format!("declares {said} tensors, but the {count} parts have {tensors}"),
+            reason: format!("declares {declared} tensors, but the {count} parts have {tensors}"),
         }),
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ use crate::{Array, Error, Metadata, TensorInfo, Value};
 pub struct Writer<W: Write> {
     out: W,
     /// Tensors that are not complete yet, in reverse order: the current one is last.
-    left: Vec<TensorInfo>,
+    remaining: Vec<TensorInfo>,
     /// Bytes written of the current tensor.
     written: u64,
     alignment: u64,
@@ -37,8 +37,8 @@ impl<W: Write> Writer<W> {
         let mut tables = tables(metadata, tensors, alignment)?;
         tables.resize(tables.len().next_multiple_of(alignment as usize), 0);
         out.write_all(&tables).map_err(Error::Output)?;
-        let left = tensors.iter().rev().cloned().collect();
-        Ok(Self { out, left, written: 0, alignment })
+        let remaining = tensors.iter().rev().cloned().collect();
+        Ok(Self { out, remaining, written: 0, alignment })
     }
 
     /// Writes the next bytes of a tensor, all at once or in chunks. Tensors must be written in the
@@ -48,7 +48,7 @@ impl<W: Write> Writer<W> {
     /// If the tensor is not the current one, if the bytes exceed its size, or if the output fails.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.skip_complete()?;
-        let Some(current) = self.left.last() else {
+        let Some(current) = self.remaining.last() else {
             return Err(Error::Write(format!("bytes for `{name}`, but all tensors are complete")));
         };
         if current.name() != name {
@@ -65,11 +65,11 @@ impl<W: Write> Writer<W> {
 
     /// Pads completed tensors and advances to the next one.
     fn skip_complete(&mut self) -> Result<(), Error> {
-        while self.left.last().is_some_and(|current| current.byte_len() == self.written) {
+        while self.remaining.last().is_some_and(|current| current.byte_len() == self.written) {
             let padding = self.written.next_multiple_of(self.alignment) - self.written;
             std::io::copy(&mut std::io::Read::take(std::io::repeat(0), padding), &mut self.out)
                 .map_err(Error::Output)?;
-            self.left.pop();
+            self.remaining.pop();
             self.written = 0;
         }
         Ok(())
@@ -81,7 +81,7 @@ impl<W: Write> Writer<W> {
     /// If a tensor is incomplete, or if the output fails.
     pub fn finish(mut self) -> Result<W, Error> {
         self.skip_complete()?;
-        if let Some(current) = self.left.last() {
+        if let Some(current) = self.remaining.last() {
             let text = format!("`{}` has {} of {} bytes", current.name(), self.written, current.byte_len());
             return Err(Error::Write(text));
         }

@@ -18,21 +18,21 @@ fn values(file: &Gguf, name: &str) -> Vec<f32> {
 #[test]
 fn dequantized_values_match_the_python_package() {
     let file = Gguf::open(FILE).expect("the fixture");
-    let mut seen = 0;
+    let mut compared = 0;
     for tensor in file.tensors().filter(|tensor| tensor.info().name().ends_with(".blocks")) {
         let kind = tensor.info().kind();
         let expected = values(&file, &format!("{kind}.values"));
         assert_eq!(bits(&tensor.to_f32().expect("floats")), bits(&expected), "{kind}");
-        seen += 1;
+        compared += 1;
     }
     // The package has no values of Q1_0 and Q2_0, which `roci-lm` compares with llama.cpp.
-    assert_eq!(seen, 25);
+    assert_eq!(compared, 25);
 }
 
 #[test]
 fn code_groups_give_the_values_of_a_block() {
     let file = Gguf::open(FILE).expect("the fixture");
-    let mut seen = 0;
+    let mut compared = 0;
     for tensor in file.tensors().filter(|tensor| tensor.info().name().ends_with(".blocks")) {
         let kind = tensor.info().kind();
         let block = &tensor.bytes()[..kind.block_bytes()];
@@ -48,24 +48,24 @@ fn code_groups_give_the_values_of_a_block() {
         assert_eq!(fine, kind.has_fine_scales(), "{kind}");
         assert_eq!(kind.code_group(block, groups), None);
         assert_eq!(kind.code_group(&block[1..], 0), None);
-        seen += 1;
+        compared += 1;
     }
-    assert_eq!(seen, 10);
+    assert_eq!(compared, 10);
 }
 
 #[test]
 fn every_quantizer_gives_the_blocks_of_the_package() {
     let file = Gguf::open(FILE).expect("the fixture");
     let source = values(&file, "source");
-    let mut seen = 0;
+    let mut compared = 0;
     for tensor in file.tensors().filter(|tensor| tensor.info().name().ends_with(".quantised")) {
         let kind = tensor.info().kind();
         let mut blocks = Vec::new();
         kind.quantize(&source, &mut blocks).expect("they fit");
         assert_eq!(blocks, tensor.bytes(), "{kind}");
-        seen += 1;
+        compared += 1;
     }
-    assert_eq!(seen, Type::all().filter(|kind| kind.has_quantizer() && *kind != Type::F32).count());
+    assert_eq!(compared, Type::all().filter(|kind| kind.has_quantizer() && *kind != Type::F32).count());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn blocks_and_values_match_libgguf() {
     if !folder.is_dir() {
         return roci_testkit::absent("blocks made by libgguf (../shared/models/quant)");
     }
-    let mut seen = 0;
+    let mut compared = 0;
     for kind in Type::all() {
         let path = |what: &str| folder.join(format!("{}_{what}.npy", kind.name().to_lowercase()));
         if !path("bytes").exists() {
@@ -154,9 +154,9 @@ fn blocks_and_values_match_libgguf() {
         }
         let expected = Type::F32.to_f32(&npy(&path("f32"))).expect("floats");
         assert_eq!(bits(&kind.to_f32(&npy(&path("bytes"))).expect("blocks")), bits(&expected), "{kind}");
-        seen += 1;
+        compared += 1;
     }
-    assert_eq!(seen, 26, "all types except F32, Q2_0 and the integer types");
+    assert_eq!(compared, 26, "all types except F32, Q2_0 and the integer types");
     let source = Type::F32.to_f32(&npy(&folder.join("src_f32.npy"))).expect("floats");
     for kind in [Type::F16, Type::BF16, Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0] {
         let mut blocks = Vec::new();

@@ -26,20 +26,20 @@ fn tolerance(case: &Case) -> f64 {
 fn compare(case: &Case) -> f64 {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/llama.cpp/{}.f32", case.name));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let wanted: Vec<f32> = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let expected: Vec<f32> = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     let file = case.open().unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let model = Model::new(&file, Some(case.context)).unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let reference = Reference::new(&file, model).unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let tokens = case.tokens(case.recorded);
-    assert_eq!(tokens.len() * case.recipe.vocabulary, wanted.len(), "{}", case.name);
+    assert_eq!(tokens.len() * case.recipe.vocabulary, expected.len(), "{}", case.name);
     let mut text = SequenceState::default();
     let found =
         tokens.iter().flat_map(|&token| reference.logits(&mut text, token).expect("the token is in the vocabulary"));
     let squares = |values: &mut dyn Iterator<Item = f32>| values.map(|value| f64::from(value).powi(2)).sum::<f64>();
-    let length = squares(&mut wanted.iter().copied());
+    let length = squares(&mut expected.iter().copied());
     // With logits close to zero the test would be meaningless.
-    assert!(length > wanted.len() as f64 / 2.0, "{}", case.name);
-    (squares(&mut found.zip(&wanted).map(|(found, wanted)| found - wanted)) / length).sqrt()
+    assert!(length > expected.len() as f64 / 2.0, "{}", case.name);
+    (squares(&mut found.zip(&expected).map(|(found, expected)| found - expected)) / length).sqrt()
 }
 
 fn check(cases: &[Case]) {

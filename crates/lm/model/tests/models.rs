@@ -72,10 +72,10 @@ fn descriptions_have_the_traits_of_each_architecture() {
 
     let qwen3moe = model("qwen3moe");
     assert!(attention(&qwen3moe, 1).head_norms.is_some());
-    let FeedForwardKind::Experts { experts, used, .. } = &qwen3moe.layers[1].feed_forward.kind else {
+    let FeedForwardKind::Experts { experts, experts_per_token, .. } = &qwen3moe.layers[1].feed_forward.kind else {
         panic!("experts")
     };
-    assert_eq!((experts.len(), *used), (8, 3));
+    assert_eq!((experts.len(), *experts_per_token), (8, 3));
     assert_eq!(experts[2].down.matrix.rows, 128..192);
 
     let gemma3 = model("gemma3");

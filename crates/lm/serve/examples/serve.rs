@@ -6,8 +6,8 @@
 //! weights.
 #![expect(clippy::print_stdout, reason = "an example prints its address")]
 
-#[path = "../tests/serve/parrot.rs"]
-mod parrot;
+#[path = "../tests/serve/fake_model.rs"]
+mod fake_model;
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use roci_lm::architecture::{Model, Pooling};
 use roci_lm::reference::Reference;
 use roci_lm::synthetic::talking;
 use roci_lm::template::ChatTemplate;
-use roci_serve::{ServeSettings, Served, Server};
+use roci_serve::{ServeSettings, ServedModel, Server};
 
 const CONTEXT: usize = 2048;
 const TOGETHER: usize = 8;
@@ -39,9 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let delay = Duration::from_millis(value("--delay").map_or(Ok(0), |delay| delay.parse())?);
     let (name, forward) = match arguments.iter().any(|argument| argument == "--talking") {
         true => ("talking", random_model()?),
-        false => ("parrot", Box::new(parrot::Parrot::new(CONTEXT, TOGETHER, delay, Pooling::Mean)) as Box<dyn Forward>),
+        false => {
+            ("fake", Box::new(fake_model::FakeModel::new(CONTEXT, TOGETHER, delay, Pooling::Mean)) as Box<dyn Forward>)
+        }
     };
-    let tokenizer = parrot::tokenizer();
+    let tokenizer = fake_model::tokenizer();
     let engine = Engine::start(forward, Arc::clone(&tokenizer), Settings { max_batch: TOGETHER, max_waiting: 64 });
     let port = value("--port").map_or(Ok(8080), |port| port.parse())?;
     let settings = ServeSettings {
@@ -49,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         api_key: value("--api-key"),
         ..ServeSettings::default()
     };
-    let served = Served {
+    let served = ServedModel {
         engine,
         tokenizer,
         template: Arc::new(ChatTemplate::of_model(None, "<s>", "</s>")),

@@ -15,7 +15,7 @@ use crate::settings::ServeSettings;
 
 /// A model to serve.
 #[derive(Clone)]
-pub struct Served {
+pub struct ServedModel {
     /// The engine that generates the answers.
     pub engine: Engine,
     /// The model's tokenizer.
@@ -30,9 +30,9 @@ pub struct Served {
     pub details: Vec<(String, Json)>,
 }
 
-impl std::fmt::Debug for Served {
+impl std::fmt::Debug for ServedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Served")
+        f.debug_struct("ServedModel")
             .field("model", &self.model)
             .field("engine", &self.engine)
             .field("created", &self.created)
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Served {
 }
 
 pub(crate) struct App {
-    pub(crate) served: Served,
+    pub(crate) served: ServedModel,
     pub(crate) settings: Arc<ServeSettings>,
     pub(crate) counters: Counters,
     pub(crate) tools: ToolStyle,
@@ -50,7 +50,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(served: Served, settings: Arc<ServeSettings>) -> Self {
+    pub(crate) fn new(served: ServedModel, settings: Arc<ServeSettings>) -> Self {
         let tools = ToolStyle::of(&served.template);
         Self { served, settings, counters: Counters::default(), tools, lost: OnceLock::new() }
     }

@@ -116,13 +116,13 @@ fn prepare(app: &App, body: &Json) -> Result<PreparedCompletions, ApiError> {
 
 /// Parses `prompt`: a string, a list of strings, tokens, or a list of token lists.
 fn prompts(fields: &Fields<'_>) -> Result<Vec<Prompt>, ApiError> {
-    let wanted = "a string, a list of strings, a list of tokens, or a list of lists of tokens";
+    let expected = "a string, a list of strings, a list of tokens, or a list of lists of tokens";
     match fields.get("prompt") {
-        None => Err(ApiError::field("prompt", format!("is missing; it must be {wanted}"))),
-        Some(value) => texts(value, "prompt", wanted).map(|list| {
+        None => Err(ApiError::field("prompt", format!("is missing; it must be {expected}"))),
+        Some(value) => texts(value, "prompt", expected).map(|list| {
             let prompt = |text| match text {
-                Text::Words(text) => Prompt::Text(text.to_owned()),
-                Text::Tokens(tokens) => Prompt::Tokens(tokens),
+                TextOrTokens::Text(text) => Prompt::Text(text.to_owned()),
+                TextOrTokens::Tokens(tokens) => Prompt::Tokens(tokens),
             };
             list.into_iter().map(prompt).collect()
         }),
@@ -130,13 +130,13 @@ fn prompts(fields: &Fields<'_>) -> Result<Vec<Prompt>, ApiError> {
 }
 
 /// A text or token list of a request.
-pub(crate) enum Text<'a> {
-    Words(&'a str),
+pub(crate) enum TextOrTokens<'a> {
+    Text(&'a str),
     Tokens(Vec<u32>),
 }
 
 /// Parses one or more texts.
-pub(crate) fn texts<'a>(value: &'a Json, name: &str, wanted: &str) -> Result<Vec<Text<'a>>, ApiError> {
+pub(crate) fn texts<'a>(value: &'a Json, name: &str, expected: &str) -> Result<Vec<TextOrTokens<'a>>, ApiError> {
     let tokens = |list: &[Json], name: &str| {
         let token = |(place, value): (usize, &Json)| {
             fields::token(value).ok_or_else(|| fields::wrong(format!("{name}[{place}]"), "a token", value))
@@ -144,18 +144,18 @@ pub(crate) fn texts<'a>(value: &'a Json, name: &str, wanted: &str) -> Result<Vec
         list.iter().enumerate().map(token).collect::<Result<Vec<_>, _>>()
     };
     match value {
-        Json::String(text) => Ok(vec![Text::Words(text)]),
+        Json::String(text) => Ok(vec![TextOrTokens::Text(text)]),
         Json::Array(list) if list.is_empty() => Err(ApiError::field(name, "is an empty list")),
-        Json::Array(list) if matches!(list[0], Json::Number(_)) => Ok(vec![Text::Tokens(tokens(list, name)?)]),
+        Json::Array(list) if matches!(list[0], Json::Number(_)) => Ok(vec![TextOrTokens::Tokens(tokens(list, name)?)]),
         Json::Array(list) => {
             let text = |(place, value): (usize, &'a Json)| match value {
-                Json::String(text) => Ok(Text::Words(text)),
-                Json::Array(list) => Ok(Text::Tokens(tokens(list, &format!("{name}[{place}]"))?)),
+                Json::String(text) => Ok(TextOrTokens::Text(text)),
+                Json::Array(list) => Ok(TextOrTokens::Tokens(tokens(list, &format!("{name}[{place}]"))?)),
                 other => Err(fields::wrong(format!("{name}[{place}]"), "a string or a list of tokens", other)),
             };
             list.iter().enumerate().map(text).collect()
         }
-        other => Err(fields::wrong(name, wanted, other)),
+        other => Err(fields::wrong(name, expected, other)),
     }
 }
 

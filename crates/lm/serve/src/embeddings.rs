@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::body;
-use crate::completions::{Text, texts};
+use crate::completions::{TextOrTokens, texts};
 use crate::error::ApiError;
 use crate::generate;
 use crate::routes::reply;
@@ -58,17 +58,17 @@ fn prepare(app: &App, body: &Json) -> Result<(Vec<Vec<u32>>, bool), ApiError> {
             format!("is {asked}; this model's embeddings have {length} values and cannot be truncated"),
         ));
     }
-    let wanted = "a string, a list of strings, a list of tokens, or a list of lists of tokens";
+    let expected = "a string, a list of strings, a list of tokens, or a list of lists of tokens";
     let input =
-        fields.get("input").ok_or_else(|| ApiError::field("input", format!("is missing; it must be {wanted}")))?;
-    let texts = texts(input, "input", wanted)?;
+        fields.get("input").ok_or_else(|| ApiError::field("input", format!("is missing; it must be {expected}")))?;
+    let texts = texts(input, "input", expected)?;
     if texts.len() > MAX_INPUTS {
         return Err(ApiError::field("input", format!("has {} inputs; at most {MAX_INPUTS} are allowed", texts.len())));
     }
     let how = Encode { add_special: true, parse_special: false };
     let tokens = texts.into_iter().map(|text| match text {
-        Text::Words(text) => app.served.tokenizer.encode(text, how),
-        Text::Tokens(tokens) => tokens,
+        TextOrTokens::Text(text) => app.served.tokenizer.encode(text, how),
+        TextOrTokens::Tokens(tokens) => tokens,
     });
     Ok((tokens.collect(), packed))
 }

@@ -42,11 +42,11 @@ impl<'a> Fields<'a> {
     fn read<T>(
         &self,
         field: &str,
-        wanted: &str,
+        expected: &str,
         read: impl FnOnce(&'a Json) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
         let Some(value) = self.get(field) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| wrong(self.name(field), wanted, value))
+        read(value).map(Some).ok_or_else(|| wrong(self.name(field), expected, value))
     }
 
     pub(crate) fn text(&self, field: &str) -> Result<Option<&'a str>, ApiError> {
@@ -141,7 +141,7 @@ fn outside<T: std::fmt::Display>(name: String, value: T, range: &RangeInclusive<
 }
 
 /// The error for a value of the wrong type.
-pub(crate) fn wrong(name: impl Into<String>, wanted: &str, value: &Json) -> ApiError {
+pub(crate) fn wrong(name: impl Into<String>, expected: &str, value: &Json) -> ApiError {
     let kind = match value {
         Json::Null => "null",
         Json::Bool(_) => "a flag",
@@ -150,7 +150,7 @@ pub(crate) fn wrong(name: impl Into<String>, wanted: &str, value: &Json) -> ApiE
         Json::Array(_) => "a list",
         Json::Object(_) => "an object",
     };
-    ApiError::field(name, format!("is {kind}; it must be {wanted}"))
+    ApiError::field(name, format!("is {kind}; it must be {expected}"))
 }
 
 #[cfg(test)]

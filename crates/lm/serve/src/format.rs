@@ -34,8 +34,8 @@ impl Format {
             Some(format) => response_format(&format)?,
             None => None,
         };
-        let mut given = [schema, grammar, formatted].into_iter().flatten();
-        match (given.next(), given.next()) {
+        let mut constraints = [schema, grammar, formatted].into_iter().flatten();
+        match (constraints.next(), constraints.next()) {
             (Some(one), Some(other)) => {
                 let what = format!("and `{}` both constrain the answer: send only one of them", other.field);
                 Err(ApiError::field(one.field, what))

@@ -122,13 +122,13 @@ struct Streaming<W> {
     each: usize,
     usage: Usage,
     ready: VecDeque<String>,
-    left: usize,
+    running: usize,
 }
 
 /// Streams answers as they are generated. If the client disconnects, the response is dropped, which
 /// cancels the generations.
 pub(crate) fn stream<W: Writer>(app: Arc<App>, generations: Vec<Generation>, each: usize, mut writer: W) -> Response {
-    let left = generations.len();
+    let running = generations.len();
     let events = generations.into_iter().enumerate().map(|(answer, generation)| {
         // A generation yields nothing after its last event; an early end (`None`) is reported once.
         let next = move |state: Option<Generation>| async move {
@@ -141,7 +141,7 @@ pub(crate) fn stream<W: Writer>(app: Arc<App>, generations: Vec<Generation>, eac
     });
     let ready = writer.begin().iter().map(Value::to_string).collect();
     let streaming =
-        Streaming { app, events: stream::select_all(events), writer, each, usage: Usage::default(), ready, left };
+        Streaming { app, events: stream::select_all(events), writer, each, usage: Usage::default(), ready, running };
     let texts = stream::unfold(streaming, |mut streaming| async move {
         let text = streaming.next().await?;
         Some((Ok::<_, Infallible>(sse::Event::default().data(text)), streaming))
@@ -184,8 +184,8 @@ impl<W: Writer> Streaming<W> {
         self.usage.add(end, answer.is_multiple_of(self.each));
         let values = self.writer.end(answer, end);
         self.send(&values);
-        self.left -= 1;
-        if self.left == 0 {
+        self.running -= 1;
+        if self.running == 0 {
             let values = self.writer.finish(&self.usage);
             self.send(&values);
             self.ready.push_back("[DONE]".to_owned());

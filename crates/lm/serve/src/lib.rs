@@ -1,8 +1,9 @@
 //! An HTTP server for a language model with OpenAI's API.
 //!
-//! [`Server::bind`] takes a [`Served`] model and [`ServeSettings`]; [`Server::run`] serves requests
-//! until a [`Handle`] stops it. A [`Listener`] binds the address before the model is loaded. Async code stays inside this crate: the engine has its own thread,
-//! and the public functions are synchronous.
+//! [`Server::bind`] takes a [`ServedModel`] and [`ServeSettings`]; [`Server::run`] serves requests
+//! until a [`Handle`] stops it. A [`Listener`] binds the address before the model is loaded. Async
+//! code stays inside this crate: the engine has its own thread, and the public functions are
+//! synchronous.
 //!
 //! Network input is untrusted. The size of bodies and heads and the time to receive them are
 //! limited (`body`, `connection`). Errors name the invalid field (`fields`). A client that
@@ -11,7 +12,7 @@
 //!
 //! | Where | What |
 //! | --- | --- |
-//! | `listener`, `server`, `connection`, `guard` | sockets, limits, access control |
+//! | `listener`, `server`, `connection`, `access_control` | sockets, limits, access control |
 //! | `routes`, `body`, `fields`, `error` | parsing of requests, and errors in OpenAI's format |
 //! | `schema` | the known fields, and how each is handled |
 //! | `params`, `format`, `generate` | common to all generation endpoints |
@@ -19,6 +20,7 @@
 //! | `models`, `metrics`, `page` | read-only endpoints |
 #![deny(unsafe_code)]
 
+mod access_control;
 mod app;
 mod body;
 mod chat;
@@ -29,7 +31,6 @@ mod error;
 mod fields;
 mod format;
 mod generate;
-mod guard;
 mod listener;
 mod logprobs;
 mod metrics;
@@ -41,7 +42,7 @@ mod schema;
 mod server;
 mod settings;
 
-pub use app::Served;
+pub use app::ServedModel;
 pub use listener::Listener;
-pub use server::{Ended, Handle, Server};
+pub use server::{Handle, Server, ShutdownSummary};
 pub use settings::{ServeError, ServeSettings};

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::app::{App, Served};
+use crate::app::{App, ServedModel};
 use crate::connection;
 use crate::error::ApiError;
 use crate::routes;
@@ -72,7 +72,7 @@ impl Listener {
     ///
     /// # Errors
     /// If a setting is invalid.
-    pub fn into_server(self, served: Served) -> Result<Server, ServeError> {
+    pub fn into_server(self, served: ServedModel) -> Result<Server, ServeError> {
         let Self { runtime, socket, address, settings, loaded, answers } = self;
         loaded.send_replace(true);
         // Only a panic of the task is an error here, and the server does not need it any more.

@@ -22,13 +22,13 @@ pub(crate) struct Counters {
 }
 
 /// An open connection.
-pub(crate) struct Open<'a>(&'a Counters);
+pub(crate) struct ConnectionGuard<'a>(&'a Counters);
 
 impl Counters {
     /// Counts a connection as open until the result is dropped.
-    pub(crate) fn open(&self) -> Open<'_> {
+    pub(crate) fn open(&self) -> ConnectionGuard<'_> {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        Open(self)
+        ConnectionGuard(self)
     }
 
     fn add(&self, path: String, status: u16, seconds: f64) {
@@ -39,7 +39,7 @@ impl Counters {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::settings::ServeError;
-use crate::{chat, completions, embeddings, guard, metrics, models, page};
+use crate::{access_control, chat, completions, embeddings, metrics, models, page};
 
 pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
-    let cors = guard::cors(&app.settings)?;
+    let cors = access_control::cors(&app.settings)?;
     let guarded = Router::new()
         .route("/v1/chat/completions", post(chat::answer))
         .route("/v1/completions", post(completions::answer))
@@ -25,7 +25,7 @@ pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
         .route("/metrics", get(metrics::show))
-        .layer(from_fn_with_state(Arc::clone(&app), guard::key));
+        .layer(from_fn_with_state(Arc::clone(&app), access_control::key));
     let router = Router::new()
         .route("/", get(page::show))
         .route("/health", get(health))
@@ -37,7 +37,7 @@ pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
         Some(cors) => router.layer(cors),
         None => router,
     };
-    let router = router.layer(from_fn_with_state(Arc::clone(&app), guard::host));
+    let router = router.layer(from_fn_with_state(Arc::clone(&app), access_control::host));
     Ok(router.layer(from_fn_with_state(Arc::clone(&app), metrics::count)).with_state(app))
 }
 

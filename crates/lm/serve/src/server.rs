@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::app::{App, Served};
+use crate::app::{App, ServedModel};
 use crate::listener::{Listener, accept};
 use crate::settings::{ServeError, ServeSettings};
 
@@ -37,9 +37,9 @@ pub struct Handle {
 
 /// Result of [`Server::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct ShutdownSummary {
     /// Connections that were closed because they exceeded the shutdown timeout.
-    pub cut: usize,
+    pub aborted_connections: usize,
 }
 
 impl Server {
@@ -48,7 +48,7 @@ impl Server {
     ///
     /// # Errors
     /// If the address cannot be bound or a setting is invalid.
-    pub fn bind(settings: ServeSettings, served: Served) -> Result<Self, ServeError> {
+    pub fn bind(settings: ServeSettings, served: ServedModel) -> Result<Self, ServeError> {
         Listener::bind(settings)?.into_server(served)
     }
 
@@ -74,13 +74,13 @@ impl Server {
 
     /// Serves until it is stopped, lets requests in flight finish within
     /// [`ServeSettings::shutdown_timeout`], and shuts down the engine.
-    pub fn run(self) -> Ended {
+    pub fn run(self) -> ShutdownSummary {
         let Self { runtime, socket, app, router, stop, .. } = self;
-        let cut = runtime.block_on(answer(socket, &app, &router, &stop.subscribe()));
+        let aborted_connections = runtime.block_on(answer(socket, &app, &router, &stop.subscribe()));
         app.served.engine.shut_down(Duration::ZERO);
         // A body that is still being parsed belongs to a closed connection.
         runtime.shutdown_background();
-        Ended { cut }
+        ShutdownSummary { aborted_connections }
     }
 }
 
@@ -97,7 +97,7 @@ async fn answer(socket: Arc<TcpListener>, app: &Arc<App>, router: &Router, stop:
     drop(socket);
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(app.settings.shutdown_timeout, all).await;
-    let cut = connections.len();
+    let aborted_connections = connections.len();
     connections.shutdown().await;
-    cut
+    aborted_connections
 }

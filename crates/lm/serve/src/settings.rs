@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use roci_base::Hint;
 
-use crate::guard;
+use crate::access_control;
 
 /// Address, access control, and limits on clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl ServeSettings {
         if !self.api_key.as_ref().is_none_or(usable) {
             return Err(ServeError::Key);
         }
-        guard::cors(self)?;
+        access_control::cors(self)?;
         let bind = |source| ServeError::Bind { address: self.address, source };
         TcpListener::bind(self.address).map(|_| ()).map_err(bind)
     }

@@ -40,6 +40,6 @@ mod wpm;
 pub use decode::{Characters, Decoder};
 pub use error::Error;
 pub use pre::names as pre_tokenizers;
-pub use special::Special;
+pub use special::SpecialTokens;
 pub use tokenizer::{Encode, Tokenizer};
 pub use vocabulary::Kind;

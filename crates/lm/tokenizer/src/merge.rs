@@ -17,7 +17,7 @@ struct Link<S> {
     previous: u32,
     next: u32,
     /// Whether it has been merged into its left neighbor.
-    gone: bool,
+    merged: bool,
 }
 
 /// A candidate pair. Ordered by rank, then by position.
@@ -52,7 +52,7 @@ impl<S: Copy + Ord> Merger<S> {
     ) {
         self.links.clear();
         for (at, symbol) in symbols.enumerate() {
-            self.links.push(Link { symbol, previous: (at as u32).wrapping_sub(1), next: at as u32 + 1, gone: false });
+            self.links.push(Link { symbol, previous: (at as u32).wrapping_sub(1), next: at as u32 + 1, merged: false });
         }
         let Some(last) = self.links.last_mut() else { return };
         last.next = NONE;
@@ -61,11 +61,11 @@ impl<S: Copy + Ord> Merger<S> {
         }
         while let Some(Reverse(pair)) = self.queue.pop() {
             let (left, right) = (&self.links[pair.left as usize], &self.links[pair.right as usize]);
-            if left.gone || right.gone || (left.symbol, right.symbol) != pair.parts {
+            if left.merged || right.merged || (left.symbol, right.symbol) != pair.parts {
                 continue;
             }
             let (previous, next) = (left.previous, right.next);
-            self.links[pair.right as usize].gone = true;
+            self.links[pair.right as usize].merged = true;
             let left = &mut self.links[pair.left as usize];
             left.symbol = pair.joined;
             left.next = next;
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn the_number_of_pairs_is_linear_in_the_text() {
-        let mut asked = 0;
+        let mut lookups = 0;
         let symbols = vec![0; 1 << 20];
         let out = merged(&symbols, |left, right| {
-            asked += 1;
+            lookups += 1;
             double(left, right)
         });
         assert_eq!(out, [20]);
-        assert!(asked < 3 << 20, "{asked} pairs");
+        assert!(lookups < 3 << 20, "{lookups} pairs");
     }
 
     #[test]

@@ -54,13 +54,13 @@ impl Partition {
     /// Splits a text. Control tokens and the unknown token are matched only if `parse_special` is
     /// set.
     pub(crate) fn split<'a>(&self, text: &'a str, parse_special: bool) -> Vec<Fragment<'a>> {
-        let wanted = |entry: &Entry| parse_special || entry.kind == Kind::UserDefined;
+        let is_matched = |entry: &Entry| parse_special || entry.kind == Kind::UserDefined;
         let mut occurs = vec![false; self.entries.len()];
         for found in self.search.find_overlapping_iter(text) {
             occurs[found.pattern().as_usize()] = true;
         }
         let mut fragments = vec![Fragment::Text(text)];
-        for (entry, _) in self.entries.iter().zip(occurs).filter(|(entry, occurs)| *occurs && wanted(entry)) {
+        for (entry, _) in self.entries.iter().zip(occurs).filter(|(entry, occurs)| *occurs && is_matched(entry)) {
             let finder = memmem::Finder::new(&entry.text);
             fragments = fragments.into_iter().flat_map(|fragment| cut(fragment, entry, &finder)).collect();
         }

@@ -13,7 +13,7 @@ use crate::vocabulary::{Kind, Vocabulary};
 /// The special tokens of a vocabulary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Special {
+pub struct SpecialTokens {
     /// Beginning of text (BOS).
     pub bos: Option<u32>,
     /// End of text (EOS).
@@ -109,9 +109,13 @@ const SHOWN: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain
 
 /// Finds the special tokens, starting from `defaults`, and corrects the kinds of tokens that
 /// converters mark wrongly.
-pub(crate) fn find(metadata: &Metadata, vocabulary: &mut Vocabulary, defaults: Special) -> Result<Special, Error> {
+pub(crate) fn find(
+    metadata: &Metadata,
+    vocabulary: &mut Vocabulary,
+    defaults: SpecialTokens,
+) -> Result<SpecialTokens, Error> {
     let length = vocabulary.len() as u32;
-    let named = |keys: &[&str], default: Option<u32>| -> Result<Option<u32>, Error> {
+    let token_id = |keys: &[&str], default: Option<u32>| -> Result<Option<u32>, Error> {
         for key in keys {
             // Some files name a token ID that they do not have. Use the default then.
             if let Some(id) = metadata.get::<u32>(&format!("tokenizer.ggml.{key}"))?.filter(|id| *id < length) {
@@ -120,18 +124,18 @@ pub(crate) fn find(metadata: &Metadata, vocabulary: &mut Vocabulary, defaults: S
         }
         Ok(default.filter(|id| *id < length))
     };
-    let mut special = Special {
-        bos: named(&["bos_token_id", "cls_token_id"], defaults.bos)?,
-        eos: named(&["eos_token_id"], defaults.eos)?,
-        eot: named(&["eot_token_id"], None)?,
-        eom: named(&["eom_token_id"], None)?,
-        unknown: named(&["unknown_token_id"], defaults.unknown)?,
-        separator: named(&["seperator_token_id", "separator_token_id"], defaults.separator)?,
-        padding: named(&["padding_token_id"], defaults.padding)?,
-        mask: named(&["mask_token_id"], defaults.mask)?,
-        fim_prefix: named(&["fim_pre_token_id", "prefix_token_id"], None)?,
-        fim_suffix: named(&["fim_suf_token_id", "suffix_token_id"], None)?,
-        fim_middle: named(&["fim_mid_token_id", "middle_token_id"], None)?,
+    let mut special = SpecialTokens {
+        bos: token_id(&["bos_token_id", "cls_token_id"], defaults.bos)?,
+        eos: token_id(&["eos_token_id"], defaults.eos)?,
+        eot: token_id(&["eot_token_id"], None)?,
+        eom: token_id(&["eom_token_id"], None)?,
+        unknown: token_id(&["unknown_token_id"], defaults.unknown)?,
+        separator: token_id(&["seperator_token_id", "separator_token_id"], defaults.separator)?,
+        padding: token_id(&["padding_token_id"], defaults.padding)?,
+        mask: token_id(&["mask_token_id"], defaults.mask)?,
+        fim_prefix: token_id(&["fim_pre_token_id", "prefix_token_id"], None)?,
+        fim_suffix: token_id(&["fim_suf_token_id", "suffix_token_id"], None)?,
+        fim_middle: token_id(&["fim_mid_token_id", "middle_token_id"], None)?,
         end_of_generation: Vec::new(),
         add_bos: metadata.get("tokenizer.ggml.add_bos_token")?.unwrap_or(defaults.add_bos),
         add_eos: metadata.get("tokenizer.ggml.add_eos_token")?.unwrap_or(defaults.add_eos),
@@ -149,9 +153,9 @@ pub(crate) fn find(metadata: &Metadata, vocabulary: &mut Vocabulary, defaults: S
     special.fim_suffix = by_text(special.fim_suffix, SUFFIX);
     special.fim_middle = by_text(special.fim_middle, MIDDLE);
     let ends = [
-        by_text(named(&["fim_pad_token_id"], None)?, FIM_PADDING),
-        by_text(named(&["fim_rep_token_id"], None)?, REPOSITORY),
-        by_text(named(&["fim_sep_token_id"], None)?, FILE_SEPARATOR),
+        by_text(token_id(&["fim_pad_token_id"], None)?, FIM_PADDING),
+        by_text(token_id(&["fim_rep_token_id"], None)?, REPOSITORY),
+        by_text(token_id(&["fim_sep_token_id"], None)?, FILE_SEPARATOR),
         special.eos,
         special.eot,
         special.eom,

@@ -9,7 +9,7 @@ use crate::partition::{Fragment, Partition, Strip};
 use crate::spm::{self, SPACE};
 use crate::vocabulary::Vocabulary;
 use crate::wpm::{self, Normalizer};
-use crate::{Decoder, Error, Kind, Special, bytes, pre, special};
+use crate::{Decoder, Error, Kind, SpecialTokens, bytes, pre, special};
 
 /// Options for encoding text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum Model {
 /// It can be shared between threads.
 pub struct Tokenizer {
     vocabulary: Vocabulary,
-    special: Special,
+    special: SpecialTokens,
     partition: Partition,
     model: Model,
     /// Decoded bytes of all tokens, concatenated. `ends` has the end offset of each token.
@@ -65,7 +65,7 @@ impl Tokenizer {
             "bert" => {
                 let lowercase = flag("normalizer.lowercase")?.unwrap_or(true);
                 let strip_accents = flag("normalizer.strip_accents")?.unwrap_or(lowercase);
-                let defaults = Special {
+                let defaults = SpecialTokens {
                     separator: Some(102),
                     padding: Some(0),
                     mask: Some(103),
@@ -208,7 +208,7 @@ impl Tokenizer {
     }
 
     /// The special tokens.
-    pub fn special(&self) -> &Special {
+    pub fn special(&self) -> &SpecialTokens {
         &self.special
     }
 
@@ -218,8 +218,8 @@ impl Tokenizer {
     }
 }
 
-fn ids(bos: Option<u32>, eos: Option<u32>, unknown: Option<u32>, add_bos: bool) -> Special {
-    Special { bos, eos, unknown, add_bos, ..Special::default() }
+fn ids(bos: Option<u32>, eos: Option<u32>, unknown: Option<u32>, add_bos: bool) -> SpecialTokens {
+    SpecialTokens { bos, eos, unknown, add_bos, ..SpecialTokens::default() }
 }
 
 /// Which tokens absorb adjacent whitespace. Files do not declare that; as in llama.cpp, models are

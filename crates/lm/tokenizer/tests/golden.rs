@@ -34,7 +34,7 @@ fn cases() -> (Vec<String>, Vec<Value>) {
 #[test]
 fn tokens_match_llama_cpp_for_every_model_and_pre_tokenizer() {
     let (texts, cases) = cases();
-    let mut seen = Vec::new();
+    let mut files = Vec::new();
     for case in cases.iter().filter(|case| case.get("ids").is_some()) {
         let file = case["file"].as_str().expect("a name");
         let names: Vec<Option<&str>> = match case["pre"].as_array().expect("a list") {
@@ -52,13 +52,13 @@ fn tokens_match_llama_cpp_for_every_model_and_pre_tokenizer() {
             for (text, expected) in texts.iter().zip(case["ids"].as_array().expect("a list")) {
                 assert_eq!(tokenizer.encode(text, how), numbers(expected), "{file} {name:?} {how:?} {text:?}");
             }
-            seen.extend(name.map(str::to_owned));
+            files.extend(name.map(str::to_owned));
         }
     }
-    seen.sort_unstable();
+    files.sort_unstable();
     let mut known = roci_tokenizer::pre_tokenizers();
     known.sort_unstable();
-    assert_eq!(seen, known, "the fixtures are outdated: run scripts/make-tokenizer-fixtures");
+    assert_eq!(files, known, "the fixtures are outdated: run scripts/make-tokenizer-fixtures");
 }
 
 #[test]

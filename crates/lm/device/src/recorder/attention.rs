@@ -12,7 +12,7 @@ use crate::options::CacheType;
 
 impl StepRecorder<'_> {
     pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
-        let (shape, scratch, host) = (self.shape, self.scratch, self.features.host_kernels);
+        let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
         let input = self.normed_residual(&block.norm, &block.qkv)?;
         let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
@@ -22,10 +22,11 @@ impl StepRecorder<'_> {
             block: shape.block_tokens as u32,
             q_stride: scratch.qkv.stride as u32,
             y_stride: scratch.attended.stride as u32,
-            splits: if self.is_large_batch() || host { 1 } else { shape.kv_splits as u32 },
+            splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
             ..block.attention
         };
-        let decode = LmDecodeAttention::of(&heads, &attention).filter(|_| shape.one_token_per_sequence && !host);
+        let decode =
+            LmDecodeAttention::of(&heads, &attention).filter(|_| shape.one_token_per_sequence && !native_kernels);
 
         // The kernel after a single product adds up its partial sums.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);

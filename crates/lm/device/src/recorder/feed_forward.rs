@@ -67,21 +67,28 @@ impl StepRecorder<'_> {
 
     fn experts(&mut self, block: &DeviceFeedForward, experts: &DeviceExperts) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let DeviceExperts { router, gate_up, down, count, used } = experts;
+        let DeviceExperts { router, gate_up, down, count, experts_per_token } = experts;
         self.norm(&block.norm, &scratch.residual, &scratch.normed, 0)?;
         self.linear(router, &LinearInput::f32(&scratch.normed), tokens, &scratch.gate_up, 0)?;
         self.barrier();
         let routing = LmMoeTopK {
             tokens: tokens as u32,
             experts: *count as u32,
-            used: *used as u32,
+            used: *experts_per_token as u32,
             stride: scratch.gate_up.stride as u32,
         };
         let bindings = [&scratch.gate_up.range, &scratch.expert_ids, &scratch.expert_weights];
-        self.dispatch(KernelId::EXPERT_ROUTING, routing.grid(), &bindings, &routing)?;
+        self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
         self.barrier();
-        let pairs = tokens * used;
-        self.expert_linear(gate_up, &scratch.normed, pairs, &scratch.activated, block.activation, (*count, *used))?;
+        let pairs = tokens * experts_per_token;
+        self.expert_linear(
+            gate_up,
+            &scratch.normed,
+            pairs,
+            &scratch.activated,
+            block.activation,
+            (*count, *experts_per_token),
+        )?;
         self.barrier();
         self.expert_linear(down, &scratch.activated, pairs, &scratch.expert_outputs, 0, (*count, 1))?;
         self.barrier();
@@ -92,13 +99,13 @@ impl StepRecorder<'_> {
         let combine = LmMoeCombine {
             tokens: tokens as u32,
             columns: scratch.embedding as u32,
-            used: *used as u32,
+            used: *experts_per_token as u32,
             x_stride: scratch.expert_outputs.stride as u32,
             y_stride: target.stride as u32,
             add,
         };
         let bindings = [&scratch.expert_outputs.range, &scratch.expert_weights, &target.range];
-        self.dispatch(KernelId::WEIGHTED_SUM, combine.grid(), &bindings, &combine)?;
+        self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
         self.barrier();
         if let Some(norm) = &block.post_norm {
             self.norm(norm, &scratch.normed, &scratch.residual, LmRmsNorm::ADD)?;

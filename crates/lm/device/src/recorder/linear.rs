@@ -224,9 +224,8 @@ impl<'a> StepRecorder<'a> {
         let x = if input.f16 { &input.rows.range } else { self.cast_f16(input.rows, constants.tokens as usize)? };
         let stride = (constants.rows as usize).next_multiple_of(GROUP);
         let count = match constants.flags & !LmLinear::ADD {
-            0 if constants.y_offset == 0 => {
-                constants.matrix_parts(self.features.compute_units, (scratch.partial_sums.stride / stride) as u32)
-            }
+            0 if constants.y_offset == 0 => constants
+                .coopmat_column_splits(self.features.compute_units, (scratch.partial_sums.stride / stride) as u32),
             _ => 1,
         };
         if count == 1 {
@@ -277,7 +276,7 @@ impl<'a> StepRecorder<'a> {
             add: u32::from(add),
         };
         let bindings = [&self.scratch.partial_sums.range, &self.scratch.ones, &y.range];
-        self.dispatch(KernelId::WEIGHTED_SUM, constants.grid(), &bindings, &constants)
+        self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)
     }
 
     /// Adds the deferred partial sums to the residual stream and writes its norm as 16-bit floats.

@@ -16,8 +16,8 @@ pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
 use self::state::StepState;
 use crate::features::Features;
+use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
-use crate::kernels::Kernels;
 use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceNorm};
 use crate::options::CacheType;
 use crate::scratch::{RowBuffer, Scratch};
@@ -26,7 +26,7 @@ use crate::{Error, SMALL_BATCH};
 
 /// Records one step.
 pub(crate) struct StepRecorder<'a> {
-    kernels: &'a mut Kernels,
+    kernels: &'a mut KernelCache,
     scratch: &'a Scratch,
     commands: Recorder,
     shape: StepShape,
@@ -38,7 +38,7 @@ pub(crate) struct StepRecorder<'a> {
 impl<'a> StepRecorder<'a> {
     pub(crate) fn new(
         device: &Device,
-        kernels: &'a mut Kernels,
+        kernels: &'a mut KernelCache,
         scratch: &'a Scratch,
         shape: StepShape,
         cache: CacheType,
@@ -98,7 +98,7 @@ impl<'a> StepRecorder<'a> {
     fn head(&mut self, head: &DeviceHead, output: &Buffer) -> Result<(), Error> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
-        if self.shape.tokens == 1 && logits && !self.features.host_kernels {
+        if self.shape.tokens == 1 && logits && !self.features.native_kernels {
             // The product with a single token applies the norm itself.
             let input = LinearInput { norm: Some(&head.norm), ..LinearInput::f32(&scratch.residual) };
             self.linear(&head.output, &input, 1, &scratch.logits, 0)?;
@@ -111,7 +111,7 @@ impl<'a> StepRecorder<'a> {
             x_stride: scratch.residual.stride as u32,
             y_stride: scratch.output_hidden.stride as u32,
             epsilon: head.norm.epsilon,
-            flags: LmRmsNorm::CHOSEN,
+            flags: LmRmsNorm::GATHER_ROWS,
             first: self.shape.output_rows_offset() as u32,
         };
         let bindings = [&scratch.residual.range, &head.norm.weight, &scratch.inputs, &scratch.output_hidden.range];
@@ -162,7 +162,7 @@ impl<'a> StepRecorder<'a> {
         'a: 'n,
     {
         let scratch = self.scratch;
-        if self.shape.tokens == 1 && !self.features.host_kernels {
+        if self.shape.tokens == 1 && !self.features.native_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }
         let coopmat = consumers.iter().all(|linear| self.runs_on_coopmat(&linear.matrix, self.shape.tokens));
@@ -199,7 +199,7 @@ impl<'a> StepRecorder<'a> {
         self.commands.barrier();
     }
 
-    /// Records a kernel. [`Kernels::dispatch`] loads it.
+    /// Records a kernel. [`KernelCache::dispatch`] loads it.
     fn dispatch<P: Params>(
         &mut self,
         kernel: KernelId,

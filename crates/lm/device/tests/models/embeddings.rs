@@ -69,10 +69,10 @@ fn check(number: u32, pooling: Pooling) -> Result<(), String> {
 }
 
 fn expected(reference: &Reference, pooling: Pooling, tokens: &[u32]) -> Vec<f32> {
-    let mut seen = SequenceState::default();
+    let mut state = SequenceState::default();
     let rows: Vec<Vec<f32>> = tokens
         .iter()
-        .map(|token| reference.hidden(&mut seen, *token).expect("the token is in the vocabulary"))
+        .map(|token| reference.hidden(&mut state, *token).expect("the token is in the vocabulary"))
         .collect();
     let rows = match pooling {
         Pooling::Mean => &rows[..],

@@ -4,13 +4,13 @@
 //! Tokens are evaluated as an engine does: a prompt in chunks, then decode steps, batched with a
 //! second sequence whose KV pages are interleaved with those of the first.
 
+mod binding_limits;
 mod devices;
 mod embeddings;
 mod in_place;
-mod long;
-mod narrow;
 mod preload;
-mod stories;
+mod recorded_logits;
+mod split_attention;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -67,17 +67,17 @@ fn main() -> ExitCode {
     }));
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
-    trials.extend(long::trials());
+    trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
-    trials.extend(narrow::trials());
-    trials.extend(stories::trials());
+    trials.extend(binding_limits::trials());
+    trials.extend(recorded_logits::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// Tolerance of logits: norm of the error relative to the norm of the expected logits.
 /// `single_token` is for steps with one token.
 pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_token: bool) -> f64 {
-    let host = roci_kernels::takes_native(device.info());
+    let native = roci_kernels::runs_native_kernels(device.info());
     let gpu = device.info().physical.iter().all(|one| one.kind.is_gpu());
     let rounds = gpu && device.info().capabilities().integer_dot && (single_token || case.recipe.experts.is_some());
     match case.recipe.kind {
@@ -86,7 +86,7 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
         Type::F32 | Type::F16 | Type::BF16 => 2e-3,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
         // and for experts.
-        _ if host || rounds => 5e-2,
+        _ if native || rounds => 5e-2,
         // Scales and offsets of 2-bit blocks are rounded to 16 bits.
         Type::Q2_K => 1e-2,
         // Matrix units take weights and activations as 16-bit floats.
@@ -154,8 +154,8 @@ fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool
                 )
             })
             .collect();
-        let given: Vec<Chunk<'_>> = chunks.iter().map(|(_, chunk)| *chunk).collect();
-        let outputs = found.evaluate(&given).map_err(|error| text(&error))?;
+        let batch: Vec<Chunk<'_>> = chunks.iter().map(|(_, chunk)| *chunk).collect();
+        let outputs = found.evaluate(&batch).map_err(|error| text(&error))?;
         for ((text, _), output) in chunks.iter().zip(outputs) {
             rows[*text].extend(output.rows);
         }

@@ -106,13 +106,13 @@ proptest! {
         let engine = engine(KvCapacity { state_slots, ..capacity(pages) });
         let running: Vec<_> = picks
             .iter()
-            .map(|&(prompt, count, kept)| {
+            .map(|&(prompt, count, cached_tokens)| {
                 let request = request(prompts[prompt], count, 3);
-                (kept, request.clone(), engine.generate(request).expect("the request is accepted"))
+                (cached_tokens, request.clone(), engine.generate(request).expect("the request is accepted"))
             })
             .collect();
-        for (kept, request, generation) in running {
-            if kept {
+        for (cached_tokens, request, generation) in running {
+            if cached_tokens {
                 prop_assert_eq!(answer(generation).tokens, alone(request));
             }
         }

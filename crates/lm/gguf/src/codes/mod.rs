@@ -8,10 +8,10 @@
 mod grid;
 mod grid_data;
 mod iq;
-mod small;
+mod ternary;
 
 pub use iq::{iq1_m, iq1_s, iq2_s, iq2_xs, iq2_xxs, iq3_s, iq3_xxs};
-pub use small::{nvfp4, q1_0, q2_0, tq1_0, tq2_0};
+pub use ternary::{nvfp4, q1_0, q2_0, tq1_0, tq2_0};
 
 use crate::Type;
 
@@ -25,6 +25,7 @@ const ONE: u64 = 0x0101_0101_0101_0101;
 
 /// 32 consecutive values of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CodeGroup {
     /// Codes from -128 to 127 with 128 added, one per byte, eight per word, first in the lowest
     /// byte.

@@ -1,7 +1,7 @@
 //! Dequantization to f32, bit-exact with the reference: the same operations in the same order.
 
-mod k;
-mod small;
+mod blocks_of_32;
+mod k_quants;
 
 use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
@@ -15,7 +15,7 @@ impl Type {
     /// If `bytes` is not a whole number of blocks, if `out` has another length, or if the type is
     /// an integer type.
     pub fn dequantize(self, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-        let wrong = |unit, got, wanted| Error::Length { kind: self, unit, got, wanted };
+        let wrong = |unit, got, expected| Error::Length { kind: self, unit, got, expected };
         if !bytes.len().is_multiple_of(self.block_bytes()) {
             return Err(wrong("bytes", bytes.len(), format!("a multiple of {}", self.block_bytes())));
         }
@@ -28,19 +28,19 @@ impl Type {
             Self::F16 => convert_f16(bytes, out),
             Self::BF16 => convert_each(bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
             Self::F64 => convert_each(bytes, out, |bytes| f64::from_le_bytes(bytes) as f32),
-            Self::Q4_0 => blocks(bytes, out, small::q4_0),
-            Self::Q4_1 => blocks(bytes, out, small::q4_1),
-            Self::Q5_0 => blocks(bytes, out, small::q5_0),
-            Self::Q5_1 => blocks(bytes, out, small::q5_1),
-            Self::Q8_0 => blocks(bytes, out, small::q8_0),
-            Self::IQ4_NL => blocks(bytes, out, small::iq4_nl),
-            Self::MXFP4 => blocks(bytes, out, small::mxfp4),
-            Self::Q2_K => blocks(bytes, out, k::q2_k),
-            Self::Q3_K => blocks(bytes, out, k::q3_k),
-            Self::Q4_K => blocks(bytes, out, k::q4_k),
-            Self::Q5_K => blocks(bytes, out, k::q5_k),
-            Self::Q6_K => blocks(bytes, out, k::q6_k),
-            Self::IQ4_XS => blocks(bytes, out, k::iq4_xs),
+            Self::Q4_0 => blocks(bytes, out, blocks_of_32::q4_0),
+            Self::Q4_1 => blocks(bytes, out, blocks_of_32::q4_1),
+            Self::Q5_0 => blocks(bytes, out, blocks_of_32::q5_0),
+            Self::Q5_1 => blocks(bytes, out, blocks_of_32::q5_1),
+            Self::Q8_0 => blocks(bytes, out, blocks_of_32::q8_0),
+            Self::IQ4_NL => blocks(bytes, out, blocks_of_32::iq4_nl),
+            Self::MXFP4 => blocks(bytes, out, blocks_of_32::mxfp4),
+            Self::Q2_K => blocks(bytes, out, k_quants::q2_k),
+            Self::Q3_K => blocks(bytes, out, k_quants::q3_k),
+            Self::Q4_K => blocks(bytes, out, k_quants::q4_k),
+            Self::Q5_K => blocks(bytes, out, k_quants::q5_k),
+            Self::Q6_K => blocks(bytes, out, k_quants::q6_k),
+            Self::IQ4_XS => blocks(bytes, out, k_quants::iq4_xs),
             Self::IQ1_S => grouped::<_, 256>(bytes, out, codes::iq1_s),
             Self::IQ1_M => grouped::<_, 256>(bytes, out, codes::iq1_m),
             Self::IQ2_XXS => grouped::<_, 256>(bytes, out, codes::iq2_xxs),

@@ -286,7 +286,7 @@ pub enum Activation {
 
 /// A gated feed-forward network: `down(activation(gate(x)) * up(x))`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gated {
+pub struct GatedFeedForward {
     /// Gate projection, the input of the activation.
     pub gate: Linear,
     /// Up projection.
@@ -299,16 +299,16 @@ pub struct Gated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedForwardKind {
     /// One network for all tokens.
-    Dense(Gated),
+    Dense(GatedFeedForward),
     /// A mixture of experts.
     Experts {
         /// Computes a score per expert.
         router: Linear,
         /// All experts.
-        experts: Vec<Gated>,
+        experts: Vec<GatedFeedForward>,
         /// Experts per token: those with the highest scores. Their weights are the softmax over all
         /// scores, renormalized over the chosen experts.
-        used: usize,
+        experts_per_token: usize,
     },
 }
 
@@ -317,7 +317,7 @@ pub enum FeedForwardKind {
 #[non_exhaustive]
 pub struct SharedExpert {
     /// The network.
-    pub network: Gated,
+    pub network: GatedFeedForward,
     /// Projection to one value, whose sigmoid is the factor of the network's output.
     pub gate: Option<Linear>,
 }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use roci_gguf::{Error as FileError, Gguf, Type};
 
 use super::blocks::{
-    Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Matrix, Mixer, Norm, Rope, RowBlocks, SharedExpert,
-    Vector,
+    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, Mixer, Norm, Rope, RowBlocks,
+    SharedExpert, Vector,
 };
 use super::config::{Config, Experts};
 use super::error::ModelError;
 use super::rope::Scaling;
-use super::table::Traits;
+use super::table::ArchitectureTraits;
 
 /// Looks up tensors and checks them.
 pub(super) struct Builder<'a> {
     file: &'a Gguf,
     pub(super) config: &'a Config,
-    traits: &'static Traits,
+    traits: &'static ArchitectureTraits,
 }
 
 /// Limits of the RoPE frequency factors.
 const FACTORS: Range<f32> = 1e-6..1e6;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(file: &'a Gguf, config: &'a Config, traits: &'static Traits) -> Self {
+    pub(super) fn new(file: &'a Gguf, config: &'a Config, traits: &'static ArchitectureTraits) -> Self {
         Self { file, config, traits }
     }
 
@@ -36,22 +36,22 @@ impl<'a> Builder<'a> {
     /// Checks that a tensor exists, has this shape, and has a supported type.
     ///
     /// Trailing dimensions of 1 are ignored, because not all converters write them.
-    fn check(&self, name: &str, wanted: &[usize]) -> Result<(), ModelError> {
+    fn check(&self, name: &str, expected: &[usize]) -> Result<(), ModelError> {
         let tensor = self.file.tensor(name).ok_or_else(|| FileError::MissingTensor(name.to_owned()))?;
-        let wanted: Vec<u64> = wanted.iter().map(|&size| size as u64).collect();
+        let expected: Vec<u64> = expected.iter().map(|&size| size as u64).collect();
         let found = tensor.info().shape();
         let bare = |shape: &[u64]| -> Vec<u64> {
             let length = shape.iter().rposition(|&size| size != 1).map_or(1, |last| last + 1);
             shape.iter().copied().take(length).collect()
         };
-        if bare(found) != bare(&wanted) {
-            return Err(ModelError::Shape { tensor: name.to_owned(), found: found.to_vec(), wanted });
+        if bare(found) != bare(&expected) {
+            return Err(ModelError::Shape { tensor: name.to_owned(), found: found.to_vec(), expected });
         }
         let kind = tensor.info().kind();
         // Vectors are added or multiplied elementwise, so they must be floats.
         let plain = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
         let whole = matches!(kind, Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::F64);
-        if whole || (wanted.len() == 1 && !plain) {
+        if whole || (expected.len() == 1 && !plain) {
             return Err(ModelError::Type { tensor: name.to_owned(), found: kind });
         }
         Ok(())
@@ -237,7 +237,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn dense(&self, index: usize) -> Result<Gated, ModelError> {
+    fn dense(&self, index: usize) -> Result<GatedFeedForward, ModelError> {
         let (embedding, inside) = (self.config.embedding, self.config.feed_forward[index]);
         let name = |part: &str| format!("blk.{index}.{part}");
         let fused = !self.has(&name("ffn_gate.weight"))
@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
             let gate = self.linear(&name("ffn_gate"), inside, embedding, false)?;
             [gate, self.linear(&name("ffn_up"), inside, embedding, false)?]
         };
-        Ok(Gated { gate, up, down: self.linear(&name("ffn_down"), embedding, inside, false)? })
+        Ok(GatedFeedForward { gate, up, down: self.linear(&name("ffn_down"), embedding, inside, false)? })
     }
 
     fn shared_expert(&self, index: usize, experts: Experts) -> Result<Option<SharedExpert>, ModelError> {
@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
         let linear = |part: &str, outputs: usize, columns: usize| {
             self.linear(&format!("blk.{index}.{part}"), outputs, columns, false)
         };
-        let network = Gated {
+        let network = GatedFeedForward {
             gate: linear("ffn_gate_shexp", inside, embedding)?,
             up: linear("ffn_up_shexp", inside, embedding)?,
             down: linear("ffn_down_shexp", embedding, inside)?,
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
     }
 
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
-        let Experts { count, used, feed_forward: inside, .. } = experts;
+        let Experts { count, experts_per_token, feed_forward: inside, .. } = experts;
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
         let gate = part("ffn_gate_exps.weight", inside, embedding)?;
         let up = part("ffn_up_exps.weight", inside, embedding)?;
         let down = part("ffn_down_exps.weight", embedding, inside)?;
-        let experts = gate.into_iter().zip(up).zip(down).map(|((gate, up), down)| Gated { gate, up, down });
-        Ok(FeedForwardKind::Experts { router, experts: experts.collect(), used })
+        let experts = gate.into_iter().zip(up).zip(down).map(|((gate, up), down)| GatedFeedForward { gate, up, down });
+        Ok(FeedForwardKind::Experts { router, experts: experts.collect(), experts_per_token })
     }
 }

@@ -5,7 +5,7 @@ use roci_gguf::{Metadata, Value};
 use super::error::ModelError;
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
-use super::table::{self, Traits, Windows};
+use super::table::{self, ArchitectureTraits, Windows};
 
 /// Hyperparameters of a model, all validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ pub struct Experts {
     /// Total number of experts.
     pub count: usize,
     /// Experts per token.
-    pub used: usize,
+    pub experts_per_token: usize,
     /// Length of an expert's activated vector.
     pub feed_forward: usize,
     /// Length of the shared expert's activated vector, if the file has it.
@@ -198,7 +198,7 @@ impl Config {
     }
 
     /// The hyperparameters, and the traits of the architecture.
-    pub(super) fn read(metadata: &Metadata) -> Result<(Self, &'static Traits), ModelError> {
+    pub(super) fn read(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
         let name = metadata.expect_str("general.architecture")?;
         let unknown = || ModelError::Architecture { name: name.to_owned(), known: table::names() };
         let traits = table::find(name).ok_or_else(unknown)?;
@@ -282,16 +282,16 @@ impl Config {
 }
 
 impl Experts {
-    fn read(keys: &Keys<'_>, traits: &Traits) -> Result<Option<Self>, ModelError> {
+    fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<Self>, ModelError> {
         // Dense models may declare zero experts.
         let count = keys.metadata.get::<u64>(&keys.key("expert_count"))?.unwrap_or(0);
         if count == 0 && !traits.experts {
             return Ok(None);
         }
         let count = keys.needed("expert_count", MAX_EXPERTS)?;
-        let used = keys.needed("expert_used_count", MAX_EXPERTS)?;
-        if used > count {
-            let reason = format!("{used} experts per token are out of range: 1 to {count}");
+        let experts_per_token = keys.needed("expert_used_count", MAX_EXPERTS)?;
+        if experts_per_token > count {
+            let reason = format!("{experts_per_token} experts per token are out of range: 1 to {count}");
             return Err(ModelError::config(keys.key("expert_used_count"), reason));
         }
         let feed_forward = match keys.count("expert_feed_forward_length", MAX_LENGTH)? {
@@ -299,12 +299,12 @@ impl Experts {
             None => keys.needed("feed_forward_length", MAX_LENGTH)?,
         };
         let shared_feed_forward = keys.count("expert_shared_feed_forward_length", MAX_LENGTH)?;
-        Ok(Some(Self { count, used, feed_forward, shared_feed_forward }))
+        Ok(Some(Self { count, experts_per_token, feed_forward, shared_feed_forward }))
     }
 }
 
 impl DeltaNetConfig {
-    fn read(keys: &Keys<'_>, traits: &Traits, layers: LayerCount) -> Result<Option<Self>, ModelError> {
+    fn read(keys: &Keys<'_>, traits: &ArchitectureTraits, layers: LayerCount) -> Result<Option<Self>, ModelError> {
         if traits.delta_net.is_none() {
             return Ok(None);
         }
@@ -339,7 +339,7 @@ impl DeltaNetConfig {
 }
 
 /// The sliding window of each layer.
-fn windows(keys: &Keys<'_>, traits: &Traits, layers: usize) -> Result<Vec<Option<u32>>, ModelError> {
+fn windows(keys: &Keys<'_>, traits: &ArchitectureTraits, layers: usize) -> Result<Vec<Option<u32>>, ModelError> {
     // Some files use a window of 0 for full attention.
     let declared = keys.metadata.get::<u32>(&keys.key("attention.sliding_window"))?.filter(|window| *window > 0);
     let key = keys.key("attention.sliding_window_pattern");

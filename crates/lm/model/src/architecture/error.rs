@@ -24,14 +24,14 @@ pub enum ModelError {
         reason: String,
     },
     /// A tensor with an unexpected shape.
-    #[error("tensor `{tensor}` has shape {found:?}, expected {wanted:?}")]
+    #[error("tensor `{tensor}` has shape {found:?}, expected {expected:?}")]
     Shape {
         /// Name of the tensor.
         tensor: String,
         /// Shape in the file.
         found: Vec<u64>,
         /// Shape that follows from the hyperparameters.
-        wanted: Vec<u64>,
+        expected: Vec<u64>,
     },
     /// A tensor of a type that its use does not allow.
     #[error("tensor `{tensor}` has type {found}, which is not supported for this tensor")]

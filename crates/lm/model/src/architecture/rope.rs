@@ -3,7 +3,7 @@
 use super::blocks::{Rope, RopeStyle};
 use super::config::Keys;
 use super::error::ModelError;
-use super::table::{Traits, Windows};
+use super::table::{ArchitectureTraits, Windows};
 
 /// RoPE parameters of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,12 @@ pub enum Scaling {
 }
 
 impl RopeConfig {
-    pub(super) fn read(keys: &Keys<'_>, traits: &Traits, key_length: usize, context: u32) -> Result<Self, ModelError> {
+    pub(super) fn read(
+        keys: &Keys<'_>,
+        traits: &ArchitectureTraits,
+        key_length: usize,
+        context: u32,
+    ) -> Result<Self, ModelError> {
         let dimensions = keys.count("rope.dimension_count", key_length as u64)?.unwrap_or(key_length);
         if dimensions % 2 != 0 {
             let reason = format!("{dimensions} is not an even number");
@@ -129,8 +134,8 @@ impl RopeConfig {
                 let last = turned(slow).ceil().min(self.dimensions as f64 - 1.0);
                 for (pair, frequency) in frequencies.iter_mut().enumerate() {
                     let along = ((pair as f64 - first) / (last - first).max(0.001)).clamp(0.0, 1.0);
-                    let kept = (1.0 - along) * f64::from(share);
-                    *frequency = *frequency / f64::from(factor) * (1.0 - kept) + *frequency * kept;
+                    let unscaled = (1.0 - along) * f64::from(share);
+                    *frequency = *frequency / f64::from(factor) * (1.0 - unscaled) + *frequency * unscaled;
                 }
                 if share != 0.0 {
                     let growth = |multiplier: f32| 1.0 + 0.1 * f64::from(multiplier) * f64::from(factor).ln().max(0.0);

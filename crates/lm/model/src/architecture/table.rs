@@ -8,7 +8,7 @@ use super::blocks::{Activation, HeadOrder, RopeStyle};
 
 /// Traits of one architecture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Traits {
+pub(super) struct ArchitectureTraits {
     /// Name in the metadata.
     pub(super) name: &'static str,
     pub(super) rope: RopeStyle,
@@ -58,7 +58,7 @@ pub(super) enum Windows {
     },
 }
 
-const LLAMA: Traits = Traits {
+const LLAMA: ArchitectureTraits = ArchitectureTraits {
     name: "llama",
     rope: RopeStyle::Interleaved,
     head_norms: false,
@@ -77,12 +77,17 @@ const LLAMA: Traits = Traits {
     scaled_by_embedding: None,
 };
 
-const QWEN: Traits = Traits { rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA };
+const QWEN: ArchitectureTraits = ArchitectureTraits { rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA };
 
-const GEMMA: Traits =
-    Traits { rope: RopeStyle::Neox, post_norms: true, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
+const GEMMA: ArchitectureTraits = ArchitectureTraits {
+    rope: RopeStyle::Neox,
+    post_norms: true,
+    activation: Activation::Gelu,
+    scaled_embedding: true,
+    ..LLAMA
+};
 
-const QWEN35: Traits = Traits {
+const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
     head_norms: true,
     output_gate: true,
@@ -92,14 +97,14 @@ const QWEN35: Traits = Traits {
     ..QWEN
 };
 
-pub(super) const TABLE: [Traits; 12] = [
+pub(super) const TABLE: [ArchitectureTraits; 12] = [
     LLAMA,
-    Traits { name: "mistral", ..LLAMA },
-    Traits { name: "mistral3", ..LLAMA },
-    Traits { name: "qwen2", biases: true, ..QWEN },
-    Traits { name: "qwen3", head_norms: true, ..QWEN },
-    Traits { name: "qwen3moe", head_norms: true, experts: true, ..QWEN },
-    Traits {
+    ArchitectureTraits { name: "mistral", ..LLAMA },
+    ArchitectureTraits { name: "mistral3", ..LLAMA },
+    ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
+    ArchitectureTraits { name: "qwen3", head_norms: true, ..QWEN },
+    ArchitectureTraits { name: "qwen3moe", head_norms: true, experts: true, ..QWEN },
+    ArchitectureTraits {
         name: "qwen3next",
         experts: true,
         shared_expert: true,
@@ -108,15 +113,15 @@ pub(super) const TABLE: [Traits; 12] = [
         ..QWEN35
     },
     QWEN35,
-    Traits { name: "qwen35moe", experts: true, shared_expert: true, ..QWEN35 },
-    Traits {
+    ArchitectureTraits { name: "qwen35moe", experts: true, shared_expert: true, ..QWEN35 },
+    ArchitectureTraits {
         name: "gemma2",
         windows: Windows::Alternating { period: 2, window: Some(4096), base: None },
         soft_caps: (Some(50.0), Some(30.0)),
         scaled_by_embedding: Some(46),
         ..GEMMA
     },
-    Traits {
+    ArchitectureTraits {
         name: "gemma3",
         head_norms: true,
         windows: Windows::Alternating { period: 6, window: None, base: Some(10_000.0) },
@@ -124,10 +129,10 @@ pub(super) const TABLE: [Traits; 12] = [
         ..GEMMA
     },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
-    Traits { name: "phi3", rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA },
+    ArchitectureTraits { name: "phi3", rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA },
 ];
 
-pub(super) fn find(name: &str) -> Option<&'static Traits> {
+pub(super) fn find(name: &str) -> Option<&'static ArchitectureTraits> {
     TABLE.iter().find(|traits| traits.name == name)
 }
 

@@ -89,10 +89,10 @@ impl Parser<'_> {
         Some(next)
     }
 
-    fn take(&mut self, wanted: &str) -> bool {
-        let found = self.text[self.at..].starts_with(wanted);
+    fn take(&mut self, expected: &str) -> bool {
+        let found = self.text[self.at..].starts_with(expected);
         if found {
-            self.at += wanted.len();
+            self.at += expected.len();
         }
         found
     }

@@ -56,7 +56,7 @@ pub(super) const DEAD: State = 0;
 pub(super) const LOST: State = 1;
 
 /// A limit of stacks or of their depth was exceeded.
-struct Lost;
+struct LimitExceeded;
 
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -153,9 +153,9 @@ impl Machine {
         next
     }
 
-    fn advance(&mut self, node: Node, byte: u8) -> Result<(), Lost> {
+    fn advance(&mut self, node: Node, byte: u8) -> Result<(), LimitExceeded> {
         match self.rules.element(node.element) {
-            Element::Byte(wanted) if wanted == byte => self.enter(node.element + 1, 0, node.parent),
+            Element::Byte(expected) if expected == byte => self.enter(node.element + 1, 0, node.parent),
             Element::Class(class) => match self.rules.class(class).step(node.extra, byte) {
                 Some(Next::Done) => self.enter(node.element + 1, 0, node.parent),
                 Some(Next::State(extra)) => self.enter(node.element, extra, node.parent),
@@ -174,7 +174,7 @@ impl Machine {
 
     /// Continues at a position or, at the end of its rule, at the positions that referenced the
     /// rule.
-    fn enter(&mut self, mut element: u32, mut extra: u32, mut parent: u32) -> Result<(), Lost> {
+    fn enter(&mut self, mut element: u32, mut extra: u32, mut parent: u32) -> Result<(), LimitExceeded> {
         while self.rules.element(element) == Element::End {
             if parent == NONE {
                 self.ways.push(END);
@@ -190,7 +190,7 @@ impl Machine {
     }
 
     /// Expands all entered positions until each waits for a byte, and returns their set.
-    fn finish(&mut self, entered: Result<(), Lost>) -> State {
+    fn finish(&mut self, entered: Result<(), LimitExceeded>) -> State {
         let followed = entered.and_then(|()| {
             while let Some(node) = self.work.pop() {
                 self.follow(node)?;
@@ -212,10 +212,10 @@ impl Machine {
         state
     }
 
-    fn follow(&mut self, number: u32) -> Result<(), Lost> {
+    fn follow(&mut self, number: u32) -> Result<(), LimitExceeded> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Err(Lost);
+            return Err(LimitExceeded);
         }
         let Node { element, extra, parent } = self.nodes[number as usize];
         let rules = Arc::clone(&self.rules);
@@ -246,18 +246,18 @@ impl Machine {
         Ok(())
     }
 
-    fn enter_all(&mut self, starts: &[u32], back: u32) -> Result<(), Lost> {
+    fn enter_all(&mut self, starts: &[u32], back: u32) -> Result<(), LimitExceeded> {
         self.steps += starts.len();
         starts.iter().try_for_each(|&start| self.enter(start, 0, back))
     }
 
-    fn number(&mut self, node: Node) -> Result<u32, Lost> {
+    fn number(&mut self, node: Node) -> Result<u32, LimitExceeded> {
         if let Some(&number) = self.numbers.get(&node) {
             return Ok(number);
         }
         let depth = if node.parent == NONE { 0 } else { self.depths[node.parent as usize] + 1 };
         if depth > MAX_DEPTH {
-            return Err(Lost);
+            return Err(LimitExceeded);
         }
         let number = self.nodes.len() as u32;
         self.nodes.push(node);

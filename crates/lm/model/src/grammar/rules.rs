@@ -170,30 +170,30 @@ impl Rules {
 /// A node on a cycle, found by depth-first search.
 fn find_cycle(edges: &[Vec<u32>]) -> Option<u32> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
+    enum VisitState {
         New,
         Open,
         Done,
     }
-    let mut marks = vec![Mark::New; edges.len()];
+    let mut marks = vec![VisitState::New; edges.len()];
     for start in 0..edges.len() {
-        if marks[start] != Mark::New {
+        if marks[start] != VisitState::New {
             continue;
         }
-        marks[start] = Mark::Open;
+        marks[start] = VisitState::Open;
         let mut path = vec![(start, 0)];
         while let Some((place, edge)) = path.last_mut() {
             let Some(&next) = edges[*place].get(*edge) else {
-                marks[*place] = Mark::Done;
+                marks[*place] = VisitState::Done;
                 path.pop();
                 continue;
             };
             *edge += 1;
             match marks[next as usize] {
-                Mark::Open => return Some(next),
-                Mark::Done => {}
-                Mark::New => {
-                    marks[next as usize] = Mark::Open;
+                VisitState::Open => return Some(next),
+                VisitState::Done => {}
+                VisitState::New => {
+                    marks[next as usize] = VisitState::Open;
                     path.push((next as usize, 0));
                 }
             }

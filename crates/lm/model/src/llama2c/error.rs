@@ -5,22 +5,22 @@
 #[non_exhaustive]
 pub enum ConvertError {
     /// The header of the checkpoint has a value out of range.
-    #[error("the checkpoint's {what} is {value}, expected {wanted}")]
+    #[error("the checkpoint's {what} is {value}, expected {expected}")]
     Header {
         /// Name of the field.
         what: &'static str,
         /// Its value.
         value: i64,
         /// Expected range.
-        wanted: String,
+        expected: String,
     },
     /// The size of the checkpoint does not match its header.
-    #[error("the checkpoint has {found} bytes, but its header requires {wanted}")]
+    #[error("the checkpoint has {found} bytes, but its header requires {expected}")]
     Size {
         /// Size of the file in bytes.
         found: u64,
         /// Size that follows from the header.
-        wanted: u64,
+        expected: u64,
     },
     /// An unsupported version.
     #[error("checkpoint version {0} is not supported; versions 0 and 1 are")]

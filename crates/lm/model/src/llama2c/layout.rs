@@ -49,7 +49,7 @@ impl Layout {
     pub(super) fn new(bytes: &[u8], length: u64) -> Result<Self, ConvertError> {
         let word = |at: usize| -> Result<[u8; 4], ConvertError> {
             let word = bytes.get(4 * at..4 * at + 4).and_then(|word| word.try_into().ok());
-            word.ok_or(ConvertError::Size { found: length, wanted: SHORT_HEADER as u64 })
+            word.ok_or(ConvertError::Size { found: length, expected: SHORT_HEADER as u64 })
         };
         let long = u32::from_le_bytes(word(0)?) == MAGIC;
         let number = |at: usize| Ok::<_, ConvertError>(i64::from(i32::from_le_bytes(word(at)?)));
@@ -62,7 +62,7 @@ impl Layout {
             if (1..=most).contains(&value) {
                 return Ok(value as usize);
             }
-            Err(ConvertError::Header { what, value, wanted: format!("from 1 to {most}") })
+            Err(ConvertError::Header { what, value, expected: format!("from 1 to {most}") })
         };
         // In version 0 a negative sign means that there is a separate output matrix.
         let vocabulary = number(first + 5)?;
@@ -71,8 +71,8 @@ impl Layout {
             false => (vocabulary.abs(), vocabulary > 0),
         };
         if !(1..=MAX_TOKENS).contains(&vocabulary) {
-            let wanted = format!("from 1 to {MAX_TOKENS}");
-            return Err(ConvertError::Header { what: "vocabulary", value: vocabulary, wanted });
+            let expected = format!("from 1 to {MAX_TOKENS}");
+            return Err(ConvertError::Header { what: "vocabulary", value: vocabulary, expected });
         }
         let layout = Self {
             embedding: count(0, "embedding length", MAX)?,
@@ -88,15 +88,17 @@ impl Layout {
         };
         let divides = |what, value: usize, by: usize, of: &str| match by % value {
             0 => Ok(()),
-            _ => {
-                Err(ConvertError::Header { what, value: value as i64, wanted: format!("a divisor of {by}, the {of}") })
-            }
+            _ => Err(ConvertError::Header {
+                what,
+                value: value as i64,
+                expected: format!("a divisor of {by}, the {of}"),
+            }),
         };
         divides("number of heads", layout.heads, layout.embedding, "embedding length")?;
         divides("number of KV heads", layout.kv_heads, layout.heads, "number of heads")?;
-        let wanted = layout.start as u64 + 4 * layout.blocks().iter().map(|block| block.values() as u64).sum::<u64>();
-        if length != wanted {
-            return Err(ConvertError::Size { found: length, wanted });
+        let expected = layout.start as u64 + 4 * layout.blocks().iter().map(|block| block.values() as u64).sum::<u64>();
+        if length != expected {
+            return Err(ConvertError::Size { found: length, expected });
         }
         Ok(layout)
     }

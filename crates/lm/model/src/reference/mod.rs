@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use roci_gguf::Gguf;
 
-use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Gated, Mixer};
+use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, GatedFeedForward, Mixer};
 use crate::architecture::{Model, ModelError};
 pub use delta_net::RecurrentState;
 use ops::{activate, rotate, sigmoid, soft_cap, softmax};
@@ -190,7 +190,7 @@ impl Reference {
 
     fn feed_forward(&self, block: &FeedForward, state: &[f32]) -> Vec<f32> {
         let input = self.weights.norm(&block.norm, state);
-        let gated = |gated: &Gated| {
+        let gated = |gated: &GatedFeedForward| {
             let mut gate = self.weights.apply(&gated.gate, &input);
             let up = self.weights.apply(&gated.up, &input);
             gate.iter_mut().zip(&up).for_each(|(gate, up)| *gate = activate(block.activation, *gate) * up);
@@ -198,12 +198,12 @@ impl Reference {
         };
         let mut output = match &block.kind {
             FeedForwardKind::Dense(dense) => gated(dense),
-            FeedForwardKind::Experts { router, experts, used } => {
+            FeedForwardKind::Experts { router, experts, experts_per_token } => {
                 let mut weights = self.weights.apply(router, &input);
                 softmax(&mut weights);
                 let mut order: Vec<usize> = (0..experts.len()).collect();
                 order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-                order.truncate(*used);
+                order.truncate(*experts_per_token);
                 let total: f32 = order.iter().map(|&expert| weights[expert]).sum();
                 let mut output = vec![0.0; state.len()];
                 for expert in order {

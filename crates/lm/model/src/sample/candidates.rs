@@ -158,10 +158,10 @@ impl Candidates {
 
     /// Draws a token by its probability at `temperature`, with random number `position`.
     pub(super) fn draw(&self, temperature: f32, random: Random, position: u64) -> Option<Candidate> {
-        let mut left = random.unit(position) * self.weight(temperature);
+        let mut remaining = random.unit(position) * self.weight(temperature);
         for at in 0..self.list.len() {
-            left -= self.weight_of(at, temperature);
-            if left < 0.0 {
+            remaining -= self.weight_of(at, temperature);
+            if remaining < 0.0 {
                 return Some(self.list[at]);
             }
         }
@@ -257,8 +257,8 @@ mod tests {
             let drawn = candidates.draw(1.0, Random::new(7), position).expect("there are candidates");
             counts[drawn.token as usize] += 1;
         }
-        for (count, wanted) in counts.iter().zip([2_000, 8_000, 4_000, 6_000]) {
-            assert!(count.abs_diff(wanted) < 250, "{counts:?}");
+        for (count, expected) in counts.iter().zip([2_000, 8_000, 4_000, 6_000]) {
+            assert!(count.abs_diff(expected) < 250, "{counts:?}");
         }
     }
 
@@ -352,9 +352,9 @@ mod tests {
             // A different order of summation may round across the threshold: the count may differ
             // by one.
             prop_assert!(candidates.list.len().abs_diff(plain.len()) <= 1);
-            let mut left = candidates.list.clone();
-            left.sort_by(order);
-            for (have, want) in left.iter().zip(&plain) {
+            let mut remaining = candidates.list.clone();
+            remaining.sort_by(order);
+            for (have, want) in remaining.iter().zip(&plain) {
                 prop_assert_eq!(have.token, want.0);
             }
         }

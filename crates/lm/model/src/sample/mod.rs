@@ -40,12 +40,12 @@ pub enum SampleError {
         token: usize,
     },
     /// The number of logits differs from the vocabulary size.
-    #[error("there are {found} logits for a vocabulary of {wanted} tokens")]
+    #[error("there are {found} logits for a vocabulary of {expected} tokens")]
     Count {
         /// Number of logits.
         found: usize,
         /// Vocabulary size.
-        wanted: usize,
+        expected: usize,
     },
     /// Every token is forbidden.
     #[error("the grammar and the logit biases exclude every token")]
@@ -68,6 +68,7 @@ impl SampleError {
 
 /// A token with its log probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// Token id.
     pub token: u32,
@@ -116,7 +117,7 @@ impl Sampler {
     /// [`log_probability`], which costs more than sampling.
     pub fn sample(&mut self, logits: &[f32], mut constraint: Option<&mut dyn Constraint>) -> Result<u32, SampleError> {
         if logits.len() != self.vocabulary {
-            return Err(SampleError::Count { found: logits.len(), wanted: self.vocabulary });
+            return Err(SampleError::Count { found: logits.len(), expected: self.vocabulary });
         }
         // Plus infinity is rejected, too.
         let is_wrong = |logit: f32| logit.is_nan() | (logit == f32::INFINITY);
@@ -221,9 +222,9 @@ mod tests {
     }
 
     /// Allows only these tokens, and counts calls of `mask`.
-    struct Only(&'static [u32], usize);
+    struct AllowedTokens(&'static [u32], usize);
 
-    impl Constraint for Only {
+    impl Constraint for AllowedTokens {
         fn allows(&mut self, token: u32) -> bool {
             self.0.contains(&token)
         }
@@ -310,10 +311,10 @@ mod tests {
     #[test]
     fn the_mask_is_computed_only_after_a_rejection() {
         let logits = [1.0, 0.9, 0.8, 0.0];
-        let mut open = Only(&[0, 1], 0);
+        let mut open = AllowedTokens(&[0, 1], 0);
         assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut open)), Ok(0));
         assert_eq!(open.1, 0);
-        let mut narrow = Only(&[2, 3], 0);
+        let mut narrow = AllowedTokens(&[2, 3], 0);
         assert_eq!(sampler(Settings::greedy()).sample(&logits, Some(&mut narrow)), Ok(2));
         assert_eq!(narrow.1, 1);
         // Settings that leave one candidate must leave an allowed one.
@@ -324,11 +325,11 @@ mod tests {
     #[test]
     fn invalid_or_excluded_logits_are_an_error() {
         let mut sampler = sampler(Settings::default());
-        assert_eq!(sampler.sample(&[0.0; 3], None), Err(SampleError::Count { found: 3, wanted: 4 }));
+        assert_eq!(sampler.sample(&[0.0; 3], None), Err(SampleError::Count { found: 3, expected: 4 }));
         assert_eq!(sampler.sample(&[0.0, f32::NAN, 0.0, 0.0], None), Err(SampleError::NotANumber { token: 1 }));
         assert_eq!(sampler.sample(&[0.0, 0.0, f32::INFINITY, 0.0], None), Err(SampleError::NotANumber { token: 2 }));
         assert_eq!(sampler.sample(&[f32::NEG_INFINITY; 4], None), Err(SampleError::Nothing));
-        assert_eq!(sampler.sample(&[0.0; 4], Some(&mut Only(&[], 0))), Err(SampleError::Nothing));
+        assert_eq!(sampler.sample(&[0.0; 4], Some(&mut AllowedTokens(&[], 0))), Err(SampleError::Nothing));
         assert!(!SampleError::Nothing.hint().is_empty());
     }
 

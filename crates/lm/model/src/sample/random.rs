@@ -40,15 +40,15 @@ mod tests {
     #[test]
     fn the_numbers_match_published_splitmix64_values() {
         let random = Random::new(1_234_567);
-        let wanted = [
+        let expected = [
             6_457_827_717_110_365_317,
             3_203_168_211_198_807_973,
             9_817_491_932_198_370_423,
             4_593_380_528_125_082_431,
             16_408_922_859_458_223_821,
         ];
-        for (position, wanted) in wanted.into_iter().enumerate() {
-            assert_eq!(random.bits(position as u64), wanted, "number {position}");
+        for (position, expected) in expected.into_iter().enumerate() {
+            assert_eq!(random.bits(position as u64), expected, "number {position}");
         }
     }
 

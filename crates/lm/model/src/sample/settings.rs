@@ -48,11 +48,11 @@ impl Default for Settings {
 
 /// A sampling parameter out of range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("`{name}` is {value}, expected {wanted}")]
+#[error("`{name}` is {value}, expected {expected}")]
 pub struct SettingsError {
     name: &'static str,
     value: String,
-    wanted: &'static str,
+    expected: &'static str,
 }
 
 impl SettingsError {
@@ -63,7 +63,7 @@ impl SettingsError {
 
     /// What the user can do, in one sentence.
     pub fn hint(&self) -> String {
-        format!("set `{}` to {}, or leave it out", self.name, self.wanted)
+        format!("set `{}` to {}, or leave it out", self.name, self.expected)
     }
 }
 
@@ -83,9 +83,9 @@ impl Settings {
 
     /// Checks every parameter against its range and the vocabulary size.
     pub fn check(&self, vocabulary: usize) -> Result<(), SettingsError> {
-        let within = |name, value: f32, wanted, good: bool| match good {
+        let within = |name, value: f32, expected, good: bool| match good {
             true => Ok(()),
-            false => Err(SettingsError { name, value: value.to_string(), wanted }),
+            false => Err(SettingsError { name, value: value.to_string(), expected }),
         };
         let share = "a number from 0 to 1";
         let finite = "a finite number";
@@ -107,14 +107,14 @@ impl Settings {
         )?;
         if self.penalty_window > MAX_WINDOW {
             let value = self.penalty_window.to_string();
-            return Err(SettingsError { name: "penalty_window", value, wanted: "a number up to 1048576" });
+            return Err(SettingsError { name: "penalty_window", value, expected: "a number up to 1048576" });
         }
         for &(token, bias) in &self.logit_bias {
             // Plus infinity for two tokens would make their probabilities NaN.
             within("logit_bias", bias, "a number below infinity", !bias.is_nan() && bias < f32::INFINITY)?;
             if token as usize >= vocabulary {
                 let value = format!("for token {token}");
-                return Err(SettingsError { name: "logit_bias", value, wanted: "a token of the vocabulary" });
+                return Err(SettingsError { name: "logit_bias", value, expected: "a token of the vocabulary" });
             }
         }
         Ok(())

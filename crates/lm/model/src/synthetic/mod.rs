@@ -7,7 +7,7 @@
 mod fill;
 mod hybrid;
 mod recipe;
-mod talking;
+mod vocabulary;
 
 use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 
@@ -159,8 +159,8 @@ pub fn hybrids() -> Vec<Case> {
 
 /// A model with a tokenizer of all bytes and letters, which generates random text.
 pub fn talking() -> Case {
-    let recipe = Recipe { vocabulary: talking::count(), ..Recipe::default() };
-    Case { metadata: talking::metadata(), ..Case::new("talking", recipe) }
+    let recipe = Recipe { vocabulary: vocabulary::count(), ..Recipe::default() };
+    Case { metadata: vocabulary::metadata(), ..Case::new("talking", recipe) }
 }
 
 /// Two models per weight type: one with embeddings of the type, and one with all matrices of the
@@ -192,5 +192,5 @@ pub fn talking_hybrid() -> Case {
         shared_feed_forward: 32,
     };
     let recipe = Recipe { architecture: "qwen35", head_norms: true, hybrid: Some(hybrid), ..talking().recipe };
-    Case { metadata: talking::metadata(), ..Case::new("talking-hybrid", recipe) }
+    Case { metadata: vocabulary::metadata(), ..Case::new("talking-hybrid", recipe) }
 }

@@ -34,7 +34,7 @@ pub fn message(role: &str, content: &str) -> Json {
 /// Capabilities of a template, found by trial rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Abilities {
+pub struct TemplateCapabilities {
     /// It renders messages of the role `system`.
     pub system: bool,
     /// It accepts content only as a list of typed parts.
@@ -44,14 +44,14 @@ pub struct Abilities {
 }
 
 /// Converts messages to the form that a template with these capabilities accepts.
-pub(super) fn prepare(messages: &[Json], abilities: Abilities) -> Vec<Json> {
+pub(super) fn prepare(messages: &[Json], capabilities: TemplateCapabilities) -> Vec<Json> {
     let mut prepared: Vec<Json> = Vec::new();
     // Without a system role, the system prompt is prepended to the first user message.
     let mut system = String::new();
     for message in messages {
         let mut text = content(message);
         let role = message.get("role").and_then(Json::as_str).unwrap_or_default();
-        if role == "system" && !abilities.system {
+        if role == "system" && !capabilities.system {
             system = [system.as_str(), text.as_str()]
                 .iter()
                 .filter(|part| !part.is_empty())
@@ -63,10 +63,10 @@ pub(super) fn prepare(messages: &[Json], abilities: Abilities) -> Vec<Json> {
         if role == "user" && !system.is_empty() {
             text = format!("{}\n\n{text}", std::mem::take(&mut system));
         }
-        prepared.push(with(message, &text, abilities.typed_content));
+        prepared.push(with(message, &text, capabilities.typed_content));
     }
     if !system.is_empty() {
-        prepared.insert(0, with(&self::message("user", ""), &system, abilities.typed_content));
+        prepared.insert(0, with(&self::message("user", ""), &system, capabilities.typed_content));
     }
     prepared
 }

@@ -12,18 +12,18 @@ use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
 
 /// The message of `raise_exception`.
 #[derive(Debug)]
-pub(super) struct Raised(pub(super) String);
+pub(super) struct TemplateException(pub(super) String);
 
-impl fmt::Display for Raised {
+impl fmt::Display for TemplateException {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Raised {}
+impl std::error::Error for TemplateException {}
 
 pub(super) fn raise_exception(reason: String) -> Result<Value, Error> {
-    Err(Error::new(ErrorKind::InvalidOperation, reason.clone()).with_source(Raised(reason)))
+    Err(Error::new(ErrorKind::InvalidOperation, reason.clone()).with_source(TemplateException(reason)))
 }
 
 /// `strftime_now`: the time in Python's `strftime` format, in the local time zone.

@@ -17,7 +17,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, Value};
 
-pub use conversation::{Abilities, Conversation, message};
+pub use conversation::{Conversation, TemplateCapabilities, message};
 pub use error::TemplateError;
 
 use crate::json::Json;
@@ -44,7 +44,7 @@ pub struct ChatTemplate {
     environment: Environment<'static>,
     bos: String,
     eos: String,
-    abilities: Abilities,
+    capabilities: TemplateCapabilities,
     variables: BTreeSet<String>,
     note: Option<String>,
 }
@@ -53,16 +53,16 @@ impl ChatTemplate {
     /// Parses a template. `bos` and `eos` are the texts of the start and end tokens, which it may
     /// print.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
-        let all = Abilities { system: true, typed_content: false, tools: true };
+        let all = TemplateCapabilities { system: true, typed_content: false, tools: true };
         let mut template = Self {
             environment: environment(source)?,
             bos: bos.to_owned(),
             eos: eos.to_owned(),
-            abilities: all,
+            capabilities: all,
             variables: BTreeSet::new(),
             note: None,
         };
-        template.abilities = template.try_out();
+        template.capabilities = template.try_out();
         template.variables = template.find_variables();
         Ok(template)
     }
@@ -89,8 +89,8 @@ impl ChatTemplate {
     }
 
     /// Capabilities of the template.
-    pub fn abilities(&self) -> Abilities {
-        self.abilities
+    pub fn capabilities(&self) -> TemplateCapabilities {
+        self.capabilities
     }
 
     /// Variables that the template reads in addition to the reserved ones, such as
@@ -101,12 +101,16 @@ impl ChatTemplate {
 
     /// Renders a conversation.
     pub fn render(&self, conversation: &Conversation) -> Result<String, TemplateError> {
-        self.render_as(conversation, self.abilities)
+        self.render_as(conversation, self.capabilities)
     }
 
-    fn render_as(&self, conversation: &Conversation, abilities: Abilities) -> Result<String, TemplateError> {
+    fn render_as(
+        &self,
+        conversation: &Conversation,
+        capabilities: TemplateCapabilities,
+    ) -> Result<String, TemplateError> {
         let Conversation { messages, tools, add_generation_prompt, variables, now } = conversation;
-        let messages = conversation::prepare(messages, abilities);
+        let messages = conversation::prepare(messages, capabilities);
         let mut environment = self.environment.clone();
         let steps = STEPS + STEPS_EACH * (messages.len() + tools.len()) as u64;
         environment.set_fuel(Some(steps));
@@ -158,18 +162,18 @@ impl ChatTemplate {
     }
 
     /// Detects the capabilities of the template by trial rendering.
-    fn try_out(&self) -> Abilities {
+    fn try_out(&self) -> TemplateCapabilities {
         const NEEDLE: &str = "roci-needle";
-        let plain = Abilities { system: true, typed_content: false, tools: true };
-        let shows = |conversation: &Conversation, abilities| {
+        let plain = TemplateCapabilities { system: true, typed_content: false, tools: true };
+        let shows = |conversation: &Conversation, capabilities| {
             // A list that is printed verbatim was not iterated over.
-            self.render_as(conversation, abilities)
+            self.render_as(conversation, capabilities)
                 .is_ok_and(|text| text.contains(NEEDLE) && !text.contains("'type': 'text'"))
         };
         let user = Conversation::new(vec![message("user", NEEDLE)]);
-        let typed = Abilities { typed_content: true, ..plain };
+        let typed = TemplateCapabilities { typed_content: true, ..plain };
         let typed_content = !shows(&user, plain) && shows(&user, typed);
-        let found = Abilities { typed_content, ..plain };
+        let found = TemplateCapabilities { typed_content, ..plain };
         let system = Conversation::new(vec![message("system", NEEDLE), message("user", "hello")]);
         let mut tools = Conversation::new(vec![message("user", "hello")]);
         tools.tools = Json::parse(
@@ -178,7 +182,7 @@ impl ChatTemplate {
         .ok()
         .and_then(|tools| tools.as_array().map(<[Json]>::to_vec))
         .unwrap_or_default();
-        Abilities { system: shows(&system, found), typed_content, tools: shows(&tools, found) }
+        TemplateCapabilities { system: shows(&system, found), typed_content, tools: shows(&tools, found) }
     }
 }
 
@@ -228,7 +232,7 @@ fn without_generation(source: &str) -> String {
 fn explain(error: &minijinja::Error, steps: u64) -> TemplateError {
     let mut source = error.source();
     while let Some(cause) = source {
-        if let Some(functions::Raised(reason)) = cause.downcast_ref() {
+        if let Some(functions::TemplateException(reason)) = cause.downcast_ref() {
             return TemplateError::Raised { reason: reason.lines().collect::<Vec<_>>().join(" ") };
         }
         source = cause.source();

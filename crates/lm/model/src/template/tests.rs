@@ -19,8 +19,8 @@ fn render(source: &str) -> Result<String, TemplateError> {
     template(source).render(&conversation)
 }
 
-fn shows(source: &str, wanted: &str) {
-    assert_eq!(render(source).as_deref(), Ok(wanted), "{source}");
+fn shows(source: &str, expected: &str) {
+    assert_eq!(render(source).as_deref(), Ok(expected), "{source}");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn chatml() {
     conversation.add_generation_prompt = false;
     conversation.messages.truncate(1);
     assert_eq!(template.render(&conversation).as_deref(), Ok("<|im_start|>system\nBe brief.<|im_end|>\n"));
-    assert_eq!(template.abilities(), Abilities { system: true, typed_content: false, tools: false });
+    assert_eq!(template.capabilities(), TemplateCapabilities { system: true, typed_content: false, tools: false });
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_time_is_set_by_the_caller() {
 fn without_a_system_role_the_user_message_includes_the_system_prompt() {
     let source = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ m.role }}:{{ m.content }}]{% endfor %}";
     let template = template(source);
-    assert!(!template.abilities().system);
+    assert!(!template.capabilities().system);
     let text = template.render(&Conversation::new(vec![
         message("system", "S"),
         message("user", "U"),
@@ -117,7 +117,7 @@ fn content_has_the_form_that_the_template_accepts() {
     let typed = template(
         "{% for m in messages %}{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}{% endfor %}",
     );
-    assert!(typed.abilities().typed_content);
+    assert!(typed.capabilities().typed_content);
     assert_eq!(typed.render(&Conversation::new(vec![message("user", "x")])).as_deref(), Ok("x"));
     assert_eq!(typed.render(&Conversation::new(vec![parts])).as_deref(), Ok("a\nb"));
 }
@@ -126,7 +126,7 @@ fn content_has_the_form_that_the_template_accepts() {
 fn tools_and_calls_are_rendered() {
     let source = "{% if tools %}{% for t in tools %}{{ t | tojson }}{% endfor %}{% endif %}{% for m in messages %}{{ m.content + ';' }}{% if m.tool_calls %}{% for c in m.tool_calls %}{{ c.function.name }}({{ c.function.arguments | tojson }}){% endfor %}{% endif %}{% endfor %}";
     let template = template(source);
-    assert!(template.abilities().tools);
+    assert!(template.capabilities().tools);
     let mut conversation = Conversation::new(vec![
         message("user", "Q"),
         json(
@@ -134,9 +134,9 @@ fn tools_and_calls_are_rendered() {
         ),
     ]);
     conversation.tools = vec![json(r#"{"type":"function","function":{"name":"f","parameters":{"z":{},"a":{}}}}"#)];
-    let wanted =
+    let expected =
         r#"{"type": "function", "function": {"name": "f", "parameters": {"z": {}, "a": {}}}}Q;;f({"z": 1, "a": 2})"#;
-    assert_eq!(template.render(&conversation).as_deref(), Ok(wanted));
+    assert_eq!(template.render(&conversation).as_deref(), Ok(expected));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use roci_engine::{Summary, Token};
 use serde_json::{Value, json};
 
-use super::calls::{Calls, Piece, Reader};
+use super::calls::{CallEvent, Calls, Reader};
 use crate::app::{App, id, seconds};
 use crate::completions::finish_reason;
 use crate::generate::{Usage, Writer};
@@ -41,7 +41,7 @@ impl Answers {
     pub(super) fn choice(&self) -> Choice {
         Choice {
             reader: Reader::new(self.calls.clone()),
-            pieces: Vec::new(),
+            events: Vec::new(),
             probabilities: self.probabilities.then(Vec::new),
         }
     }
@@ -64,19 +64,19 @@ impl Answers {
     }
 
     /// Stream chunks for parts of an answer.
-    fn deltas(&self, answer: usize, pieces: Vec<Piece>) -> Vec<Value> {
+    fn deltas(&self, answer: usize, events: Vec<CallEvent>) -> Vec<Value> {
         let mut call =
-            self.readers[answer].calls - pieces.iter().filter(|piece| matches!(piece, Piece::Call(_))).count();
+            self.readers[answer].calls - events.iter().filter(|event| matches!(event, CallEvent::Call(_))).count();
         let mut deltas = Vec::new();
-        for piece in pieces {
-            deltas.push(match piece {
-                Piece::Text(text) => json!({"content": text}),
-                Piece::Call(name) => {
+        for event in events {
+            deltas.push(match event {
+                CallEvent::Text(text) => json!({"content": text}),
+                CallEvent::Call(name) => {
                     call += 1;
                     let function = json!({"name": name, "arguments": ""});
                     json!({"tool_calls": [{"index": call - 1, "id": id("call_"), "type": "function", "function": function}]})
                 }
-                Piece::Arguments(text) => {
+                CallEvent::Arguments(text) => {
                     json!({"tool_calls": [{"index": call.saturating_sub(1), "function": {"arguments": text}}]})
                 }
             });
@@ -92,8 +92,8 @@ impl Writer for Answers {
     }
 
     fn token(&mut self, answer: usize, token: Token) -> Vec<Value> {
-        let pieces = self.readers[answer].push(&token.text);
-        let mut deltas = self.deltas(answer, pieces);
+        let events = self.readers[answer].push(&token.text);
+        let mut deltas = self.deltas(answer, events);
         let mut probabilities = match self.probabilities {
             true => json!({"content": [logprobs::chat(&token)]}),
             false => Value::Null,
@@ -105,9 +105,9 @@ impl Writer for Answers {
     }
 
     fn end(&mut self, answer: usize, end: &Summary) -> Vec<Value> {
-        let mut pieces = self.readers[answer].push(&end.text);
-        pieces.extend(self.readers[answer].finish());
-        let deltas = self.deltas(answer, pieces);
+        let mut events = self.readers[answer].push(&end.text);
+        events.extend(self.readers[answer].finish());
+        let deltas = self.deltas(answer, events);
         let mut chunks: Vec<Value> =
             deltas.into_iter().map(|delta| self.chunk(answer, delta, Value::Null, None)).collect();
         let reason = reason(end, self.readers[answer].calls);
@@ -137,13 +137,13 @@ fn reason(end: &Summary, calls: usize) -> &'static str {
 /// Collects one answer of a complete response.
 pub(super) struct Choice {
     reader: Reader,
-    pieces: Vec<Piece>,
+    events: Vec<CallEvent>,
     probabilities: Option<Vec<Value>>,
 }
 
 impl Choice {
     pub(super) fn take(&mut self, token: &Token) {
-        self.pieces.extend(self.reader.push(&token.text));
+        self.events.extend(self.reader.push(&token.text));
         if let Some(list) = &mut self.probabilities {
             list.push(logprobs::chat(token));
         }
@@ -151,15 +151,15 @@ impl Choice {
 
     /// The complete answer.
     pub(super) fn whole(mut self, answer: usize, end: &Summary) -> Value {
-        self.pieces.extend(self.reader.push(&end.text));
-        self.pieces.extend(self.reader.finish());
+        self.events.extend(self.reader.push(&end.text));
+        self.events.extend(self.reader.finish());
         let mut content = String::new();
         let mut calls: Vec<(String, String)> = Vec::new();
-        for piece in self.pieces {
-            match piece {
-                Piece::Text(text) => content.push_str(&text),
-                Piece::Call(name) => calls.push((name, String::new())),
-                Piece::Arguments(text) => {
+        for event in self.events {
+            match event {
+                CallEvent::Text(text) => content.push_str(&text),
+                CallEvent::Call(name) => calls.push((name, String::new())),
+                CallEvent::Arguments(text) => {
                     if let Some((_, arguments)) = calls.last_mut() {
                         arguments.push_str(&text);
                     }

@@ -7,7 +7,7 @@
 
 use roci_lm::json::Json;
 
-use super::scan::Scan;
+use super::json_scanner::JsonScanner;
 
 pub(super) const OPEN: &str = "<tool_call>";
 pub(super) const CLOSE: &str = "</tool_call>";
@@ -25,7 +25,7 @@ pub(super) struct Calls {
 
 /// An event of the parser.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum CallEvent {
     /// Text for the user.
     Text(String),
     /// The start of a call, with the tool's name.
@@ -47,7 +47,7 @@ enum State {
     /// In the arguments of a call.
     Arguments {
         tagged: bool,
-        scan: Scan,
+        scan: JsonScanner,
     },
     /// Between the arguments and the end of the object.
     Tail {
@@ -60,7 +60,7 @@ enum State {
 /// Separates calls from text.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
-    wanted: Calls,
+    accepted: Calls,
     state: State,
     /// Received text that has not been emitted.
     held: String,
@@ -70,58 +70,58 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(wanted: Calls) -> Self {
-        let state = if wanted.names.is_empty() || !wanted.untagged { State::Text } else { State::Start };
-        Self { wanted, state, held: String::new(), calls: 0, skipping: false }
+    pub(super) fn new(accepted: Calls) -> Self {
+        let state = if accepted.names.is_empty() || !accepted.untagged { State::Text } else { State::Start };
+        Self { accepted, state, held: String::new(), calls: 0, skipping: false }
     }
 
     /// Feeds generated text.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
-        if self.wanted.names.is_empty() {
-            return if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.to_owned())] };
+    pub(super) fn push(&mut self, text: &str) -> Vec<CallEvent> {
+        if self.accepted.names.is_empty() {
+            return if text.is_empty() { Vec::new() } else { vec![CallEvent::Text(text.to_owned())] };
         }
         self.held.push_str(text);
-        let mut pieces = Vec::new();
-        while self.step(&mut pieces) {}
-        self.count(pieces)
+        let mut events = Vec::new();
+        while self.step(&mut events) {}
+        self.count(events)
     }
 
     /// Emits the remainder at the end of the answer.
-    pub(super) fn finish(&mut self) -> Vec<Piece> {
-        let pieces = self.rest();
-        self.count(pieces)
+    pub(super) fn finish(&mut self) -> Vec<CallEvent> {
+        let events = self.rest();
+        self.count(events)
     }
 
     /// Counts calls, and drops those after the first if only one is allowed.
-    fn count(&mut self, mut pieces: Vec<Piece>) -> Vec<Piece> {
-        pieces.retain(|piece| match piece {
-            Piece::Text(_) => true,
-            Piece::Arguments(_) => !self.skipping,
-            Piece::Call(_) => {
-                self.skipping = self.wanted.single && self.calls > 0;
+    fn count(&mut self, mut events: Vec<CallEvent>) -> Vec<CallEvent> {
+        events.retain(|event| match event {
+            CallEvent::Text(_) => true,
+            CallEvent::Arguments(_) => !self.skipping,
+            CallEvent::Call(_) => {
+                self.skipping = self.accepted.single && self.calls > 0;
                 self.calls += usize::from(!self.skipping);
                 !self.skipping
             }
         });
-        pieces
+        events
     }
 
-    fn rest(&mut self) -> Vec<Piece> {
+    fn rest(&mut self) -> Vec<CallEvent> {
         let held = std::mem::take(&mut self.held);
         let text = match &self.state {
             State::Start | State::Text => held,
             State::Head { tagged, lead } => format!("{lead}{}{held}", if *tagged { OPEN } else { "" }),
             State::Arguments { .. } => {
-                let piece = Piece::Arguments(held.clone());
-                return if held.is_empty() { Vec::new() } else { vec![piece] };
+                let event = CallEvent::Arguments(held.clone());
+                return if held.is_empty() { Vec::new() } else { vec![event] };
             }
             State::Tail { .. } | State::After => String::new(),
         };
-        if text.is_empty() { Vec::new() } else { vec![Piece::Text(text)] }
+        if text.is_empty() { Vec::new() } else { vec![CallEvent::Text(text)] }
     }
 
     /// Advances by one state. Returns whether to call it again.
-    fn step(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn step(&mut self, events: &mut Vec<CallEvent>) -> bool {
         match self.state.clone() {
             State::Start => {
                 let trimmed = self.held.trim_start();
@@ -138,13 +138,13 @@ impl Reader {
                 }
                 true
             }
-            State::Text => self.text(pieces),
-            State::Head { tagged, lead } => self.head(tagged, lead, pieces),
+            State::Text => self.text(events),
+            State::Head { tagged, lead } => self.head(tagged, lead, events),
             State::Arguments { tagged, mut scan } => {
                 let end = scan.push(&self.held);
                 let text: String = self.held.drain(..end.unwrap_or(self.held.len())).collect();
                 if !text.is_empty() {
-                    pieces.push(Piece::Arguments(text));
+                    events.push(CallEvent::Arguments(text));
                 }
                 self.state = if end.is_some() { State::Tail { tagged } } else { State::Arguments { tagged, scan } };
                 end.is_some()
@@ -165,7 +165,7 @@ impl Reader {
                 self.held = rest.to_owned();
                 self.state = match self.held.chars().next() {
                     None => return false,
-                    Some('{') if self.wanted.untagged => State::Head { tagged: false, lead: String::new() },
+                    Some('{') if self.accepted.untagged => State::Head { tagged: false, lead: String::new() },
                     Some(_) => State::Text,
                 };
                 true
@@ -174,15 +174,15 @@ impl Reader {
     }
 
     /// Emits text up to a possible start of a call.
-    fn text(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn text(&mut self, events: &mut Vec<CallEvent>) -> bool {
         let open = self.held.find(OPEN);
         let keep = (1..OPEN.len()).rev().find(|&length| self.held.ends_with(&OPEN[..length])).unwrap_or(0);
         let text: String = self.held.drain(..open.unwrap_or(self.held.len() - keep)).collect();
         // Whitespace between calls is dropped.
-        let after_call = self.calls > 0 || pieces.iter().any(|piece| matches!(piece, Piece::Call(_)));
+        let after_call = self.calls > 0 || events.iter().any(|event| matches!(event, CallEvent::Call(_)));
         let blank = if after_call { text.trim().is_empty() } else { text.is_empty() };
         if !blank {
-            pieces.push(Piece::Text(text));
+            events.push(CallEvent::Text(text));
         }
         if open.is_some() {
             self.held.drain(..OPEN.len());
@@ -192,25 +192,25 @@ impl Reader {
     }
 
     /// Tries to parse an object that may be a call.
-    fn head(&mut self, tagged: bool, lead: String, pieces: &mut Vec<Piece>) -> bool {
+    fn head(&mut self, tagged: bool, lead: String, events: &mut Vec<CallEvent>) -> bool {
         if let Some((name, start)) = head(&self.held)
-            && (tagged || self.wanted.names.contains(&name))
+            && (tagged || self.accepted.names.contains(&name))
         {
             self.held.drain(..start);
-            pieces.push(Piece::Call(name));
-            self.state = State::Arguments { tagged, scan: Scan::default() };
+            events.push(CallEvent::Call(name));
+            self.state = State::Arguments { tagged, scan: JsonScanner::default() };
             return true;
         }
-        let Some(end) = Scan::default().push(&self.held) else { return false };
-        match call(&self.held[..end]).filter(|(name, _)| tagged || self.wanted.names.contains(name)) {
+        let Some(end) = JsonScanner::default().push(&self.held) else { return false };
+        match call(&self.held[..end]).filter(|(name, _)| tagged || self.accepted.names.contains(name)) {
             Some((name, arguments)) => {
-                pieces.extend([Piece::Call(name), Piece::Arguments(arguments)]);
+                events.extend([CallEvent::Call(name), CallEvent::Arguments(arguments)]);
                 self.held.drain(..end);
                 self.state = if tagged { State::Tail { tagged } } else { State::After };
             }
             None => {
                 let text: String = self.held.drain(..end).collect();
-                pieces.push(Piece::Text(format!("{lead}{}{text}", if tagged { OPEN } else { "" })));
+                events.push(CallEvent::Text(format!("{lead}{}{text}", if tagged { OPEN } else { "" })));
                 self.state = State::Text;
             }
         }
@@ -220,23 +220,23 @@ impl Reader {
 
 /// The tool's name and the offset of the arguments, if both are present in the usual order.
 fn head(text: &str) -> Option<(String, usize)> {
-    let after = |text: &'_ str, wanted: &str| text.trim_start().strip_prefix(wanted).map(str::len);
+    let after = |text: &'_ str, prefix: &str| text.trim_start().strip_prefix(prefix).map(str::len);
     let rest = |length: usize| &text[text.len() - length..];
-    let mut left = after(text, "{")?;
-    left = after(rest(left), "\"name\"")?;
-    left = after(rest(left), ":")?;
-    left = after(rest(left), "\"")?;
-    let (name, _) = rest(left).split_once('"')?;
+    let mut remaining = after(text, "{")?;
+    remaining = after(rest(remaining), "\"name\"")?;
+    remaining = after(rest(remaining), ":")?;
+    remaining = after(rest(remaining), "\"")?;
+    let (name, _) = rest(remaining).split_once('"')?;
     // A name with escapes is parsed with the complete object.
     if name.contains('\\') {
         return None;
     }
     let name = name.to_owned();
-    left -= name.len() + 1;
-    left = after(rest(left), ",")?;
-    left = after(rest(left), "\"arguments\"").or_else(|| after(rest(left), "\"parameters\""))?;
-    left = after(rest(left), ":")?;
-    let arguments = rest(left).trim_start();
+    remaining -= name.len() + 1;
+    remaining = after(rest(remaining), ",")?;
+    remaining = after(rest(remaining), "\"arguments\"").or_else(|| after(rest(remaining), "\"parameters\""))?;
+    remaining = after(rest(remaining), ":")?;
+    let arguments = rest(remaining).trim_start();
     arguments.starts_with('{').then(|| (name, text.len() - arguments.len()))
 }
 
@@ -258,46 +258,47 @@ fn call(text: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    /// Parses a text at once and character by character; adjacent pieces are joined.
-    fn read(text: &str) -> Vec<Piece> {
-        read_as(text, &Calls { untagged: true, ..wanted() })
+    /// Parses a text at once and character by character; adjacent events are joined.
+    fn read(text: &str) -> Vec<CallEvent> {
+        read_as(text, &Calls { untagged: true, ..accepted() })
     }
 
-    fn wanted() -> Calls {
+    fn accepted() -> Calls {
         Calls { names: vec!["weather".to_owned(), "time".to_owned()], ..Calls::default() }
     }
 
-    fn read_as(text: &str, wanted: &Calls) -> Vec<Piece> {
-        let join = |pieces: Vec<Piece>| {
-            let mut joined: Vec<Piece> = Vec::new();
-            for piece in pieces {
-                match (joined.last_mut(), piece) {
-                    (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
-                    (Some(Piece::Arguments(before)), Piece::Arguments(text)) => before.push_str(&text),
-                    (_, piece) => joined.push(piece),
+    fn read_as(text: &str, accepted: &Calls) -> Vec<CallEvent> {
+        let join = |events: Vec<CallEvent>| {
+            let mut joined: Vec<CallEvent> = Vec::new();
+            for event in events {
+                match (joined.last_mut(), event) {
+                    (Some(CallEvent::Text(before)), CallEvent::Text(text)) => before.push_str(&text),
+                    (Some(CallEvent::Arguments(before)), CallEvent::Arguments(text)) => before.push_str(&text),
+                    (_, event) => joined.push(event),
                 }
             }
             joined
         };
-        let mut reader = Reader::new(wanted.clone());
+        let mut reader = Reader::new(accepted.clone());
         let mut whole = reader.push(text);
         whole.extend(reader.finish());
-        let mut reader = Reader::new(wanted.clone());
-        let mut parts: Vec<Piece> = text.chars().flat_map(|character| reader.push(&character.to_string())).collect();
+        let mut reader = Reader::new(accepted.clone());
+        let mut parts: Vec<CallEvent> =
+            text.chars().flat_map(|character| reader.push(&character.to_string())).collect();
         parts.extend(reader.finish());
         assert_eq!(join(whole.clone()), join(parts), "{text}");
         join(whole)
     }
 
-    fn text(text: &str) -> Piece {
-        Piece::Text(text.to_owned())
+    fn text(text: &str) -> CallEvent {
+        CallEvent::Text(text.to_owned())
     }
 
-    fn calls(list: &[(&str, &str)]) -> Vec<Piece> {
-        let piece = |(name, arguments): &(&str, &str)| {
-            [Piece::Call((*name).to_owned()), Piece::Arguments((*arguments).to_owned())]
+    fn calls(list: &[(&str, &str)]) -> Vec<CallEvent> {
+        let event = |(name, arguments): &(&str, &str)| {
+            [CallEvent::Call((*name).to_owned()), CallEvent::Arguments((*arguments).to_owned())]
         };
-        list.iter().flat_map(piece).collect()
+        list.iter().flat_map(event).collect()
     }
 
     #[test]
@@ -346,22 +347,22 @@ mod tests {
     fn untagged_objects_are_text_if_calls_have_tags() {
         let tagged = r#"<tool_call>{"name":"time","arguments":{}}</tool_call>"#;
         let plain = r#"{"name":"time","arguments":{}}"#;
-        assert_eq!(read_as(plain, &wanted()), [text(plain)]);
+        assert_eq!(read_as(plain, &accepted()), [text(plain)]);
         let mut expected = calls(&[("time", "{}")]);
         expected.push(text(plain));
-        assert_eq!(read_as(&format!("{tagged}\n{plain}"), &wanted()), expected);
+        assert_eq!(read_as(&format!("{tagged}\n{plain}"), &accepted()), expected);
     }
 
     #[test]
     fn only_the_first_call_counts_if_single() {
         let call =
             |city: &str| format!(r#"<tool_call>{{"name":"weather","arguments":{{"city":"{city}"}}}}</tool_call>"#);
-        let said = format!("one {}\n{} two", call("Rome"), call("Oslo"));
-        let single = Calls { single: true, untagged: true, ..wanted() };
+        let input = format!("one {}\n{} two", call("Rome"), call("Oslo"));
+        let single = Calls { single: true, untagged: true, ..accepted() };
         let mut expected = vec![text("one ")];
         expected.extend(calls(&[("weather", r#"{"city":"Rome"}"#)]));
         expected.push(text("two"));
-        assert_eq!(read_as(&said, &single), expected);
+        assert_eq!(read_as(&input, &single), expected);
         let list = r#"[{"name":"time","arguments":{}}, {"arguments":{"x":1},"name":"weather"}]"#;
         assert_eq!(read_as(list, &single), calls(&[("time", "{}")]));
     }

@@ -142,7 +142,7 @@ fn prefixed(rules: &str, prefix: &str) -> String {
         renamed.push(character);
         match (end, character) {
             (Some('"' | ']'), '\\') => renamed.extend(characters.next()),
-            (Some(wanted), character) if character == wanted => end = None,
+            (Some(end_quote), character) if character == end_quote => end = None,
             (None, '"') => end = Some('"'),
             (None, '[') => end = Some(']'),
             // A repetition count.

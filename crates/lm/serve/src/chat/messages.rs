@@ -95,9 +95,9 @@ fn calls(fields: &Fields<'_>) -> Result<bool, ApiError> {
 
 /// Describes tools, calls and results as text, for templates without tool support.
 pub(super) fn as_text(messages: Vec<Json>, tools: &[Json]) -> Vec<Json> {
-    let mut told: Vec<Json> = messages.into_iter().map(|message| message_as_text(&message)).collect();
+    let mut converted: Vec<Json> = messages.into_iter().map(|message| message_as_text(&message)).collect();
     if tools.is_empty() {
-        return told;
+        return converted;
     }
     let list: Vec<String> = tools.iter().map(ToString::to_string).collect();
     let words = format!(
@@ -105,13 +105,13 @@ pub(super) fn as_text(messages: Vec<Json>, tools: &[Json]) -> Vec<Json> {
          {OPEN}\n{{\"name\": <name>, \"arguments\": <object>}}\n{CLOSE}",
         list.join("\n")
     );
-    match told.first_mut() {
+    match converted.first_mut() {
         Some(first) if first.get("role").and_then(Json::as_str) == Some("system") => {
             *first = message("system", &format!("{}\n\n{words}", text(first)));
         }
-        _ => told.insert(0, message("system", &words)),
+        _ => converted.insert(0, message("system", &words)),
     }
-    told
+    converted
 }
 
 fn message_as_text(whole: &Json) -> Json {
@@ -172,10 +172,10 @@ mod tests {
         assert_eq!(messages[2].get("parsed"), None, "fields without effect do not reach the template");
         let call = messages[2].get("tool_calls").and_then(Json::as_array).expect("a list")[0].clone();
         assert_eq!(call.to_string(), r#"{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}"#);
-        let told = as_text(messages, &[Json::from("T")]);
-        assert!(text(&told[0]).starts_with("be brief\n\nYou may call"));
-        assert_eq!(text(&told[2]), "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
-        assert_eq!(told[3], message("user", "<tool_response>\n42\n</tool_response>"));
+        let converted = as_text(messages, &[Json::from("T")]);
+        assert!(text(&converted[0]).starts_with("be brief\n\nYou may call"));
+        assert_eq!(text(&converted[2]), "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
+        assert_eq!(converted[3], message("user", "<tool_response>\n42\n</tool_response>"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 mod answer;
 mod calls;
 mod grammar;
+mod json_scanner;
 mod messages;
-mod scan;
 mod tools;
 mod variables;
 

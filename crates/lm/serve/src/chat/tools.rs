@@ -29,7 +29,7 @@ pub(crate) struct ToolStyle {
 impl ToolStyle {
     /// Detects the format by rendering a call.
     pub(crate) fn of(template: &ChatTemplate) -> Self {
-        let style = Self { tagged: true, in_template: template.abilities().tools, arguments: "arguments" };
+        let style = Self { tagged: true, in_template: template.capabilities().tools, arguments: "arguments" };
         if !style.in_template {
             return style;
         }
@@ -81,7 +81,7 @@ impl Tools {
                     return Err(ApiError::field("tool_choice", what));
                 }
             },
-            Some(choice @ Json::Object(_)) => Some(vec![named(&Fields::of(choice, "tool_choice")?, &tools)?]),
+            Some(choice @ Json::Object(_)) => Some(vec![chosen_tool(&Fields::of(choice, "tool_choice")?, &tools)?]),
             Some(other) => return Err(wrong("tool_choice", "a string or an object", other)),
         };
         let grammar = match &demanded {
@@ -141,7 +141,7 @@ impl<'a> Tool<'a> {
 }
 
 /// The tool that `tool_choice` names.
-fn named<'t, 'a>(choice: &Fields<'_>, tools: &'t [Tool<'a>]) -> Result<&'t Tool<'a>, ApiError> {
+fn chosen_tool<'t, 'a>(choice: &Fields<'_>, tools: &'t [Tool<'a>]) -> Result<&'t Tool<'a>, ApiError> {
     if let Some(other) = choice.text("type")?.filter(|kind| *kind != "function") {
         return Err(ApiError::field("tool_choice.type", format!("is `{other}`; only `function` is supported")));
     }
@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_named_tool_is_the_only_choice() {
-        let named = r#","tool_choice":{"type":"function","function":{"name":"time"}}"#;
-        let tools = read(named, PLAIN).expect("the request is valid");
+        let chosen_tool = r#","tool_choice":{"type":"function","function":{"name":"time"}}"#;
+        let tools = read(chosen_tool, PLAIN).expect("the request is valid");
         assert!(fits(&tools, r#"{"name": "time", "parameters": {}}"#));
         assert!(!fits(&tools, r#"{"name": "weather", "parameters": {"city": "Rome"}}"#));
         assert_eq!(tools.calls.names, ["weather", "time"]);

@@ -9,7 +9,7 @@
 mod conversation;
 mod embedding;
 mod generation;
-mod near;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -166,7 +166,7 @@ fn check(table: Table, fields: &Fields<'_>) -> Result<(), ApiError> {
 
 fn unknown(table: Table, name: &str, path: String) -> ApiError {
     let known = table.iter().copied().flatten().filter(|field| field.rule.is_read()).map(|field| field.name);
-    let what = match near::nearest(name, known) {
+    let what = match spelling::nearest(name, known) {
         Some(near) => format!("is unknown: did you mean `{near}`?"),
         None => "is unknown: leave it out".to_owned(),
     };
@@ -176,7 +176,7 @@ fn unknown(table: Table, name: &str, path: String) -> ApiError {
 /// Keeps only the fields that are read.
 pub(crate) fn read_fields(table: Table, value: &Json) -> Json {
     let Json::Object(entries) = value else { return value.clone() };
-    let kept = entries.iter().filter(|(_, value)| *value != Json::Null).filter_map(|(name, value)| {
+    let fields = entries.iter().filter(|(_, value)| *value != Json::Null).filter_map(|(name, value)| {
         let value = match (find(table, name)?, value) {
             (Rule::Object(inner), value) => read_fields(inner, value),
             (Rule::List(inner), Json::Array(items)) => {
@@ -187,7 +187,7 @@ pub(crate) fn read_fields(table: Table, value: &Json) -> Json {
         };
         Some((name.clone(), value))
     });
-    Json::Object(kept.collect())
+    Json::Object(fields.collect())
 }
 
 impl Neutral {
@@ -201,7 +201,7 @@ impl Neutral {
                 Json::Object(entries) => entries.is_empty(),
                 _ => false,
             },
-            Self::Exactly(wanted) => number(&|number| number == wanted),
+            Self::Exactly(expected) => number(&|number| number == expected),
             Self::AtLeast(least) => number(&|number| number >= least),
             Self::AtMost(most) => number(&|number| number <= most),
             Self::Below(limit) => number(&|number| number < limit),

@@ -5,10 +5,10 @@ use super::*;
 #[path = "../../tests/serve/documented.rs"]
 mod documented;
 
-use documented::{Class, Documented, documented};
+use documented::{Class, DocumentedField, documented};
 
 /// Rows of a table and of all tables in it.
-fn rows(table: Table, endpoint: &'static str, before: &str, all: &mut Vec<Documented>) {
+fn rows(table: Table, endpoint: &'static str, before: &str, all: &mut Vec<DocumentedField>) {
     for field in table.iter().copied().flatten() {
         let path = format!("{before}{}", field.name);
         let (class, accepted) = match &field.rule {
@@ -25,7 +25,7 @@ fn rows(table: Table, endpoint: &'static str, before: &str, all: &mut Vec<Docume
             Rule::Only(neutral, _) => (Class::Only, neutral.to_string()),
             Rule::Refused(_) => (Class::Refused, String::new()),
         };
-        all.push(Documented { class, endpoint, path, accepted });
+        all.push(DocumentedField { class, endpoint, path, accepted });
     }
 }
 
@@ -96,9 +96,9 @@ fn only_neutral_values_are_accepted() {
         (Neutral::Below(0.0), "[-1, -0.5]", "[0, 1]"),
         (Neutral::Words(&["a", "b"]), r#"["a", "b", ["a"], ["b", "a"]]"#, r#"["c", ["a", "c"], 1, [1]]"#),
     ] {
-        for (values, wanted) in [(good, true), (bad, false)] {
+        for (values, expected) in [(good, true), (bad, false)] {
             for value in Json::parse(values).expect("valid JSON").as_array().expect("a list") {
-                assert_eq!(neutral.is(value), wanted, "{neutral}: {value}");
+                assert_eq!(neutral.is(value), expected, "{neutral}: {value}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::{ask, start};
+use crate::test_server::{ask, start};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -18,7 +18,7 @@ fn an_answer_has_usage_and_timings() {
     let server = start();
     let answer = server.chat("hello there", json!({"model": "any"}));
     assert_eq!(answer["object"], "chat.completion");
-    assert_eq!(answer["model"], "parrot");
+    assert_eq!(answer["model"], "fake");
     assert!(answer["id"].as_str().is_some_and(|id| id.starts_with("chatcmpl-")));
     let choice = &answer["choices"][0];
     assert_eq!(choice["message"], json!({"role": "assistant", "content": "hello there"}));
@@ -59,8 +59,8 @@ fn conversations_with_parts_and_tools_are_accepted() {
     ]});
     let answer = server.post(CHAT, &body);
     assert_eq!(answer.status, 200, "{}", answer.body);
-    let said = "<tool_response>\n42\n</tool_response>";
-    assert_eq!(answer.json()["choices"][0]["message"]["content"], said, "the tool result is the last message");
+    let tool_response = "<tool_response>\n42\n</tool_response>";
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], tool_response, "the tool result is the last message");
     let body = json!({"messages": body["messages"].as_array().expect("a list")[..2]});
     assert_eq!(server.post(CHAT, &body).json()["choices"][0]["message"]["content"], "one\ntwo");
 }
@@ -103,19 +103,19 @@ fn several_answers_are_complete_or_streamed() {
 fn log_probabilities_are_reported() {
     let server = start();
     let answer = server.chat("ab", json!({"logprobs": true, "top_logprobs": 2, "temperature": 0}));
-    let told = answer["choices"][0]["logprobs"]["content"].as_array().expect("a list").clone();
-    assert_eq!(told[0]["token"], "a");
-    assert_eq!(told[0]["bytes"], json!([97]));
-    assert!(told[0]["logprob"].as_f64() > Some(-0.01));
-    assert_eq!(told[0]["top_logprobs"].as_array().map(Vec::len), Some(2));
-    assert_eq!(told[0]["top_logprobs"][0]["token"], "a");
+    let logprobs = answer["choices"][0]["logprobs"]["content"].as_array().expect("a list").clone();
+    assert_eq!(logprobs[0]["token"], "a");
+    assert_eq!(logprobs[0]["bytes"], json!([97]));
+    assert!(logprobs[0]["logprob"].as_f64() > Some(-0.01));
+    assert_eq!(logprobs[0]["top_logprobs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(logprobs[0]["top_logprobs"][0]["token"], "a");
     let events =
         server.stream(CHAT, &ask("ab", json!({"logprobs": true, "top_logprobs": 1, "temperature": 0, "stream": true})));
     let streamed: Vec<String> = events
         .iter()
         .filter_map(|event| event["choices"][0]["logprobs"]["content"][0]["token"].as_str().map(str::to_owned))
         .collect();
-    let whole: Vec<&str> = told.iter().filter_map(|token| token["token"].as_str()).collect();
+    let whole: Vec<&str> = logprobs.iter().filter_map(|token| token["token"].as_str()).collect();
     assert_eq!(streamed, whole);
     assert_eq!(server.chat("ab", json!({}))["choices"][0]["logprobs"], Value::Null);
 }
@@ -130,7 +130,7 @@ fn seed_and_logit_bias_determine_the_answer() {
     };
     assert_eq!(ask(5), ask(5));
     assert_ne!(ask(5), ask(6));
-    let x = crate::parrot::tokenizer().id("x").expect("there is an x").to_string();
+    let x = crate::fake_model::tokenizer().id("x").expect("there is an x").to_string();
     let biased = server.chat("forever", json!({"logit_bias": {x: -100}, "max_tokens": 5, "temperature": 0}));
     assert_eq!(biased["choices"][0]["message"]["content"], "\"\"\"\"\"", "the second choice");
 }
@@ -160,7 +160,7 @@ fn answers_match_the_response_format() {
 fn variables_reach_the_template() {
     let template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{{ ending }}<|im_end|>\n{% endfor %}\
                     {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
-    let server = crate::kit::Setup { template: Some(template), ..Default::default() }.start();
+    let server = crate::test_server::TestServerOptions { template: Some(template), ..Default::default() }.start();
     let answer = server.chat("hello", json!({"chat_template_kwargs": {"ending": "!"}}));
     assert_eq!(answer["choices"][0]["message"]["content"], "hello!");
 }

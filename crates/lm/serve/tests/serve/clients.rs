@@ -3,16 +3,16 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use roci_serve::Ended;
+use roci_serve::ShutdownSummary;
 use serde_json::json;
 
 use crate::http;
-use crate::kit::{Setup, ask};
+use crate::test_server::{TestServerOptions, ask};
 
 const CHAT: &str = "/v1/chat/completions";
 
-fn slow(delay: u64) -> Setup {
-    Setup { delay: Duration::from_millis(delay), context: 4096, ..Default::default() }
+fn slow(delay: u64) -> TestServerOptions {
+    TestServerOptions { delay: Duration::from_millis(delay), context: 4096, ..Default::default() }
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_disconnected_client_frees_its_slot() {
 
 #[test]
 fn a_client_that_does_not_read_is_dropped() {
-    let mut setup = Setup { context: 1 << 16, ..slow(0) };
+    let mut setup = TestServerOptions { context: 1 << 16, ..slow(0) };
     setup.settings.write_timeout = Duration::from_millis(300);
     setup.engine.max_batch = 1;
     setup.engine.max_waiting = 0;
@@ -49,9 +49,9 @@ fn a_client_that_does_not_read_is_dropped() {
 }
 
 /// Sends a byte from time to time until the server closes the connection, and returns its response.
-fn drip(server: &crate::kit::Running, text: &str) -> String {
+fn drip(server: &crate::test_server::TestServer, text: &str) -> String {
     let mut connection = http::connect(server.address).expect("a connection");
-    let mut said = Vec::new();
+    let mut response = Vec::new();
     connection.set_read_timeout(Some(Duration::from_millis(20))).expect("a time");
     let mut bytes = text.bytes().chain(std::iter::repeat(b'x'));
     loop {
@@ -59,7 +59,7 @@ fn drip(server: &crate::kit::Running, text: &str) -> String {
         let mut buffer = [0; 1024];
         match connection.read(&mut buffer) {
             Ok(0) => break,
-            Ok(count) => said.extend_from_slice(&buffer[..count]),
+            Ok(count) => response.extend_from_slice(&buffer[..count]),
             Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
             Err(_) => break,
         }
@@ -67,7 +67,7 @@ fn drip(server: &crate::kit::Running, text: &str) -> String {
             break;
         }
     }
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[test]
@@ -81,13 +81,13 @@ fn slow_heads_and_bodies_time_out() {
     // The head is sent at once; the body never ends.
     let mut connection = http::connect(server.address).expect("a connection");
     connection.write_all(http::head("POST", CHAT, 5000, "").as_bytes()).expect("the write succeeds");
-    let answer = http::Reading::begin(connection).and_then(http::Reading::whole).expect("an answer");
+    let answer = http::ResponseReader::begin(connection).and_then(http::ResponseReader::whole).expect("an answer");
     assert_eq!(answer.status, 408, "{}", answer.body);
     // A connection that sends nothing is closed as well.
     let mut idle = http::connect(server.address).expect("a connection");
-    let mut said = Vec::new();
-    let _ = idle.read_to_end(&mut said);
-    assert!(said.is_empty(), "an idle connection is closed without a response");
+    let mut response = Vec::new();
+    let _ = idle.read_to_end(&mut response);
+    assert!(response.is_empty(), "an idle connection is closed without a response");
     server.chat("others are served", json!({}));
 }
 
@@ -113,7 +113,7 @@ fn shutdown_completes_requests_in_flight() {
     let events = reading.events().expect("a whole stream");
     assert_eq!(events.last().map(String::as_str), Some("[DONE]"));
     let address = server.address;
-    assert_eq!(server.ended(), Ended { cut: 0 });
+    assert_eq!(server.ended(), ShutdownSummary { aborted_connections: 0 });
     assert!(http::connect(address).is_err(), "the server no longer listens");
 }
 
@@ -128,7 +128,7 @@ fn shutdown_aborts_requests_after_the_timeout() {
     let idle = http::connect(server.address).expect("a connection");
     server.wait("the text", |now| now.running == 1);
     server.handle.shut_down();
-    assert_eq!(server.ended(), Ended { cut: 1 });
+    assert_eq!(server.ended(), ShutdownSummary { aborted_connections: 1 });
     assert!(reading.events().is_err(), "the stream is truncated");
     drop(idle);
 }
@@ -165,5 +165,5 @@ fn requests_fail_with_503_while_the_model_loads() {
     let thread = std::thread::spawn(move || server.run());
     assert_eq!(crate::http::get(address, "/health").status, 200);
     handle.shut_down();
-    assert_eq!(thread.join().expect("no panic"), Ended { cut: 0 });
+    assert_eq!(thread.join().expect("no panic"), ShutdownSummary { aborted_connections: 0 });
 }

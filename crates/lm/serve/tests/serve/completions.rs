@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::kit::{Running, start};
+use crate::test_server::{TestServer, start};
 
 const COMPLETIONS: &str = "/v1/completions";
 
-fn complete(server: &Running, body: Value) -> Value {
+fn complete(server: &TestServer, body: Value) -> Value {
     let answer = server.post(COMPLETIONS, &body);
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.json()
@@ -33,7 +33,7 @@ fn lists_and_tokens_are_accepted() {
     let texts: Vec<&str> =
         several["choices"].as_array().expect("a list").iter().filter_map(|choice| choice["text"].as_str()).collect();
     assert_eq!(texts, ["abcde", "abcde", "xyz", "xyz"]);
-    let tokens = crate::parrot::tokenizer();
+    let tokens = crate::fake_model::tokenizer();
     let id = |text: &str| tokens.id(text).expect("the vocabulary has it");
     let one = complete(&server, json!({"prompt": [id("a"), id("b")], "max_tokens": 2}));
     assert_eq!(one["choices"][0]["text"], "cd");
@@ -54,11 +54,11 @@ fn completions_are_streamed_with_log_probabilities() {
     assert_eq!(events[1]["choices"][0]["logprobs"]["text_offset"], json!([1]));
     assert_eq!(events.last().expect("events")["usage"]["completion_tokens"], 3);
     let whole = complete(&server, json!({"prompt": "abc", "max_tokens": 3, "logprobs": 2}));
-    let told = &whole["choices"][0]["logprobs"];
-    assert_eq!(told["tokens"], json!(["d", "e", "f"]));
-    assert_eq!(told["text_offset"], json!([0, 1, 2]));
-    assert!(told["token_logprobs"][0].as_f64() > Some(-0.01));
-    assert_eq!(told["top_logprobs"][0].as_object().map(serde_json::Map::len), Some(2));
+    let logprobs = &whole["choices"][0]["logprobs"];
+    assert_eq!(logprobs["tokens"], json!(["d", "e", "f"]));
+    assert_eq!(logprobs["text_offset"], json!([0, 1, 2]));
+    assert!(logprobs["token_logprobs"][0].as_f64() > Some(-0.01));
+    assert_eq!(logprobs["top_logprobs"][0].as_object().map(serde_json::Map::len), Some(2));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn embeddings_are_floats_or_base64() {
         .iter()
         .map(|value| value.as_f64().expect("a number") as f32)
         .collect();
-    assert_eq!(numbers.len(), crate::parrot::EMBEDDING);
+    assert_eq!(numbers.len(), crate::fake_model::EMBEDDING);
     let length: f32 = numbers.iter().map(|value| value * value).sum();
     assert!((length - 1.0).abs() < 1e-5, "{length}");
     assert!(plain["usage"]["prompt_tokens"].as_u64() >= Some(2));

@@ -13,7 +13,7 @@ pub(crate) enum Class {
 
 /// A documented field of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Documented {
+pub(crate) struct DocumentedField {
     pub(crate) class: Class,
     pub(crate) endpoint: &'static str,
     /// Path such as `messages[].content[].text`.
@@ -22,7 +22,7 @@ pub(crate) struct Documented {
     pub(crate) accepted: String,
 }
 
-pub(crate) fn documented() -> Vec<Documented> {
+pub(crate) fn documented() -> Vec<DocumentedField> {
     let mut class = None;
     let mut all = Vec::new();
     for line in DOCS.lines() {
@@ -47,7 +47,7 @@ pub(crate) fn documented() -> Vec<Documented> {
         };
         let accepted = if class == Class::Only { cells[3] } else { "" };
         for path in cells[1].split('`').skip(1).step_by(2) {
-            all.extend(endpoints.iter().map(|endpoint| Documented {
+            all.extend(endpoints.iter().map(|endpoint| DocumentedField {
                 class,
                 endpoint,
                 path: path.to_owned(),

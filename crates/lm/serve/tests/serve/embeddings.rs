@@ -3,18 +3,18 @@
 use roci_lm::architecture::Pooling;
 use serde_json::{Value, json};
 
+use crate::fake_model::{EMBEDDING, hidden};
 use crate::http::Answer;
-use crate::kit::{Running, Setup};
-use crate::parrot::{EMBEDDING, hidden};
+use crate::test_server::{TestServer, TestServerOptions};
 
 /// Maximum error of values: both results and expected values are f32.
 const ROUNDING: f64 = 1e-6;
 
-fn serve(pooling: Pooling) -> Running {
-    Setup { pooling, ..Setup::default() }.start()
+fn serve(pooling: Pooling) -> TestServer {
+    TestServerOptions { pooling, ..TestServerOptions::default() }.start()
 }
 
-fn embed(server: &Running, input: &Value) -> Answer {
+fn embed(server: &TestServer, input: &Value) -> Answer {
     server.post("/v1/embeddings", &json!({ "input": input }))
 }
 

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::http;
-use crate::kit::{Running, Setup, ask, start};
+use crate::test_server::{TestServer, TestServerOptions, ask, start};
 
-fn raw(server: &Running, path: &str, body: &[u8]) -> http::Answer {
-    http::send(server.address, "POST", path, body, "").and_then(http::Reading::whole).expect("an answer")
+fn raw(server: &TestServer, path: &str, body: &[u8]) -> http::Answer {
+    http::send(server.address, "POST", path, body, "").and_then(http::ResponseReader::whole).expect("an answer")
 }
 
 /// Checks that a response is an error in OpenAI's format, and returns it.
@@ -42,7 +42,7 @@ fn invalid_bodies_are_rejected() {
             "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{kind}Content-Length: 2\r\n\r\n{{}}"
         );
         stream.write_all(head.as_bytes()).expect("the write succeeds");
-        http::Reading::begin(stream).and_then(http::Reading::whole).expect("an answer")
+        http::ResponseReader::begin(stream).and_then(http::ResponseReader::whole).expect("an answer")
     };
     check(&kind("Content-Type: text/plain\r\n"), 415);
     check(&kind(""), 415);
@@ -60,7 +60,7 @@ fn unknown_paths_and_methods_are_named() {
 
 #[test]
 fn long_bodies_are_rejected_with_and_without_content_length() {
-    let mut setup = Setup::default();
+    let mut setup = TestServerOptions::default();
     setup.settings.body_limit = 1000;
     let server = setup.start();
     let long = ask(&"x".repeat(2000), json!({})).to_string();
@@ -71,7 +71,7 @@ fn long_bodies_are_rejected_with_and_without_content_length() {
                 Transfer-Encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("the write succeeds");
     stream.write_all(format!("{:x}\r\n{long}\r\n0\r\n\r\n", long.len()).as_bytes()).expect("the write succeeds");
-    check(&http::Reading::begin(stream).and_then(http::Reading::whole).expect("an answer"), 413);
+    check(&http::ResponseReader::begin(stream).and_then(http::ResponseReader::whole).expect("an answer"), 413);
     assert_eq!(server.chat("short", json!({}))["choices"][0]["message"]["content"], "short");
 }
 
@@ -111,7 +111,7 @@ fn errors_name_the_invalid_field() {
 
 #[test]
 fn a_full_queue_is_reported_with_retry_after() {
-    let mut setup = Setup { delay: std::time::Duration::from_millis(5), ..Default::default() };
+    let mut setup = TestServerOptions { delay: std::time::Duration::from_millis(5), ..Default::default() };
     setup.engine.max_batch = 1;
     setup.engine.max_waiting = 1;
     let server = setup.start();

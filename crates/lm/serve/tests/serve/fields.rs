@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::documented::{Class, Documented, documented};
-use crate::fuzz::Dice;
-use crate::kit::{Running, Setup, ask, start};
+use crate::documented::{Class, DocumentedField, documented};
+use crate::fuzz::TestRng;
+use crate::test_server::{TestServer, TestServerOptions, ask, start};
 
 const CHAT: &str = "/v1/chat/completions";
 const COMPLETIONS: &str = "/v1/completions";
@@ -52,7 +52,7 @@ fn put(body: &mut Value, path: &str, value: &Value) {
 }
 
 /// A request with one additional field.
-fn with(field: &Documented, value: &Value) -> Value {
+fn with(field: &DocumentedField, value: &Value) -> Value {
     let mut body = full(field.endpoint);
     if field.path.starts_with("tool_choice") {
         // A required call and a format are mutually exclusive.
@@ -63,7 +63,7 @@ fn with(field: &Documented, value: &Value) -> Value {
 }
 
 /// A response without the parts that differ between requests.
-fn said(server: &Running, endpoint: &str, body: &Value) -> Value {
+fn response(server: &TestServer, endpoint: &str, body: &Value) -> Value {
     let answer = server.post(endpoint, body);
     assert_eq!(answer.status, 200, "{endpoint} {body}: {}", answer.body);
     let answer = answer.json();
@@ -71,7 +71,7 @@ fn said(server: &Running, endpoint: &str, body: &Value) -> Value {
 }
 
 /// The code of an error that names this field.
-fn refused(server: &Running, endpoint: &str, body: &Value, path: &str) -> Value {
+fn refused(server: &TestServer, endpoint: &str, body: &Value, path: &str) -> Value {
     let answer = server.post(endpoint, body);
     assert_eq!(answer.status, 400, "{endpoint} {body}: {}", answer.body);
     let error = answer.json()["error"].clone();
@@ -83,7 +83,7 @@ fn refused(server: &Running, endpoint: &str, body: &Value, path: &str) -> Value 
     error["code"].clone()
 }
 
-fn of_class(class: Class) -> Vec<Documented> {
+fn of_class(class: Class) -> Vec<DocumentedField> {
     documented().into_iter().filter(|field| field.class == class).collect()
 }
 
@@ -107,9 +107,9 @@ fn invalid_values_of_read_fields_are_rejected_by_name() {
 fn fields_without_effect_change_nothing() {
     let server = start();
     for field in of_class(Class::NoEffect) {
-        let without = said(&server, field.endpoint, &full(field.endpoint));
+        let without = response(&server, field.endpoint, &full(field.endpoint));
         for value in [json!("x"), json!(5), json!({"a": [true]}), json!(null)] {
-            assert_eq!(said(&server, field.endpoint, &with(&field, &value)), without, "{field:?}: {value}");
+            assert_eq!(response(&server, field.endpoint, &with(&field, &value)), without, "{field:?}: {value}");
         }
     }
 }
@@ -130,8 +130,8 @@ fn other_values_of_fields_with_one_accepted_value_are_rejected() {
                 (json!(value), json!(value + if rest == "or more" { -0.5 } else { 0.5 }))
             }
         };
-        let without = said(&server, field.endpoint, &full(field.endpoint));
-        assert_eq!(said(&server, field.endpoint, &with(&field, &accepted)), without, "{field:?}");
+        let without = response(&server, field.endpoint, &full(field.endpoint));
+        assert_eq!(response(&server, field.endpoint, &with(&field, &accepted)), without, "{field:?}");
         let code = refused(&server, field.endpoint, &with(&field, &other), &field.path);
         assert_eq!(code, "unsupported_value", "{field:?}");
     }
@@ -150,7 +150,7 @@ fn refused_fields_are_rejected_by_name() {
 }
 
 /// An unknown field name: random letters, or a misspelled known name.
-fn stray(dice: &mut Dice, known: &[Documented]) -> String {
+fn stray(dice: &mut TestRng, known: &[DocumentedField]) -> String {
     let letters: Vec<char> = "abcdefghijklmnopqrstuvwxyz_ABC019-.éß世\"'` ".chars().collect();
     let mut name: Vec<char> = match dice.below(2) {
         0 => Vec::new(),
@@ -172,7 +172,7 @@ fn stray(dice: &mut Dice, known: &[Documented]) -> String {
 fn unknown_fields_are_rejected_by_name_at_any_depth() {
     let server = start();
     let known = documented();
-    let mut dice = Dice::new(3);
+    let mut dice = TestRng::new(3);
     let mut tried = 0;
     for round in 0..400 {
         let endpoint = [CHAT, COMPLETIONS, "/v1/embeddings"][round % 3];
@@ -255,13 +255,13 @@ fn errors_name_the_conflicting_fields() {
 
 #[test]
 fn variables_reach_the_template_or_are_rejected() {
-    let server = Setup { template: Some(TEMPLATE), ..Default::default() }.start();
-    for (fields, said) in [
+    let server = TestServerOptions { template: Some(TEMPLATE), ..Default::default() }.start();
+    for (fields, response) in [
         (json!({"chat_template_kwargs": {"ending": "!"}}), "hello!"),
         (json!({"chat_template_kwargs": {"ending": "!"}, "reasoning_effort": "low"}), "hello!low"),
         (json!({"chat_template_kwargs": {"reasoning_effort": "low"}, "reasoning_effort": "low"}), "hellolow"),
     ] {
-        assert_eq!(server.chat("hello", fields)["choices"][0]["message"]["content"], said);
+        assert_eq!(server.chat("hello", fields)["choices"][0]["message"]["content"], response);
     }
     for (fields, path) in [
         (json!({"chat_template_kwargs": {"endings": "!"}}), "chat_template_kwargs.endings"),

@@ -6,15 +6,15 @@ use roci_lm::sample::Random;
 use serde_json::{Value, json};
 
 use crate::http;
-use crate::kit::{Running, ask, start};
+use crate::test_server::{TestServer, ask, start};
 
 /// Deterministic pseudorandom numbers.
-pub(crate) struct Dice {
+pub(crate) struct TestRng {
     random: Random,
     at: u64,
 }
 
-impl Dice {
+impl TestRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self { random: Random::new(seed), at: 0 }
     }
@@ -26,7 +26,7 @@ impl Dice {
 }
 
 /// A value that is often invalid.
-fn odd(dice: &mut Dice) -> Value {
+fn odd(dice: &mut TestRng) -> Value {
     let odd = [
         json!(null),
         json!(true),
@@ -50,7 +50,7 @@ fn odd(dice: &mut Dice) -> Value {
 }
 
 /// Mutates a random nested value.
-fn mutate(value: &mut Value, dice: &mut Dice) {
+fn mutate(value: &mut Value, dice: &mut TestRng) {
     match value {
         Value::Object(map) if !map.is_empty() && dice.below(5) > 0 => {
             let key = map.keys().nth(dice.below(map.len())).cloned().unwrap_or_default();
@@ -107,7 +107,7 @@ fn seeds() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn alive(server: &Running) {
+fn alive(server: &TestServer) {
     assert_eq!(server.get("/health").status, 200);
     assert_eq!(server.chat("still here", json!({}))["choices"][0]["message"]["content"], "still here");
 }
@@ -119,7 +119,7 @@ fn mutated_requests_cause_no_server_error() {
         let answer = server.post(path, &body);
         assert_eq!(answer.status, 200, "{path} {body}: {}", answer.body);
     }
-    let mut dice = Dice::new(1);
+    let mut dice = TestRng::new(1);
     let (mut good, mut refused) = (0, 0);
     for round in 0..600 {
         let seeds = seeds();
@@ -141,7 +141,7 @@ fn mutated_requests_cause_no_server_error() {
 #[test]
 fn malformed_requests_cause_no_server_error() {
     let server = start();
-    let mut dice = Dice::new(2);
+    let mut dice = TestRng::new(2);
     for round in 0..300 {
         let (path, body) = seeds()[round % 6].clone();
         let mut bytes = body.to_string().into_bytes();
@@ -170,10 +170,10 @@ fn malformed_requests_cause_no_server_error() {
         // The server may close the connection before it has read everything.
         let _ = connection.write_all(&request);
         let _ = connection.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
-        let _ = connection.read_to_end(&mut said);
-        let said = String::from_utf8_lossy(&said);
-        assert!(!said.starts_with("HTTP/1.1 5"), "{said}\n{}", String::from_utf8_lossy(&request));
+        let mut response = Vec::new();
+        let _ = connection.read_to_end(&mut response);
+        let response = String::from_utf8_lossy(&response);
+        assert!(!response.starts_with("HTTP/1.1 5"), "{response}\n{}", String::from_utf8_lossy(&request));
     }
     alive(&server);
     server.wait("an empty engine", |now| now.running == 0 && now.waiting == 0);

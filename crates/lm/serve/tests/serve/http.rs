@@ -26,7 +26,7 @@ impl Answer {
 
 /// A response being read.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ResponseReader {
     reader: BufReader<TcpStream>,
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
@@ -56,23 +56,31 @@ pub(crate) fn head(method: &str, path: &str, length: usize, more: &str) -> Strin
 }
 
 /// Sends a request and reads the head of the response.
-pub(crate) fn send(address: SocketAddr, method: &str, path: &str, body: &[u8], more: &str) -> io::Result<Reading> {
+pub(crate) fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &[u8],
+    more: &str,
+) -> io::Result<ResponseReader> {
     let mut stream = connect(address)?;
     let mut bytes = head(method, path, body.len(), more).into_bytes();
     bytes.extend_from_slice(body);
     stream.write_all(&bytes)?;
-    Reading::begin(stream)
+    ResponseReader::begin(stream)
 }
 
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
-    send(address, "GET", path, b"", "").and_then(Reading::whole).expect("there is an answer")
+    send(address, "GET", path, b"", "").and_then(ResponseReader::whole).expect("there is an answer")
 }
 
 pub(crate) fn post(address: SocketAddr, path: &str, body: &Value) -> Answer {
-    send(address, "POST", path, body.to_string().as_bytes(), "").and_then(Reading::whole).expect("there is an answer")
+    send(address, "POST", path, body.to_string().as_bytes(), "")
+        .and_then(ResponseReader::whole)
+        .expect("there is an answer")
 }
 
-impl Reading {
+impl ResponseReader {
     /// Reads the head of a response.
     pub(crate) fn begin(stream: TcpStream) -> io::Result<Self> {
         let mut reader = BufReader::new(stream);
@@ -150,9 +158,9 @@ impl Reading {
 
     /// Data of all events of a stream.
     pub(crate) fn events(mut self) -> io::Result<Vec<String>> {
-        let mut held = String::new();
+        let mut buffer = String::new();
         let mut events = Vec::new();
-        while let Some(event) = self.event(&mut held)? {
+        while let Some(event) = self.event(&mut buffer)? {
             events.push(event);
         }
         Ok(events)

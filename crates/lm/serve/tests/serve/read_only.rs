@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::http;
-use crate::kit::{Setup, ask, start};
+use crate::test_server::{TestServerOptions, ask, start};
 
 #[test]
 fn the_model_is_listed() {
@@ -11,10 +11,10 @@ fn the_model_is_listed() {
     let list = server.get("/v1/models").json();
     assert_eq!(list["object"], "list");
     let model = &list["data"][0];
-    assert_eq!((&model["id"], &model["object"]), (&json!("parrot"), &json!("model")));
+    assert_eq!((&model["id"], &model["object"]), (&json!("fake"), &json!("model")));
     assert_eq!((&model["created"], &model["context_length"]), (&json!(1_700_000_000), &json!(1024)));
-    assert_eq!(model["architecture"], "parrot");
-    assert_eq!(&server.get("/v1/models/parrot").json(), model);
+    assert_eq!(model["architecture"], "fake");
+    assert_eq!(&server.get("/v1/models/fake").json(), model);
     let other = server.get("/v1/models/some/other");
     assert_eq!((other.status, &other.json()["error"]["code"]), (404, &json!("model_not_found")));
 }
@@ -93,13 +93,13 @@ fn the_page_is_self_contained() {
 
 #[test]
 fn the_api_key_is_required_for_the_api() {
-    let mut setup = Setup::default();
+    let mut setup = TestServerOptions::default();
     setup.settings.api_key = Some("secret".into());
     let server = setup.start();
     let body = ask("hello", json!({})).to_string();
     let post = |more: &str| {
         let reading = http::send(server.address, "POST", "/v1/chat/completions", body.as_bytes(), more);
-        reading.and_then(http::Reading::whole).expect("an answer")
+        reading.and_then(http::ResponseReader::whole).expect("an answer")
     };
     let refused = post("");
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (401, &json!("invalid_api_key")));
@@ -116,13 +116,13 @@ fn configured_origins_are_allowed_by_cors() {
     let origin = "Origin: https://example.org\r\n";
     let preflight =
         format!("{origin}Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n");
-    let ask = |setup: Setup, method: &str, more: &str| {
+    let ask = |setup: TestServerOptions, method: &str, more: &str| {
         let server = setup.start();
         let reading = http::send(server.address, method, "/v1/completions", b"{\"prompt\":\"a\"}", more);
-        reading.and_then(http::Reading::whole).expect("an answer")
+        reading.and_then(http::ResponseReader::whole).expect("an answer")
     };
     let allowed = || {
-        let mut setup = Setup::default();
+        let mut setup = TestServerOptions::default();
         setup.settings.cors = vec!["https://example.org".into()];
         setup
     };
@@ -130,7 +130,7 @@ fn configured_origins_are_allowed_by_cors() {
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("https://example.org")));
     let answer = ask(allowed(), "POST", origin);
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("https://example.org")));
-    let answer = ask(Setup::default(), "OPTIONS", &preflight);
+    let answer = ask(TestServerOptions::default(), "OPTIONS", &preflight);
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (405, None));
 }
 
@@ -142,7 +142,7 @@ fn foreign_host_names_are_rejected() {
         let mut stream = http::connect(server.address).expect("a connection");
         let head = format!("GET /v1/models HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("the write succeeds");
-        http::Reading::begin(stream).expect("an answer").status
+        http::ResponseReader::begin(stream).expect("an answer").status
     };
     assert_eq!((with("localhost:80"), with("127.0.0.1"), with("evil.example")), (200, 200, 403));
 }

@@ -104,11 +104,11 @@ fn one(settings: &LoadSettings, number: u64) -> io::Result<Outcome> {
         429 => return Ok(Outcome::Busy),
         status => return Err(wrong(format!("status {status}: {}", reading.whole()?.body))),
     }
-    let mut held = String::new();
-    let (mut seen, mut usage, mut reason, mut done) = (0, None, None, false);
-    while let Some(event) = reading.event(&mut held)? {
-        seen += 1;
-        if leaves && seen > most / 2 {
+    let mut buffer = String::new();
+    let (mut events, mut usage, mut reason, mut done) = (0, None, None, false);
+    while let Some(event) = reading.event(&mut buffer)? {
+        events += 1;
+        if leaves && events > most / 2 {
             return Ok(Outcome::Left);
         }
         if event == "[DONE]" {
@@ -132,11 +132,11 @@ fn one(settings: &LoadSettings, number: u64) -> io::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kit::Setup;
+    use crate::test_server::TestServerOptions;
 
     #[test]
     fn many_clients_get_complete_streams_and_leak_nothing() {
-        let mut setup = Setup { delay: Duration::from_millis(1), ..Default::default() };
+        let mut setup = TestServerOptions { delay: Duration::from_millis(1), ..Default::default() };
         setup.engine.max_waiting = 64;
         let server = setup.start();
         let (address, time) = (server.address, Duration::from_secs(3));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_truncated_stream_is_an_error() {
-        let mut setup = Setup { delay: Duration::from_millis(5), ..Default::default() };
+        let mut setup = TestServerOptions { delay: Duration::from_millis(5), ..Default::default() };
         setup.settings.shutdown_timeout = Duration::ZERO;
         let server = setup.start();
         let (address, handle) = (server.address, server.handle.clone());

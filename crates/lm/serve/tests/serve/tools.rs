@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::{Running, Setup, ask, start};
+use crate::test_server::{TestServer, TestServerOptions, ask, start};
 
 fn tools() -> Value {
     let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false});
@@ -32,8 +32,8 @@ fn calls(answer: &Value) -> Vec<(String, Value)> {
 #[test]
 fn a_generated_call_is_parsed() {
     let server = start();
-    let said = "Let me see.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
-    let answer = server.chat(said, json!({"tools": tools()}));
+    let text = "Let me see.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
+    let answer = server.chat(text, json!({"tools": tools()}));
     assert_eq!(calls(&answer), [("weather".to_owned(), json!({"city": "Rome"}))]);
     assert_eq!(answer["choices"][0]["finish_reason"], "tool_calls");
     assert_eq!(answer["choices"][0]["message"]["content"], "Let me see.\n");
@@ -45,17 +45,17 @@ fn a_generated_call_is_parsed() {
 #[test]
 fn a_call_is_text_without_tools_or_with_tool_choice_none() {
     let server = start();
-    let said = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>";
+    let text = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>";
     for fields in [json!({}), json!({"tools": tools(), "tool_choice": "none"})] {
-        let answer = server.chat(said, fields);
-        assert_eq!(answer["choices"][0]["message"]["content"], said);
+        let answer = server.chat(text, fields);
+        assert_eq!(answer["choices"][0]["message"]["content"], text);
         assert_eq!(answer["choices"][0]["finish_reason"], "stop");
     }
     let text = server.chat("no call", json!({"tools": tools(), "tool_choice": "auto"}));
     assert_eq!(text["choices"][0]["message"], json!({"role": "assistant", "content": "no call"}));
 }
 
-fn check_required_call(server: &Running) {
+fn check_required_call(server: &TestServer) {
     let required = server.chat("I will not", json!({"tools": tools(), "tool_choice": "required"}));
     assert_eq!(calls(&required).len(), 1, "{required}");
     assert_eq!(required["choices"][0]["finish_reason"], "tool_calls");
@@ -69,18 +69,18 @@ fn check_required_call(server: &Running) {
 #[test]
 fn a_required_call_is_made_with_and_without_tags() {
     check_required_call(&start());
-    check_required_call(&Setup { template: Some(PLAIN), ..Default::default() }.start());
+    check_required_call(&TestServerOptions { template: Some(PLAIN), ..Default::default() }.start());
 }
 
 #[test]
 fn strict_tools_constrain_optional_calls() {
     let server = start();
-    let said = "Wait. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"town\": \"Rome\"}}\n</tool_call>";
-    let loose = server.chat(said, json!({"tools": tools()}));
+    let text = "Wait. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"town\": \"Rome\"}}\n</tool_call>";
+    let loose = server.chat(text, json!({"tools": tools()}));
     assert_eq!(calls(&loose), [("weather".to_owned(), json!({"town": "Rome"}))]);
     let mut strict = tools();
     strict[0]["function"]["strict"] = json!(true);
-    let held = server.chat(said, json!({"tools": strict, "max_tokens": 200}));
+    let held = server.chat(text, json!({"tools": strict, "max_tokens": 200}));
     let calls = calls(&held);
     assert!(calls.len() == 1 && calls[0].0 == "weather" && calls[0].1["city"].is_string(), "{held}");
     assert!(held["choices"][0]["message"]["content"].as_str().is_some_and(|text| text.starts_with("Wait. ")), "{held}");
@@ -92,8 +92,8 @@ fn strict_tools_constrain_optional_calls() {
 fn with_tools_and_a_format_an_answer_is_a_call_or_has_the_format() {
     let server = start();
     let fields = json!({"tools": tools(), "json_schema": {"type": "integer"}});
-    let said = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
-    assert_eq!(calls(&server.chat(said, fields.clone())), [("weather".to_owned(), json!({"city": "Rome"}))]);
+    let text = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
+    assert_eq!(calls(&server.chat(text, fields.clone())), [("weather".to_owned(), json!({"city": "Rome"}))]);
     let number = server.chat("hello", fields);
     let content = number["choices"][0]["message"]["content"].as_str().expect("a text").to_owned();
     assert!(content.parse::<i64>().is_ok(), "{content}");
@@ -103,11 +103,11 @@ fn with_tools_and_a_format_an_answer_is_a_call_or_has_the_format() {
 fn without_parallel_calls_only_the_first_counts() {
     let server = start();
     let one = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
-    let said = format!("{one}\n{}", one.replace("Rome", "Oslo"));
-    assert_eq!(calls(&server.chat(&said, json!({"tools": tools()}))).len(), 2);
+    let text = format!("{one}\n{}", one.replace("Rome", "Oslo"));
+    assert_eq!(calls(&server.chat(&text, json!({"tools": tools()}))).len(), 2);
     let fields = json!({"tools": tools(), "parallel_tool_calls": false});
-    assert_eq!(calls(&server.chat(&said, fields)), [("weather".to_owned(), json!({"city": "Rome"}))]);
-    let body = ask(&said, json!({"tools": tools(), "parallel_tool_calls": false, "stream": true}));
+    assert_eq!(calls(&server.chat(&text, fields)), [("weather".to_owned(), json!({"city": "Rome"}))]);
+    let body = ask(&text, json!({"tools": tools(), "parallel_tool_calls": false, "stream": true}));
     let events = server.stream("/v1/chat/completions", &body);
     let deltas = events.iter().flat_map(|event| event["choices"][0]["delta"]["tool_calls"].as_array().cloned());
     let deltas: Vec<Value> = deltas.flatten().collect();
@@ -120,8 +120,8 @@ fn without_parallel_calls_only_the_first_counts() {
 fn a_call_is_streamed_in_parts() {
     let server = start();
     let one = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
-    let said = format!("Wait. {one}\n{}", one.replace("Rome", "Oslo"));
-    let body = ask(&said, json!({"tools": tools(), "stream": true}));
+    let text = format!("Wait. {one}\n{}", one.replace("Rome", "Oslo"));
+    let body = ask(&text, json!({"tools": tools(), "stream": true}));
     let events = server.stream("/v1/chat/completions", &body);
     let mut names = Vec::new();
     let mut arguments = [String::new(), String::new()];

@@ -62,7 +62,7 @@ impl Writer<'_> {
                     Some(beside) => merge(beside, &self.resolved(part, &location)?),
                     None => part.clone(),
                 };
-                bodies.push(self.named(&whole, &location)?);
+                bodies.push(self.value_rule(&whole, &location)?);
             }
             return Ok(Some(alternatives(bodies)));
         }

@@ -107,9 +107,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A unique rule name based on `wanted`.
-    fn reserve(&mut self, wanted: &str) -> String {
-        let plain: String = wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
+    /// A unique rule name based on `base_name`.
+    fn reserve(&mut self, base_name: &str) -> String {
+        let plain: String =
+            base_name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
         let plain = if plain.is_empty() { "empty".to_owned() } else { plain };
         // No other name has two dashes, because runs of dashes in property names are collapsed.
         let plain = plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
@@ -132,21 +133,21 @@ impl Writer<'_> {
     }
 
     /// Adds a rule and returns its name.
-    fn rule(&mut self, wanted: &str, body: String) -> Result<String, GrammarError> {
-        let name = self.reserve(wanted);
+    fn rule(&mut self, base_name: &str, body: String) -> Result<String, GrammarError> {
+        let name = self.reserve(base_name);
         self.define(name.clone(), body)?;
         Ok(name)
     }
 
     /// Writes a schema as a rule of its own and returns the rule's name.
-    fn named(&mut self, schema: &Json, location: &SchemaLocation) -> Result<String, GrammarError> {
-        let wanted = location.path.trim_start_matches("#/").replace("properties/", "");
+    fn value_rule(&mut self, schema: &Json, location: &SchemaLocation) -> Result<String, GrammarError> {
+        let name = location.path.trim_start_matches("#/").replace("properties/", "");
         let body = self.value(schema, location)?;
         // An expression that is a rule name needs no second rule.
         if body.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return Ok(body);
         }
-        self.rule(&wanted, body)
+        self.rule(&name, body)
     }
 
     /// Writes a schema as the right-hand side of a rule.
@@ -206,14 +207,14 @@ impl Writer<'_> {
         let fixed = schema.get("prefixItems").and_then(Json::as_array).unwrap_or_default();
         let mut items = Vec::new();
         for (at, item) in fixed.iter().enumerate().take(max.unwrap_or(u32::MAX) as usize) {
-            items.push(self.named(item, &location.below(&format!("prefixItems/{at}")))?);
+            items.push(self.value_rule(item, &location.below(&format!("prefixItems/{at}")))?);
         }
         let other = match schema.get("items") {
             // An array with `prefixItems` has no further items unless it allows them.
             None if !items.is_empty() => None,
             Some(Json::Bool(false)) => None,
             None => Some(self.primitive("value")?),
-            Some(item) => Some(self.named(item, &location.below("items"))?),
+            Some(item) => Some(self.value_rule(item, &location.below("items"))?),
         };
         let separator = format!("{space} \",\" {space}");
         let min_other = min.saturating_sub(items.len() as u32);

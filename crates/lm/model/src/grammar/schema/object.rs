@@ -58,10 +58,10 @@ impl Writer<'_> {
 
     /// A rule for a key, a colon and a value.
     fn pair(&mut self, key: &str, value: &Json, location: &SchemaLocation) -> Result<String, GrammarError> {
-        let value = self.named(value, location)?;
+        let value = self.value_rule(value, location)?;
         let space = self.primitive("space")?;
-        let wanted = format!("{}-pair", location.path.trim_start_matches("#/").replace("properties/", ""));
-        self.rule(&wanted, format!("{key} {space} \":\" {space} {value}"))
+        let name = format!("{}-pair", location.path.trim_start_matches("#/").replace("properties/", ""));
+        self.rule(&name, format!("{key} {space} \":\" {space} {value}"))
     }
 
     /// The properties in order, with optional ones left out or not, then any number of additional
@@ -77,9 +77,9 @@ impl Writer<'_> {
         separator: &str,
         location: &SchemaLocation,
     ) -> Result<String, GrammarError> {
-        let wanted = format!("{}-rest", location.path.trim_start_matches("#/").replace("properties/", ""));
+        let name = format!("{}-rest", location.path.trim_start_matches("#/").replace("properties/", ""));
         let mut rest = match extra {
-            Some(extra) => self.rule(&wanted, format!("({separator} {extra})*"))?,
+            Some(extra) => self.rule(&name, format!("({separator} {extra})*"))?,
             None => String::new(),
         };
         let mut firsts = Vec::new();
@@ -95,7 +95,7 @@ impl Writer<'_> {
             }
             firsts.push(format!("{pair} {rest}"));
             let this = if *required { format!("{separator} {pair}") } else { format!("({separator} {pair})?") };
-            rest = self.rule(&wanted, format!("{this} {rest}"))?;
+            rest = self.rule(&name, format!("{this} {rest}"))?;
         }
         firsts.reverse();
         Ok(match (firsts.is_empty(), may_be_empty) {
@@ -108,11 +108,11 @@ impl Writer<'_> {
     /// A key other than `names`, without escapes while it could still become one of them.
     fn other_key(&mut self, names: &[&str], location: &SchemaLocation) -> Result<String, GrammarError> {
         let char = self.primitive("char")?;
-        let wanted = format!("{}-key", location.path.trim_start_matches("#/").replace("properties/", ""));
+        let name = format!("{}-key", location.path.trim_start_matches("#/").replace("properties/", ""));
         let mut names: Vec<Vec<char>> = names.iter().map(|name| name.chars().collect()).collect();
         names.sort();
         let names: Vec<&[char]> = names.iter().map(Vec::as_slice).collect();
-        let body = self.other_than(&names, &char, &wanted, location, 0)?;
+        let body = self.other_than(&names, &char, &name, location, 0)?;
         Ok(format!("\"\\\"\" {body} \"\\\"\""))
     }
 
@@ -121,7 +121,7 @@ impl Writer<'_> {
         &mut self,
         names: &[&[char]],
         char: &str,
-        wanted: &str,
+        base_name: &str,
         location: &SchemaLocation,
         depth: usize,
     ) -> Result<String, GrammarError> {
@@ -141,10 +141,10 @@ impl Writer<'_> {
         bodies.push(format!("[^\"\\\\\\x00-\\x1F\\x7F{firsts}] {char}*"));
         for alike in longer.chunk_by(|a, b| a[0] == b[0]) {
             let rests: Vec<&[char]> = alike.iter().map(|name| &name[1..]).collect();
-            let rest = self.other_than(&rests, char, wanted, location, depth + 1)?;
+            let rest = self.other_than(&rests, char, base_name, location, depth + 1)?;
             bodies.push(format!("{} {rest}", literal(&alike[0][0].to_string())));
         }
-        self.rule(wanted, bodies.join(" | "))
+        self.rule(base_name, bodies.join(" | "))
     }
 }
 

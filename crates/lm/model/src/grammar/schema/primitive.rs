@@ -41,8 +41,8 @@ impl Writer<'_> {
     pub(super) fn primitive(&mut self, kind: &str) -> Result<String, GrammarError> {
         // Rules of properties have no underscore in their names.
         let name = |kind: &str| format!("json_{kind}");
-        let mut wanted = vec![kind];
-        while let Some(kind) = wanted.pop() {
+        let mut types = vec![kind];
+        while let Some(kind) = types.pop() {
             let found = PRIMITIVES.iter().find(|(name, ..)| *name == kind);
             let Some((kind, body, needs)) = found else { unreachable!("`{kind}` is a built-in rule") };
             if self.names.insert(name(kind), 1).is_some() {
@@ -60,7 +60,7 @@ impl Writer<'_> {
                 });
             }
             self.define(name(kind), words.join(" "))?;
-            wanted.extend(*needs);
+            types.extend(*needs);
         }
         Ok(name(kind))
     }

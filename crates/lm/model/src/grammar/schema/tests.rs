@@ -254,8 +254,8 @@ proptest! {
         let (grammar, _) = grammar(&format!(r#"{{"type":"integer","minimum":{low},"exclusiveMaximum":{}}}"#, high + 1));
         let edges = [low, high, low - 1, high + 1, 0, -1, 1, low / 10, high / 10, high * 10];
         for number in tests.into_iter().chain(edges) {
-            let wanted = (low..=high).contains(&number);
-            prop_assert_eq!(grammar.matches(number.to_string().as_bytes()), Ok(wanted), "{} in {}..={}", number, low, high);
+            let expected = (low..=high).contains(&number);
+            prop_assert_eq!(grammar.matches(number.to_string().as_bytes()), Ok(expected), "{} in {}..={}", number, low, high);
         }
         prop_assert_eq!(grammar.matches(b"-0"), Ok(false));
         prop_assert_eq!(grammar.matches(b"007"), Ok(false));

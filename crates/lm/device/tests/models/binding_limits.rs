@@ -16,7 +16,7 @@ use roci_lm::synthetic::{Case, Recipe, architectures};
 use roci_lm_device::{DeviceModel, Error, Options};
 use roci_opencl::OpenClDriver;
 
-use crate::{devices, long};
+use crate::{devices, split_attention};
 
 /// Largest binding in bytes: less than each matrix of [`wide`], and more than the scratch buffers
 /// for 20 tokens.
@@ -30,7 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             Ok(device) => {
                 let options =
                     Options { cache_tokens: Some(64), page_size: 16, max_batch_tokens: Some(20), ..Options::default() };
-                long::compare(&[device], &wide(), 20, &options).map(drop).map_err(Into::into)
+                split_attention::compare(&[device], &wide(), 20, &options).map(drop).map_err(Into::into)
             }
             Err(reason) => devices::missing("pocl", &reason),
         }),

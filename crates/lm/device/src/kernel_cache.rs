@@ -8,7 +8,7 @@ use crate::Error;
 use crate::kernel_id::KernelId;
 
 /// Cache of the loaded kernels of one device.
-pub(crate) struct Kernels {
+pub(crate) struct KernelCache {
     device: Device,
     specialize: Specialize,
     generic: HashMap<KernelId, Kernel>,
@@ -43,7 +43,7 @@ struct LoadedSpecialization {
     bindings: Vec<usize>,
 }
 
-impl Kernels {
+impl KernelCache {
     pub(crate) fn new(device: &Device, specialize: Specialize) -> Self {
         Self { device: device.clone(), specialize, generic: HashMap::new(), specialized: HashMap::new(), missing: None }
     }
@@ -123,7 +123,7 @@ impl Kernels {
 
     fn generic(&mut self, id: KernelId) -> Result<&Kernel, Error> {
         if !self.generic.contains_key(&id) {
-            let source = match roci_kernels::host_executable(id.name()) {
+            let source = match roci_kernels::native_only_executable(id.name()) {
                 Some(source) => source,
                 None => id.spec()?.executable(self.device.info())?,
             };

@@ -37,23 +37,23 @@ fn compare(model: &str, text: &str, most: usize) {
         serde_json::from_value(recorded["nll_next_token"].clone()).expect("the record has likelihoods");
 
     let mut state = SequenceState::default();
-    let (mut found, mut wanted) = (0.0, 0.0);
+    let (mut found, mut expected) = (0.0, 0.0);
     let count = sequence.len().min(most);
     for (at, &token) in sequence.iter().enumerate().take(count) {
         let logits = reference.logits(&mut state, token).expect("the token is in the vocabulary");
-        for &(token, wanted) in &highest[at] {
+        for &(token, expected) in &highest[at] {
             let found = logits[token as usize];
             assert!(
-                (found - wanted).abs() < LOGITS,
-                "{model} {text}, after {at} tokens, token {token}: {found} for {wanted}"
+                (found - expected).abs() < LOGITS,
+                "{model} {text}, after {at} tokens, token {token}: {found} for {expected}"
             );
         }
         if let Some(&next) = sequence.get(at + 1) {
             found -= f64::from(log_probability(&logits, next));
-            wanted += expected_nll[at];
+            expected += expected_nll[at];
         }
     }
-    assert!((found - wanted).abs() / (count as f64) < MEAN, "{model} {text}: {found} for {wanted}");
+    assert!((found - expected).abs() / (count as f64) < MEAN, "{model} {text}: {found} for {expected}");
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn distance(one: &[char], other: &[char]) -> usize {
     for (place, letter) in one.iter().enumerate() {
         let mut diagonal = row[0];
         row[0] = place + 1;
-        for (column, wanted) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != wanted);
+        for (column, other_letter) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other_letter);
             diagonal = row[column + 1];
             row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
         }

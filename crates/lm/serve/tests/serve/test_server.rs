@@ -8,25 +8,25 @@ use std::time::{Duration, Instant, SystemTime};
 use roci_engine::{Engine, Settings, Statistics};
 use roci_lm::architecture::Pooling;
 use roci_lm::template::ChatTemplate;
-use roci_serve::{Ended, Handle, ServeSettings, Served, Server};
+use roci_serve::{Handle, ServeSettings, ServedModel, Server, ShutdownSummary};
 use serde_json::{Value, json};
 
+use crate::fake_model::FakeModel;
 use crate::http::{self, Answer};
-use crate::parrot::Parrot;
 
 /// Timeout for events that should happen soon.
 const SOON: Duration = Duration::from_secs(60);
 
 /// A running server; stopped when dropped.
-pub(crate) struct Running {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
     pub(crate) handle: Handle,
-    thread: Option<JoinHandle<Ended>>,
+    thread: Option<JoinHandle<ShutdownSummary>>,
 }
 
 /// Parameters of a test server.
-pub(crate) struct Setup {
+pub(crate) struct TestServerOptions {
     pub(crate) settings: ServeSettings,
     pub(crate) engine: Settings,
     pub(crate) context: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     pub(crate) pooling: Pooling,
 }
 
-impl Default for Setup {
+impl Default for TestServerOptions {
     fn default() -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
@@ -50,36 +50,36 @@ impl Default for Setup {
     }
 }
 
-impl Setup {
+impl TestServerOptions {
     /// The fake model, with an engine of its own.
-    pub(crate) fn served(&self) -> Served {
-        let parrot = Parrot::new(self.context, self.engine.max_batch, self.delay, self.pooling);
-        let tokenizer = crate::parrot::tokenizer();
-        Served {
-            engine: Engine::start(Box::new(parrot), Arc::clone(&tokenizer), self.engine.clone()),
+    pub(crate) fn served(&self) -> ServedModel {
+        let model = FakeModel::new(self.context, self.engine.max_batch, self.delay, self.pooling);
+        let tokenizer = crate::fake_model::tokenizer();
+        ServedModel {
+            engine: Engine::start(Box::new(model), Arc::clone(&tokenizer), self.engine.clone()),
             tokenizer,
             template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
-            model: "parrot".into(),
+            model: "fake".into(),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-            details: vec![("architecture".into(), "parrot".into())],
+            details: vec![("architecture".into(), "fake".into())],
         }
     }
 
-    pub(crate) fn start(self) -> Running {
+    pub(crate) fn start(self) -> TestServer {
         let served = self.served();
         let engine = served.engine.clone();
         let server = Server::bind(self.settings, served).expect("there is a port");
         let (address, handle) = (server.address(), server.handle());
         let thread = Some(std::thread::spawn(move || server.run()));
-        Running { address, engine, handle, thread }
+        TestServer { address, engine, handle, thread }
     }
 }
 
-pub(crate) fn start() -> Running {
-    Setup::default().start()
+pub(crate) fn start() -> TestServer {
+    TestServerOptions::default().start()
 }
 
-impl Running {
+impl TestServer {
     pub(crate) fn get(&self, path: &str) -> Answer {
         http::get(self.address, path)
     }
@@ -115,12 +115,12 @@ impl Running {
     }
 
     /// Waits for a server that was asked to stop.
-    pub(crate) fn ended(mut self) -> Ended {
+    pub(crate) fn ended(mut self) -> ShutdownSummary {
         self.thread.take().expect("the server is running").join().expect("the server does not panic")
     }
 }
 
-impl Drop for Running {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.handle.shut_down();
         if let Some(thread) = self.thread.take() {

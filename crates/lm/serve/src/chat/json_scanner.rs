@@ -2,13 +2,13 @@
 
 /// Scans an object or array to its end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct JsonScanner {
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-impl Scan {
+impl JsonScanner {
     /// Feeds text. Returns how many bytes belong to the value, if it ends within them.
     pub(super) fn push(&mut self, text: &str) -> Option<usize> {
         for (place, byte) in text.bytes().enumerate() {
@@ -52,9 +52,9 @@ mod tests {
             (r#"{"a":"#, None),
             (r#"{"a":"}\"#, None),
         ] {
-            assert_eq!(Scan::default().push(text), end, "{text}");
+            assert_eq!(JsonScanner::default().push(text), end, "{text}");
             // Feeding byte by byte gives the same result.
-            let mut scan = Scan::default();
+            let mut scan = JsonScanner::default();
             let place = text.char_indices().find_map(|(place, _)| scan.push(&text[place..=place]).map(|_| place + 1));
             assert_eq!(place, end, "{text}");
         }

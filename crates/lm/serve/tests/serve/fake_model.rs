@@ -27,7 +27,7 @@ pub(crate) fn hidden(token: u32) -> [f32; EMBEDDING] {
     std::array::from_fn(|at| ((token >> at) & 1) as f32 + 0.5)
 }
 
-pub(crate) struct Parrot {
+pub(crate) struct FakeModel {
     limits: Limits,
     tokenizer: Arc<Tokenizer>,
     /// The tokens in each KV page.
@@ -39,7 +39,7 @@ pub(crate) struct Parrot {
     line: u32,
 }
 
-impl Parrot {
+impl FakeModel {
     pub(crate) fn new(context: usize, texts: usize, delay: Duration, pooling: Pooling) -> Self {
         let tokenizer = tokenizer();
         let pages = context.div_ceil(PAGE) * texts;
@@ -69,8 +69,8 @@ impl Parrot {
         let after_line = |part: &'_ [u32]| part.iter().position(|token| *token == self.line).map(|place| place + 1);
         let (Some(mine), Some(last)) = (parts.next(), parts.next()) else { return Ok(Some(self.letter(text))) };
         let (Some(from), Some(to)) = (after_line(mine), after_line(last)) else { return Ok(Some(self.end)) };
-        let said = last[to..].split(|token| *token == self.end).next().unwrap_or_default();
-        let lost = match self.tokenizer.decode(said).as_str() {
+        let prompt = last[to..].split(|token| *token == self.end).next().unwrap_or_default();
+        let lost = match self.tokenizer.decode(prompt).as_str() {
             "forever" => return Ok(self.tokenizer.id("x")),
             "fail" => Some(false),
             "lose" => Some(true),
@@ -80,8 +80,8 @@ impl Parrot {
             return Err(ForwardError { message: "the card fell off".into(), hint: Some("push it".into()), lost });
         }
         let answer = &mine[from..];
-        match said.starts_with(answer) {
-            true => Ok(Some(said.get(answer.len()).copied().unwrap_or(self.end))),
+        match prompt.starts_with(answer) {
+            true => Ok(Some(prompt.get(answer.len()).copied().unwrap_or(self.end))),
             false => Ok(None),
         }
     }
@@ -105,7 +105,7 @@ impl Parrot {
     }
 }
 
-impl Forward for Parrot {
+impl Forward for FakeModel {
     fn limits(&self) -> &Limits {
         &self.limits
     }
