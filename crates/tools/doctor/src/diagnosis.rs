@@ -50,8 +50,8 @@ pub struct FailedProbe {
 
 /// Drivers that were queried and failed.
 fn failed_probes(probes: &Probes) -> Vec<FailedProbe> {
-    let asked = [("Vulkan", &probes.vulkan, false), ("OpenCL", &probes.opencl, true), ("HSA", &probes.hsa, true)];
-    let silent = asked.into_iter().filter_map(|(driver, probe, requested)| {
+    let drivers = [("Vulkan", &probes.vulkan, false), ("OpenCL", &probes.opencl, true), ("HSA", &probes.hsa, true)];
+    let silent = drivers.into_iter().filter_map(|(driver, probe, requested)| {
         let reason = probe.as_ref()?.error.clone()?;
         Some(FailedProbe { driver, reason, requested })
     });
@@ -149,7 +149,7 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> GpuDiagnosis {
     let routes = routes(facts, index);
     let empty = Table::default();
     let table = facts.gpus.get(index).unwrap_or(&empty);
-    let named = |name: &str| table.first(name).map(str::to_owned);
+    let driver_names = |name: &str| table.first(name).map(str::to_owned);
     let drm: Vec<_> = [&gpu.card, &gpu.render].into_iter().flatten().cloned().collect();
     GpuDiagnosis {
         pci: gpu.pci.clone(),
@@ -159,8 +159,8 @@ fn card(gpu: &Gpu, facts: &Facts, index: usize) -> GpuDiagnosis {
             kfd: gpu.kfd_node.map(|node| format!("node {node}")),
             drm: (!drm.is_empty()).then(|| drm.join(", ")),
             hip: gpu.kfd_ordinal.map(|ordinal| format!("device {ordinal}")),
-            vulkan: named("gpu.vulkan"),
-            opencl: named("gpu.opencl"),
+            vulkan: driver_names("gpu.vulkan"),
+            opencl: driver_names("gpu.opencl"),
         },
         target: gpu.target.clone(),
         forced: gpu.forced.clone(),
@@ -211,8 +211,8 @@ impl GpuDiagnosis {
         };
         let open = self.routes.iter().filter(|route| route.obstacle.is_none());
         let ways: Vec<_> = open.map(|route| route.kind.describe()).collect();
-        let obstacle = |wanted: &dyn Fn(&Route) -> bool| {
-            self.routes.iter().find(|route| wanted(route)).and_then(|route| route.obstacle.as_deref())
+        let obstacle = |matches: &dyn Fn(&Route) -> bool| {
+            self.routes.iter().find(|route| matches(route)).and_then(|route| route.obstacle.as_deref())
         };
         match self.state() {
             State::Open => format!("{name} can compute with {}.", ways.join(", ")),

@@ -66,7 +66,7 @@ mod tests {
             let ways = entry.mesa.is_some() || entry.route == RouteKind::Native && entry.rocm.is_some();
             assert!(!entry.sources.is_empty() && ways, "{entry:?}");
             for target in &entry.targets {
-                assert!(Target::named(target).is_some() && !seen.contains(&target.as_str()), "{target}");
+                assert!(Target::by_name(target).is_some() && !seen.contains(&target.as_str()), "{target}");
                 seen.push(target);
             }
         }

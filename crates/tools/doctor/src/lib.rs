@@ -12,6 +12,7 @@ mod conclusion;
 mod diagnosis;
 mod facts;
 mod failures;
+pub mod finding_text;
 mod identity;
 mod kernel_log;
 mod known_good;
@@ -27,7 +28,6 @@ mod scan;
 mod secrets;
 mod snapshot;
 mod value;
-pub mod words;
 
 pub use conclusion::{Cause, Certainty, Conclusion, ExcludedCause, ExplainedCause, LogFact, NextCheck};
 pub use diagnosis::{Diagnosis, FailedProbe, GpuDiagnosis, GpuNames};

@@ -206,27 +206,27 @@ mod tests {
 
     #[test]
     fn personal_names_are_masked() {
-        let seen = masked(
+        let text = masked(
             "tycho kernel: root=UUID=0a1b2c3d-1111-2222-3333-444455556666 naomi /data/naomi/x /home/amos/y aa:bb:cc:dd:ee:ff \
              a.b@c.org Serial: X1Y2 nfsroot=10.0.0.7 rd.lvm.lv=fedora_tycho/root root=PARTUUID=5a1b2c3d-02 \
              [fe80::1%eth0] 2001:db8:aa:bb:cc:dd:ee:ff 2001:DB8::8:800 fd12:3456::/48 ::ffff:10.0.0.7",
         );
         assert_eq!(
-            seen.value,
+            text.value,
             "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=MASKED rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID [IP%eth0] IP IP IP/48 IP"
         );
-        assert_eq!(seen.taken.values().sum::<usize>(), 16);
-        assert!(seen.describe().contains("2 x home folder"), "{}", seen.describe());
+        assert_eq!(text.taken.values().sum::<usize>(), 16);
+        assert!(text.describe().contains("2 x home folder"), "{}", text.describe());
     }
 
     #[test]
     fn addresses_disks_and_serial_numbers_are_masked() {
-        let seen = masked(
+        let text = masked(
             "listen 192.168.1.77. http://nas.smith.lan/x http://[fe80::2]/ https://www.amd.com/en GPU-9ecafe5536937880 \
              /run/media/amos/Films/m.gguf /media/amos /mnt/smith/models:/mnt/c/x Naomi NAOMI Tycho",
         );
         assert_eq!(
-            seen.value,
+            text.value,
             "listen IP. http://HOST/x http://[IP]/ https://www.amd.com/en GPU-NUMBER /run/media/DISK/m.gguf /media/DISK \
              /mnt/DISK/models:/mnt/c/x USER USER HOST"
         );
@@ -248,8 +248,8 @@ mod tests {
         let text = "amdgpu 0000:03:00.0: VM_CONTEXT1 0x00000000 address 0x00007f10 6.12.9 gfx1010 10.3.0 rocm-6.2.0.60200 \
              2025-01-12T10:31:07.211+01:00 c10::Error std::bad_alloc 1002:744c 0x1002:0x13FE fd::f a::b 12:30::x 2024::Foo \
              gfxhub0 vmid:8 pasid:32770 in process fc00:1 Serial: 8250/16550 driver, 32 ports, DMUB 0.1.2.3 10.3.0.1-2";
-        let seen = masked(text);
-        assert_eq!(seen.value, text);
-        assert_eq!(seen.describe(), "nothing had to be masked");
+        let masked_text = masked(text);
+        assert_eq!(masked_text.value, text);
+        assert_eq!(masked_text.describe(), "nothing had to be masked");
     }
 }

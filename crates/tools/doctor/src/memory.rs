@@ -67,9 +67,9 @@ pub fn memory(facts: &Facts, gpu: usize) -> Option<Memory> {
         (None, vram) => (vram.or(kfd)?, "the carve-out of the firmware is all that the driver shows".to_owned()),
     };
     let mut usable = largest;
-    let left = ram.saturating_sub(RESERVE.max(ram / 8));
-    if gtt == Some(largest) && largest > left {
-        usable = left;
+    let available = ram.saturating_sub(RESERVE.max(ram / 8));
+    if gtt == Some(largest) && largest > available {
+        usable = available;
         why.push_str("; the limit is higher than what the system can spare, and past that programs are killed");
     }
     if let Some(kfd) = kfd.filter(|kfd| kfd.saturating_add(GIB) < usable) {

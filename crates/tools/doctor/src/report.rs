@@ -109,9 +109,9 @@ fn write_report(
     match &snapshot.kernel_log {
         Some(log) => {
             let lines: Vec<_> = log.lines().collect();
-            let shown = &lines[lines.len().saturating_sub(LINES)..];
-            writeln!(text, "The last {} of {} lines that concern GPUs.\n", shown.len(), lines.len())?;
-            writeln!(text, "```\n{}\n```", shown.join("\n").replace("```", "'''"))?;
+            let tail = &lines[lines.len().saturating_sub(LINES)..];
+            writeln!(text, "The last {} of {} lines that concern GPUs.\n", tail.len(), lines.len())?;
+            writeln!(text, "```\n{}\n```", tail.join("\n").replace("```", "'''"))?;
         }
         None => {
             writeln!(text, "The kernel log could not be read. Add the output of `sudo dmesg` on that machine.")?;
@@ -179,7 +179,7 @@ mod tests {
             (RuleSet::builtin().expect("the rules are right"), LogReader::new().expect("the file is right"));
         let computed = ["vulkan:0: crashes".to_owned()];
         let text = markdown(&snapshot, &Diagnosis::new(&rule_set, &reader, &snapshot), Some(&computed), "roci 0");
-        for wanted in [
+        for expected in [
             "Made by roci 0",
             "0000:03:00.0",
             "ring gfx_0.0.0 timeout",
@@ -188,7 +188,7 @@ mod tests {
             "firmware.mec: 0x00000091",
             "## Compute results\n\n- vulkan:0: crashes",
         ] {
-            assert!(text.contains(wanted), "{wanted} is missing:\n{text}");
+            assert!(text.contains(expected), "{expected} is missing:\n{text}");
         }
     }
 }

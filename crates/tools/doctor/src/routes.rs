@@ -285,8 +285,10 @@ mod tests {
                 .any(|route| route.obstacle.as_deref()
                     == Some("this user has no permission to open /dev/dri/renderD129"))
         );
-        let gone = routes(&facts(&card("missing"), &machine), 0);
-        assert!(gone.iter().any(|route| route.obstacle.as_deref() == Some("/dev/dri/renderD129 does not exist")));
+        let missing_node = routes(&facts(&card("missing"), &machine), 0);
+        assert!(
+            missing_node.iter().any(|route| route.obstacle.as_deref() == Some("/dev/dri/renderD129 does not exist"))
+        );
     }
 
     #[test]

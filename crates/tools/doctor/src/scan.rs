@@ -77,7 +77,7 @@ pub(crate) enum Scan {
 
 /// A line that a pattern matched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hit<'t> {
+pub(crate) struct PatternMatch<'t> {
     /// Index of the pattern.
     pub(crate) pattern: usize,
     /// Line number, from 1.
@@ -96,9 +96,9 @@ impl Scanner {
             if pattern.words.is_empty() {
                 without_literals.push(index);
             }
-            for wanted in &pattern.words {
-                let at = words.iter().position(|word| word == wanted).unwrap_or_else(|| {
-                    words.push(wanted.clone());
+            for word in &pattern.words {
+                let at = words.iter().position(|known| known == word).unwrap_or_else(|| {
+                    words.push(word.clone());
                     owners.push(Vec::new());
                     words.len() - 1
                 });
@@ -127,7 +127,7 @@ impl Scanner {
 
     /// Calls `found` for each matching line in order, until it returns [`Scan::Stop`] for the
     /// pattern.
-    pub(crate) fn scan<'t>(&self, log: &'t str, mut found: impl FnMut(Hit<'t>) -> Scan) {
+    pub(crate) fn scan<'t>(&self, log: &'t str, mut found: impl FnMut(PatternMatch<'t>) -> Scan) {
         if log.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl Scanner {
             }
             if self.patterns[pattern].matches(chunk.text) {
                 let rest = &log[chunk.end..];
-                let hit = Hit { pattern, number: chunk.number, line: chunk.text, rest };
+                let hit = PatternMatch { pattern, number: chunk.number, line: chunk.text, rest };
                 enough[pattern] = found(hit) == Scan::Stop;
             }
         };

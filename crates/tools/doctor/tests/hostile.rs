@@ -161,7 +161,7 @@ fn no_file_of_a_tree_blocks() {
     for (path, text) in MORE {
         write(folder.path(), path, text);
     }
-    let (told, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let root = folder.path().to_owned();
     std::thread::spawn(move || {
         for file in files(&root) {
@@ -169,7 +169,7 @@ fn no_file_of_a_tree_blocks() {
             for (kind, replace) in KINDS {
                 remove(&file);
                 replace(&file);
-                if told.send(Some(format!("{kind} in the place of {}", file.display()))).is_err() {
+                if sender.send(Some(format!("{kind} in the place of {}", file.display()))).is_err() {
                     return;
                 }
                 let tree = Root::at(&root);
@@ -179,11 +179,11 @@ fn no_file_of_a_tree_blocks() {
             remove(&file);
             fs::write(&file, text).expect("it can be written");
         }
-        let _ = told.send(None);
+        let _ = sender.send(None);
     });
     let mut last = String::new();
     loop {
-        match heard.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(PATIENCE) {
             Ok(Some(next)) => last = next,
             Ok(None) => break,
             Err(error) => panic!("{last}: {error}"),

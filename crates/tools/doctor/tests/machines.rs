@@ -73,7 +73,7 @@ const CASES: &[Case] = &[
 fn each_machine_has_the_expected_routes_and_findings() {
     let rule_set = RuleSet::builtin().expect("the rules are right");
     let mut wrong = Vec::new();
-    for (name, gpus, wanted, mildest) in CASES {
+    for (name, gpus, rule_ids, mildest) in CASES {
         let found = snapshot(name);
         let facts = found.facts();
         let amd = found.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_amd());
@@ -84,9 +84,9 @@ fn each_machine_has_the_expected_routes_and_findings() {
             wrong.push(format!("{name}: {ways:?} instead of {expected:?}"));
         }
         let rules = fired(&rule_set, &found);
-        let missing = wanted.iter().filter(|id| rules.iter().all(|(rule, _)| rule != *id));
+        let missing = rule_ids.iter().filter(|id| rules.iter().all(|(rule, _)| rule != *id));
         wrong.extend(missing.map(|id| format!("{name}: {id} is silent")));
-        let more = rules.iter().filter(|(rule, severity)| severity <= mildest && !wanted.contains(&rule.as_str()));
+        let more = rules.iter().filter(|(rule, severity)| severity <= mildest && !rule_ids.contains(&rule.as_str()));
         wrong.extend(more.map(|(rule, severity)| format!("{name}: {rule} ({severity:?}) fires")));
         assert!(found.unreadable.is_empty(), "{name}: {:?}", found.unreadable);
     }

@@ -120,7 +120,7 @@ pub fn gather(
     sources: &BTreeMap<String, String>,
     options: &InputOptions<'_>,
 ) -> Result<Vec<Value>, InputError> {
-    let given = sizes(graph, options.dims)?;
+    let dims = sizes(graph, options.dims)?;
     let names: Vec<&str> = graph.inputs.iter().map(|id| graph.name(*id)).collect();
     if let Some(unknown) = sources.keys().find(|name| !names.contains(&name.as_str())) {
         return Err(InputError::Input {
@@ -130,13 +130,13 @@ pub fn gather(
         });
     }
     // Files first: they determine the sizes of symbolic dimensions that random inputs share.
-    let mut sizes = given.clone();
+    let mut sizes = dims.clone();
     let mut values: Vec<Option<Value>> = vec![None; graph.inputs.len()];
     for from_file in [true, false] {
         for (id, value) in graph.inputs.iter().zip(&mut values) {
             let source = Source::of(sources.get(graph.name(*id)));
             if matches!(source, Source::File(_)) == from_file {
-                *value = Some(input(graph, *id, source, (&given, &mut sizes), options)?);
+                *value = Some(input(graph, *id, source, (&dims, &mut sizes), options)?);
             }
         }
     }

@@ -159,27 +159,27 @@ impl InspectReport {
     pub fn new(model: &Model, sizes: &BTreeMap<String, usize>) -> Result<Self, roci_runtime::Error> {
         let graph = &model.graph;
         let declared = symbols::shapes(graph, sizes);
-        let given = symbols::inputs(graph, sizes);
-        let facts = inference::facts(graph, &given);
+        let inputs = symbols::inputs(graph, sizes);
+        let facts = inference::facts(graph, &inputs);
         let fact = |id: &Option<ValueId>| id.and_then(|id| facts[id.index()].clone());
         let mut simple = graph.clone();
         simplify(&mut simple);
         let mut plans = Vec::new();
         for (device, format) in DEVICES {
-            plans.push((device, dry_run(&simple, &given, format)?));
+            plans.push((device, dry_run(&simple, &inputs, format)?));
         }
         let locations = Locations::new(&simple, &plans);
         let named =
             |id: &Option<ValueId>| id.map_or_else(omitted, |id| value(graph, id, declared[id.index()].as_ref()));
         let row = |node: &roci_graph::Node| {
             let operands: Vec<_> = node.inputs.iter().map(fact).collect();
-            let made: Vec<_> = node.outputs.iter().map(fact).collect();
+            let results: Vec<_> = node.outputs.iter().map(fact).collect();
             NodeReport {
                 name: node.name.clone(),
                 operation: node.op.name(),
                 inputs: node.inputs.iter().map(named).collect(),
                 outputs: node.outputs.iter().filter(|id| id.is_some()).map(named).collect(),
-                multiply_adds: cost::multiply_adds(&node.op, &operands, &made),
+                multiply_adds: cost::multiply_adds(&node.op, &operands, &results),
                 runs: locations.of_node(node),
             }
         };
@@ -198,7 +198,7 @@ impl InspectReport {
             let count = shape::count(fact.shape.as_deref()?).ok()? as u64;
             Some((count.saturating_mul(fact.dtype.size()? as u64), *id))
         };
-        let made = graph.nodes.iter().flat_map(|node| node.outputs.iter().flatten()).chain(&graph.inputs);
+        let values = graph.nodes.iter().flat_map(|node| node.outputs.iter().flatten()).chain(&graph.inputs);
         Ok(Self {
             schema: "roci.inspect",
             version: 2,
@@ -213,7 +213,7 @@ impl InspectReport {
                 .collect(),
             dims: dims.collect(),
             multiply_adds: rows.iter().filter_map(|row| row.multiply_adds).fold(0, u64::saturating_add),
-            largest: made
+            largest: values
                 .filter_map(largest)
                 .max_by_key(|(bytes, id)| (*bytes, std::cmp::Reverse(*id)))
                 .map(|(bytes, id)| TensorSize { name: printable(graph.name(id)), bytes }),

@@ -144,8 +144,8 @@ pub(super) mod tests {
         ];
         for (kind, depth, data, pixels) in cases {
             let bytes = encode(2, 1, kind, depth, data);
-            let made = decode(&bytes);
-            assert_eq!(made, Ok(Image { width: 2, height: 1, pixels: pixels.to_vec() }), "{kind:?} {depth:?}");
+            let image = decode(&bytes);
+            assert_eq!(image, Ok(Image { width: 2, height: 1, pixels: pixels.to_vec() }), "{kind:?} {depth:?}");
             for length in PNG.len()..bytes.len() - 12 {
                 assert!(decode(&bytes[..length]).is_err(), "{kind:?}: {length} of {} bytes", bytes.len());
             }
@@ -163,11 +163,11 @@ pub(super) mod tests {
             ("cmyk", include_bytes!("../tests/images/cmyk.jpg"), [[254, 0, 0], [0, 0, 254]]),
         ];
         for (name, bytes, [left, right]) in files {
-            let made = decode(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!((made.width, made.height), (16, 16), "{name}");
-            for (at, wanted) in [(0, left), (15, right), (255, right)] {
-                let near = made.pixels[at].iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 4);
-                assert!(near, "{name}: pixel {at} is {:?}, and {wanted:?} is wanted", made.pixels[at]);
+            let image = decode(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((image.width, image.height), (16, 16), "{name}");
+            for (at, expected) in [(0, left), (15, right), (255, right)] {
+                let near = image.pixels[at].iter().zip(expected).all(|(one, other)| one.abs_diff(other) <= 4);
+                assert!(near, "{name}: pixel {at} is {:?}, expected {expected:?}", image.pixels[at]);
             }
             for length in (JPEG.len()..bytes.len() - 1).step_by(7) {
                 assert!(decode(&bytes[..length]).is_err(), "{name}: {length} of {} bytes", bytes.len());

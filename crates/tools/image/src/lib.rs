@@ -79,8 +79,8 @@ fn check_count(option: &str, numbers: &[f64], channels: usize) -> Result<(), Str
     if count <= 1 || count == channels {
         return Ok(());
     }
-    let wanted = if channels == 1 { "one, for its one channel".to_owned() } else { format!("one, or {channels}") };
-    Err(format!("{option} has {count} numbers, and the model's images have {channels} channels: give {wanted}"))
+    let expected = if channels == 1 { "one, for its one channel".to_owned() } else { format!("one, or {channels}") };
+    Err(format!("{option} has {count} numbers, and the model's images have {channels} channels: give {expected}"))
 }
 
 /// The layout of dimensions `[batch, channels, height, width]` or `[batch, height, width,
@@ -121,7 +121,7 @@ fn elements(image: &Image, dtype: DType, layout: &Layout, options: &Options) -> 
         [one] => *one,
         several => several.get(channel).copied().unwrap_or(default),
     };
-    let mut made = vec![0.0; width * height * channels];
+    let mut elements = vec![0.0; width * height * channels];
     for (index, pixel) in image.pixels.iter().enumerate() {
         for channel in 0..channels {
             let level = match (channels, options.order) {
@@ -142,11 +142,11 @@ fn elements(image: &Image, dtype: DType, layout: &Layout, options: &Options) -> 
             } else {
                 (y * width + x) * channels + channel
             };
-            made[at] = number;
+            elements[at] = number;
         }
     }
     let shape = if layout.channels_first { [1, channels, height, width] } else { [1, height, width, channels] };
-    Tensor::from_floats(dtype, shape, &made)
+    Tensor::from_floats(dtype, shape, &elements)
 }
 
 #[cfg(test)]
@@ -171,15 +171,16 @@ mod tests {
     fn pixels_are_normalized_by_the_options() {
         let bytes = png(2, 1, &[[255, 0, 51], [255, 0, 102]]);
         let known = |sizes: &[usize]| sizes.iter().map(|&size| Dim::Known(size)).collect::<Vec<_>>();
-        let made = tensor(&bytes, DType::F32, &known(&[1, 3, 1, 2]), &options()).expect("an image");
-        assert_eq!(made.shape(), [1, 3, 1, 2]);
-        let near: Vec<f64> = made.floats().expect("floats").iter().map(|one| (one * 1e4).round() / 1e4).collect();
+        let tensor_of_image = tensor(&bytes, DType::F32, &known(&[1, 3, 1, 2]), &options()).expect("an image");
+        assert_eq!(tensor_of_image.shape(), [1, 3, 1, 2]);
+        let near: Vec<f64> =
+            tensor_of_image.floats().expect("floats").iter().map(|one| (one * 1e4).round() / 1e4).collect();
         assert_eq!(near, [1.0, 1.0, -2.0, -2.0, -0.3, -0.1]);
         // Channels last, in the other order, as bytes.
         let bytes = png(1, 2, &[[255, 0, 51], [255, 0, 102]]);
         let options = Options { order: ChannelOrder::Bgr, ..options() };
-        let made = tensor(&bytes, DType::U8, &known(&[1, 2, 1, 3]), &options).expect("an image");
-        assert_eq!(made.floats().expect("numbers"), [51.0, 0.0, 255.0, 102.0, 0.0, 255.0]);
+        let tensor_of_image = tensor(&bytes, DType::U8, &known(&[1, 2, 1, 3]), &options).expect("an image");
+        assert_eq!(tensor_of_image.floats().expect("numbers"), [51.0, 0.0, 255.0, 102.0, 0.0, 255.0]);
     }
 
     #[test]

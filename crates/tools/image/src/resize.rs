@@ -27,7 +27,7 @@ fn placed(image: &Image, width: usize, height: usize) -> Image {
     let mut pixels = vec![[0; 3]; width * height];
     // Along one side: the start in the image, the start in the result, and the number of pixels.
     let along =
-        |own: usize, wanted: usize| (own.saturating_sub(wanted) / 2, wanted.saturating_sub(own) / 2, own.min(wanted));
+        |own: usize, target: usize| (own.saturating_sub(target) / 2, target.saturating_sub(own) / 2, own.min(target));
     let ((left, into_left, across), (top, into_top, down)) = (along(image.width, width), along(image.height, height));
     for row in 0..down {
         let (from, into) = ((top + row) * image.width + left, (into_top + row) * width + into_left);
@@ -108,10 +108,10 @@ mod tests {
     /// rounds between the two directions, so a level may differ by one.
     #[test]
     fn resizing_matches_pil() {
-        let near = |made: &Image, wanted: &[[u8; 3]]| {
-            assert_eq!(made.pixels.len(), wanted.len());
-            for (one, other) in made.pixels.iter().zip(wanted) {
-                assert!(one.iter().zip(other).all(|(a, b)| a.abs_diff(*b) <= 1), "{:?}\n{wanted:?}", made.pixels);
+        let near = |image: &Image, expected: &[[u8; 3]]| {
+            assert_eq!(image.pixels.len(), expected.len());
+            for (one, other) in image.pixels.iter().zip(expected) {
+                assert!(one.iter().zip(other).all(|(a, b)| a.abs_diff(*b) <= 1), "{:?}\n{expected:?}", image.pixels);
             }
         };
         near(&resized(&image(7, 5), 3, 2), PIL_SMALLER);
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn images_are_cut_and_padded_in_the_middle() {
-        let made = fitted(image(4, 2), 2, 2, Fit::Crop);
-        assert_eq!(made.pixels, [1, 2, 5, 6].map(|at| image(4, 2).pixels[at]));
-        let made = fitted(image(4, 2), 4, 4, Fit::Pad);
-        assert_eq!(made.pixels[..4], [[0; 3]; 4]);
-        assert_eq!(made.pixels[4..12], image(4, 2).pixels);
+        let cropped = fitted(image(4, 2), 2, 2, Fit::Crop);
+        assert_eq!(cropped.pixels, [1, 2, 5, 6].map(|at| image(4, 2).pixels[at]));
+        let padded = fitted(image(4, 2), 4, 4, Fit::Pad);
+        assert_eq!(padded.pixels[..4], [[0; 3]; 4]);
+        assert_eq!(padded.pixels[4..12], image(4, 2).pixels);
     }
 }

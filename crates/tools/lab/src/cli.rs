@@ -2,8 +2,8 @@
 //! streams.
 
 mod machine;
-pub mod reading;
-mod running;
+pub mod results;
+mod run;
 mod show;
 
 use std::collections::BTreeMap;
@@ -16,16 +16,16 @@ use serde::Serialize;
 use crate::engine::{self, ResumeOptions};
 use crate::error::LabError;
 use crate::experiment::{Experiment, builtin};
-use crate::guard::Machines;
-use crate::live::Screen;
+use crate::guard::MachineSnapshots;
+use crate::progress_display::TerminalSize;
 use crate::store::{self, ExperimentRow, Store};
 
 pub use machine::{MachineArgs, PlaceArgs};
-use running::{RunOptions, continue_experiment};
+use run::{RunOptions, continue_experiment};
 
 /// Result of a subcommand, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum CommandOutcome {
     /// Everything passed, or nothing was to be judged.
     Fine,
     /// The command worked, but something did not pass.
@@ -41,7 +41,7 @@ pub struct Io<'a> {
     /// Progress and warnings.
     pub err: &'a mut dyn Write,
     /// Terminal behind `err`, if it is one and may be redrawn.
-    pub screen: Option<Screen>,
+    pub screen: Option<TerminalSize>,
     /// Print only results and errors.
     pub quiet: bool,
     /// Whether the user asked to stop.
@@ -91,13 +91,13 @@ pub enum LabCommand {
     /// Show the runs of an experiment, or one run with its output, stacks and kernel log
     Show(ShowArgs),
     /// Report on an experiment: strategies, findings, recommended configuration, next steps
-    Report(reading::ReportArgs),
+    Report(results::ReportArgs),
     /// Compare two experiments, strategy by strategy; only changes above the noise count
     ///
     /// Exit code 0: nothing is worse; 1: something is.
-    Diff(reading::DiffArgs),
+    Diff(results::DiffArgs),
     /// Import results of llama-bench as an experiment
-    Import(reading::ImportArgs),
+    Import(results::ImportArgs),
     /// Check an experiment file and show what would run, and what the doctor's rules forbid on this
     /// machine
     ///
@@ -211,7 +211,7 @@ impl LabArgs {
 ///
 /// # Errors
 /// Errors of the subcommand.
-pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
+pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<CommandOutcome, LabError> {
     let path = || -> Result<PathBuf, LabError> {
         arguments.db.clone().or_else(store::of_user).ok_or_else(|| LabError::Usage {
             reason: "there is no folder for the results database: HOME is not set".into(),
@@ -271,13 +271,13 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             continue_experiment(&mut store, row.id, again, how, io)
         }
         LabCommand::List => show::list(&known()?, arguments.json, io.out),
-        LabCommand::Show(wanted) => match wanted.run {
+        LabCommand::Show(show) => match show.run {
             Some(run) => show::run(&known()?, run, arguments.json, io.out),
-            None => show::experiment(&known()?, &wanted.experiment, arguments.json, io.out),
+            None => show::experiment(&known()?, &show.experiment, arguments.json, io.out),
         },
-        LabCommand::Report(wanted) => reading::report(&known()?, wanted, arguments.json, io.out),
-        LabCommand::Diff(wanted) => reading::diff(&known, wanted, arguments.json, io.out),
-        LabCommand::Import(wanted) => reading::import(&mut store()?, wanted, arguments.json, io.out, io.err),
+        LabCommand::Report(options) => results::report(&known()?, options, arguments.json, io.out),
+        LabCommand::Diff(options) => results::diff(&known, options, arguments.json, io.out),
+        LabCommand::Import(options) => results::import(&mut store()?, options, arguments.json, io.out, io.err),
         LabCommand::Check(check) => {
             let (place, toml) = source(&check.experiment)?;
             let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;
@@ -286,7 +286,7 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<Ending, LabError> {
             let mut warnings = experiment.check_here(&place)?;
             warnings.extend(machine::other_targets(&experiment, given, &mut here));
             warn(&warnings, io)?;
-            let mut blocked = |strategy: &_| guard.blocked(strategy, Machines { given, here: &mut here });
+            let mut blocked = |strategy: &_| guard.blocked(strategy, MachineSnapshots { given, here: &mut here });
             show::plan(&experiment, &warnings, &mut blocked, arguments.json, io.out)
         }
         LabCommand::New(new) => write_new(new, arguments.json, io.out),
@@ -388,7 +388,7 @@ fn variables(arguments: &VariableArgs) -> Result<BTreeMap<String, String>, LabEr
     arguments.set.iter().map(pair).collect()
 }
 
-fn write_new(new: &NewArgs, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+fn write_new(new: &NewArgs, json: bool, out: &mut dyn Write) -> Result<CommandOutcome, LabError> {
     if new.list {
         return show::builtins(json, out);
     }
@@ -409,7 +409,7 @@ fn write_new(new: &NewArgs, json: bool, out: &mut dyn Write) -> Result<Ending, L
             writeln!(out, "wrote {}; `roci lab check {0}` shows what it would run", path.display())?;
         }
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 /// Prints one JSON object.

@@ -7,7 +7,7 @@ use roci_base::Hint;
 
 use crate::executor::StartError;
 use crate::experiment::near;
-use crate::words::{cut, listed};
+use crate::message::{cut, listed};
 
 /// Why the lab cannot read, run or store an experiment.
 #[derive(Debug, thiserror::Error)]

@@ -11,13 +11,13 @@ use roci_doctor::{Api, Finding, RuleSet, Snapshot, Step};
 use crate::engine::this_machine;
 use crate::error::LabError;
 use crate::experiment::{ExecutorKind, Strategy, near};
+use crate::message::{cut, listed};
 use crate::outcome::Outcome;
 use crate::report::one_line;
-use crate::words::{cut, listed};
 
 /// The rules, and the IDs that this command allows.
 #[derive(Debug)]
-pub struct Guard {
+pub struct RuleGuard {
     rule_set: RuleSet,
     allowed: BTreeSet<String>,
     /// Results of the check, by APIs used and by whether the run is on this machine.
@@ -47,14 +47,14 @@ impl Forbidden {
 
 /// Snapshots of the machines where a strategy can run.
 #[derive(Debug)]
-pub struct Machines<'a> {
+pub struct MachineSnapshots<'a> {
     /// Snapshot given with `--facts`.
     pub given: Option<&'a Snapshot>,
     /// Snapshot of this machine, taken on first use.
     pub here: &'a mut Option<Snapshot>,
 }
 
-impl Guard {
+impl RuleGuard {
     /// A guard with these rules, except the allowed ones.
     ///
     /// # Errors
@@ -73,15 +73,16 @@ impl Guard {
                 None => format!("the doctor has no rule `{}`", cut(name)),
             };
             let known = listed(&forbidding().collect::<Vec<_>>());
-            let meant = near(&name.to_uppercase(), forbidding()).map(|meant| format!("did you mean `{meant}`? "));
-            let hint = format!("{}rules that forbid runs: {known}", meant.unwrap_or_default());
+            let suggestion =
+                near(&name.to_uppercase(), forbidding()).map(|suggestion| format!("did you mean `{suggestion}`? "));
+            let hint = format!("{}rules that forbid runs: {known}", suggestion.unwrap_or_default());
             return Err(LabError::Usage { reason, hint });
         }
         Ok(Self { rule_set, allowed, judged: BTreeMap::new() })
     }
 
     /// The outcome of a strategy that must not be started.
-    pub fn blocked(&mut self, strategy: &Strategy, machines: Machines<'_>) -> Option<Outcome> {
+    pub fn blocked(&mut self, strategy: &Strategy, machines: MachineSnapshots<'_>) -> Option<Outcome> {
         let mut forbidden = self.forbidden(strategy, machines);
         forbidden.retain(|forbidden| !self.allowed.contains(&forbidden.rule));
         if forbidden.is_empty() {
@@ -100,12 +101,12 @@ impl Guard {
     }
 
     /// Rules that forbid a strategy but were allowed by ID.
-    pub fn overridden(&mut self, strategy: &Strategy, machines: Machines<'_>) -> Vec<String> {
+    pub fn overridden(&mut self, strategy: &Strategy, machines: MachineSnapshots<'_>) -> Vec<String> {
         let rules = self.forbidden(strategy, machines).into_iter().map(|forbidden| forbidden.rule);
         rules.filter(|rule| self.allowed.contains(rule)).collect()
     }
 
-    fn forbidden(&mut self, strategy: &Strategy, machines: Machines<'_>) -> Vec<Forbidden> {
+    fn forbidden(&mut self, strategy: &Strategy, machines: MachineSnapshots<'_>) -> Vec<Forbidden> {
         let key = (may_use(strategy), strategy.executor.kind.is_here());
         let judged = self.judged.entry(key).or_insert_with_key(|(uses, is_here)| {
             let mut forbidden: Vec<Forbidden> = Vec::new();

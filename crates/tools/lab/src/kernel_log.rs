@@ -22,9 +22,9 @@ pub trait KernelLog {
 
 /// No log: this user may not read it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoLog;
+pub struct NoKernelLog;
 
-impl KernelLog for NoLog {
+impl KernelLog for NoKernelLog {
     fn new_lines(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -74,7 +74,7 @@ impl KernelLog for Kmsg {
 pub fn of_machine() -> Box<dyn KernelLog> {
     match Kmsg::open() {
         Some(log) => Box::new(log),
-        None => Box::new(NoLog),
+        None => Box::new(NoKernelLog),
     }
 }
 
@@ -104,37 +104,37 @@ impl Explainer {
             return ExplainedLog::default();
         }
         let log = lines.join("\n");
-        let mut told = ExplainedLog {
+        let mut explained = ExplainedLog {
             lines: lines.iter().map(|line| KernelLine { line: shown(line), finding: None }).collect(),
             ..ExplainedLog::default()
         };
-        let Some((reader, rule_set)) = self.rules() else { return told };
+        let Some((reader, rule_set)) = self.rules() else { return explained };
         let mut find = |number: usize, what: &str| {
-            if let Some(line) = number.checked_sub(1).and_then(|at| told.lines.get_mut(at)) {
+            if let Some(line) = number.checked_sub(1).and_then(|at| explained.lines.get_mut(at)) {
                 line.finding.get_or_insert_with(|| what.to_owned());
             }
         };
         for event in reader.read(&log).events {
             event.lines.iter().for_each(|line| find(line.number, &event.what));
-            told.reset |= matches!(event.name.as_str(), "reset" | "reset-failed");
-            told.lost |= event.name == "reset-failed";
-            if event.severity <= Severity::High && told.fault.is_none() {
-                told.fault = event.lines.first().map(|line| line.text.clone());
+            explained.reset |= matches!(event.name.as_str(), "reset" | "reset-failed");
+            explained.lost |= event.name == "reset-failed";
+            if event.severity <= Severity::High && explained.fault.is_none() {
+                explained.fault = event.lines.first().map(|line| line.text.clone());
             }
         }
         for finding in rule_set.findings(&Facts::default(), &log) {
             finding.lines.iter().for_each(|line| find(line.number, &finding.title()));
         }
         // Keeps all explained lines, and the newest of those that may be related to the run.
-        told.lines.retain(|line| line.finding.is_some() || is_related(&line.line));
-        let meaningless = told.lines.iter().filter(|line| line.finding.is_none()).count();
+        explained.lines.retain(|line| line.finding.is_some() || is_related(&line.line));
+        let meaningless = explained.lines.iter().filter(|line| line.finding.is_none()).count();
         let mut surplus = meaningless.saturating_sub(MAX_LINES);
-        told.lines.retain(|line| {
+        explained.lines.retain(|line| {
             let drop = line.finding.is_none() && surplus > 0;
             surplus -= usize::from(drop);
             !drop
         });
-        told
+        explained
     }
 
     fn rules(&mut self) -> Option<&(LogReader, RuleSet)> {
@@ -205,24 +205,24 @@ mod tests {
             "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!",
             "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) succeeded!",
         ];
-        let told = Explainer::default().explain(lines.map(str::to_owned).to_vec());
-        assert!(told.reset && !told.lost, "{told:?}");
-        assert!(told.lines[0].finding.as_deref().is_some_and(|what| what.contains("gfx_0.0.0")), "{told:?}");
-        assert!(told.lines[1].finding.is_some());
-        assert_eq!(told.lines.len(), 3, "a USB device is unrelated: {told:?}");
-        assert_eq!(told.fault.as_deref(), Some(lines[1]));
-        let gone = ["amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -62"].map(str::to_owned).to_vec();
-        assert!(Explainer::default().explain(gone).lost);
+        let explained = Explainer::default().explain(lines.map(str::to_owned).to_vec());
+        assert!(explained.reset && !explained.lost, "{explained:?}");
+        assert!(explained.lines[0].finding.as_deref().is_some_and(|what| what.contains("gfx_0.0.0")), "{explained:?}");
+        assert!(explained.lines[1].finding.is_some());
+        assert_eq!(explained.lines.len(), 3, "a USB device is unrelated: {explained:?}");
+        assert_eq!(explained.fault.as_deref(), Some(lines[1]));
+        let reset_failed = ["amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -62"].map(str::to_owned).to_vec();
+        assert!(Explainer::default().explain(reset_failed).lost);
     }
 
     #[test]
     fn explained_lines_are_kept_in_a_flood_of_messages() {
         let mut lines = vec!["amdgpu 0000:03:00.0: amdgpu: GPU reset begin!".to_owned()];
         lines.extend((0..2000).map(|number| format!("amdgpu noise {number}")));
-        let told = Explainer::default().explain(lines);
-        assert_eq!(told.lines.len(), MAX_LINES + 1);
-        assert!(told.lines[0].finding.is_some());
-        assert_eq!(told.lines.last().map(|line| line.line.as_str()), Some("amdgpu noise 1999"));
+        let explained = Explainer::default().explain(lines);
+        assert_eq!(explained.lines.len(), MAX_LINES + 1);
+        assert!(explained.lines[0].finding.is_some());
+        assert_eq!(explained.lines.last().map(|line| line.line.as_str()), Some("amdgpu noise 1999"));
         assert_eq!(Explainer::default().explain(Vec::new()), ExplainedLog::default());
     }
 }

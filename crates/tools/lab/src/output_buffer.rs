@@ -101,9 +101,9 @@ mod tests {
         keeper.keep(&chunk(1, b"one\n".to_vec()));
         keeper.keep(&chunk(1, b"two\n".to_vec()));
         keeper.keep(&chunk(5, b"three\n".to_vec()));
-        let kept = keeper.finish();
+        let parts = keeper.finish();
         assert_eq!(
-            kept.iter().map(|part| (part.at, part.bytes.as_slice())).collect::<Vec<_>>(),
+            parts.iter().map(|part| (part.at, part.bytes.as_slice())).collect::<Vec<_>>(),
             [(1000, &b"one\ntwo\n"[..]), (5000, &b"three\n"[..])]
         );
     }
@@ -117,10 +117,10 @@ mod tests {
         // A chunk larger than the whole buffer.
         keeper.keep(&chunk(100, vec![100; 5_000_000]));
         let total = keeper.total();
-        let kept = keeper.finish();
-        let bytes: usize = kept.iter().map(|part| part.bytes.len()).sum();
-        let omitted: u64 = kept.iter().map(|part| part.omitted).sum();
+        let parts = keeper.finish();
+        let bytes: usize = parts.iter().map(|part| part.bytes.len()).sum();
+        let omitted: u64 = parts.iter().map(|part| part.omitted).sum();
         assert_eq!((bytes as u64 + omitted, bytes), (total, HEAD + TAIL));
-        assert_eq!((kept[0].bytes[0], kept.last().and_then(|part| part.bytes.last().copied())), (0, Some(100)));
+        assert_eq!((parts[0].bytes[0], parts.last().and_then(|part| part.bytes.last().copied())), (0, Some(100)));
     }
 }

@@ -6,7 +6,7 @@ use regex::RegexSet;
 use roci_doctor::LogReader;
 
 use crate::executor::{Chunk, Stream};
-use crate::experiment::{Better, Experiment, Metric, Take};
+use crate::experiment::{Experiment, Metric, MetricAggregation, MetricDirection};
 use crate::store::{Event, EventKind, MetricValue};
 
 /// Maximum length of a line in bytes; the rest of a longer one is ignored.
@@ -18,12 +18,12 @@ pub struct OutputParser<'a> {
     experiment: &'a Experiment,
     patterns: RegexSet,
     /// Meaning of each pattern.
-    meanings: Vec<Meaning>,
+    meanings: Vec<LineMatch>,
     /// Unterminated line of each stream.
     lines: [Vec<u8>; 2],
     /// Time of the last output on each stream.
-    heard: [Duration; 2],
-    seen: ParsedOutput,
+    last_output_time: [Duration; 2],
+    parsed: ParsedOutput,
 }
 
 /// What the output contained.
@@ -57,7 +57,7 @@ struct Values {
 
 /// Meaning of a matching line.
 #[derive(Clone, Copy, Debug)]
-enum Meaning {
+enum LineMatch {
     Phase(usize),
     Metric(usize),
     Wrong,
@@ -72,26 +72,34 @@ impl<'a> OutputParser<'a> {
     /// If the patterns together are too large.
     pub fn new(experiment: &'a Experiment) -> Result<Self, String> {
         let success = &experiment.success;
-        let phases = experiment.phases.iter().enumerate().map(|(at, phase)| (Meaning::Phase(at), &phase.pattern));
-        let metrics = experiment.metrics.iter().enumerate().map(|(at, metric)| (Meaning::Metric(at), &metric.pattern));
-        let wrong = success.wrong.iter().map(|pattern| (Meaning::Wrong, pattern));
-        let right = success.right.iter().enumerate().map(|(at, pattern)| (Meaning::Right(at), pattern));
-        let fault = success.fault.iter().map(|pattern| (Meaning::Fault, pattern));
+        let phases = experiment.phases.iter().enumerate().map(|(at, phase)| (LineMatch::Phase(at), &phase.pattern));
+        let metrics =
+            experiment.metrics.iter().enumerate().map(|(at, metric)| (LineMatch::Metric(at), &metric.pattern));
+        let wrong = success.wrong.iter().map(|pattern| (LineMatch::Wrong, pattern));
+        let right = success.right.iter().enumerate().map(|(at, pattern)| (LineMatch::Right(at), pattern));
+        let fault = success.fault.iter().map(|pattern| (LineMatch::Fault, pattern));
         let all = phases.chain(metrics).chain(wrong).chain(right).chain(fault);
         let (meanings, patterns): (Vec<_>, Vec<_>) = all.map(|(meaning, pattern)| (meaning, pattern.as_str())).unzip();
         let patterns = RegexSet::new(patterns).map_err(|error| error.to_string())?;
-        let seen = ParsedOutput {
+        let parsed = ParsedOutput {
             right: vec![false; success.right.len()],
             values: vec![None; experiment.metrics.len()],
             ..ParsedOutput::default()
         };
-        Ok(Self { experiment, patterns, meanings, lines: Default::default(), heard: Default::default(), seen })
+        Ok(Self {
+            experiment,
+            patterns,
+            meanings,
+            lines: Default::default(),
+            last_output_time: Default::default(),
+            parsed,
+        })
     }
 
     /// Parses a chunk of output.
     pub fn parse(&mut self, chunk: &Chunk) {
         let which = usize::from(chunk.stream == Stream::Err);
-        self.heard[which] = chunk.at;
+        self.last_output_time[which] = chunk.at;
         // Programs that draw progress end lines with a carriage return.
         for part in chunk.bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             let (text, ends) = match part.split_last() {
@@ -110,7 +118,7 @@ impl<'a> OutputParser<'a> {
     /// Parses unterminated lines at the end, with the time at which they arrived. A program that
     /// hangs within a phase often has not terminated the line that reports it.
     pub fn finish(&mut self) {
-        (0..self.lines.len()).for_each(|which| self.end_line(which, self.heard[which]));
+        (0..self.lines.len()).for_each(|which| self.end_line(which, self.last_output_time[which]));
     }
 
     fn end_line(&mut self, which: usize, at: Duration) {
@@ -122,8 +130,8 @@ impl<'a> OutputParser<'a> {
     }
 
     /// What was seen so far.
-    pub fn seen(&self) -> &ParsedOutput {
-        &self.seen
+    pub fn parsed(&self) -> &ParsedOutput {
+        &self.parsed
     }
 
     fn line(&mut self, bytes: &[u8], at: Duration) {
@@ -135,36 +143,36 @@ impl<'a> OutputParser<'a> {
         let shown = shown(text);
         for hit in self.patterns.matches(text) {
             match self.meanings[hit] {
-                Meaning::Phase(at_phase) => self.phase(at_phase, at),
-                Meaning::Metric(metric) => {
+                LineMatch::Phase(at_phase) => self.phase(at_phase, at),
+                LineMatch::Metric(metric) => {
                     if let Some(value) = figure(&self.experiment.metrics[metric], text) {
                         self.value(metric, value);
                     }
                 }
-                Meaning::Wrong => {
-                    self.seen.wrong.get_or_insert_with(|| shown.clone());
+                LineMatch::Wrong => {
+                    self.parsed.wrong.get_or_insert_with(|| shown.clone());
                 }
-                Meaning::Right(at_right) => self.seen.right[at_right] = true,
-                Meaning::Fault => {
-                    self.seen.fault.get_or_insert_with(|| shown.clone());
+                LineMatch::Right(at_right) => self.parsed.right[at_right] = true,
+                LineMatch::Fault => {
+                    self.parsed.fault.get_or_insert_with(|| shown.clone());
                 }
             }
         }
-        self.seen.last_line = shown;
+        self.parsed.last_line = shown;
     }
 
     fn phase(&mut self, index: usize, at: Duration) {
         let name = &self.experiment.phases[index].name;
-        if self.seen.phases.iter().any(|event| event.text == *name) {
+        if self.parsed.phases.iter().any(|event| event.text == *name) {
             return;
         }
         let at = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
-        self.seen.phases.push(Event { at, kind: EventKind::Phase, text: name.clone() });
-        self.seen.furthest = self.seen.furthest.max(Some(index));
+        self.parsed.phases.push(Event { at, kind: EventKind::Phase, text: name.clone() });
+        self.parsed.furthest = self.parsed.furthest.max(Some(index));
     }
 
     fn value(&mut self, metric: usize, value: f64) {
-        let values = self.seen.values[metric].get_or_insert(Values {
+        let values = self.parsed.values[metric].get_or_insert(Values {
             first: value,
             last: value,
             highest: value,
@@ -182,12 +190,12 @@ impl ParsedOutput {
     pub fn metrics(&self, experiment: &Experiment) -> Vec<MetricValue> {
         let value = |(metric, values): (&Metric, &Option<Values>)| {
             let values = (*values)?;
-            let value = match (metric.take, metric.better) {
-                (Take::First, _) => values.first,
-                (Take::Last, _) => values.last,
-                (Take::Best, Better::Higher) => values.highest,
-                (Take::Best, Better::Lower) => values.lowest,
-                (Take::Mean, _) => values.sum / values.count as f64,
+            let value = match (metric.aggregation, metric.direction) {
+                (MetricAggregation::First, _) => values.first,
+                (MetricAggregation::Last, _) => values.last,
+                (MetricAggregation::Best, MetricDirection::Higher) => values.highest,
+                (MetricAggregation::Best, MetricDirection::Lower) => values.lowest,
+                (MetricAggregation::Mean, _) => values.sum / values.count as f64,
             };
             Some(MetricValue { name: metric.name.clone(), value, unit: metric.unit.clone() })
         };

@@ -6,28 +6,28 @@ use std::path::Path;
 
 use roci_doctor::{Facts, Table, compare};
 
-use crate::experiment::{Comparison, Need, Range};
+use crate::experiment::{Comparison, Range, Requirement};
 
 /// Changes that would meet all requirements; empty if they are met.
-pub fn changes(needs: &[Need], facts: &Facts, environment: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+pub fn changes(needs: &[Requirement], facts: &Facts, environment: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     needs.iter().filter_map(|need| change(need, facts, environment)).collect()
 }
 
-fn change(need: &Need, facts: &Facts, environment: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn change(need: &Requirement, facts: &Facts, environment: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let machine = &facts.machine;
     match need {
-        Need::KernelParameter { name, value } => {
+        Requirement::KernelParameter { name, value } => {
             let now: Vec<&str> =
                 machine.get(&format!("cmdline.{name}")).iter().map(|fact| fact.value.as_str()).collect();
             let holds = !now.is_empty() && value.as_deref().is_none_or(|value| now.contains(&value));
             let word = value.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"));
             (!holds).then(|| boot(&word, now.first().copied(), machine))
         }
-        Need::Kernel { range } => {
+        Requirement::Kernel { range } => {
             let now = machine.first("kernel.release").unwrap_or("unknown");
             (!holds(range, now)).then(|| format!("boot kernel {} (this is {now})", describe(range)))
         }
-        Need::ModuleParameter { module, name, value } => {
+        Requirement::ModuleParameter { module, name, value } => {
             let known = machine.first(&format!("param.{module}.{name}")).map(str::to_owned);
             let live = || std::fs::read_to_string(format!("/sys/module/{module}/parameters/{name}")).ok();
             let now = known.or_else(live).map(|text| text.trim().to_owned());
@@ -42,7 +42,7 @@ fn change(need: &Need, facts: &Facts, environment: &dyn Fn(&str) -> Option<Strin
                 )
             })
         }
-        Need::Package { name, range } => {
+        Requirement::Package { name, range } => {
             let now = package(name, machine);
             match now {
                 None => Some(install(name, range, machine)),
@@ -52,21 +52,21 @@ fn change(need: &Need, facts: &Facts, environment: &dyn Fn(&str) -> Option<Strin
                 Some(_) => None,
             }
         }
-        Need::File { path } => file(path),
-        Need::Environment { name, value } => {
+        Requirement::File { path } => file(path),
+        Requirement::Environment { name, value } => {
             let now = environment(name);
             let holds = now.is_some() && value.as_ref().is_none_or(|value| now.as_ref() == Some(value));
             let value = value.as_deref().unwrap_or("VALUE");
             (!holds).then(|| format!("set the variable before roci is started: export {name}={value}"))
         }
-        Need::Manual { change } => Some(change.clone()),
-        Need::Fact { name, value } => {
+        Requirement::Manual { change } => Some(change.clone()),
+        Requirement::Fact { name, value } => {
             let tables = || std::iter::once(machine).chain(&facts.gpus);
             let mut values = tables().flat_map(|table| table.get(name)).map(|fact| fact.value.as_str());
             let now = tables().find_map(|table| table.first(name));
             let holds = values.any(|now| value.as_deref().is_none_or(|value| now == value));
-            let wanted = value.as_deref().unwrap_or("something");
-            (!holds).then(|| format!("run it where {name} is {wanted} (here it is {})", now.unwrap_or("nothing")))
+            let expected = value.as_deref().unwrap_or("something");
+            (!holds).then(|| format!("run it where {name} is {expected} (here it is {})", now.unwrap_or("nothing")))
         }
     }
 }
@@ -162,8 +162,8 @@ fn rpm(name: &str) -> Option<String> {
 }
 
 fn holds(range: &Range, version: &str) -> bool {
-    range.0.iter().all(|(comparison, wanted)| {
-        let Some(order) = compare(version, wanted) else { return false };
+    range.0.iter().all(|(comparison, bound)| {
+        let Some(order) = compare(version, bound) else { return false };
         match comparison {
             Comparison::Below => order == Ordering::Less,
             Comparison::AtMost => order != Ordering::Greater,
@@ -192,20 +192,20 @@ fn describe(range: &Range) -> String {
 }
 
 /// A requirement in a few words: `kernel parameter amdgpu.cwsr_enable=0`.
-pub(crate) fn in_words(need: &Need) -> String {
+pub(crate) fn in_words(need: &Requirement) -> String {
     let valued = |name: &str, value: &Option<String>| match value {
         Some(value) => format!("{name}={value}"),
         None => name.to_owned(),
     };
     match need {
-        Need::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
-        Need::Kernel { range } => format!("kernel {}", describe(range)),
-        Need::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
-        Need::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
-        Need::File { path } => format!("file {}", path.display()),
-        Need::Environment { name, value } => format!("variable {}", valued(name, value)),
-        Need::Manual { change } => format!("by hand: {change}"),
-        Need::Fact { name, value } => format!("fact {}", valued(name, value)),
+        Requirement::KernelParameter { name, value } => format!("kernel parameter {}", valued(name, value)),
+        Requirement::Kernel { range } => format!("kernel {}", describe(range)),
+        Requirement::ModuleParameter { module, name, value } => format!("module parameter {module}.{name}={value}"),
+        Requirement::Package { name, range } => format!("package {name} {}", describe(range)).trim_end().to_owned(),
+        Requirement::File { path } => format!("file {}", path.display()),
+        Requirement::Environment { name, value } => format!("variable {}", valued(name, value)),
+        Requirement::Manual { change } => format!("by hand: {change}"),
+        Requirement::Fact { name, value } => format!("fact {}", valued(name, value)),
     }
 }
 
@@ -240,7 +240,7 @@ mod tests {
         facts
     }
 
-    fn changed(need: Need) -> Option<String> {
+    fn changed(need: Requirement) -> Option<String> {
         let environment = |name: &str| (name == "HF_HOME").then(|| "/models".to_owned());
         changes(&[need], &facts(), &environment).pop()
     }
@@ -253,14 +253,16 @@ mod tests {
     fn met_needs_require_no_change() {
         let text = str::to_owned;
         for need in [
-            Need::KernelParameter { name: text("quiet"), value: None },
-            Need::KernelParameter { name: text("amdgpu.cwsr_enable"), value: Some(text("1")) },
-            Need::Kernel { range: Range(vec![(Comparison::AtLeast, text("6.16")), (Comparison::Below, text("6.18"))]) },
-            Need::ModuleParameter { module: text("amdgpu"), name: text("noretry"), value: text("0") },
-            Need::Package { name: text("linux-firmware"), range: range(Comparison::AtLeast, "20250101") },
-            Need::File { path: "/proc/self/stat".into() },
-            Need::Environment { name: text("HF_HOME"), value: None },
-            Need::Fact { name: text("gpu.target"), value: Some(text("gfx1151")) },
+            Requirement::KernelParameter { name: text("quiet"), value: None },
+            Requirement::KernelParameter { name: text("amdgpu.cwsr_enable"), value: Some(text("1")) },
+            Requirement::Kernel {
+                range: Range(vec![(Comparison::AtLeast, text("6.16")), (Comparison::Below, text("6.18"))]),
+            },
+            Requirement::ModuleParameter { module: text("amdgpu"), name: text("noretry"), value: text("0") },
+            Requirement::Package { name: text("linux-firmware"), range: range(Comparison::AtLeast, "20250101") },
+            Requirement::File { path: "/proc/self/stat".into() },
+            Requirement::Environment { name: text("HF_HOME"), value: None },
+            Requirement::Fact { name: text("gpu.target"), value: Some(text("gfx1151")) },
         ] {
             assert_eq!(changed(need.clone()), None, "{need:?}");
         }
@@ -269,29 +271,30 @@ mod tests {
     #[test]
     fn unmet_needs_name_the_exact_change() {
         let text = str::to_owned;
-        let says = |need: Need, parts: &[&str]| {
+        let says = |need: Requirement, parts: &[&str]| {
             let change = changed(need.clone()).unwrap_or_default();
             assert!(parts.iter().all(|part| change.contains(part)), "{need:?}: {change}");
         };
         let name = text("amdgpu.cwsr_enable");
         says(
-            Need::KernelParameter { name, value: Some(text("0")) },
+            Requirement::KernelParameter { name, value: Some(text("0")) },
             &["amdgpu.cwsr_enable=0", "it is 1 now", "update-grub"],
         );
-        says(Need::Kernel { range: range(Comparison::AtLeast, "6.18") }, &[">=6.18", "6.17.4-arch1"]);
-        let module = Need::ModuleParameter { module: text("amdgpu"), name: text("noretry"), value: text("1") };
+        says(Requirement::Kernel { range: range(Comparison::AtLeast, "6.18") }, &[">=6.18", "6.17.4-arch1"]);
+        let module = Requirement::ModuleParameter { module: text("amdgpu"), name: text("noretry"), value: text("1") };
         says(module, &["options amdgpu noretry=1", "now N"]);
-        let firmware = Need::Package { name: text("linux-firmware"), range: range(Comparison::Above, "20251030") };
+        let firmware =
+            Requirement::Package { name: text("linux-firmware"), range: range(Comparison::Above, "20251030") };
         says(firmware, &["linux-firmware >20251030", "apt install", "20250901"]);
         says(
-            Need::Package { name: text("no-such-package-at-all"), range: Range::default() },
+            Requirement::Package { name: text("no-such-package-at-all"), range: Range::default() },
             &["install the package no-such"],
         );
-        says(Need::File { path: "/nowhere/model.gguf".into() }, &["put a file at /nowhere/model.gguf"]);
-        says(Need::File { path: "/dev/dri/no-such".into() }, &["modprobe amdgpu", "passed through"]);
-        says(Need::File { path: "/dev/no-such".into() }, &["the device /dev/no-such", "load its driver"]);
-        says(Need::Environment { name: text("HF_HOME"), value: Some(text("/x")) }, &["export HF_HOME=/x"]);
-        says(Need::Fact { name: text("gpu.target"), value: Some(text("gfx1010")) }, &["gfx1010", "gfx1151"]);
-        says(Need::Manual { change: text("build an image") }, &["build an image"]);
+        says(Requirement::File { path: "/nowhere/model.gguf".into() }, &["put a file at /nowhere/model.gguf"]);
+        says(Requirement::File { path: "/dev/dri/no-such".into() }, &["modprobe amdgpu", "passed through"]);
+        says(Requirement::File { path: "/dev/no-such".into() }, &["the device /dev/no-such", "load its driver"]);
+        says(Requirement::Environment { name: text("HF_HOME"), value: Some(text("/x")) }, &["export HF_HOME=/x"]);
+        says(Requirement::Fact { name: text("gpu.target"), value: Some(text("gfx1010")) }, &["gfx1010", "gfx1151"]);
+        says(Requirement::Manual { change: text("build an image") }, &["build an image"]);
     }
 }

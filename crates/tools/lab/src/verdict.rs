@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::executor::Exit;
-use crate::experiment::{Better, Experiment, MetricCriterion};
+use crate::experiment::{Experiment, MetricCriterion, MetricDirection};
 use crate::outcome::{Outcome, Stack, Survivor};
 use crate::output_parser::ParsedOutput;
 use crate::store::MetricValue;
-use crate::watch::Alarm;
+use crate::watchdog::Alarm;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub enum End {
     /// The program ended by itself, or by a signal from elsewhere.
     Exited(Exit),
     /// The watchdog killed it.
-    Ended {
+    Killed {
         /// Reason of the watchdog.
         alarm: Alarm,
         /// Stacks of its threads.
@@ -35,7 +35,7 @@ pub struct Evidence<'a> {
     /// Processes that survived SIGKILL.
     pub survivors: Vec<Survivor>,
     /// What its output contained.
-    pub seen: &'a ParsedOutput,
+    pub parsed: &'a ParsedOutput,
     /// A kernel log line about a fault of the GPU or of a process of this run.
     pub kernel_fault: Option<String>,
     /// Baseline values by metric; `None` for a run of the baseline.
@@ -47,10 +47,10 @@ pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
     if let End::Refused(why) = &evidence.end {
         return Outcome::blocked(why);
     }
-    let phase = evidence.seen.phase(experiment);
+    let phase = evidence.parsed.phase(experiment);
     let failure = failure(experiment, evidence, phase.clone());
     if let Some(failure) = failure {
-        return match past_progress(experiment, evidence.seen) {
+        return match past_progress(experiment, evidence.parsed) {
             Some(mark) => {
                 let why = format!("past {mark}, {}", short(&failure));
                 Outcome::Partial { phase, why, end: Some(Box::new(failure)) }
@@ -58,10 +58,10 @@ pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
             None => failure,
         };
     }
-    if let Some(line) = &evidence.seen.wrong {
+    if let Some(line) = &evidence.parsed.wrong {
         return Outcome::Wrong { phase, why: line.clone() };
     }
-    let silent = experiment.success.right.iter().zip(&evidence.seen.right).find(|(_, seen)| !**seen);
+    let silent = experiment.success.right.iter().zip(&evidence.parsed.right).find(|(_, matched)| !**matched);
     if let Some((pattern, _)) = silent {
         return Outcome::Wrong { phase, why: format!("no line matches `{}`", pattern.as_str()) };
     }
@@ -74,13 +74,13 @@ pub fn verdict(experiment: &Experiment, evidence: &Evidence<'_>) -> Outcome {
 /// The failure, if it failed.
 fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<String>) -> Option<Outcome> {
     let survivors = evidence.survivors.clone();
-    let fault = || evidence.seen.fault.clone().or_else(|| evidence.kernel_fault.clone());
+    let fault = || evidence.parsed.fault.clone().or_else(|| evidence.kernel_fault.clone());
     match &evidence.end {
-        End::Ended { alarm: alarm @ Alarm::Memory(..), .. } => {
+        End::Killed { alarm: alarm @ Alarm::Memory(..), .. } => {
             let fault = Some(alarm.describe());
             Some(Outcome::Crash { phase, signal: Some(9), code: None, fault, last_line: None })
         }
-        End::Ended { alarm, stack } => {
+        End::Killed { alarm, stack } => {
             Some(Outcome::Hang { phase, why: alarm.describe(), stack: stack.clone(), survivors })
         }
         // No program ran: `verdict` has handled this.
@@ -92,23 +92,23 @@ fn failure(experiment: &Experiment, evidence: &Evidence<'_>, phase: Option<Strin
             let well = exit.signal.is_none()
                 && !exit.out_of_memory
                 && exit.code.is_some_and(|code| experiment.success.exit.contains(&code));
-            if well && evidence.seen.fault.is_none() {
+            if well && evidence.parsed.fault.is_none() {
                 return None;
             }
             let out_of_memory = exit.out_of_memory.then(|| "killed for lack of memory".to_owned());
             let fault = out_of_memory.or_else(fault).or_else(|| exit.note.clone());
             // The last line of output is not a reason, even if no other is known.
-            let last = Some(&evidence.seen.last_line).filter(|line| fault.is_none() && !line.is_empty());
+            let last = Some(&evidence.parsed.last_line).filter(|line| fault.is_none() && !line.is_empty());
             Some(Outcome::Crash { phase, signal: exit.signal, code: exit.code, last_line: last.cloned(), fault })
         }
     }
 }
 
 /// The phase that counts as progress, if the run got past it.
-fn past_progress<'a>(experiment: &'a Experiment, seen: &ParsedOutput) -> Option<&'a str> {
+fn past_progress<'a>(experiment: &'a Experiment, parsed: &ParsedOutput) -> Option<&'a str> {
     let name = experiment.success.partial.as_deref()?;
     let mark = experiment.phase_index(name)?;
-    (seen.furthest? > mark).then_some(name)
+    (parsed.furthest? > mark).then_some(name)
 }
 
 /// A short description of a failure.
@@ -130,38 +130,43 @@ fn short(failure: &Outcome) -> String {
 
 /// Unmet criteria of a run that exited successfully.
 fn missing(experiment: &Experiment, evidence: &Evidence<'_>) -> Option<String> {
-    if let Some(wanted) = &experiment.success.phase {
-        let reached = evidence.seen.phases.iter().any(|event| event.text == *wanted);
+    if let Some(phase) = &experiment.success.phase {
+        let reached = evidence.parsed.phases.iter().any(|event| event.text == *phase);
         if !reached {
-            return Some(format!("exited without reaching {wanted}"));
+            return Some(format!("exited without reaching {phase}"));
         }
     }
-    let metrics = evidence.seen.metrics(experiment);
-    experiment.success.metrics.iter().find_map(|wanted| shortfall(experiment, wanted, &metrics, evidence.baseline))
+    let metrics = evidence.parsed.metrics(experiment);
+    experiment
+        .success
+        .metrics
+        .iter()
+        .find_map(|criterion| shortfall(experiment, criterion, &metrics, evidence.baseline))
 }
 
 fn shortfall(
     experiment: &Experiment,
-    wanted: &MetricCriterion,
+    criterion: &MetricCriterion,
     metrics: &[MetricValue],
     baseline: Option<&BTreeMap<String, f64>>,
 ) -> Option<String> {
-    let name = &wanted.metric;
+    let name = &criterion.metric;
     let Some(MetricValue { value, unit, .. }) = metrics.iter().find(|metric| metric.name == *name) else {
         return Some(format!("exited without a value for {name}"));
     };
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-    if let Some(min) = wanted.min.filter(|min| value < min) {
+    if let Some(min) = criterion.min.filter(|min| value < min) {
         return Some(format!("{name} is {value}{unit}, the minimum is {min}"));
     }
-    if let Some(max) = wanted.max.filter(|max| value > max) {
+    if let Some(max) = criterion.max.filter(|max| value > max) {
         return Some(format!("{name} is {value}{unit}, the maximum is {max}"));
     }
-    let (ratio, baseline) = wanted.ratio.zip(baseline)?;
+    let (ratio, baseline) = criterion.ratio.zip(baseline)?;
     let Some(base) = baseline.get(name).filter(|base| **base > 0.0) else {
         return Some(format!("{name} cannot be compared: the baseline has no value for it"));
     };
-    let higher = experiment.metrics.iter().any(|metric| metric.name == *name && metric.better == Better::Higher);
+    let higher =
+        experiment.metrics.iter().any(|metric| metric.name == *name && metric.direction == MetricDirection::Higher);
     let reached = if higher { value / base } else { base / value.max(f64::MIN_POSITIVE) };
     (reached < ratio).then(|| {
         let reached = below(reached, ratio);
@@ -218,27 +223,27 @@ fault = ['ERROR_\w+']
 
     fn judge(toml: &str, output: &str, end: End) -> Outcome {
         let experiment = Experiment::parse("x", toml, &BTreeMap::new()).expect("it is right");
-        let mut listener = OutputParser::new(&experiment).expect("its patterns are small");
+        let mut parser = OutputParser::new(&experiment).expect("its patterns are small");
         for piece in output.as_bytes().chunks(3) {
             let at = Duration::from_millis(5);
-            listener.parse(&Chunk { stream: Stream::Out, at, bytes: piece.to_vec() });
+            parser.parse(&Chunk { stream: Stream::Out, at, bytes: piece.to_vec() });
         }
-        listener.finish();
+        parser.finish();
         let baseline = experiment.baseline.as_ref().map(|baseline| &baseline.values);
-        let evidence = Evidence { end, survivors: vec![], seen: listener.seen(), kernel_fault: None, baseline };
+        let evidence = Evidence { end, survivors: vec![], parsed: parser.parsed(), kernel_fault: None, baseline };
         verdict(&experiment, &evidence)
     }
 
     #[test]
     fn an_unterminated_line_counts_from_its_arrival() {
         let experiment = Experiment::parse("x", EXPERIMENT, &BTreeMap::new()).expect("it is right");
-        let mut listener = OutputParser::new(&experiment).expect("its patterns are small");
+        let mut parser = OutputParser::new(&experiment).expect("its patterns are small");
         for (at, text) in [(5, "upload\ngr"), (7, "aph")] {
             let at = Duration::from_millis(at);
-            listener.parse(&Chunk { stream: Stream::Err, at, bytes: text.into() });
+            parser.parse(&Chunk { stream: Stream::Err, at, bytes: text.into() });
         }
-        listener.finish();
-        let phases: Vec<_> = listener.seen().phases.iter().map(|event| (event.at, event.text.as_str())).collect();
+        parser.finish();
+        let phases: Vec<_> = parser.parsed().phases.iter().map(|event| (event.at, event.text.as_str())).collect();
         assert_eq!(phases, [(5, "upload"), (7, "graph")]);
     }
 
@@ -247,7 +252,7 @@ fault = ['ERROR_\w+']
     }
 
     fn hung() -> End {
-        End::Ended { alarm: Alarm::Stall(Duration::from_secs(60)), stack: vec![] }
+        End::Killed { alarm: Alarm::Stall(Duration::from_secs(60)), stack: vec![] }
     }
 
     const GOOD: &str = "upload\ngraph\nspeed 1,095.5\nsum ok\ndone\n";
@@ -286,13 +291,13 @@ fault = ['ERROR_\w+']
         assert_eq!(fault.to_string(), "CRASH - exit code 0 at upload: x ERROR_APERTURE y");
         let memory = End::Exited(Exit { signal: Some(9), out_of_memory: true, ..Exit::default() });
         assert_eq!(judge(EXPERIMENT, "", memory).to_string(), "CRASH - SIGKILL: killed for lack of memory");
-        let large = End::Ended { alarm: Alarm::Memory(2 << 30, 1 << 30), stack: vec![] };
+        let large = End::Killed { alarm: Alarm::Memory(2 << 30, 1 << 30), stack: vec![] };
         assert_eq!(
             judge(EXPERIMENT, "", large).to_string(),
             "CRASH - SIGKILL: used 2.0 GiB of memory, the limit is 1.0 GiB"
         );
-        let gone = judge(EXPERIMENT, "upload\n", End::Gone("the node is down".into()));
-        assert_eq!(gone.to_string(), "CRASH - it went away at upload: the node is down");
+        let node_lost = judge(EXPERIMENT, "upload\n", End::Gone("the node is down".into()));
+        assert_eq!(node_lost.to_string(), "CRASH - it went away at upload: the node is down");
         let refused = judge(EXPERIMENT, "", End::Refused("no such image".into()));
         assert_eq!(refused.to_string(), "BLOCKED - no such image");
     }

@@ -14,13 +14,13 @@ use std::rc::Rc;
 use common::words;
 use roci_doctor::{Root, RuleSet, Snapshot};
 use roci_lab::Outcome;
-use roci_lab::cli::Ending;
+use roci_lab::cli::CommandOutcome;
 use roci_lab::engine::{self, EngineContext};
 use roci_lab::executor::StartError;
 use roci_lab::experiment::Experiment;
-use roci_lab::guard::Guard;
-use roci_lab::kernel_log::NoLog;
-use roci_lab::live::NoProgress;
+use roci_lab::guard::RuleGuard;
+use roci_lab::kernel_log::NoKernelLog;
+use roci_lab::progress_display::NoProgress;
 use roci_lab::store::Store;
 
 /// A machine of the doctor's tests.
@@ -52,10 +52,10 @@ fn run(toml: &str, here: &str, given: Option<&str>, allow: &[&str]) -> (Vec<Outc
     let allow: Vec<String> = allow.iter().map(|&rule| rule.to_owned()).collect();
     let around = EngineContext {
         open: &open,
-        log: Box::new(NoLog),
+        log: Box::new(NoKernelLog),
         stop: &|| false,
         observer: &mut NoProgress,
-        guard: Guard::new(RuleSet::builtin().expect("the rules are right"), &allow).expect("they forbid something"),
+        guard: RuleGuard::new(RuleSet::builtin().expect("the rules are right"), &allow).expect("they forbid something"),
         facts: given.map(machine),
         machine: Some(machine(here)),
         assume_needs: true,
@@ -154,7 +154,7 @@ fn only_the_rule_id_allows_a_forbidden_run() {
     let there = |name: &str| folder.join(name).exists();
 
     let (ended, out, _) = words(&db, &["check", file, "--facts", &stock]).expect("it is right");
-    assert_eq!(ended, Ending::Fine);
+    assert_eq!(ended, CommandOutcome::Fine);
     assert!(out.contains("  rocm: NAME=") && out.contains("/rocm (BLOCKED by BC-08)\n"), "{out}");
     assert!(out.contains("/vulkan\n") && out.ends_with("`--allow BC-08` starts it anyway\n"), "{out}");
     assert!(!there("rocm") && !there("vulkan") && !db.exists(), "nothing is started");
@@ -162,13 +162,13 @@ fn only_the_rule_id_allows_a_forbidden_run() {
     assert!(!out.contains("BLOCKED"), "{out}");
 
     let (ended, out, err) = words(&db, &["run", file, "--facts", &stock, "--assume-needs"]).expect("it runs");
-    assert_eq!(ended, Ending::Problems);
+    assert_eq!(ended, CommandOutcome::Problems);
     assert!(err.contains("2 runs: BLOCKED forbidden by BC-08 "), "{err}");
     assert!(out.contains("2 BLOCKED, 1 PASS\n") && out.contains("\nBLOCKED - forbidden by BC-08 ("), "{out}");
     assert!(!there("rocm") && !there("by-hand") && there("vulkan"));
     let (_, out, _) = words(&db, &["show", "--json"]).expect("it exists");
-    let shown: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!((&shown["runs"][0]["outcome"], &shown["runs"][0]["rules"][0]), (&"blocked".into(), &"BC-08".into()));
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&report["runs"][0]["outcome"], &report["runs"][0]["rules"][0]), (&"blocked".into(), &"BC-08".into()));
     let (_, report, _) = words(&db, &["report"]).expect("a report");
     assert!(report.contains("forbidden by BC-08"), "{report}");
 
@@ -210,7 +210,7 @@ fn an_experiment_for_other_chips_gives_a_warning() {
     let file = file.to_str().expect("a plain path");
     let (healthy, stock) = (facts(folder.path(), HEALTHY), facts(folder.path(), STOCK));
     let (ended, _, err) = words(&db, &["run", file, "--facts", &healthy]).expect("it runs");
-    assert_eq!(ended, Ending::Fine);
+    assert_eq!(ended, CommandOutcome::Fine);
     assert!(err.starts_with("warning: the experiment is for gfx1013, and the machine has gfx1100\n"), "{err}");
     let (_, _, err) = words(&db, &["check", file, "--facts", &stock]).expect("it is right");
     assert_eq!(err, "");

@@ -41,8 +41,8 @@ command = ['/nowhere/at/all']
     common::lab(&common::arguments(&db, Some(&warm.to_string_lossy()))).0.expect("it runs");
     fs::write(&file, toml).expect("the folder is ours");
     let before = (count("/proc/self/fd"), count("/proc/self/task"));
-    let (ended, told) = common::lab(&common::arguments(&db, Some(&file.to_string_lossy())));
-    ended.unwrap_or_else(|error| panic!("{error}: {told}"));
+    let (ended, output) = common::lab(&common::arguments(&db, Some(&file.to_string_lossy())));
+    ended.unwrap_or_else(|error| panic!("{error}: {output}"));
     let after = (count("/proc/self/fd"), count("/proc/self/task"));
     assert_eq!(before, after, "files and threads");
     let children = fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or_default();

@@ -39,6 +39,7 @@ pub struct Database {
 
 /// The previous results of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct PreviousResults {
     /// Latest outcome of each probe, by name.
     pub outcomes: BTreeMap<String, Outcome>,

@@ -25,14 +25,15 @@ pub struct TestDevice {
 
 /// The devices of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+#[non_exhaustive]
+pub struct DeviceSelection {
     /// In the order of the table.
     pub devices: Vec<TestDevice>,
     /// Why devices could not be enumerated.
     pub note: Option<String>,
 }
 
-impl Selection {
+impl DeviceSelection {
     /// The devices with these URIs, each once; or all devices if there are none.
     pub fn new(uris: &[String], launcher: &Launcher<'_>) -> Self {
         if uris.is_empty() {
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(start_order(&devices), [2, 3, 0, 1]);
         assert!(parse("nonsense").is_empty());
         let launcher = Launcher::new(Vec::new(), &|| false);
-        let named = Selection::new(&["cpu".into(), "emu://gfx1030".into(), "cpu".into()], &launcher);
+        let named = DeviceSelection::new(&["cpu".into(), "emu://gfx1030".into(), "cpu".into()], &launcher);
         assert_eq!(named.devices.iter().map(|one| one.label.as_str()).collect::<Vec<_>>(), ["cpu", "gfx1030"]);
     }
 }

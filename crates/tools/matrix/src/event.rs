@@ -40,6 +40,7 @@ pub enum Event {
 
 /// The identity of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Identity {
     /// Stable across runs and driver versions: driver, card, name, options.
     pub identity: String,

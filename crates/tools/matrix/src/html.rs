@@ -8,7 +8,7 @@ use roci_probe::Outcome;
 use serde::Serialize;
 
 use super::date;
-use super::report::{DeviceReport, Refusal, Report};
+use super::report::{DeviceReport, Report, UnsupportedProbes};
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
@@ -39,7 +39,7 @@ struct Page<'a> {
     groups: Vec<Group<'a>>,
     failures: Vec<Failure<'a>>,
     changes: Vec<Change<'a>>,
-    refusals: Vec<Refusal<'a>>,
+    refusals: Vec<UnsupportedProbes<'a>>,
     has_starred: bool,
 }
 

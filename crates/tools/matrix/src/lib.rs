@@ -24,8 +24,8 @@ pub mod table;
 pub mod worker;
 
 pub use database::{Database, PreviousResults};
-pub use devices::{Selection, TestDevice};
+pub use devices::{DeviceSelection, TestDevice};
 pub use error::Error;
 pub use event::{Event, Identity};
-pub use report::{DeviceReport, OutcomeChange, ProbeReport, ProbeResult, Refusal, Report};
+pub use report::{DeviceReport, OutcomeChange, ProbeReport, ProbeResult, Report, UnsupportedProbes};
 pub use run::{Progress, Settings, run, select};

@@ -7,6 +7,7 @@ use super::error::Error;
 
 /// All results of a run. Serialized, it is the output of `roci matrix --json`.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Name of the JSON schema.
     pub schema: &'static str,
@@ -32,6 +33,7 @@ pub struct Report {
 
 /// A device of the run.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DeviceReport {
     /// URI that opens it.
     pub uri: String,
@@ -53,6 +55,7 @@ pub struct DeviceReport {
 
 /// A probe of the run.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ProbeReport {
     /// Name of its group.
     pub group: String,
@@ -62,6 +65,7 @@ pub struct ProbeReport {
 
 /// The outcome of a probe on a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ProbeResult {
     /// The device's URI.
     pub device: String,
@@ -76,6 +80,7 @@ pub struct ProbeResult {
 
 /// A probe whose outcome differs from the last run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct OutcomeChange {
     /// The device's URI.
     pub device: String,
@@ -93,7 +98,8 @@ pub struct OutcomeChange {
 
 /// Probes that a device does not support for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal<'a> {
+#[non_exhaustive]
+pub struct UnsupportedProbes<'a> {
     /// Label of the device.
     pub device: &'a str,
     /// The reason that the device or the runtime gives.
@@ -140,8 +146,8 @@ impl Report {
     }
 
     /// Unsupported probes, by device and reason.
-    pub fn refusals(&self) -> Vec<Refusal<'_>> {
-        let mut refusals: Vec<Refusal<'_>> = Vec::new();
+    pub fn refusals(&self) -> Vec<UnsupportedProbes<'_>> {
+        let mut refusals: Vec<UnsupportedProbes<'_>> = Vec::new();
         for device in &self.devices {
             let own =
                 |result: &&ProbeResult| result.device == device.uri && result.verdict.outcome == Outcome::Unsupported;
@@ -150,7 +156,9 @@ impl Report {
                 let same = refusals.iter_mut().find(|other| other.device == device.label && other.reason == reason);
                 match same {
                     Some(refusal) => refusal.probes.push(&result.probe),
-                    None => refusals.push(Refusal { device: &device.label, reason, probes: vec![&result.probe] }),
+                    None => {
+                        refusals.push(UnsupportedProbes { device: &device.label, reason, probes: vec![&result.probe] })
+                    }
                 }
             }
         }
@@ -261,7 +269,7 @@ mod tests {
         assert_eq!(report.counts(&report.devices[0]), [(Outcome::Works, 3)]);
         let groups: Vec<_> = report.groups().into_iter().map(|(name, probes)| (name, probes.len())).collect();
         assert_eq!(groups, [("casts", 1), ("products", 2)]);
-        let refusal = Refusal { device: "vulkan:0", reason: "no f16", probes: vec!["cast f32 to f16"] };
+        let refusal = UnsupportedProbes { device: "vulkan:0", reason: "no f16", probes: vec!["cast f32 to f16"] };
         assert_eq!(report.refusals(), [refusal]);
         assert_eq!(report.changes[0].describe(), "mm: works -> hangs (before: Mesa 24)");
     }

@@ -198,7 +198,7 @@ mod tests {
     use roci_probe::{Outcome, Verdict};
 
     use super::*;
-    use crate::{Identity, Selection};
+    use crate::{DeviceSelection, Identity};
 
     #[test]
     fn only_accepts_the_old_spelling_of_a_probe() {
@@ -214,7 +214,7 @@ mod tests {
     fn results_are_collected_and_stored() {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::open(&folder.path().join("matrix.sqlite")).expect("it opens");
-        let selection = Selection::new(&["cpu".into()], &Launcher::new(Vec::new(), &|| false));
+        let selection = DeviceSelection::new(&["cpu".into()], &Launcher::new(Vec::new(), &|| false));
         let mut results = Results::new(&selection.devices);
         let identity =
             Identity { identity: "cpu: Xeon".into(), name: "Xeon".into(), kind: "CPU".into(), driver: "1".into() };

@@ -26,7 +26,7 @@ pub struct Job<'a> {
 
 /// How a worker ended.
 #[derive(Debug)]
-pub enum End {
+pub enum WorkerEnd {
     /// All probes ran.
     Done,
     /// The device cannot be opened.
@@ -36,14 +36,14 @@ pub enum End {
 }
 
 /// Runs the probes in order and writes an event before and after each.
-pub fn run(job: &Job<'_>, registry: &Registry, mut write: impl FnMut(&str) -> io::Result<()>) -> io::Result<End> {
+pub fn run(job: &Job<'_>, registry: &Registry, mut write: impl FnMut(&str) -> io::Result<()>) -> io::Result<WorkerEnd> {
     limit_memory(job.memory);
     let mut send = |event: Event| write(&event.line()?);
     let device = match registry.parse(job.device).and_then(|uri| registry.open(&uri, Some(job.timeout))) {
         Ok(device) => device,
         Err(error) => {
             send(Event::NotOpened { error: one_line(&error.to_string()), hint: error.hint() })?;
-            return Ok(End::NotOpened(error));
+            return Ok(WorkerEnd::NotOpened(error));
         }
     };
     send(Event::Opened(identity(device.info())))?;
@@ -57,11 +57,11 @@ pub fn run(job: &Job<'_>, registry: &Registry, mut write: impl FnMut(&str) -> io
         send(Event::Ended { probe: name.clone(), verdict, seconds: started.elapsed().as_secs_f64() })?;
         if device.loss().is_some() {
             send(Event::Lost)?;
-            return Ok(End::DeviceLost);
+            return Ok(WorkerEnd::DeviceLost);
         }
     }
     send(Event::Done)?;
-    Ok(End::Done)
+    Ok(WorkerEnd::Done)
 }
 
 fn all_probes() -> Vec<Probe> {

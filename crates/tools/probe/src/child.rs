@@ -165,12 +165,12 @@ fn supervise(
         deadline = read_lines(&mut child, end, limits, interrupted, &lines, &mut on_line);
     }
     // The child closed its output or exceeded its time limit; it may still hang during its exit.
-    let left = if interrupted() {
+    let remaining = if interrupted() {
         POLL_INTERVAL
     } else {
         deadline.saturating_duration_since(Instant::now()).max(POLL_INTERVAL)
     };
-    let exit = match wait(&mut child, left) {
+    let exit = match wait(&mut child, remaining) {
         Some(status) => match status.signal() {
             Some(signal) => Exit::Signal(signal),
             None => Exit::Code(status.code().unwrap_or(-1)),
@@ -197,8 +197,8 @@ fn read_lines(
     let mut deadline = end.min(Instant::now() + limits.first());
     let mut exited = false;
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match lines.recv_timeout(left.min(POLL_INTERVAL)) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match lines.recv_timeout(remaining.min(POLL_INTERVAL)) {
             Ok(line) => {
                 on_line(&line);
                 if let (Some(silence), false) = (limits.silence, exited) {
@@ -206,7 +206,7 @@ fn read_lines(
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return deadline,
-            Err(RecvTimeoutError::Timeout) if left.is_zero() || interrupted() => return deadline,
+            Err(RecvTimeoutError::Timeout) if remaining.is_zero() || interrupted() => return deadline,
             Err(RecvTimeoutError::Timeout) if !exited && !matches!(child.try_wait(), Ok(None)) => {
                 exited = true;
                 deadline = deadline.min(Instant::now() + DRAIN_TIMEOUT);
@@ -247,34 +247,34 @@ fn wait(child: &mut Child, time: Duration) -> Option<ExitStatus> {
 
 /// Collects the end of standard error.
 struct StderrTail {
-    kept: Arc<Mutex<Vec<u8>>>,
+    tail: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
 }
 
 impl StderrTail {
     fn listen(mut stderr: ChildStderr) -> Self {
-        let kept = Arc::new(Mutex::new(Vec::new()));
+        let tail = Arc::new(Mutex::new(Vec::new()));
         let (sender, closed) = mpsc::channel();
-        let shared = Arc::clone(&kept);
+        let shared = Arc::clone(&tail);
         thread::spawn(move || {
             let mut chunk = [0; 1024];
             while let Ok(count @ 1..) = stderr.read(&mut chunk) {
-                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&chunk[..count]);
-                let surplus = kept.len().saturating_sub(STDERR_TAIL);
-                kept.drain(..surplus);
+                let mut tail = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                tail.extend_from_slice(&chunk[..count]);
+                let surplus = tail.len().saturating_sub(STDERR_TAIL);
+                tail.drain(..surplus);
             }
             // The receiver may already have timed out.
             let _ = sender.send(());
         });
-        Self { kept, closed }
+        Self { tail, closed }
     }
 
     /// The output so far, or all of it if the pipe is closed shortly.
     fn take(self) -> String {
         let _ = self.closed.recv_timeout(DRAIN_TIMEOUT);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).into_owned()
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// Times of the commands that one device ran.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DeviceProfile {
     /// URI of the device.
     pub device: String,
@@ -19,11 +20,12 @@ pub struct DeviceProfile {
     /// Sums by operation and name, the longest first.
     pub kernels: Vec<KernelTime>,
     /// Every run, ordered by start.
-    pub records: Vec<Run>,
+    pub records: Vec<ProfiledCommand>,
 }
 
 /// All runs of one kernel, or of one kind of transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct KernelTime {
     /// Kind of command, such as `dispatch`.
     pub operation: &'static str,
@@ -41,7 +43,8 @@ pub struct KernelTime {
 
 /// One run. Times count from the opening of the device.
 #[derive(Clone, Debug, Serialize)]
-pub struct Run {
+#[non_exhaustive]
+pub struct ProfiledCommand {
     /// Kind of command, such as `dispatch`.
     pub operation: &'static str,
     /// Name of the kernel, or of the transfer.
@@ -58,7 +61,7 @@ impl DeviceProfile {
     /// Takes the records of a profile.
     pub fn take(device: &str, profile: &Profile) -> Self {
         let since = |time| nanoseconds(Instant::saturating_duration_since(&time, profile.began()));
-        let run = |record: &CommandRecord| Run {
+        let run = |record: &CommandRecord| ProfiledCommand {
             operation: record.kind.describe(),
             name: record.name.to_string(),
             queue: record.queue,
@@ -78,7 +81,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// Sums by operation and name, the longest first.
-fn sums(runs: &[Run]) -> Vec<KernelTime> {
+fn sums(runs: &[ProfiledCommand]) -> Vec<KernelTime> {
     let mut sums: BTreeMap<(&'static str, &str), (u64, u64)> = BTreeMap::new();
     for run in runs {
         let sum = sums.entry((run.operation, &run.name)).or_default();
@@ -99,7 +102,7 @@ fn sums(runs: &[Run]) -> Vec<KernelTime> {
 }
 
 /// The time in which at least one of them ran; `runs` must be ordered by start.
-fn busy(runs: &[Run]) -> u64 {
+fn busy(runs: &[ProfiledCommand]) -> u64 {
     let (mut busy, mut until) = (0, 0);
     for run in runs {
         busy += run.end_ns.saturating_sub(run.start_ns.max(until));
@@ -112,8 +115,8 @@ fn busy(runs: &[Run]) -> u64 {
 mod tests {
     use super::*;
 
-    fn run(name: &str, start_ns: u64, end_ns: u64) -> Run {
-        Run { operation: "dispatch", name: name.into(), queue: 0, start_ns, end_ns }
+    fn run(name: &str, start_ns: u64, end_ns: u64) -> ProfiledCommand {
+        ProfiledCommand { operation: "dispatch", name: name.into(), queue: 0, start_ns, end_ns }
     }
 
     #[test]

@@ -187,7 +187,7 @@ impl Conclusion {
             })
         };
         let evaluation = rule_set.apply(&read.facts, &hits);
-        let facts = told(&read);
+        let facts = log_facts(&read);
         let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for mut cause in ranked(&evaluation.findings, &|gpu| format!("GPU {gpu}")) {
             let vendor = reader.vendor_of(&cause.lines, read.vendor);
@@ -369,39 +369,39 @@ fn excluded_by(exclusion: &ExcludedRule<'_>) -> ExcludedCause {
     ExcludedCause { id: exclusion.rule.id.clone(), title, evidence: exclusion.evidence.clone() }
 }
 
-fn told(log: &Log) -> Vec<LogFact> {
+fn log_facts(log: &Log) -> Vec<LogFact> {
     let tables = [&log.facts.machine].into_iter().chain(&log.facts.gpus);
-    let mut told: Vec<LogFact> = Vec::new();
+    let mut log_facts: Vec<LogFact> = Vec::new();
     for (name, facts) in tables.flat_map(|table| table.iter()) {
         if name.starts_with("log.") {
             continue;
         }
         for fact in facts {
             let one = LogFact { name: name.to_owned(), value: fact.value.clone(), location: fact.location.clone() };
-            if !told.contains(&one) {
-                told.push(one);
+            if !log_facts.contains(&one) {
+                log_facts.push(one);
             }
         }
     }
-    told
+    log_facts
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LookDocument {
-    look: Vec<Shown>,
+struct FactCommandsDocument {
+    look: Vec<FactCommand>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Shown {
+struct FactCommand {
     fact: String,
     run: String,
 }
 
 /// The command that shows a fact.
 fn command(fact: &str) -> Option<String> {
-    let document: LookDocument = toml::from_str(LOOK).ok()?;
+    let document: FactCommandsDocument = toml::from_str(LOOK).ok()?;
     document.look.iter().find_map(|shown| {
         let rest = match shown.fact.strip_suffix('*') {
             Some(start) => fact.strip_prefix(start)?,

@@ -354,15 +354,15 @@ proptest! {
         let text = LogReader::decode(&bytes);
         let lines = text.split('\n').count();
         let conclusion = conclude(&text);
-        let told = conclusion.causes.iter().chain(&conclusion.possible).chain(&conclusion.notes);
+        let causes = conclusion.causes.iter().chain(&conclusion.possible).chain(&conclusion.notes);
         let events = conclusion.events.iter().flat_map(|event| &event.lines);
-        let numbers = told.flat_map(|cause| &cause.lines).chain(events);
+        let numbers = causes.flat_map(|cause| &cause.lines).chain(events);
         for line in numbers {
             prop_assert!((1..=lines).contains(&line.number), "line {} of {lines}", line.number);
         }
         for verbose in [false, true] {
-            let shown = conclusion.text(verbose);
-            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+            let text_of_log = conclusion.text(verbose);
+            prop_assert!(!text_of_log.chars().any(|c| c.is_control() && c != '\n'), "{text_of_log:?}");
         }
     }
 }

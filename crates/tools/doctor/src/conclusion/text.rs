@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::finding_text;
 use crate::logs::Vendor;
 use crate::rules::{Evidence, LogLine, Severity};
-use crate::words;
 
 use super::{Cause, Certainty, Conclusion};
 
@@ -158,9 +158,9 @@ impl Conclusion {
                 || name.starts_with("env.")
                 || name.starts_with("gpu.firmware.mes")
         };
-        let facts: Vec<_> = self.facts.iter().filter(|told| most == usize::MAX || shown(&told.name)).collect();
+        let facts: Vec<_> = self.facts.iter().filter(|fact| most == usize::MAX || shown(&fact.name)).collect();
         if !facts.is_empty() {
-            let words = facts.iter().take(most).map(|told| format!("{} {}", told.name, told.value));
+            let words = facts.iter().take(most).map(|fact| format!("{} {}", fact.name, fact.value));
             let _ = writeln!(out, "Facts: {}.", words.collect::<Vec<_>>().join(", "));
         }
     }
@@ -178,23 +178,23 @@ impl Cause {
         }
         if !self.evidence.is_empty() {
             let facts = self.evidence.iter().map(fact).collect::<Vec<_>>().join(", ");
-            out.push_str(&words::indented(&format!("because {facts}"), INDENT));
+            out.push_str(&finding_text::indented(&format!("because {facts}"), INDENT));
         }
         if !self.unknown.is_empty() {
-            out.push_str(&words::indented(&format!("not known: {}", self.unknown.join(", ")), INDENT));
+            out.push_str(&finding_text::indented(&format!("not known: {}", self.unknown.join(", ")), INDENT));
         }
-        out.push_str(&words::indented(&self.meaning, INDENT));
+        out.push_str(&finding_text::indented(&self.meaning, INDENT));
         for explained in &self.explains {
             let _ = writeln!(out, "{INDENT}This explains: {} [{}]", explained.title, explained.id);
         }
         let _ = writeln!(out, "{INDENT}What to do:");
         let steps = if verbose { &self.steps } else { &self.steps_here };
-        out.push_str(&words::remedy(steps, self.reboot, self.persistence.as_deref(), &format!("{INDENT}  ")));
+        out.push_str(&finding_text::remedy(steps, self.reboot, self.persistence.as_deref(), &format!("{INDENT}  ")));
         if let Some(advice) = &self.outdated_advice {
-            out.push_str(&words::indented(&format!("Old advice: {advice}"), INDENT));
+            out.push_str(&finding_text::indented(&format!("Old advice: {advice}"), INDENT));
         }
         if verbose {
-            let _ = writeln!(out, "{INDENT}Confidence {}", words::confidence(self.confidence));
+            let _ = writeln!(out, "{INDENT}Confidence {}", finding_text::confidence(self.confidence));
             self.sources.iter().for_each(|source| out.push_str(&format!("{INDENT}{source}\n")));
         }
         out

@@ -35,8 +35,8 @@ pub(super) fn failures(
     explained: &[usize],
 ) -> Vec<Failure> {
     let others = |one: &ReportedLine<'_>| vendor == Vendor::Amd && reader.is_other_vendor(one.line);
-    let left = reported.into_iter().filter(|one| explained.binary_search(&one.number).is_err() && !others(one));
-    reader.failures.by_kind(left)
+    let unexplained = reported.into_iter().filter(|one| explained.binary_search(&one.number).is_err() && !others(one));
+    reader.failures.by_kind(unexplained)
 }
 
 #[cfg(test)]
@@ -75,9 +75,9 @@ mod tests {
     fn a_rule_replaces_the_generic_failure_of_its_line() {
         let conclusion = conclude("RuntimeError: HIP error: invalid device function\nAborted (core dumped)\n");
         assert_eq!(conclusion.causes[0].id, "LIB-02");
-        let told: Vec<_> =
+        let failures: Vec<_> =
             conclusion.failures.iter().map(|failure| (failure.kind.as_str(), failure.lines[0].number)).collect();
-        assert_eq!(told, [("abort", 2)], "the first line has its rule");
+        assert_eq!(failures, [("abort", 2)], "the first line has its rule");
         assert!(conclusion.text(false).starts_with("Most likely cause"), "{}", conclusion.text(false));
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
 use crate::rules::{LogLine, Severity};
-use crate::scan::{Hit, LogPattern, Scan, Scanner};
+use crate::scan::{LogPattern, PatternMatch, Scan, Scanner};
 
 static TABLE: &str = include_str!("table.toml");
 
@@ -41,8 +41,8 @@ pub struct Failure {
 #[serde(deny_unknown_fields)]
 struct FailureDocument {
     failure: Vec<Kind>,
-    except: Vec<Except>,
-    harmless: Vec<Harmless>,
+    except: Vec<ExceptionDocument>,
+    harmless: Vec<HarmlessPattern>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -51,7 +51,7 @@ struct Kind {
     kind: String,
     what: String,
     severity: Severity,
-    /// Names of [`Except`] entries.
+    /// Names of [`ExceptionDocument`] entries.
     #[serde(default)]
     except: Vec<String>,
     patterns: Vec<String>,
@@ -79,7 +79,7 @@ impl Kind {
 /// Lines that some kinds ignore.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Except {
+struct ExceptionDocument {
     name: String,
     pattern: String,
 }
@@ -87,7 +87,7 @@ struct Except {
 /// Text that looks like a failure but is harmless.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Harmless {
+struct HarmlessPattern {
     pattern: String,
     #[cfg_attr(not(test), expect(dead_code, reason = "for the tests of the table"))]
     lines: Vec<String>,
@@ -162,7 +162,7 @@ impl Failures {
 
     /// Whether a pattern still matches without the harmless text, and its kind does not ignore the
     /// line.
-    fn holds(&self, hit: &Hit<'_>) -> bool {
+    fn holds(&self, hit: &PatternMatch<'_>) -> bool {
         let except = &self.kinds[self.owners[hit.pattern]].except;
         if except.iter().any(|name| self.except[name].matches(hit.line)) {
             return false;

@@ -90,7 +90,7 @@ impl GpuAssembler {
         let known = |table: &Table| {
             let by_id =
                 table.first("gpu.pci_id").and_then(|id| u16::from_str_radix(id.strip_prefix("1002:")?, 16).ok());
-            let by_name = || table.first("gpu.name").and_then(&chip).and_then(Target::named);
+            let by_name = || table.first("gpu.name").and_then(&chip).and_then(Target::by_name);
             by_id.and_then(Target::of_device).or_else(by_name)
         };
         self.mentions.dedup_by(|a, b| a.0 == b.0);
@@ -105,7 +105,7 @@ impl GpuAssembler {
         let kernels: Vec<_> =
             facts.machine.get("library.rocblas.target").iter().map(|fact| fact.value.clone()).collect();
         for table in tables.iter_mut() {
-            let true_one = known(table).or_else(|| table.first("gpu.chip").and_then(Target::named));
+            let true_one = known(table).or_else(|| table.first("gpu.chip").and_then(Target::by_name));
             *table = complete(table, true_one, forced.as_deref());
             // A list of kernel files that does not include the chip.
             let lacks =
@@ -145,24 +145,24 @@ fn complete(table: &Table, true_one: Option<&Target>, forced: Option<&str>) -> T
     for (name, facts) in table.iter().filter(|(name, _)| *name != "gpu.chip") {
         facts.iter().for_each(|fact| gpu.add(name, &fact.value, &fact.location));
     }
-    let shown = table.first("gpu.target").map(str::to_owned);
+    let reported = table.first("gpu.target").map(str::to_owned);
     let place = "follows from the chip";
-    let disguised = match (&shown, true_one) {
-        (Some(shown), Some(chip)) => shown != chip.name,
-        (Some(shown), None) => forced == Some(shown),
+    let disguised = match (&reported, true_one) {
+        (Some(reported), Some(chip)) => reported != chip.name,
+        (Some(reported), None) => forced == Some(reported),
         (None, _) => false,
     };
-    let made = if disguised { shown.as_deref() } else { forced };
-    if let Some(made) = made.filter(|_| gpu.first("gpu.forced").is_none()) {
-        gpu.add("gpu.forced", made, "the override");
+    let target = if disguised { reported.as_deref() } else { forced };
+    if let Some(target) = target.filter(|_| gpu.first("gpu.forced").is_none()) {
+        gpu.add("gpu.forced", target, "the override");
     }
-    if let Some(made) = gpu.first("gpu.forced").and_then(Target::named) {
-        gpu.add("gpu.forced_family", made.family, "the override");
+    if let Some(target) = gpu.first("gpu.forced").and_then(Target::by_name) {
+        gpu.add("gpu.forced_family", target.family, "the override");
     }
     if disguised {
         gpu.remove("gpu.target");
     }
-    let chip = true_one.or_else(|| shown.filter(|_| !disguised).as_deref().and_then(Target::named));
+    let chip = true_one.or_else(|| reported.filter(|_| !disguised).as_deref().and_then(Target::by_name));
     if let Some(chip) = chip {
         if gpu.first("gpu.target").is_none() {
             let mention = table.get("gpu.chip").first().map_or(place, |fact| &fact.location);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::Facts;
 use crate::failures::Failures;
 use crate::rules::{LogLine, Severity};
-use crate::scan::{Hit, LogPattern, Scan, Scanner, plain};
+use crate::scan::{LogPattern, PatternMatch, Scan, Scanner, plain};
 use crate::{command_line, secrets};
 
 use gpus::GpuAssembler;
@@ -30,7 +30,7 @@ const MAX_VALUES: usize = 64;
 /// Parser of logs.
 #[derive(Debug)]
 pub struct LogReader {
-    wanted: Vec<Entry>,
+    entries: Vec<Entry>,
     scanner: Scanner,
     names: Vec<(LogPattern, String)>,
     vendors: VendorDetector,
@@ -152,19 +152,19 @@ impl LogReader {
         let FactsDocument { read } = toml::from_str(FACTS).map_err(wrong)?;
         let NamesDocument { name: names } = toml::from_str(NAMES).map_err(wrong)?;
         let EventsDocument { event: events } = toml::from_str(EVENTS).map_err(wrong)?;
-        let mut wanted: Vec<(String, Entry)> =
+        let mut entries: Vec<(String, Entry)> =
             read.into_iter().map(|read| (read.pattern.clone(), Entry::Facts(read))).collect();
-        wanted.extend(names.iter().map(|name| (name.pattern.clone(), Entry::Mention(name.target.clone()))));
-        wanted.push((vendor::OTHER.to_owned(), Entry::Other));
+        entries.extend(names.iter().map(|name| (name.pattern.clone(), Entry::Mention(name.target.clone()))));
+        entries.push((vendor::OTHER.to_owned(), Entry::Other));
         for event in events {
-            wanted.extend(event.patterns.iter().map(|pattern| (pattern.clone(), Entry::Event(event.clone()))));
+            entries.extend(event.patterns.iter().map(|pattern| (pattern.clone(), Entry::Event(event.clone()))));
         }
         let pattern = |text: &String| LogPattern::parse(text).map_err(|reason| format!("{text}: {reason}"));
-        let patterns = wanted.iter().map(|(text, _)| pattern(text)).collect::<Result<_, _>>()?;
+        let patterns = entries.iter().map(|(text, _)| pattern(text)).collect::<Result<_, _>>()?;
         let names = names.into_iter().map(|name| Ok((pattern(&name.pattern)?, name.target)));
         Ok(Self {
             names: names.collect::<Result<_, String>>()?,
-            wanted: wanted.into_iter().map(|(_, entry)| entry).collect(),
+            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             scanner: Scanner::new(patterns),
             vendors: VendorDetector::new()?,
             failures: Failures::new()?,
@@ -181,7 +181,7 @@ impl LogReader {
         let mut found = Log::default();
         let mut gpus = GpuAssembler::default();
         let mut happened = Vec::new();
-        self.scanner.scan(log, |hit| match &self.wanted[hit.pattern] {
+        self.scanner.scan(log, |hit| match &self.entries[hit.pattern] {
             Entry::Facts(read) => self.add_facts(read, hit, &mut found, &mut gpus),
             Entry::Mention(target) => {
                 gpus.mention(target, hit.number);
@@ -248,19 +248,19 @@ impl LogReader {
     /// Removes events that another event covers better.
     fn remove_covered(&self, events: &mut Vec<Event>) {
         let kind = |name: &str| {
-            self.wanted.iter().find_map(|entry| match entry {
+            self.entries.iter().find_map(|entry| match entry {
                 Entry::Event(kind) if kind.name == name => Some(kind),
                 _ => None,
             })
         };
         let beside = |name: &str| kind(name).is_some_and(|kind| kind.beside);
-        let told: Vec<_> = events.iter().map(|event| (event.name.clone(), event.lines[0].number)).collect();
+        let found_events: Vec<_> = events.iter().map(|event| (event.name.clone(), event.lines[0].number)).collect();
         events.retain(|event| {
             let Some(kind) = kind(&event.name) else { return true };
             let better = |(name, line): &(String, usize)| {
                 kind.unless.contains(name) || kind.beside && !beside(name) && *line == event.lines[0].number
             };
-            !told.iter().any(better)
+            !found_events.iter().any(better)
         });
     }
 
@@ -269,7 +269,7 @@ impl LogReader {
         self.names.iter().find(|(pattern, _)| pattern.matches(name)).map(|(_, target)| target.as_str())
     }
 
-    fn add_facts(&self, read: &FactPattern, hit: Hit<'_>, found: &mut Log, gpus: &mut GpuAssembler) -> Scan {
+    fn add_facts(&self, read: &FactPattern, hit: PatternMatch<'_>, found: &mut Log, gpus: &mut GpuAssembler) -> Scan {
         if !read.kind.is_empty() && !found.kinds.contains(&read.kind) {
             found.kinds.push(read.kind.clone());
         }
@@ -296,7 +296,12 @@ impl LogReader {
         if read.facts.iter().all(same) { Scan::Stop } else { Scan::Continue }
     }
 
-    fn add_event<'t>(&self, kind: &EventKind, hit: Hit<'t>, happened: &mut Vec<(Event, Hit<'t>)>) -> Scan {
+    fn add_event<'t>(
+        &self,
+        kind: &EventKind,
+        hit: PatternMatch<'t>,
+        happened: &mut Vec<(Event, PatternMatch<'t>)>,
+    ) -> Scan {
         if self.vendors.of_line(hit.line) == Vendor::Other {
             return Scan::Continue;
         }

@@ -48,9 +48,9 @@ impl RuleSet {
         let words = rule.words().into_iter().filter(|word| !is_filled(word));
         reasons.extend(words.map(|word| format!("`{{{word}}}` is neither a group of a `log` pattern nor a fact")));
         let Some(index) = self.rules().iter().position(|known| known.id == rule.id) else { return reasons };
-        for (name, examples, wanted) in [("fires", &rule.fires, true), ("silent", &rule.silent, false)] {
-            let not = if wanted { "does not fire it" } else { "fires it" };
-            let bad = examples.iter().enumerate().filter(|(_, example)| self.fires(index, example) != wanted);
+        for (name, examples, expected) in [("fires", &rule.fires, true), ("silent", &rule.silent, false)] {
+            let not = if expected { "does not fire it" } else { "fires it" };
+            let bad = examples.iter().enumerate().filter(|(_, example)| self.fires(index, example) != expected);
             reasons.extend(bad.map(|(number, _)| format!("`{name}`: example {} {not}", number + 1)));
         }
         reasons

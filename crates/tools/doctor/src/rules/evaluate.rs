@@ -246,7 +246,7 @@ pub(super) fn evaluate_rule<'a>(
     if truth == Truth::No || truth == Truth::Maybe && rule.log.is_empty() && !says_likely {
         return None;
     }
-    let holds = |condition: &&Condition, wanted: Truth| condition.holds(facts, gpu) == wanted;
+    let holds = |condition: &&Condition, expected: Truth| condition.holds(facts, gpu) == expected;
     let held = rule.any.iter().filter(|condition| holds(condition, Truth::Yes));
     let evidence = [&rule.when].into_iter().chain(held).flat_map(|condition| condition.evidence(facts, gpu)).collect();
     let mut open: Vec<&Condition> = rule.none.iter().filter(|condition| holds(condition, Truth::Maybe)).collect();

@@ -98,14 +98,14 @@ mod tests {
     #[test]
     fn a_rule_forbids_only_the_apis_it_names() {
         let icd: &[_] = &[("opencl.icd", "rocm"), ("node.kfd", "usable")];
-        for (uses, wanted) in [
+        for (uses, expected) in [
             (&[][..], &[][..]),
             (&[Api::Vulkan], &[]),
             (&[Api::OpenCl], &["OCL-08"]),
             (&[Api::Rocm], &["BC-08"]),
             (&Api::ALL, &["BC-08", "OCL-08"]),
         ] {
-            assert_eq!(forbidding(Facts::complete(), &[STOCK, icd], uses), wanted, "{uses:?}");
+            assert_eq!(forbidding(Facts::complete(), &[STOCK, icd], uses), expected, "{uses:?}");
         }
         assert_eq!(forbidding(Facts::complete(), &[STOCK], &[Api::OpenCl]), [""; 0], "Rusticl alone is safe");
     }

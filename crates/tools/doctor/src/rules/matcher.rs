@@ -29,7 +29,7 @@ pub(super) enum Operand {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
-    wanted: Ordering,
+    ordering: Ordering,
     or_equal: bool,
 }
 
@@ -139,7 +139,7 @@ impl Operand {
 
 impl Order {
     fn holds(self, value: &str, other: &str) -> bool {
-        compare(value, other).is_some_and(|order| order == self.wanted || self.or_equal && order.is_eq())
+        compare(value, other).is_some_and(|order| order == self.ordering || self.or_equal && order.is_eq())
     }
 }
 
@@ -150,13 +150,14 @@ fn order(text: &str) -> Result<(Order, Operand), String> {
         ("<", Ordering::Less, false),
         (">", Ordering::Greater, false),
     ];
-    let found = signs.iter().find_map(|(sign, wanted, or_equal)| Some((text.strip_prefix(sign)?, wanted, or_equal)));
-    let (rest, wanted, or_equal) = found.ok_or_else(|| format!("`{text}` is not a comparison"))?;
+    let found =
+        signs.iter().find_map(|(sign, ordering, or_equal)| Some((text.strip_prefix(sign)?, ordering, or_equal)));
+    let (rest, ordering, or_equal) = found.ok_or_else(|| format!("`{text}` is not a comparison"))?;
     let operand = Operand::parse(rest.trim());
     if let Operand::Text(number) = &operand
         && compare(number, "0").is_none()
     {
         return Err(format!("`{number}` is not a version, number or size"));
     }
-    Ok((Order { wanted: *wanted, or_equal: *or_equal }, operand))
+    Ok((Order { ordering: *ordering, or_equal: *or_equal }, operand))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::scan::{Hit, LogPattern, Scan, Scanner};
+use crate::scan::{LogPattern, PatternMatch, Scan, Scanner};
 
 use super::evaluate::{LogLine, RuleMatches};
 use super::load::{RuleError, duplicate, load};
@@ -118,7 +118,7 @@ impl RuleSet {
     pub(crate) fn scan(&self, log: &str) -> Vec<RuleMatches> {
         let mut hits = vec![RuleMatches::default(); self.rules.len()];
         // The last lines are copied once, at the end.
-        let mut last: Vec<Option<Hit<'_>>> = vec![None; self.rules.len()];
+        let mut last: Vec<Option<PatternMatch<'_>>> = vec![None; self.rules.len()];
         self.scanner.scan(log, |hit| {
             let rule = self.owners[hit.pattern];
             let hits = &mut hits[rule];
@@ -222,7 +222,7 @@ silent = [{ "env.ROCI_MINE" = "2" }]
         std::fs::write(folder.path().join("mine.toml"), format!("{rule}{rule}")).expect("it can be written");
         let twice = RuleSet::with_folder(folder.path()).expect_err("it is there twice").to_string();
         assert!(twice.ends_with("mine.toml:14: rule KFD-01: the id is already in use"), "{twice}");
-        let gone = RuleSet::with_folder(&folder.path().join("gone")).expect_err("there is none").to_string();
-        assert!(gone.contains("it cannot be read"), "{gone}");
+        let error = RuleSet::with_folder(&folder.path().join("gone")).expect_err("there is none").to_string();
+        assert!(error.contains("it cannot be read"), "{error}");
     }
 }

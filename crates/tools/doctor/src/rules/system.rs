@@ -10,14 +10,14 @@ const SYSTEMS: &[(&str, &str)] =
 /// none matches.
 pub(super) fn for_distribution(steps: Vec<Step>, systems: &[String]) -> Vec<Step> {
     let names = systems.iter().filter_map(|id| SYSTEMS.iter().find(|(known, _)| known == id)).map(|(_, name)| *name);
-    let is_for = |step: &Step, name: &str| named(step).is_some_and(|text| has_word(text, name));
+    let is_for = |step: &Step, name: &str| distribution_text(step).is_some_and(|text| has_word(text, name));
     let Some(here) = names.into_iter().find(|name| steps.iter().any(|step| is_for(step, name))) else { return steps };
-    steps.into_iter().filter(|step| named(step).is_none() || is_for(step, here)).collect()
+    steps.into_iter().filter(|step| distribution_text(step).is_none() || is_for(step, here)).collect()
 }
 
 /// The part of a step that names distributions: the comment of a command, or the start of a
 /// sentence.
-fn named(step: &Step) -> Option<&str> {
+fn distribution_text(step: &Step) -> Option<&str> {
     let any = |text: &&str| SYSTEMS.iter().any(|(_, name)| has_word(text, name));
     match step {
         Step::Run(command) => command.rsplit_once("  # ").map(|(_, comment)| comment).filter(any),
@@ -47,15 +47,15 @@ mod tests {
             Step::Say("Arch: sudo pacman -S x".to_owned()),
             run("x --version  # shows it"),
         ];
-        let kept = |systems: &[&str]| {
+        let indices = |systems: &[&str]| {
             let systems: Vec<_> = systems.iter().map(|&id| id.to_owned()).collect();
-            let kept = for_distribution(steps.clone(), &systems);
-            kept.iter().map(|step| steps.iter().position(|one| one == step)).collect::<Option<Vec<_>>>()
+            let indices = for_distribution(steps.clone(), &systems);
+            indices.iter().map(|step| steps.iter().position(|one| one == step)).collect::<Option<Vec<_>>>()
         };
-        assert_eq!(kept(&["ubuntu", "debian"]), Some(vec![0, 1, 4]));
-        assert_eq!(kept(&["debian"]), Some(vec![0, 4]));
-        assert_eq!(kept(&["cachyos", "arch"]), Some(vec![3, 4]));
-        assert_eq!(kept(&["nixos"]), Some(vec![0, 1, 2, 3, 4]));
-        assert_eq!(kept(&[]), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(indices(&["ubuntu", "debian"]), Some(vec![0, 1, 4]));
+        assert_eq!(indices(&["debian"]), Some(vec![0, 4]));
+        assert_eq!(indices(&["cachyos", "arch"]), Some(vec![3, 4]));
+        assert_eq!(indices(&["nixos"]), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(indices(&[]), Some(vec![0, 1, 2, 3, 4]));
     }
 }

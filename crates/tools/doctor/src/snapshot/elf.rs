@@ -29,14 +29,14 @@ impl Elf {
     }
 
     /// The first bytes of a section.
-    pub(super) fn section(&self, wanted: &str, limit: usize) -> Option<Vec<u8>> {
+    pub(super) fn section(&self, name: &str, limit: usize) -> Option<Vec<u8>> {
         let table = self.table(40, 58, 60)?;
         let strings = table.get(number(&self.header, 62, 2)? as usize)?;
         let (start, size) = (number(strings, 24, 8)?, number(strings, 32, 8)?);
         let names = part(&self.file, start, usize::try_from(size).ok()?.min(TABLE))?;
         let section = table.iter().find(|section| {
-            let name = number(section, 0, 4).and_then(|at| names.get(at as usize..));
-            name.and_then(|name| name.strip_prefix(wanted.as_bytes())).is_some_and(|rest| rest.first() == Some(&0))
+            let found = number(section, 0, 4).and_then(|at| names.get(at as usize..));
+            found.and_then(|found| found.strip_prefix(name.as_bytes())).is_some_and(|rest| rest.first() == Some(&0))
         })?;
         let size = usize::try_from(number(section, 32, 8)?).ok()?;
         part(&self.file, number(section, 24, 8)?, size.min(limit))

@@ -26,7 +26,7 @@ pub(super) fn facts(snapshot: &Snapshot) -> Facts {
         }
         facts.gpus.push(table);
     }
-    let count = |wanted: &dyn Fn(&super::Gpu) -> bool| snapshot.gpus.iter().filter(|gpu| wanted(gpu)).count();
+    let count = |matches: &dyn Fn(&super::Gpu) -> bool| snapshot.gpus.iter().filter(|gpu| matches(gpu)).count();
     let mut targets: Vec<_> = snapshot.gpus.iter().filter_map(|gpu| gpu.target.as_deref()).collect();
     targets.sort_unstable();
     targets.dedup();

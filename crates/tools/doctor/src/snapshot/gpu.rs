@@ -148,13 +148,13 @@ pub(super) fn gather(root: &Root, env: &BTreeMap<String, String>, ram: Option<u6
         gpu.vram_percent = ram.and_then(|ram| percent(gpu.vram, ram.saturating_add(gpu.vram.unwrap_or(0))));
         gpu.gtt_percent = ram.and_then(|ram| percent(gpu.gtt, ram));
         gpu.forced = gpu.is_amd().then(|| forced(env, gpu.kfd_node)).flatten();
-        gpu.forced_family = gpu.forced.as_deref().and_then(Target::named).map(|target| target.family.to_owned());
+        gpu.forced_family = gpu.forced.as_deref().and_then(Target::by_name).map(|target| target.family.to_owned());
         // Only needed for a GPU that seems busy.
         gpu.active = if gpu.busy >= Some(99) { programs(root, gpu) } else { None };
     }
-    let shown = visible(env, &nodes);
+    let visible_nodes = visible(env, &nodes);
     for gpu in gpus.iter_mut().filter(|gpu| gpu.kfd) {
-        gpu.hip = shown.iter().position(|ordinal| Some(*ordinal) == gpu.kfd_ordinal);
+        gpu.hip = visible_nodes.iter().position(|ordinal| Some(*ordinal) == gpu.kfd_ordinal);
         gpu.visible = Some(gpu.hip.is_some());
     }
     gpus
@@ -213,7 +213,7 @@ fn gpu(root: &Root, pci: &str, nodes: &[KfdNode]) -> Option<Gpu> {
     let known =
         (vendor == AMD).then(|| u16::from_str_radix(&short(&device), 16).ok()).flatten().and_then(Target::of_device);
     let target = node.and_then(|node| node.target.clone()).or_else(|| known.map(|known| known.name.to_owned()));
-    let about = target.as_deref().and_then(Target::named).or(known);
+    let about = target.as_deref().and_then(Target::by_name).or(known);
     let drm = root.list(&format!("{folder}/drm"));
     let (sclk, sclk_max) = clocks(&root.text(&format!("{folder}/pp_dpm_sclk")).unwrap_or_default());
     Some(Gpu {

@@ -122,10 +122,10 @@ impl KernelInfo {
             "/boot/initramfs-linux-lts.img".to_owned(),
             "/boot/initramfs-linux-zen.img".to_owned(),
         ];
-        let made = names.iter().find_map(|path| root.modified(path))?;
+        let built = names.iter().find_map(|path| root.modified(path))?;
         let options = root.list("/etc/modprobe.d").into_iter().map(|name| format!("/etc/modprobe.d/{name}"));
         let module = self.module.get("amdgpu").and_then(|module| module.file.is.clone());
-        Some(options.chain(module).filter_map(|path| root.modified(&path)).any(|changed| changed > made))
+        Some(options.chain(module).filter_map(|path| root.modified(&path)).any(|changed| changed > built))
     }
 
     /// Masks parameters that may be secret, for a snapshot saved by an earlier version.

@@ -143,15 +143,15 @@ fn secure_boot(root: &Root) -> Option<bool> {
 }
 
 fn container(root: &Root) -> Option<String> {
-    let named = |name: &str| Some(name.to_owned());
+    let runtime_name = |name: &str| Some(name.to_owned());
     if root.has("/.dockerenv") {
-        return named("docker");
+        return runtime_name("docker");
     }
     if root.has("/run/.containerenv") {
-        return named("podman");
+        return runtime_name("podman");
     }
     if root.has("/var/run/secrets/kubernetes.io") {
-        return named("kubernetes");
+        return runtime_name("kubernetes");
     }
     let first = root.value("/run/systemd/container").or_else(|| {
         let bytes = root.bytes("/proc/1/environ")?;

@@ -65,8 +65,8 @@ impl Probes {
         let answered = |probe: &Option<Probe>| probe.clone().filter(|probe| probe.error.is_none());
         if let Some(probe) = answered(&self.vulkan) {
             facts.machine.add("vulkan.asked", true, "the Vulkan driver");
-            for seen in &probe.devices {
-                facts.machine.add("vulkan.device", &seen.name, "the Vulkan driver");
+            for device in &probe.devices {
+                facts.machine.add("vulkan.device", &device.name, "the Vulkan driver");
             }
         }
         if let Some(probe) = answered(&self.opencl) {
@@ -80,17 +80,18 @@ impl Probes {
 
 impl Probe {
     fn add_opencl(&self, facts: &mut Facts) {
-        let gpus: Vec<_> = self.devices.iter().filter(|seen| seen.gpu).collect();
-        let is_rusticl = |seen: &&&ProbedDevice| seen.runtime.as_deref().is_some_and(|name| name.contains("rusticl"));
+        let gpus: Vec<_> = self.devices.iter().filter(|device| device.gpu).collect();
+        let is_rusticl =
+            |device: &&&ProbedDevice| device.runtime.as_deref().is_some_and(|name| name.contains("rusticl"));
         facts.machine.add("opencl.devices", gpus.len(), "the OpenCL drivers");
         // Without Rusticl there is no question about its devices.
         if facts.machine.get("opencl.icd").iter().any(|icd| icd.value == "rusticl") {
             facts.machine.add("opencl.rusticl.devices", gpus.iter().filter(is_rusticl).count(), "RustICL");
         }
-        for seen in gpus {
-            facts.machine.add("opencl.memory", seen.memory, "the OpenCL driver");
+        for device in gpus {
+            facts.machine.add("opencl.memory", device.memory, "the OpenCL driver");
             // Format: `rusticl 25.1, OpenCL 3.0`.
-            let platform = seen.runtime.as_deref().and_then(|runtime| runtime.split(' ').next());
+            let platform = device.runtime.as_deref().and_then(|runtime| runtime.split(' ').next());
             platform.into_iter().for_each(|name| facts.machine.add("opencl.platform", name, "the OpenCL driver"));
         }
     }
@@ -100,11 +101,11 @@ impl Probe {
         if let Some(error) = &self.error {
             facts.machine.add(format!("{route}.error"), error, "the driver");
         }
-        for seen in &self.devices {
-            let at = seen.pci.as_ref().and_then(|pci| gpus.iter().position(|gpu| gpu.pci == *pci));
+        for device in &self.devices {
+            let at = device.pci.as_ref().and_then(|pci| gpus.iter().position(|gpu| gpu.pci == *pci));
             if let Some(table) = at.and_then(|at| facts.gpus.get_mut(at)) {
                 let table: &mut Table = table;
-                table.add(format!("gpu.{route}"), &seen.name, "the driver");
+                table.add(format!("gpu.{route}"), &device.name, "the driver");
             }
         }
     }

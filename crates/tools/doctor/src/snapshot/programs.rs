@@ -90,8 +90,8 @@ fn has_capability(root: &Root, path: &str, right: u32) -> bool {
     // A word of flags, then for each 32 capabilities one word of permitted and one of inheritable
     // ones.
     let word = 4 + 8 * (right as usize / 32);
-    let given = bytes[..length].get(word..word + 4).and_then(|bytes| bytes.first_chunk());
-    given.is_some_and(|bytes| u32::from_le_bytes(*bytes) & 1 << (right % 32) != 0)
+    let value = bytes[..length].get(word..word + 4).and_then(|bytes| bytes.first_chunk());
+    value.is_some_and(|bytes| u32::from_le_bytes(*bytes) & 1 << (right % 32) != 0)
 }
 
 /// Build number of llama.cpp, from packages or library file names.

@@ -70,7 +70,7 @@ pub(crate) static TARGETS: &[Target] = &[
 
 impl Target {
     /// Finds a target by name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn by_name(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|target| target.name == name)
     }
 
@@ -97,6 +97,6 @@ mod tests {
             let mut devices = others.flat_map(|other| other.devices);
             assert!(devices.all(|device| !target.devices.contains(device)), "{}", target.name);
         }
-        assert_eq!(Target::named("gfx1013").and_then(Target::generic), Some("gfx10-1-generic"));
+        assert_eq!(Target::by_name("gfx1013").and_then(Target::generic), Some("gfx10-1-generic"));
     }
 }

@@ -127,8 +127,8 @@ impl Wheels {
             torch.target.extend(torch_packs);
         }
         let devel = format!("{folder}/_rocm_sdk_devel");
-        if let (Some(made), Some(newest)) = (root.modified(&devel), newest) {
-            self.rocm_sdk.devel.older = Some(made < newest);
+        if let (Some(modified), Some(newest)) = (root.modified(&devel), newest) {
+            self.rocm_sdk.devel.older = Some(modified < newest);
         }
         let version =
             self.wheel.get("rocm_sdk_core").filter(|core| core.location == folder).map(|core| core.is.clone());

@@ -71,8 +71,8 @@ pub fn train(
     let Hyperparameters { optimizer, rate, steps, batch, seed } = parameters;
     let (model, loss) = example(DType::F32, *batch, true, *seed)?;
     let step = model.step(loss, optimizer)?;
-    let carried = step.carried.iter().map(|one| (one.input, one.output)).collect();
-    let initial: Vec<Tensor> = step.carried.iter().map(|one| one.initial.clone()).collect();
+    let carried = step.state.iter().map(|one| (one.input, one.output)).collect();
+    let initial: Vec<Tensor> = step.state.iter().map(|one| one.initial.clone()).collect();
     let session = Session::new(step.graph, device.clone());
     let mut session = StatefulSession::new(session, carried, initial)?;
     let mut training = Training { losses: Vec::new(), accuracy: None, first_seconds: 0.0, best_seconds: None };

@@ -8,7 +8,7 @@ use roci_doctor::{RuleSet, Snapshot};
 use crate::engine;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::guard::Guard;
+use crate::guard::RuleGuard;
 
 use super::file;
 
@@ -50,8 +50,8 @@ impl MachineArgs {
     }
 
     /// A guard with the rules of `roci doctor`.
-    pub(super) fn guard(&self) -> Result<Guard, LabError> {
-        Guard::new(RuleSet::of_user(&engine::environment())?, &self.allow)
+    pub(super) fn guard(&self) -> Result<RuleGuard, LabError> {
+        RuleGuard::new(RuleSet::of_user(&engine::environment())?, &self.allow)
     }
 }
 

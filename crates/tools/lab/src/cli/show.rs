@@ -10,22 +10,22 @@ use crate::engine;
 use crate::error::LabError;
 use crate::executor::Stream;
 use crate::experiment::{Experiment, Strategy, builtin};
+use crate::message::count;
 use crate::outcome::{Outcome, Stack};
 use crate::store::{Event, ExperimentRow, RunRow, RunState, Store};
-use crate::words::count;
 
-use super::{Ending, print_json};
+use super::{CommandOutcome, print_json};
 
 #[derive(Serialize)]
-struct Listed<T> {
+struct JsonDocument<T> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     content: T,
 }
 
-fn listed<T>(schema: &'static str, content: T) -> Listed<T> {
-    Listed { schema, version: 1, content }
+fn listed<T>(schema: &'static str, content: T) -> JsonDocument<T> {
+    JsonDocument { schema, version: 1, content }
 }
 
 #[derive(Serialize)]
@@ -48,12 +48,12 @@ fn entry(row: &ExperimentRow) -> ExperimentEntry {
     ExperimentEntry { id, name, created, source, done, open }
 }
 
-pub(super) fn list(store: &Store, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+pub(super) fn list(store: &Store, json: bool, out: &mut dyn Write) -> Result<CommandOutcome, LabError> {
     let rows = store.experiments()?;
     if json {
         let experiments = rows.iter().map(entry).collect();
         print_json(out, &listed("roci.lab.list", Experiments { experiments }))?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     if rows.is_empty() {
         writeln!(out, "no experiments yet: `roci lab new --list` lists the built-in ones")?;
@@ -63,7 +63,7 @@ pub(super) fn list(store: &Store, json: bool, out: &mut dyn Write) -> Result<End
         let open = if row.open > 0 { format!(", {} to do", row.open) } else { String::new() };
         writeln!(out, "{:>5}  {:<width$}  {} done{open}  ({})", row.id, row.name, row.done, row.source)?;
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 #[derive(Serialize)]
@@ -99,13 +99,18 @@ fn state(run: &RunRow) -> &'static str {
     }
 }
 
-pub(super) fn experiment(store: &Store, which: &str, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+pub(super) fn experiment(
+    store: &Store,
+    which: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<CommandOutcome, LabError> {
     let row = store.experiment(which)?;
     let runs = store.runs(row.id)?;
     if json {
         let content = Runs { experiment: entry(&row), runs: runs.iter().map(run_entry).collect() };
         print_json(out, &listed("roci.lab.show", content))?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     writeln!(out, "experiment {} ({}): {} finished, {} pending", row.id, row.name, row.done, row.open)?;
     let width = runs.iter().map(|run| run.strategy.chars().count()).max().unwrap_or(0);
@@ -131,7 +136,7 @@ pub(super) fn experiment(store: &Store, which: &str, json: bool, out: &mut dyn W
             )?;
         }
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 /// Whether neither run was started, for the same reason.
@@ -177,7 +182,7 @@ struct KernelLogEntry {
 }
 
 /// Shows all details of a run.
-pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Result<CommandOutcome, LabError> {
     let row = store.run(id)?;
     let (events, metrics) = (store.events(id)?, store.metrics(id)?);
     let (output, kernel_lines) = (store.output(id)?, store.kernel_lines(id)?);
@@ -204,7 +209,7 @@ pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Re
                 .collect(),
         };
         print_json(out, &listed("roci.lab.show.run", content))?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     let what = row.outcome.as_ref().map_or_else(|| state(&row).to_owned(), ToString::to_string);
     writeln!(out, "run {id}: {} #{} on {}: {what}", row.strategy, row.repeat, row.executor)?;
@@ -242,7 +247,7 @@ pub(super) fn run(store: &Store, id: i64, json: bool, out: &mut dyn Write) -> Re
             writeln!(out, "          … {} bytes omitted …", part.omitted)?;
         }
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 fn stacks(outcome: Option<&Outcome>) -> &[Stack] {
@@ -286,7 +291,7 @@ pub(super) fn plan(
     blocked: &mut dyn FnMut(&Strategy) -> Option<Outcome>,
     json: bool,
     out: &mut dyn Write,
-) -> Result<Ending, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let runs = engine::plan(experiment).len();
     let in_order = experiment.order().into_iter().map(|at| &experiment.strategies[at]);
     if json {
@@ -303,7 +308,7 @@ pub(super) fn plan(
         let Experiment { name, title, targets, .. } = experiment.clone();
         let content = ExperimentPlan { name, title, targets, runs, strategies, warnings };
         print_json(out, &listed("roci.lab.check", content))?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     writeln!(
         out,
@@ -329,7 +334,7 @@ pub(super) fn plan(
     for reason in reasons {
         writeln!(out, "{reason}")?;
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 #[derive(Serialize)]
@@ -339,14 +344,14 @@ struct BuiltInNames {
 }
 
 /// Lists the built-in experiments.
-pub(super) fn builtins(json: bool, out: &mut dyn Write) -> Result<Ending, LabError> {
+pub(super) fn builtins(json: bool, out: &mut dyn Write) -> Result<CommandOutcome, LabError> {
     let names = |of: &[builtin::BuiltIn]| of.iter().map(|file| file.name).collect::<Vec<_>>();
     let content = BuiltInNames { experiments: names(builtin::EXPERIMENTS), workloads: names(builtin::WORKLOADS) };
     if json {
         print_json(out, &listed("roci.lab.ready", content))?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     writeln!(out, "experiments: {}", content.experiments.join(", "))?;
     writeln!(out, "workloads: {}", content.workloads.join(", "))?;
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }

@@ -1,8 +1,8 @@
 //! Plans runs, executes them one after the other, records each, and continues where a killed
 //! process stopped.
 
-mod again;
 mod owner;
+mod resume;
 mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +12,16 @@ use roci_doctor::{Facts, Root, Snapshot};
 
 use crate::error::LabError;
 use crate::executor::{Executor, RunSpec, StartError};
-use crate::experiment::{Baseline, ExecutorOptions, Experiment, Need, RequiredResult, Strategy};
-use crate::guard::{Guard, Machines};
+use crate::experiment::{Baseline, ExecutorOptions, Experiment, RequiredResult, Requirement, Strategy};
+use crate::guard::{MachineSnapshots, RuleGuard};
 use crate::kernel_log::{Explainer, KernelLog};
-use crate::live::ProgressObserver;
 use crate::outcome::Outcome;
+use crate::progress_display::ProgressObserver;
 use crate::requirements;
 use crate::store::{Event, EventKind, Finished, NewExperiment, PlannedRun, RunRow, RunState, Store};
 
-pub use again::{ResumeOptions, unconfirmed_changes};
-use owner::Owner;
+use owner::ProcessIdentity;
+pub use resume::{ResumeOptions, unconfirmed_changes};
 use run::{Context, WatchResult};
 
 /// State in which an experiment was left.
@@ -47,7 +47,7 @@ pub struct EngineContext<'a> {
     /// Receives progress reports.
     pub observer: &'a mut dyn ProgressObserver,
     /// Checks the doctor's rules.
-    pub guard: Guard,
+    pub guard: RuleGuard,
     /// The snapshot given with `--facts`, if any.
     pub facts: Option<Snapshot>,
     /// Snapshot of this machine, if already taken.
@@ -148,19 +148,22 @@ pub fn continue_experiment(store: &mut Store, id: i64, around: EngineContext<'_>
 pub fn resume(
     store: &mut Store,
     id: i64,
-    again: ResumeOptions<'_>,
+    options: ResumeOptions<'_>,
     around: EngineContext<'_>,
 ) -> Result<Completion, LabError> {
     let row = store.experiment(&id.to_string())?;
-    let own = Owner::own().text();
-    if let Some(owner) = row.owner.as_deref().filter(|owner| !around.steal && Owner::may_live(owner)) {
-        return Err(LabError::Busy { id, process: Owner::describe(owner) });
+    let own = ProcessIdentity::own().text();
+    if let Some(owner) = row.owner.as_deref().filter(|owner| !around.steal && ProcessIdentity::may_live(owner)) {
+        return Err(LabError::Busy { id, process: ProcessIdentity::describe(owner) });
     }
     if !store.own(id, row.owner.as_deref(), Some(&own))? {
         let row = store.experiment(&id.to_string())?;
-        return Err(LabError::Busy { id, process: Owner::describe(row.owner.as_deref().unwrap_or("another")) });
+        return Err(LabError::Busy {
+            id,
+            process: ProcessIdentity::describe(row.owner.as_deref().unwrap_or("another")),
+        });
     }
-    let left = again.apply(store, &row).and_then(|(experiment, said)| {
+    let result = options.apply(store, &row).and_then(|(experiment, differences)| {
         let mut runs = store.runs(id)?;
         // A changed file can insert new strategies before old ones.
         let order: Vec<&str> =
@@ -169,14 +172,14 @@ pub fn resume(
         let confirmed = store.confirmed(id)?;
         let (explainer, facts, lost) = Default::default();
         let mut engine = Engine { store, experiment, id, around, runs, explainer, facts, confirmed, lost };
-        said.iter().for_each(|line| engine.around.observer.note(line));
-        let left = engine.recover_runs().and_then(|()| engine.work());
+        differences.iter().for_each(|line| engine.around.observer.note(line));
+        let result = engine.recover_runs().and_then(|()| engine.work());
         engine.around.observer.over();
-        left
+        result
     });
     // Also after an error, so that the next process does not have to wait.
     store.own(id, Some(&own), None)?;
-    left
+    result
 }
 
 impl Engine<'_, '_> {
@@ -190,8 +193,8 @@ impl Engine<'_, '_> {
             let options = self.experiment.strategy(&run.strategy).map(|strategy| strategy.executor.clone());
             if !run.mark.is_empty() {
                 let executor = (self.around.open)(&options.unwrap_or_default())?;
-                let ended = executor.recover(&run.mark, &run.handle)?;
-                if ended.ended > 0 || !ended.survivors.is_empty() {
+                let termination = executor.recover(&run.mark, &run.handle)?;
+                if termination.terminated > 0 || !termination.survivors.is_empty() {
                     let text = format!("{}: terminated what a killed roci left running", run.strategy);
                     self.around.observer.note(&text);
                 }
@@ -252,12 +255,12 @@ impl Engine<'_, '_> {
         if let Some(why) = &strategy.skip {
             return Ok(Some(Outcome::Skipped { why: why.clone() }));
         }
-        let machines = Machines { given: self.around.facts.as_ref(), here: &mut self.around.machine };
+        let machines = MachineSnapshots { given: self.around.facts.as_ref(), here: &mut self.around.machine };
         if let Some(outcome) = self.around.guard.blocked(strategy, machines) {
             return Ok(Some(outcome));
         }
         for after in &strategy.after {
-            if let Some(why) = self.unmet_dependency(&after.strategy, &after.what)? {
+            if let Some(why) = self.unmet_dependency(&after.strategy, &after.result)? {
                 return Ok(Some(Outcome::Skipped { why }));
             }
         }
@@ -265,8 +268,9 @@ impl Engine<'_, '_> {
         if let (Some(line), true) = (&self.lost, here) {
             return Ok(Some(Outcome::blocked(format!("the GPU is lost until a reboot: {line}"))));
         }
-        let done = |need: &Need| matches!(need, Need::Manual { change } if self.confirmed.contains(change));
-        let needs: Vec<Need> = strategy.needs.iter().filter(|need| !done(need)).cloned().collect();
+        let done =
+            |need: &Requirement| matches!(need, Requirement::Manual { change } if self.confirmed.contains(change));
+        let needs: Vec<Requirement> = strategy.needs.iter().filter(|need| !done(need)).cloned().collect();
         if needs.is_empty() || self.around.assume_needs {
             return Ok(None);
         }
@@ -291,7 +295,7 @@ impl Engine<'_, '_> {
     }
 
     /// Why another strategy did not get as far as required; `None` if it did.
-    fn unmet_dependency(&self, name: &str, what: &RequiredResult) -> Result<Option<String>, LabError> {
+    fn unmet_dependency(&self, name: &str, required: &RequiredResult) -> Result<Option<String>, LabError> {
         let of: Vec<&RunRow> = self.runs.iter().filter(|run| run.strategy == name).collect();
         let outcomes: Vec<&Outcome> = of.iter().filter_map(|run| run.outcome.as_ref()).collect();
         let ran = outcomes.iter().any(|outcome| outcome.ran());
@@ -309,17 +313,17 @@ impl Engine<'_, '_> {
             }
             Ok(reached)
         };
-        Ok(match what {
+        Ok(match required {
             RequiredResult::Ended => None,
             RequiredResult::Passed => (!passed).then(|| format!("{name} is {word} but must pass")),
             RequiredResult::Failed => passed.then(|| format!("{name} passed")),
             RequiredResult::Phase(phase) => {
-                let wanted = self.experiment.phase_index(phase);
-                (!phases()?.into_iter().any(|at| Some(at) == wanted)).then(|| format!("{name} did not reach {phase}"))
+                let index = self.experiment.phase_index(phase);
+                (!phases()?.into_iter().any(|at| Some(at) == index)).then(|| format!("{name} did not reach {phase}"))
             }
             RequiredResult::Past(phase) => {
-                let wanted = self.experiment.phase_index(phase);
-                (!phases()?.into_iter().any(|at| Some(at) > wanted)).then(|| format!("{name} did not get past {phase}"))
+                let index = self.experiment.phase_index(phase);
+                (!phases()?.into_iter().any(|at| Some(at) > index)).then(|| format!("{name} did not get past {phase}"))
             }
         })
     }
@@ -336,7 +340,7 @@ impl Engine<'_, '_> {
             limits: strategy.limits,
             options: strategy.executor.clone(),
         };
-        let machines = Machines { given: self.around.facts.as_ref(), here: &mut self.around.machine };
+        let machines = MachineSnapshots { given: self.around.facts.as_ref(), here: &mut self.around.machine };
         let overridden = self.around.guard.overridden(strategy, machines);
         // Older lines do not belong to this run.
         self.around.log.new_lines();

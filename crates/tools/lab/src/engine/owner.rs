@@ -4,7 +4,7 @@ use std::fs;
 
 /// A process, identified so that it can be checked later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct ProcessIdentity {
     host: String,
     /// Boot ID of the machine.
     boot: String,
@@ -13,7 +13,7 @@ pub(super) struct Owner {
     started: String,
 }
 
-impl Owner {
+impl ProcessIdentity {
     /// This process.
     pub(super) fn own() -> Self {
         let process = std::process::id();
@@ -75,12 +75,15 @@ mod tests {
 
     #[test]
     fn ended_processes_are_detected() {
-        let own = Owner::own();
-        assert!(Owner::may_live(&own.text()));
-        assert_eq!(Owner::parse(&own.text()), Some(own.clone()));
-        assert!(!Owner::may_live(&Owner { started: "1".into(), ..own.clone() }.text()), "the PID was reused");
-        assert!(!Owner::may_live(&Owner { boot: "before".into(), ..own.clone() }.text()));
-        assert!(Owner::may_live(&Owner { host: "elsewhere".into(), ..own }.text()));
-        assert!(!Owner::may_live("nonsense"));
+        let own = ProcessIdentity::own();
+        assert!(ProcessIdentity::may_live(&own.text()));
+        assert_eq!(ProcessIdentity::parse(&own.text()), Some(own.clone()));
+        assert!(
+            !ProcessIdentity::may_live(&ProcessIdentity { started: "1".into(), ..own.clone() }.text()),
+            "the PID was reused"
+        );
+        assert!(!ProcessIdentity::may_live(&ProcessIdentity { boot: "before".into(), ..own.clone() }.text()));
+        assert!(ProcessIdentity::may_live(&ProcessIdentity { host: "elsewhere".into(), ..own }.text()));
+        assert!(!ProcessIdentity::may_live("nonsense"));
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::executor::{Ended, JobState, RunningJob, Usage};
+use crate::executor::{JobState, RunningJob, Termination, Usage};
 use crate::experiment::{Experiment, Limits};
 use crate::kernel_log::{ExplainedLog, Explainer, KernelLog, reports_crash};
-use crate::live::Progress;
 use crate::output_buffer::OutputBuffer;
 use crate::output_parser::OutputParser;
+use crate::progress_display::Progress;
 use crate::store::{Event, EventKind, Finished, now};
 use crate::verdict::{End, Evidence, verdict};
-use crate::watch::{Alarm, Watchdog, time};
+use crate::watchdog::{Alarm, Watchdog, time};
 
 /// Interval at which resource usage is sampled and progress is reported.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
@@ -42,28 +42,28 @@ pub(super) enum WatchResult {
     Interrupted,
 }
 
-struct Watch<'a, 'b> {
+struct RunMonitor<'a, 'b> {
     context: &'b mut Context<'a>,
     job: &'b mut dyn RunningJob,
-    listener: OutputParser<'a>,
-    keeper: OutputBuffer,
+    parser: OutputParser<'a>,
+    output_buffer: OutputBuffer,
     events: Vec<Event>,
-    begun: Instant,
+    start: Instant,
     /// Time of the last output, by the job's clock.
-    heard: Duration,
+    last_output_time: Duration,
 }
 
-/// Watches a job, started at `begun`, until it ends. Reports progress to `tell`.
+/// Watches a job, started at `start`, until it ends. Reports progress to `tell`.
 pub(super) fn watch(
     context: &mut Context<'_>,
     job: &mut dyn RunningJob,
-    begun: Instant,
+    start: Instant,
     tell: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<WatchResult, String> {
-    let started = now() - i64::try_from(begun.elapsed().as_millis()).unwrap_or(0);
-    let listener = OutputParser::new(context.experiment)?;
-    let (keeper, events, heard) = Default::default();
-    let mut watch = Watch { context, job, listener, keeper, events, begun, heard };
+    let started = now() - i64::try_from(start.elapsed().as_millis()).unwrap_or(0);
+    let parser = OutputParser::new(context.experiment)?;
+    let (output_buffer, events, last_output_time) = Default::default();
+    let mut watch = RunMonitor { context, job, parser, output_buffer, events, start, last_output_time };
     let Some(end) = watch.until_end(tell) else {
         watch.job.kill(watch.context.limits.grace);
         return Ok(WatchResult::Interrupted);
@@ -71,7 +71,7 @@ pub(super) fn watch(
     Ok(watch.conclude(end, started))
 }
 
-impl Watch<'_, '_> {
+impl RunMonitor<'_, '_> {
     /// Waits for the end; `None` if the user asked to stop.
     fn until_end(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Option<End> {
         let mut dog = Watchdog::new(self.context.limits);
@@ -82,8 +82,8 @@ impl Watch<'_, '_> {
                 return None;
             }
             let state = self.job.poll();
-            let heard = self.take_output() > 0;
-            wrote |= heard;
+            let had_output = self.take_output() > 0;
+            wrote |= had_output;
             match &state {
                 JobState::Exited(exit) => return Some(End::Exited(exit.clone())),
                 JobState::Gone(why) => return Some(End::Gone(why.clone())),
@@ -92,7 +92,7 @@ impl Watch<'_, '_> {
             }
             if looked.is_none_or(|looked| looked.elapsed() >= SAMPLE_INTERVAL) {
                 looked = Some(Instant::now());
-                let elapsed = self.begun.elapsed();
+                let elapsed = self.start.elapsed();
                 let queued = match &state {
                     JobState::Queued(what) => {
                         dog.queued();
@@ -115,13 +115,13 @@ impl Watch<'_, '_> {
                     }
                 };
                 wrote = false;
-                let seen = self.listener.seen();
-                let phase = seen.furthest.map(|at| self.context.experiment.phases[at].name.as_str());
-                tell(&Progress { elapsed, phase, last_line: &seen.last_line, usage, queued });
+                let parsed = self.parser.parsed();
+                let phase = parsed.furthest.map(|at| self.context.experiment.phases[at].name.as_str());
+                tell(&Progress { elapsed, phase, last_line: &parsed.last_line, usage, queued });
             }
-            rest = if heard { Duration::from_millis(1) } else { (rest * 2).min(MAX_SLEEP) };
+            rest = if had_output { Duration::from_millis(1) } else { (rest * 2).min(MAX_SLEEP) };
             // A program with much output must not wait for the next poll.
-            if !heard {
+            if !had_output {
                 std::thread::sleep(rest);
             }
         }
@@ -131,9 +131,9 @@ impl Watch<'_, '_> {
     fn take_output(&mut self) -> usize {
         let chunks = self.job.take_output();
         for chunk in &chunks {
-            self.heard = self.heard.max(chunk.at);
-            self.keeper.keep(chunk);
-            self.listener.parse(chunk);
+            self.last_output_time = self.last_output_time.max(chunk.at);
+            self.output_buffer.keep(chunk);
+            self.parser.parse(chunk);
         }
         chunks.iter().map(|chunk| chunk.bytes.len()).sum()
     }
@@ -146,18 +146,18 @@ impl Watch<'_, '_> {
         };
         self.event(kind, alarm.describe());
         let stack = if matches!(alarm, Alarm::Memory(..)) { Vec::new() } else { self.job.stacks() };
-        End::Ended { alarm, stack }
+        End::Killed { alarm, stack }
     }
 
     fn event(&mut self, kind: EventKind, text: String) {
         // The end cannot precede the last output, whatever the clocks say.
-        let at = i64::try_from(self.begun.elapsed().max(self.heard).as_millis()).unwrap_or(i64::MAX);
+        let at = i64::try_from(self.start.elapsed().max(self.last_output_time).as_millis()).unwrap_or(i64::MAX);
         self.events.push(Event { at, kind, text });
     }
 
     /// Cleans up, reads the remaining output, and determines the outcome.
     fn conclude(mut self, end: End, started: i64) -> WatchResult {
-        let by_itself = !matches!(end, End::Ended { .. });
+        let by_itself = !matches!(end, End::Killed { .. });
         if by_itself {
             self.drain();
         }
@@ -169,10 +169,10 @@ impl Watch<'_, '_> {
             };
             self.event(EventKind::Exit, how);
         }
-        let ended = self.job.kill(self.context.limits.grace);
-        self.note_ended(&ended, by_itself);
+        let termination = self.job.kill(self.context.limits.grace);
+        self.note_terminated(&termination, by_itself);
         self.drain();
-        self.listener.finish();
+        self.parser.finish();
         let ExplainedLog { lines, fault, reset, lost } = self.context.explainer.explain(self.context.log.new_lines());
         if reset {
             self.event(EventKind::Reset, "the GPU was reset during the run".into());
@@ -184,43 +184,43 @@ impl Watch<'_, '_> {
         let crash =
             || lines.iter().filter(|_| died).find(|line| reports_crash(&line.line)).map(|line| line.line.clone());
         let lost = lost.then(|| fault.clone().unwrap_or_default());
-        let seen = self.listener.seen();
+        let parsed = self.parser.parsed();
         let kernel_fault = fault.or_else(crash);
         let baseline = self.context.baseline;
-        let evidence = Evidence { end, survivors: ended.survivors, seen, kernel_fault, baseline };
+        let evidence = Evidence { end, survivors: termination.survivors, parsed, kernel_fault, baseline };
         let outcome = verdict(self.context.experiment, &evidence);
         // The order of simultaneous output on two streams is unknown; assume the experiment's order
         // of phases.
         let place = |event: &Event| self.context.experiment.phase_index(&event.text);
-        let mut events = seen.phases.clone();
+        let mut events = parsed.phases.clone();
         events.sort_by_key(|event| (event.at, place(event)));
         events.append(&mut self.events);
         events.sort_by_key(|event| event.at);
-        let metrics = seen.metrics(self.context.experiment);
+        let metrics = parsed.metrics(self.context.experiment);
         let finished = Finished {
             outcome,
             started: Some(started),
             ended: now(),
             events,
             metrics,
-            output: self.keeper.finish(),
+            output: self.output_buffer.finish(),
             kernel_lines: lines,
         };
         WatchResult::Over { finished: Box::new(finished), lost }
     }
 
     fn drain(&mut self) {
-        let mut taken = 0;
-        while taken < MAX_FINAL_OUTPUT {
+        let mut bytes_read = 0;
+        while bytes_read < MAX_FINAL_OUTPUT {
             match self.take_output() {
                 0 => break,
-                bytes => taken += bytes,
+                bytes => bytes_read += bytes,
             }
         }
     }
 
-    fn note_ended(&mut self, ended: &Ended, by_itself: bool) {
-        match (ended.ended, by_itself) {
+    fn note_terminated(&mut self, termination: &Termination, by_itself: bool) {
+        match (termination.terminated, by_itself) {
             (0, _) => {}
             (1, true) => self.event(EventKind::Kill, "it left a process running, which was killed".into()),
             (count, true) => {
@@ -229,7 +229,7 @@ impl Watch<'_, '_> {
             (1, false) => self.event(EventKind::Kill, "the process was terminated".into()),
             (count, false) => self.event(EventKind::Kill, format!("{count} processes were terminated")),
         }
-        for left in &ended.survivors {
+        for left in &termination.survivors {
             let waits = left.waits_for.as_ref().map(|place| format!(" in {place}")).unwrap_or_default();
             let text =
                 format!("process {} ({}) survives SIGKILL: state {}{waits}", left.process, left.name, left.state);

@@ -37,7 +37,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// If the executor cannot be queried.
-    fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError>;
+    fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError>;
 }
 
 /// Opens the executor of these options, for a process that has no other children.
@@ -76,7 +76,7 @@ pub trait RunningJob {
 
     /// Terminates the whole process tree, with SIGKILL after `grace`. Processes that do not die are
     /// reported, not waited for.
-    fn kill(&mut self, grace: Duration) -> Ended;
+    fn kill(&mut self, grace: Duration) -> Termination;
 }
 
 /// Everything an executor needs to know about a run.
@@ -189,9 +189,9 @@ pub struct Usage {
 
 /// Result of terminating a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct Termination {
     /// Number of processes, containers or jobs that were terminated.
-    pub ended: u32,
+    pub terminated: u32,
     /// Processes that are still alive.
     pub survivors: Vec<Survivor>,
 }

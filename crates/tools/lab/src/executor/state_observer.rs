@@ -62,12 +62,12 @@ impl<T: Clone + Send + 'static> StateObserver<T> {
         self.shared.latest.lock().value.clone()
     }
 
-    /// Waits until the state is `wanted` or `deadline` passes; returns whether it is.
-    pub(super) fn wait(&self, deadline: Instant, wanted: impl Fn(&T) -> bool) -> bool {
+    /// Waits until `is_reached` holds for the state or `deadline` passes; returns whether it holds.
+    pub(super) fn wait(&self, deadline: Instant, is_reached: impl Fn(&T) -> bool) -> bool {
         let mut latest = self.shared.latest.lock();
-        while !wanted(&latest.value) {
+        while !is_reached(&latest.value) {
             if self.shared.news.wait_until(&mut latest, deadline).timed_out() {
-                return wanted(&latest.value);
+                return is_reached(&latest.value);
             }
         }
         true

@@ -77,8 +77,8 @@ impl Tool {
         };
         // Not joined: a leftover process of the tool may hold its output open forever.
         let text = |from: Receiver<Vec<u8>>| {
-            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
-            String::from_utf8_lossy(&from.recv_timeout(left).unwrap_or_default()).into_owned()
+            let remaining = deadline.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
+            String::from_utf8_lossy(&from.recv_timeout(remaining).unwrap_or_default()).into_owned()
         };
         Ok(ToolOutput { code: status.code().filter(|_| status.signal().is_none()), out: text(out), err: text(err) })
     }

@@ -6,13 +6,15 @@ use regex::Regex;
 use toml::Spanned;
 
 use crate::error::LabError;
-use crate::words::{cut, listed};
+use crate::message::{cut, listed};
 
 use super::document::{Document, SuccessDocument};
 use super::parse_error::{ParseError, unique, unknown};
 use super::strategies::{check_after, order, strategies};
 use super::values::near;
-use super::{Baseline, Experiment, MAX_NAME_LENGTH, Metric, MetricCriterion, Phase, Strategy, Success, builtin};
+use super::{
+    Baseline, Experiment, MAX_NAME_LENGTH, Metric, MetricCriterion, Phase, Strategy, SuccessCriteria, builtin,
+};
 
 impl Experiment {
     /// Parses an experiment. `place` names the text in errors; `variables` override those in it.
@@ -87,8 +89,9 @@ fn read(toml: &str) -> Result<Document, ParseError> {
         let mut names = message.split('`').skip(1).step_by(2);
         if let (Some(name), true) = (names.next(), message.starts_with("unknown ")) {
             let known: Vec<&str> = names.collect();
-            let meant = near(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
-            let hint = meant.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+            let suggestion =
+                near(name, known.iter().copied()).map(|suggestion| format!("did you mean `{suggestion}`?"));
+            let hint = suggestion.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
             let what = if message.starts_with("unknown field") { "key" } else { "word" };
             return ParseError { span, reason: format!("unknown {what} `{}`", cut(name)), hint: Some(hint) };
         }
@@ -111,12 +114,12 @@ const TYPES: &[(&str, &str)] = &[
 
 /// Replaces type names in a parser message: `expected u32` does not help users.
 fn in_words(message: &str) -> String {
-    let Some((said, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let known = TYPES.iter().find(|(name, _)| *name == expected).map(|(_, words)| *words);
     let words = known.unwrap_or(if expected.starts_with("struct ") { "a table" } else { expected });
-    let said = said.replacen("invalid type: sequence", "a list", 1).replacen("invalid type: map", "a table", 1);
-    let said = said.strip_prefix("invalid type: ").or(said.strip_prefix("invalid value: ")).unwrap_or(&said);
-    format!("{} is not {words}", cut(said))
+    let found = found.replacen("invalid type: sequence", "a list", 1).replacen("invalid type: map", "a table", 1);
+    let found = found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: ")).unwrap_or(&found);
+    format!("{} is not {words}", cut(found))
 }
 
 /// Remedy for a parser message.
@@ -228,7 +231,7 @@ fn metrics(document: &Document) -> Result<Vec<Metric>, ParseError> {
                 .hint("put the value in parentheses: `([\\d.]+) t/s`"));
         }
         let (name, unit) = (metric.name.clone(), metric.unit.clone());
-        Ok(Metric { name, pattern: compiled, unit, better: metric.better, take: metric.take })
+        Ok(Metric { name, pattern: compiled, unit, direction: metric.better, aggregation: metric.take })
     };
     let metrics = document.metric.iter().map(metric).collect::<Result<Vec<_>, ParseError>>()?;
     unique("metric", metrics.iter().map(|metric| metric.name.as_str()))?;
@@ -240,7 +243,7 @@ fn success(
     phases: &[Phase],
     metrics: &[Metric],
     has_baseline: bool,
-) -> Result<Success, ParseError> {
+) -> Result<SuccessCriteria, ParseError> {
     let document = document.cloned().unwrap_or_default();
     let phase = |name: &Option<Spanned<String>>| match name {
         Some(name) if phases.iter().all(|phase| phase.name != *name.get_ref()) => {
@@ -249,7 +252,7 @@ fn success(
         name => Ok(name.as_ref().map(|name| name.get_ref().clone())),
     };
     let patterns = |patterns: &[Spanned<String>]| patterns.iter().map(pattern).collect::<Result<Vec<_>, _>>();
-    let mut wanted = Vec::new();
+    let mut criteria = Vec::new();
     for want in &document.metric {
         let name = &want.name;
         if metrics.iter().all(|metric| metric.name != *name.get_ref()) {
@@ -263,13 +266,13 @@ fn success(
             return Err(ParseError::new("a ratio must be above zero").at(name.span()).hint("0.9 is 90 % as good"));
         }
         let metric = name.get_ref().clone();
-        wanted.push(MetricCriterion { metric, ratio: want.ratio, min: want.min, max: want.max });
+        criteria.push(MetricCriterion { metric, ratio: want.ratio, min: want.min, max: want.max });
     }
-    Ok(Success {
+    Ok(SuccessCriteria {
         exit: document.exit.unwrap_or_else(|| vec![0]),
         phase: phase(&document.phase)?,
         partial: phase(&document.partial)?,
-        metrics: wanted,
+        metrics: criteria,
         wrong: patterns(&document.wrong)?,
         right: patterns(&document.right)?,
         fault: patterns(&document.fault)?,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::values::Scalar;
-use super::{Better, ExecutorOptions, Take};
+use super::{ExecutorOptions, MetricAggregation, MetricDirection};
 
 /// A whole file. Workload files have the same structure, without name and strategies.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -54,9 +54,9 @@ pub(super) struct MetricDocument {
     #[serde(default)]
     pub(super) unit: String,
     #[serde(default)]
-    pub(super) better: Better,
+    pub(super) better: MetricDirection,
     #[serde(default)]
-    pub(super) take: Take,
+    pub(super) take: MetricAggregation,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -116,8 +116,8 @@ pub(super) struct StrategyDocument {
     pub(super) directory: Option<String>,
     pub(super) image: Option<String>,
     pub(super) uses: Option<BTreeSet<Api>>,
-    pub(super) needs: Vec<Spanned<NeedDocument>>,
-    pub(super) after: Vec<Spanned<AfterDocument>>,
+    pub(super) needs: Vec<Spanned<RequirementDocument>>,
+    pub(super) after: Vec<Spanned<DependencyDocument>>,
     pub(super) skip: Option<String>,
     pub(super) repeats: Option<u32>,
     pub(super) limits: LimitsDocument,
@@ -127,7 +127,7 @@ pub(super) struct StrategyDocument {
 /// A requirement of the machine: exactly one of these keys.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(super) struct NeedDocument {
+pub(super) struct RequirementDocument {
     pub(super) kernel_parameter: Option<String>,
     pub(super) kernel: Option<String>,
     pub(super) module_parameter: Option<String>,
@@ -140,7 +140,7 @@ pub(super) struct NeedDocument {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AfterDocument {
+pub(super) struct DependencyDocument {
     pub(super) strategy: String,
     pub(super) result: Option<ResultWord>,
     pub(super) phase: Option<String>,

@@ -8,8 +8,8 @@ mod build;
 pub mod builtin;
 mod document;
 mod matrix;
-mod needs;
 mod parse_error;
+mod requirement_parser;
 mod strategies;
 mod support;
 #[cfg(test)]
@@ -47,7 +47,7 @@ pub struct Experiment {
     /// Metrics to extract from the output.
     pub metrics: Vec<Metric>,
     /// Success criteria.
-    pub success: Success,
+    pub success: SuccessCriteria,
     /// What results are compared with.
     pub baseline: Option<Baseline>,
     /// Strategies in file order, with the matrix expanded.
@@ -77,15 +77,15 @@ pub struct Metric {
     /// Unit such as `t/s`.
     pub unit: String,
     /// Whether higher or lower is better.
-    pub better: Better,
+    pub direction: MetricDirection,
     /// Which of several matches counts.
-    pub take: Take,
+    pub aggregation: MetricAggregation,
 }
 
 /// Direction of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Better {
+pub enum MetricDirection {
     /// Throughput, for example.
     #[default]
     Higher,
@@ -96,13 +96,13 @@ pub enum Better {
 /// Which of several values of a run counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Take {
+pub enum MetricAggregation {
     /// Value of the first match.
     First,
     /// Value of the last match.
     #[default]
     Last,
-    /// Maximum or minimum, as [`Better`] says.
+    /// Maximum or minimum, as [`MetricDirection`] says.
     Best,
     /// Their mean.
     Mean,
@@ -110,7 +110,7 @@ pub enum Take {
 
 /// Success criteria of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Success {
+pub struct SuccessCriteria {
     /// Exit codes that mean success.
     pub exit: Vec<i32>,
     /// Phase that must be reached.
@@ -175,9 +175,9 @@ pub struct Strategy {
     /// Compute APIs that its program uses; `None` if not declared, which means any.
     pub uses: Option<BTreeSet<Api>>,
     /// Requirements of the machine.
-    pub needs: Vec<Need>,
+    pub needs: Vec<Requirement>,
     /// Required results of other strategies.
-    pub after: Vec<After>,
+    pub after: Vec<StrategyDependency>,
     /// Why it is skipped.
     pub skip: Option<String>,
     /// Number of runs.
@@ -219,7 +219,7 @@ impl Default for Limits {
 
 /// A requirement of a strategy.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Need {
+pub enum Requirement {
     /// A kernel command line parameter: `amdgpu.cwsr_enable` with `0`.
     KernelParameter {
         /// Name before `=`.
@@ -297,11 +297,11 @@ pub enum Comparison {
 
 /// Required result of another strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct After {
+pub struct StrategyDependency {
     /// Its name.
     pub strategy: String,
     /// Required result.
-    pub what: RequiredResult,
+    pub result: RequiredResult,
 }
 
 /// The result that another strategy must have.
@@ -372,7 +372,7 @@ impl ExecutorKind {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LocalOptions {
     /// Which stacks of hung programs are read.
-    pub stacks: Stacks,
+    pub stacks: StackSource,
     /// Do not use cgroups.
     pub no_cgroup: bool,
 }
@@ -380,7 +380,7 @@ pub struct LocalOptions {
 /// Which stacks of hung programs are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stacks {
+pub enum StackSource {
     /// User-space stacks with `eu-stack` or `gdb`, if installed and permitted; otherwise the
     /// kernel's.
     #[default]

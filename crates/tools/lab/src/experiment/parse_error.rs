@@ -6,7 +6,7 @@ use std::ops::Range as Span;
 use toml::Spanned;
 
 use super::values::near;
-use crate::words::{cut, listed};
+use crate::message::{cut, listed};
 
 /// An error and its position.
 pub(super) struct ParseError {

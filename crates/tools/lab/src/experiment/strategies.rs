@@ -8,9 +8,11 @@ use super::document::{Document, LimitsDocument, StrategyDocument};
 use super::matrix::{MAX_STRATEGIES, expand};
 use super::parse_error::{ParseError, no_such, unique, unknown};
 use super::values::{Scalar, bytes, duration, fill};
-use super::{After, Limits, MAX_NAME_LENGTH, Need, Phase, RequiredResult, Strategy, needs};
+use super::{
+    Limits, MAX_NAME_LENGTH, Phase, RequiredResult, Requirement, Strategy, StrategyDependency, requirement_parser,
+};
+use crate::message::cut;
 use crate::requirements::in_words;
-use crate::words::cut;
 
 /// Maximum number of repeats of a strategy.
 const MAX_REPEATS: u32 = 1000;
@@ -121,10 +123,15 @@ fn merge(
         }
         unset.extend(part.unset.iter().cloned());
         for need in &part.needs {
-            wants.push(needs::need(need.get_ref(), &put).map_err(|reason| ParseError::from(reason).at(need.span()))?);
+            wants.push(
+                requirement_parser::need(need.get_ref(), &put)
+                    .map_err(|reason| ParseError::from(reason).at(need.span()))?,
+            );
         }
         for one in &part.after {
-            after.push(needs::after(one.get_ref()).map_err(|reason| ParseError::from(reason).at(one.span()))?);
+            after.push(
+                requirement_parser::after(one.get_ref()).map_err(|reason| ParseError::from(reason).at(one.span()))?,
+            );
         }
         limits = self::limits(limits, &part.limits)?;
     }
@@ -184,7 +191,7 @@ fn describe(
     unset: &[String],
     image: Option<&str>,
     arguments: &[String],
-    needs: &[Need],
+    needs: &[Requirement],
 ) -> String {
     let set = env.iter().map(|(name, value)| format!("{name}={value}"));
     let taken = unset.iter().map(|name| format!("without {name}"));
@@ -221,11 +228,11 @@ pub(super) fn check_after(strategies: &[Strategy], phases: &[Phase]) -> Result<(
     let names = || strategies.iter().map(|strategy| strategy.name.as_str());
     let known: BTreeSet<&str> = names().collect();
     for strategy in strategies {
-        for After { strategy: wanted, what } in &strategy.after {
-            if !known.contains(wanted.as_str()) {
-                return Err(no_such("strategy", wanted, names()));
+        for StrategyDependency { strategy: name, result } in &strategy.after {
+            if !known.contains(name.as_str()) {
+                return Err(no_such("strategy", name, names()));
             }
-            if let RequiredResult::Phase(phase) | RequiredResult::Past(phase) = what
+            if let RequiredResult::Phase(phase) | RequiredResult::Past(phase) = result
                 && phases.iter().all(|known| known.name != *phase)
             {
                 return Err(no_such("phase", phase, phases.iter().map(|phase| phase.name.as_str())));

@@ -4,7 +4,7 @@
 use roci_doctor::Snapshot;
 
 use crate::error::LabError;
-use crate::words::{count, listed};
+use crate::message::{count, listed};
 
 use super::{ExecutorKind, Experiment, Strategy};
 
@@ -20,7 +20,7 @@ impl Experiment {
     pub fn check_here(&self, place: &str) -> Result<Vec<String>, LabError> {
         for strategy in &self.strategies {
             if let Some((reason, hint)) = never(strategy) {
-                let reason = format!("the strategy `{}` {reason}", crate::words::cut(&strategy.name));
+                let reason = format!("the strategy `{}` {reason}", crate::message::cut(&strategy.name));
                 return Err(LabError::Experiment { place: place.into(), reason, hint: Some(hint.into()) });
             }
         }

@@ -218,7 +218,7 @@ mod tests {
         );
         assert_eq!(test.time.as_deref(), Some("2026-11-17T09:30:00Z"));
         let keys: Vec<_> = test.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let wanted = [
+        let expected = [
             "backends=Vulkan",
             "build_commit=0a1b2c3",
             "flash_attn=1",
@@ -226,7 +226,7 @@ mod tests {
             "n_gpu_layers=99",
             "tensor_split=0.00",
         ];
-        assert_eq!(keys, wanted);
+        assert_eq!(keys, expected);
     }
 
     #[test]

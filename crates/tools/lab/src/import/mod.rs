@@ -27,7 +27,7 @@ const UNIT: &str = "t/s";
 
 /// Result of an import.
 #[derive(Clone, Debug, Serialize)]
-pub struct Imported {
+pub struct ImportSummary {
     /// Number of the experiment.
     pub experiment: i64,
     /// Name of the new experiment.
@@ -54,12 +54,12 @@ struct Group {
 ///
 /// # Errors
 /// If a file cannot be read or has no results, or the store fails.
-pub fn files(store: &mut Store, paths: &[PathBuf], name: Option<&str>) -> Result<Imported, LabError> {
+pub fn files(store: &mut Store, paths: &[PathBuf], name: Option<&str>) -> Result<ImportSummary, LabError> {
     let mut tests = Vec::new();
     let mut notes = Vec::new();
-    let mut taken = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for (path, label) in paths.iter().zip(labels(paths)) {
-        if !taken.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+        if !names.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             notes.push(format!("{label} is given twice and was imported once"));
             continue;
         }
@@ -101,7 +101,7 @@ fn store_tests(
     source: &str,
     tests: Vec<Test>,
     notes: Vec<String>,
-) -> Result<Imported, LabError> {
+) -> Result<ImportSummary, LabError> {
     let (common, groups) = groups(tests);
     let toml = toml_text::experiment(name, source, &common, &groups);
     let variables = BTreeMap::new();
@@ -125,7 +125,7 @@ fn store_tests(
     }
     let new = NewExperiment { name, toml: &toml, variables: &variables, source, snapshot: None };
     let experiment = store.import(&new, &results)?;
-    Ok(Imported { experiment, name: name.to_owned(), strategies: groups.len(), runs: results.len(), notes })
+    Ok(ImportSummary { experiment, name: name.to_owned(), strategies: groups.len(), runs: results.len(), notes })
 }
 
 /// Text of a file; also UTF-16 from PowerShell.
@@ -177,13 +177,13 @@ fn strategy_name(settings: &BTreeMap<String, String>, varying: &[String]) -> Str
     const SELF_EVIDENT: [&str; 8] =
         ["backend", "backends", "file", "gpu_info", "model", "model_filename", "model_type", "devices"];
     // The file name varies together with its contents.
-    let told = |key: &str| varying.iter().any(|other| other == key);
+    let varies = |key: &str| varying.iter().any(|other| other == key);
     let part = |key: &String| {
         let value = settings.get(key)?;
-        let redundant = key == "model_type" && told("model_filename");
+        let redundant = key == "model_type" && varies("model_filename");
         let value = if key == "model_filename" { value.rsplit(['/', '\\']).next().unwrap_or(value) } else { value };
-        let said = if SELF_EVIDENT.contains(&key.as_str()) { value.to_owned() } else { format!("{key}={value}") };
-        (!redundant).then_some(said)
+        let setting = if SELF_EVIDENT.contains(&key.as_str()) { value.to_owned() } else { format!("{key}={value}") };
+        (!redundant).then_some(setting)
     };
     let parts: Vec<_> = varying.iter().filter_map(part).collect();
     let name = if parts.is_empty() {
@@ -201,27 +201,27 @@ fn strategy_name(settings: &BTreeMap<String, String>, varying: &[String]) -> Str
 }
 
 fn unique(name: String, names: &mut BTreeSet<String>) -> String {
-    let mut made = name.clone();
+    let mut unique = name.clone();
     let mut number = 2;
-    while !names.insert(made.clone()) {
-        made = format!("{name} ({number})");
+    while !names.insert(unique.clone()) {
+        unique = format!("{name} ({number})");
         number += 1;
     }
-    made
+    unique
 }
 
 /// A valid experiment name.
 fn experiment_name(text: &str) -> String {
-    let made: String = text
+    let slug: String = text
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
         .take(MAX_NAME_LENGTH)
         .collect();
-    let made = made.trim_matches('-');
-    if made.is_empty() || made == "latest" || made.parse::<i64>().is_ok() {
-        format!("llama-bench-{made}").trim_matches('-').to_owned()
+    let slug = slug.trim_matches('-');
+    if slug.is_empty() || slug == "latest" || slug.parse::<i64>().is_ok() {
+        format!("llama-bench-{slug}").trim_matches('-').to_owned()
     } else {
-        made.to_owned()
+        slug.to_owned()
     }
 }
 
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(report.strategies[0].command, ["llama-bench", "-m", "MODEL.gguf", "-ngl", "99"]);
         assert!(report.experiment.notes[0].contains("`MODEL.gguf` is a placeholder"), "{:?}", report.experiment.notes);
         let row = store.experiment("table").expect("it exists");
-        let given = BTreeMap::from([("model".to_owned(), "/m/a.gguf".to_owned())]);
-        let again = Experiment::parse("x", &row.toml, &given).expect("an experiment");
+        let settings = BTreeMap::from([("model".to_owned(), "/m/a.gguf".to_owned())]);
+        let again = Experiment::parse("x", &row.toml, &settings).expect("an experiment");
         assert_eq!(again.strategies[0].command[2], "/m/a.gguf");
     }
 
@@ -338,11 +338,11 @@ mod tests {
 
     #[test]
     fn derived_names_are_valid_experiment_names() {
-        let named =
+        let name_of =
             |value: &str| strategy_name(&BTreeMap::from([("backends".into(), value.into())]), &["backends".into()]);
-        assert_eq!(named(" a\nb "), "a b");
-        assert_eq!(named(""), "llama-bench");
-        assert!(named(&"ü".repeat(99)).len() <= MAX_NAME_LENGTH);
+        assert_eq!(name_of(" a\nb "), "a b");
+        assert_eq!(name_of(""), "llama-bench");
+        assert!(name_of(&"ü".repeat(99)).len() <= MAX_NAME_LENGTH);
         assert_eq!(
             [experiment_name("7"), experiment_name("a b/ü"), experiment_name("")],
             ["llama-bench-7", "a-b", "llama-bench"]

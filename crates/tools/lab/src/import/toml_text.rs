@@ -36,24 +36,24 @@ const MODEL: &str = "MODEL.gguf";
 
 /// The whole text; the first group is the baseline.
 pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, String>, groups: &[Group]) -> String {
-    let mut made = format!("name = {}\ntitle = {}\n", quoted(name), quoted(&format!("llama-bench: {name}")));
+    let mut toml = format!("name = {}\ntitle = {}\n", quoted(name), quoted(&format!("llama-bench: {name}")));
     let notes: Vec<_> =
         common.iter().filter(|(key, _)| *key != "file").map(|(key, value)| format!("{key}: {value}")).collect();
     let goal = format!("Results of llama-bench ({source}). {}", notes.join(", "));
-    let _ = writeln!(made, "goal = {}", quoted(goal.trim_end()));
+    let _ = writeln!(toml, "goal = {}", quoted(goal.trim_end()));
     // A table has the model's name, not its path.
     let nameless = groups.iter().any(|group| !group.settings.contains_key("model_filename"));
     if nameless {
         let note = format!("The model file is unknown; `{MODEL}` is a placeholder: `--set model=FILE`");
-        let _ = writeln!(made, "notes = [{}]", quoted(&note));
+        let _ = writeln!(toml, "notes = [{}]", quoted(&note));
     }
     if let [first, _, ..] = groups {
-        let _ = writeln!(made, "\n[baseline]\nstrategy = {}", quoted(&first.name));
+        let _ = writeln!(toml, "\n[baseline]\nstrategy = {}", quoted(&first.name));
     }
     // Escapes double braces, which are placeholders in an experiment.
-    made.push_str("\n[variables]\nopen = \"{{\"\n");
+    toml.push_str("\n[variables]\nopen = \"{{\"\n");
     if nameless {
-        let _ = writeln!(made, "model = {}", quoted(MODEL));
+        let _ = writeln!(toml, "model = {}", quoted(MODEL));
     }
     let mut metrics: Vec<&str> = Vec::new();
     for (metric, _) in groups.iter().flat_map(|group| &group.samples) {
@@ -61,7 +61,7 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
             metrics.push(metric);
             let pattern = format!(r"\|\s*{}\s*\|\s*([\d.]+)", regex::escape(metric));
             let _ = writeln!(
-                made,
+                toml,
                 "\n[[metric]]\nname = {}\npattern = {}\nunit = {}",
                 quoted(metric),
                 quoted(&pattern),
@@ -78,14 +78,14 @@ pub(super) fn experiment(name: &str, source: &str, common: &BTreeMap<String, Str
         let changes = group.settings.iter().filter(|(key, value)| common.get(*key) != Some(value));
         let changes: Vec<_> = changes.map(|(key, value)| format!("{key}={value}")).collect();
         let _ = writeln!(
-            made,
+            toml,
             "\n[[strategy]]\nname = {}\nchanges = {}\ncommand = [{}]",
             quoted(&group.name),
             quoted(&changes.join(", ")),
             command.join(", ")
         );
     }
-    made
+    toml
 }
 
 fn command(settings: &BTreeMap<String, String>) -> Vec<String> {
@@ -107,18 +107,18 @@ fn command(settings: &BTreeMap<String, String>) -> Vec<String> {
 
 /// A TOML basic string.
 fn quoted(text: &str) -> String {
-    let mut made = String::from("\"");
+    let mut escaped = String::from("\"");
     for letter in text.chars() {
         match letter {
-            '"' | '\\' => made.extend(['\\', letter]),
+            '"' | '\\' => escaped.extend(['\\', letter]),
             _ if letter.is_control() => {
-                let _ = write!(made, "\\u{:04x}", u32::from(letter));
+                let _ = write!(escaped, "\\u{:04x}", u32::from(letter));
             }
-            _ => made.push(letter),
+            _ => escaped.push(letter),
         }
     }
-    made.push('"');
-    made
+    escaped.push('"');
+    escaped
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{BaselineReport, MetricReport, StrategyReport, text};
 
 /// Difference between a strategy's metric and the baseline's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Change {
+pub struct MetricChange {
     /// Name of the strategy.
     pub strategy: String,
     /// Name of the metric.
@@ -24,7 +24,7 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
-impl Change {
+impl MetricChange {
     /// Compares two series of a metric.
     pub fn new(strategy: &str, metric: &MetricReport, before: &Series, after: &Series) -> Self {
         Self {
@@ -65,14 +65,14 @@ pub(super) fn against(
     baseline: Option<&BaselineReport>,
     metrics: &[MetricReport],
     strategies: &[StrategyReport],
-) -> Vec<Change> {
+) -> Vec<MetricChange> {
     let Some(baseline) = baseline else { return Vec::new() };
     let mut changes = Vec::new();
     for metric in metrics {
         let Some(before) = baseline.metrics.get(&metric.name) else { continue };
         for strategy in strategies.iter().filter(|strategy| baseline.strategy.as_ref() != Some(&strategy.name)) {
             if let Some(after) = strategy.metrics.get(&metric.name) {
-                changes.push(Change::new(&strategy.name, metric, before, after));
+                changes.push(MetricChange::new(&strategy.name, metric, before, after));
             }
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::gather::{ending, failure_kind};
 use super::series::Verdict;
 use super::text::{code, prose};
-use super::{Change, RULE, Report, StrategyReport, date, markdown};
+use super::{MetricChange, RULE, Report, StrategyReport, date, markdown};
 
 /// Schema name in JSON.
 pub const SCHEMA: &str = "roci.lab.diff";
@@ -22,13 +22,13 @@ pub struct Diff {
     /// Version of the JSON format, [`VERSION`].
     pub version: u32,
     /// First experiment.
-    pub before: Side,
+    pub before: ExperimentRef,
     /// Second experiment.
-    pub after: Side,
+    pub after: ExperimentRef,
     /// Strategies whose outcome changed.
     pub outcomes: Vec<OutcomeChange>,
     /// Metrics of strategies that both have.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MetricChange>,
     /// The rule for significant changes.
     pub rule: &'static str,
     /// Number of strategies with the same outcome.
@@ -41,7 +41,7 @@ pub struct Diff {
 
 /// One of the two experiments.
 #[derive(Clone, Debug, Serialize)]
-pub struct Side {
+pub struct ExperimentRef {
     /// Number of the experiment.
     pub id: i64,
     /// As the experiment's file or the import names it.
@@ -66,14 +66,14 @@ pub struct OutcomeChange {
 impl Diff {
     /// Compares the strategies that both have, by name.
     pub fn of(before: &Report, after: &Report) -> Self {
-        let side = |report: &Report| Side {
+        let side = |report: &Report| ExperimentRef {
             id: report.experiment.id,
             name: report.experiment.name.clone(),
             created: report.experiment.created,
         };
         let known: std::collections::HashMap<_, _> =
             before.strategies.iter().map(|strategy| (strategy.name.as_str(), strategy)).collect();
-        let mut made = Self {
+        let mut diff = Self {
             schema: SCHEMA,
             version: VERSION,
             before: side(before),
@@ -87,23 +87,28 @@ impl Diff {
         };
         for now in &after.strategies {
             let Some(then) = known.get(now.name.as_str()) else {
-                made.only_after.push(now.name.clone());
+                diff.only_after.push(now.name.clone());
                 continue;
             };
             match outcome_change(&before.phases, then, now) {
-                Some(change) => made.outcomes.push(change),
-                None => made.unchanged += 1,
+                Some(change) => diff.outcomes.push(change),
+                None => diff.unchanged += 1,
             }
             let both = after.metrics.iter().filter_map(|metric| {
-                Some(Change::new(&now.name, metric, then.metrics.get(&metric.name)?, now.metrics.get(&metric.name)?))
+                Some(MetricChange::new(
+                    &now.name,
+                    metric,
+                    then.metrics.get(&metric.name)?,
+                    now.metrics.get(&metric.name)?,
+                ))
             });
-            made.changes.extend(both);
+            diff.changes.extend(both);
         }
         let names: std::collections::HashSet<_> =
             after.strategies.iter().map(|strategy| strategy.name.as_str()).collect();
-        let gone = before.strategies.iter().filter(|strategy| !names.contains(strategy.name.as_str()));
-        made.only_before = gone.map(|strategy| strategy.name.clone()).collect();
-        made
+        let removed = before.strategies.iter().filter(|strategy| !names.contains(strategy.name.as_str()));
+        diff.only_before = removed.map(|strategy| strategy.name.clone()).collect();
+        diff
     }
 
     /// Whether they have strategies in common.
@@ -124,24 +129,24 @@ impl Diff {
 
     /// As Markdown, which is also readable on a terminal.
     pub fn markdown(&self) -> String {
-        let (before, after) = (said(&self.before), said(&self.after));
-        let mut made = format!("# {after} against {before}\n");
+        let (before, after) = (label(&self.before), label(&self.after));
+        let mut text = format!("# {after} against {before}\n");
         if !self.outcomes.is_empty() {
-            made.push_str("\n## Outcomes\n\n| Strategy | Before | After | |\n| --- | --- | --- | --- |\n");
+            text.push_str("\n## Outcomes\n\n| Strategy | Before | After | |\n| --- | --- | --- | --- |\n");
             for change in &self.outcomes {
                 let bold = if change.verdict == Verdict::Unknown { "" } else { "**" };
                 let word = if change.verdict == Verdict::Unknown { "other" } else { change.verdict.word() };
                 let (strategy, before, after) = (code(&change.strategy), prose(&change.before), prose(&change.after));
-                let _ = writeln!(made, "| {strategy} | {before} | {after} | {bold}{word}{bold} |");
+                let _ = writeln!(text, "| {strategy} | {before} | {after} | {bold}{word}{bold} |");
             }
         }
         let _ = match self.unchanged {
-            1 => writeln!(made, "\n1 strategy has the same outcome."),
-            count => writeln!(made, "\n{count} strategies have the same outcome."),
+            1 => writeln!(text, "\n1 strategy has the same outcome."),
+            count => writeln!(text, "\n{count} strategies have the same outcome."),
         };
         if !self.changes.is_empty() {
             let _ = writeln!(
-                made,
+                text,
                 "\n## Figures\n\n{}\n\n{}",
                 prose(self.rule),
                 markdown::change_table(&self.changes).trim_end()
@@ -150,14 +155,14 @@ impl Diff {
         for (title, names) in [("Only before", &self.only_before), ("Only after", &self.only_after)] {
             if !names.is_empty() {
                 let names: Vec<_> = names.iter().map(|name| code(name)).collect();
-                let _ = writeln!(made, "\n{title}: {}", names.join(", "));
+                let _ = writeln!(text, "\n{title}: {}", names.join(", "));
             }
         }
-        made
+        text
     }
 }
 
-fn said(side: &Side) -> String {
+fn label(side: &ExperimentRef) -> String {
     format!("{} (number {}, {})", code(&side.name), side.id, date::utc(side.created))
 }
 
@@ -186,10 +191,15 @@ fn outcome_change(phases: &[String], before: &StrategyReport, after: &StrategyRe
     } else {
         Verdict::Unknown
     };
-    let said = |strategy: &StrategyReport| match &strategy.result {
+    let outcome_text = |strategy: &StrategyReport| match &strategy.result {
         Some(result) if result.ran() => format!("{} - {}", result.word(), ending(result)),
         Some(result) => result.to_string(),
         None => "not run yet".to_owned(),
     };
-    Some(OutcomeChange { strategy: after.name.clone(), before: said(before), after: said(after), verdict })
+    Some(OutcomeChange {
+        strategy: after.name.clone(),
+        before: outcome_text(before),
+        after: outcome_text(after),
+        verdict,
+    })
 }

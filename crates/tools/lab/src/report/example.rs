@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use regex::Regex;
 
 use crate::experiment::{
-    Baseline, Better, ExecutorKind, ExecutorOptions, Experiment, Limits, Metric, Need, Phase, Strategy, Success, Take,
+    Baseline, ExecutorKind, ExecutorOptions, Experiment, Limits, Metric, MetricAggregation, MetricDirection, Phase,
+    Requirement, Strategy, SuccessCriteria,
 };
 use crate::outcome::{Outcome, Stack};
 use crate::store::{
@@ -47,8 +48,8 @@ pub(super) fn experiment(name: &str, strategies: Vec<Strategy>) -> Experiment {
         name: name.into(),
         pattern: any(),
         unit: "t/s".into(),
-        better: Better::Higher,
-        take: Take::Last,
+        direction: MetricDirection::Higher,
+        aggregation: MetricAggregation::Last,
     };
     Experiment {
         name: name.into(),
@@ -60,7 +61,7 @@ pub(super) fn experiment(name: &str, strategies: Vec<Strategy>) -> Experiment {
             .map(|name| Phase { name: name.into(), pattern: any() })
             .into(),
         metrics: vec![metric("prompt"), metric("generation")],
-        success: Success::default(),
+        success: SuccessCriteria::default(),
         baseline: None,
         strategies,
         toml: String::new(),
@@ -139,7 +140,7 @@ pub(super) fn story() -> Report {
         Some(Baseline { label: "Vulkan RADV".into(), strategy: Some("vulkan".into()), values: BTreeMap::new() });
     experiment.strategies[2].hypothesis = Some("Disabling the SDMA engine may fix transfers on APUs.".into());
     experiment.strategies[6].needs =
-        vec![Need::KernelParameter { name: "amdgpu.cwsr_enable".into(), value: Some("0".into()) }];
+        vec![Requirement::KernelParameter { name: "amdgpu.cwsr_enable".into(), value: Some("0".into()) }];
     let partial = || {
         let stack = Stack {
             process: 7,
@@ -160,13 +161,14 @@ pub(super) fn story() -> Report {
             why: "past async uploads, hung at graph_reserve".into(),
             end: Some(Box::new(end)),
         };
-        let mut made =
+        let mut finished_run =
             finished(outcome, 64, vec![phase(600, "load"), phase(1700, "async uploads"), phase(3900, "graph_reserve")]);
         let bytes = b"llama_context: graph_reserve: reserving a graph for ubatch\n".to_vec();
-        made.output = vec![Output { stream: crate::executor::Stream::Err, at: 3900, bytes, omitted: 0 }];
+        finished_run.output = vec![Output { stream: crate::executor::Stream::Err, at: 3900, bytes, omitted: 0 }];
         let line = "amdgpu 0000:c5:00.0: MES failed to respond to msg=REMOVE_QUEUE".to_owned();
-        made.kernel_lines = vec![KernelLine { line, finding: Some("the firmware of the scheduler hangs".into()) }];
-        made
+        finished_run.kernel_lines =
+            vec![KernelLine { line, finding: Some("the firmware of the scheduler hangs".into()) }];
+        finished_run
     };
     let change = "add `amdgpu.cwsr_enable=0` to the kernel's command line and restart".to_owned();
     let stock = finished(hang("async uploads"), 62, vec![phase(600, "load"), phase(1700, "async uploads")]);
@@ -193,7 +195,7 @@ pub(super) fn hostile() -> Report {
     odd.hypothesis = Some(HOSTILE.into());
     odd.changes = HOSTILE.into();
     odd.unset = vec![HOSTILE.into()];
-    odd.needs = vec![Need::KernelParameter { name: HOSTILE.into(), value: Some(HOSTILE.into()) }];
+    odd.needs = vec![Requirement::KernelParameter { name: HOSTILE.into(), value: Some(HOSTILE.into()) }];
     odd.directory = Some(HOSTILE.into());
     let other = strategy(&format!("b{HOSTILE}"), HOSTILE, &[("A", "0")], &[HOSTILE]);
     let third = strategy(&format!("c{HOSTILE}"), HOSTILE, &[("A", "1")], &[HOSTILE]);
@@ -215,12 +217,12 @@ pub(super) fn hostile() -> Report {
             fault: Some(HOSTILE.into()),
             last_line: None,
         };
-        let mut made = finished(outcome, 5, vec![phase(100, HOSTILE)]);
-        made.kernel_lines = vec![KernelLine { line: HOSTILE.into(), finding: Some(HOSTILE.into()) }];
+        let mut finished_run = finished(outcome, 5, vec![phase(100, HOSTILE)]);
+        finished_run.kernel_lines = vec![KernelLine { line: HOSTILE.into(), finding: Some(HOSTILE.into()) }];
         let mut bytes = HOSTILE.as_bytes().to_vec();
         bytes.extend([0xff, 0xfe, 0, b'\n']);
-        made.output = vec![Output { stream: crate::executor::Stream::Out, at: 0, bytes, omitted: 0 }];
-        made
+        finished_run.output = vec![Output { stream: crate::executor::Stream::Out, at: 0, bytes, omitted: 0 }];
+        finished_run
     };
     let mut works = finished(Outcome::Pass, 5, vec![phase(100, HOSTILE)]);
     works.metrics = vec![MetricValue { name: HOSTILE.into(), value: 7.0, unit: HOSTILE.into() }];

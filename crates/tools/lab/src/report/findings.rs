@@ -9,7 +9,7 @@ use super::gather::{ending, failure_kind};
 use super::sentence::Sentence;
 use super::sentence::Word::{Name, Text};
 use super::series::Verdict;
-use super::{BaselineReport, Change, MetricReport, StrategyReport, text};
+use super::{BaselineReport, MetricChange, MetricReport, StrategyReport, text};
 
 /// Maximum number of findings of a kind.
 const MAX_ENTRIES: usize = 12;
@@ -22,7 +22,7 @@ pub(super) fn draw(
     baseline: Option<&BaselineReport>,
     metrics: &[MetricReport],
     strategies: &[StrategyReport],
-    changes: &[Change],
+    changes: &[MetricChange],
 ) -> Vec<Sentence> {
     let mut findings = stuck(strategies);
     let pairs = pairs(strategies);
@@ -36,7 +36,7 @@ pub(super) fn draw(
 }
 
 /// Two strategies that differ in one setting, the earlier first.
-struct Pair {
+struct StrategyPair {
     before: usize,
     after: usize,
     /// The setting for people: `HSA_ENABLE_SDMA=0`, `without -fa on`.
@@ -45,11 +45,11 @@ struct Pair {
 
 /// All pairs that differ in one setting. Found by hashing each strategy without one of its
 /// settings, in linear time.
-fn pairs(strategies: &[StrategyReport]) -> Vec<Pair> {
+fn pairs(strategies: &[StrategyReport]) -> Vec<StrategyPair> {
     let settings: Vec<_> = strategies.iter().map(settings).collect();
     let signature = |all: &BTreeMap<String, String>, without: Option<&str>| {
-        let kept = all.iter().filter(|(key, _)| Some(key.as_str()) != without);
-        kept.flat_map(|(key, value)| [key.as_str(), "\u{1}", value, "\u{2}"]).collect::<String>()
+        let settings = all.iter().filter(|(key, _)| Some(key.as_str()) != without);
+        settings.flat_map(|(key, value)| [key.as_str(), "\u{1}", value, "\u{2}"]).collect::<String>()
     };
     let mut whole: HashMap<String, usize> = HashMap::new();
     for (index, all) in settings.iter().enumerate() {
@@ -64,11 +64,15 @@ fn pairs(strategies: &[StrategyReport]) -> Vec<Pair> {
             let other = *first_with.entry((key, rest)).or_insert(after);
             if let Some(before) = lacking {
                 let (first, second) = (before.min(after), before.max(after));
-                let said = said(key, None, value);
-                let setting = if second == after { said } else { format!("without {said}") };
-                pairs.push(Pair { before: first, after: second, setting });
+                let setting_text = setting_text(key, None, value);
+                let setting = if second == after { setting_text } else { format!("without {setting_text}") };
+                pairs.push(StrategyPair { before: first, after: second, setting });
             } else if other != after && settings[other][key] != *value {
-                pairs.push(Pair { before: other, after, setting: said(key, Some(&settings[other][key]), value) });
+                pairs.push(StrategyPair {
+                    before: other,
+                    after,
+                    setting: setting_text(key, Some(&settings[other][key]), value),
+                });
             }
         }
     }
@@ -92,7 +96,7 @@ fn settings(strategy: &StrategyReport) -> BTreeMap<String, String> {
 }
 
 /// Description of a setting that differs.
-fn said(key: &str, before: Option<&str>, value: &str) -> String {
+fn setting_text(key: &str, before: Option<&str>, value: &str) -> String {
     match key.split_once(' ') {
         Some(("env", name)) => format!("{name}={value}"),
         Some(("need", need)) => need.to_owned(),
@@ -158,16 +162,16 @@ pub(super) fn progress(phases: &[String], strategy: &StrategyReport) -> usize {
 }
 
 /// Settings that brought a strategy further, or less far.
-fn differences(phases: &[String], strategies: &[StrategyReport], pairs: &[Pair]) -> Vec<Sentence> {
-    let mut seen: Vec<&str> = Vec::new();
+fn differences(phases: &[String], strategies: &[StrategyReport], pairs: &[StrategyPair]) -> Vec<Sentence> {
+    let mut reported: Vec<&str> = Vec::new();
     let mut findings = Vec::new();
     for pair in pairs {
         let (before, after) = (&strategies[pair.before], &strategies[pair.after]);
         let (far, further) = (progress(phases, before), progress(phases, after));
-        if far == further || seen.contains(&pair.setting.as_str()) || findings.len() == MAX_ENTRIES {
+        if far == further || reported.contains(&pair.setting.as_str()) || findings.len() == MAX_ENTRIES {
             continue;
         }
-        seen.push(&pair.setting);
+        reported.push(&pair.setting);
         let ends = [before, after].map(|strategy| strategy.result.as_ref().map(ending).unwrap_or_default());
         let template = match (further > far, after.passed()) {
             (true, true) => "{} makes it work: {} {}, {} {}.",
@@ -181,7 +185,7 @@ fn differences(phases: &[String], strategies: &[StrategyReport], pairs: &[Pair])
 }
 
 /// Settings that did not change the failure.
-fn no_difference(strategies: &[StrategyReport], pairs: &[Pair]) -> Vec<Sentence> {
+fn no_difference(strategies: &[StrategyReport], pairs: &[StrategyPair]) -> Vec<Sentence> {
     let mut ways: Vec<(String, String, Vec<&str>)> = Vec::new();
     for pair in pairs {
         let results = [pair.before, pair.after].map(|at| strategies[at].result.as_ref());
@@ -205,17 +209,17 @@ fn no_difference(strategies: &[StrategyReport], pairs: &[Pair]) -> Vec<Sentence>
     ways.iter().take(MAX_ENTRIES).map(sentence).collect()
 }
 
-fn against_baseline(baseline: Option<&BaselineReport>, changes: &[Change]) -> Vec<Sentence> {
+fn against_baseline(baseline: Option<&BaselineReport>, changes: &[MetricChange]) -> Vec<Sentence> {
     let Some(baseline) = baseline else { return Vec::new() };
     let mut counted: Vec<_> = changes.iter().filter(|change| change.counts()).collect();
     counted.sort_by(|one, other| {
-        let size = |change: &Change| change.change.unwrap_or(0.0).abs();
+        let size = |change: &MetricChange| change.change.unwrap_or(0.0).abs();
         size(other).total_cmp(&size(one))
     });
     counted.iter().take(MAX_ENTRIES).map(|change| compared(change, &change.strategy, &baseline.label)).collect()
 }
 
-fn compared(change: &Change, subject: &str, against: &str) -> Sentence {
+fn compared(change: &MetricChange, subject: &str, against: &str) -> Sentence {
     let [before, after] = change.medians();
     let by = change.change.map(|part| format!(" ({})", text::percent(part))).unwrap_or_default();
     let word = change.verdict.word();
@@ -224,8 +228,8 @@ fn compared(change: &Change, subject: &str, against: &str) -> Sentence {
 }
 
 /// Settings that changed a metric of working strategies.
-fn speeds(metrics: &[MetricReport], strategies: &[StrategyReport], pairs: &[Pair]) -> Vec<Sentence> {
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+fn speeds(metrics: &[MetricReport], strategies: &[StrategyReport], pairs: &[StrategyPair]) -> Vec<Sentence> {
+    let mut reported: Vec<(&str, &str)> = Vec::new();
     let mut findings = Vec::new();
     for pair in pairs {
         let (before, after) = (&strategies[pair.before], &strategies[pair.after]);
@@ -235,13 +239,13 @@ fn speeds(metrics: &[MetricReport], strategies: &[StrategyReport], pairs: &[Pair
             let verdict = other.against(one, metric.higher_is_better);
             let key = (pair.setting.as_str(), metric.name.as_str());
             if !matches!(verdict, Verdict::Better | Verdict::Worse)
-                || seen.contains(&key)
+                || reported.contains(&key)
                 || findings.len() == MAX_ENTRIES
             {
                 continue;
             }
-            seen.push(key);
-            let change = Change::new(&after.name, metric, one, other);
+            reported.push(key);
+            let change = MetricChange::new(&after.name, metric, one, other);
             let by = change.change.map(text::percent).unwrap_or_default();
             let word = verdict.word();
             let template = format!("{{}} changes {{}} by {by}, for the {word}: {{}} against {{}}.");
@@ -266,17 +270,17 @@ fn unstable(strategies: &[StrategyReport]) -> Vec<Sentence> {
 
 /// The doctor's explanations of kernel log lines, and GPU resets.
 fn kernel(strategies: &[StrategyReport]) -> Vec<Sentence> {
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut strategies_by_finding: Vec<(&str, Vec<&str>)> = Vec::new();
     for strategy in strategies {
         for finding in strategy.kernel.iter().filter_map(|line| line.finding.as_deref()) {
-            match said.iter_mut().find(|(known, _)| *known == finding) {
+            match strategies_by_finding.iter_mut().find(|(known, _)| *known == finding) {
                 Some((_, names)) if names.last() == Some(&strategy.name.as_str()) => {}
                 Some((_, names)) => names.push(&strategy.name),
-                None => said.push((finding, vec![&strategy.name])),
+                None => strategies_by_finding.push((finding, vec![&strategy.name])),
             }
         }
     }
-    let mut findings: Vec<_> = said
+    let mut findings: Vec<_> = strategies_by_finding
         .iter()
         .take(MAX_ENTRIES)
         .map(|(finding, names)| {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::LabError;
-use crate::experiment::{Better, ExecutorKind, Experiment, Strategy};
+use crate::experiment::{ExecutorKind, Experiment, MetricDirection, Strategy};
+use crate::message::count;
 use crate::outcome::{Outcome, signal_name};
 use crate::requirements::in_words;
 use crate::store::{Event, EventKind, ExperimentRow, KernelLine, MetricValue, RunRow, Store};
-use crate::words::count;
 
 use super::series::Series;
 use super::{
-    BaselineReport, Heading, KernelReport, MetricReport, RULE, Reached, Report, SCHEMA, Status, StrategyReport,
-    VERSION, changes, findings, next, recommend, text,
+    BaselineReport, ExperimentInfo, KernelReport, MetricReport, RULE, ReachedPhase, Report, SCHEMA, Status,
+    StrategyReport, VERSION, changes, findings, next, recommend, text,
 };
 
 /// Maximum number of strategies whose output is read.
@@ -53,16 +53,16 @@ impl Report {
         }
         let mut strategies = Vec::with_capacity(experiment.strategies.len());
         for strategy in &experiment.strategies {
-            let mut made = settings(strategy);
+            let mut report = settings(strategy);
             let runs = by_strategy.remove(strategy.name.as_str()).unwrap_or_default();
-            fill(&mut made, experiment, &runs, &mut events, &mut figures, &mut kernel);
-            strategies.push(made);
+            fill(&mut report, experiment, &runs, &mut events, &mut figures, &mut kernel);
+            strategies.push(report);
         }
         mark_same(&mut strategies);
         tails(store, &mut strategies)?;
 
         let open = strategies.iter().map(|strategy| strategy.open).sum();
-        let experiment_heading = Heading {
+        let experiment_heading = ExperimentInfo {
             id: row.id,
             name: experiment.name.clone(),
             title: experiment.title.clone(),
@@ -106,7 +106,7 @@ fn metrics(experiment: &Experiment, figures: &BTreeMap<i64, Vec<MetricValue>>) -
         .map(|metric| MetricReport {
             name: metric.name.clone(),
             unit: metric.unit.clone(),
-            higher_is_better: metric.better == Better::Higher,
+            higher_is_better: metric.direction == MetricDirection::Higher,
         })
         .collect();
     for value in figures.values().flatten() {
@@ -144,7 +144,7 @@ fn settings(strategy: &Strategy) -> StrategyReport {
 }
 
 fn fill(
-    made: &mut StrategyReport,
+    report: &mut StrategyReport,
     experiment: &Experiment,
     runs: &[&RunRow],
     events: &mut BTreeMap<i64, Vec<Event>>,
@@ -152,21 +152,21 @@ fn fill(
     kernel: &mut BTreeMap<i64, Vec<KernelLine>>,
 ) {
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let mut tracks: HashMap<i64, Vec<Reached>> = HashMap::new();
+    let mut tracks: HashMap<i64, Vec<ReachedPhase>> = HashMap::new();
     let mut lines = Vec::new();
     let mut furthest = None;
     for run in runs {
         let Some(outcome) = &run.outcome else {
-            made.open += 1;
+            report.open += 1;
             continue;
         };
-        *made.counts.entry(outcome.word()).or_default() += 1;
+        *report.counts.entry(outcome.word()).or_default() += 1;
         lines.extend(kernel.remove(&run.id).unwrap_or_default());
         let mut track = Vec::new();
         for event in events.remove(&run.id).unwrap_or_default() {
             match event.kind {
-                EventKind::Phase => track.push(Reached { at: event.at as f64 / 1e3, phase: event.text }),
-                EventKind::Reset => made.resets += 1,
+                EventKind::Phase => track.push(ReachedPhase { at: event.at as f64 / 1e3, phase: event.text }),
+                EventKind::Reset => report.resets += 1,
                 _ => {}
             }
         }
@@ -179,14 +179,14 @@ fn fill(
             }
         }
     }
-    made.furthest = furthest.map(|index| experiment.phases[index].name.clone());
-    made.metrics = values.into_iter().filter_map(|(name, values)| Some((name, Series::of(values)?))).collect();
-    made.kernel = alike(lines);
-    if let Some(run) = representative(runs, &made.counts) {
-        made.result = run.outcome.clone();
-        made.run = Some(run.id);
-        made.timeline = tracks.remove(&run.id).unwrap_or_default();
-        made.seconds =
+    report.furthest = furthest.map(|index| experiment.phases[index].name.clone());
+    report.metrics = values.into_iter().filter_map(|(name, values)| Some((name, Series::of(values)?))).collect();
+    report.kernel = alike(lines);
+    if let Some(run) = representative(runs, &report.counts) {
+        report.result = run.outcome.clone();
+        report.run = Some(run.id);
+        report.timeline = tracks.remove(&run.id).unwrap_or_default();
+        report.seconds =
             run.started.zip(run.ended).map(|(started, ended)| ended.saturating_sub(started).max(0) as f64 / 1e3);
     }
 }
@@ -221,16 +221,16 @@ fn alike(lines: Vec<KernelLine>) -> Vec<KernelReport> {
 }
 
 pub(super) fn without_numbers(line: &str) -> String {
-    let mut made = String::with_capacity(line.len());
+    let mut text = String::with_capacity(line.len());
     for word in line.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
         let (word, end) = match word.char_indices().next_back() {
             Some((at, last)) if !last.is_ascii_alphanumeric() => (&word[..at], &word[at..]),
             _ => (word, ""),
         };
-        made.push_str(if word.contains(|letter: char| letter.is_ascii_digit()) { "#" } else { word });
-        made.push_str(end);
+        text.push_str(if word.contains(|letter: char| letter.is_ascii_digit()) { "#" } else { word });
+        text.push_str(end);
     }
-    made
+    text
 }
 
 /// Marks strategies that failed like an earlier one.
@@ -300,8 +300,8 @@ fn baseline(experiment: &Experiment, strategies: &[StrategyReport]) -> Option<Ba
     let baseline = experiment.baseline.as_ref()?;
     // A value given in the experiment counts as exact: its measurement is unknown.
     let exact = |value: f64| Some(Series { noise: Some(0.0), ..Series::of([value])? });
-    let given = baseline.values.iter().filter_map(|(name, &value)| Some((name.clone(), exact(value)?)));
-    let mut metrics: BTreeMap<_, _> = given.collect();
+    let values = baseline.values.iter().filter_map(|(name, &value)| Some((name.clone(), exact(value)?)));
+    let mut metrics: BTreeMap<_, _> = values.collect();
     if let Some(name) = &baseline.strategy {
         let measured =
             strategies.iter().find(|strategy| strategy.name == *name).map(|strategy| strategy.metrics.clone());
@@ -317,8 +317,8 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
     let others: Vec<_> = strategies.iter().filter(|strategy| !is_reference(strategy)).collect();
     // An experiment with only a baseline tries the baseline.
     let (tried, reference) = if others.is_empty() { (strategies.iter().collect(), None) } else { (others, reference) };
-    let with = |wanted: fn(&Outcome) -> bool| {
-        tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(wanted)).count()
+    let with = |matches: fn(&Outcome) -> bool| {
+        tried.iter().filter(|strategy| strategy.result.as_ref().is_some_and(matches)).count()
     };
     let (passed, ran) = (with(|outcome| *outcome == Outcome::Pass), with(Outcome::ran));
     let pending = with(|outcome| matches!(outcome, Outcome::Pending { .. }));
@@ -336,7 +336,7 @@ fn status(baseline: Option<&BaselineReport>, strategies: &[StrategyReport], open
         (0, 0) => ("BLOCKED", format!("every {other}strategy is skipped")),
     };
     let mut parts = vec![why];
-    let mut part = |number: usize, said: String| parts.extend((number > 0).then_some(said));
+    let mut part = |number: usize, text: String| parts.extend((number > 0).then_some(text));
     part(blocked, format!("{blocked} could not be started"));
     part(pending, format!("{pending} need{} a change of the machine", if pending == 1 { "s" } else { "" }));
     part(skipped, format!("{skipped} {} skipped", if skipped == 1 { "was" } else { "were" }));

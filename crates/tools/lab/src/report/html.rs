@@ -15,7 +15,7 @@ use super::markdown::{short_image, spread_around};
 use super::plot::{BarChart, MetricBar, PhaseTrack, Timeline};
 use super::sentence::Part;
 use super::text::{self, percent, shell};
-use super::{Heading, KernelReport, Reached, Report, Row, Sentence, Status, StrategyReport, Verdict, date};
+use super::{ExperimentInfo, KernelReport, ReachedPhase, Report, Row, Sentence, Status, StrategyReport, Verdict, date};
 
 /// Strategies with their own section; the table lists all.
 const MAX_SECTIONS: usize = 100;
@@ -69,7 +69,7 @@ pub(super) fn render_template(name: &str, values: impl Serialize) -> String {
 /// Values of `report.html.jinja`.
 #[derive(Serialize)]
 struct Page<'a> {
-    experiment: &'a Heading,
+    experiment: &'a ExperimentInfo,
     started: String,
     done: String,
     status: &'a Status,
@@ -149,7 +149,7 @@ struct Section<'a> {
     result: ResultTag,
     hypothesis: Option<&'a str>,
     settings: String,
-    phases: &'a [Reached],
+    phases: &'a [ReachedPhase],
     seconds: Option<f64>,
     kernel: &'a [KernelReport],
     waits: Vec<String>,
@@ -167,7 +167,7 @@ pub fn render(report: &Report) -> String {
     let page = Page {
         experiment: &report.experiment,
         started: date::utc(report.experiment.created),
-        done: crate::words::count(report.experiment.done, "run", "runs"),
+        done: crate::message::count(report.experiment.done, "run", "runs"),
         status: &report.status,
         baseline: baseline(report),
         has_images: report.has_images(),

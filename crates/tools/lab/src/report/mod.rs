@@ -33,7 +33,7 @@ use serde::Serialize;
 
 use crate::outcome::{Outcome, Stack};
 
-pub use changes::Change;
+pub use changes::MetricChange;
 pub use next::NextStep;
 pub use recommend::Recommendation;
 pub use sentence::Sentence;
@@ -55,7 +55,7 @@ pub struct Report {
     /// Version of the JSON format, [`VERSION`].
     pub version: u32,
     /// What was run, and on what.
-    pub experiment: Heading,
+    pub experiment: ExperimentInfo,
     /// Overall status.
     pub status: Status,
     /// What results are compared with.
@@ -69,7 +69,7 @@ pub struct Report {
     /// Conclusions, in sentences.
     pub findings: Vec<Sentence>,
     /// Changes compared with the baseline.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MetricChange>,
     /// The rule for significant [`changes`](Self::changes).
     pub rule: &'static str,
     /// Recommended configuration.
@@ -80,7 +80,7 @@ pub struct Report {
 
 /// The experiment that a report is about.
 #[derive(Clone, Debug, Serialize)]
-pub struct Heading {
+pub struct ExperimentInfo {
     /// Number in the store.
     pub id: i64,
     /// As the experiment's file or the import names it.
@@ -169,7 +169,7 @@ pub struct StrategyReport {
     pub run: Option<i64>,
     /// Phases of that run, in the order in which it reached them.
     #[serde(flatten, serialize_with = "timeline::serialize")]
-    pub timeline: Vec<Reached>,
+    pub timeline: Vec<ReachedPhase>,
     /// Duration of that run in seconds.
     pub seconds: Option<f64>,
     /// Kernel log lines of all runs, with similar ones merged.
@@ -190,7 +190,7 @@ pub(crate) struct Row<'a> {
 
 /// A phase that a run reached.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Reached {
+pub struct ReachedPhase {
     /// Seconds since its start.
     pub at: f64,
     /// Name of the phase that was reached.
@@ -209,8 +209,8 @@ pub struct KernelReport {
 }
 
 /// Untrusted text as one line without terminal escapes.
-pub fn one_line(said: &str) -> String {
-    text::line(said)
+pub fn one_line(untrusted: &str) -> String {
+    text::line(untrusted)
 }
 
 /// Quotes a word for a POSIX shell.

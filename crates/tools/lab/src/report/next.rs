@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::experiment::{Experiment, Need};
+use crate::experiment::{Experiment, Requirement};
+use crate::message::count;
 use crate::outcome::Outcome;
-use crate::words::count;
 
 use super::gather::without_numbers;
 use super::sentence::Sentence;
 use super::sentence::Word::{Name, Text};
-use super::{Heading, MetricReport, StrategyReport, text};
+use super::{ExperimentInfo, MetricReport, StrategyReport, text};
 
 /// A next step.
 #[derive(Clone, Debug, Serialize)]
@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 12;
 /// All steps, in the recommended order.
 pub(super) fn steps(
     experiment: &Experiment,
-    heading: &Heading,
+    heading: &ExperimentInfo,
     strategies: &[StrategyReport],
     metrics: &[MetricReport],
 ) -> Vec<NextStep> {
@@ -57,7 +57,7 @@ impl<'a> Causes<'a> {
     }
 
     /// One step per cause, and a count of the rest.
-    fn steps(&self, heading: &Heading, step: impl Fn(&'a str, &[&'a str]) -> NextStep) -> Vec<NextStep> {
+    fn steps(&self, heading: &ExperimentInfo, step: impl Fn(&'a str, &[&'a str]) -> NextStep) -> Vec<NextStep> {
         let mut steps: Vec<_> = self.0.iter().take(MAX_ENTRIES).map(|(_, cause, names)| step(cause, names)).collect();
         if self.0.len() > MAX_ENTRIES {
             let more = count(self.0.len() - MAX_ENTRIES, "more cause", "more causes");
@@ -69,7 +69,7 @@ impl<'a> Causes<'a> {
 }
 
 /// Changes of the machine, each with the strategies that need it.
-fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyReport]) -> Vec<NextStep> {
+fn pending(experiment: &Experiment, heading: &ExperimentInfo, strategies: &[StrategyReport]) -> Vec<NextStep> {
     let mut causes = Causes::default();
     for strategy in strategies {
         let Some(Outcome::Pending { changes }) = &strategy.result else { continue };
@@ -77,7 +77,7 @@ fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyRep
     }
     let by_hand = |cause: &str, name: &str| {
         let needs = experiment.strategy(name).map_or(&[][..], |strategy| &strategy.needs);
-        needs.iter().any(|need| matches!(need, Need::Manual { change } if change == cause))
+        needs.iter().any(|need| matches!(need, Requirement::Manual { change } if change == cause))
     };
     causes.steps(heading, |cause, names| {
         let done = names.iter().find(|name| by_hand(cause, name));
@@ -87,7 +87,7 @@ fn pending(experiment: &Experiment, heading: &Heading, strategies: &[StrategyRep
     })
 }
 
-fn blocked(heading: &Heading, strategies: &[StrategyReport]) -> Vec<NextStep> {
+fn blocked(heading: &ExperimentInfo, strategies: &[StrategyReport]) -> Vec<NextStep> {
     let mut causes = Causes::default();
     for strategy in strategies {
         if let Some(Outcome::Blocked { why, .. }) = &strategy.result {

@@ -171,8 +171,8 @@ fn middle(row: usize) -> f64 {
 
 impl BarChart {
     pub(super) fn new(title: &str, unit: &str, higher_is_better: bool, bars: &[MetricBar]) -> Self {
-        let shown = &bars[..bars.len().min(MAX_ROWS)];
-        let max = shown.iter().map(|bar| bar.series.max).fold(0.0, f64::max);
+        let visible = &bars[..bars.len().min(MAX_ROWS)];
+        let max = visible.iter().map(|bar| bar.series.max).fold(0.0, f64::max);
         let frame = Frame::new(title, unit, bars.len(), max);
         let row = |(index, bar): (usize, &MetricBar)| {
             let series = bar.series;
@@ -195,16 +195,16 @@ impl BarChart {
                 range: (series.max > series.min).then(|| (frame.x(series.min), frame.x(series.max))),
             }
         };
-        let rows = shown.iter().enumerate().map(row).collect();
-        let baseline = shown.iter().find(|bar| bar.is_baseline).map(|bar| frame.x(bar.series.median));
+        let rows = visible.iter().enumerate().map(row).collect();
+        let baseline = visible.iter().find(|bar| bar.is_baseline).map(|bar| frame.x(bar.series.median));
         Self { frame, higher_is_better, rows, baseline }
     }
 }
 
 impl Timeline {
     pub(super) fn new(title: &str, phases: &[&str], tracks: &[PhaseTrack]) -> Self {
-        let shown = &tracks[..tracks.len().min(MAX_ROWS)];
-        let max = shown.iter().map(|track| track.end).fold(0.0, f64::max);
+        let visible = &tracks[..tracks.len().min(MAX_ROWS)];
+        let max = visible.iter().map(|track| track.end).fold(0.0, f64::max);
         let frame = Frame::new(title, "s", tracks.len(), max);
         let class = |phase: usize| format!("p{}", phase % PHASE_COLORS);
         let segment = |class: &str, phase: &str, start: f64, end: f64| {
@@ -233,7 +233,7 @@ impl Timeline {
                 segments,
             }
         };
-        let rows = shown.iter().enumerate().map(row).collect();
+        let rows = visible.iter().enumerate().map(row).collect();
         let entry = |(index, phase): (usize, &&str)| LegendEntry { class: class(index), name: (*phase).to_owned() };
         Self { phases: phases.iter().enumerate().map(entry).collect(), rows, frame }
     }

@@ -33,8 +33,8 @@ pub(super) fn choose(
     strategies: &[StrategyReport],
 ) -> Option<Recommendation> {
     let passed: Vec<_> = strategies.iter().filter(|strategy| strategy.passed()).collect();
-    let wanted = experiment.success.metrics.first().map(|wanted| &wanted.metric);
-    let metric = wanted.and_then(|name| metrics.iter().find(|metric| metric.name == *name)).or(metrics.first());
+    let criterion = experiment.success.metrics.first().map(|criterion| &criterion.metric);
+    let metric = criterion.and_then(|name| metrics.iter().find(|metric| metric.name == *name)).or(metrics.first());
     let measured =
         |strategy: &&&StrategyReport| metric.is_some_and(|metric| strategy.metrics.contains_key(&metric.name));
     let fastest = metric.and_then(|metric| {

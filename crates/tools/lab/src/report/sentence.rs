@@ -59,10 +59,10 @@ impl Sentence {
 
     /// Comma-separated names; a long list is cut.
     pub(super) fn list(names: &[&str]) -> Self {
-        let shown: Vec<_> = names.iter().take(MAX_NAMES).map(|name| Word::Name(name)).collect();
+        let displayed: Vec<_> = names.iter().take(MAX_NAMES).map(|name| Word::Name(name)).collect();
         let more =
             if names.len() > MAX_NAMES { format!(" and {} more", names.len() - MAX_NAMES) } else { String::new() };
-        Self::of(&format!("{}{more}", vec!["{}"; shown.len()].join(", ")), &shown)
+        Self::of(&format!("{}{more}", vec!["{}"; displayed.len()].join(", ")), &displayed)
     }
 
     /// Appends another sentence.

@@ -172,16 +172,16 @@ mod tests {
         // The sum of twelve uniform values approximates a normal distribution.
         let mut normal = move || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
         for count in [3, 5, 10] {
-            let (mut false_alarms, mut seen) = (0, 0);
+            let (mut false_alarms, mut detected) = (0, 0);
             for _ in 0..2000 {
                 let mut draw = |mean: f64| Series::of((0..count).map(|_| mean + normal())).expect("values");
                 let (first, second, moved) = (draw(100.0), draw(100.0), draw(110.0));
                 false_alarms += usize::from(second.against(&first, true) != Verdict::Same);
-                seen += usize::from(moved.against(&first, true) == Verdict::Better);
+                detected += usize::from(moved.against(&first, true) == Verdict::Better);
             }
             // The expected rate is 1.5 % for three and five values, and lower for ten.
             assert!(false_alarms < 60, "{false_alarms} of 2000 with {count} values");
-            assert!(seen > 1900, "{seen} of 2000 with {count} values");
+            assert!(detected > 1900, "{detected} of 2000 with {count} values");
         }
     }
 }

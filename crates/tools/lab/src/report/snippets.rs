@@ -18,29 +18,29 @@ const NO_IMAGE: &str = "your-image";
 
 /// A POSIX shell script; it passes its arguments to the program.
 pub(super) fn script(strategy: &Strategy, heading: &str) -> String {
-    let mut made = format!("#!/bin/sh\n# {}\n", text::line(heading));
+    let mut script = format!("#!/bin/sh\n# {}\n", text::line(heading));
     for need in &strategy.needs {
-        let _ = writeln!(made, "# needs {}", text::line(&in_words(need)));
+        let _ = writeln!(script, "# needs {}", text::line(&in_words(need)));
     }
-    made.push_str("set -eu\n");
+    script.push_str("set -eu\n");
     match &strategy.image {
-        Some(image) if strategy.executor.kind != ExecutorKind::Local => container(&mut made, strategy, image),
-        _ => process(&mut made, strategy),
+        Some(image) if strategy.executor.kind != ExecutorKind::Local => container(&mut script, strategy, image),
+        _ => process(&mut script, strategy),
     }
-    made
+    script
 }
 
-fn process(made: &mut String, strategy: &Strategy) {
+fn process(script: &mut String, strategy: &Strategy) {
     // Names that are not valid in a shell are set with `env`.
     let (plain, odd): (Vec<_>, Vec<_>) = strategy.env.iter().partition(|(name, _)| text::is_variable(name));
     for name in strategy.unset.iter().filter(|name| text::is_variable(name)) {
-        let _ = writeln!(made, "unset {name}");
+        let _ = writeln!(script, "unset {name}");
     }
     for (name, value) in plain {
-        let _ = writeln!(made, "export {name}={}", text::shell(value));
+        let _ = writeln!(script, "export {name}={}", text::shell(value));
     }
     if let Some(directory) = &strategy.directory {
-        let _ = writeln!(made, "cd -- {}", text::shell(&directory.to_string_lossy()));
+        let _ = writeln!(script, "cd -- {}", text::shell(&directory.to_string_lossy()));
     }
     let mut words: Vec<String> = Vec::new();
     if !odd.is_empty() {
@@ -48,15 +48,15 @@ fn process(made: &mut String, strategy: &Strategy) {
         words.extend(odd.iter().map(|(name, value)| text::shell(&format!("{name}={value}"))));
     }
     words.extend(strategy.command.iter().map(|word| text::shell(word)));
-    let _ = writeln!(made, "exec {} \"$@\"", words.join(" "));
+    let _ = writeln!(script, "exec {} \"$@\"", words.join(" "));
 }
 
-fn container(made: &mut String, strategy: &Strategy, image: &str) {
+fn container(script: &mut String, strategy: &Strategy, image: &str) {
     let options = &strategy.executor.container;
     let engine = options.engine.as_deref().unwrap_or("podman");
-    let _ = write!(made, "exec {} run --rm --init", text::shell(engine));
+    let _ = write!(script, "exec {} run --rm --init", text::shell(engine));
     let mut option = |name: &str, value: &str| {
-        let _ = write!(made, " \\\n  {name} {}", text::shell(value));
+        let _ = write!(script, " \\\n  {name} {}", text::shell(value));
     };
     for device in devices(strategy) {
         option("--device", &device);
@@ -81,7 +81,7 @@ fn container(made: &mut String, strategy: &Strategy, image: &str) {
     }
     let (before, after) = (options.arguments.iter().map(String::as_str), strategy.command.iter().map(String::as_str));
     let words: Vec<_> = before.chain([image]).chain(after).map(text::shell).collect();
-    let _ = writeln!(made, " \\\n  {} \"$@\"", words.join(" "));
+    let _ = writeln!(script, " \\\n  {} \"$@\"", words.join(" "));
 }
 
 /// A Job for `kubectl apply`.
@@ -113,14 +113,14 @@ pub(super) fn kubernetes(strategy: &Strategy, name: &str) -> String {
     if resources.is_empty() && options.devices.is_empty() {
         resources.insert("amd.com/gpu".into(), json!("1"));
     }
-    let mut made = Map::from_iter([
+    let mut container = Map::from_iter([
         ("name".to_owned(), json!("lab")),
         ("image".to_owned(), json!(strategy.image.as_deref().unwrap_or(NO_IMAGE))),
         ("command".to_owned(), json!(command)),
     ]);
-    let mut set = |key: &str, value: Value, wanted: bool| {
-        if wanted {
-            made.insert(key.to_owned(), value);
+    let mut set = |key: &str, value: Value, is_set: bool| {
+        if is_set {
+            container.insert(key.to_owned(), value);
         }
     };
     set(
@@ -133,7 +133,7 @@ pub(super) fn kubernetes(strategy: &Strategy, name: &str) -> String {
     set("volumeMounts", json!(mounts), !mounts.is_empty());
     // Only a privileged container can open a device node of the host.
     set("securityContext", json!({"privileged": true}), options.privileged || !options.devices.is_empty());
-    let mut pod = json!({"restartPolicy": "Never", "containers": [made]});
+    let mut pod = json!({"restartPolicy": "Never", "containers": [container]});
     if !volumes.is_empty() {
         pod["volumes"] = json!(volumes);
     }
@@ -202,25 +202,25 @@ fn document(value: &Value) -> String {
 
 /// Comments for the reader.
 fn remarks(strategy: &Strategy) -> String {
-    let mut made = String::new();
+    let mut comment = String::new();
     if strategy.image.is_none() {
         let program = strategy.command.first().map(|word| text::line(word)).unwrap_or_default();
-        let _ = writeln!(made, "# The runs had no image: choose one with {program}.");
+        let _ = writeln!(comment, "# The runs had no image: choose one with {program}.");
     }
     for need in &strategy.needs {
-        let _ = writeln!(made, "# The host needs {}.", text::line(&in_words(need)));
+        let _ = writeln!(comment, "# The host needs {}.", text::line(&in_words(need)));
     }
-    made
+    comment
 }
 
 fn devices(strategy: &Strategy) -> Vec<String> {
-    let given = strategy.executor.container.devices.clone();
-    given.unwrap_or_else(|| DEVICES.map(str::to_owned).into())
+    let devices = strategy.executor.container.devices.clone();
+    devices.unwrap_or_else(|| DEVICES.map(str::to_owned).into())
 }
 
 fn groups(strategy: &Strategy) -> Vec<String> {
-    let given = strategy.executor.container.groups.clone();
-    given.unwrap_or_else(|| GROUPS.map(str::to_owned).into())
+    let groups = strategy.executor.container.groups.clone();
+    groups.unwrap_or_else(|| GROUPS.map(str::to_owned).into())
 }
 
 /// The command, prefixed with `env -u` if variables must be unset.
@@ -241,19 +241,19 @@ fn dollars(text: &str, start: &str) -> String {
 
 /// A DNS label, as Kubernetes and compose require.
 fn label(name: &str) -> String {
-    let mut made = String::new();
+    let mut name_part = String::new();
     for letter in name.chars().map(|letter| letter.to_ascii_lowercase()) {
         match letter {
-            'a'..='z' | '0'..='9' => made.push(letter),
-            _ if made.ends_with('-') || made.is_empty() => {}
-            _ => made.push('-'),
+            'a'..='z' | '0'..='9' => name_part.push(letter),
+            _ if name_part.ends_with('-') || name_part.is_empty() => {}
+            _ => name_part.push('-'),
         }
-        if made.len() == 50 {
+        if name_part.len() == 50 {
             break;
         }
     }
-    let made = made.trim_end_matches('-');
-    if made.is_empty() { "lab".to_owned() } else { made.to_owned() }
+    let name_part = name_part.trim_end_matches('-');
+    if name_part.is_empty() { "lab".to_owned() } else { name_part.to_owned() }
 }
 
 #[cfg(test)]

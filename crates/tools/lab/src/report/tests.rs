@@ -7,7 +7,7 @@ use roci_testkit::tools::Tool;
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::experiment::{Baseline, ExecutorKind, Need, Strategy};
+use crate::experiment::{Baseline, ExecutorKind, Requirement, Strategy};
 use crate::outcome::Outcome;
 
 use super::diff::Diff;
@@ -26,9 +26,9 @@ fn tables(markdown: &str) -> Vec<Vec<Vec<String>>> {
                 let row: &mut Vec<_> = tables.last_mut().expect("a table").last_mut().expect("a row");
                 row.push(cell.take().expect("a cell"));
             }
-            Event::Text(said) | Event::Code(said) => {
+            Event::Text(text) | Event::Code(text) => {
                 if let Some(cell) = &mut cell {
-                    cell.push_str(&said);
+                    cell.push_str(&text);
                 }
             }
             _ => {}
@@ -41,7 +41,7 @@ fn tables(markdown: &str) -> Vec<Vec<Vec<String>>> {
 fn the_recorded_investigation_gives_its_table() {
     let report = story();
     let rows = &tables(&markdown::render(&report))[0];
-    let wanted = [
+    let expected = [
         ["Strategy", "Image", "Key changes", "Result"],
         ["vulkan", "amd-strix-halo-toolboxes:vulkan-radv", "", "PASS (3 of 3)"],
         [
@@ -76,9 +76,9 @@ fn the_recorded_investigation_gives_its_table() {
             "PENDING - add `amdgpu.cwsr_enable=0` to the kernel's command line and restart",
         ],
     ];
-    assert_eq!(rows.len(), wanted.len());
-    for (row, wanted) in rows.iter().zip(wanted) {
-        assert_eq!(row, &wanted);
+    assert_eq!(rows.len(), expected.len());
+    for (row, expected) in rows.iter().zip(expected) {
+        assert_eq!(row, &expected);
     }
 }
 
@@ -86,7 +86,7 @@ fn the_recorded_investigation_gives_its_table() {
 fn the_recorded_investigation_gives_its_findings() {
     let report = story();
     let findings: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-    let wanted = [
+    let expected = [
         "4 of 6 strategies failed in the same way, hung at graph_reserve: `sdma-off`, `minimal`, `gfx1100`, `flash-off`",
         "`kyuz0/amd-strix-halo-toolboxes:rocm-7.1.1` makes it worse: `vulkan` passed, `stock` hung at async uploads.",
         "`HSA_ENABLE_SDMA=0` gets further: `stock` hung at async uploads, `sdma-off` hung at graph_reserve.",
@@ -94,7 +94,7 @@ fn the_recorded_investigation_gives_its_findings() {
          hung at graph_reserve.",
         "Kernel log during `sdma-off`, `minimal`, `gfx1100`, `flash-off`: the firmware of the scheduler hangs",
     ];
-    assert_eq!(findings, wanted);
+    assert_eq!(findings, expected);
     assert_eq!(
         (report.status.state, report.status.why.as_str()),
         (
@@ -208,30 +208,30 @@ fn two_experiments_are_compared_strategy_by_strategy() {
 #[test]
 fn hostile_text_does_not_change_the_structure_of_markdown() {
     let report = hostile();
-    let made = markdown::render(&report);
-    assert!(!made.contains('\u{1b}') && !made.contains('\u{202e}') && !made.contains('\0'));
+    let page = markdown::render(&report);
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}') && !page.contains('\0'));
     let mut codes = 0;
-    for event in Parser::new_ext(&made, Options::ENABLE_TABLES) {
+    for event in Parser::new_ext(&page, Options::ENABLE_TABLES) {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => panic!("a link to {dest_url}"),
-            Event::Html(said) => panic!("markup {said}"),
-            Event::InlineHtml(said) => assert!(["<code>", "</code>"].contains(&&*said), "markup {said}"),
+            Event::Html(markup) => panic!("markup {markup}"),
+            Event::InlineHtml(markup) => assert!(["<code>", "</code>"].contains(&&*markup), "markup {markup}"),
             Event::Start(Tag::CodeBlock(_)) => codes += 1,
             Event::Rule => panic!("a rule"),
             _ => {}
         }
     }
     let headings =
-        |made: &str| Parser::new(made).filter(|event| matches!(event, Event::Start(Tag::Heading { .. }))).count();
+        |page: &str| Parser::new(page).filter(|event| matches!(event, Event::Start(Tag::Heading { .. }))).count();
     // The title, ten sections, and one per strategy.
-    assert_eq!(headings(&made), 11 + report.strategies.len(), "{made}");
+    assert_eq!(headings(&page), 11 + report.strategies.len(), "{page}");
     // Script, Job and service; one block of settings per strategy, and two ends of outputs.
-    assert_eq!(codes, 3 + 3 + 2, "{made}");
-    for table in tables(&made) {
+    assert_eq!(codes, 3 + 3 + 2, "{page}");
+    for table in tables(&page) {
         assert!(table.iter().all(|row| row.len() == table[0].len()));
     }
-    assert_eq!(tables(&made)[0].len(), 1 + report.strategies.len());
-    assert_eq!(tables(&made)[0][1][0], text::line(HOSTILE));
+    assert_eq!(tables(&page)[0].len(), 1 + report.strategies.len());
+    assert_eq!(tables(&page)[0][1][0], text::line(HOSTILE));
     let diff = Diff::of(&report, &hostile()).markdown();
     assert!(tables(&diff).iter().flatten().all(|row| row.len() == 6), "{diff}");
 }
@@ -363,12 +363,12 @@ fn the_script_runs_the_program_as_the_strategy_does() {
     };
     // Read from the script, since shells drop variables with invalid names.
     strategy.command = vec!["env".to_owned()];
-    let said = run(&strategy, &[]);
+    let script = run(&strategy, &[]);
     assert!(
-        said.contains("ODD=a $(B) ${C} $D 'e' \"f\" \\ #g: - *h\ni\n") && said.contains("HSA_ENABLE_SDMA=0"),
-        "{said}"
+        script.contains("ODD=a $(B) ${C} $D 'e' \"f\" \\ #g: - *h\ni\n") && script.contains("HSA_ENABLE_SDMA=0"),
+        "{script}"
     );
-    assert!(said.contains("NOT-A-NAME=x y") && !said.contains("HIP_VISIBLE"), "{said}");
+    assert!(script.contains("NOT-A-NAME=x y") && !script.contains("HIP_VISIBLE"), "{script}");
     strategy.command = ["printf", "<%s>", "it's", "a b", "$X"].map(str::to_owned).into();
     assert_eq!(run(&strategy, &["more"]), "<it's><a b><$X><more>");
 }
@@ -376,9 +376,9 @@ fn the_script_runs_the_program_as_the_strategy_does() {
 #[test]
 fn an_experiment_without_results_reports_that() {
     let experiment = experiment("e", vec![strategy("a", "i", &[], &["x"])]);
-    let made = report(&experiment, vec![]);
-    assert!(markdown::render(&made).contains("| `a` | `i` |  | not run yet |"));
-    assert!(html::render(&made).contains("None: no strategy passed every run."));
+    let rendered = report(&experiment, vec![]);
+    assert!(markdown::render(&rendered).contains("| `a` | `i` |  | not run yet |"));
+    assert!(html::render(&rendered).contains("None: no strategy passed every run."));
     assert_eq!(
         report(&experiment, vec![("a", finished(Outcome::blocked("no podman"), 0, vec![]))]).status.state,
         "BLOCKED"
@@ -390,7 +390,7 @@ fn strategies_pending_for_one_change_share_a_row_and_a_step() {
     let names: Vec<String> = (0..84).map(|number| format!("op{number}")).collect();
     let strategies = names.iter().map(|name| strategy(name, "i", &[], &["x"])).collect();
     let mut experiment = experiment("e", strategies);
-    experiment.strategies[83].needs = vec![Need::Manual { change: "plug it in".into() }];
+    experiment.strategies[83].needs = vec![Requirement::Manual { change: "plug it in".into() }];
     let pending = || Outcome::Pending { changes: vec!["load amdgpu".into()] };
     let blocked = |number: usize| Outcome::blocked(format!("no image in container {number}a"));
     let result = |number: usize| match number {
@@ -399,20 +399,24 @@ fn strategies_pending_for_one_change_share_a_row_and_a_step() {
         _ => Outcome::Pending { changes: vec!["plug it in".into()] },
     };
     let results = names.iter().enumerate().map(|(at, name)| (name.as_str(), finished(result(at), 0, vec![]))).collect();
-    let made = report(&experiment, results);
+    let rendered = report(&experiment, results);
     assert_eq!(
-        (made.status.state, made.status.why.as_str()),
+        (rendered.status.state, rendered.status.why.as_str()),
         ("BLOCKED", "no strategy could be run; 50 could not be started; 34 need a change of the machine")
     );
-    let steps: Vec<_> = made.next.iter().map(|step| (step.what.to_string(), step.commands.join(" "))).collect();
+    let steps: Vec<_> = rendered.next.iter().map(|step| (step.what.to_string(), step.commands.join(" "))).collect();
     assert_eq!(steps.len(), 3, "{steps:?}");
     assert!(steps[0].0.ends_with(" and 25 more: load amdgpu") && steps[0].1 == "roci lab resume 1", "{steps:?}");
     assert_eq!(steps[1], ("For `op83`: plug it in".to_owned(), "roci lab resume 1 --done op83".to_owned()));
     assert!(steps[2].0.ends_with(" and 42 more could not be started: no image in container 0a"), "{steps:?}");
-    let rows = &tables(&markdown::render(&made))[0];
+    let rows = &tables(&markdown::render(&rendered))[0];
     assert_eq!(rows.len(), 1 + 50 + 2, "strategies with one reason share a row");
     assert!(rows[51][0].starts_with("op50, op51, ") && rows[51][0].ends_with(" and 25 more"), "{:?}", rows[51]);
-    assert_eq!(html::render(&made).matches("PENDING</span> load amdgpu").count(), 2, "in the table and in a section");
+    assert_eq!(
+        html::render(&rendered).matches("PENDING</span> load amdgpu").count(),
+        2,
+        "in the table and in a section"
+    );
 }
 
 #[test]
@@ -438,13 +442,13 @@ fn the_status_counts_the_baseline_separately() {
 fn a_needed_change_counts_as_a_setting() {
     let mut experiment = experiment("e", ["plain", "cwsr-off"].map(|name| strategy(name, "i", &[], &["x"])).into());
     experiment.strategies[1].needs =
-        vec![Need::KernelParameter { name: "amdgpu.cwsr_enable".into(), value: Some("0".into()) }];
-    let made = report(
+        vec![Requirement::KernelParameter { name: "amdgpu.cwsr_enable".into(), value: Some("0".into()) }];
+    let rendered = report(
         &experiment,
         vec![("plain", finished(hang("load"), 1, vec![])), ("cwsr-off", finished(Outcome::Pass, 1, vec![]))],
     );
     assert_eq!(
-        made.findings[0].to_string(),
+        rendered.findings[0].to_string(),
         "`kernel parameter amdgpu.cwsr_enable=0` makes it work: `plain` hung at load, `cwsr-off` passed."
     );
 }

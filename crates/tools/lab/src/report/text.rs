@@ -11,27 +11,27 @@ pub(super) fn line(text: &str) -> String {
 }
 
 fn visible(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '\n' | '\r' | '\t' => made.push(' '),
-            _ => push_visible(&mut made, letter),
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            _ => push_visible(&mut escaped, letter),
         }
     }
-    made
+    escaped
 }
 
 /// Several lines, each as [`line`], with tabs and indentation kept.
 pub(super) fn block(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for letter in text.trim_end().chars() {
         match letter {
-            '\n' | '\t' => made.push(letter),
+            '\n' | '\t' => escaped.push(letter),
             '\r' => {}
-            _ => push_visible(&mut made, letter),
+            _ => push_visible(&mut escaped, letter),
         }
     }
-    made
+    escaped
 }
 
 /// Whether a character is a control character, invisible, or changes the direction of text.
@@ -42,11 +42,11 @@ pub(super) fn is_hidden(letter: char) -> bool {
             | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-fn push_visible(made: &mut String, letter: char) {
+fn push_visible(escaped: &mut String, letter: char) {
     if is_hidden(letter) {
-        let _ = write!(made, "\\u{{{:x}}}", u32::from(letter));
+        let _ = write!(escaped, "\\u{{{:x}}}", u32::from(letter));
     } else {
-        made.push(letter);
+        escaped.push(letter);
     }
 }
 
@@ -60,25 +60,25 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 
 /// Escapes text for HTML and SVG, including attributes.
 pub(super) fn html(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '&' => made.push_str("&amp;"),
-            '<' => made.push_str("&lt;"),
-            '>' => made.push_str("&gt;"),
-            '"' => made.push_str("&quot;"),
-            '\'' => made.push_str("&#39;"),
-            '\n' | '\t' => made.push(letter),
-            _ => push_visible(&mut made, letter),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' | '\t' => escaped.push(letter),
+            _ => push_visible(&mut escaped, letter),
         }
     }
-    made
+    escaped
 }
 
 /// Escapes text for Markdown.
 pub(super) fn prose(text: &str) -> String {
     let text = visible(text);
-    let mut made = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     let (mut before, mut letters) = (' ', text.chars().peekable());
     while let Some(letter) = letters.next() {
         // An underscore inside a word is not markup, and `graph_reserve` stays readable on a
@@ -86,18 +86,18 @@ pub(super) fn prose(text: &str) -> String {
         let within = before.is_alphanumeric() && letters.peek().is_some_and(|next| next.is_alphanumeric());
         let special = if letter == '_' { !within } else { "\\`*{}[]<>|~#&!$".contains(letter) };
         if special {
-            made.push('\\');
+            escaped.push('\\');
         }
-        made.push(letter);
+        escaped.push(letter);
         before = letter;
     }
     // A list item starts with a dash, a plus, or a number and a period.
-    let digits = made.bytes().take_while(u8::is_ascii_digit).count();
-    if made.starts_with(['-', '+', '=']) || (digits > 0 && made[digits..].starts_with(['.', ')'])) {
-        made.insert(digits, '\\');
+    let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
+    if escaped.starts_with(['-', '+', '=']) || (digits > 0 && escaped[digits..].starts_with(['.', ')'])) {
+        escaped.insert(digits, '\\');
     }
     // GitHub links URLs and mentions; a word joiner keeps the text and breaks the link.
-    made.replace("://", ":\u{2060}//").replace("www.", "www\u{2060}.").replace('@', "@\u{2060}")
+    escaped.replace("://", ":\u{2060}//").replace("www.", "www\u{2060}.").replace('@', "@\u{2060}")
 }
 
 /// Inline code in Markdown, also for table cells.
@@ -109,16 +109,16 @@ pub(super) fn code(text: &str) -> String {
     // A bar ends a cell even inside backticks, and parsers differ on backslash-bar; entities work
     // in all.
     if text.contains('|') {
-        let mut made = String::from("<code>");
+        let mut escaped = String::from("<code>");
         for letter in text.chars() {
             if letter.is_alphanumeric() || letter == ' ' {
-                made.push(letter);
+                escaped.push(letter);
             } else {
-                let _ = write!(made, "&#{};", u32::from(letter));
+                let _ = write!(escaped, "&#{};", u32::from(letter));
             }
         }
-        made.push_str("</code>");
-        return made;
+        escaped.push_str("</code>");
+        return escaped;
     }
     let fence = "`".repeat(longest_run(&text) + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };

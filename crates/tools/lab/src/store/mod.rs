@@ -361,14 +361,14 @@ fn cannot_write(error: &rusqlite::Error) -> bool {
 /// The path as an SQLite URI that declares the file immutable.
 fn address(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
-    let mut made = "file:".to_owned();
+    let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => made.push(char::from(*byte)),
-            _ => made.push_str(&format!("%{byte:02X}")),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
         }
     }
-    Some(made + "?immutable=1")
+    Some(uri + "?immutable=1")
 }
 
 fn is_folder(path: &Path) -> LabError {

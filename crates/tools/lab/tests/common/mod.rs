@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use roci_lab::cli::{Ending, Io, LabArgs, LabCommand, MachineArgs, PlaceArgs, ResumeArgs, RunArgs, VariableArgs};
+use roci_lab::cli::{
+    CommandOutcome, Io, LabArgs, LabCommand, MachineArgs, PlaceArgs, ResumeArgs, RunArgs, VariableArgs,
+};
 use roci_lab::store::{RunRow, Store};
 
 /// Variables that make a test process run `roci lab`.
@@ -39,7 +41,7 @@ pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
 }
 
 /// Executes a command in this process; returns the result and its output.
-pub(crate) fn lab(arguments: &LabArgs) -> (Result<Ending, String>, String) {
+pub(crate) fn lab(arguments: &LabArgs) -> (Result<CommandOutcome, String>, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| false };
     let ended = roci_lab::cli::main(arguments, &mut io).map_err(|error| error.to_string());
@@ -55,7 +57,7 @@ struct Arguments {
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Both output streams and the result of a command; an error is its two lines.
-pub(crate) fn words(db: &Path, arguments: &[&str]) -> Result<(Ending, String, String), String> {
+pub(crate) fn words(db: &Path, arguments: &[&str]) -> Result<(CommandOutcome, String, String), String> {
     let db = db.to_str().expect("a plain path");
     // A test that sets the machine also decides what may run on it.
     let starts = matches!(arguments.first(), Some(&("run" | "resume")));
@@ -88,9 +90,9 @@ pub(crate) fn become_lab() {
         Io { out: &mut out, err: &mut err, screen: None, quiet: false, stop: &|| ASKED.load(Ordering::Relaxed) };
     let ended = roci_lab::cli::main(&arguments, &mut io);
     let code = match ended {
-        Ok(Ending::Fine) => 0,
-        Ok(Ending::Problems) => 1,
-        Ok(Ending::Interrupted) => 130,
+        Ok(CommandOutcome::Fine) => 0,
+        Ok(CommandOutcome::Problems) => 1,
+        Ok(CommandOutcome::Interrupted) => 130,
         Err(error) => {
             roci_testkit::note(&error.to_string());
             2

@@ -27,7 +27,7 @@ pub(crate) struct FakeApi {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<String>,
+    requests: Vec<String>,
     job: Option<Value>,
     looks: u32,
     reads: u32,
@@ -63,8 +63,8 @@ impl FakeApi {
     }
 
     /// Requests so far, as `VERB /path`.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.state().asked.clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.state().requests.clone()
     }
 
     /// The existing job.
@@ -75,7 +75,7 @@ impl FakeApi {
     /// Answers any request except for a log.
     pub(crate) fn answer(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut state = self.state();
-        state.asked.push(format!("{verb} {path}"));
+        state.requests.push(format!("{verb} {path}"));
         let status = |code: u16, reason: &str, message: &str| {
             let body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                 "message": message, "reason": reason, "code": code });
@@ -138,7 +138,7 @@ impl FakeApi {
         let mut state = self.state();
         if sent == 0 {
             state.reads += 1;
-            state.asked.push(format!("GET {path}"));
+            state.requests.push(format!("GET {path}"));
             assert!(path.contains("/pods/pod-1/log?container=run&follow=true&timestamps=true"), "{path}");
         }
         match (state.reads, sent, self.story) {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roci_lab::executor::kubernetes::{Answer, Cluster, Kubernetes, Verb};
+use roci_lab::executor::kubernetes::{ApiResponse, Cluster, Kubernetes, Verb};
 use roci_lab::executor::{Executor, Exit, JobState, RunSpec, StartError};
 use roci_lab::experiment::{ExecutorKind, ExecutorOptions, KubernetesOptions};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(crate) fn a_run_completes(connect: &Connect) {
     assert!(waited.contains("Insufficient amd.com/gpu"), "{waited}");
     assert_eq!(job.job.handle(), "roci-lab");
     drop(job);
-    assert_eq!(api.job(), None, "{:?}", api.asked());
+    assert_eq!(api.job(), None, "{:?}", api.requests());
 }
 
 /// A hung run is deleted with its pod.
@@ -54,8 +54,8 @@ pub(crate) fn a_run_that_hangs_is_removed(connect: &Connect) {
     let mut job = DrivenJob::new(executor.start(&run()).expect("it starts"));
     job.until_written("graph_reserve");
     assert_eq!(job.job.poll(), JobState::Running);
-    let ended = job.job.kill(Duration::from_secs(1));
-    assert_eq!((ended.ended, ended.survivors.len()), (1, 0), "{ended:?}");
+    let termination = job.job.kill(Duration::from_secs(1));
+    assert_eq!((termination.terminated, termination.survivors.len()), (1, 0), "{termination:?}");
     assert_eq!(api.job(), None);
     assert!(matches!(job.end(), JobState::Gone(_)));
 }
@@ -66,9 +66,9 @@ pub(crate) fn leftover_runs_are_found(connect: &Connect) {
     let spec = run();
     let mut job = DrivenJob::new(executor.start(&spec).expect("it starts"));
     job.until_written("graph_reserve");
-    let ended = executor.recover(&spec.mark, "").expect("it can be asked");
-    assert_eq!((ended.ended, api.job()), (1, None));
-    assert_eq!(executor.recover(&spec.mark, "roci-lab").expect("it can be asked").ended, 0, "nothing is left");
+    let termination = executor.recover(&spec.mark, "").expect("it can be asked");
+    assert_eq!((termination.terminated, api.job()), (1, None));
+    assert_eq!(executor.recover(&spec.mark, "roci-lab").expect("it can be asked").terminated, 0, "nothing is left");
     drop(job);
 
     let (api, executor) = self::executor(Scenario::Hangs, connect);
@@ -93,14 +93,14 @@ pub(crate) fn refusals_are_reported(connect: &Connect) {
 struct Direct(Arc<FakeApi>);
 
 impl Cluster for Direct {
-    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<Answer, StartError> {
+    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<ApiResponse, StartError> {
         let verb = match verb {
             Verb::Get => "GET",
             Verb::Post => "POST",
             Verb::Delete => "DELETE",
         };
         let (status, body) = self.0.answer(verb, path, body.unwrap_or(&Value::Null));
-        Ok(Answer { status, body })
+        Ok(ApiResponse { status, body })
     }
 
     fn follow(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), StartError> {

@@ -34,11 +34,11 @@ impl Podman {
         for (own_mounts, limits) in [(false, false), (false, true), (true, true)].into_iter().flat_map(|one| [one; 2]) {
             podman.configure(own_mounts, limits).map_err(text)?;
             let tried = podman
-                .said(&["import", &archive, IMAGE])
-                .and_then(|_| podman.said(&["run", "--rm", "--network=none", IMAGE, "/bin/echo", "works"]));
+                .output(&["import", &archive, IMAGE])
+                .and_then(|_| podman.output(&["run", "--rm", "--network=none", IMAGE, "/bin/echo", "works"]));
             match tried {
-                Ok(said) if said.trim() == "works" => return Ok(podman),
-                Ok(said) => why = format!("a container says `{}`", said.trim()),
+                Ok(output) if output.trim() == "works" => return Ok(podman),
+                Ok(output) => why = format!("a container says `{}`", output.trim()),
                 Err(error) => why = error,
             }
         }
@@ -91,7 +91,7 @@ impl Podman {
     }
 
     /// Output of a Podman command, if it succeeds.
-    fn said(&self, words: &[&str]) -> Result<String, String> {
+    fn output(&self, words: &[&str]) -> Result<String, String> {
         let output = Command::new(self.path("podman")).args(words).stdin(Stdio::null()).output();
         let output = output.map_err(|error| error.to_string())?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -121,19 +121,19 @@ impl Podman {
 
     /// Names of all containers.
     fn containers(&self) -> String {
-        self.said(&["ps", "--all", "--format={{.Names}}"]).expect("it lists them")
+        self.output(&["ps", "--all", "--format={{.Names}}"]).expect("it lists them")
     }
 }
 
 impl Drop for Podman {
     fn drop(&mut self) {
-        if let Ok(all) = self.said(&["ps", "--all", "--quiet"]) {
+        if let Ok(all) = self.output(&["ps", "--all", "--quiet"]) {
             for id in all.lines() {
-                let _ = self.said(&["rm", "--force", "--time=0", id]);
+                let _ = self.output(&["rm", "--force", "--time=0", id]);
             }
         }
         // Without root, files of the store can belong to users of the user namespace.
-        let _ = self.said(&["image", "rm", "--force", IMAGE]);
+        let _ = self.output(&["image", "rm", "--force", IMAGE]);
     }
 }
 
@@ -161,7 +161,7 @@ fn podman_containers_end_as_expected_and_leave_nothing() {
     assert!(job.out.starts_with("it's 0 /") && job.out.contains("\n/tmp\n"), "{}", job.out);
     assert!(job.out.contains("4711") && job.out.contains("model.gguf"), "{}", job.out);
     assert_eq!(job.err, "err\n");
-    assert_eq!(job.job.kill(Duration::ZERO).ended, 0, "nothing is left of a run that has ended");
+    assert_eq!(job.job.kill(Duration::ZERO).terminated, 0, "nothing is left of a run that has ended");
     drop(job);
 
     // A signal, although PID 1 of a container ignores most.
@@ -197,12 +197,13 @@ fn podman_containers_end_as_expected_and_leave_nothing() {
     let hangs = podman.spec(&["sh", "-c", "trap '' TERM; echo begun; while true; do sleep 1000; done"]);
     let mut job = start(&hangs);
     job.until_written("begun");
-    let seen = |job: &mut DrivenJob| job.job.usage().is_some_and(|usage| usage.processes >= 2 && usage.memory > 0);
-    job.until("seen", |job, _| seen(job));
+    let is_visible =
+        |job: &mut DrivenJob| job.job.usage().is_some_and(|usage| usage.processes >= 2 && usage.memory > 0);
+    job.until("seen", |job, _| is_visible(job));
     let stacks = job.job.stacks();
     assert!(stacks.iter().any(|stack| stack.name == "sleep"), "{stacks:?}");
-    let ended = job.job.kill(Duration::from_secs(1));
-    assert!(ended.ended >= 1 && ended.survivors.is_empty(), "{ended:?}");
+    let termination = job.job.kill(Duration::from_secs(1));
+    assert!(termination.terminated >= 1 && termination.survivors.is_empty(), "{termination:?}");
     let state = job.end();
     assert!(matches!(&state, JobState::Exited(exit) if exit.signal == Some(9) && !exit.out_of_memory), "{state:?}");
     drop(job);
@@ -213,9 +214,9 @@ fn podman_containers_end_as_expected_and_leave_nothing() {
     job.until_written("begun");
     std::mem::forget(job);
     assert!(podman.containers().contains(&lost.mark));
-    let ended = executor.recover(&lost.mark, "").expect("the engine can be asked");
-    assert!(ended.ended >= 1 && ended.survivors.is_empty(), "{ended:?}");
-    assert_eq!(executor.recover(&lost.mark, "").expect("the engine can be asked").ended, 0, "nothing is left");
+    let termination = executor.recover(&lost.mark, "").expect("the engine can be asked");
+    assert!(termination.terminated >= 1 && termination.survivors.is_empty(), "{termination:?}");
+    assert_eq!(executor.recover(&lost.mark, "").expect("the engine can be asked").terminated, 0, "nothing is left");
 
     // A dropped run.
     let mut job = start(&podman.spec(&["sh", "-c", "echo begun; sleep 100000"]));

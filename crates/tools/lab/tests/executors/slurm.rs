@@ -58,13 +58,13 @@ fn slurm_jobs_end_as_expected_and_leave_nothing() {
     let JobState::Exited(exit) = faults.end() else { panic!("it ended") };
     assert_eq!((exit.code, exit.signal), (None, Some(11)));
     assert_eq!(passes.end(), JobState::Exited(Exit { code: Some(0), ..Exit::default() }));
-    assert_eq!(passes.job.kill(Duration::ZERO).ended, 0, "nothing is left of a run that has ended");
+    assert_eq!(passes.job.kill(Duration::ZERO).terminated, 0, "nothing is left of a run that has ended");
 
     // A hung run that ignores SIGTERM.
     hangs.until_written("begun");
     hangs.until("counted", |job, _| job.job.usage().is_some_and(|usage| usage.memory > 0));
-    let ended = hangs.job.kill(Duration::from_secs(1));
-    assert_eq!((ended.ended, ended.survivors.len()), (1, 0), "{ended:?}");
+    let termination = hangs.job.kill(Duration::from_secs(1));
+    assert_eq!((termination.terminated, termination.survivors.len()), (1, 0), "{termination:?}");
     let JobState::Exited(exit) = hangs.end() else { panic!("it ended") };
     assert!(exit.signal.is_some() && exit.note.is_some(), "{exit:?}");
 
@@ -73,15 +73,19 @@ fn slurm_jobs_end_as_expected_and_leave_nothing() {
     let folder = cluster.runs().join(&abandoned);
     assert!(folder.is_dir());
     std::mem::forget(lost);
-    let ended = slurm.recover(&abandoned, "").expect("Slurm can be asked");
-    assert_eq!((ended.ended, ended.survivors.len(), folder.exists()), (1, 0, false), "{ended:?}");
-    assert_eq!(slurm.recover(&abandoned, "").expect("Slurm can be asked").ended, 0, "nothing is left");
+    let termination = slurm.recover(&abandoned, "").expect("Slurm can be asked");
+    assert_eq!(
+        (termination.terminated, termination.survivors.len(), folder.exists()),
+        (1, 0, false),
+        "{termination:?}"
+    );
+    assert_eq!(slurm.recover(&abandoned, "").expect("Slurm can be asked").terminated, 0, "nothing is left");
 
     // A dropped run.
     unwanted.until_written("begun");
     drop(unwanted);
-    let left = || cluster.ask("squeue", &["--noheader", "--format=%j"]);
-    eventually("all jobs are over", || !left().contains(&dropped) && !left().contains(&hanging));
+    let queued = || cluster.ask("squeue", &["--noheader", "--format=%j"]);
+    eventually("all jobs are over", || !queued().contains(&dropped) && !queued().contains(&hanging));
     drop((fails, faults, passes, hangs));
     let folders = std::fs::read_dir(cluster.runs()).expect("it exists").count();
     assert_eq!(folders, 0, "folders of runs remain");
@@ -133,11 +137,11 @@ executor = {{ kind = "slurm", slurm = {{ folder = '{0}', configuration = '{1}', 
         ),
     );
     let db = folder.path().join("lab.db");
-    let (ended, said) = common::lab(&common::arguments(&db, file.to_str()));
-    assert!(ended.is_ok(), "{ended:?}: {said}");
+    let (result, output) = common::lab(&common::arguments(&db, file.to_str()));
+    assert!(result.is_ok(), "{result:?}: {output}");
     let words: Vec<_> =
         common::runs(&db).iter().map(|run| run.outcome.as_ref().map_or("none", Outcome::word)).collect();
-    assert_eq!(words, ["PASS", "HANG", "BLOCKED"], "{said}");
+    assert_eq!(words, ["PASS", "HANG", "BLOCKED"], "{output}");
     assert_eq!(std::fs::read_dir(runs).expect("it exists").count(), 0, "folders of runs remain");
 }
 

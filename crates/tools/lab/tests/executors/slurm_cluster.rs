@@ -78,7 +78,7 @@ impl Cluster {
         cluster.daemon("slurmctld", &["-D".into(), "-f".into(), file.clone()])?;
         cluster.daemon("slurmd", &["-D".into(), "-f".into(), file, "-N".into(), host])?;
         let sinfo = cluster.command("sinfo", &["--noheader", "--format=%T"]);
-        cluster.wait("slurmd", || said(&sinfo) == "idle")?;
+        cluster.wait("slurmd", || output(&sinfo) == "idle")?;
         Ok(cluster)
     }
 
@@ -98,7 +98,7 @@ impl Cluster {
 
     /// Output of a Slurm program about the cluster.
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> String {
-        said(&self.command(program, arguments))
+        output(&self.command(program, arguments))
     }
 
     fn command(&self, program: &str, arguments: &[&str]) -> Vec<String> {
@@ -128,9 +128,9 @@ impl Cluster {
         let ended = |daemons: &mut Vec<Child>| daemons.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)));
         while !holds() {
             if ended(&mut self.daemons) || Instant::now() >= deadline {
-                let said = fs::read_to_string(self.path(&format!("{name}.said"))).unwrap_or_default();
+                let output = fs::read_to_string(self.path(&format!("{name}.said"))).unwrap_or_default();
                 let log = fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
-                let last = said.lines().chain(log.lines()).rfind(|line| line.contains("rror"));
+                let last = output.lines().chain(log.lines()).rfind(|line| line.contains("rror"));
                 return Err(format!("{name} does not come up: {}", last.unwrap_or("it does not say why")));
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -166,7 +166,7 @@ fn processes_with(variable: &str) -> Vec<Pid> {
 }
 
 /// Trimmed output of a command; empty if it fails.
-fn said(command: &[String]) -> String {
+fn output(command: &[String]) -> String {
     let output = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
@@ -229,6 +229,6 @@ fn ports() -> std::io::Result<(u16, u16)> {
 
 /// Name of the current user.
 fn user() -> Result<String, String> {
-    let name = said(&["id".to_owned(), "-un".to_owned()]);
+    let name = output(&["id".to_owned(), "-un".to_owned()]);
     if name.is_empty() { Err("`id -un` does not tell who runs this".into()) } else { Ok(name) }
 }

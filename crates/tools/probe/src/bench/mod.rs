@@ -46,6 +46,7 @@ pub enum BenchmarkSize {
 
 /// Problem sizes of all benchmarks on a device.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct BenchmarkSizes {
     /// Length of streamed buffers in 32-bit words.
     pub words: u32,

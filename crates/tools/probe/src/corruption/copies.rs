@@ -2,7 +2,7 @@
 
 use roci_hal::{BufferDesc, Deadline, Device, Submit};
 
-use super::{Stop, compare};
+use super::{EarlyResult, compare};
 
 const SIZES: [u64; 5] = [16380, 16383, 16384, 16385, 16388];
 /// Offsets of a copy in the source and in the destination.
@@ -12,7 +12,7 @@ const BUFFER_SIZE: usize = 16448;
 const UNTOUCHED: u8 = 0xc3;
 
 /// Tests uploads, downloads and device copies. Bytes outside the copied range must not change.
-pub(super) fn run(device: &Device) -> Result<(), Stop> {
+pub(super) fn run(device: &Device) -> Result<(), EarlyResult> {
     let memory = device.info().fastest_memory();
     let desc = |label: &str| BufferDesc::new(BUFFER_SIZE as u64, memory).label(label);
     let (source, target) = (device.allocate(desc("source"))?, device.allocate(desc("target"))?);

@@ -2,9 +2,9 @@
 
 use roci_hal::{Binding, BufferDesc, Deadline, Device, ExecutableSource, Submit};
 use roci_kernels::params::{LmLinear, Params as _};
-use roci_kernels::{Error as KernelError, Source, find, takes_native};
+use roci_kernels::{Error as KernelError, Source, find, runs_native_kernels};
 
-use super::{CheckResult, Stop, compare};
+use super::{CheckResult, EarlyResult, compare};
 
 // Not `dot`, which is a function of OpenCL C.
 const NAME: &str = "packed_dot";
@@ -36,7 +36,7 @@ fn packed_dot(@builtin(global_invocation_id) id: vec3<u32>) {
 /// Runs products of signed and unsigned bytes, with the device's instructions or their emulation in
 /// the shader. Devices that accept only prebuilt or native code run a language model kernel with
 /// such products.
-pub(super) fn run(device: &Device) -> Result<(), Stop> {
+pub(super) fn run(device: &Device) -> Result<(), EarlyResult> {
     let info = device.info();
     let compiled = Source::parse("dot.wgsl", TEXT, &[]).map_err(KernelError::from)?;
     let Some(source) = compiled.executable(compiled.entry_points(), info).map_err(KernelError::from)? else {
@@ -48,16 +48,16 @@ pub(super) fn run(device: &Device) -> Result<(), Stop> {
     let expected = bytes(&mut a().zip(b()).flat_map(|(a, b)| [signed(a, b), unsigned(a, b)]));
     let inputs = [bytes(&mut a()), bytes(&mut b())];
     let grid = [COUNT.div_ceil(WORKGROUP), 1, 1];
-    let made = dispatch(device, &source, NAME, grid, &inputs, expected.len(), &COUNT.to_le_bytes())?;
-    compare("packed products", &made, &expected)?;
+    let output = dispatch(device, &source, NAME, grid, &inputs, expected.len(), &COUNT.to_le_bytes())?;
+    compare("packed products", &output, &expected)?;
     Ok(())
 }
 
 /// Multiplies a matrix of bytes by a vector of integers. Each block of 32 has the maximum 127, so
 /// quantizing the vector to bytes is lossless and the sums are exact.
-fn rows(device: &Device) -> Result<(), Stop> {
+fn rows(device: &Device) -> Result<(), EarlyResult> {
     let info = device.info();
-    if !takes_native(info) && !info.capabilities().integer_dot {
+    if !runs_native_kernels(info) && !info.capabilities().integer_dot {
         let reason = "the chip has no instructions for them, and no kernel that it runs uses them";
         return Err(CheckResult::NotApplicable(reason.into()).into());
     }
@@ -86,8 +86,8 @@ fn rows(device: &Device) -> Result<(), Stop> {
     let inputs = [codes, scales, x, none(), none(), none()];
     let source = find(PREBUILT)?.executable(info)?;
     let constants = bytemuck::bytes_of(&params);
-    let made = dispatch(device, &source, PREBUILT, params.grid(), &inputs, expected.len(), constants)?;
-    compare("packed products of rows", &made, &expected)?;
+    let output = dispatch(device, &source, PREBUILT, params.grid(), &inputs, expected.len(), constants)?;
+    compare("packed products of rows", &output, &expected)?;
     Ok(())
 }
 
@@ -98,9 +98,9 @@ fn dispatch(
     name: &str,
     grid: [u32; 3],
     inputs: &[Vec<u8>],
-    made: usize,
+    output_words: usize,
     constants: &[u8],
-) -> Result<Vec<u8>, Stop> {
+) -> Result<Vec<u8>, EarlyResult> {
     let kernel = device.load(source)?.kernel(name)?;
     let memory = device.info().fastest_memory();
     let allocate = |size: usize| device.allocate(BufferDesc::new(size as u64, memory));
@@ -108,8 +108,8 @@ fn dispatch(
     for (buffer, input) in buffers.iter().zip(inputs) {
         device.write(buffer, input)?;
     }
-    let result = allocate(made)?;
-    device.write(&result, &vec![0xff; made])?;
+    let result = allocate(output_words)?;
+    device.write(&result, &vec![0xff; output_words])?;
     buffers.push(result.clone());
     let bindings: Vec<_> = buffers.iter().map(Binding::from).collect();
     let mut recorder = device.record();

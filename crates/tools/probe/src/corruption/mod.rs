@@ -64,7 +64,7 @@ impl Corruption {
         judge(self.run(device))
     }
 
-    fn run(self, device: &Device) -> Result<(), Stop> {
+    fn run(self, device: &Device) -> Result<(), EarlyResult> {
         let timeout = roci_hal::deadline::default_timeout();
         match self {
             Self::Dot => dot::run(device),
@@ -113,18 +113,18 @@ pub(crate) fn compare(what: &str, got: &[u8], want: &[u8]) -> Result<(), CheckRe
 }
 
 /// Early end of a check, by a result or an error.
-enum Stop {
+enum EarlyResult {
     CheckResult(CheckResult),
     Error(Error),
 }
 
-impl From<CheckResult> for Stop {
+impl From<CheckResult> for EarlyResult {
     fn from(verdict: CheckResult) -> Self {
         Self::CheckResult(verdict)
     }
 }
 
-impl<E: Into<Error>> From<E> for Stop {
+impl<E: Into<Error>> From<E> for EarlyResult {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
@@ -135,11 +135,11 @@ pub fn checked_kernels() -> Vec<Case> {
     kernels::select(&KERNELS.map(str::to_owned), true).unwrap_or_default()
 }
 
-fn judge(ended: Result<(), Stop>) -> CheckResult {
+fn judge(ended: Result<(), EarlyResult>) -> CheckResult {
     match ended {
         Ok(()) => CheckResult::Pass,
-        Err(Stop::CheckResult(verdict)) => verdict,
-        Err(Stop::Error(error)) => {
+        Err(EarlyResult::CheckResult(verdict)) => verdict,
+        Err(EarlyResult::Error(error)) => {
             let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
             CheckResult::Fail(format!("{error}{hint}"))
         }
@@ -151,7 +151,7 @@ pub fn check_kernel(device: &Device, case: &Case, timeout: Duration) -> CheckRes
     judge(compute(device, case, timeout))
 }
 
-fn compute(device: &Device, case: &Case, timeout: Duration) -> Result<(), Stop> {
+fn compute(device: &Device, case: &Case, timeout: Duration) -> Result<(), EarlyResult> {
     let capabilities = device.info().capabilities();
     if !case.kernel.runs_on(device.info()) {
         return Err(CheckResult::NotApplicable("the device has no matrix units".into()).into());
@@ -166,7 +166,7 @@ fn compute(device: &Device, case: &Case, timeout: Duration) -> Result<(), Stop> 
 }
 
 /// Repeated runs of one product must give the same bits.
-fn repeat(device: &Device, cases: &[Case], timeout: Duration) -> Result<(), Stop> {
+fn repeat(device: &Device, cases: &[Case], timeout: Duration) -> Result<(), EarlyResult> {
     let Some(case) = cases.iter().find(|case| case.name() == REPEATED) else {
         return Err(CheckResult::NotApplicable("there is no such kernel".into()).into());
     };

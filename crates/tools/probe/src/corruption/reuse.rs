@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use roci_hal::{Buffer, BufferDesc, Deadline, Device, Error, Submit};
 
-use super::{Stop, compare};
+use super::{EarlyResult, compare};
 
 const ROUNDS: u32 = 12;
 const SIZE: u64 = 64 << 10;
 
 /// In each round, fills a scratch buffer with a unique pattern, copies it to a result, and frees
 /// the scratch buffer at once.
-pub(super) fn run(device: &Device, timeout: Duration) -> Result<(), Stop> {
+pub(super) fn run(device: &Device, timeout: Duration) -> Result<(), EarlyResult> {
     check("dropped in flight", device, timeout, dropped)?;
     check("freed in stream order", device, timeout, streamed)
 }
@@ -23,7 +23,7 @@ fn check(
     device: &Device,
     timeout: Duration,
     round: fn(&Device, &Buffer, u32, &roci_hal::Semaphore) -> Result<(), Error>,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyResult> {
     let memory = device.info().fastest_memory();
     let time = device.semaphore(0);
     let mut results = Vec::new();

@@ -1,7 +1,7 @@
 //! Attention and rotary embeddings.
 
-use roci_graph::ops::Attend;
-use roci_graph::ops::attend::{Attention, Rotary, Scores};
+use roci_graph::ops::AttentionOp;
+use roci_graph::ops::attention::{Attention, Rotary, Scores};
 use roci_graph::ops::elementwise::Binary;
 use roci_graph::ops::reduction::{Reduction, SoftmaxKind};
 use roci_graph::{DType, ValueId};
@@ -24,36 +24,36 @@ pub(super) fn add(list: &mut ProbeList) {
     list.add_both("attention", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = operands(builder, 2);
-        vec![builder.op(Attend::Attention(PLAIN), &[q, k, v])]
+        vec![builder.op(AttentionOp::Attention(PLAIN), &[q, k, v])]
     });
     list.add("attention, causal", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = operands(builder, 2);
-        vec![builder.op(Attend::Attention(Attention { causal: true, ..PLAIN }), &[q, k, v])]
+        vec![builder.op(AttentionOp::Attention(Attention { causal: true, ..PLAIN }), &[q, k, v])]
     });
     list.add("attention, causal, lengths", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = operands(builder, 2);
         let lengths = builder.listed(DType::I64, &[1], &[9.0]);
-        let op = Attend::Attention(Attention { causal: true, ..PLAIN });
+        let op = AttentionOp::Attention(Attention { causal: true, ..PLAIN });
         builder.op_with(op, &[Some(q), Some(k), Some(v), None, None, None, Some(lengths)], 1)
     });
     list.add("attention, mask", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = operands(builder, 2);
         let mask = builder.input_in(&[7, 11], -4.0, 0.0);
-        vec![builder.op(Attend::Attention(PLAIN), &[q, k, v, mask])]
+        vec![builder.op(AttentionOp::Attention(PLAIN), &[q, k, v, mask])]
     });
     list.add("attention, grouped queries", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = operands(builder, 1);
-        vec![builder.op(Attend::Attention(PLAIN), &[q, k, v])]
+        vec![builder.op(AttentionOp::Attention(PLAIN), &[q, k, v])]
     });
     list.add("attention, heads in rows", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
         let (q, k, v) = (builder.input(&[1, 7, 16]), builder.input(&[1, 9, 16]), builder.input(&[1, 9, 16]));
         let op = Attention { heads: (Some(2), Some(2)), ..PLAIN };
-        vec![builder.op(Attend::Attention(op), &[q, k, v])]
+        vec![builder.op(AttentionOp::Attention(op), &[q, k, v])]
     });
     list.add("attention of its parts", |builder| {
         builder.tolerance = tolerance::sums(builder.dtype);
@@ -73,7 +73,7 @@ pub(super) fn add(list: &mut ProbeList) {
             let (cosines, sines) = (builder.input(&[16, 4]), builder.input(&[16, 4]));
             let places = builder.input_of(DType::I64, &[1, 7], 0.0, 16.0);
             let op = Rotary { interleaved, rotary_dim: 0, heads: None };
-            vec![builder.op(Attend::Rotary(op), &[x, cosines, sines, places])]
+            vec![builder.op(AttentionOp::Rotary(op), &[x, cosines, sines, places])]
         });
     }
 }

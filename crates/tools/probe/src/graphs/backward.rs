@@ -44,8 +44,8 @@ pub(super) fn add(list: &mut ProbeList) {
     list.add("backward of batch norm", |builder| {
         builder.tolerance = tolerance::layers(builder.dtype);
         let x = [builder.input(&[4, 6, 7, 5]), builder.input(&[6]), builder.input(&[6])];
-        let kept = [builder.weight(&[6]), builder.weight_in(&[6], 0.5, 1.0)];
-        let y = builder.op(Norm::Batch { epsilon: 1e-5, momentum: Some(0.9) }, &[&x[..], &kept].concat());
+        let statistics = [builder.weight(&[6]), builder.weight_in(&[6], 0.5, 1.0)];
+        let y = builder.op(Norm::Batch { epsilon: 1e-5, momentum: Some(0.9) }, &[&x[..], &statistics].concat());
         builder.backward(y, &x)
     });
     layer(
@@ -117,12 +117,12 @@ fn training(list: &mut ProbeList, optimizer: Optimizer) {
     list.add(format!("a step of training, {}", optimizer.name()), move |builder| {
         builder.tolerance = tolerance::layers(builder.dtype);
         let step = example(builder.dtype, BATCH, true, 1).and_then(|(model, loss)| model.step(loss, &optimizer));
-        let Some(step) = builder.made(step) else { return Vec::new() };
+        let Some(step) = builder.or_record_error(step) else { return Vec::new() };
         builder.input(&[BATCH, 1, SIDE, SIDE]);
         builder.feed(Tensor::vector((0..BATCH).map(|at| (at * 2 % CLASSES) as i64).collect()));
         builder.feed(Tensor::scalar(0.05f32));
-        for carried in step.carried {
-            builder.feed(carried.initial);
+        for tensor in step.state {
+            builder.feed(tensor.initial);
         }
         let mut outputs = builder.take(step.graph);
         outputs.rotate_left(1);

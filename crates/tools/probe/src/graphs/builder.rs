@@ -13,6 +13,7 @@ use super::tolerance;
 
 /// A graph with its inputs and its tolerance.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct GraphCase {
     /// The graph under test.
     pub graph: Graph,
@@ -30,14 +31,21 @@ pub(super) struct CaseBuilder {
     graph: Graph,
     inputs: Vec<Value>,
     /// Number of tensors generated so far; seeds the values of the next one.
-    made: u32,
+    or_record_error: u32,
     wrong: Option<OpError>,
 }
 
 impl CaseBuilder {
     pub(super) fn new(dtype: DType) -> Self {
         let graph = Graph { name: "probe".into(), ..Graph::default() };
-        Self { dtype, tolerance: tolerance::operation(dtype), graph, inputs: Vec::new(), made: 0, wrong: None }
+        Self {
+            dtype,
+            tolerance: tolerance::operation(dtype),
+            graph,
+            inputs: Vec::new(),
+            or_record_error: 0,
+            wrong: None,
+        }
     }
 
     /// Adds a float input with values between -1 and 1.
@@ -109,17 +117,17 @@ impl CaseBuilder {
     /// Adds a node with optional operands and several outputs.
     pub(super) fn op_with(&mut self, op: impl Into<Op>, operands: &[Option<ValueId>], outputs: usize) -> Vec<ValueId> {
         let name = format!("n{}", self.graph.nodes.len());
-        let made: Vec<_> = (0..outputs).map(|index| self.graph.value(format!("{name}.{index}"))).collect();
-        let outputs = made.iter().copied().map(Some).collect();
+        let values: Vec<_> = (0..outputs).map(|index| self.graph.value(format!("{name}.{index}"))).collect();
+        let outputs = values.iter().copied().map(Some).collect();
         self.graph.nodes.push(Node { name, op: op.into(), kind: None, inputs: operands.to_vec(), outputs });
-        made
+        values
     }
 
     /// Gradients of a weighted sum of all elements of a value, with a different weight each.
-    pub(super) fn backward(&mut self, made: ValueId, by: &[ValueId]) -> Vec<ValueId> {
+    pub(super) fn backward(&mut self, or_record_error: ValueId, by: &[ValueId]) -> Vec<ValueId> {
         let graph = std::mem::take(&mut self.graph);
-        let written = self.differentiated(graph, made, by);
-        let (graph, ids) = self.made(written).unwrap_or_default();
+        let written = self.differentiated(graph, or_record_error, by);
+        let (graph, ids) = self.or_record_error(written).unwrap_or_default();
         self.graph = graph;
         ids
     }
@@ -127,15 +135,15 @@ impl CaseBuilder {
     fn differentiated(
         &mut self,
         graph: Graph,
-        made: ValueId,
+        or_record_error: ValueId,
         by: &[ValueId],
     ) -> Result<(Graph, Vec<ValueId>), RunError> {
         let mut builder = GraphBuilder::of(graph)?;
-        let shape = builder.fact(made).and_then(|fact| fact.shape.clone()).unwrap_or_default();
+        let shape = builder.fact(or_record_error).and_then(|fact| fact.shape.clone()).unwrap_or_default();
         let factors = self.numbers(self.dtype, &shape, 0.5, 1.5);
-        builder.named("loss");
+        builder.name_nodes("loss");
         let factors = builder.constant(factors);
-        let product = builder.mul(made, factors)?;
+        let product = builder.mul(or_record_error, factors)?;
         let loss = builder.fold(product, ReduceKind::Sum, &(0..shape.len()).collect::<Vec<_>>())?;
         let ids = gradients(&mut builder, loss, by)?;
         Ok((builder.finish(), ids))
@@ -148,8 +156,8 @@ impl CaseBuilder {
     }
 
     /// Unwraps a result; `finish` reports the error.
-    pub(super) fn made<T>(&mut self, made: Result<T, RunError>) -> Option<T> {
-        made.map_err(|error| self.wrong = Some(error.into())).ok()
+    pub(super) fn or_record_error<T>(&mut self, result: Result<T, RunError>) -> Option<T> {
+        result.map_err(|error| self.wrong = Some(error.into())).ok()
     }
 
     /// Finishes the graph with these outputs.
@@ -162,15 +170,15 @@ impl CaseBuilder {
     }
 
     fn numbers(&mut self, dtype: DType, shape: &[usize], low: f64, high: f64) -> Tensor {
-        self.made += 1;
+        self.or_record_error += 1;
         let count = shape.iter().product::<usize>() as u32;
-        let numbers: Vec<f64> = (0..count).map(|at| low + (high - low) * uniform(self.made, at)).collect();
+        let numbers: Vec<f64> = (0..count).map(|at| low + (high - low) * uniform(self.or_record_error, at)).collect();
         self.checked(Tensor::from_floats(dtype, shape, &numbers))
     }
 
     /// Unwraps a tensor; `finish` reports the error.
-    fn checked(&mut self, made: Result<Tensor, OpError>) -> Tensor {
-        made.unwrap_or_else(|error| {
+    fn checked(&mut self, or_record_error: Result<Tensor, OpError>) -> Tensor {
+        or_record_error.unwrap_or_else(|error| {
             self.wrong = Some(error);
             Tensor::scalar(0.0f32)
         })

@@ -14,13 +14,13 @@ pub fn compare(got: &[Value], want: &[Value], tolerance: Tolerance) -> Verdict {
         let (Ok(got), Ok(want)) = (got.tensor(), want.tensor()) else {
             return Verdict::new(Outcome::Wrong, format!("output {index} is not a tensor"));
         };
-        let (excess, text) = one(got, want, tolerance);
+        let (error_ratio, text) = one(got, want, tolerance);
         if let Some(text) = text
             && wrong.is_none()
         {
             wrong = Some(format!("output {index}: {text}"));
         }
-        worst = worst.max(excess);
+        worst = worst.max(error_ratio);
     }
     let outcome = if wrong.is_some() { Outcome::Wrong } else { Outcome::Works };
     Verdict { outcome, detail: wrong, error_ratio: worst.is_finite().then_some(worst) }
@@ -32,18 +32,18 @@ fn one(got: &Tensor, want: &Tensor, tolerance: Tolerance) -> (f64, Option<String
         let form = |tensor: &Tensor| format!("{} {:?}", tensor.dtype(), tensor.shape());
         return (f64::INFINITY, Some(format!("{} instead of {}", form(got), form(want))));
     }
-    let (Ok(found), Ok(wanted)) = (got.floats(), want.floats()) else {
+    let (Ok(found), Ok(expected)) = (got.floats(), want.floats()) else {
         let text = (got != want).then(|| "elements differ".to_owned());
         return (0.0, text);
     };
     let tolerance = if want.dtype().is_float() { tolerance } else { Tolerance::Exact };
-    let excess = |(got, want): (&f64, &f64)| tolerance.excess(*got, *want);
-    let excesses: Vec<f64> = found.iter().zip(&wanted).map(excess).collect();
-    let worst = excesses.iter().copied().fold(0.0, f64::max);
-    let off = excesses.iter().filter(|excess| **excess > 1.0).count();
-    let Some(first) = excesses.iter().position(|excess| *excess > 1.0) else { return (worst, None) };
+    let error_ratio = |(got, want): (&f64, &f64)| tolerance.error_ratio(*got, *want);
+    let error_ratios: Vec<f64> = found.iter().zip(&expected).map(error_ratio).collect();
+    let worst = error_ratios.iter().copied().fold(0.0, f64::max);
+    let off = error_ratios.iter().filter(|error_ratio| **error_ratio > 1.0).count();
+    let Some(first) = error_ratios.iter().position(|error_ratio| *error_ratio > 1.0) else { return (worst, None) };
     let times = if worst.is_finite() { format!(", up to {worst:.1} times the tolerance") } else { String::new() };
-    let (count, got, want) = (wanted.len(), found[first], wanted[first]);
+    let (count, got, want) = (expected.len(), found[first], expected[first]);
     (worst, Some(format!("{off} of {count} elements are off{times}; the first, {first}: got {got}, want {want}")))
 }
 

@@ -11,7 +11,7 @@ use super::tolerance;
 
 /// Parameters of a convolution with bias.
 #[derive(Clone, Copy)]
-struct Form {
+struct ConvShape {
     name: &'static str,
     input: &'static [usize],
     weights: &'static [usize],
@@ -21,21 +21,42 @@ struct Form {
     groups: usize,
 }
 
-const PLAIN: Form = Form { name: "", input: &[], weights: &[], stride: 1, pad: 0, dilation: 1, groups: 1 };
+const PLAIN: ConvShape = ConvShape { name: "", input: &[], weights: &[], stride: 1, pad: 0, dilation: 1, groups: 1 };
 
-const FORMS: [Form; 15] = [
-    Form { name: "conv1d", input: &[2, 16, 37], weights: &[32, 16, 3], ..PLAIN },
-    Form { name: "conv1d, stride 2, pad 1", input: &[2, 5, 37], weights: &[7, 5, 3], stride: 2, pad: 1, ..PLAIN },
-    Form { name: "conv2d 3 to 16, 3x3, on 32x32", input: &[1, 3, 32, 32], weights: &[16, 3, 3, 3], ..PLAIN },
-    Form { name: "conv2d 1x1", input: &[2, 19, 9, 11], weights: &[33, 19, 1, 1], ..PLAIN },
-    Form { name: "conv2d 3x3", input: &[1, 17, 13, 11], weights: &[35, 17, 3, 3], pad: 1, ..PLAIN },
-    Form { name: "conv2d 5x5", input: &[1, 6, 13, 11], weights: &[18, 6, 5, 5], pad: 2, ..PLAIN },
-    Form { name: "conv2d 7x7, stride 2", input: &[1, 3, 29, 27], weights: &[16, 3, 7, 7], stride: 2, pad: 3, ..PLAIN },
-    Form { name: "conv2d, stride 3, no pad", input: &[2, 4, 17, 19], weights: &[6, 4, 3, 3], stride: 3, ..PLAIN },
-    Form { name: "conv2d, dilation 2", input: &[1, 8, 15, 13], weights: &[20, 8, 3, 3], pad: 2, dilation: 2, ..PLAIN },
-    Form { name: "conv2d, 4 groups", input: &[1, 16, 11, 9], weights: &[24, 4, 3, 3], pad: 1, groups: 4, ..PLAIN },
-    Form { name: "conv2d, depthwise", input: &[1, 24, 13, 11], weights: &[24, 1, 3, 3], pad: 1, groups: 24, ..PLAIN },
-    Form {
+const FORMS: [ConvShape; 15] = [
+    ConvShape { name: "conv1d", input: &[2, 16, 37], weights: &[32, 16, 3], ..PLAIN },
+    ConvShape { name: "conv1d, stride 2, pad 1", input: &[2, 5, 37], weights: &[7, 5, 3], stride: 2, pad: 1, ..PLAIN },
+    ConvShape { name: "conv2d 3 to 16, 3x3, on 32x32", input: &[1, 3, 32, 32], weights: &[16, 3, 3, 3], ..PLAIN },
+    ConvShape { name: "conv2d 1x1", input: &[2, 19, 9, 11], weights: &[33, 19, 1, 1], ..PLAIN },
+    ConvShape { name: "conv2d 3x3", input: &[1, 17, 13, 11], weights: &[35, 17, 3, 3], pad: 1, ..PLAIN },
+    ConvShape { name: "conv2d 5x5", input: &[1, 6, 13, 11], weights: &[18, 6, 5, 5], pad: 2, ..PLAIN },
+    ConvShape {
+        name: "conv2d 7x7, stride 2",
+        input: &[1, 3, 29, 27],
+        weights: &[16, 3, 7, 7],
+        stride: 2,
+        pad: 3,
+        ..PLAIN
+    },
+    ConvShape { name: "conv2d, stride 3, no pad", input: &[2, 4, 17, 19], weights: &[6, 4, 3, 3], stride: 3, ..PLAIN },
+    ConvShape {
+        name: "conv2d, dilation 2",
+        input: &[1, 8, 15, 13],
+        weights: &[20, 8, 3, 3],
+        pad: 2,
+        dilation: 2,
+        ..PLAIN
+    },
+    ConvShape { name: "conv2d, 4 groups", input: &[1, 16, 11, 9], weights: &[24, 4, 3, 3], pad: 1, groups: 4, ..PLAIN },
+    ConvShape {
+        name: "conv2d, depthwise",
+        input: &[1, 24, 13, 11],
+        weights: &[24, 1, 3, 3],
+        pad: 1,
+        groups: 24,
+        ..PLAIN
+    },
+    ConvShape {
         name: "conv2d, depthwise 5x5, stride 2",
         input: &[1, 12, 15, 13],
         weights: &[12, 1, 5, 5],
@@ -44,12 +65,12 @@ const FORMS: [Form; 15] = [
         groups: 12,
         ..PLAIN
     },
-    Form { name: "conv2d, many channels", input: &[1, 64, 7, 7], weights: &[96, 64, 3, 3], pad: 1, ..PLAIN },
-    Form { name: "conv3d", input: &[1, 3, 7, 9, 8], weights: &[8, 3, 3, 3, 3], pad: 1, ..PLAIN },
-    Form { name: "conv3d, stride 2", input: &[1, 2, 9, 9, 8], weights: &[5, 2, 2, 3, 3], stride: 2, ..PLAIN },
+    ConvShape { name: "conv2d, many channels", input: &[1, 64, 7, 7], weights: &[96, 64, 3, 3], pad: 1, ..PLAIN },
+    ConvShape { name: "conv3d", input: &[1, 3, 7, 9, 8], weights: &[8, 3, 3, 3, 3], pad: 1, ..PLAIN },
+    ConvShape { name: "conv3d, stride 2", input: &[1, 2, 9, 9, 8], weights: &[5, 2, 2, 3, 3], stride: 2, ..PLAIN },
 ];
 
-impl Form {
+impl ConvShape {
     fn window(&self) -> Window {
         let all = |number: usize| vec![number; self.weights.len() - 2];
         window(&all(self.stride), &all(self.pad), &all(self.dilation))
@@ -107,11 +128,11 @@ fn fused(list: &mut ProbeList) {
 }
 
 /// Transposed convolutions, each with its output padding.
-const TRANSPOSED: [(Form, usize); 5] = [
-    (Form { name: "transposed conv1d", input: &[1, 5, 13], weights: &[5, 7, 3], ..PLAIN }, 0),
-    (Form { name: "transposed conv2d", input: &[1, 16, 7, 9], weights: &[16, 3, 3, 3], ..PLAIN }, 0),
+const TRANSPOSED: [(ConvShape, usize); 5] = [
+    (ConvShape { name: "transposed conv1d", input: &[1, 5, 13], weights: &[5, 7, 3], ..PLAIN }, 0),
+    (ConvShape { name: "transposed conv2d", input: &[1, 16, 7, 9], weights: &[16, 3, 3, 3], ..PLAIN }, 0),
     (
-        Form {
+        ConvShape {
             name: "transposed conv2d, stride 2",
             input: &[1, 8, 7, 5],
             weights: &[8, 6, 4, 4],
@@ -122,7 +143,7 @@ const TRANSPOSED: [(Form, usize); 5] = [
         0,
     ),
     (
-        Form {
+        ConvShape {
             name: "transposed conv2d, output padding, groups",
             input: &[1, 6, 7, 5],
             weights: &[6, 4, 3, 3],
@@ -134,7 +155,7 @@ const TRANSPOSED: [(Form, usize); 5] = [
         1,
     ),
     (
-        Form {
+        ConvShape {
             name: "transposed conv3d, stride 2",
             input: &[1, 3, 4, 5, 3],
             weights: &[3, 2, 2, 2, 2],

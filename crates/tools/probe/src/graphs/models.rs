@@ -35,13 +35,13 @@ fn conv(
     let channels = [weights[0]];
     let w = builder.weight_in(&weights, -0.3, 0.3);
     let op = Product::Conv { window: window(&[stride; 2], &[pad; 2], &[]), groups };
-    let made = builder.op(op, &[x, w]);
+    let result = builder.op(op, &[x, w]);
     let (scale, bias, mean) =
         (builder.weight_in(&channels, 0.5, 1.5), builder.weight(&channels), builder.weight(&channels));
     let variance = builder.weight_in(&channels, 0.5, 2.0);
     let norm = Norm::Batch { epsilon: 1e-5, momentum: None };
-    let made = builder.op(norm, &[made, scale, bias, mean, variance]);
-    by.map_or(made, |function| builder.op(function, &[made]))
+    let result = builder.op(norm, &[result, scale, bias, mean, variance]);
+    by.map_or(result, |function| builder.op(function, &[result]))
 }
 
 /// Global average pooling, a linear layer, softmax.
@@ -49,8 +49,8 @@ fn head(builder: &mut CaseBuilder, x: ValueId, channels: usize) -> Vec<ValueId> 
     let pooled = builder.op(Pool::Global { kind: PoolKind::Average { with_padding: false } }, &[x]);
     let flat = builder.op(Movement::Flatten { axis: 1 }, &[pooled]);
     let (w, bias) = (builder.weight(&[channels, 10]), builder.weight(&[10]));
-    let made = builder.op(matmul(), &[flat, w, bias]);
-    vec![builder.op(softmax(), &[made])]
+    let result = builder.op(matmul(), &[flat, w, bias]);
+    vec![builder.op(softmax(), &[result])]
 }
 
 fn softmax() -> Reduction {
@@ -103,8 +103,8 @@ fn unet(builder: &mut CaseBuilder) -> Vec<ValueId> {
     };
     let up = builder.op(up, &[low, w]);
     let joined = builder.op(Movement::Concat { axis: 1 }, &[up, high]);
-    let made = conv(builder, joined, [2, 16, 3, 3], 1, 1, None);
-    vec![builder.op(Unary::Sigmoid, &[made])]
+    let mask = conv(builder, joined, [2, 16, 3, 3], 1, 1, None);
+    vec![builder.op(Unary::Sigmoid, &[mask])]
 }
 
 /// A linear layer with bias on the last axis.
@@ -126,8 +126,8 @@ fn encoder(builder: &mut CaseBuilder) -> Vec<ValueId> {
     let normed = norm(builder, x, WIDTH);
     let sizes = builder.list(&[1, 9, 4, 8]);
     let heads = |builder: &mut CaseBuilder, perm: [usize; 4]| {
-        let made = linear(builder, normed, WIDTH, WIDTH);
-        let split = builder.op(Movement::Reshape { allow_zero: false }, &[made, sizes]);
+        let projected = linear(builder, normed, WIDTH, WIDTH);
+        let split = builder.op(Movement::Reshape { allow_zero: false }, &[projected, sizes]);
         builder.op(Movement::Transpose { perm: Some(perm.to_vec()) }, &[split])
     };
     let (q, k, v) = (heads(builder, [0, 2, 1, 3]), heads(builder, [0, 2, 3, 1]), heads(builder, [0, 2, 1, 3]));
@@ -156,6 +156,6 @@ fn classifier(builder: &mut CaseBuilder) -> Vec<ValueId> {
     let outputs = layer(builder, Kind::Lstm { coupled: false }, Direction::Forward, sequence, [12, 16]);
     let axes = builder.list(&[0]);
     let last = builder.op(Movement::Squeeze, &[outputs[1], axes]);
-    let made = linear(builder, last, 16, 5);
-    vec![builder.op(softmax(), &[made])]
+    let scores = linear(builder, last, 16, 5);
+    vec![builder.op(softmax(), &[scores])]
 }

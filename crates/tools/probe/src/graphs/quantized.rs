@@ -58,8 +58,8 @@ pub(super) fn add(list: &mut ProbeList) {
         let (scale, zero) = (builder.number(0.02), builder.known(Tensor::scalar(128u8)));
         let floats = builder.op(back(1), &[x, scale, zero]);
         let w = builder.weight(&[6, 4, 3, 3]);
-        let made = builder.op(Product::Conv { window: window(&[], &[1, 1], &[]), groups: 1 }, &[floats, w]);
-        vec![made, builder.op(linear(1, DType::U8), &[floats, scale, zero])]
+        let conv = builder.op(Product::Conv { window: window(&[], &[1, 1], &[]), groups: 1 }, &[floats, w]);
+        vec![conv, builder.op(linear(1, DType::U8), &[floats, scale, zero])]
     });
 }
 

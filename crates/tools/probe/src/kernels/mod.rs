@@ -11,15 +11,15 @@ use roci_kernels::{KernelSpec, MatmulForm};
 
 mod input;
 mod layers;
+mod native_twin;
 mod reference;
 mod run;
-mod twin;
 
 use crate::{Error, Tolerance, WorkAmount};
-use twin::TwinProblem;
+use native_twin::NativeTwinCase;
 
 pub use input::{Element, Input};
-use layers::Layer;
+use layers::LayerCase;
 pub use reference::{Comparison, Expected, verify};
 pub use run::{LoadedKernel, Measurement, measure};
 
@@ -51,13 +51,14 @@ enum Kind {
     Matmul(params::Matmul, Element, MatmulForm),
     Matvec(params::Matvec, Element),
     /// A case of [`layers`], which has its own inputs and reference.
-    Layer(Box<dyn Layer>),
+    Layer(Box<dyn LayerCase>),
     /// A test case of the kernel's family, compared with the native twin.
-    Twin(TwinProblem),
+    Twin(NativeTwinCase),
 }
 
 /// A case with its inputs and its reference results.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PreparedCase {
     /// Inputs, in the order of the kernel's bindings.
     pub inputs: Vec<Input>,
@@ -88,15 +89,15 @@ pub fn select(names: &[String], quick: bool) -> Result<Vec<Case>, Error> {
 
 /// The cases of a kernel. A test fails if a kernel of the table has none.
 fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
-    let mut problems = written_problems(kernel, quick);
+    let mut problems = problems_with_reference(kernel, quick);
     if problems.is_empty() {
-        problems.extend(TwinProblem::new(kernel.name()).map(Kind::Twin));
+        problems.extend(NativeTwinCase::new(kernel.name()).map(Kind::Twin));
     }
     problems
 }
 
 /// The cases that have an f64 reference.
-fn written_problems(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
+fn problems_with_reference(kernel: &KernelSpec, quick: bool) -> Vec<Kind> {
     let pick = |small: u32, large: u32| if quick { small } else { large };
     let count = pick(10_007, (1 << 22) + 3);
     let name = kernel.name();
@@ -150,9 +151,9 @@ impl Case {
     /// Generates the inputs and computes the reference results.
     pub fn prepare(&self) -> PreparedCase {
         if let Kind::Layer(layer) = &self.problem.0 {
-            let (inputs, expected) = layer.make();
-            let about = layer.about();
-            let (output, tolerance) = (about.output, about.tolerance);
+            let (inputs, expected) = layer.data();
+            let info = layer.info();
+            let (output, tolerance) = (info.output, info.tolerance);
             return PreparedCase { inputs, output, expected, tolerance, initial: None };
         }
         if let Kind::Twin(problem) = &self.problem.0 {
@@ -194,7 +195,7 @@ impl Problem {
             Kind::Softmax(params) => params.grid(),
             Kind::Matmul(params, _, form) => form.grid(params),
             Kind::Matvec(params, _) => params.grid(),
-            Kind::Layer(layer) => layer.about().grid,
+            Kind::Layer(layer) => layer.info().grid,
             Kind::Twin(problem) => problem.grid(),
         }
     }
@@ -205,7 +206,7 @@ impl Problem {
             Kind::Fill(_) | Kind::Copy(_) => Element::U32,
             Kind::Reduce(_) if reference::is_integral(kernel) => Element::U32,
             Kind::Matmul(_, element, _) => *element,
-            Kind::Layer(layer) => layer.about().output,
+            Kind::Layer(layer) => layer.info().output,
             Kind::Twin(problem) => problem.output(),
             _ => Element::F32,
         }
@@ -225,7 +226,7 @@ impl Problem {
             Kind::Softmax(params) => format!("{}x[{}]", params.rows, params.columns),
             Kind::Matmul(params, _, _) => join(&[params.m, params.n, params.k]),
             Kind::Matvec(params, _) => join(&[params.m, params.k]),
-            Kind::Layer(layer) => layer.about().size.clone(),
+            Kind::Layer(layer) => layer.info().size.clone(),
             Kind::Twin(problem) => problem.size(),
         }
     }
@@ -253,7 +254,7 @@ impl Problem {
                 let matrix = u64::from(params.m) * u64::from(params.k) * element.size() as u64;
                 WorkAmount::Bytes(matrix + 4 * (u64::from(params.k) + u64::from(params.m)))
             }
-            Kind::Layer(layer) => layer.about().work,
+            Kind::Layer(layer) => layer.info().work,
             Kind::Twin(problem) => problem.work(),
         }
     }
@@ -286,7 +287,7 @@ impl Problem {
                 Input::spread(*element, (params.m * params.k) as usize, first.0, first.1, 1),
                 f32s(params.k as usize, second, 2),
             ],
-            Kind::Layer(layer) => layer.make().0,
+            Kind::Layer(layer) => layer.data().0,
             Kind::Twin(problem) => problem.prepare().inputs,
         }
     }

@@ -14,6 +14,7 @@ pub(super) const POISON: u32 = u32::MAX;
 
 /// An element of the reference results.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Expected {
     /// The correct value.
     pub value: f64,
@@ -93,7 +94,7 @@ pub(super) fn expect(kernel: &str, problem: &Kind, inputs: &[Input]) -> Vec<Expe
             product(values(0), values(1), params.m as usize, params.n as usize, params.k as usize)
         }
         Kind::Matvec(params, _) => product(values(0), values(1), params.m as usize, 1, params.k as usize),
-        Kind::Layer(layer) => layer.make().1,
+        Kind::Layer(layer) => layer.data().1,
         Kind::Twin(problem) => problem.expected(),
     }
 }

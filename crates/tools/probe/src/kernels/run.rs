@@ -19,6 +19,7 @@ const WAIT_MARGIN: Duration = Duration::from_secs(2);
 
 /// Output and time of a kernel.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Measurement {
     /// Output of the first run, which started with poisoned memory.
     pub output: Vec<u8>,

@@ -49,6 +49,7 @@ impl Event {
 
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Check {
     /// Name of the check.
     pub name: String,

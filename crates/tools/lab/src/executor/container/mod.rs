@@ -2,18 +2,18 @@
 //! its output attached; the engine's client process is a job of the local executor.
 
 mod arguments;
+mod error_message;
 mod inspect;
-mod words;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use self::arguments::{Host, LABEL};
-use self::inspect::Inspected;
+use self::inspect::ContainerState;
 use super::local::{Local, Tree, stacks};
 use super::tool::{TIMEOUT, Tool};
-use super::{Chunk, Ended, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Usage};
-use crate::experiment::{ContainerOptions, LocalOptions, Stacks};
+use super::{Chunk, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Termination, Usage};
+use crate::experiment::{ContainerOptions, LocalOptions, StackSource};
 use crate::outcome::Stack;
 
 /// Engines, in search order.
@@ -57,7 +57,7 @@ impl Container {
 }
 
 /// The engine's client needs no cgroup: the engine creates those of containers.
-const CLIENT: LocalOptions = LocalOptions { stacks: Stacks::Kernel, no_cgroup: true };
+const CLIENT: LocalOptions = LocalOptions { stacks: StackSource::Kernel, no_cgroup: true };
 
 /// Whether a program is in the search path.
 fn is_installed(name: &str) -> bool {
@@ -98,19 +98,20 @@ impl Executor for Container {
         }))
     }
 
-    fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError> {
+    fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError> {
         let engine = if handle.is_empty() { self.engine()? } else { self.engine_at(handle.to_owned()) };
         let filter = format!("--filter=label={LABEL}={mark}");
         let answer = engine.call(&["ps", "--all", "--quiet", &filter])?;
-        let left = answer.success("cannot list containers", "check that the engine works: `podman ps`")?;
-        let containers: Vec<_> = left.lines().map(str::trim).filter(|id| !id.is_empty()).collect();
+        let ids = answer.success("cannot list containers", "check that the engine works: `podman ps`")?;
+        let containers: Vec<_> = ids.lines().map(str::trim).filter(|id| !id.is_empty()).collect();
         containers.iter().for_each(|id| engine.remove(id));
         // Also terminates what the engine could not: the client that waited for the container or
         // pulled its image.
         let inside = Tree::elsewhere(mark, None).kill(Duration::ZERO, || ());
         let client = self.local.recover(&client_mark(mark), "")?;
-        let ended = u32::try_from(containers.len()).unwrap_or(u32::MAX).saturating_add(inside.ended + client.ended);
-        Ok(Ended { ended, survivors: inside.survivors })
+        let terminated =
+            u32::try_from(containers.len()).unwrap_or(u32::MAX).saturating_add(inside.terminated + client.terminated);
+        Ok(Termination { terminated, survivors: inside.survivors })
     }
 }
 
@@ -141,8 +142,8 @@ impl ContainerEngine {
             .success(&what, "check the image, and devices, mounts and arguments in `[executor.container]`")
             .map(drop)
             .map_err(|error| {
-                let reason = words::shortened(&error.reason);
-                let hint = words::remedy(&reason).map(str::to_owned).or(error.hint);
+                let reason = error_message::shortened(&error.reason);
+                let hint = error_message::remedy(&reason).map(str::to_owned).or(error.hint);
                 StartError { reason, hint }
             })
     }
@@ -163,9 +164,9 @@ impl ContainerEngine {
     }
 
     /// State of a container.
-    fn inspect(&self, name: &str) -> Option<Inspected> {
+    fn inspect(&self, name: &str) -> Option<ContainerState> {
         let answer = self.call(&["inspect", "--type=container", inspect::FORMAT, name]).ok()?;
-        Inspected::parse(&answer.out)
+        ContainerState::parse(&answer.out)
     }
 
     /// Kills and removes a container.
@@ -194,7 +195,7 @@ struct ContainerJob {
     image: String,
     create: Vec<String>,
     has_limit: bool,
-    stacks: Stacks,
+    stacks: StackSource,
     client: Box<dyn RunningJob>,
     stage: Stage,
     /// End of standard error, where the engine's own errors are.
@@ -244,7 +245,9 @@ impl ContainerJob {
 
     /// The engine's error message.
     fn last_words(&self) -> String {
-        words::explained(&super::tool::ToolOutput { code: None, out: String::new(), err: self.words.clone() }.why())
+        error_message::explained(
+            &super::tool::ToolOutput { code: None, out: String::new(), err: self.words.clone() }.why(),
+        )
     }
 
     /// Its processes. Asks the engine until it reports them.
@@ -301,10 +304,10 @@ impl RunningJob for ContainerJob {
         self.tree().map_or_else(Vec::new, |tree| stacks::of(&tree.alive(true), how))
     }
 
-    fn kill(&mut self, grace: Duration) -> Ended {
+    fn kill(&mut self, grace: Duration) -> Termination {
         match self.stage {
             // No process outlives PID 1 of a container.
-            Stage::Over(_) => return Ended::default(),
+            Stage::Over(_) => return Termination::default(),
             Stage::Pulls => return self.client.kill(Duration::ZERO),
             Stage::Runs => self.killed = true,
         }
@@ -316,7 +319,7 @@ impl RunningJob for ContainerJob {
         let stop = ["stop", "-t", &seconds, &self.mark].map(str::to_owned);
         let _ = self.engine.tool.call(&stop, grace + TIMEOUT / 2);
         let survivors = self.tree.as_ref().map(|tree| tree.kill(Duration::ZERO, || ()).survivors).unwrap_or_default();
-        let ended = u32::try_from(before.saturating_sub(survivors.len()).max(1)).unwrap_or(u32::MAX);
+        let terminated = u32::try_from(before.saturating_sub(survivors.len()).max(1)).unwrap_or(u32::MAX);
         if survivors.is_empty() {
             // The client now exits by itself, with the last output.
             let deadline = Instant::now() + TIMEOUT / 2;
@@ -324,7 +327,7 @@ impl RunningJob for ContainerJob {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        Ended { ended, survivors }
+        Termination { terminated, survivors }
     }
 }
 

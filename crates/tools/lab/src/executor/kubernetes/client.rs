@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::{Answer, Cluster, Verb};
+use super::{ApiResponse, Cluster, Verb};
 use crate::executor::StartError;
 
 /// Timeout of a request. Generous, because a loaded machine is slow.
@@ -70,14 +70,15 @@ impl Client {
 }
 
 impl Cluster for Client {
-    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<Answer, StartError> {
+    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<ApiResponse, StartError> {
         let request = request(verb, path, body)?;
         let answer = self.runtime.block_on(async { timeout(TIMEOUT, self.client.request::<Value>(request)).await });
         match answer {
-            Ok(Ok(body)) => Ok(Answer { status: 200, body }),
-            Ok(Err(kube::Error::Api(status))) => {
-                Ok(Answer { status: status.code, body: json!({ "message": status.message, "reason": status.reason }) })
-            }
+            Ok(Ok(body)) => Ok(ApiResponse { status: 200, body }),
+            Ok(Err(kube::Error::Api(status))) => Ok(ApiResponse {
+                status: status.code,
+                body: json!({ "message": status.message, "reason": status.reason }),
+            }),
             Ok(Err(error)) => {
                 Err(StartError::new(format!("the request to the cluster failed: {}", chain(&error)), HINT))
             }

@@ -17,12 +17,12 @@ pub struct Cursor {
     /// An incomplete line.
     part: Vec<u8>,
     /// How to treat the rest of a line passed on in chunks.
-    rest: LineRest,
+    rest: LineState,
 }
 
 /// How to treat the rest of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum LineRest {
+enum LineState {
     /// It starts with a timestamp.
     #[default]
     New,
@@ -36,7 +36,7 @@ impl Cursor {
     pub fn path(&mut self, namespace: &str, pod: &str, container: &str) -> String {
         self.again = 0;
         self.part.clear();
-        self.rest = LineRest::New;
+        self.rest = LineState::New;
         // Timestamps have digits, `T`, `:`, `.`, `Z`. One with an offset has a `+`, which means a
         // space in a query.
         let since = self.since.as_ref().map(|time| format!("&sinceTime={}", time.replace('+', "%2B")));
@@ -72,22 +72,22 @@ impl Cursor {
     /// Handles a line or a chunk of one.
     fn line(&mut self, line: &[u8], whole: bool, output: &mut Vec<u8>) {
         let (time, text) = match self.rest {
-            LineRest::New => split(line),
-            LineRest::Pass | LineRest::Drop => (None, line),
+            LineState::New => split(line),
+            LineState::Pass | LineState::Drop => (None, line),
         };
         let pass = match (self.rest, time) {
-            (LineRest::Drop, _) => false,
+            (LineState::Drop, _) => false,
             // Without a timestamp it is a message of the cluster about a missing log.
-            (LineRest::Pass, _) | (LineRest::New, None) => true,
-            (LineRest::New, Some(time)) => self.is_new(time),
+            (LineState::Pass, _) | (LineState::New, None) => true,
+            (LineState::New, Some(time)) => self.is_new(time),
         };
         if pass {
             output.extend_from_slice(text);
         }
         self.rest = match (whole, pass) {
-            (true, _) => LineRest::New,
-            (false, true) => LineRest::Pass,
-            (false, false) => LineRest::Drop,
+            (true, _) => LineState::New,
+            (false, true) => LineState::Pass,
+            (false, false) => LineState::Drop,
         };
     }
 
@@ -142,7 +142,7 @@ mod tests {
     const LOG: &str = "2026-11-17T11:40:20.5Z one\n2026-11-17T11:40:20.51Z two\n2026-11-17T11:40:20.51Z two\n\
         2026-11-17T11:40:21.000000001Z three\n";
 
-    fn taken(cursor: &mut Cursor, bytes: &[u8]) -> String {
+    fn read_log(cursor: &mut Cursor, bytes: &[u8]) -> String {
         let mut output = Vec::new();
         cursor.take(bytes, &mut output);
         String::from_utf8(output).expect("text")
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn timestamps_are_removed() {
-        assert_eq!(taken(&mut Cursor::default(), LOG.as_bytes()), "one\ntwo\ntwo\nthree\n");
-        let unasked = "container is waiting to start\n2026-11-17T11:40:20.5Z\n";
-        assert_eq!(taken(&mut Cursor::default(), unasked.as_bytes()), unasked, "no line with a time");
+        assert_eq!(read_log(&mut Cursor::default(), LOG.as_bytes()), "one\ntwo\ntwo\nthree\n");
+        let status = "container is waiting to start\n2026-11-17T11:40:20.5Z\n";
+        assert_eq!(read_log(&mut Cursor::default(), status.as_bytes()), status, "no line with a time");
     }
 
     #[test]
@@ -160,11 +160,11 @@ mod tests {
         for cut in 0..=LOG.len() {
             let mut cursor = Cursor::default();
             assert!(!cursor.path("lab", "pod", "run").contains("sinceTime"));
-            let mut output = taken(&mut cursor, &LOG.as_bytes()[..cut]);
+            let mut output = read_log(&mut cursor, &LOG.as_bytes()[..cut]);
             // The cluster restarts at the whole second.
             let path = cursor.path("lab", "pod", "run");
             assert_eq!(path.contains("sinceTime=2026-11-17T11:40:2"), !output.is_empty(), "{path}");
-            output += &taken(&mut cursor, LOG.as_bytes());
+            output += &read_log(&mut cursor, LOG.as_bytes());
             assert_eq!(output, "one\ntwo\ntwo\nthree\n", "cut at {cut}");
         }
     }
@@ -174,9 +174,9 @@ mod tests {
         let long = "x".repeat(3 * LINE);
         let line = format!("2026-11-17T11:40:20.5Z {long}\n2026-11-17T11:40:21Z next\n");
         let mut cursor = Cursor::default();
-        assert_eq!(taken(&mut cursor, line.as_bytes()), format!("{long}\nnext\n"));
+        assert_eq!(read_log(&mut cursor, line.as_bytes()), format!("{long}\nnext\n"));
         cursor.path("lab", "pod", "run");
-        assert_eq!(taken(&mut cursor, line.as_bytes()), "", "all of it was passed on");
+        assert_eq!(read_log(&mut cursor, line.as_bytes()), "", "all of it was passed on");
     }
 
     #[test]

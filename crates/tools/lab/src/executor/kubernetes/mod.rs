@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use self::log::Cursor;
 use super::state_observer::StateObserver;
-use super::{Chunk, Ended, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Usage};
+use super::{Chunk, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Termination, Usage};
 use crate::experiment::KubernetesOptions;
 use crate::outcome::{Stack, Survivor};
 
@@ -41,8 +41,8 @@ pub trait Cluster: Send + Sync {
     /// Sends a request, with a timeout.
     ///
     /// # Errors
-    /// If there is no answer. A refusal is an [`Answer`].
-    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<Answer, StartError>;
+    /// If there is no answer. A refusal is an [`ApiResponse`].
+    fn call(&self, verb: Verb, path: &str, body: Option<&Value>) -> Result<ApiResponse, StartError>;
 
     /// Reads a streamed answer until its end or until `take` breaks. While nothing arrives, `take`
     /// is called without bytes about once a second.
@@ -65,14 +65,14 @@ pub enum Verb {
 
 /// An HTTP response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ApiResponse {
     /// HTTP status code.
     pub status: u16,
     /// The object, or a `Status` with the reason of a refusal.
     pub body: Value,
 }
 
-impl Answer {
+impl ApiResponse {
     /// The object, if the request succeeded.
     fn success(self, what: &str) -> Result<Value, StartError> {
         if (200..300).contains(&self.status) {
@@ -151,7 +151,7 @@ impl Executor for Kubernetes {
         Ok(Box::new(KubernetesJob::watch(place)))
     }
 
-    fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError> {
+    fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError> {
         let mut place = self.place(mark);
         // The handle has the namespace, even if the experiment has changed since.
         if !handle.is_empty() {
@@ -188,7 +188,7 @@ impl JobLocation {
     }
 
     /// Deletes the Job and waits until its pods are gone.
-    fn end(&self, grace: Duration) -> Result<Ended, StartError> {
+    fn end(&self, grace: Duration) -> Result<Termination, StartError> {
         let before = names(&self.pods()?);
         // The pods are deleted with the Job; each ends within the grace period of its manifest.
         let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
@@ -198,10 +198,10 @@ impl JobLocation {
             answer.success("the cluster does not delete the job")?;
         }
         let deadline = Instant::now() + grace + CLEARING;
-        let mut left = names(&self.pods()?);
-        while !left.is_empty() && Instant::now() < deadline {
+        let mut remaining = names(&self.pods()?);
+        while !remaining.is_empty() && Instant::now() < deadline {
             std::thread::sleep(INTERVAL / 4);
-            left = names(&self.pods()?);
+            remaining = names(&self.pods()?);
         }
         let survivor = |name: &String| Survivor {
             process: 0,
@@ -209,8 +209,11 @@ impl JobLocation {
             state: "Terminating".into(),
             waits_for: None,
         };
-        let ended = before.len().max(was_there.into()).saturating_sub(left.len());
-        Ok(Ended { ended: u32::try_from(ended).unwrap_or(u32::MAX), survivors: left.iter().map(survivor).collect() })
+        let terminated = before.len().max(was_there.into()).saturating_sub(remaining.len());
+        Ok(Termination {
+            terminated: u32::try_from(terminated).unwrap_or(u32::MAX),
+            survivors: remaining.iter().map(survivor).collect(),
+        })
     }
 }
 
@@ -229,8 +232,8 @@ struct ObservedJob {
 }
 
 /// Whether the state is final.
-fn is_over(seen: &ObservedJob) -> bool {
-    !matches!(seen.state, JobState::Queued(_) | JobState::Running)
+fn is_over(observed: &ObservedJob) -> bool {
+    !matches!(observed.state, JobState::Queued(_) | JobState::Running)
 }
 
 /// A Job of the cluster.
@@ -281,16 +284,16 @@ impl RunningJob for KubernetesJob {
     }
 
     fn poll(&mut self) -> JobState {
-        let seen = self.observer.latest();
-        if !matches!(seen.state, JobState::Queued(_)) {
+        let latest = self.observer.latest();
+        if !matches!(latest.state, JobState::Queued(_)) {
             self.started.get_or_insert_with(Instant::now);
         }
         // The last log lines can arrive after the state change.
-        let waits = is_over(&seen)
-            && seen.pod.is_some()
+        let waits = is_over(&latest)
+            && latest.pod.is_some()
             && !self.read.load(Ordering::Acquire)
             && self.over.get_or_insert_with(Instant::now).elapsed() < SETTLE;
-        if waits { JobState::Running } else { seen.state }
+        if waits { JobState::Running } else { latest.state }
     }
 
     fn take_output(&mut self) -> Vec<Chunk> {
@@ -309,19 +312,19 @@ impl RunningJob for KubernetesJob {
         Vec::new()
     }
 
-    fn kill(&mut self, grace: Duration) -> Ended {
+    fn kill(&mut self, grace: Duration) -> Termination {
         if is_over(&self.observer.latest()) {
-            return Ended::default();
+            return Termination::default();
         }
         match self.place.end(grace) {
-            Ok(ended) => {
-                self.removed = ended.survivors.is_empty();
-                ended
+            Ok(termination) => {
+                self.removed = termination.survivors.is_empty();
+                termination
             }
             Err(error) => {
                 let name = format!("job {}", self.place.mark);
                 let survivor = Survivor { process: 0, name, state: "unknown".into(), waits_for: Some(error.reason) };
-                Ended { ended: 0, survivors: vec![survivor] }
+                Termination { terminated: 0, survivors: vec![survivor] }
             }
         }
     }
@@ -350,17 +353,17 @@ impl PodLogReader {
     /// Reads until the end or until told to stop.
     fn run(mut self) {
         while !self.stop.load(Ordering::Acquire) {
-            let seen = self.observer.latest();
-            let whole = match &seen.pod {
+            let latest = self.observer.latest();
+            let whole = match &latest.pod {
                 Some(pod) => self.follow(pod),
                 None => false,
             };
             // Only a request that started after the end is sure to return the complete log.
-            if is_over(&seen) && (whole || seen.pod.is_none()) {
+            if is_over(&latest) && (whole || latest.pod.is_none()) {
                 return;
             }
             let deadline = Instant::now() + INTERVAL;
-            self.observer.wait(deadline, |now| seen.pod.is_none() && (now.pod.is_some() || is_over(now)));
+            self.observer.wait(deadline, |now| latest.pod.is_none() && (now.pod.is_some() || is_over(now)));
         }
     }
 

@@ -40,7 +40,7 @@ fn pod_state(pod: &Value) -> JobState {
     match text(&status["phase"]) {
         // Evicted, or its node is lost: the end of its container is unknown.
         "Failed" | "Unknown" => {
-            return JobState::Gone(said(if reason.is_empty() { "the pod failed" } else { reason }, message));
+            return JobState::Gone(note(if reason.is_empty() { "the pod failed" } else { reason }, message));
         }
         "Succeeded" => return JobState::Exited(Exit { code: Some(0), ..Exit::default() }),
         _ => {}
@@ -52,7 +52,7 @@ fn pod_state(pod: &Value) -> JobState {
     let (reason, message) = (text(&waiting["reason"]), text(&waiting["message"]));
     match reason {
         "" => match unscheduled(status) {
-            Some(why) => JobState::Queued(said("no node yet", why)),
+            Some(why) => JobState::Queued(note("no node yet", why)),
             None => JobState::Queued("Kubernetes: the pod waits".into()),
         },
         // Kubernetes would retry these forever.
@@ -63,9 +63,9 @@ fn pod_state(pod: &Value) -> JobState {
         | "RegistryUnavailable"
         | "CreateContainerConfigError"
         | "CreateContainerError"
-        | "RunContainerError" => JobState::Refused(said(reason, message)),
+        | "RunContainerError" => JobState::Refused(note(reason, message)),
         // ContainerCreating, PodInitializing; the first ErrImagePull can be temporary.
-        _ => JobState::Queued(said(reason, message)),
+        _ => JobState::Queued(note(reason, message)),
     }
 }
 
@@ -80,7 +80,7 @@ fn exit(terminated: &Value) -> Exit {
         None => Exit::of_shell(code),
     };
     let plain = matches!(reason, "" | "Completed" | "Error") && message.is_empty();
-    Exit { out_of_memory: reason == "OOMKilled", note: (!plain).then(|| said(reason, message)), ..exit }
+    Exit { out_of_memory: reason == "OOMKilled", note: (!plain).then(|| note(reason, message)), ..exit }
 }
 
 /// Why no node accepts it.
@@ -94,11 +94,11 @@ fn unscheduled(status: &Value) -> Option<&str> {
 fn ended(job: &Value) -> Option<String> {
     let over = |one: &&Value| (one["type"] == "Failed" || one["type"] == "Complete") && one["status"] == "True";
     let condition = job["status"]["conditions"].as_array()?.iter().find(over)?;
-    Some(said(text(&condition["reason"]), text(&condition["message"])))
+    Some(note(text(&condition["reason"]), text(&condition["message"])))
 }
 
 /// The cluster's message in one line.
-fn said(reason: &str, message: &str) -> String {
+fn note(reason: &str, message: &str) -> String {
     let message: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
     match (reason, message.as_str()) {
         (reason, "") => format!("Kubernetes: {reason}"),

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use roci_base::env;
 
-use super::{Chunk, Ended, Executor, Exit, JobState, MARK, RunSpec, RunningJob, StartError, Stream, Usage};
-use crate::experiment::{LocalOptions, Stacks};
+use super::{Chunk, Executor, Exit, JobState, MARK, RunSpec, RunningJob, StartError, Stream, Termination, Usage};
+use crate::experiment::{LocalOptions, StackSource};
 use crate::outcome::Stack;
 
 use cgroup::Cgroup;
@@ -102,7 +102,7 @@ impl Executor for Local {
         Ok(Box::new(job))
     }
 
-    fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError> {
+    fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError> {
         let tree = Tree::new(mark, leader_of(handle), Cgroup::find(mark), false);
         Ok(tree.kill(Duration::ZERO, || ()))
     }
@@ -146,7 +146,7 @@ struct Job {
     tree: Tree,
     out: Option<Pipe<ChildStdout>>,
     err: Option<Pipe<ChildStderr>>,
-    stacks: Stacks,
+    stacks: StackSource,
     started: Instant,
     /// Start time, from the kernel.
     birth: u64,
@@ -234,7 +234,7 @@ impl RunningJob for Job {
         stacks::of(&alive, self.stacks)
     }
 
-    fn kill(&mut self, grace: Duration) -> Ended {
+    fn kill(&mut self, grace: Duration) -> Termination {
         let (tree, child, exit) = (&self.tree, &mut self.child, &mut self.exit);
         let mut reap = || {
             if let (None, Ok(Some(status))) = (&exit, child.try_wait()) {
@@ -242,10 +242,10 @@ impl RunningJob for Job {
                 *exit = Some((Exit { code, signal, ..Exit::default() }, Instant::now()));
             }
         };
-        let ended = tree.kill(grace, &mut reap);
+        let termination = tree.kill(grace, &mut reap);
         reap();
         self.cleared = true;
-        ended
+        termination
     }
 }
 

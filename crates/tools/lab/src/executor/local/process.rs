@@ -74,9 +74,9 @@ impl Process {
 
     /// Whether its initial environment has this variable with this value.
     pub(super) fn has_variable(&self, name: &str, value: &str) -> bool {
-        let wanted = format!("{name}={value}");
+        let assignment = format!("{name}={value}");
         let Ok(environment) = fs::read(format!("/proc/{}/environ", self.id)) else { return false };
-        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+        environment.split(|byte| *byte == 0).any(|entry| entry == assignment.as_bytes())
     }
 
     /// Kernel function it waits in.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::process::Process;
 use crate::executor::tool::Tool;
-use crate::experiment::Stacks;
+use crate::experiment::StackSource;
 use crate::outcome::Stack;
 
 /// Maximum number of processes and threads; more add no information.
@@ -17,13 +17,13 @@ const MAX_FRAMES: usize = 24;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Stacks of these processes.
-pub(in crate::executor) fn of(processes: &[Process], how: Stacks) -> Vec<Stack> {
+pub(in crate::executor) fn of(processes: &[Process], how: StackSource) -> Vec<Stack> {
     let mut stacks = Vec::new();
     for process in processes.iter().take(MAX_PROCESSES) {
         let mut threads = threads(process);
         // A debugger would wait for a process in uninterruptible sleep.
         let waits = threads.iter().any(|thread| thread.state == "D");
-        if how == Stacks::User && !waits {
+        if how == StackSource::User && !waits {
             for (thread, source, frames) in user(process.id) {
                 if let Some(known) = threads.iter_mut().find(|known| known.thread == thread) {
                     (known.source, known.frames) = (source.to_owned(), frames);
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_kernel_reports_every_thread() {
         let own = Process::of(std::process::id()).expect("it runs");
-        let stacks = of(&[own], Stacks::Kernel);
+        let stacks = of(&[own], StackSource::Kernel);
         assert!(stacks.iter().any(|stack| stack.thread == std::process::id()), "{stacks:?}");
     }
 }

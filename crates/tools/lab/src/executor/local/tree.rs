@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::cgroup::Cgroup;
 use super::process::Process;
-use crate::executor::{Ended, MARK, Usage};
+use crate::executor::{MARK, Termination, Usage};
 use crate::outcome::Survivor;
 
 /// Timeout for a process to die after SIGKILL. One blocked in a kernel driver may never die; a
@@ -102,21 +102,21 @@ impl Tree {
 
     /// Terminates all of them, first with SIGTERM. `reap` is called while waiting, since ended
     /// processes remain until they are reaped.
-    pub(in crate::executor) fn kill(&self, grace: Duration, mut reap: impl FnMut()) -> Ended {
+    pub(in crate::executor) fn kill(&self, grace: Duration, mut reap: impl FnMut()) -> Termination {
         let begun = Instant::now();
         let first = self.alive(true);
-        let mut ended: BTreeSet<(u32, u64)> = BTreeSet::new();
+        let mut terminated: BTreeSet<(u32, u64)> = BTreeSet::new();
         for process in &first {
             process.signal(Signal::TERM);
             // A stopped process cannot handle SIGTERM.
             process.signal(Signal::CONT);
         }
-        let mut left = first;
-        while !left.is_empty() && begun.elapsed() < grace {
-            ended.extend(left.iter().map(|process| (process.id, process.started)));
+        let mut alive = first;
+        while !alive.is_empty() && begun.elapsed() < grace {
+            terminated.extend(alive.iter().map(|process| (process.id, process.started)));
             std::thread::sleep(Duration::from_millis(5));
             reap();
-            left = self.alive(false);
+            alive = self.alive(false);
         }
         // SIGKILL repeatedly: processes that fork meanwhile must not escape.
         let forced = Instant::now();
@@ -124,23 +124,23 @@ impl Tree {
         loop {
             // Search again even if nothing was found: one search can miss a process that forks and
             // exits meanwhile.
-            left = self.alive(true);
-            ended.extend(left.iter().map(|process| (process.id, process.started)));
-            if left.is_empty() || forced.elapsed() > DEATH {
+            alive = self.alive(true);
+            terminated.extend(alive.iter().map(|process| (process.id, process.started)));
+            if alive.is_empty() || forced.elapsed() > DEATH {
                 break;
             }
             if let Some(cgroup) = &self.cgroup {
                 cgroup.kill();
             }
-            left.iter().for_each(|process| process.signal(Signal::KILL));
+            alive.iter().for_each(|process| process.signal(Signal::KILL));
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(100));
             reap();
             self.reap_adopted();
         }
         self.reap_adopted();
-        let survivors = left.iter().map(survivor).collect::<Vec<_>>();
-        Ended { ended: (ended.len() - survivors.len()) as u32, survivors }
+        let survivors = alive.iter().map(survivor).collect::<Vec<_>>();
+        Termination { terminated: (terminated.len() - survivors.len()) as u32, survivors }
     }
 
     /// Reaps processes that became children of this one when their parents ended.

@@ -12,7 +12,7 @@ use self::state::SlurmState;
 use super::file_follower::FileFollower;
 use super::state_observer::StateObserver;
 use super::tool::{TIMEOUT, Tool};
-use super::{Chunk, Ended, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Usage, command};
+use super::{Chunk, Executor, JobState, RunSpec, RunningJob, StartError, Stream, Termination, Usage, command};
 use crate::experiment::SlurmOptions;
 use crate::outcome::{Stack, Survivor};
 
@@ -78,19 +78,19 @@ impl Slurm {
     /// Waits until no job of a mark is left; returns the remaining ones.
     fn wait_for_none(&self, mark: &str, deadline: Instant) -> Result<Vec<(u32, String)>, StartError> {
         loop {
-            let left = self.left(mark)?;
-            if left.is_empty() || Instant::now() >= deadline {
-                return Ok(left);
+            let jobs = self.left(mark)?;
+            if jobs.is_empty() || Instant::now() >= deadline {
+                return Ok(jobs);
             }
             std::thread::sleep(INTERVAL / 4);
         }
     }
 
     /// Ends all jobs of a mark, with SIGKILL after `grace`.
-    fn end(&self, mark: &str, grace: Duration) -> Result<Ended, StartError> {
+    fn end(&self, mark: &str, grace: Duration) -> Result<Termination, StartError> {
         let before = self.left(mark)?;
         if before.is_empty() {
-            return Ok(Ended::default());
+            return Ok(Termination::default());
         }
         if !grace.is_zero() && before.iter().any(|(_, state)| state == "RUNNING") {
             // `--full` also signals the script's shell and its children.
@@ -106,8 +106,8 @@ impl Slurm {
             state: state.clone(),
             waits_for: None,
         };
-        let ended = u32::try_from(before.len().saturating_sub(survivors.len())).unwrap_or(u32::MAX);
-        Ok(Ended { ended, survivors: survivors.iter().map(survivor).collect() })
+        let terminated = u32::try_from(before.len().saturating_sub(survivors.len())).unwrap_or(u32::MAX);
+        Ok(Termination { terminated, survivors: survivors.iter().map(survivor).collect() })
     }
 }
 
@@ -131,18 +131,18 @@ impl Executor for Slurm {
         let mut job = SlurmJob::new(self.clone(), spec, files.clone());
         std::fs::write(files.script(), script::script(spec, &files)).map_err(unusable)?;
         let answer = self.tool("sbatch").call(&script::arguments(spec, &files), TIMEOUT)?;
-        let said =
+        let output =
             answer.success("Slurm refuses the job", "see `sinfo` for what the cluster has, and `sbatch --help`")?;
         // With several clusters the format is `17;cluster`.
-        job.id = said.trim().split(';').next().and_then(|id| id.parse().ok()).ok_or_else(|| {
-            StartError::new(format!("`sbatch` gave no job number but `{}`", said.trim()), "check `squeue --me`")
+        job.id = output.trim().split(';').next().and_then(|id| id.parse().ok()).ok_or_else(|| {
+            StartError::new(format!("`sbatch` gave no job number but `{}`", output.trim()), "check `squeue --me`")
         })?;
         job.watch();
         Ok(Box::new(job))
     }
 
-    fn recover(&self, mark: &str, handle: &str) -> Result<Ended, StartError> {
-        let ended = self.end(mark, Duration::ZERO)?;
+    fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError> {
+        let termination = self.end(mark, Duration::ZERO)?;
         // The handle has the folder, even if the experiment has changed since.
         let noted = handle.split_once(' ').map(|(_, folder)| PathBuf::from(folder));
         let folder = match noted {
@@ -150,7 +150,7 @@ impl Executor for Slurm {
             _ => Files::new(&self.shared()?, mark).folder,
         };
         let _ = std::fs::remove_dir_all(folder);
-        Ok(ended)
+        Ok(termination)
     }
 }
 
@@ -197,7 +197,7 @@ impl SlurmJob {
     fn watch(&mut self) {
         let asking = StatePoller { slurm: self.slurm.clone(), id: self.id, unknown: 0 };
         let first = ObservedSlurmJob { state: JobState::Queued("Slurm: submitted".into()), usage: None };
-        let last = |seen: &ObservedSlurmJob| !matches!(seen.state, JobState::Queued(_) | JobState::Running);
+        let last = |observed: &ObservedSlurmJob| !matches!(observed.state, JobState::Queued(_) | JobState::Running);
         self.observer = Some(StateObserver::start(first, INTERVAL, last, asking.into_question()));
     }
 
@@ -214,16 +214,16 @@ impl RunningJob for SlurmJob {
 
     fn poll(&mut self) -> JobState {
         let Some(observer) = &self.observer else { return JobState::Gone("it was never submitted".into()) };
-        let seen = observer.latest().state;
-        match seen {
-            JobState::Queued(_) => return seen,
+        let state = observer.latest().state;
+        match state {
+            JobState::Queued(_) => return state,
             JobState::Running => {
                 self.started.get_or_insert_with(Instant::now);
-                return seen;
+                return state;
             }
             JobState::Refused(_) => {
                 self.ended = true;
-                return seen;
+                return state;
             }
             JobState::Exited(_) | JobState::Gone(_) => {}
         }
@@ -234,17 +234,17 @@ impl RunningJob for SlurmJob {
         let whole = match &record {
             Some(record) => self.out.length() >= record.out && self.err.length() >= record.err,
             // A killed script records nothing.
-            None => !matches!(&seen, JobState::Exited(exit) if exit.signal.is_none()),
+            None => !matches!(&state, JobState::Exited(exit) if exit.signal.is_none()),
         };
         if !whole && self.over.get_or_insert_with(Instant::now).elapsed() < SETTLE {
             return JobState::Running;
         }
-        match (seen, record) {
-            (JobState::Exited(said), Some(record)) if said.signal.is_none() => {
-                JobState::Exited(super::Exit { note: said.note, ..record.exit })
+        match (state, record) {
+            (JobState::Exited(exit), Some(record)) if exit.signal.is_none() => {
+                JobState::Exited(super::Exit { note: exit.note, ..record.exit })
             }
             (JobState::Gone(_), Some(record)) => JobState::Exited(record.exit),
-            (seen, _) => seen,
+            (state, _) => state,
         }
     }
 
@@ -264,25 +264,27 @@ impl RunningJob for SlurmJob {
         Vec::new()
     }
 
-    fn kill(&mut self, grace: Duration) -> Ended {
+    fn kill(&mut self, grace: Duration) -> Termination {
         if self.ended {
-            return Ended::default();
+            return Termination::default();
         }
         match self.slurm.end(&self.mark, grace) {
-            Ok(ended) => {
-                self.ended = ended.survivors.is_empty();
+            Ok(termination) => {
+                self.ended = termination.survivors.is_empty();
                 // So that the next poll reports the final state.
                 if let (true, Some(observer)) = (self.ended, &self.observer) {
-                    let over = |seen: &ObservedSlurmJob| !matches!(seen.state, JobState::Queued(_) | JobState::Running);
+                    let over = |observed: &ObservedSlurmJob| {
+                        !matches!(observed.state, JobState::Queued(_) | JobState::Running)
+                    };
                     observer.wait(Instant::now() + TIMEOUT, over);
                 }
-                ended
+                termination
             }
             Err(error) => {
                 let name = format!("Slurm job {}", self.id);
                 let waits_for = Some(error.reason);
                 let survivors = vec![Survivor { process: self.id, name, state: "unknown".into(), waits_for }];
-                Ended { ended: 0, survivors }
+                Termination { terminated: 0, survivors }
             }
         }
     }
@@ -318,16 +320,16 @@ impl StatePoller {
     fn state(&mut self) -> Option<JobState> {
         let show = ["show", "job", "--oneliner", &self.id.to_string()].map(str::to_owned);
         let answer = self.slurm.tool("scontrol").call(&show, TIMEOUT).ok()?;
-        if let Some(told) = SlurmState::of_scontrol(&answer.out) {
+        if let Some(state) = SlurmState::of_scontrol(&answer.out) {
             self.unknown = 0;
-            return Some(told.job_state());
+            return Some(state.job_state());
         }
         // An unreachable controller gives another error, and recovers.
         if !answer.err.contains("Invalid job id") {
             return None;
         }
-        if let Some(told) = self.accounted() {
-            return Some(told.job_state());
+        if let Some(state) = self.accounted() {
+            return Some(state.job_state());
         }
         self.unknown += 1;
         (self.unknown >= MAX_UNKNOWN).then(|| JobState::Gone(format!("Slurm no longer knows job {}", self.id)))

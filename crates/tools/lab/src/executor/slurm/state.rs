@@ -41,16 +41,16 @@ impl SlurmState {
 
     /// The equivalent state of the run.
     pub(super) fn job_state(&self) -> JobState {
-        let said = match self.reason.as_str() {
+        let note = match self.reason.as_str() {
             "" | "None" => format!("Slurm: {}", self.state),
             reason => format!("Slurm: {}, {reason}", self.state),
         };
         let (code, signal) = self.exit;
         let signal = (signal != 0).then_some(signal);
         match self.state.as_str() {
-            "PENDING" if never_starts(&self.reason) => JobState::Refused(said),
+            "PENDING" if never_starts(&self.reason) => JobState::Refused(note),
             "PENDING" | "CONFIGURING" | "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "RESV_DEL_HOLD"
-            | "SPECIAL_EXIT" => JobState::Queued(said),
+            | "SPECIAL_EXIT" => JobState::Queued(note),
             "RUNNING" | "COMPLETING" | "SIGNALING" | "STAGE_OUT" | "STOPPED" | "SUSPENDED" | "RESIZING" => {
                 JobState::Running
             }
@@ -58,18 +58,18 @@ impl SlurmState {
             // If a signal killed the script, Slurm reports the signal; for its program the script
             // reports 128 plus the signal.
             "FAILED" => match signal {
-                Some(_) => JobState::Exited(Exit { signal, note: Some(said), ..Exit::default() }),
-                None => JobState::Exited(Exit { note: Some(said), ..Exit::of_shell(code) }),
+                Some(_) => JobState::Exited(Exit { signal, note: Some(note), ..Exit::default() }),
+                None => JobState::Exited(Exit { note: Some(note), ..Exit::of_shell(code) }),
             },
             "OUT_OF_MEMORY" => {
-                JobState::Exited(Exit { signal: Some(9), out_of_memory: true, note: Some(said), ..Exit::default() })
+                JobState::Exited(Exit { signal: Some(9), out_of_memory: true, note: Some(note), ..Exit::default() })
             }
             "CANCELLED" | "TIMEOUT" => {
-                JobState::Exited(Exit { signal: signal.or(Some(15)), note: Some(said), ..Exit::default() })
+                JobState::Exited(Exit { signal: signal.or(Some(15)), note: Some(note), ..Exit::default() })
             }
-            "BOOT_FAIL" | "LAUNCH_FAILED" | "RECONFIG_FAIL" => JobState::Refused(said),
+            "BOOT_FAIL" | "LAUNCH_FAILED" | "RECONFIG_FAIL" => JobState::Refused(note),
             // NODE_FAIL, PREEMPTED, DEADLINE, REVOKED, and states of later versions.
-            _ => JobState::Gone(said),
+            _ => JobState::Gone(note),
         }
     }
 }
@@ -132,13 +132,13 @@ mod tests {
         Account=(null) QOS=(null) JobState=FAILED Reason=NonZeroExitCode Dependency=(null) Requeue=1 Restarts=0 \
         BatchFlag=1 Reboot=0 ExitCode=7:0 RunTime=00:00:01 Command=/home/a/JobState=RUNNING ExitCode=0:9/j.sh";
 
-    fn told(state: &str, reason: &str, exit: (i32, i32)) -> SlurmState {
+    fn slurm_state(state: &str, reason: &str, exit: (i32, i32)) -> SlurmState {
         SlurmState { state: state.into(), reason: reason.into(), exit }
     }
 
     #[test]
     fn scontrol_lines_are_parsed_and_user_text_is_ignored() {
-        assert_eq!(SlurmState::of_scontrol(ENDED), Some(told("FAILED", "NonZeroExitCode", (7, 0))));
+        assert_eq!(SlurmState::of_scontrol(ENDED), Some(slurm_state("FAILED", "NonZeroExitCode", (7, 0))));
         let waiting = "JobId=4 JobState=PENDING Reason=ReqNodeNotAvail,_UnavailableNodes:vm ExitCode=0:0";
         let waiting = SlurmState::of_scontrol(waiting).expect("a job").job_state();
         assert_eq!(waiting, JobState::Queued("Slurm: PENDING, ReqNodeNotAvail, UnavailableNodes:vm".into()));
@@ -149,8 +149,14 @@ mod tests {
 
     #[test]
     fn sacct_lines_are_parsed() {
-        assert_eq!(SlurmState::of_sacct("CANCELLED by 1000|0:15|None\n"), Some(told("CANCELLED", "None", (0, 15))));
-        assert_eq!(SlurmState::of_sacct("OUT_OF_MEMORY|0:125|None"), Some(told("OUT_OF_MEMORY", "None", (0, 125))));
+        assert_eq!(
+            SlurmState::of_sacct("CANCELLED by 1000|0:15|None\n"),
+            Some(slurm_state("CANCELLED", "None", (0, 15)))
+        );
+        assert_eq!(
+            SlurmState::of_sacct("OUT_OF_MEMORY|0:125|None"),
+            Some(slurm_state("OUT_OF_MEMORY", "None", (0, 125)))
+        );
         for bad in ["", "\n", "RUNNING", "RUNNING|0"] {
             assert_eq!(SlurmState::of_sacct(bad), None, "{bad:?}");
         }
@@ -158,7 +164,7 @@ mod tests {
 
     #[test]
     fn slurm_states_map_to_run_states() {
-        let state = |state: &str, exit| told(state, "None", exit).job_state();
+        let state = |state: &str, exit| slurm_state(state, "None", exit).job_state();
         assert_eq!(state("RUNNING", (0, 0)), JobState::Running);
         assert_eq!(state("COMPLETING", (0, 0)), JobState::Running, "its processes still exist");
         assert_eq!(state("COMPLETED", (0, 0)), JobState::Exited(Exit { code: Some(0), ..Exit::default() }));
@@ -174,7 +180,7 @@ mod tests {
         assert_eq!(ended(state("TIMEOUT", (0, 1))), (None, Some(1), false));
         assert_eq!(state("NODE_FAIL", (0, 0)), JobState::Gone("Slurm: NODE_FAIL".into()));
         assert_eq!(state("BOOT_FAIL", (0, 0)), JobState::Refused("Slurm: BOOT_FAIL".into()));
-        let impossible = told("PENDING", "BadConstraints", (0, 0)).job_state();
+        let impossible = slurm_state("PENDING", "BadConstraints", (0, 0)).job_state();
         assert_eq!(impossible, JobState::Refused("Slurm: PENDING, BadConstraints".into()));
     }
 
@@ -191,7 +197,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,80}") {
-            let _ = SlurmState::of_scontrol(&format!("JobState={text} ExitCode={text}")).map(|told| told.job_state());
+            let _ = SlurmState::of_scontrol(&format!("JobState={text} ExitCode={text}")).map(|slurm_state| slurm_state.job_state());
             let _ = SlurmState::of_sacct(&text);
             let _ = usage(&text);
         }

@@ -3,10 +3,10 @@
 //! Each case has a function that creates its inputs and reference results, so that adding a
 //! kernel takes one entry here.
 
-mod lines;
-mod moves;
-mod numbers;
+mod elementwise;
+mod movement;
 mod products;
+mod rows;
 mod windows;
 
 use std::fmt::Debug;
@@ -20,11 +20,11 @@ use crate::Tolerance;
 use crate::WorkAmount;
 
 /// Inputs and reference results.
-pub(super) type Made = (Vec<Input>, Vec<Expected>);
+pub(super) type CaseData = (Vec<Input>, Vec<Expected>);
 
 /// Properties of a case apart from constants, inputs and reference.
 #[derive(Debug)]
-pub(super) struct About {
+pub(super) struct CaseInfo {
     pub(super) grid: [u32; 3],
     pub(super) output: Element,
     /// Size as text.
@@ -34,60 +34,60 @@ pub(super) struct About {
 }
 
 /// A case: constants, inputs and reference of one dispatch.
-pub(super) trait Layer: Debug {
+pub(super) trait LayerCase: Debug {
     /// Bytes of the constants block.
     fn constants(&self) -> &[u8];
     /// Size, grid, work and tolerance.
-    fn about(&self) -> &About;
+    fn info(&self) -> &CaseInfo;
     /// Inputs and reference results. If the kernel has two outputs, the first is passed as an input
     /// that it overwrites.
-    fn make(&self) -> Made;
+    fn data(&self) -> CaseData;
 }
 
 /// A case with constants of type `P`.
 #[derive(Debug)]
-struct Of<P> {
+struct TypedCase<P> {
     params: P,
     kernel: &'static str,
-    about: About,
-    make: fn(&'static str, &P) -> Made,
+    info: CaseInfo,
+    data: fn(&'static str, &P) -> CaseData,
 }
 
-impl<P: Params + Debug> Layer for Of<P> {
+impl<P: Params + Debug> LayerCase for TypedCase<P> {
     fn constants(&self) -> &[u8] {
         bytemuck::bytes_of(&self.params)
     }
 
-    fn about(&self) -> &About {
-        &self.about
+    fn info(&self) -> &CaseInfo {
+        &self.info
     }
 
-    fn make(&self) -> Made {
-        (self.make)(self.kernel, &self.params)
+    fn data(&self) -> CaseData {
+        (self.data)(self.kernel, &self.params)
     }
 }
 
 /// A kernel, and the choice between small and large sizes.
-struct Picker {
+struct LayerCaseBuilder {
     kernel: &'static str,
     quick: bool,
 }
 
-impl Picker {
-    fn pick(&self, small: u32, large: u32) -> u32 {
+impl LayerCaseBuilder {
+    fn size(&self, small: u32, large: u32) -> u32 {
         if self.quick { small } else { large }
     }
 
     /// Creates a case with these constants; its grid follows from them.
-    fn problem<P: Params + Debug>(
+    fn case<P: Params + Debug>(
         &self,
         params: P,
         size: String,
         work: WorkAmount,
         (output, tolerance): (Element, Tolerance),
-        make: fn(&'static str, &P) -> Made,
-    ) -> Box<dyn Layer> {
-        self.with_grid(params.grid(), params, size, work, (output, tolerance), make)
+        data: fn(&'static str, &P) -> CaseData,
+    ) -> Box<dyn LayerCase> {
+        self.with_grid(params.grid(), params, size, work, (output, tolerance), data)
     }
 
     fn with_grid<P: Params + Debug>(
@@ -97,46 +97,46 @@ impl Picker {
         size: String,
         work: WorkAmount,
         (output, tolerance): (Element, Tolerance),
-        make: fn(&'static str, &P) -> Made,
-    ) -> Box<dyn Layer> {
-        let about = About { grid, output, size, work, tolerance };
-        Box::new(Of { params, kernel: self.kernel, about, make })
+        data: fn(&'static str, &P) -> CaseData,
+    ) -> Box<dyn LayerCase> {
+        let info = CaseInfo { grid, output, size, work, tolerance };
+        Box::new(TypedCase { params, kernel: self.kernel, info, data })
     }
 }
 
 /// The cases of a kernel; empty if there are none in this module.
-pub(super) fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Box<dyn Layer>> {
-    let picker = Picker { kernel: kernel.name(), quick };
+pub(super) fn problems(kernel: &KernelSpec, quick: bool) -> Vec<Box<dyn LayerCase>> {
+    let builder = LayerCaseBuilder { kernel: kernel.name(), quick };
     match kernel.constants().name {
-        "ElementwiseProgram" => vec![numbers::elementwise_program(&picker)],
-        "Cast" => vec![numbers::cast(&picker)],
-        "Random" => vec![numbers::random(&picker)],
-        "StridedCopy" => vec![moves::strided_copy(&picker)],
-        "Gather" => vec![moves::gather(&picker)],
-        "GatherElements" => vec![moves::gather_elements(&picker)],
-        "GatherNd" => vec![moves::gather_nd(&picker)],
-        "ScatterElements" => vec![moves::scatter_elements(&picker)],
-        "ScatterNd" => vec![moves::scatter_nd(&picker)],
-        "Resample" => vec![moves::resample(&picker)],
-        "ArgReduce" => vec![lines::arg_reduce(&picker)],
-        "Scan" => vec![lines::scan(&picker)],
-        "Normalize" => vec![lines::normalize(&picker)],
-        "TopK" => vec![lines::top_k(&picker)],
-        "Linear" => vec![products::linear(&picker)],
-        "Attention" => vec![products::attention(&picker)],
-        "Conv" => windows::conv(&picker),
-        "Pool" => vec![windows::pool(&picker)],
+        "ElementwiseProgram" => vec![elementwise::elementwise_program(&builder)],
+        "Cast" => vec![elementwise::cast(&builder)],
+        "Random" => vec![elementwise::random(&builder)],
+        "StridedCopy" => vec![movement::strided_copy(&builder)],
+        "Gather" => vec![movement::gather(&builder)],
+        "GatherElements" => vec![movement::gather_elements(&builder)],
+        "GatherNd" => vec![movement::gather_nd(&builder)],
+        "ScatterElements" => vec![movement::scatter_elements(&builder)],
+        "ScatterNd" => vec![movement::scatter_nd(&builder)],
+        "Resample" => vec![movement::resample(&builder)],
+        "ArgReduce" => vec![rows::arg_reduce(&builder)],
+        "Scan" => vec![rows::scan(&builder)],
+        "Normalize" => vec![rows::normalize(&builder)],
+        "TopK" => vec![rows::top_k(&builder)],
+        "Linear" => vec![products::linear(&builder)],
+        "Attention" => vec![products::attention(&builder)],
+        "Conv" => windows::conv(&builder),
+        "Pool" => vec![windows::pool(&builder)],
         _ => Vec::new(),
     }
 }
 
 /// The memory traffic of 32-bit words.
-fn moved(words: &[u32]) -> WorkAmount {
+fn bytes_moved(words: &[u32]) -> WorkAmount {
     WorkAmount::Bytes(words.iter().map(|&words| 4 * u64::from(words)).sum())
 }
 
 /// Sizes as text: `2x3x4`.
-fn by(sizes: &[u32]) -> String {
+fn join_sizes(sizes: &[u32]) -> String {
     sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
@@ -161,7 +161,7 @@ fn indices(count: u32, axis: u32, seed: u64) -> Input {
 }
 
 /// The position on an axis that an index of [`indices`] refers to.
-fn place(index: f64, axis: u32) -> usize {
+fn resolve_index(index: f64, axis: u32) -> usize {
     let index = index as u32;
     (if index < axis { index } else { index.wrapping_add(axis) }) as usize
 }

@@ -5,21 +5,21 @@ use roci_kernels::params::{Attention, Linear, Matmul};
 
 use super::super::input::{Element, Input};
 use super::super::reference::Expected;
-use super::{Layer, Made, Picker, by, floats};
+use super::{CaseData, LayerCase, LayerCaseBuilder, floats, join_sizes};
 use crate::Tolerance;
 use crate::WorkAmount;
 
 /// A linear layer with bias and ReLU.
-pub(super) fn linear(picker: &Picker) -> Box<dyn Layer> {
-    let form = if picker.kernel.contains("_large") { MatmulForm::Large } else { MatmulForm::General };
-    let (params, grid) = if picker.kernel.contains("_matvec") {
-        let params = Linear::row(picker.pick(67, 2051), picker.pick(1030, 4098));
+pub(super) fn linear(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let form = if builder.kernel.contains("_large") { MatmulForm::Large } else { MatmulForm::General };
+    let (params, grid) = if builder.kernel.contains("_matvec") {
+        let params = Linear::row(builder.size(67, 2051), builder.size(1030, 4098));
         (params, params.row_grid())
     } else {
         let [m, n, k] = match form {
-            MatmulForm::General => [picker.pick(67, 769), picker.pick(70, 770), picker.pick(73, 773)],
+            MatmulForm::General => [builder.size(67, 769), builder.size(70, 770), builder.size(73, 773)],
             MatmulForm::Large | MatmulForm::Matrix => {
-                [picker.pick(67, 769), picker.pick(68, 772), picker.pick(64, 768)]
+                [builder.size(67, 769), builder.size(68, 772), builder.size(64, 768)]
             }
         };
         let product = Matmul::dense(m, n, k);
@@ -28,10 +28,10 @@ pub(super) fn linear(picker: &Picker) -> Box<dyn Layer> {
     let params = Linear { flags: Linear::BIAS | Linear::CLAMP, high: f32::INFINITY, ..params };
     let sizes = [params.m, params.n, params.k];
     let work = WorkAmount::Operations(2 * sizes.iter().map(|&size| u64::from(size)).product::<u64>());
-    picker.with_grid(grid, params, by(&sizes), work, (Element::F32, Tolerance::Sum), layered)
+    builder.with_grid(grid, params, join_sizes(&sizes), work, (Element::F32, Tolerance::Sum), linear_data)
 }
 
-fn layered(kernel: &str, p: &Linear) -> Made {
+fn linear_data(kernel: &str, p: &Linear) -> CaseData {
     let [m, n, k] = [p.m, p.n, p.k].map(|size| size as usize);
     let is_row = kernel.contains("_matvec");
     let narrow = |is_weights: bool| if is_weights && kernel.ends_with("_f16") { Element::F16 } else { Element::F32 };
@@ -50,8 +50,8 @@ fn layered(kernel: &str, p: &Linear) -> Made {
 }
 
 /// Causal attention with two query heads that share one key/value head.
-pub(super) fn attention(picker: &Picker) -> Box<dyn Layer> {
-    let (length, size, heads) = (picker.pick(67, 515), 64, 2);
+pub(super) fn attention(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (length, size, heads) = (builder.size(67, 515), 64, 2);
     let params = Attention {
         batch: 1,
         heads,
@@ -72,10 +72,10 @@ pub(super) fn attention(picker: &Picker) -> Box<dyn Layer> {
     let work =
         WorkAmount::Operations(4 * [heads, length, length, size].iter().map(|&size| u64::from(size)).product::<u64>());
     let text = format!("{heads} heads, {length}x{length}x{size}");
-    picker.problem(params, text, work, (Element::F32, Tolerance::Sum), |_, p| attended(p))
+    builder.case(params, text, work, (Element::F32, Tolerance::Sum), |_, p| attention_data(p))
 }
 
-fn attended(p: &Attention) -> Made {
+fn attention_data(p: &Attention) -> CaseData {
     let [heads, rows, size] = [p.heads, p.rows, p.size].map(|size| size as usize);
     let q = floats(p.heads * p.rows * p.size, (-1.0, 1.0), 1);
     let [k, v] = [2, 3].map(|seed| floats(p.keys * p.size, (-1.0, 1.0), seed));

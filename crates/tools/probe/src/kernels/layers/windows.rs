@@ -4,7 +4,7 @@ use roci_kernels::params::{Conv, Pool};
 
 use super::super::input::{Element, Input};
 use super::super::reference::{Expected, exact};
-use super::{Layer, Made, Picker, floats, moved};
+use super::{CaseData, LayerCase, LayerCaseBuilder, bytes_moved, floats};
 use crate::Tolerance;
 use crate::WorkAmount;
 
@@ -24,27 +24,27 @@ struct Shape {
 
 /// A convolution with all channels in one group. `conv`, the kernel for grouped convolutions, also
 /// gets one with a channel per group.
-pub(super) fn conv(picker: &Picker) -> Vec<Box<dyn Layer>> {
-    let size = picker.pick(13, 57);
+pub(super) fn conv(builder: &LayerCaseBuilder) -> Vec<Box<dyn LayerCase>> {
+    let size = builder.size(13, 57);
     let full = Shape {
-        channels: [picker.pick(9, 64), picker.pick(11, 65)],
+        channels: [builder.size(9, 64), builder.size(11, 65)],
         groups: 1,
         size,
         kernel: 3,
-        stride: if picker.kernel == "conv_transpose" { 2 } else { 1 },
+        stride: if builder.kernel == "conv_transpose" { 2 } else { 1 },
     };
-    let channels = picker.pick(15, 257);
+    let channels = builder.size(15, 257);
     let each = Shape { channels: [channels; 2], groups: channels, size, kernel: 3, stride: 2 };
-    let mut problems = vec![one(picker, full)];
-    if picker.kernel == "conv" {
-        problems.push(one(picker, each));
+    let mut problems = vec![one(builder, full)];
+    if builder.kernel == "conv" {
+        problems.push(one(builder, each));
     }
     problems
 }
 
-fn one(picker: &Picker, shape: Shape) -> Box<dyn Layer> {
+fn one(builder: &LayerCaseBuilder, shape: Shape) -> Box<dyn LayerCase> {
     let Shape { channels: [ins, outs], groups, size, kernel, stride } = shape;
-    let is_transposed = picker.kernel == "conv_transpose";
+    let is_transposed = builder.kernel == "conv_transpose";
     // Padding is 1 on every side.
     let output = if is_transposed { (size - 1) * stride + kernel - 2 } else { (size + 2 - kernel) / stride + 1 };
     let params = Conv {
@@ -67,18 +67,20 @@ fn one(picker: &Picker, shape: Shape) -> Box<dyn Layer> {
     let terms = [ins, outs, kernel, kernel, places, places].iter().map(|&size| u64::from(size)).product::<u64>();
     let work = WorkAmount::Operations(2 * terms / u64::from(groups));
     let text = format!("{ins}x{size}x{size} to {outs}x{output}x{output}");
-    match picker.kernel.trim_end_matches("_f16") {
-        "conv_tiled" => picker.with_grid(params.tiles(), params, text, work, (Element::F32, Tolerance::Sum), convolved),
+    match builder.kernel.trim_end_matches("_f16") {
+        "conv_tiled" => {
+            builder.with_grid(params.tiles(), params, text, work, (Element::F32, Tolerance::Sum), conv_data)
+        }
         "conv_split_k" => {
             let params = Conv { flags: 0, ..params };
-            let about = (Element::F32, Tolerance::Sum);
-            picker.with_grid(params.part_tiles(), params, text, work, about, partly_convolved)
+            let output = (Element::F32, Tolerance::Sum);
+            builder.with_grid(params.part_tiles(), params, text, work, output, split_k_data)
         }
         "conv_split_k_reduce" => {
-            let work = moved(&[(PARTS + 1) * outs * output * output]);
-            picker.problem(params, text, work, (Element::F32, Tolerance::Sum), |_, p| joined(p))
+            let work = bytes_moved(&[(PARTS + 1) * outs * output * output]);
+            builder.case(params, text, work, (Element::F32, Tolerance::Sum), |_, p| split_k_reduce_data(p))
         }
-        _ => picker.problem(params, text, work, (Element::F32, Tolerance::Sum), convolved),
+        _ => builder.case(params, text, work, (Element::F32, Tolerance::Sum), conv_data),
     }
 }
 
@@ -92,7 +94,7 @@ fn inputs(kernel: &str, p: &Conv) -> [Input; 3] {
 }
 
 /// Partial sums over ranges of channels and window positions, for one group.
-fn partly_convolved(kernel: &str, p: &Conv) -> Made {
+fn split_k_data(kernel: &str, p: &Conv) -> CaseData {
     let [x, w, bias] = inputs(kernel, p);
     let [size, output, window] = [p.input[2], p.output[2], p.kernel[2]].map(|size| size as usize);
     let (depth, span) = (p.depth() as usize, p.part_depth() as usize);
@@ -113,7 +115,7 @@ fn partly_convolved(kernel: &str, p: &Conv) -> Made {
 }
 
 /// Adds partial sums, then applies bias and ReLU.
-fn joined(p: &Conv) -> Made {
+fn split_k_reduce_data(p: &Conv) -> CaseData {
     let plane = p.output[1] * p.output[2];
     let count = p.out_channels * plane;
     let (x, bias) = (floats(count * p.parts, (-1.0, 1.0), 1), floats(p.out_channels, (-1.0, 1.0), 2));
@@ -128,7 +130,7 @@ fn joined(p: &Conv) -> Made {
 }
 
 /// Scatters the product of every input element and every weight to its output element.
-fn convolved(kernel: &str, p: &Conv) -> Made {
+fn conv_data(kernel: &str, p: &Conv) -> CaseData {
     let [ins, outs] = [p.in_channels, p.out_channels].map(|channels| (channels / p.groups) as usize);
     let is_transposed = kernel == "conv_transpose";
     let [x, w, bias] = inputs(kernel, p);
@@ -168,8 +170,8 @@ fn pairs(p: &Conv, is_transposed: bool, k: usize) -> impl Iterator<Item = (usize
     both.map(move |(few, many)| if is_transposed { (few, many) } else { (many, few) })
 }
 
-pub(super) fn pool(picker: &Picker) -> Box<dyn Layer> {
-    let (planes, size) = (picker.pick(7, 67), picker.pick(27, 113));
+pub(super) fn pool(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (planes, size) = (builder.size(7, 67), builder.size(27, 113));
     let output = (size - 1) / 2 + 1;
     let params = Pool {
         planes,
@@ -183,16 +185,16 @@ pub(super) fn pool(picker: &Picker) -> Box<dyn Layer> {
         flags: 0,
         norm: 2,
     };
-    let (element, tolerance) = match picker.kernel {
+    let (element, tolerance) = match builder.kernel {
         "pool_max" => (Element::F32, Tolerance::Exact),
         "pool_max_indices" => (Element::U32, Tolerance::Exact),
         _ => (Element::F32, Tolerance::Sum),
     };
-    let work = moved(&[planes * size * size, planes * output * output]);
-    picker.problem(params, format!("{planes}x{size}x{size}"), work, (element, tolerance), pooled)
+    let work = bytes_moved(&[planes * size * size, planes * output * output]);
+    builder.case(params, format!("{planes}x{size}x{size}"), work, (element, tolerance), pool_data)
 }
 
-fn pooled(kernel: &str, p: &Pool) -> Made {
+fn pool_data(kernel: &str, p: &Pool) -> CaseData {
     let (size, output) = (p.input[2] as usize, p.output[2] as usize);
     let x = floats(p.planes * p.input[1] * p.input[2], (-4.0, 4.0), 1);
     // From one before the center to one after it, clipped to the image.

@@ -9,14 +9,14 @@ use crate::engine::{self, Completion, EngineContext, ResumeOptions};
 use crate::error::LabError;
 use crate::executor;
 use crate::experiment::Experiment;
-use crate::guard::Guard;
+use crate::guard::RuleGuard;
 use crate::kernel_log;
-use crate::live::{NoProgress, ProgressDisplay, ProgressObserver};
 use crate::outcome::Outcome;
+use crate::progress_display::{NoProgress, ProgressDisplay, ProgressObserver};
 use crate::report::one_line;
 use crate::store::Store;
 
-use super::{Ending, Io, print_json};
+use super::{CommandOutcome, Io, print_json};
 
 #[derive(Serialize)]
 struct Summary {
@@ -32,7 +32,7 @@ struct Summary {
 
 /// Options for continuing an experiment.
 pub(super) struct RunOptions {
-    pub(super) guard: Guard,
+    pub(super) guard: RuleGuard,
     pub(super) facts: Option<Snapshot>,
     pub(super) machine: Option<Snapshot>,
     pub(super) assume_needs: bool,
@@ -47,7 +47,7 @@ pub(super) fn continue_experiment(
     again: ResumeOptions<'_>,
     how: RunOptions,
     io: &mut Io<'_>,
-) -> Result<Ending, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let RunOptions { guard, facts, machine, assume_needs, steal, json } = how;
     let mut live = ProgressDisplay::new(io.err, io.screen);
     let mut silent = NoProgress;
@@ -108,8 +108,8 @@ pub(super) fn continue_experiment(
     }
     let passed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Pass | Outcome::Skipped { .. }));
     Ok(match complete {
-        false => Ending::Interrupted,
-        true if runs.iter().all(|run| passed(&run.outcome)) => Ending::Fine,
-        true => Ending::Problems,
+        false => CommandOutcome::Interrupted,
+        true if runs.iter().all(|run| passed(&run.outcome)) => CommandOutcome::Fine,
+        true => CommandOutcome::Problems,
     })
 }

@@ -14,13 +14,13 @@ use crate::WorkAmount;
 
 /// A case with the results of the native twin.
 #[derive(Debug)]
-pub(super) struct TwinProblem {
+pub(super) struct NativeTwinCase {
     case: Case,
     /// The words of the output.
     expected: Vec<u32>,
 }
 
-impl TwinProblem {
+impl NativeTwinCase {
     /// The kernel's case with the largest output; `None` if the family has none that the twin
     /// accepts.
     pub(super) fn new(kernel: &str) -> Option<Self> {
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_best_level_agrees_and_a_wrong_word_is_found() {
         for kernel in ["softmax", "top_k", "scatter_elements", "conv", "cast_f32_to_f16", "linear_f16"] {
-            let problem = TwinProblem::new(kernel).expect("the family has cases");
+            let problem = NativeTwinCase::new(kernel).expect("the family has cases");
             let prepared = problem.prepare();
             let judge =
                 |output: &[u32]| verify(&bytes(output), &prepared.expected, prepared.output, prepared.tolerance);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn an_output_that_was_not_written_is_wrong() {
-        let prepared = TwinProblem::new("softmax").expect("the family has cases").prepare();
+        let prepared = NativeTwinCase::new("softmax").expect("the family has cases").prepare();
         let initial = prepared.initial.expect("an output");
         let comparison = verify(&initial, &prepared.expected, prepared.output, prepared.tolerance);
         assert!(matches!(comparison, Comparison::Wrong { .. }), "{comparison:?}");
@@ -112,6 +112,6 @@ mod tests {
 
     #[test]
     fn a_kernel_without_cases_has_no_problem() {
-        assert!(TwinProblem::new("no_such_kernel").is_none());
+        assert!(NativeTwinCase::new("no_such_kernel").is_none());
     }
 }

@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "each test uses a part of it")]
 mod common;
 
-use roci_lab::cli::{Ending, LabCommand};
+use roci_lab::cli::{CommandOutcome, LabCommand};
 use roci_lab::store::{EventKind, Store};
 
 #[test]
@@ -16,13 +16,13 @@ fn the_recorded_investigation_is_reproduced() {
     if let LabCommand::Run(run) = &mut arguments.command {
         run.variables.set.push(format!("llama-bench={stand_in}"));
     }
-    let (ended, told) = common::lab(&arguments);
-    assert_eq!(ended, Ok(Ending::Problems), "{told}");
+    let (ended, output) = common::lab(&arguments);
+    assert_eq!(ended, Ok(CommandOutcome::Problems), "{output}");
     let table: Vec<_> = (common::runs(&db).iter())
         .map(|run| (run.strategy.clone(), run.outcome.as_ref().map(ToString::to_string).unwrap_or_default()))
         .collect();
     let same = "PARTIAL - past async uploads, hung at graph_reserve";
-    let wanted = [
+    let expected = [
         ("vulkan", "PASS"),
         ("0", "HANG - hung at async uploads: no output and no CPU for 3 s"),
         ("1", same),
@@ -32,8 +32,8 @@ fn the_recorded_investigation_is_reproduced() {
         ("4", "PENDING - boot with the kernel parameter amdgpu.cwsr_enable=0: "),
         ("5", "SKIPPED - 0 did not get past async uploads"),
     ];
-    assert_eq!(table.len(), wanted.len());
-    for ((strategy, outcome), (name, start)) in table.iter().zip(wanted) {
+    assert_eq!(table.len(), expected.len());
+    for ((strategy, outcome), (name, start)) in table.iter().zip(expected) {
         assert!(strategy == name && outcome.starts_with(start), "{strategy}: {outcome}");
     }
     let store = Store::open(&db).expect("it exists");

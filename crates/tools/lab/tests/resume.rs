@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::words;
 use roci_lab::Outcome;
-use roci_lab::cli::Ending;
+use roci_lab::cli::CommandOutcome;
 
 const BY_HAND: &str = "
 name = 'by-hand'
@@ -43,7 +43,7 @@ fn a_manual_change_is_confirmed_once_for_all_strategies() {
     let db = folder.path().join("lab.db");
     let file = common::write(folder.path(), BY_HAND);
     let (ended, out, err) = words(&db, &["run", file.to_str().expect("a plain path")]).expect("it runs");
-    assert_eq!(ended, Ending::Problems);
+    assert_eq!(ended, CommandOutcome::Problems);
     assert!(
         out.contains("continue with `roci lab resume 1 --done 'patched module'`: load the patched module\n"),
         "{out}"
@@ -63,9 +63,9 @@ fn a_manual_change_is_confirmed_once_for_all_strategies() {
     assert!(err.starts_with("marked as done: load the patched module\n"), "{err}");
     assert_eq!(words_of(&db), ["PASS", "PASS", "PASS", "PENDING"]);
     let (ended, ..) = words(&db, &["resume"]).expect("it runs");
-    assert_eq!((ended, words_of(&db)), (Ending::Problems, vec!["PASS", "PASS", "PASS", "PENDING"]));
+    assert_eq!((ended, words_of(&db)), (CommandOutcome::Problems, vec!["PASS", "PASS", "PASS", "PENDING"]));
     let (ended, ..) = words(&db, &["resume", "--done", "cable"]).expect("it runs");
-    assert_eq!((ended, words_of(&db)), (Ending::Fine, vec!["PASS"; 4]));
+    assert_eq!((ended, words_of(&db)), (CommandOutcome::Fine, vec!["PASS"; 4]));
 }
 
 const BEFORE: &str = "
@@ -95,10 +95,10 @@ fn a_changed_file_reports_changes_and_keeps_valid_results() {
     let (_, _, err) = words(&db, &["resume", path]).expect("it runs");
     assert!(err.starts_with("the file has no relevant changes\n"), "{err}");
 
-    let gone = BEFORE.replace("name = 'goes'", "name = 'new'\nafter = [{ strategy = 'waits' }]\nrepeats = 2");
+    let renamed = BEFORE.replace("name = 'goes'", "name = 'new'\nafter = [{ strategy = 'waits' }]\nrepeats = 2");
     common::write(
         folder.path(),
-        &gone.replace("/nowhere/{{word}}", "/{{word}}/..").replace("word = 'a'", "word = 'proc'"),
+        &renamed.replace("/nowhere/{{word}}", "/{{word}}/..").replace("word = 'a'", "word = 'proc'"),
     );
     let (_, _, err) = words(&db, &["resume", path, "--set", "word=proc"]).expect("it runs");
     for line in [
@@ -113,7 +113,7 @@ fn a_changed_file_reports_changes_and_keeps_valid_results() {
     let attempts = common::runs(&db)[0].attempts;
     assert_eq!(attempts, 1, "valid results were not run again");
 
-    common::write(folder.path(), &gone.replace("SPEED = 5", "SPEED = 6"));
+    common::write(folder.path(), &renamed.replace("SPEED = 5", "SPEED = 6"));
     let error = words(&db, &["resume", "--file", path]).expect_err("results of something else");
     assert!(error.starts_with("`stays` has changed (env), and its 1 result is from before the change\n"), "{error}");
     assert_eq!(outcomes(&db).len(), 5, "querying loses nothing");

@@ -10,9 +10,9 @@ use roci_lab::Outcome;
 use roci_lab::engine::{self, Completion, EngineContext};
 use roci_lab::executor::local::Local;
 use roci_lab::experiment::Experiment;
-use roci_lab::guard::Guard;
+use roci_lab::guard::RuleGuard;
 use roci_lab::kernel_log::KernelLog;
-use roci_lab::live::NoProgress;
+use roci_lab::progress_display::NoProgress;
 use roci_lab::store::{EventKind, RunRow, Store};
 
 /// A scripted kernel log: lines before a run, during it, and so on.
@@ -33,7 +33,7 @@ fn run(store: &mut Store, toml: &str, log: &[&[&str]], machine: Snapshot) -> Vec
         log: Box::new(ScriptedLog(log)),
         stop: &|| false,
         observer: &mut NoProgress,
-        guard: Guard::new(RuleSet::builtin().expect("the rules are right"), &[]).expect("nothing is allowed"),
+        guard: RuleGuard::new(RuleSet::builtin().expect("the rules are right"), &[]).expect("nothing is allowed"),
         facts: None,
         machine: Some(machine),
         assume_needs: false,
@@ -62,8 +62,8 @@ shell = 'echo fine'
 fn kernel_log_lines_belong_to_the_run_in_progress() {
     let fault = "amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32770)";
     let reset = "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!";
-    let gone = "amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -62";
-    let log: &[&[&str]] = &[&["older"], &["usb 1-1: new device", fault, reset], &[], &[gone]];
+    let reset_failed = "amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -62";
+    let log: &[&[&str]] = &[&["older"], &["usb 1-1: new device", fault, reset], &[], &[reset_failed]];
     let mut store = Store::in_memory().expect("there is memory");
     let runs = run(&mut store, FAULTY, log, Snapshot::default());
     let Some(Outcome::Crash { signal: Some(6), fault: Some(line), .. }) = &runs[0].outcome else {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::executor::Usage;
 use crate::experiment::Experiment;
+use crate::message::listed;
 use crate::outcome::Outcome;
 use crate::store::{MetricValue, RunRow, RunState};
-use crate::watch::{size, time};
-use crate::words::listed;
+use crate::watchdog::{size, time};
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug)]
@@ -55,14 +55,14 @@ impl ProgressObserver for NoProgress {
 
 /// Size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct TerminalSize {
     /// Columns.
     pub width: usize,
     /// Lines.
     pub height: usize,
 }
 
-impl Screen {
+impl TerminalSize {
     /// The terminal behind standard error; `None` if it is not one.
     pub fn of_standard_error() -> Option<Self> {
         let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
@@ -91,15 +91,15 @@ struct ViewRow {
 
 impl ProgressTable {
     /// Lines of the table around the current run, fitted to the screen.
-    pub fn lines(&self, screen: Screen) -> Vec<String> {
+    pub fn lines(&self, screen: TerminalSize) -> Vec<String> {
         let done = self.rows.iter().filter(|row| row.word != PLANNED && row.word != RUNNING).count();
         let mut lines = vec![format!("{}: {done} of {} runs, {}", self.title, self.rows.len(), time(self.elapsed))];
         let room = screen.height.saturating_sub(4).max(1);
         let middle = self.current.unwrap_or(done);
         let first = middle.saturating_sub(room / 2).min(self.rows.len().saturating_sub(room));
-        let shown = self.rows.iter().enumerate().skip(first).take(room);
+        let visible = self.rows.iter().enumerate().skip(first).take(room);
         let names = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).min(screen.width / 3);
-        for (at, row) in shown {
+        for (at, row) in visible {
             let detail = if Some(at) == self.current { &self.now } else { &row.detail };
             lines.push(format!("  {:<8} {:<names$}  {detail}", row.word, fit(&row.name, names)));
         }
@@ -149,7 +149,7 @@ fn detail(outcome: &Outcome, metrics: &[MetricValue]) -> String {
 pub struct ProgressDisplay<'a> {
     out: &'a mut dyn Write,
     /// The terminal; plain lines without one.
-    screen: Option<Screen>,
+    screen: Option<TerminalSize>,
     view: ProgressTable,
     runs: Vec<i64>,
     repeats: bool,
@@ -169,7 +169,7 @@ impl std::fmt::Debug for ProgressDisplay<'_> {
 
 impl<'a> ProgressDisplay<'a> {
     /// For a terminal of this size, or plain lines.
-    pub fn new(out: &'a mut dyn Write, screen: Option<Screen>) -> Self {
+    pub fn new(out: &'a mut dyn Write, screen: Option<TerminalSize>) -> Self {
         let (view, runs, repeats, drawn, phase, alike) = Default::default();
         Self { out, screen, view, runs, repeats, begun: Instant::now(), drawn, phase, alike }
     }
@@ -181,10 +181,10 @@ impl<'a> ProgressDisplay<'a> {
 
     /// Prints held-back runs: many equal lines become one.
     fn print_held_back(&mut self) {
-        let Some((said, names)) = self.alike.take() else { return };
+        let Some((summary, names)) = self.alike.take() else { return };
         let text = match names.as_slice() {
-            [name] => format!("{name}: {said}"),
-            names => format!("{} runs: {said}: {}", names.len(), listed(names)),
+            [name] => format!("{name}: {summary}"),
+            names => format!("{} runs: {summary}: {}", names.len(), listed(names)),
         };
         self.line(&text);
     }
@@ -271,13 +271,13 @@ impl ProgressObserver for ProgressDisplay<'_> {
         self.view.current = None;
         self.view.last_line.clear();
         if self.screen.is_none() {
-            let (name, said) = (name(run, self.repeats), format!("{word} {detail}").trim_end().to_owned());
+            let (name, summary) = (name(run, self.repeats), format!("{word} {detail}").trim_end().to_owned());
             match &mut self.alike {
-                Some((known, names)) if *known == said => names.push(name),
-                _ if outcome.ran() => self.line(&format!("{name}: {said}")),
+                Some((known, names)) if *known == summary => names.push(name),
+                _ if outcome.ran() => self.line(&format!("{name}: {summary}")),
                 _ => {
                     self.print_held_back();
-                    self.alike = Some((said, vec![name]));
+                    self.alike = Some((summary, vec![name]));
                 }
             }
         }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_plain_table_shows_the_results() {
-        let lines = view().lines(Screen { width: 80, height: 24 });
+        let lines = view().lines(TerminalSize { width: 80, height: 24 });
         assert_eq!(
             lines.join("\n"),
             "gfx1151-rocm (experiment 3): 2 of 4 runs, 75 s
@@ -334,11 +334,11 @@ mod tests {
     #[test]
     fn the_table_fits_any_screen() {
         for (width, height) in [(1, 1), (20, 5), (40, 6), (200, 3)] {
-            let lines = view().lines(Screen { width, height });
+            let lines = view().lines(TerminalSize { width, height });
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}: {lines:?}");
             assert!(lines.len() <= height.max(3), "{height}: {lines:?}");
         }
-        let small = view().lines(Screen { width: 80, height: 5 });
+        let small = view().lines(TerminalSize { width: 80, height: 5 });
         assert!(small[1].contains("minimal-image"), "the current run is visible: {small:?}");
     }
 

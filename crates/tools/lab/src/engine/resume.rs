@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::error::LabError;
-use crate::experiment::{Experiment, Need, Strategy};
+use crate::experiment::{Experiment, Requirement, Strategy};
+use crate::message::{count, cut, listed};
 use crate::outcome::Outcome;
 use crate::store::{ExperimentRow, RunRow, RunState, Store};
-use crate::words::{count, cut, listed};
 
 use super::plan;
 
@@ -33,8 +33,8 @@ impl ResumeOptions<'_> {
         let before = Experiment::parse(&place, &row.toml, &row.variables)?;
         let after = self.file.unwrap_or(&before);
         // All checks come before the first change.
-        let mut said = Vec::new();
-        let confirmed = manual_needs(after, self.done, &mut said)?;
+        let mut lines = Vec::new();
+        let confirmed = manual_requirements(after, self.done, &mut lines)?;
         let changes = match self.file {
             Some(file) => FileChanges::between(&before, file, &store.runs(row.id)?, self)?,
             None => FileChanges::default(),
@@ -44,20 +44,24 @@ impl ResumeOptions<'_> {
             store.revise(row.id, &file.toml, &file.variables, &plan(file), &changes.forget)?;
         }
         store.confirm(row.id, &confirmed)?;
-        Ok((after.clone(), changes.said.into_iter().chain(said).collect()))
+        Ok((after.clone(), changes.lines.into_iter().chain(lines).collect()))
     }
 }
 
 /// Manual changes that a strategy needs.
 fn manual(strategy: &Strategy) -> impl Iterator<Item = &String> {
     strategy.needs.iter().filter_map(|need| match need {
-        Need::Manual { change } => Some(change),
+        Requirement::Manual { change } => Some(change),
         _ => None,
     })
 }
 
 /// The manual changes of these strategies.
-fn manual_needs(experiment: &Experiment, done: &[String], said: &mut Vec<String>) -> Result<Vec<String>, LabError> {
+fn manual_requirements(
+    experiment: &Experiment,
+    done: &[String],
+    lines: &mut Vec<String>,
+) -> Result<Vec<String>, LabError> {
     let mut confirmed = Vec::new();
     let waiting = experiment.strategies.iter().filter(|strategy| manual(strategy).next().is_some());
     let waiting: Vec<String> = waiting.map(|strategy| strategy.name.clone()).collect();
@@ -75,7 +79,7 @@ fn manual_needs(experiment: &Experiment, done: &[String], said: &mut Vec<String>
             };
             return Err(LabError::Usage { reason: format!("`{}` needs no manual change", cut(name)), hint });
         }
-        said.extend(needs.iter().map(|need| format!("marked as done: {need}")));
+        lines.extend(needs.iter().map(|need| format!("marked as done: {need}")));
         confirmed.extend(needs);
     }
     Ok(confirmed)
@@ -85,7 +89,7 @@ fn manual_needs(experiment: &Experiment, done: &[String], said: &mut Vec<String>
 #[derive(Debug, Default)]
 struct FileChanges {
     /// One line for each difference.
-    said: Vec<String>,
+    lines: Vec<String>,
     /// Strategies whose stored results no longer apply.
     forget: Vec<String>,
 }
@@ -95,7 +99,7 @@ impl FileChanges {
         before: &Experiment,
         after: &Experiment,
         runs: &[RunRow],
-        again: &ResumeOptions<'_>,
+        options: &ResumeOptions<'_>,
     ) -> Result<Self, LabError> {
         if before.name != after.name {
             return Err(LabError::Usage {
@@ -103,65 +107,65 @@ impl FileChanges {
                 hint: "name the experiment that it belongs to, or start a new one with `roci lab run`".into(),
             });
         }
-        let mut made = Self::default();
+        let mut changes = Self::default();
         // Results of programs that ran and that would be kept otherwise.
-        let stays = |run: &&RunRow| {
-            let kept =
-                |outcome: &Outcome| outcome.ran() && !again.results.contains(&outcome.word().to_lowercase().as_str());
-            run.state == RunState::Done && run.outcome.as_ref().is_some_and(kept)
+        let is_kept = |run: &&RunRow| {
+            let is_final =
+                |outcome: &Outcome| outcome.ran() && !options.results.contains(&outcome.word().to_lowercase().as_str());
+            run.state == RunState::Done && run.outcome.as_ref().is_some_and(is_final)
         };
-        let kept = |name: &str| runs.iter().filter(|run| run.strategy == name).filter(stays).count();
+        let kept_results = |name: &str| runs.iter().filter(|run| run.strategy == name).filter(is_kept).count();
         for strategy in &after.strategies {
             let name = cut(&strategy.name);
             let Some(old) = before.strategy(&strategy.name) else {
-                made.said.push(format!("`{name}` is new: {}", count(strategy.repeats as usize, "run", "runs")));
+                changes.lines.push(format!("`{name}` is new: {}", count(strategy.repeats as usize, "run", "runs")));
                 continue;
             };
-            let (program, around) = differences(old, strategy);
-            let what = [program.as_slice(), &around].concat().join(", ");
-            if what.is_empty() {
+            let (program, conditions) = differences(old, strategy);
+            let parts = [program.as_slice(), &conditions].concat().join(", ");
+            if parts.is_empty() {
                 continue;
             }
-            match kept(&strategy.name) {
+            match kept_results(&strategy.name) {
                 results if results > 0 && !program.is_empty() => {
                     let results = count(results, "result is", "results are");
-                    if !again.forget {
+                    if !options.forget {
                         return Err(LabError::Usage {
-                            reason: format!("`{name}` has changed ({what}), and its {results} from before the change"),
+                            reason: format!("`{name}` has changed ({parts}), and its {results} from before the change"),
                             hint: "give the changed strategy another name, or add `--forget` to run it again".into(),
                         });
                     }
-                    made.said.push(format!("`{name}` has changed ({what}): its {results} discarded"));
-                    made.forget.push(strategy.name.clone());
+                    changes.lines.push(format!("`{name}` has changed ({parts}): its {results} discarded"));
+                    changes.forget.push(strategy.name.clone());
                 }
                 results if results > 0 => {
                     let results = count(results, "result stays", "results stay");
-                    made.said.push(format!("`{name}` has changed ({what}): its {results}"));
+                    changes.lines.push(format!("`{name}` has changed ({parts}): its {results}"));
                 }
-                _ => made.said.push(format!("`{name}` has changed ({what})")),
+                _ => changes.lines.push(format!("`{name}` has changed ({parts})")),
             }
         }
-        for gone in before.strategies.iter().filter(|old| after.strategy(&old.name).is_none()) {
-            let left = match kept(&gone.name) {
+        for removed in before.strategies.iter().filter(|old| after.strategy(&old.name).is_none()) {
+            let kept = match kept_results(&removed.name) {
                 0 => String::new(),
                 results => format!(", and reports leave it out: {}", count(results, "result stays", "results stay")),
             };
-            made.said.push(format!("`{}` is gone{left}", cut(&gone.name)));
+            changes.lines.push(format!("`{}` is gone{kept}", cut(&removed.name)));
         }
-        made.said.extend(judged(before, after, runs.iter().any(|run| stays(&run))));
-        if made.said.is_empty() {
-            made.said.push("the file has no relevant changes".into());
+        changes.lines.extend(judged(before, after, runs.iter().any(|run| is_kept(&run))));
+        if changes.lines.is_empty() {
+            changes.lines.push("the file has no relevant changes".into());
         }
-        Ok(made)
+        Ok(changes)
     }
 }
 
 /// Differences between two strategies of the same name: in what runs, and in its limits and
 /// conditions.
 fn differences(old: &Strategy, new: &Strategy) -> (Vec<&'static str>, Vec<&'static str>) {
-    let named =
+    let changed =
         |pairs: &[(&'static str, bool)]| pairs.iter().filter(|(_, same)| !same).map(|(name, _)| *name).collect();
-    let program = named(&[
+    let program = changed(&[
         ("command", old.command == new.command),
         ("env", old.env == new.env),
         ("unset", old.unset == new.unset),
@@ -169,7 +173,7 @@ fn differences(old: &Strategy, new: &Strategy) -> (Vec<&'static str>, Vec<&'stat
         ("image", old.image == new.image),
         ("executor", old.executor == new.executor),
     ]);
-    let around = named(&[
+    let conditions = changed(&[
         ("uses", old.uses == new.uses),
         ("needs", old.needs == new.needs),
         ("after", old.after == new.after),
@@ -177,13 +181,13 @@ fn differences(old: &Strategy, new: &Strategy) -> (Vec<&'static str>, Vec<&'stat
         ("repeats", old.repeats == new.repeats),
         ("limits", old.limits == new.limits),
     ]);
-    (program, around)
+    (program, conditions)
 }
 
 /// Differences in how results are judged.
 fn judged(before: &Experiment, after: &Experiment, has_results: bool) -> Option<String> {
     // Regular expressions are compared as text, since they have no equality.
-    let text = |what: &dyn std::fmt::Debug| format!("{what:?}");
+    let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let parts = [
         ("phase", text(&before.phases) == text(&after.phases)),
         ("metric", text(&before.metrics) == text(&after.metrics)),
@@ -197,16 +201,16 @@ fn judged(before: &Experiment, after: &Experiment, has_results: bool) -> Option<
 
 /// Unconfirmed manual changes, each with the first strategy that needs it.
 pub fn unconfirmed_changes<'a>(experiment: &'a Experiment, runs: &[RunRow]) -> Vec<(&'a str, &'a str)> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
+    let mut unconfirmed: Vec<(&str, &str)> = Vec::new();
     let mut seen = BTreeSet::new();
     for run in runs {
         let Some(Outcome::Pending { changes }) = &run.outcome else { continue };
         let Some(strategy) = experiment.strategy(&run.strategy) else { continue };
         for change in manual(strategy).filter(|change| changes.contains(change)) {
             if seen.insert(change) {
-                found.push((&strategy.name, change));
+                unconfirmed.push((&strategy.name, change));
             }
         }
     }
-    found
+    unconfirmed
 }

@@ -4,7 +4,7 @@ use roci_kernels::params::{ArgReduce, Normalize, Numbers, Scan, TopK};
 
 use super::super::input::{Element, Input};
 use super::super::reference::{Expected, exact};
-use super::{Layer, Picker, by, floats, moved};
+use super::{LayerCase, LayerCaseBuilder, bytes_moved, floats, join_sizes};
 use crate::Tolerance;
 
 const F32: u32 = Numbers::F32 as u32;
@@ -16,11 +16,11 @@ fn along([outer, axis, inner]: [u32; 3]) -> impl Iterator<Item = Vec<usize>> {
     (0..outer).flat_map(move |o| (0..inner).map(move |i| line(o, i)))
 }
 
-pub(super) fn arg_reduce(picker: &Picker) -> Box<dyn Layer> {
-    let (outer, axis) = (picker.pick(31, 1021), picker.pick(517, 4099));
+pub(super) fn arg_reduce(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (outer, axis) = (builder.size(31, 1021), builder.size(517, 4099));
     let params = ArgReduce { outer, axis, inner: 1, numbers: F32, last: 0 };
-    let work = moved(&[outer * axis, outer]);
-    picker.problem(params, format!("{outer}x[{axis}]"), work, (Element::U32, Tolerance::Exact), |kernel, p| {
+    let work = bytes_moved(&[outer * axis, outer]);
+    builder.case(params, format!("{outer}x[{axis}]"), work, (Element::U32, Tolerance::Exact), |kernel, p| {
         let x = floats(p.outer * p.axis * p.inner, (-4.0, 4.0), 1);
         let sign = if kernel == "arg_min" { -1.0 } else { 1.0 };
         // `max_by` returns the last of equal elements; with `rev` that is the first one.
@@ -33,11 +33,11 @@ pub(super) fn arg_reduce(picker: &Picker) -> Box<dyn Layer> {
     })
 }
 
-pub(super) fn scan(picker: &Picker) -> Box<dyn Layer> {
-    let (outer, axis) = (picker.pick(31, 1021), picker.pick(517, 4099));
+pub(super) fn scan(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (outer, axis) = (builder.size(31, 1021), builder.size(517, 4099));
     let params = Scan { outer, axis, inner: 1, numbers: F32, exclusive: 0, reverse: 0 };
-    let work = moved(&[2 * outer * axis]);
-    picker.problem(params, format!("{outer}x[{axis}]"), work, (Element::F32, Tolerance::Sum), |kernel, p| {
+    let work = bytes_moved(&[2 * outer * axis]);
+    builder.case(params, format!("{outer}x[{axis}]"), work, (Element::F32, Tolerance::Sum), |kernel, p| {
         let products = kernel == "scan_prod";
         // Values near 1 keep the products near 1.
         let x = floats(p.outer * p.axis * p.inner, if products { (0.97, 1.03) } else { (-4.0, 4.0) }, 1);
@@ -59,12 +59,12 @@ pub(super) fn scan(picker: &Picker) -> Box<dyn Layer> {
 }
 
 /// `normalize_rows` and `moments`.
-pub(super) fn normalize(picker: &Picker) -> Box<dyn Layer> {
-    let (rows, columns) = (picker.pick(31, 1021), picker.pick(517, 4099));
+pub(super) fn normalize(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (rows, columns) = (builder.size(31, 1021), builder.size(517, 4099));
     let params = Normalize { rows, columns, epsilon: 1e-5, centered: 1 };
-    let outputs = if picker.kernel == "moments" { 2 * rows } else { rows * columns };
-    let work = moved(&[rows * columns, outputs]);
-    picker.problem(params, format!("{rows}x[{columns}]"), work, (Element::F32, Tolerance::Sum), |kernel, p| {
+    let outputs = if builder.kernel == "moments" { 2 * rows } else { rows * columns };
+    let work = bytes_moved(&[rows * columns, outputs]);
+    builder.case(params, format!("{rows}x[{columns}]"), work, (Element::F32, Tolerance::Sum), |kernel, p| {
         let x = floats(p.rows * p.columns, (-2.0, 4.0), 1);
         let count = f64::from(p.columns);
         let mut expected = Vec::new();
@@ -88,12 +88,12 @@ pub(super) fn normalize(picker: &Picker) -> Box<dyn Layer> {
 
 /// The indices of the largest elements. The kernel's other output, their values, is the binding
 /// before.
-pub(super) fn top_k(picker: &Picker) -> Box<dyn Layer> {
-    let (rows, columns, k) = (picker.pick(31, 257), picker.pick(517, 4099), 10);
+pub(super) fn top_k(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (rows, columns, k) = (builder.size(31, 257), builder.size(517, 4099), 10);
     let params = TopK { rows, columns, k, numbers: F32, largest: 1 };
-    let work = moved(&[rows * columns, 2 * rows * k]);
-    let size = format!("{k} of {}", by(&[rows, columns]));
-    picker.problem(params, size, work, (Element::U32, Tolerance::Exact), |_, p| {
+    let work = bytes_moved(&[rows * columns, 2 * rows * k]);
+    let size = format!("{k} of {}", join_sizes(&[rows, columns]));
+    builder.case(params, size, work, (Element::U32, Tolerance::Exact), |_, p| {
         let x = floats(p.rows * p.columns, (-4.0, 4.0), 1);
         let mut expected = Vec::new();
         for row in x.values.chunks(p.columns as usize) {

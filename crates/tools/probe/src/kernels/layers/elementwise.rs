@@ -6,7 +6,7 @@ use roci_kernels::params::{
 
 use super::super::input::{Element, Input};
 use super::super::reference::{Expected, exact};
-use super::{Layer, Made, Picker, by, floats, moved};
+use super::{CaseData, LayerCase, LayerCaseBuilder, bytes_moved, floats, join_sizes};
 use crate::Tolerance;
 use crate::WorkAmount;
 
@@ -24,17 +24,17 @@ fn program() -> Result<ElementwiseCode, ElementwiseError> {
 }
 
 /// A matrix plus a broadcast row, followed by the program's other operations.
-pub(super) fn elementwise_program(picker: &Picker) -> Box<dyn Layer> {
-    let (rows, columns) = (picker.pick(79, 4099), picker.pick(129, 1021));
+pub(super) fn elementwise_program(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let (rows, columns) = (builder.size(79, 4099), builder.size(129, 1021));
     // A program that does not fit leaves the output at zero, which fails the comparison.
     let code = program().unwrap_or_default();
     let strides = [[0, 0, columns, 1], [0, 0, 0, 1], [0; 4]];
     let params = ElementwiseProgram::new([1, 1, rows, columns], strides, &code);
-    let work = moved(&[2 * rows * columns, columns]);
-    picker.problem(params, by(&[rows, columns]), work, (Element::F32, Tolerance::FewUlps), swished)
+    let work = bytes_moved(&[2 * rows * columns, columns]);
+    builder.case(params, join_sizes(&[rows, columns]), work, (Element::F32, Tolerance::FewUlps), hard_swish_data)
 }
 
-fn swished(_: &str, p: &ElementwiseProgram) -> Made {
+fn hard_swish_data(_: &str, p: &ElementwiseProgram) -> CaseData {
     let columns = p.shape[2];
     let range = (-4.0, 4.0);
     let (a, b, c) = (floats(p.count, range, 1), floats(columns, range, 2), floats(1, range, 3));
@@ -47,14 +47,14 @@ fn swished(_: &str, p: &ElementwiseProgram) -> Made {
     (vec![a, b, c], expected)
 }
 
-pub(super) fn cast(picker: &Picker) -> Box<dyn Layer> {
-    let count = picker.pick(10_006, (1 << 22) + 2);
-    let output = if picker.kernel == "cast_f32_to_f16" { Element::F16 } else { Element::F32 };
+pub(super) fn cast(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let count = builder.size(10_006, (1 << 22) + 2);
+    let output = if builder.kernel == "cast_f32_to_f16" { Element::F16 } else { Element::F32 };
     let work = WorkAmount::Bytes(6 * u64::from(count));
-    picker.problem(Cast { count }, count.to_string(), work, (output, Tolerance::Exact), converted)
+    builder.case(Cast { count }, count.to_string(), work, (output, Tolerance::Exact), cast_data)
 }
 
-fn converted(kernel: &str, p: &Cast) -> Made {
+fn cast_data(kernel: &str, p: &Cast) -> CaseData {
     let narrows = kernel == "cast_f32_to_f16";
     let from = if narrows { Element::F32 } else { Element::F16 };
     let x = Input::spread(from, p.count as usize, -4.0, 4.0, 1);
@@ -62,15 +62,15 @@ fn converted(kernel: &str, p: &Cast) -> Made {
     (vec![x], expected.into_iter().map(exact).collect())
 }
 
-pub(super) fn random(picker: &Picker) -> Box<dyn Layer> {
-    let count = picker.pick(10_007, (1 << 22) + 3);
+pub(super) fn random(builder: &LayerCaseBuilder) -> Box<dyn LayerCase> {
+    let count = builder.size(10_007, (1 << 22) + 3);
     let form = RandomForm::Words as u32;
     // The low word of the counter overflows.
     let params = Random { count, key: [0x0dd_ba11, 7], counter: [u32::MAX - 100, 5], form };
-    picker.problem(params, count.to_string(), moved(&[count]), (Element::U32, Tolerance::Exact), drawn)
+    builder.case(params, count.to_string(), bytes_moved(&[count]), (Element::U32, Tolerance::Exact), random_data)
 }
 
-fn drawn(_: &str, p: &Random) -> Made {
+fn random_data(_: &str, p: &Random) -> CaseData {
     let first = u64::from(p.counter[1]) << 32 | u64::from(p.counter[0]);
     let four = |j| philox(first.wrapping_add(j), p.key).into_iter();
     let words = (0..u64::from(p.count.div_ceil(4))).flat_map(four).take(p.count as usize);

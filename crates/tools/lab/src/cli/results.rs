@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::error::LabError;
 use crate::import;
+use crate::message::{count, listed};
 use crate::report::diff::Diff;
 use crate::report::{Report, html, markdown};
 use crate::store::Store;
-use crate::words::{count, listed};
 
-use super::{Ending, file, print_json};
+use super::{CommandOutcome, file, print_json};
 
 /// Arguments of `roci lab report`.
 #[derive(Debug, Args)]
@@ -29,12 +29,12 @@ pub struct ReportArgs {
     pub html: Option<PathBuf>,
     /// Print only the recommended configuration
     #[arg(long, value_name = "FORM")]
-    pub recommended: Option<Form>,
+    pub recommended: Option<ConfigFormat>,
 }
 
 /// Output form of the recommended configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ConfigFormat {
     /// Shell script.
     Script,
     /// Kubernetes Job.
@@ -71,7 +71,7 @@ pub(super) fn report(
     arguments: &ReportArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<Ending, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let report = Report::load(store, &arguments.experiment)?;
     if let Some(form) = arguments.recommended {
         let nothing = || LabError::Usage {
@@ -80,12 +80,12 @@ pub(super) fn report(
         };
         let recommended = report.recommendation.as_ref().ok_or_else(nothing)?;
         let text = match form {
-            Form::Script => &recommended.script,
-            Form::Kubernetes => &recommended.kubernetes,
-            Form::Compose => &recommended.compose,
+            ConfigFormat::Script => &recommended.script,
+            ConfigFormat::Kubernetes => &recommended.kubernetes,
+            ConfigFormat::Compose => &recommended.compose,
         };
         out.write_all(text.as_bytes())?;
-        return Ok(Ending::Fine);
+        return Ok(CommandOutcome::Fine);
     }
     let files = [(&arguments.markdown, markdown::render as fn(&Report) -> String), (&arguments.html, html::render)];
     for (path, render) in files {
@@ -100,7 +100,7 @@ pub(super) fn report(
     } else if arguments.markdown.is_none() && arguments.html.is_none() {
         out.write_all(markdown::render(&report).as_bytes())?;
     }
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }
 
 /// Compares two experiments; returns `Problems` if the second is worse.
@@ -109,7 +109,7 @@ pub(super) fn diff(
     arguments: &DiffArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<Ending, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let side = |which: &str| match which.rsplit_once('#') {
         Some((path, which)) => {
             Report::load(&other_store(Path::new(path))?, if which.is_empty() { "latest" } else { which })
@@ -133,7 +133,7 @@ pub(super) fn diff(
     } else {
         out.write_all(diff.markdown().as_bytes())?;
     }
-    Ok(if diff.is_worse() { Ending::Problems } else { Ending::Fine })
+    Ok(if diff.is_worse() { CommandOutcome::Problems } else { CommandOutcome::Fine })
 }
 
 /// Opens an existing database: a misspelled path must not create an empty one.
@@ -143,11 +143,11 @@ fn other_store(path: &Path) -> Result<Store, LabError> {
 }
 
 #[derive(Serialize)]
-struct ImportSummary<'a> {
+struct ImportDocument<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
-    imported: &'a import::Imported,
+    imported: &'a import::ImportSummary,
 }
 
 /// Imports results of llama-bench.
@@ -157,21 +157,21 @@ pub(super) fn import(
     json: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<Ending, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let imported = import::files(store, &arguments.files, arguments.name.as_deref())?;
     if json {
-        print_json(out, &ImportSummary { schema: "roci.lab.import", version: 1, imported: &imported })?;
-        return Ok(Ending::Fine);
+        print_json(out, &ImportDocument { schema: "roci.lab.import", version: 1, imported: &imported })?;
+        return Ok(CommandOutcome::Fine);
     }
     for note in &imported.notes {
         writeln!(err, "note: {}", crate::report::one_line(note))?;
     }
-    let import::Imported { experiment, name, strategies, runs, .. } = &imported;
+    let import::ImportSummary { experiment, name, strategies, runs, .. } = &imported;
     writeln!(
         out,
         "experiment {experiment} ({name}): {} of {}; `roci lab report {experiment}` shows them",
         count(*runs, "run", "runs"),
         count(*strategies, "strategy", "strategies")
     )?;
-    Ok(Ending::Fine)
+    Ok(CommandOutcome::Fine)
 }

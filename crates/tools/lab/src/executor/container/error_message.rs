@@ -40,35 +40,35 @@ const REMEDIES: &[(&str, &str)] = &[
 ];
 
 /// The message with shortened IDs, and the remedy in parentheses.
-pub(super) fn explained(said: &str) -> String {
-    let said = shortened(said);
-    match remedy(&said) {
-        Some(remedy) => format!("{said} ({remedy})"),
-        None => said,
+pub(super) fn explained(message: &str) -> String {
+    let message = shortened(message);
+    match remedy(&message) {
+        Some(remedy) => format!("{message} ({remedy})"),
+        None => message,
     }
 }
 
 /// Remedy for an engine's error, if known.
-pub(super) fn remedy(said: &str) -> Option<&'static str> {
-    let said = said.to_lowercase();
-    REMEDIES.iter().find(|(words, _)| said.contains(words)).map(|(_, remedy)| *remedy)
+pub(super) fn remedy(message: &str) -> Option<&'static str> {
+    let message = message.to_lowercase();
+    REMEDIES.iter().find(|(words, _)| message.contains(words)).map(|(_, remedy)| *remedy)
 }
 
 /// IDs of containers and layers have 64 digits; 12 are enough to identify them.
-pub(super) fn shortened(said: &str) -> String {
+pub(super) fn shortened(message: &str) -> String {
     const LONG: usize = 32;
     const SHORT: usize = 12;
-    let mut made = String::with_capacity(said.len());
-    for word in said.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
+    let mut shortened_text = String::with_capacity(message.len());
+    for word in message.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
         let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
         if digits.len() >= LONG && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            made.push_str(&digits[..SHORT]);
-            made.push_str(&word[digits.len()..]);
+            shortened_text.push_str(&digits[..SHORT]);
+            shortened_text.push_str(&word[digits.len()..]);
         } else {
-            made.push_str(word);
+            shortened_text.push_str(word);
         }
     }
-    made
+    shortened_text
 }
 
 #[cfg(test)]
@@ -78,19 +78,25 @@ mod tests {
     #[test]
     fn ids_are_short_and_known_errors_have_their_remedy() {
         let id = "3f2a".repeat(16);
-        let said = format!(
+        let message = format!(
             "Error: unable to start container \"{id}\": crun: setrlimit `RLIMIT_NOFILE`: Operation not permitted: OCI"
         );
-        let made = explained(&said);
-        assert!(made.starts_with("Error: unable to start container \"3f2a3f2a3f2a\": crun: setrlimit"), "{made}");
-        assert!(made.ends_with("add `arguments = [\"--ulimit=host\"]` to `[executor.container]`)"), "{made}");
-        for (said, part) in [
+        let explanation = explained(&message);
+        assert!(
+            explanation.starts_with("Error: unable to start container \"3f2a3f2a3f2a\": crun: setrlimit"),
+            "{explanation}"
+        );
+        assert!(
+            explanation.ends_with("add `arguments = [\"--ulimit=host\"]` to `[executor.container]`)"),
+            "{explanation}"
+        );
+        for (message, part) in [
             ("Error: netavark: nftables error: unable to execute nft", "network = \"host\""),
             ("Error: short-name \"rocm\" did not resolve to an alias", "localhost/NAME"),
             ("crun: executable file `nope` not found in $PATH: No such file or directory", "check `command`"),
             ("Error: initializing source docker://x:latest: reading manifest latest: manifest unknown", "tag"),
         ] {
-            assert!(explained(said).contains(part), "{said}");
+            assert!(explained(message).contains(part), "{message}");
         }
         assert_eq!(explained("something else, ü"), "something else, ü");
         assert_eq!(shortened(&id), "3f2a3f2a3f2a");

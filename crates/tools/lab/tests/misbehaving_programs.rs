@@ -176,7 +176,7 @@ fn every_misbehavior_is_classified_and_nothing_is_left() {
     assert_eq!(phases.iter().map(|event| event.text.as_str()).collect::<Vec<_>>(), ["loading", "computing", "done"]);
     assert_eq!(outcome("no newline at the end"), Outcome::Pass);
 
-    for (name, wanted, event) in [
+    for (name, expected, event) in [
         ("sleeps", "loading", EventKind::Stall),
         ("stops itself", "loading", EventKind::Stall),
         ("child waits for parent, parent for child", "loading", EventKind::Stall),
@@ -186,22 +186,25 @@ fn every_misbehavior_is_classified_and_nothing_is_left() {
         ("one endless line", "loading", EventKind::Deadline),
     ] {
         let Outcome::Hang { phase, stack, survivors, .. } = outcome(name) else { panic!("{name}: {}", outcome(name)) };
-        assert_eq!(phase.as_deref(), Some(wanted), "{name}");
+        assert_eq!(phase.as_deref(), Some(expected), "{name}");
         assert!(has(name, event), "{name}: {:?}", events(name));
         assert!(!stack.is_empty(), "{name} has no stack");
         assert!(survivors.is_empty(), "{name}: {survivors:?}");
     }
     let Outcome::Hang { stack, .. } = outcome("sleeps") else { unreachable!("it was one above") };
-    let told = stack.iter().flat_map(|one| &one.frames).any(|frame| frame.contains("sleep"));
-    assert!(told || stack.iter().all(|one| one.frames.is_empty()), "a sleeping program is in nanosleep: {stack:?}");
+    let has_sleep_frame = stack.iter().flat_map(|one| &one.frames).any(|frame| frame.contains("sleep"));
+    assert!(
+        has_sleep_frame || stack.iter().all(|one| one.frames.is_empty()),
+        "a sleeping program is in nanosleep: {stack:?}"
+    );
     let Outcome::Hang { stack, .. } = outcome("child waits for parent, parent for child") else {
         unreachable!("as above")
     };
     assert!(stack.iter().map(|one| one.process).collect::<std::collections::BTreeSet<_>>().len() > 1, "{stack:?}");
 
-    let kept = store.output(of["floods"].id).expect("it exists");
+    let output = store.output(of["floods"].id).expect("it exists");
     let (bytes, omitted) =
-        kept.iter().fold((0, 0), |(bytes, omitted), part| (bytes + part.bytes.len(), omitted + part.omitted));
+        output.iter().fold((0, 0), |(bytes, omitted), part| (bytes + part.bytes.len(), omitted + part.omitted));
     assert!(bytes <= 1 << 20, "{bytes} bytes were kept");
     assert!(omitted > 0, "more lines than are kept");
 

@@ -20,10 +20,10 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 /// A shortened list of names.
 pub(crate) fn listed<T: AsRef<str>>(names: &[T]) -> String {
     const MAX_ENTRIES: usize = 12;
-    let shown: Vec<String> = names.iter().take(MAX_ENTRIES).map(|name| cut(name.as_ref())).collect();
+    let displayed: Vec<String> = names.iter().take(MAX_ENTRIES).map(|name| cut(name.as_ref())).collect();
     let more =
         if names.len() > MAX_ENTRIES { format!(" and {} more", names.len() - MAX_ENTRIES) } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    format!("{}{more}", displayed.join(", "))
 }
 
 #[cfg(test)]

@@ -89,9 +89,9 @@ fn a_hundred_kills_neither_lose_nor_duplicate_a_result() {
     check(&db, &mut finals);
     assert_eq!(finals.len(), 120);
     let attempts: u32 = common::runs(&db).iter().map(|run| run.attempts).sum();
-    let told =
+    let summary =
         format!("{grew} of {killed} processes got a result before they were killed; {attempts} starts for 120 results");
-    roci_testkit::note(&told);
+    roci_testkit::note(&summary);
     assert_eq!(common::processes_with(&token), [0; 0], "something is left running");
 }
 

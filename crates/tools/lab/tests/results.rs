@@ -5,11 +5,11 @@ mod common;
 
 use std::path::Path;
 
-use roci_lab::cli::Ending;
+use roci_lab::cli::CommandOutcome;
 use serde_json::Value;
 
 /// Output and result of a command; an error is its two lines.
-fn run(db: &Path, arguments: &[&str]) -> Result<(Ending, String), String> {
+fn run(db: &Path, arguments: &[&str]) -> Result<(CommandOutcome, String), String> {
     common::words(db, arguments).map(|(ended, out, _)| (ended, out))
 }
 
@@ -34,36 +34,42 @@ fn results_are_imported_reported_and_compared() {
     bench(&two, [600.0, 601.0, 599.0, 602.0, 598.0]);
     let [one, two] = [one, two].map(|path| path.to_str().expect("a plain path").to_owned());
 
-    let (_, said) = run(&db, &["import", &one]).expect("imported");
-    assert_eq!(said, "experiment 1 (one): 10 runs of 2 strategies; `roci lab report 1` shows them\n");
-    let (_, said) = run(&other, &["import", &two, "--name", "later", "--json"]).expect("imported");
-    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let (_, output) = run(&db, &["import", &one]).expect("imported");
+    assert_eq!(output, "experiment 1 (one): 10 runs of 2 strategies; `roci lab report 1` shows them\n");
+    let (_, output) = run(&other, &["import", &two, "--name", "later", "--json"]).expect("imported");
+    let output: Value = serde_json::from_str(&output).expect("JSON");
     assert_eq!(
-        (&said["schema"], &said["runs"], &said["name"]),
+        (&output["schema"], &output["runs"], &output["name"]),
         (&"roci.lab.import".into(), &10.into(), &"later".into())
     );
 
-    let (ended, said) = run(&db, &["report", "one", "--json"]).expect("a report");
-    let said: Value = serde_json::from_str(&said).expect("JSON");
-    assert_eq!((ended, &said["recommendation"]["strategy"]), (Ending::Fine, &"Vulkan".into()));
-    assert_eq!(said["changes"][0]["verdict"], "worse");
-    let (_, said) = run(&db, &["report"]).expect("a report");
-    assert!(said.starts_with("# llama-bench: one\n") && said.contains("\n## Recommended configuration\n"), "{said}");
+    let (ended, output) = run(&db, &["report", "one", "--json"]).expect("a report");
+    let output: Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!((ended, &output["recommendation"]["strategy"]), (CommandOutcome::Fine, &"Vulkan".into()));
+    assert_eq!(output["changes"][0]["verdict"], "worse");
+    let (_, output) = run(&db, &["report"]).expect("a report");
+    assert!(
+        output.starts_with("# llama-bench: one\n") && output.contains("\n## Recommended configuration\n"),
+        "{output}"
+    );
     let (_, script) = run(&db, &["report", "--recommended", "script"]).expect("a script");
     assert!(script.ends_with("exec llama-bench -m MODEL.gguf -ngl 99 \"$@\"\n"), "{script}");
     let page = at("page.html");
-    let (_, said) = run(&db, &["report", "--html", page.to_str().expect("a plain path")]).expect("a page");
-    assert!(said.ends_with("page.html is written\n"));
+    let (_, output) = run(&db, &["report", "--html", page.to_str().expect("a plain path")]).expect("a page");
+    assert!(output.ends_with("page.html is written\n"));
     assert!(std::fs::read_to_string(&page).expect("it exists").contains("<h2>pp512 by strategy</h2>"));
 
     let later = format!("{}#later", other.display());
-    let (ended, said) = run(&db, &["diff", "one", &later]).expect("compared");
-    assert_eq!(ended, Ending::Problems);
-    assert!(said.contains("| `Vulkan` | pp512 (t/s) | 700 | 600 | -14 % | **worse** |"), "{said}");
-    assert!(said.contains("| `ROCm` | pp512 (t/s) | 300 | 300 | +0.0 % | within noise |"), "{said}");
-    let (ended, said) = run(&db, &["diff", &later, "1", "--json"]).expect("compared");
-    let said: Value = serde_json::from_str(&said).expect("JSON");
-    assert_eq!((ended, &said["schema"], &said["unchanged"]), (Ending::Fine, &"roci.lab.diff".into(), &2.into()));
+    let (ended, output) = run(&db, &["diff", "one", &later]).expect("compared");
+    assert_eq!(ended, CommandOutcome::Problems);
+    assert!(output.contains("| `Vulkan` | pp512 (t/s) | 700 | 600 | -14 % | **worse** |"), "{output}");
+    assert!(output.contains("| `ROCm` | pp512 (t/s) | 300 | 300 | +0.0 % | within noise |"), "{output}");
+    let (ended, output) = run(&db, &["diff", &later, "1", "--json"]).expect("compared");
+    let output: Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!(
+        (ended, &output["schema"], &output["unchanged"]),
+        (CommandOutcome::Fine, &"roci.lab.diff".into(), &2.into())
+    );
 }
 
 #[test]
@@ -83,8 +89,8 @@ fn experiments_without_common_strategies_are_not_equal() {
             && error.contains("Vulkan, ROCm; and CUDA, CPU"),
         "{error}"
     );
-    let (ended, said) = run(&db, &["diff", "one", "one"]).expect("compared");
-    assert!(ended == Ending::Fine && said.contains("2 strategies have the same outcome"), "{said}");
+    let (ended, output) = run(&db, &["diff", "one", "one"]).expect("compared");
+    assert!(ended == CommandOutcome::Fine && output.contains("2 strategies have the same outcome"), "{output}");
 }
 
 #[test]
@@ -102,13 +108,13 @@ fn single_runs_have_no_noise_and_small_changes_show() {
         }
         run(&db, &["diff", "one", "two"]).expect("compared").1
     };
-    let said = compared("[100]", "[100]");
-    assert!(said.contains("| 100 | 100 | +0.0 % | single runs, noise unknown |"), "{said}");
-    let said = compared("[100, 101]", "[100, 101]");
-    assert!(said.contains("too few runs, noise unknown |"), "{said}");
-    let said =
+    let output = compared("[100]", "[100]");
+    assert!(output.contains("| 100 | 100 | +0.0 % | single runs, noise unknown |"), "{output}");
+    let output = compared("[100, 101]", "[100, 101]");
+    assert!(output.contains("too few runs, noise unknown |"), "{output}");
+    let output =
         compared("[0.00100, 0.00100, 0.00100, 0.00100, 0.00100]", "[0.00102, 0.00102, 0.00102, 0.00102, 0.00102]");
-    assert!(said.contains("| 0.00100 | 0.00102 | +2.0 % | **better** |"), "{said}");
+    assert!(output.contains("| 0.00100 | 0.00102 | +2.0 % | **better** |"), "{output}");
 }
 
 #[test]
@@ -132,14 +138,14 @@ fn missing_names_are_errors_with_a_remedy() {
     let error = run(&db, &["check", "/dev/null"]).expect_err("no file");
     assert!(error.starts_with("`/dev/null` is not a regular file"), "{error}");
     drop(roci_lab::store::Store::open(&db).expect("a new file"));
-    for (arguments, wanted) in [
+    for (arguments, expected) in [
         (vec!["report", "x"], "there is no experiment `x`\nthere is none yet"),
         (vec!["diff", "1", "2"], "there is no experiment `1`"),
         (vec!["import", "/nowhere/a.json"], "cannot read `/nowhere/a.json`"),
         (vec!["import"], "required"),
     ] {
         let error = run(&db, &arguments).expect_err("nothing is there");
-        assert!(error.contains(wanted), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     let which = format!("{}#1", missing.display());
     assert!(run(&db, &["diff", &which, &which]).expect_err("no such file").starts_with("cannot read"));
