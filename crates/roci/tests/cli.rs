@@ -450,9 +450,9 @@ fn inspect_shows_a_model_without_running_it() {
 fn the_planned_memory_is_that_of_a_run_on_the_cpu() {
     let model = format!("{}/tests/models/blocks.onnx", env!("CARGO_MANIFEST_DIR"));
     for batch in ["batch=1", "batch=4"] {
-        let told = json(&roci(&["inspect", &model, "--json", "--dim", batch]), "roci.inspect");
+        let report = json(&roci(&["inspect", &model, "--json", "--dim", batch]), "roci.inspect");
         let run = json(&roci(&["run", &model, "--json", "-d", "cpu", "--dim", batch]), "roci.run");
-        let cpu = &told["devices"][0];
+        let cpu = &report["devices"][0];
         assert_eq!(cpu["device"], "cpu");
         for key in ["constant_bytes", "arena_bytes"] {
             assert_eq!(cpu[key], run[key], "{key} of {batch}");

@@ -83,9 +83,9 @@ fn without_the_libraries_the_error_names_them_and_the_remedy() {
     let mut command = Command::new(&alone);
     command.args(["emu", "exec", "--gpu", "gfx1010", "--", "true"]).env_clear().env("XDG_CACHE_HOME", &cache.0);
     let output = run(&mut command);
-    let shown = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{shown}");
-    let (error, hint) = shown.split_once("\nhint: ").expect("an error and its remedy");
+    let stderr_text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{stderr_text}");
+    let (error, hint) = stderr_text.split_once("\nhint: ").expect("an error and its remedy");
     for part in ["libhsa_runtime64.so", "libroci_emu_preload.so", &*folder.to_string_lossy(), "lib/roci"] {
         assert!(error.contains(part), "no `{part}` in {error}");
     }

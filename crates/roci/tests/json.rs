@@ -83,10 +83,10 @@ fn losses_of_devices_agree() {
     assert!(distance < 1e-3, "{distance}");
     let adam = output(&[&few[..], &["null", "--optimizer", "adam"]].concat(), 1);
     assert_eq!((&adam["results"][0]["status"], &adam["results"][1]["status"]), (&json!("ok"), &json!("no-progress")));
-    let gone = output(&[&few[..], &["cpu:7"]].concat(), 3);
-    assert_eq!(gone["results"][1]["status"], "failed");
+    let missing_device = output(&[&few[..], &["cpu:7"]].concat(), 3);
+    assert_eq!(missing_device["results"][1]["status"], "failed");
     assert_renamed(std::slice::from_ref(&same));
-    assert_shape("train_demo", &[same, adam, gone]);
+    assert_shape("train_demo", &[same, adam, missing_device]);
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn objects_for_a_chip() {
 #[test]
 fn verified_routes() {
     let right = output(&["verify-route", "--in-children", "--json", "null"], 1);
-    let gone = output(&["verify-route", "--in-children", "--json", "cpu:7"], 1);
-    assert_shape("verify", &[right, gone]);
+    let missing_device = output(&["verify-route", "--in-children", "--json", "cpu:7"], 1);
+    assert_shape("verify", &[right, missing_device]);
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn assert_renamed(outputs: &[Value]) {
     for (path, current, old) in *keys {
         let objects: Vec<_> = outputs.iter().flat_map(|value| objects_at(value, path)).collect();
         assert!(!objects.is_empty(), "{schema}: nothing at `{path}`");
-        let mut seen = false;
+        let mut is_present = false;
         for object in objects {
             assert_eq!(object.get(current), object.get(old), "{schema}: `{current}` and `{old}` in {object}");
-            seen |= object.get(current).is_some();
+            is_present |= object.get(current).is_some();
         }
-        assert!(seen, "{schema}: no `{current}` at `{path}`");
+        assert!(is_present, "{schema}: no `{current}` at `{path}`");
     }
     assert!(outputs.iter().all(|value| value["version"] == 2), "{schema} with renamed keys has version 2");
 }

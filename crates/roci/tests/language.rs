@@ -98,8 +98,8 @@ fn run_uses_the_template_of_the_model() {
     assert_eq!(run(&["chat.model", "-p", "Once", "--raw"]), raw("Once"));
     assert_eq!(run(&["chat.model", "-p", "Once"]), raw("[user: Once]"));
     assert_eq!(run(&["chat.model", "-p", "Once", "--system", "x"]), raw("[system: x][user: Once]"));
-    let asked = run(&["plain.gguf", "-p", "Once", "--system", "x"]);
-    assert!(asked.0 > raw("Once").0, "a system's text asks for a template");
+    let chat = run(&["plain.gguf", "-p", "Once", "--system", "x"]);
+    assert!(chat.0 > raw("Once").0, "a system's text asks for a template");
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn run_reports_why_an_answer_ended() {
     assert_eq!(stopped["reason"], "stop");
     assert!(whole["text"].as_str().expect("a text").starts_with(stopped["text"].as_str().expect("a text")));
     std::fs::write(folder.path().join("yes.gbnf"), "root ::= \"yes\" | \"no\"").expect("there is room");
-    let held = report(&["--grammar", "yes.gbnf"]);
-    assert_eq!(held["reason"], "end");
-    assert!(["yes", "no"].contains(&held["text"].as_str().expect("a text")));
+    let constrained = report(&["--grammar", "yes.gbnf"]);
+    assert_eq!(constrained["reason"], "end");
+    assert!(["yes", "no"].contains(&constrained["text"].as_str().expect("a text")));
     let inline = report(&["--json-schema", r#"{"enum": ["yes", "no"]}"#]);
     assert!([r#""yes""#, r#""no""#].contains(&inline["text"].as_str().expect("a text")));
     let full = report(&["--context", "24"]);

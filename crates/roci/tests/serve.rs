@@ -25,12 +25,12 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A server that runs; it is killed when dropped.
-struct Serving {
+struct ServerProcess {
     child: Child,
     address: String,
 }
 
-impl Serving {
+impl ServerProcess {
     fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("the binary was built for this test");
         let mut line = String::new();
@@ -75,7 +75,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -90,7 +90,7 @@ fn json(text: &str) -> Value {
 fn a_model_is_served_until_a_signal() {
     let folder = folder();
     for signal in [Signal::TERM, Signal::INT] {
-        let serving = Serving::start(&mut command(
+        let serving = ServerProcess::start(&mut command(
             folder.path(),
             &["model.gguf", "--port", "0", "--alias", "mine", "--context", "256", "--parallel", "2"],
         ));
@@ -120,12 +120,12 @@ fn a_model_is_served_until_a_signal() {
 fn an_api_key_is_required_and_public_servers_without_one_print_a_warning() {
     let folder = folder();
     let arguments = ["model.gguf", "--port", "0", "--host", "0.0.0.0"];
-    let serving = Serving::start(command(folder.path(), &arguments).env("ROCI_API_KEY", "from-environment"));
+    let serving = ServerProcess::start(command(folder.path(), &arguments).env("ROCI_API_KEY", "from-environment"));
     let key = |key: &str| serving.request("GET", "/v1/models", "", &format!("Authorization: Bearer {key}\r\n")).0;
     assert_eq!((key("from-environment"), key("other")), (200, 401));
     let (_, stderr) = serving.end(Signal::TERM);
     assert!(!stderr.contains("warning") && !stderr.contains("from-environment"), "{stderr}");
-    let open = Serving::start(&mut command(folder.path(), &arguments));
+    let open = ServerProcess::start(&mut command(folder.path(), &arguments));
     let (_, stderr) = open.end(Signal::TERM);
     assert!(stderr.contains("warning: no API key is set"), "{stderr}");
 }
@@ -145,8 +145,8 @@ fn invalid_settings_are_errors_with_a_remedy() {
     let folder = folder();
     let roci =
         |arguments: &[&str]| command(folder.path(), arguments).output().expect("the binary was built for this test");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let port = taken.local_addr().expect("it has an address").port().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = listener.local_addr().expect("it has an address").port().to_string();
     fail(&roci(&["model.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");
     // The address is checked before the model is loaded.
     fail(&roci(&["absent.gguf", "--port", &port]), "cannot listen on 127.0.0.1", "--port");

@@ -16,8 +16,8 @@ fn run(what: &str, name: &str, arguments: &[&str]) -> Option<String> {
 
 #[test]
 fn hello_compute() {
-    let shown = run("vulkan", "hello_compute", &["vulkan:0"]);
-    assert!(shown.is_none_or(|text| text.contains("doubled 1000 numbers, the last to 1998")));
+    let output = run("vulkan", "hello_compute", &["vulkan:0"]);
+    assert!(output.is_none_or(|text| text.contains("doubled 1000 numbers, the last to 1998")));
 }
 
 #[test]
@@ -28,22 +28,22 @@ fn replay() {
 #[cfg(feature = "amdgpu")]
 #[test]
 fn emulated() {
-    let shown = run("clang", "emulated", &["gfx1013"]);
-    assert!(shown.is_none_or(|text| text.contains("27 reaches 1 after 111 steps")));
+    let output = run("clang", "emulated", &["gfx1013"]);
+    assert!(output.is_none_or(|text| text.contains("27 reaches 1 after 111 steps")));
 }
 
 #[test]
 fn own_driver() {
-    let shown = run("null", "own_driver", &[]).expect("the null driver is built in");
-    assert!(shown.starts_with("counting://") && shown.ends_with(": 2 batches\n"), "{shown}");
+    let output = run("null", "own_driver", &[]).expect("the null driver is built in");
+    assert!(output.starts_with("counting://") && output.ends_with(": 2 batches\n"), "{output}");
 }
 
 #[cfg(feature = "onnx")]
 #[test]
 fn onnx() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../roci/tests/models/small.onnx");
-    let shown = run("cpu", "onnx", &[model, "cpu"]).expect("every machine has a CPU");
-    assert!(shown.contains("F32"), "{shown}");
+    let output = run("cpu", "onnx", &[model, "cpu"]).expect("every machine has a CPU");
+    assert!(output.contains("F32"), "{output}");
 }
 
 #[cfg(feature = "gguf")]
@@ -53,6 +53,6 @@ fn chat() {
     let model = folder.path().join("model.gguf");
     std::fs::write(&model, roci_lm::synthetic::talking().bytes().expect("a model")).expect("room for it");
     let model = model.to_str().expect("a UTF-8 path");
-    let shown = run("cpu", "chat", &[model, "hello", "cpu"]).expect("every machine has a CPU");
-    assert!(shown.len() > 1, "the model generated no text");
+    let output = run("cpu", "chat", &[model, "hello", "cpu"]).expect("every machine has a CPU");
+    assert!(output.len() > 1, "the model generated no text");
 }

@@ -69,8 +69,8 @@ fn without_clang_an_amd_gpu_names_what_to_install() {
     let mut child = Command::new(std::env::current_exe().expect("the test is a file"));
     child.args(["--exact", "the_error_without_clang", "--ignored"]).env("PATH", empty.path());
     let output = child.output().expect("this binary starts");
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && shown.contains("1 passed"), "{shown}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
 }
 
 #[test]

@@ -6,6 +6,6 @@ use roci_lm::template::{ChatTemplate, Conversation, message};
 pub fn target(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(template) = ChatTemplate::new(text, "<s>", "</s>") else { return };
-    let _ = template.abilities();
+    let _ = template.capabilities();
     let _ = template.render(&Conversation::new(vec![message("system", "Be brief."), message("user", "Hello")]));
 }

@@ -1,6 +1,6 @@
 //! AMD code objects, offload bundles, and the programs, libraries and archives that contain them.
 
-use roci_codeobj::{CodeObject, File, Metadata, Survey, TargetId};
+use roci_codeobj::{CodeObject, File, FileSummary, Metadata, TargetId};
 
 /// Bytes that a compressed bundle may decompress to.
 const LIMIT: u64 = 1 << 20;
@@ -11,8 +11,8 @@ pub fn target(data: &[u8]) {
     if let Ok(object) = CodeObject::parse(data) {
         read(&object);
     }
-    if let (Ok(survey), Ok(device)) = (Survey::of_bytes(data), "gfx1013".parse()) {
-        for image in survey.images {
+    if let (Ok(summary), Ok(device)) = (FileSummary::of_bytes(data), "gfx1013".parse()) {
+        for image in summary.images {
             let _ = image.compatibility(&device);
         }
     }

@@ -10,7 +10,7 @@ use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::synthetic::talking;
 use roci_lm::template::ChatTemplate;
-use roci_serve::{ServeSettings, Served, Server};
+use roci_serve::{ServeSettings, ServedModel, Server};
 use roci_tokenizer::Tokenizer;
 
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/completions", "/v1/embeddings"];
@@ -37,7 +37,7 @@ fn serve() -> SocketAddr {
     let model = Reference::new(&file, model).expect("the synthetic model is valid");
     let model = ReferenceForward::new(model, KvCapacity::for_sequences(CONTEXT as usize, 2));
     let end = tokenizer.id("<|im_end|>").expect("the vocabulary has it") as usize;
-    let served = Served {
+    let served = ServedModel {
         engine: Engine::start(Box::new(Brief { model, end }), Arc::clone(&tokenizer), Settings::default()),
         tokenizer,
         template: Arc::new(ChatTemplate::of_model(None, "<s>", "</s>")),

@@ -7,7 +7,7 @@ use roci_hal::{DeviceUri, Error, Registry};
 use crate::printer::Printer;
 
 /// The devices of a verb: those on the command line, else ROCI_DEVICE, else `auto`.
-pub(super) fn named(given: &[String], printer: &Printer) -> Vec<String> {
+pub(super) fn requested_uris(given: &[String], printer: &Printer) -> Vec<String> {
     match env::DEVICE.get().filter(|_| given.is_empty()) {
         Some(device) => {
             printer.note(&format!("using {device}, from {}", env::DEVICE.name));

@@ -1,7 +1,7 @@
 //! `roci lab`: runs the lab's own command line and maps its result to an exit code.
 
-use roci_lab::cli::{Ending, Io, LabArgs};
-use roci_lab::live::Screen;
+use roci_lab::cli::{CommandOutcome, Io, LabArgs};
+use roci_lab::progress_display::TerminalSize;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -17,13 +17,13 @@ pub(super) fn run(arguments: &LabArgs, printer: &Printer) -> Result<ExitStatus, 
     let mut io = Io {
         out: &mut out,
         err: &mut err,
-        screen: printer.draws_progress().then(Screen::of_standard_error).flatten(),
+        screen: printer.draws_progress().then(TerminalSize::of_standard_error).flatten(),
         quiet: printer.is_quiet(),
         stop: &interrupt::requested,
     };
     Ok(match roci_lab::cli::main(arguments, &mut io)? {
-        Ending::Fine => ExitStatus::Success,
-        Ending::Problems => ExitStatus::Problems,
-        Ending::Interrupted => ExitStatus::Interrupted,
+        CommandOutcome::Fine => ExitStatus::Success,
+        CommandOutcome::Problems => ExitStatus::Problems,
+        CommandOutcome::Interrupted => ExitStatus::Interrupted,
     })
 }

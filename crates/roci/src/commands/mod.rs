@@ -1,5 +1,5 @@
 //! The verbs, one file or folder each. Verbs for models are in `onnx` (ONNX models) and `language`
-//! (language models in GGUF); [`run`] chooses between them.
+//! (language models in GGUF); `run.rs` chooses between them.
 
 mod auto;
 pub(crate) mod bench;
@@ -15,6 +15,7 @@ mod man;
 pub(crate) mod matrix;
 mod objects;
 pub(crate) mod onnx;
+mod run;
 mod train;
 pub(crate) mod verify;
 
@@ -54,11 +55,8 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Inspect(arguments) => onnx::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
-        Command::Run(arguments) if language::is_language_model(&arguments.model) => {
-            language::run(&arguments, drivers, printer)
-        }
+        Command::Run(arguments) => run::run(&arguments, drivers, printer),
         Command::Serve(arguments) => language::serve(&arguments, drivers, printer),
-        Command::Run(arguments) => onnx::run(&arguments, drivers, printer),
         Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),
         Command::VerifyRoute(arguments) => verify::run(&arguments, drivers, printer),
         Command::Completions { shell } => completions::run(shell, printer),

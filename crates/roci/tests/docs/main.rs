@@ -50,12 +50,12 @@ fn regex(pattern: &str) -> Regex {
 
 /// GitHub's anchor of a heading.
 fn anchor(heading: &str) -> String {
-    let kept = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_' | ' ');
+    let is_kept = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_' | ' ');
     heading
         .trim()
         .to_lowercase()
         .chars()
-        .filter(|one| kept(*one))
+        .filter(|one| is_kept(*one))
         .map(|one| if one == ' ' { '-' } else { one })
         .collect()
 }
@@ -151,8 +151,8 @@ fn the_crate_map_lists_every_crate_in_its_folder() {
     let listed: BTreeSet<_> = row.captures_iter(&page).map(|row| (row[2].to_owned(), row[1].to_owned())).collect();
     let real: BTreeSet<_> = crates().into_iter().collect();
     let missing: Vec<_> = real.difference(&listed).collect();
-    let gone: Vec<_> = listed.difference(&real).collect();
-    assert!(missing.is_empty() && gone.is_empty(), "missing: {missing:?}; no such crate: {gone:?}");
+    let unknown: Vec<_> = listed.difference(&real).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "missing: {missing:?}; no such crate: {unknown:?}");
 }
 
 #[test]

@@ -142,8 +142,8 @@ fn prepare(folder: &Path, blocks: &[Block<'_>], command: &str) -> Option<()> {
     let chip = &regex(r"--gpu (gfx\d+)").captures(command).expect("the command names a chip")[1];
     require("clang", Tool::find(&["clang-22"]))?;
     let source = format!("`{}.cl`", &object[1]);
-    let shown = blocks.iter().find(|block| block.above.iter().any(|line| line.contains(&source)));
-    fs::write(folder.join(source.trim_matches('`')), shown.expect("the page shows the source").lines.join("\n"))
+    let sample = blocks.iter().find(|block| block.above.iter().any(|line| line.contains(&source)));
+    fs::write(folder.join(source.trim_matches('`')), sample.expect("the page shows the source").lines.join("\n"))
         .expect("a temporary file");
     let compiler = blocks.iter().flat_map(|block| &block.lines).find(|line| line.starts_with("clang-22 "));
     let compiler =

@@ -84,9 +84,9 @@ fn a_pipe_can_be_given_as_a_log() {
 fn a_failure_without_a_rule_is_a_problem() {
     let output = analyze("starting\nAborted (core dumped)\n");
     assert_code(&output, 1);
-    let said = stdout(&output);
-    assert!(said.starts_with("Line 2 reports an abort (SIGABRT). No rule explains it."), "{said}");
-    assert!(said.contains("coredumpctl") && !said.to_lowercase().contains("no known problem"), "{said}");
+    let text = stdout(&output);
+    assert!(text.starts_with("Line 2 reports an abort (SIGABRT). No rule explains it."), "{text}");
+    assert!(text.contains("coredumpctl") && !text.to_lowercase().contains("no known problem"), "{text}");
 }
 
 const CASES: &[(&str, &str)] = &[
@@ -122,27 +122,27 @@ fn secrets_are_masked_in_every_output() {
     fs::write(rules.join("mine.toml"), rule).expect("a file");
     let rules = rules.to_str().expect("its name is text");
     let machine = ["doctor", "--rules", rules, "--root", &root];
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for more in [&["-v"][..], &["--json"], &["--capture", &capture], &["--report", &report]] {
         let output = roci(&[&machine, more].concat());
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
-        said.push(stdout(&output) + &stderr(&output));
+        outputs.push(stdout(&output) + &stderr(&output));
     }
     for more in [&["-v"][..], &["--json"]] {
         let output = roci(&[&["doctor", "--log", &log], more].concat());
-        said.push(stdout(&output) + &stderr(&output));
+        outputs.push(stdout(&output) + &stderr(&output));
         let output = roci(&[&["doctor", "--rules", rules, "--snapshot", &capture], more].concat());
-        said.push(stdout(&output) + &stderr(&output));
+        outputs.push(stdout(&output) + &stderr(&output));
     }
     for file in [capture.clone(), format!("{report}.md"), format!("{report}.json")] {
-        said.push(fs::read_to_string(file).expect("it was written"));
+        outputs.push(fs::read_to_string(file).expect("it was written"));
     }
-    for text in &said {
-        let at = text.find("PLANTED").map(|at| &text[at.saturating_sub(80)..(at + 40).min(text.len())]);
+    for output in &outputs {
+        let at = output.find("PLANTED").map(|at| &output[at.saturating_sub(80)..(at + 40).min(output.len())]);
         assert_eq!(at, None, "a secret");
     }
-    assert!(said[0].contains("Mine: MASKED"), "{}", said[0]);
-    assert!(said[8].contains("serialno") && said[8].contains("amdgpu.dc"), "{}", said[8]);
+    assert!(outputs[0].contains("Mine: MASKED"), "{}", outputs[0]);
+    assert!(outputs[8].contains("serialno") && outputs[8].contains("amdgpu.dc"), "{}", outputs[8]);
     let value = json(&roci(&["doctor", "--json", "--log", &log]), "roci.doctor.log");
     assert!(value["failures"].is_array(), "{value}");
 }

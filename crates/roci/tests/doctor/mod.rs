@@ -55,9 +55,9 @@ fn the_verdict_is_printed_first() {
     machine(folder.path());
     let root = folder.path().to_str().expect("its name is text");
     let output = roci(&["doctor", "--root", root]);
-    let said = stdout(&output);
-    assert!(said.lines().next().is_some_and(|line| line.contains("gfx1010) can compute with Vulkan")), "{said}");
-    assert!(said.contains("0000:03:00.0"), "{said}");
+    let text = stdout(&output);
+    assert!(text.lines().next().is_some_and(|line| line.contains("gfx1010) can compute with Vulkan")), "{text}");
+    assert!(text.contains("0000:03:00.0"), "{text}");
     let value = json(&roci(&["doctor", "--json", "--root", root]), "roci.doctor");
     assert_eq!(value["gpus"][0]["route"], "vulkan");
     assert_eq!(output.status.code(), Some(if value["healthy"] == true { 0 } else { 1 }));

@@ -45,9 +45,9 @@ fn real_models_give_known_results_on_the_cpu() {
         assert_code(&output, 0);
         let report = json(&output, "roci.run");
         for (name, file) in case["outputs"].as_object().expect("outputs") {
-            let made = report["outputs"].as_array().expect("rows").iter().find(|row| row["name"] == name.as_str());
-            let made = floats(Path::new(made.expect("an output")["file"].as_str().expect("a file")));
-            let off = distance(&made, &floats(Path::new(&text(file))));
+            let output = report["outputs"].as_array().expect("rows").iter().find(|row| row["name"] == name.as_str());
+            let output = floats(Path::new(output.expect("an output")["file"].as_str().expect("a file")));
+            let off = distance(&output, &floats(Path::new(&text(file))));
             assert!(off <= 1e-4, "{}: {name} is off by {off:e}", folder.display());
         }
     }

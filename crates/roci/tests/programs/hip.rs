@@ -101,9 +101,9 @@ fn kernel_assert(chip: &str) -> Result<(), Failed> {
 fn aborts(chip: &str, case: &str, words: &[&str]) -> Result<(), Failed> {
     let Some(program) = program() else { return Ok(()) };
     let output = exec(chip, &[program.into_os_string(), case.into()]);
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     // HIP calls `abort`.
-    if output.status.signal() == Some(6) && words.iter().all(|word| told.contains(word)) {
+    if output.status.signal() == Some(6) && words.iter().all(|word| stderr.contains(word)) {
         return Ok(());
     }
     Err(streams(&output).into())

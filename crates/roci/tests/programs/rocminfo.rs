@@ -145,7 +145,7 @@ fn shows(cards: &[&Card]) -> Result<(), Failed> {
     for (agent, card) in agents.iter().zip(cards) {
         for list in [card.lines, COMMON] {
             let mut rest = agent.iter();
-            if let Some(missing) = list.iter().find(|wanted| !rest.any(|line| line == *wanted)) {
+            if let Some(missing) = list.iter().find(|expected| !rest.any(|line| line == *expected)) {
                 return fail(&format!("`{missing}` is not shown of {}, or not in its place", card.chip));
             }
         }

@@ -96,9 +96,9 @@ pub(crate) fn run(arguments: &BenchArgs, drivers: &DriverArgs, printer: &Printer
 }
 
 fn open(registry: &Registry, arguments: &BenchArgs, printer: &Printer) -> Result<Vec<Device>, CliError> {
-    let named = auto::named(&arguments.devices, printer);
+    let requested = auto::requested_uris(&arguments.devices, printer);
     // All URIs are parsed before a device is opened, so that a typo does not cost a run.
-    let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let uris = requested.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| Ok(registry.open(&auto::resolve(registry, uri, printer)?, arguments.timeout)?);
     uris.into_iter().map(open).collect()
 }

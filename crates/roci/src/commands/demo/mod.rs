@@ -23,7 +23,7 @@ use crate::registry::registry;
 use report::{DemoRow, Outcome};
 
 /// A device under test.
-struct Target {
+struct DemoDevice {
     uri: String,
     device: Device,
     /// Timestamps of its kernels, with `--profile` and if the device supports it.
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &DemoArgs, drivers: &DriverArgs, printer: &Printer)
     bar.finish_and_clear();
 
     let mut status = rows.iter().map(DemoRow::status).fold(most_severe(&unopened), ExitStatus::and);
-    let profile = |target: &Target| Some(DeviceProfile::take(&target.uri, target.profile.as_ref()?));
+    let profile = |target: &DemoDevice| Some(DeviceProfile::take(&target.uri, target.profile.as_ref()?));
     let profiles = arguments.profile.then(|| targets.iter().filter_map(profile).collect::<Vec<_>>());
     report::print(&rows, &unopened, profiles.as_deref(), arguments.format.json, printer)?;
     if interrupt::requested() {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &DemoArgs, drivers: &DriverArgs, printer: &Printer)
 }
 
 /// Runs one kernel on one device and checks the result.
-fn check(case: &Case, problem: &PreparedCase, target: &mut Target, timeout: Duration) -> Outcome {
+fn check(case: &Case, problem: &PreparedCase, target: &mut DemoDevice, timeout: Duration) -> Outcome {
     if target.lost {
         return Outcome::NotRun("the device was lost before".into());
     }
@@ -96,7 +96,7 @@ fn open(
     arguments: &DemoArgs,
     timeout: Duration,
     printer: &Printer,
-) -> Result<(Vec<Target>, Vec<CliError>), CliError> {
+) -> Result<(Vec<DemoDevice>, Vec<CliError>), CliError> {
     let mut targets = Vec::new();
     let mut unopened = Vec::new();
     let variable = variable(arguments);
@@ -108,7 +108,7 @@ fn open(
                     printer.note(&format!("{uri} is not profiled: it has no timestamps"));
                 }
                 let profile = (arguments.profile && device.supports_profiling()).then(Profile::new);
-                targets.push(Target { uri, device, profile, lost: false });
+                targets.push(DemoDevice { uri, device, profile, lost: false });
             }
             Err(error) => unopened.push(error),
         }

@@ -64,13 +64,13 @@ struct DemoRecord<'a> {
     operations_per_second: Option<f64>,
     /// Relative to the magnitude of the value, or of a sum's terms.
     largest_error: Option<f64>,
-    wrong: Option<Wrong>,
+    wrong: Option<WrongResult>,
     error: Option<String>,
     hint: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Wrong {
+struct WrongResult {
     elements: usize,
     /// Number of compared elements.
     #[serde(flatten, serialize_with = "total::serialize")]
@@ -148,7 +148,7 @@ impl DemoRow {
             }
             Outcome::Ran { comparison: Comparison::Wrong { wrong, count, index, got, want }, .. } => {
                 let got = got.is_finite().then_some(*got);
-                let wrong = Wrong { elements: *wrong, total: *count, worst_index: *index, got, want: *want };
+                let wrong = WrongResult { elements: *wrong, total: *count, worst_index: *index, got, want: *want };
                 DemoRecord { status: "wrong", wrong: Some(wrong), ..row }
             }
             Outcome::Failed(error) => {

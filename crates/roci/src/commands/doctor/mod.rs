@@ -4,7 +4,7 @@ mod error;
 mod print;
 mod probes;
 mod rules;
-mod verified;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,9 +80,9 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         printer.note(&format!("wrote `{}`; {}", path.display(), masked.describe()));
     }
     let mut diagnosis = Diagnosis::new(&rule_set, &reader, &snapshot);
-    let verified = arguments.verify.then(|| verified::compute(drivers, printer));
+    let verified = arguments.verify.then(|| verify::compute(drivers, printer));
     if let Some(reports) = &verified {
-        verified::fold(&mut diagnosis, reports);
+        verify::fold(&mut diagnosis, reports);
     }
     if let Some(path) = &arguments.report {
         let identity = identity(arguments, &environment);
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         printer.json(&Report { schema: "roci.doctor", version: 2, diagnosis: &diagnosis, verified })?;
     } else {
         print::diagnosis(&diagnosis, arguments.verbose, printer)?;
-        verified.iter().flatten().try_for_each(|report| verified::print(report, printer))?;
+        verified.iter().flatten().try_for_each(|report| verify::print(report, printer))?;
     }
     if interrupt::requested() {
         return Ok(ExitStatus::Interrupted);
@@ -198,9 +198,9 @@ fn report(
     let (snapshot, verified) = &masked.value;
     let mut diagnosis = Diagnosis::new(rule_set, reader, snapshot);
     if let Some(reports) = verified {
-        verified::fold(&mut diagnosis, reports);
+        verify::fold(&mut diagnosis, reports);
     }
-    let computed = verified.as_ref().map(|reports| reports.iter().map(verified::line).collect::<Vec<_>>());
+    let computed = verified.as_ref().map(|reports| reports.iter().map(verify::line).collect::<Vec<_>>());
     let name = path.to_string_lossy();
     let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
     let (markdown, json_path) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));

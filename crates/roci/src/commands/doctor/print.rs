@@ -1,6 +1,6 @@
 //! Prints the diagnosis: the verdict first, then findings with a remedy.
 
-use roci_doctor::{Cause, Diagnosis, GpuDiagnosis, Reboot, Severity, words};
+use roci_doctor::{Cause, Diagnosis, GpuDiagnosis, Reboot, Severity, finding_text};
 
 use crate::error::CliError;
 use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
@@ -15,7 +15,7 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     if found.gpus.is_empty() {
         let remedy = "If this machine has one, run `lspci -nn -d 1002:`. A card that it does not list is not seated, has no \
                       power, or is disabled in the firmware settings; to a virtual machine it must be passed through.";
-        printer.data(&words::indented(remedy, ""))?;
+        printer.data(&finding_text::indented(remedy, ""))?;
     } else {
         printer.data("\n")?;
         table(&found.gpus, printer)?;
@@ -25,7 +25,7 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     }
     for silent in found.failed_probes.iter().filter(|silent| verbose || silent.requested) {
         let text = format!("{} did not answer: {}.", silent.driver, one_line(silent.reason.trim_end_matches('.')));
-        printer.data(&format!("\n{}", words::indented(&text, "")))?;
+        printer.data(&format!("\n{}", finding_text::indented(&text, "")))?;
     }
     let (shown, rest): (Vec<_>, Vec<_>) = found.findings.iter().partition(|cause| verbose || cause.is_a_problem());
     for cause in shown.iter().take(if verbose { usize::MAX } else { MAX_FINDINGS }) {
@@ -110,8 +110,8 @@ fn memory(card: &GpuDiagnosis) -> String {
     };
     let about = format!("Programs can use {} on {}: {}.", units::bytes(memory.usable), card.name(), memory.why);
     let raise = format!("To raise it to {}:\n", units::bytes(target));
-    let lines = words::remedy(&memory.raise, Reboot::Reboot, None, "  ");
-    format!("\n{}{raise}{lines}", words::indented(&about, ""))
+    let lines = finding_text::remedy(&memory.raise, Reboot::Reboot, None, "  ");
+    format!("\n{}{raise}{lines}", finding_text::indented(&about, ""))
 }
 
 /// Configurations of the chip that are known to work.
@@ -128,13 +128,13 @@ fn known_good(card: &GpuDiagnosis) -> String {
     let mut settings: Vec<_> = parts.chain(good.settings.iter().cloned()).collect();
     settings.insert(0, format!("by {}", good.route.describe()));
     let target = card.target.as_deref().unwrap_or("this chip");
-    format!("\n{}", words::indented(&format!("Known to work for {target}: {}.", settings.join("; ")), ""))
+    format!("\n{}", finding_text::indented(&format!("Known to work for {target}: {}.", settings.join("; ")), ""))
 }
 
 /// One finding with its remedy.
 fn finding(cause: &Cause, verbose: bool) -> String {
     let style = if cause.severity <= Severity::High { BAD } else { FAINT };
     let place = if cause.gpus.is_empty() { String::new() } else { format!(" [{}]", cause.gpus.join(", ")) };
-    let severity = words::severity(cause.severity);
+    let severity = finding_text::severity(cause.severity);
     format!("\n{style}{severity}{style:#} {} {}{place}\n{}", cause.id, cause.title, cause.text(verbose))
 }

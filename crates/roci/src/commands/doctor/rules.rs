@@ -1,7 +1,7 @@
 //! `roci doctor rules` and `roci doctor explain`.
 
 use roci_base::renamed_key;
-use roci_doctor::{Api, Reboot, Rule, RuleSet, Severity, Step, words};
+use roci_doctor::{Api, Reboot, Rule, RuleSet, Severity, Step, finding_text};
 use serde::Serialize;
 
 use super::error::DoctorError;
@@ -77,7 +77,7 @@ pub(super) fn list(
     }
     let columns = [Column::Text("RULE"), Column::Text("SEVERITY"), Column::Text("TOPIC"), Column::Text("TITLE")];
     let row = |rule: &&Rule| {
-        vec![rule.id.clone(), words::severity(rule.severity).into(), rule.topic.clone(), rule.title.clone()]
+        vec![rule.id.clone(), finding_text::severity(rule.severity).into(), rule.topic.clone(), rule.title.clone()]
     };
     if !rules.is_empty() {
         printer.table(&columns, rules.iter().map(row).collect())?;
@@ -117,18 +117,18 @@ fn unknown_rule(rule_set: &RuleSet, id: &str) -> DoctorError {
 }
 
 fn text(rule: &Rule) -> String {
-    let mut text = format!("{} {} ({}, {})\n", rule.id, rule.title, words::severity(rule.severity), rule.topic);
-    text.push_str(&words::indented(&rule.meaning, "  "));
-    text.push_str(&words::remedy(&rule.steps, rule.reboot, rule.persistence.as_deref(), "  "));
+    let mut text = format!("{} {} ({}, {})\n", rule.id, rule.title, finding_text::severity(rule.severity), rule.topic);
+    text.push_str(&finding_text::indented(&rule.meaning, "  "));
+    text.push_str(&finding_text::remedy(&rule.steps, rule.reboot, rule.persistence.as_deref(), "  "));
     if let Some(advice) = &rule.outdated_advice {
-        text.push_str(&words::indented(&format!("No longer true: {advice}"), "  "));
+        text.push_str(&finding_text::indented(&format!("No longer true: {advice}"), "  "));
     }
     if !rule.forbids.is_empty() {
         let names: Vec<_> = rule.forbids.iter().map(|api| api.name()).collect();
         let line = format!("`roci lab` does not start programs that use {} if this rule applies", names.join(" or "));
-        text.push_str(&words::indented(&line, "  "));
+        text.push_str(&finding_text::indented(&line, "  "));
     }
-    text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", words::confidence(rule.confidence)));
+    text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", finding_text::confidence(rule.confidence)));
     for source in &rule.sources {
         text.push_str(&format!("  {FAINT}{source}{FAINT:#}\n"));
     }

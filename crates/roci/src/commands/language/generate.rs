@@ -76,7 +76,7 @@ fn read_text(path: &Path) -> Result<String, LanguageError> {
 }
 
 /// The result of a request.
-pub(super) struct Answer {
+pub(super) struct GenerationResult {
     pub(super) text: String,
     /// Why and when it ended; `None` if it was interrupted.
     pub(super) end: Option<Summary>,
@@ -88,8 +88,8 @@ pub(super) struct Answer {
 pub(super) fn read_answer<E: From<LanguageError>>(
     generation: Generation,
     mut on_text: impl FnMut(&str) -> Result<(), E>,
-) -> Result<Answer, E> {
-    let mut answer = Answer { text: String::new(), end: None, tokens: 0 };
+) -> Result<GenerationResult, E> {
+    let mut answer = GenerationResult { text: String::new(), end: None, tokens: 0 };
     for event in generation {
         let text = match event {
             Event::Token(token) => {

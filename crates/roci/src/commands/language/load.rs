@@ -170,8 +170,8 @@ fn open_devices(
     options: &LoadOptions<'_>,
     printer: &Printer,
 ) -> Result<(Vec<Device>, roci_lm_device::Options), LanguageError> {
-    let named = auto::named(options.devices, printer);
-    let uris = named.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let requested = auto::requested_uris(options.devices, printer);
+    let uris = requested.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
     let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let fits = |devices: &[Device], options: &roci_lm_device::Options| {
@@ -197,8 +197,8 @@ fn open_devices(
     }
     let smallest = options_for(context);
     if let Err(error) = fits(&devices, &smallest) {
-        let on_cpu = devices.iter().any(|device| roci_kernels::takes_native(device.info()));
-        if named != [AUTO] || on_cpu {
+        let on_cpu = devices.iter().any(|device| roci_kernels::runs_native_kernels(device.info()));
+        if requested != [AUTO] || on_cpu {
             return Err(error.into());
         }
         devices.push(registry.open(&registry.parse("cpu")?, None)?);

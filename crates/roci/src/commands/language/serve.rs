@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use roci_base::env;
 use roci_engine::Settings;
 use roci_lm::json::Json;
-use roci_serve::{Listener, ServeSettings, Served};
+use roci_serve::{Listener, ServeSettings, ServedModel};
 
 use super::LanguageError;
 use super::load::{LoadOptions, LoadedModel, ModelSummary, load};
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
     if let Some(note) = prompts.template.note() {
         printer.note(note);
     }
-    let served = Served {
+    let served = ServedModel {
         engine,
         tokenizer: prompts.tokenizer,
         template: prompts.template,
@@ -71,10 +71,10 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
             "warning: no API key is set, so every machine on the network can send requests: set ROCI_API_KEY, or use `--host 127.0.0.1`",
         );
     }
-    let ended = server.run();
-    match ended.cut {
+    let summary = server.run();
+    match summary.aborted_connections {
         0 => {}
-        cut => printer.note(&format!("closed {cut} connections with requests in flight when `--timeout` expired")),
+        count => printer.note(&format!("closed {count} connections with requests in flight when `--timeout` expired")),
     }
     Ok(ExitStatus::Success)
 }

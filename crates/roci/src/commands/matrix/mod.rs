@@ -6,8 +6,8 @@ mod error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use roci_matrix::worker::{self, End, Job};
-use roci_matrix::{Database, Progress, Report, Selection, Settings, html, markdown, table};
+use roci_matrix::worker::{self, Job, WorkerEnd};
+use roci_matrix::{Database, DeviceSelection, Progress, Report, Settings, html, markdown, table};
 use roci_probe::probes::{self, Probe};
 
 pub(crate) use error::MatrixError;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &MatrixArgs, drivers: &DriverArgs, printer: &Printe
     };
     interrupt::listen();
     let launcher = child::launcher(drivers);
-    let selection = Selection::new(&arguments.devices, &launcher);
+    let selection = DeviceSelection::new(&arguments.devices, &launcher);
     selection.note.iter().for_each(|note| printer.note(note));
     let bar = printer.progress(selection.devices.len() * probes.len());
     let settings = Settings {
@@ -88,9 +88,9 @@ pub(crate) fn probe(
         memory: arguments.memory,
     };
     Ok(match worker::run(&job, &registry(drivers), |line| printer.data(line))? {
-        End::Done => ExitStatus::Success,
-        End::NotOpened(error) => ExitStatus::from(&error),
-        End::DeviceLost => ExitStatus::DeviceFailed,
+        WorkerEnd::Done => ExitStatus::Success,
+        WorkerEnd::NotOpened(error) => ExitStatus::from(&error),
+        WorkerEnd::DeviceLost => ExitStatus::DeviceFailed,
     })
 }
 

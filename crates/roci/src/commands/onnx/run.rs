@@ -61,9 +61,9 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let options = InputOptions { dims: &arguments.dims, image: &arguments.image.decoder(), read: &input::read };
-    let given = inputs::gather(&model.graph, &sources, &options).map_err(OnnxError::from)?;
+    let inputs = inputs::gather(&model.graph, &sources, &options).map_err(OnnxError::from)?;
     let registry = registry(drivers);
-    let uri = registry.parse(&auto::named(&arguments.devices, printer)[0])?;
+    let uri = registry.parse(&auto::requested_uris(&arguments.devices, printer)[0])?;
     let device = registry.open(&auto::resolve(&registry, uri, printer)?, arguments.timeout)?;
     let name = device.info().uri.to_string();
     let precision = match arguments.precision {
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
     let started = Instant::now();
     // No results exist yet, so a signal ends the process at once: planning, or a loop in the model,
     // may take any time.
-    let mut values = interrupt::exit_on_signal_during(|| session.run(&given)).map_err(OnnxError::from)?;
+    let mut values = interrupt::exit_on_signal_during(|| session.run(&inputs)).map_err(OnnxError::from)?;
     let first_seconds = started.elapsed().as_secs_f64();
     let bar = printer.progress(arguments.repeat as usize - 1);
     let mut seconds = Vec::new();
@@ -89,14 +89,14 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
             break;
         }
         let started = Instant::now();
-        values = session.run(&given).map_err(OnnxError::from)?;
+        values = session.run(&inputs).map_err(OnnxError::from)?;
         seconds.push(started.elapsed().as_secs_f64());
         bar.inc(1);
     }
     bar.finish_and_clear();
     let mut profile = None;
     if let Some(path) = arguments.profile.as_ref().filter(|_| !interrupt::requested()) {
-        let (_, timings) = session.run_timed(&given).map_err(OnnxError::from)?;
+        let (_, timings) = session.run_timed(&inputs).map_err(OnnxError::from)?;
         let failed = |source| OnnxError::Output { path: path.clone(), source };
         let trace = profile::trace_json(&timings).map_err(|error| failed(error.into()))?;
         std::fs::write(path, trace).map_err(failed)?;
