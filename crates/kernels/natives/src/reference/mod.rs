@@ -10,6 +10,7 @@ mod embed;
 mod linear;
 mod rope_kv_store;
 mod rows;
+mod short_conv;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub(super) static KERNELS: &[&[(&str, Make)]] = &[
     attention::KERNELS,
     decode_attention::KERNELS,
     rope_kv_store::KERNELS,
+    short_conv::KERNELS,
 ];
 
 /// The words of an output, which threads share; each word is written atomically.
