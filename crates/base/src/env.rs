@@ -38,7 +38,7 @@ pub static COMPILE_TIMEOUT: Variable = Variable {
 /// The default device of commands.
 pub static DEVICE: Variable = Variable {
     name: "ROCI_DEVICE",
-    default: "every real device",
+    default: "`auto`; `roci demo`: every real device",
     help: "Device URI that commands use when `--device` is not given",
     since: "0.1.0",
 };

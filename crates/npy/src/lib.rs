@@ -265,7 +265,8 @@ impl<'a> Parser<'a> {
         }
         let descr = self.string()?;
         let known = DTYPES.iter().find(|row| {
-            // Single bytes have no byte order; `=` is the native order of the writer, taken as little-endian.
+            // Single bytes have no byte order; `=` is the native order of the writer, taken as
+            // little-endian.
             row.2 == descr || descr.strip_prefix(['<', '=', '|']).is_some_and(|rest| rest == &row.2[1..] && row.3 == 1)
         });
         known.map(|row| row.0).ok_or_else(|| NpyError::Type(descr.escape_debug().to_string()))

@@ -444,8 +444,7 @@ fn inspect_shows_a_model_without_running_it() {
     assert_eq!(run["arena_bytes"], value["devices"][0]["arena_bytes"]);
 }
 
-/// The native kernels of the CPU pad images and reorder weights, which takes more memory than on
-/// other devices.
+/// CPU-only kernels pad images and reorder weights, which takes more memory than on other devices.
 #[test]
 fn the_planned_memory_is_that_of_a_run_on_the_cpu() {
     let model = format!("{}/tests/models/blocks.onnx", env!("CARGO_MANIFEST_DIR"));

@@ -95,7 +95,7 @@ fn devices() {
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.devices"), &json!(1)));
     // Whether a driver has an error depends on the machine.
     let refusal = json!({ "drivers": [{ "error": "", "hint": "" }] });
-    // So do the known properties of a card.
+    // The known properties of a card also depend on it.
     let card = json!({
         "vendor": "", "runtime": "", "pci": "", "true_memory_bytes": 0, "same_card": [""], "quirks": [""],
         "subgroup_sizes": [32],

@@ -156,8 +156,8 @@ fn chat_executes_commands_and_saves() {
     let folder = models();
     let input =
         "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever stderr\n";
-    // Without a seed, any text may be generated; control characters are replaced. The grammar allows
-    // no end before the limit of tokens.
+    // Without a seed, any text may be generated; control characters are replaced. The grammar
+    // allows no end before the limit of tokens.
     std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]{200}").expect("there is room");
     let arguments = ["chat", "chat.model", "-n", "3", "--stats", "--grammar", "letters.gbnf"];
     let output = with_input(folder.path(), &arguments, input.as_bytes());
@@ -307,8 +307,8 @@ fn checkpoints_are_converted_and_run() {
     let numbers = [16i32, 24, 1, 2, 2, 300, 64];
     let floats = 300 * 16 + 16 + 4 * 256 + 16 + 3 * 384 + 16 + 64 * 8;
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let value = |at: usize| ((at * 2_654_435_761) % 1000) as f32 / 1000.0 - 0.5;
-    bytes.extend((0..floats).flat_map(|at| value(at).to_le_bytes()));
+    let mut random = fastrand::Rng::with_seed(1);
+    bytes.extend((0..floats).flat_map(|_| (random.f32() - 0.5).to_le_bytes()));
     std::fs::write(path("tiny.bin"), &bytes).expect("there is room");
     fail(&roci(folder.path(), &["convert", "tiny.bin", "tiny.gguf"]), 2, "tokenizer.bin", "check the path");
     let run = roci(folder.path(), &["run", "tiny.bin", "-p", "a"]);

@@ -1,5 +1,6 @@
 //! Tolerances for all comparisons with a reference: an ordered set of named levels, so that tests
-//! and commands contain no magic numbers.
+//! and commands contain no magic numbers. [`Tolerance`] is for elements, [`NormTolerance`] for
+//! whole vectors.
 //!
 //! A result `got` passes if `|got - want| <= (ulps * 2^-23 + relative) * magnitude + absolute`. The
 //! magnitude is `|want|`. For a sum it is the sum of the magnitudes of its terms: cancellation
@@ -28,6 +29,10 @@
 //! | `OnnxBackend` | 0 | 1e-3 | 1e-7 | the ONNX backend tests |
 
 #![deny(unsafe_code)]
+
+mod norm;
+
+pub use norm::{NormTolerance, distance};
 
 /// A tolerance level, ordered from strict to lax by relative error. The module documentation lists
 /// the bounds.

@@ -4,7 +4,8 @@ use roci_gguf::Gguf;
 use roci_lm::architecture::Model;
 use roci_tokenizer::{Encode, Tokenizer};
 
-/// Opens a GGUF file, dequantizes its tensors and reads the tokenizer and the model from its metadata.
+/// Opens a GGUF file, dequantizes its tensors and reads the tokenizer and the model from its
+/// metadata.
 pub fn target(data: &[u8]) {
     let Ok(file) = Gguf::from_bytes(data) else { return };
     for tensor in file.tensors() {

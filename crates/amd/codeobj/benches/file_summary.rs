@@ -15,7 +15,8 @@ const CHUNKS: usize = 128;
 
 /// Two gigabytes of zeros between `first` and `last`.
 fn filler_between(first: &[u8], last: &[u8]) -> File {
-    let noise: Vec<u8> = (0..CHUNK as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
+    let mut random = fastrand::Rng::with_seed(1);
+    let noise: Vec<u8> = (0..CHUNK).map(|_| random.u8(..)).collect();
     let mut file = tempfile::tempfile().expect("temporary files can be written");
     let mut write = |bytes: &[u8]| file.write_all(bytes).expect("there is room for 2 GiB of temporary files");
     write(first);

@@ -78,7 +78,7 @@ mod tests {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), count);
-        // Scripts of users contain UUIDs.
+        // UUIDs must not change: users' scripts contain them.
         assert_eq!(uuid(Chip::Gfx1010, 0), "GPU-8ad12c276e8e7350");
     }
 

@@ -35,7 +35,7 @@ impl WriteTrap {
     /// Registers the page at an address. `None` if the kernel lacks userfaultfd or forbids it, as
     /// in many containers.
     ///
-    /// An unprivileged process only gets faults of user mode: a system call that writes the
+    /// An unprivileged process only gets user-mode faults: a system call that writes the
     /// protected page fails with `EFAULT`. The registration does not extend to forked children.
     ///
     /// # Safety

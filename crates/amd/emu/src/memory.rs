@@ -308,8 +308,8 @@ impl MemoryView {
         } else {
             let range = match self.space.region(address, write) {
                 Some(range) => range.clone(),
-                // A kernel may use memory that was registered after it started, by asking the host
-                // and waiting.
+                // The memory may have been registered after the kernel started, such as when the
+                // kernel requested it from the host and waited.
                 None => {
                     let now = self.memory.space();
                     if Arc::ptr_eq(&now, &self.space) {

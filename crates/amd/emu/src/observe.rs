@@ -174,7 +174,7 @@ impl WorkgroupMonitor<'_> {
         observer.executed(&executed)
     }
 
-    fn shown(&self, machine: &Machine<'_>, index: u32) -> bool {
+    fn is_observed(&self, machine: &Machine<'_>, index: u32) -> bool {
         let offset = machine.program.pc(index).wrapping_sub(self.monitor.entry);
         self.observed && self.monitor.observer.is_some_and(|observer| observer.wants(machine.wave.number, offset))
     }
@@ -231,7 +231,8 @@ impl Machine<'_> {
                     return self.fault(Fault::Check(message));
                 }
                 if open.is_none() {
-                    let reads = if monitor.shown(self, index) { values(self.wave, decoded, false) } else { Vec::new() };
+                    let reads =
+                        if monitor.is_observed(self, index) { values(self.wave, decoded, false) } else { Vec::new() };
                     open = Some(StateBefore { exec: self.wave.exec64(), reads });
                 }
             }
@@ -245,7 +246,7 @@ impl Machine<'_> {
             let more = is_instruction && exit.is_none() && same_instruction(program, index);
             if !more
                 && let (Some(decoded), Some(before)) = (decoded, open.take())
-                && monitor.shown(self, index)
+                && monitor.is_observed(self, index)
                 && monitor.show(self, index, &decoded, &before).is_break()
             {
                 monitor.monitor.done.store(true, Ordering::Relaxed);

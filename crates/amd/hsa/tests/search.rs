@@ -9,12 +9,12 @@ use roci_testkit::{require, tools};
 use tempfile::TempDir;
 
 /// Builds shared libraries.
-struct LibraryMaker {
+struct LibraryBuilder {
     compiler: PathBuf,
     folder: TempDir,
 }
 
-impl LibraryMaker {
+impl LibraryBuilder {
     fn find() -> Option<Self> {
         let compiler = require("clang", tools::clang())?.path().to_owned();
         Some(Self { compiler, folder: tempfile::tempdir().expect("a temporary folder") })
@@ -85,7 +85,7 @@ fn an_empty_environment_leaves_the_loader_and_rocm() {
 
 #[test]
 fn files_of_any_name_and_directories_are_searched() {
-    let Some(maker) = LibraryMaker::find() else { return };
+    let Some(maker) = LibraryBuilder::find() else { return };
     for name in ["libhsa-runtime64.so.1.5.0", "renamed.library"] {
         let file = maker.make(name, &required());
         let found = search::open(&at(&file)).expect("it has all functions");
@@ -99,7 +99,7 @@ fn files_of_any_name_and_directories_are_searched() {
 
 #[test]
 fn failed_attempts_are_listed_with_the_reason() {
-    let Some(maker) = LibraryMaker::find() else { return };
+    let Some(maker) = LibraryBuilder::find() else { return };
     std::fs::write(maker.path("text.so"), "no library").expect("the directory is writable");
     std::fs::create_dir(maker.path("empty")).expect("the directory is writable");
     maker.make("old/libhsa-runtime64.so.1", &["hsa_init", "hsa_shut_down"]);

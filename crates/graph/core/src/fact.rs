@@ -1,4 +1,4 @@
-//! Facts: what is known of a value before anything runs.
+//! Facts: what is known about a value before anything runs.
 
 use crate::{DType, OpError, Tensor};
 

@@ -17,7 +17,7 @@ pub const OPSETS: RangeInclusive<i64> = 6..=26;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Model {
-    /// The graph.
+    /// The model's main graph.
     pub graph: Graph,
     /// The version of ONNX's own operator set that the model declares.
     pub opset: i64,

@@ -28,7 +28,7 @@ pub(crate) struct DeviceState {
     pub(crate) kernels: KernelCache,
     /// Constants of the graph, uploaded as they are.
     pub(crate) constants: HashMap<ValueId, BufferRange>,
-    /// Constants in the layouts of the CPU's own kernels.
+    /// Constants in the layouts of CPU-only kernels.
     pub(crate) packed_weights: PackedWeights,
     /// Constants converted to f16.
     pub(crate) f16_constants: HashMap<ValueId, BufferRange>,
@@ -76,8 +76,8 @@ impl DeviceState {
         self.dry_run.as_ref().map_or_else(|| self.device.info(), |dry_run| &dry_run.info)
     }
 
-    /// Fuses the dispatches of a segment (`fuse`), selects the CPU's own kernels on the CPU
-    /// (`native`), and plans the arena.
+    /// Fuses the dispatches of a segment (`fuse`), selects CPU-only kernels on the CPU (`native`),
+    /// and plans the arena.
     ///
     /// Fails if the device has too little memory. Dry runs use this function too, so that they
     /// report the memory that a run allocates.

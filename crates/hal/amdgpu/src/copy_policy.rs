@@ -74,7 +74,7 @@ impl CopyPolicy {
             _ if bytes < MIN_KERNEL_BYTES => bytes > 0,
             CopyMethod::Shader => false,
             CopyMethod::Sdma => true,
-            // The location of a slot is unknown at recording.
+            // The location of a slot is unknown at record time.
             CopyMethod::Mixed => {
                 let locations = location(source).zip(location(target));
                 bytes >= MIN_ENGINE_BYTES && locations.is_some_and(|(source, target)| source != target)

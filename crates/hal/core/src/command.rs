@@ -35,7 +35,7 @@ pub enum Command {
         /// Range to write.
         target: Operand,
     },
-    /// Writes bytes captured at recording.
+    /// Writes bytes that were captured at record time.
     Update {
         /// The bytes.
         data: Arc<[u8]>,
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Dispatch {
 /// Memory that a command accesses.
 #[derive(Clone, Debug)]
 pub enum Operand {
-    /// A buffer range that is known at recording.
+    /// A buffer range that is known at record time.
     Fixed(BoundRange),
     /// Part of the range that a replay binds to a slot.
     Slot {

@@ -31,10 +31,10 @@ pub(crate) struct CommandBufferInner {
     pub(crate) prepared: Arc<dyn CommandsBackend>,
     /// Name of the last command that is not a barrier, for hang reports.
     pub(crate) last: Option<Arc<str>>,
-    /// Buffers bound at recording, without duplicates.
+    /// Buffers bound at record time, without duplicates.
     pub(crate) uses: Vec<Buffer>,
-    /// Fixed ranges of stream-ordered buffers that were not allocated at recording. They are bound
-    /// at execution, to the slots after the caller's.
+    /// Fixed ranges of stream-ordered buffers that were not allocated at record time. They are
+    /// bound at execution, to the slots after the caller's.
     pub(crate) deferred: Vec<BufferRange>,
     /// Requirements on the caller's slots.
     pub(crate) slots: Vec<SlotRequirement>,

@@ -34,7 +34,7 @@ pub struct EntryPoint {
     pub bindings: Vec<Access>,
     /// Size of the constants block in bytes, a multiple of four.
     pub constants: usize,
-    /// Whether a written binding may be the same range as a read one (element-wise kernels).
+    /// Whether a written binding may be the same range as a read one (elementwise kernels).
     pub in_place: bool,
 }
 

@@ -76,8 +76,8 @@ impl HostMemory {
     /// Maps a file copy-on-write. Pages are read on first access or by [`BufferBackend::prefetch`].
     /// Writes do not change the file.
     ///
-    /// Other processes can still change the file. Changes may show in memory. Access behind the end
-    /// of a truncated file raises SIGBUS, as for every mapped file.
+    /// Other processes can still change the file, and the changes may become visible in memory.
+    /// Access beyond the end of a truncated file raises SIGBUS, as for every mapped file.
     ///
     /// # Errors
     /// If the file is empty or cannot be mapped.

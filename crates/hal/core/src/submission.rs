@@ -1,10 +1,10 @@
-//! Life cycle of a submission: held until its waits are satisfied, submitted to the driver, finished
-//! once.
+//! Life cycle of a submission: held until its waits are satisfied, submitted to the driver,
+//! finished once.
 //!
-//! [`Submission::launch`] registers the waits. The last one that is satisfied calls `start`, on the
-//! thread that signals it. Commands go to the driver in `submit_to_driver`
-//! ([`DeviceBackend::submit`](crate::driver::DeviceBackend::submit)). The driver finishes the
-//! [`Completion`], which signals the semaphores.
+//! [`Submission::launch`] registers the waits. Each that is satisfied calls `release`, on the
+//! thread that signals it; the last one calls `start`. Commands go to the driver in
+//! `submit_to_driver` ([`DeviceBackend::submit`](crate::driver::DeviceBackend::submit)). The driver
+//! finishes the [`Completion`], which signals the semaphores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -126,7 +126,7 @@ fn invalid_dispatches_are_rejected() {
         dispatch([1; 3], &[range(0, 64), range(32, 64)], 8),
         "dispatch of \"add\": a range that is written overlaps another range of the same command"
     );
-    // An element-wise kernel may bind exactly the same range twice.
+    // An elementwise kernel may bind exactly the same range twice.
     device.record().dispatch(&kernel, [1; 3], &[range(0, 64), range(0, 64)], &[0; 8]).unwrap();
 }
 

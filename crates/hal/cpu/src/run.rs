@@ -17,7 +17,7 @@ pub(crate) struct Run {
     _slots: Vec<BoundRange>,
     footprint: Footprint,
     /// Run the steps one at a time: a slot aliases another slot or a fixed binding, so steps that
-    /// were independent at recording may conflict.
+    /// were independent at record time may conflict.
     serial: bool,
 }
 

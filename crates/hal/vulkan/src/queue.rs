@@ -138,7 +138,7 @@ impl Queue {
         finish_all(finished);
     }
 
-    /// Takes no more work.
+    /// Stops accepting work and drops batches that are not submitted yet; submitted work completes.
     pub(crate) fn close(&self) {
         self.stop(false);
     }

@@ -12,8 +12,10 @@
 //! - **Language models**, `lm_*`. A batch is `tokens` rows of f32. Everything that changes from
 //!   step to step is in a buffer of words, `inputs`, so that recorded commands can be replayed. Its
 //!   sections, in order: the position of each token; for each token, the word at which the page
-//!   table of its sequence begins; `(first token, tokens)` of each attention block; the rows of the
-//!   final hidden state that are needed; the vocabulary id of each token; the page tables.
+//!   table of its sequence begins; `(first token, tokens)` of each attention block; `(first token,
+//!   tokens, slot to read or NO_STATE, slot to write)` of each sequence, in models with recurrent
+//!   states; the rows of the final hidden state that are needed; the vocabulary id of each token;
+//!   the page tables.
 //!
 //! Start reading at `family.rs`, then at `fill/mod.rs`.
 
@@ -47,6 +49,7 @@ mod lm_moe_combine;
 mod lm_moe_top_k;
 mod lm_rms_norm;
 mod lm_rope_kv_store;
+mod lm_short_conv;
 mod matmul;
 mod matvec;
 mod native_only;
@@ -94,6 +97,7 @@ pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
 pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
+pub use lm_short_conv::LmShortConv;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
@@ -147,6 +151,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,
+    lm_short_conv::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,
     lm_decode_attention::FAMILIES,
@@ -161,3 +166,6 @@ pub const LINEAR_WORKGROUP: u32 = 256;
 /// Maximum workgroups per grid dimension; Vulkan guarantees 65,535. Larger problems use a
 /// grid-stride loop.
 pub const MAX_GROUPS: u32 = 65_535;
+/// In place of a slot of recurrent states: the state before the first token of a sequence, which is
+/// zero.
+pub const NO_STATE: u32 = u32::MAX;

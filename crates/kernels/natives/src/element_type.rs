@@ -13,7 +13,8 @@ pub(super) fn combine(word: u32) -> Result<Combine, String> {
     Combine::of(word).ok_or_else(|| format!("unknown combination {word}"))
 }
 
-/// A key whose unsigned order is that of f32; every NaN becomes `nan_key`, and both zeros are equal.
+/// A key whose unsigned order is that of f32; every NaN becomes `nan_key`, and both zeros are
+/// equal.
 #[inline(always)]
 fn sort_key_f32(word: u32, nan_key: u32) -> u32 {
     let value = f32::from_bits(word);

@@ -26,7 +26,7 @@ pub(super) trait Blocks {
     fn compute(&mut self, range: Range<usize>, target: &mut [f32]);
 }
 
-/// A part of an element-wise launch.
+/// A part of an elementwise launch.
 pub(super) struct Elementwise<'a> {
     pub(super) blocks: &'a mut dyn Blocks,
     /// Inputs with the layout of the output, which are prefetched.

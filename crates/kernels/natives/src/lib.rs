@@ -82,7 +82,7 @@ pub use roci_simd::gemm::pack_columns;
 /// Creates a kernel for a level.
 type KernelFactory = fn(Level) -> Arc<dyn NativeKernel>;
 
-/// The kernels that GPUs have too.
+/// The kernels that GPUs have too, except those of language models.
 static KERNELS: &[&[(&str, KernelFactory)]] = &[
     words::KERNELS,
     strided_copy::KERNELS,
@@ -107,12 +107,6 @@ static KERNELS: &[&[(&str, KernelFactory)]] = &[
     attention::KERNELS,
     conv::KERNELS,
     pool::KERNELS,
-    reference::linear::KERNELS,
-    reference::embed::KERNELS,
-    reference::rows::KERNELS,
-    reference::attention::KERNELS,
-    reference::decode_attention::KERNELS,
-    reference::rope_kv_store::KERNELS,
 ];
 
 /// Kernels that only the CPU has, with the sizes of their constants: their layouts depend on its
@@ -127,6 +121,11 @@ static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
     lm_cpu::embed_packed::NATIVE_ONLY_KERNELS,
 ];
 
+/// All kernels that GPUs have too.
+fn kernels() -> impl Iterator<Item = &'static (&'static str, KernelFactory)> {
+    KERNELS.iter().chain(reference::KERNELS).copied().flatten()
+}
+
 /// The kernel of this name, at the best level of this CPU.
 pub fn find(name: &str) -> Option<Arc<dyn NativeKernel>> {
     find_for(name, Level::best())
@@ -134,7 +133,7 @@ pub fn find(name: &str) -> Option<Arc<dyn NativeKernel>> {
 
 /// The kernel of this name at one level, to test or measure what other CPUs run.
 pub fn find_for(name: &str, level: Level) -> Option<Arc<dyn NativeKernel>> {
-    KERNELS.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, make)| make(level))
+    kernels().find(|(known, _)| *known == name).map(|(_, make)| make(level))
 }
 
 /// The kernel of this name among those that only the CPU has, at one level, and the size of its
@@ -146,5 +145,5 @@ pub fn find_native_only(name: &str, level: Level) -> Option<(Arc<dyn NativeKerne
 
 /// The names of all kernels that GPUs have too.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    KERNELS.iter().copied().flatten().map(|(name, _)| *name)
+    kernels().map(|(name, _)| *name)
 }

@@ -16,7 +16,7 @@ pub(super) const STREAM_THRESHOLD: usize = 4 << 20;
 pub(super) const PREFETCH_DISTANCE: usize = 1024;
 /// Cache lines per page.
 pub(super) const PAGE: usize = 64;
-/// Pages that a large copy or element-wise kernel processes in an interleaved order: this keeps
+/// Pages that a large copy or elementwise kernel processes in an interleaved order: this keeps
 /// more memory banks busy than one page does.
 pub(super) const INTERLEAVED_PAGES: usize = 4;
 /// Cache lines of those pages.

@@ -1,4 +1,4 @@
-//! Inputs of element-wise kernels: dense, a single repeated element, or strided.
+//! Inputs of elementwise kernels: dense, a single repeated element, or strided.
 
 use std::ops::Range;
 

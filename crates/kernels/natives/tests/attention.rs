@@ -6,22 +6,15 @@ use half::f16;
 use roci_families::LmAttention;
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_natives::{Level, find_for};
+use roci_tolerance::Tolerance;
 
-/// Tolerance against the f64 reference; values are within one of zero.
-const CLOSE: f64 = 5e-6;
 /// Tokens per KV page.
 const PAGE: usize = 16;
 
 /// Reproducible values from -1 to 1.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        ((state >> 40) as f64 / f64::from(1 << 23) - 1.0) as f32
-    };
-    (0..count).map(|_| next()).collect()
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..count).map(|_| random.f32() * 2.0 - 1.0).collect()
 }
 
 /// A test case.
@@ -147,8 +140,8 @@ fn check(case: Case<'_>) {
                 let piece = &y[row * piece..][..piece];
                 // The first split has the whole result.
                 let got = if splits == 1 { piece[d] } else { piece[d] / piece[values + 1] };
-                let off = (f64::from(got) - expected).abs();
-                assert!(off <= CLOSE, "{level}, {splits} splits, row {row}, number {d}: {got}, expected {expected}");
+                let is_close = Tolerance::Close.error_ratio(got.into(), *expected) <= 1.0;
+                assert!(is_close, "{level}, {splits} splits, row {row}, number {d}: {got}, expected {expected}");
             }
         }
     }

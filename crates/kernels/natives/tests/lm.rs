@@ -2,11 +2,13 @@
 //! from the same blocks, at every instruction set of this CPU.
 
 use bytemuck::Pod;
+use fastrand::Rng;
 use half::f16;
 use roci_families::{LmEmbedPacked, LmMatmulPacked, LmQuantize};
 use roci_gguf::Type;
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_natives::{Level, find_native_only, lm_cpu};
+use roci_tolerance::Tolerance;
 
 /// All types that can be packed.
 const TYPES: [Type; 27] = [
@@ -39,10 +41,19 @@ const TYPES: [Type; 27] = [
     Type::NVFP4,
 ];
 
-/// Relative tolerance of a scale, which is rounded to 16 bits once more.
-const SCALE: f64 = 5e-4;
-/// Tolerance of sums in f32 against those in f64, relative to the sum of magnitudes.
-const SUM: f64 = 2e-6;
+/// Terms and sums below the smallest normal f32 may be flushed to zero.
+const UNDERFLOW: f64 = 1e-30;
+
+/// The allowed error of a sum of products, given the sum of magnitudes.
+fn allowed(kind: Type, sum: f64, magnitude: f64) -> f64 {
+    if !kind.is_quantized() {
+        return Tolerance::Sum.allowed(sum, magnitude) + UNDERFLOW;
+    }
+    // The scale of every term is rounded to 16 bits once more. In blocks of 256, a group's minimum
+    // may be much larger than its weights.
+    let minimums = if kind.block_size() == 256 { 4.0 } else { 1.0 };
+    minimums * Tolerance::SumF16.allowed(magnitude, magnitude)
+}
 
 fn types() -> impl Iterator<Item = Type> {
     TYPES.into_iter().chain([Type::MXFP4])
@@ -53,36 +64,24 @@ fn levels() -> impl Iterator<Item = (usize, Level)> {
     Level::available().iter().copied().chain([Level::best().without_amx()]).enumerate()
 }
 
-/// A source of reproducible values.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as u32
-    }
-
-    /// A value from -1 to 1.
-    fn unit(&mut self) -> f32 {
-        (f64::from(self.next()) / f64::from(u32::MAX) * 2.0 - 1.0) as f32
-    }
+/// A value from -1 to 1.
+fn unit(random: &mut Rng) -> f32 {
+    random.f32() * 2.0 - 1.0
 }
 
 /// Blocks of random bytes, with scales of usual magnitude.
-fn matrix(kind: Type, values: usize, random: &mut Random) -> Vec<u8> {
+fn matrix(kind: Type, values: usize, random: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     if !kind.is_quantized() {
-        let values: Vec<f32> = (0..values).map(|_| random.unit()).collect();
+        let values: Vec<f32> = (0..values).map(|_| unit(random)).collect();
         kind.quantize(&values, &mut bytes).expect("floats have a quantizer");
         return bytes;
     }
     for _ in 0..values / kind.block_size() {
         let start = bytes.len();
-        bytes.extend((0..kind.block_bytes()).map(|_| random.next() as u8));
+        bytes.extend((0..kind.block_bytes()).map(|_| random.u8(..)));
         let block = &mut bytes[start..];
-        let mut scale = |at: usize| block[at..at + 2].copy_from_slice(&f16::from_f32(random.unit()).to_le_bytes());
+        let mut scale = |at: usize| block[at..at + 2].copy_from_slice(&f16::from_f32(unit(random)).to_le_bytes());
         match kind {
             Type::Q4_0 | Type::Q5_0 | Type::Q8_0 | Type::IQ4_NL | Type::IQ4_XS => scale(0),
             Type::Q4_1 | Type::Q5_1 | Type::Q4_K | Type::Q5_K => [0, 2].into_iter().for_each(scale),
@@ -162,10 +161,10 @@ struct Case {
 
 impl Case {
     fn new(kind: Type, rows: usize, columns: usize) -> Case {
-        let mut random = Random(0x9e37_79b9 + kind.id() as u64);
+        let mut random = Rng::with_seed(kind.id().into());
         let source = matrix(kind, rows * columns, &mut random);
         let weights = kind.to_f32(&source).expect("whole blocks").into_iter().map(f64::from).collect();
-        let bias = (0..rows).map(|_| random.unit()).collect();
+        let bias = (0..rows).map(|_| unit(&mut random)).collect();
         Case { kind, rows, columns, weights, packed: packed(kind, &source, [rows, columns]), bias }
     }
 
@@ -206,11 +205,9 @@ impl Case {
                     sum += w * x;
                     size += (w * x).abs();
                 }
-                // A group's minimum may be much larger than its weights.
-                let scale = if self.kind.is_quantized() { SCALE } else { 0.0 };
-                let allowed = size * (SUM + scale) * if self.kind.block_size() == 256 { 4.0 } else { 1.0 };
                 let got = f64::from(y[5 + token * stride + row]);
-                assert!((got - sum).abs() <= allowed + 1e-30, "{what}: [{token}, {row}] is {got}, not {sum}");
+                let allowed = allowed(self.kind, sum, size);
+                assert!((got - sum).abs() <= allowed, "{what}: [{token}, {row}] is {got}, not {sum}");
             }
         }
     }
@@ -222,8 +219,8 @@ fn products_match_f64_sums() {
         for (rows, columns) in [(37, 256), (16, 512)] {
             let mut case = Case::new(kind, rows, columns);
             for tokens in [1, 2, 3, 7, 16, 33] {
-                let mut random = Random(tokens as u64);
-                let mut x: Vec<f32> = (0..tokens * columns).map(|_| random.unit() * 3.0).collect();
+                let mut random = Rng::with_seed(tokens as u64);
+                let mut x: Vec<f32> = (0..tokens * columns).map(|_| unit(&mut random) * 3.0).collect();
                 for (number, level) in levels() {
                     let what = format!("{kind}, {rows}x{columns}, {tokens} tokens, {number} {level}");
                     let mut y = vec![0.25; 5 + tokens * (rows + 3)];
@@ -252,8 +249,8 @@ fn batching_does_not_change_a_token() {
     for kind in types() {
         let (rows, columns) = (37, 512);
         let mut case = Case::new(kind, rows, columns);
-        let mut random = Random(1);
-        let mut x: Vec<f32> = (0..45 * columns).map(|_| random.unit()).collect();
+        let mut random = Rng::with_seed(1);
+        let mut x: Vec<f32> = (0..45 * columns).map(|_| unit(&mut random)).collect();
         for (_, level) in levels() {
             let mut all = vec![0.0; 5 + 45 * (rows + 3)];
             case.run(level, &mut x, &mut all, 2, 0);
@@ -272,8 +269,8 @@ fn a_scale_multiplies_all_weights() {
     for kind in types().filter(|kind| kind.has_code_groups()) {
         let mut case = Case::new(kind, 37, 512);
         case.weights.iter_mut().for_each(|weight| *weight *= 0.5);
-        let mut random = Random(3);
-        let mut x: Vec<f32> = (0..20 * 512).map(|_| random.unit()).collect();
+        let mut random = Rng::with_seed(3);
+        let mut x: Vec<f32> = (0..20 * 512).map(|_| unit(&mut random)).collect();
         for (_, level) in levels() {
             let mut y = vec![0.0; 5 + 20 * 40];
             case.run(level, &mut x, &mut y, 2, LmMatmulPacked::SCALED);
@@ -288,7 +285,7 @@ fn rows_in_place_match_packed_rows() {
     for kind in types().filter(|kind| lm_cpu::row_in_place(*kind, 512).is_some()) {
         let (rows, columns) = (32 + 16 + 64, 512);
         let row = lm_cpu::row_in_place(kind, columns).expect("the type is supported in place");
-        let mut random = Random(0x9e37_79b9 + kind.id() as u64);
+        let mut random = Rng::with_seed(kind.id().into());
         let source = matrix(kind, rows * columns, &mut random);
         let mut case = Case { packed: packed(kind, &source, [rows, columns]), ..Case::new(kind, rows, columns) };
         // The last matrix comes first in the file.
@@ -301,7 +298,7 @@ fn rows_in_place_match_packed_rows() {
             file.extend_from_slice(&source[first * row..ends[part] as usize * row]);
         }
         for tokens in [1, 2, 4, 7, 16, 45] {
-            let mut x: Vec<f32> = (0..tokens * columns).map(|_| random.unit()).collect();
+            let mut x: Vec<f32> = (0..tokens * columns).map(|_| unit(&mut random)).collect();
             let packed_once = case.packed.clone();
             for (number, level) in levels() {
                 let size = 5 + tokens * (rows + 3);
@@ -333,8 +330,8 @@ fn rows_in_place_match_packed_rows() {
 fn amx_results_are_identical() {
     for kind in types() {
         let mut case = Case::new(kind, 40, 512);
-        let mut random = Random(2);
-        let mut x: Vec<f32> = (0..35 * 512).map(|_| random.unit()).collect();
+        let mut random = Rng::with_seed(2);
+        let mut x: Vec<f32> = (0..35 * 512).map(|_| unit(&mut random)).collect();
         let [mut with, mut without] = [vec![0.0; 5 + 35 * 43], vec![0.0; 5 + 35 * 43]];
         case.run(Level::best(), &mut x, &mut with, 2, 0);
         case.run(Level::best().without_amx(), &mut x, &mut without, 2, 0);
@@ -344,9 +341,9 @@ fn amx_results_are_identical() {
 
 #[test]
 fn all_levels_quantize_identically() {
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let (tokens, columns) = (35, 100);
-    let mut x: Vec<f32> = (0..tokens * columns).map(|_| random.unit() * random.unit()).collect();
+    let mut x: Vec<f32> = (0..tokens * columns).map(|_| unit(&mut random) * unit(&mut random)).collect();
     x[..64].fill(0.0);
     x[200] = 1e-39;
     x[201..300].fill(0.0);
@@ -398,15 +395,14 @@ fn embedded_rows_match_decoded_rows() {
                 let least = match kind {
                     Type::Q2_K => 60.0,
                     Type::Q4_K | Type::Q5_K => 252.0,
-                    _ => 1e-36,
+                    _ => 0.0,
                 };
-                let allowed = SCALE * (expected.abs() + least);
-                let exact = !matches!(kind.block_size(), 256);
-                let difference = (f64::from(got) - expected).abs();
-                assert!(
-                    difference <= if exact { 1e-6 * expected.abs() } else { allowed },
-                    "{kind}: {got}, not {expected}"
-                );
+                let size = expected.abs() + least;
+                let allowed = match kind.block_size() {
+                    256 => Tolerance::SumF16.allowed(size, size),
+                    _ => Tolerance::FewUlps.allowed(expected, expected.abs()),
+                };
+                assert!((f64::from(got) - expected).abs() <= allowed, "{kind}: {got}, not {expected}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Convolution of images in a blocked channel layout: tiles of pixels by vectors of output channels,
-//! with all sums in registers.
+//! Convolution of images in a blocked channel layout: tiles of pixels by vectors of output
+//! channels, with all sums in registers.
 
 use std::ops::Range;
 
@@ -95,8 +95,8 @@ impl Compute<'_> {
             /// Computes a tile and evaluates to its columns.
             macro_rules! tile {
                 ($rows:literal x $columns:literal at $column:expr) => {{
-                    // SAFETY: the caller of `Pixels::compute` guarantees the memory of these pixels,
-                    // and that many are left.
+                    // SAFETY: the caller of `Pixels::compute` guarantees the memory of these
+                    // pixels, and that many are left.
                     unsafe { at($column).compute::<S, $rows, $columns, V, STEP>(simd) };
                     $columns
                 }};

@@ -72,7 +72,7 @@ pub(crate) fn check(
 struct BindingCheck<'a> {
     file: &'a Gguf,
     info: &'a DeviceInfo,
-    /// Whether the device runs the CPU's own kernels, which take matrices of any size.
+    /// Whether the device runs native kernels, which take matrices of any size.
     native_kernels: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::options::Options;
 /// Properties of a device that select its kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
-    /// Runs the CPU's own kernels instead of translations of the WGSL kernels.
+    /// Runs native kernels instead of translations of the WGSL kernels.
     pub(crate) native_kernels: bool,
     /// Has matrix units (cooperative matrices), used for batches.
     pub(crate) coopmat: bool,

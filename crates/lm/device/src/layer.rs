@@ -290,7 +290,7 @@ impl<'a> LayerBuilder<'a> {
                 };
                 let gated: Vec<&GatedFeedForward> = experts.iter().collect();
                 let router = self.linear(router, 0)?;
-                // The CPU's own kernels do not support experts: the WGSL kernels' layout is used.
+                // CPU-only kernels do not support experts: the WGSL kernels' layout is used.
                 let native_kernels = std::mem::replace(&mut self.loader.native_kernels, false);
                 let matrices = self.expert_gate_up(&gated).and_then(|gate_up| {
                     let downs: Vec<_> = gated.iter().map(|gated| &gated.down.matrix).collect();

@@ -35,7 +35,8 @@ pub(crate) fn format_of(kind: Type) -> Option<WeightFormat> {
 }
 
 /// Converts a row. `codes` and `scales` cover all its groups and are zero-initialized, so that
-/// padding is zero. `scale` is a factor of all weights, which types without code groups do not have.
+/// padding is zero. `scale` is a factor of all weights, which types without code groups do not
+/// have.
 pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
     match kind {
         Type::F32 | Type::F16 | Type::BF16 => codes[..row.len()].copy_from_slice(row),

@@ -76,10 +76,10 @@ pub(crate) struct Shard {
 pub(crate) enum Storage {
     /// Codes and scales in separate buffers, for the WGSL kernels.
     Planar { codes: BufferRange, scales: BufferRange, format: WeightFormat },
-    /// Packed for the CPU's own kernels, with a factor of all weights.
+    /// Packed for CPU-only kernels, with a factor of all weights.
     Packed { bytes: BufferRange, kind: Type, scale: f32 },
-    /// In the memory-mapped file, which is bound as a whole. Only the CPU's own kernels support
-    /// this, for some types.
+    /// In the memory-mapped file, which is bound as a whole; only for CPU-only kernels and some
+    /// types.
     InPlace { file: BufferRange, kind: Type, segments: FileSegments, scale: f32 },
 }
 
@@ -125,7 +125,7 @@ impl<'a> Progress<'a> {
 pub(crate) struct WeightLoader<'a> {
     file: &'a Gguf,
     pub(crate) device: &'a Device,
-    /// Whether the device runs the CPU's own kernels.
+    /// Whether the device runs native kernels.
     pub(crate) native_kernels: bool,
     progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
@@ -158,7 +158,7 @@ impl<'a> WeightLoader<'a> {
         Ok(matrices.iter().map(|matrix| matrix_scale(self.file, matrix)).collect::<Result<_, _>>()?)
     }
 
-    /// Whether all matrices have the same type, so that they can become one. The CPU's own kernels
+    /// Whether all matrices have the same type, so that they can become one. CPU-only kernels
     /// have one factor per matrix, so theirs must be the same too.
     pub(crate) fn have_same_type(&self, matrices: &[&Matrix]) -> Result<bool, Error> {
         let kinds = matrices.iter().map(|matrix| self.kind(matrix)).collect::<Result<Vec<_>, _>>()?;
@@ -324,7 +324,7 @@ impl<'a> WeightLoader<'a> {
         Ok(files.entry(location.index).or_insert(mapped).clone())
     }
 
-    /// Packs rows for the CPU's own kernels.
+    /// Packs rows for CPU-only kernels.
     fn packed(
         &self,
         rows: &MatrixRows<'_>,

@@ -17,7 +17,7 @@ use crate::stop::StopFilter;
 use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
 
 /// Concurrency limits of an engine.
-// Not `#[non_exhaustive]`, so that callers can write `Settings { max_batch, ..Settings::default() }`.
+// Not `#[non_exhaustive]`: callers build it with `..Settings::default()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Maximum number of requests that run concurrently. The device's limits may lower it.

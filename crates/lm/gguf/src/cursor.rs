@@ -11,12 +11,12 @@ pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The key or tensor being read, for errors.
-    pub(crate) place: String,
+    pub(crate) location: String,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, place: "the header".to_owned() }
+        Self { bytes, at: 0, location: "the header".to_owned() }
     }
 
     /// Byte offset of the next read.
@@ -26,13 +26,13 @@ impl<'a> Cursor<'a> {
 
     /// An error at the current offset.
     pub(crate) fn invalid(&self, reason: impl Into<String>) -> Error {
-        Error::Invalid { place: self.place.clone(), offset: self.offset(), reason: reason.into() }
+        Error::Invalid { location: self.location.clone(), offset: self.offset(), reason: reason.into() }
     }
 
     fn check(&self, needed: u64) -> Result<(), Error> {
         let available = (self.bytes.len() - self.at) as u64;
         if needed > available {
-            return Err(Error::Truncated { place: self.place.clone(), offset: self.offset(), needed, available });
+            return Err(Error::Truncated { location: self.location.clone(), offset: self.offset(), needed, available });
         }
         if needed > TABLES.saturating_sub(self.offset()) {
             return Err(self.invalid(format!("the tables of this file exceed {} MiB", TABLES >> 20)));
@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
         let start = self.offset();
         let bytes = self.take(length)?;
         std::str::from_utf8(bytes).map_err(|error| Error::Invalid {
-            place: self.place.clone(),
+            location: self.location.clone(),
             offset: start + error.valid_up_to() as u64,
             reason: "this string is not UTF-8".to_owned(),
         })

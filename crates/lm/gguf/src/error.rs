@@ -34,10 +34,10 @@ pub enum Error {
     #[error("this GGUF file is big-endian")]
     BigEndian,
     /// The file is shorter than its tables require.
-    #[error("{place} needs {needed} bytes at offset {offset}, but the file has {available} left")]
+    #[error("{location} needs {needed} bytes at offset {offset}, but the file has {available} left")]
     Truncated {
         /// The key or tensor being read.
-        place: String,
+        location: String,
         /// Byte offset in the file.
         offset: u64,
         /// Bytes required at this offset.
@@ -46,10 +46,10 @@ pub enum Error {
         available: u64,
     },
     /// A table is inconsistent or exceeds a limit.
-    #[error("{place} at offset {offset}: {reason}")]
+    #[error("{location} at offset {offset}: {reason}")]
     Invalid {
         /// The key or tensor being read.
-        place: String,
+        location: String,
         /// Byte offset in the file.
         offset: u64,
         /// What is wrong.

@@ -33,14 +33,14 @@ pub(crate) fn tables(bytes: &[u8]) -> Result<Tables, Error> {
     let mut cursor = Cursor::new(bytes);
     let version = version(&mut cursor)?;
     let tensor_count = cursor.u64()?;
-    cursor.place = "the number of keys".to_owned();
+    cursor.location = "the number of keys".to_owned();
     let pair_count = cursor.count(MIN_PAIR_BYTES)?;
     let metadata = metadata(&mut cursor, pair_count)?;
     let alignment = alignment(&metadata)?;
-    cursor.place = "the list of tensors".to_owned();
+    cursor.location = "the list of tensors".to_owned();
     let mut tensors = infos(&mut cursor, tensor_count)?;
     let data = cursor.offset().next_multiple_of(alignment);
-    place(&mut tensors, data, alignment, bytes.len() as u64)?;
+    set_offsets(&mut tensors, data, alignment, bytes.len() as u64)?;
     Ok(Tables { version, metadata, tensors })
 }
 
@@ -59,9 +59,9 @@ fn version(cursor: &mut Cursor<'_>) -> Result<u32, Error> {
 fn metadata(cursor: &mut Cursor<'_>, count: usize) -> Result<Metadata, Error> {
     let mut metadata = Metadata::new();
     for number in 0..count {
-        cursor.place = format!("key number {number}");
+        cursor.location = format!("key number {number}");
         let key = cursor.string()?;
-        cursor.place = format!("key `{}`", key.escape_debug());
+        cursor.location = format!("key `{}`", key.escape_debug());
         let kind = cursor.u32()?;
         let value = value(cursor, kind)?;
         if metadata.insert(key, value).is_some() {
@@ -156,9 +156,9 @@ fn infos(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<(TensorInfo, u64)>, 
     let mut names = HashSet::new();
     let mut tensors = Vec::with_capacity(count as usize);
     for number in 0..count {
-        cursor.place = format!("tensor number {number}");
+        cursor.location = format!("tensor number {number}");
         let name = cursor.string()?;
-        cursor.place = format!("tensor `{}`", name.escape_debug());
+        cursor.location = format!("tensor `{}`", name.escape_debug());
         if !names.insert(name) {
             return Err(cursor.invalid("duplicate tensor name"));
         }
@@ -178,17 +178,17 @@ fn infos(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<(TensorInfo, u64)>, 
 }
 
 /// Makes offsets relative to the start of the file, and checks alignment, bounds and overlaps.
-fn place(tensors: &mut [(TensorInfo, u64)], data: u64, alignment: u64, length: u64) -> Result<(), Error> {
+fn set_offsets(tensors: &mut [(TensorInfo, u64)], data: u64, alignment: u64, length: u64) -> Result<(), Error> {
     for (info, offset) in tensors.iter_mut() {
-        let place = format!("tensor `{}`", info.name().escape_debug());
+        let location = format!("tensor `{}`", info.name().escape_debug());
         if !offset.is_multiple_of(alignment) {
             let reason = format!("its data does not start at a multiple of {alignment}");
-            return Err(Error::Invalid { place, offset: data.saturating_add(*offset), reason });
+            return Err(Error::Invalid { location, offset: data.saturating_add(*offset), reason });
         }
         *offset = offset.saturating_add(data);
         let available = length.saturating_sub(*offset);
         if info.byte_len() > available {
-            return Err(Error::Truncated { place, offset: *offset, needed: info.byte_len(), available });
+            return Err(Error::Truncated { location, offset: *offset, needed: info.byte_len(), available });
         }
     }
     let mut by_offset: Vec<_> =
@@ -198,7 +198,7 @@ fn place(tensors: &mut [(TensorInfo, u64)], data: u64, alignment: u64, length: u
         let [(first, earlier), (second, later)] = pair else { continue };
         if first + earlier.byte_len() > *second {
             return Err(Error::Invalid {
-                place: format!("tensor `{}`", later.name().escape_debug()),
+                location: format!("tensor `{}`", later.name().escape_debug()),
                 offset: *second,
                 reason: format!("its data overlaps that of `{}`", earlier.name().escape_debug()),
             });

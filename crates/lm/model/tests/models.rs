@@ -101,7 +101,7 @@ fn descriptions_have_the_traits_of_each_architecture() {
 }
 
 #[test]
-fn hybrids_have_gated_delta_nets_beside_attention() {
+fn hybrids_have_gated_delta_nets_and_attention() {
     let next = model("qwen3next");
     assert!(next.is_recurrent() && !model("qwen3").is_recurrent());
     assert_eq!(next.cached_values().collect::<Vec<_>>(), [0, 0, 0, 128]);

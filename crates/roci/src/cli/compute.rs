@@ -29,7 +29,7 @@ pub(crate) struct DemoArgs {
     /// Use small problem sizes: the same checks, but timings that mean little
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Also measure kernels and copies by the device's own timestamps
+    /// Also measure kernels and copies with the device's timestamps
     ///
     /// Prints for each kernel the number of runs, the total and the mean time, and its share of the
     /// device's busy time. With `--json`, `profile` holds every single run.

@@ -1,14 +1,17 @@
 //! The documentation is checked against the repository: links, paths, crates, commands with their
-//! flags, environment variables; counts, sample outputs, cited commits, dependencies between layers
-//! and the form of paragraphs.
+//! flags, environment variables; counts, tables, sample outputs, cited commits, dependencies
+//! between layers, the form of paragraphs and of the changelog, and the help of scripts.
 
+mod changelog;
 mod counts;
 mod history;
 mod layers;
 #[path = "../../../tools/doctor/tests/common/mod.rs"]
 mod machines;
 mod prose;
+mod reference;
 mod samples;
+mod scripts;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -111,7 +111,7 @@ fn pattern(shown: &str) -> Regex {
     regex(&format!("^{}$", parts.join(".*?")))
 }
 
-/// The command for another machine, one of the doctor's tests.
+/// The command, changed to run on another machine: one of those of the doctor's tests.
 fn elsewhere(folder: &Path, command: &str, machine: &str) -> String {
     if !folder.join("machine").exists() {
         machines::lay_out(machine, &folder.join("machine"));
@@ -213,7 +213,7 @@ fn wrong_samples_are_found() {
 }
 
 #[test]
-fn commands_and_outputs_are_told_apart() {
+fn commands_and_outputs_are_distinguished() {
     let page = "Text.\n\n<!-- not run: a reason -->\n\n    $ roci a \\\n        --b\n    one\n\n    two\n    $ roci c\n\nText.\n\n    other\n\n    more\n";
     let blocks = blocks(page);
     assert_eq!(blocks.len(), 3);

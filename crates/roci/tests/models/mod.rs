@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use roci_testkit::tolerance::{NormTolerance, distance};
 use serde_json::Value;
 
 use super::{assert_code, json, roci};
@@ -13,14 +14,6 @@ fn floats(path: &Path) -> Vec<f32> {
     let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     assert!(bytes[..header].windows(3).any(|descr| descr == b"<f4"), "{}", path.display());
     bytes[header..].as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
-}
-
-/// Distance of two arrays, relative to the norm of the second.
-fn distance(actual: &[f32], expected: &[f32]) -> f64 {
-    assert_eq!(actual.len(), expected.len());
-    let length = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    let off = length(&mut actual.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)));
-    off / length(&mut expected.iter().map(|&x| f64::from(x)))
 }
 
 #[test]
@@ -48,7 +41,7 @@ fn real_models_give_known_results_on_the_cpu() {
             let output = report["outputs"].as_array().expect("rows").iter().find(|row| row["name"] == name.as_str());
             let output = floats(Path::new(output.expect("an output")["file"].as_str().expect("a file")));
             let off = distance(&output, &floats(Path::new(&text(file))));
-            assert!(off <= 1e-4, "{}: {name} is off by {off:e}", folder.display());
+            assert!(NormTolerance::Model.allows(off), "{}: {name} is off by {off:e}", folder.display());
         }
     }
 }

@@ -18,7 +18,8 @@ pub struct Options {
     pub scale: f64,
     /// Subtracted from each channel after scaling: one value, one per channel, or none for 0.
     pub mean: Vec<f64>,
-    /// Divisor of each channel after the mean is subtracted: one value, one per channel, or none for 1.
+    /// Divisor of each channel after the mean is subtracted: one value, one per channel, or none
+    /// for 1.
     pub std: Vec<f64>,
     /// RGB, or BGR for models that were trained so.
     pub order: ChannelOrder,

@@ -104,8 +104,8 @@ mod tests {
         Image { width, height, pixels: (0..width * height).map(level).collect() }
     }
 
-    /// Expected values from Pillow 13: `Image.fromarray(…).resize((w, h), Image.BILINEAR)`. It
-    /// rounds between the two directions, so a level may differ by one.
+    /// Expected values from Pillow 13: `Image.fromarray(…).resize((w, h), Image.BILINEAR)`. Pillow
+    /// rounds between the horizontal and the vertical pass, so a level may differ by one.
     #[test]
     fn resizing_matches_pil() {
         let near = |image: &Image, expected: &[[u8; 3]]| {

@@ -20,7 +20,7 @@ use crate::guard::MachineSnapshots;
 use crate::progress_display::TerminalSize;
 use crate::store::{self, ExperimentRow, Store};
 
-pub use machine::{MachineArgs, PlaceArgs};
+pub use machine::{ConditionArgs, MachineArgs};
 use run::{RunOptions, continue_experiment};
 
 /// Result of a subcommand, for the exit code.
@@ -118,7 +118,7 @@ pub struct RunArgs {
     pub variables: VariableArgs,
     /// Executor and machine.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub conditions: ConditionArgs,
 }
 
 /// Variables of an experiment.
@@ -158,7 +158,7 @@ pub struct ResumeArgs {
     pub steal: bool,
     /// Executor and machine.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub conditions: ConditionArgs,
 }
 
 /// Arguments of `roci lab show`.
@@ -233,20 +233,20 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<CommandOutcome, LabE
     };
     match &arguments.command {
         LabCommand::Run(run) => {
-            let (place, toml) = source(&run.experiment)?;
-            let experiment = Experiment::parse(&place, &toml, &variables(&run.variables)?)?;
-            warn(&experiment.check_here(&place)?, io)?;
-            let (guard, facts) = (run.place.machine.guard()?, run.place.machine.snapshot()?);
+            let (location, toml) = source(&run.experiment)?;
+            let experiment = Experiment::parse(&location, &toml, &variables(&run.variables)?)?;
+            warn(&experiment.check_here(&location)?, io)?;
+            let (guard, facts) = (run.conditions.machine.guard()?, run.conditions.machine.snapshot()?);
             let mut machine = facts.is_none().then(engine::this_machine);
             warn(&Vec::from_iter(machine::other_targets(&experiment, facts.as_ref(), &mut machine)), io)?;
             let mut store = store()?;
             let id = engine::create(&mut store, &experiment, facts.as_ref().or(machine.as_ref()))?;
-            let (assume_needs, steal, json) = (run.place.assume_needs, false, arguments.json);
+            let (assume_needs, steal, json) = (run.conditions.assume_needs, false, arguments.json);
             let how = RunOptions { guard, facts, machine, assume_needs, steal, json };
             continue_experiment(&mut store, id, ResumeOptions::default(), how, io)
         }
         LabCommand::Resume(resume) => {
-            let guard = resume.place.machine.guard()?;
+            let guard = resume.conditions.machine.guard()?;
             let mut store = store()?;
             let (row, file) = resume.what(&store)?;
             if let Some(file) = &file {
@@ -263,8 +263,8 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<CommandOutcome, LabE
                     });
                 }
             }
-            let facts = resume.place.machine.snapshot()?;
-            let (assume_needs, steal) = (resume.place.assume_needs, resume.steal);
+            let facts = resume.conditions.machine.snapshot()?;
+            let (assume_needs, steal) = (resume.conditions.assume_needs, resume.steal);
             let how = RunOptions { guard, facts, machine: None, assume_needs, steal, json: arguments.json };
             let again =
                 ResumeOptions { results: &again, done: &resume.done, file: file.as_ref(), forget: resume.forget };
@@ -279,11 +279,11 @@ pub fn main(arguments: &LabArgs, io: &mut Io<'_>) -> Result<CommandOutcome, LabE
         LabCommand::Diff(options) => results::diff(&known, options, arguments.json, io.out),
         LabCommand::Import(options) => results::import(&mut store()?, options, arguments.json, io.out, io.err),
         LabCommand::Check(check) => {
-            let (place, toml) = source(&check.experiment)?;
-            let experiment = Experiment::parse(&place, &toml, &variables(&check.variables)?)?;
+            let (location, toml) = source(&check.experiment)?;
+            let experiment = Experiment::parse(&location, &toml, &variables(&check.variables)?)?;
             let (mut guard, facts) = (check.machine.guard()?, check.machine.snapshot()?);
             let (given, mut here) = (facts.as_ref(), None);
-            let mut warnings = experiment.check_here(&place)?;
+            let mut warnings = experiment.check_here(&location)?;
             warnings.extend(machine::other_targets(&experiment, given, &mut here));
             warn(&warnings, io)?;
             let mut blocked = |strategy: &_| guard.blocked(strategy, MachineSnapshots { given, here: &mut here });
@@ -308,11 +308,11 @@ impl ResumeArgs {
             let row = store.experiment(&self.experiment)?;
             // Variables alone change the experiment, too.
             let all = row.variables.clone().into_iter().chain(given.clone()).collect();
-            let place = format!("experiment {}", row.id);
-            let changed = (!given.is_empty()).then(|| Experiment::parse(&place, &row.toml, &all)).transpose()?;
+            let location = format!("experiment {}", row.id);
+            let changed = (!given.is_empty()).then(|| Experiment::parse(&location, &row.toml, &all)).transpose()?;
             return Ok((row, changed));
         };
-        let (place, toml) = source(&path.to_string_lossy())?;
+        let (location, toml) = source(&path.to_string_lossy())?;
         // A file alone selects the newest experiment with its name.
         let by_name = self.file.is_none() || self.experiment == "latest";
         let row = match experiment_name(&toml).filter(|_| by_name) {
@@ -320,7 +320,7 @@ impl ResumeArgs {
             None => store.experiment(&self.experiment)?,
         };
         // Variables of the original run stay in effect, unless the file no longer has them.
-        let read = |variables: BTreeMap<_, _>| Experiment::parse(&place, &toml, &variables);
+        let read = |variables: BTreeMap<_, _>| Experiment::parse(&location, &toml, &variables);
         let all = row.variables.clone().into_iter().chain(given.clone()).collect();
         let file = read(all).or_else(|error| read(given).map_err(|_| error))?;
         Ok((row, Some(file)))
@@ -370,7 +370,7 @@ fn source(name: &str) -> Result<(String, String), LabError> {
     }
     let bytes = std::fs::read(path).map_err(|source| file("read", path, source))?;
     let wrong = |_| LabError::Experiment {
-        place: name.into(),
+        location: name.into(),
         reason: "it is not UTF-8 text".into(),
         hint: Some("give the path of a TOML file".into()),
     };

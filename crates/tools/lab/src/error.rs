@@ -14,10 +14,10 @@ use crate::message::{cut, listed};
 #[non_exhaustive]
 pub enum LabError {
     /// An invalid experiment.
-    #[error("{place}: {reason}")]
+    #[error("{location}: {reason}")]
     Experiment {
         /// The file, with the line if known.
-        place: String,
+        location: String,
         /// Description of the problem.
         reason: String,
         /// Remedy.

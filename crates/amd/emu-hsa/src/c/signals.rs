@@ -124,7 +124,7 @@ fn deadline(timeout: u64) -> Option<Instant> {
 
 fn wait(signal: Signal, condition: SignalCondition, value: i64, timeout: u64, hint: WaitState) -> i64 {
     let check = || Some(signal::load(signal)).filter(|current| condition.holds(*current, value));
-    // Without the clock read of `deadline` if the condition already holds.
+    // `deadline` reads the clock, so it is only called if the condition does not hold yet.
     match check() {
         Some(current) => current,
         None => wake::wait_until(deadline(timeout), hint == WaitState::ACTIVE, check)

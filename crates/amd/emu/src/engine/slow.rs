@@ -20,7 +20,7 @@ impl Machine<'_> {
     #[inline(never)]
     pub(super) fn slow_halves(&mut self, uop: &SlowOp, halves: std::ops::Range<usize>) {
         self.splat(&uop.sources);
-        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.moded };
+        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.special_mode };
         let mut masks = [0; 2];
         for half in halves {
             let exec = self.wave.exec(half);
@@ -75,7 +75,7 @@ impl Machine<'_> {
         }
         let target = self.prepared(index);
         for row in 0..preparation.kind.rows().max(1) {
-            // SAFETY: the source has the rows of its kind.
+            // SAFETY: the source has as many rows as its kind, and `row` is one of them.
             let from = unsafe { source.row(row) }.array();
             target[row].assign(&from);
         }
@@ -98,7 +98,7 @@ impl Machine<'_> {
         let target = self.prepared(0);
         let mut write = 0;
         for row in 0..uop.preparations[0].kind.rows().max(1) {
-            // SAFETY: the source has the rows of its kind.
+            // SAFETY: the source has as many rows as its kind, and `row` is one of them.
             let from = unsafe { source.row(row) }.array();
             let mut values = [0; LANES];
             write = 0;

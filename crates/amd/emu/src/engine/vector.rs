@@ -80,7 +80,7 @@ impl Machine<'_> {
     #[inline(always)]
     fn map_halves(&mut self, uop: &MapOp, halves: std::ops::Range<usize>) {
         self.splat(&uop.sources);
-        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.moded };
+        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.special_mode };
         for half in halves {
             let exec = self.wave.exec(half);
             let [a, b, c] = self.rows(&uop.sources, half);
@@ -112,7 +112,7 @@ impl Machine<'_> {
     #[inline(always)]
     pub(super) fn compare(&mut self, uop: &CompareOp) {
         self.splat(&uop.sources);
-        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.moded };
+        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.special_mode };
         let mut masks = [0; 2];
         for half in 0..self.wave.halves {
             let [a, b, _] = self.rows(&uop.sources, half);
@@ -133,7 +133,7 @@ impl Machine<'_> {
     #[inline(always)]
     pub(super) fn mask(&mut self, uop: &MaskOp) {
         self.splat(&uop.sources);
-        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.moded };
+        let function = if uop.modes & self.wave.special_modes == 0 { uop.function } else { uop.special_mode };
         let mut masks = [0; 2];
         for half in 0..self.wave.halves {
             let exec = self.wave.exec(half);

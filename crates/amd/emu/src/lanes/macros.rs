@@ -97,7 +97,7 @@ macro_rules! lane {
 
         LaneOp {
             function: LaneFunction::$shape(Levels { base: base as $pointer, avx2: avx2 as $pointer }),
-            moded: None,
+            special_mode: None,
             saturating: None,
             sources: lane!(@sources $($t),+),
             result: $result,

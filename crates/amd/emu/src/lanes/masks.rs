@@ -14,7 +14,7 @@ pub(crate) mod base {
         mask
     }
 
-    /// One word per bit.
+    /// Expands each bit to a word: all ones if it is set, else 0.
     #[inline(always)]
     pub(crate) fn spread(mask: u32) -> [u32; CHUNK] {
         each!(lane => mask & 1 << lane)
@@ -35,12 +35,12 @@ pub(crate) mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(crate) fn gather(words: [u32; CHUNK]) -> u32 {
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         let register = unsafe { _mm256_loadu_ps(words.as_ptr().cast()) };
         _mm256_movemask_ps(register).cast_unsigned()
     }
 
-    /// One word per bit.
+    /// Expands each bit to a word: all ones if it is set, else 0.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(crate) fn spread(mask: u32) -> [u32; CHUNK] {
@@ -48,7 +48,7 @@ pub(crate) mod avx2 {
         let taken = _mm256_and_si256(_mm256_set1_epi32(mask.cast_signed()), bits);
         let spread = _mm256_cmpeq_epi32(taken, bits);
         let mut words = [0; CHUNK];
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), spread) };
         words
     }

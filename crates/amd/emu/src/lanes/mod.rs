@@ -100,7 +100,7 @@ pub(crate) struct LaneOp {
     /// f16 and f64) rounds to nearest and preserves denormals.
     pub(crate) function: LaneFunction,
     /// The function for any other mode, if the mode matters.
-    pub(crate) moded: Option<LaneFunction>,
+    pub(crate) special_mode: Option<LaneFunction>,
     /// The saturating function of an integer instruction with `clamp`.
     pub(crate) saturating: Option<LaneFunction>,
     pub(crate) sources: [OperandKind; 3],
@@ -112,8 +112,8 @@ pub(crate) struct LaneOp {
 
 impl LaneOp {
     /// Sets the function for other modes.
-    pub(crate) const fn moded(self, other: Self) -> Self {
-        Self { moded: Some(other.function), ..self }
+    pub(crate) const fn with_modes(self, other: Self) -> Self {
+        Self { special_mode: Some(other.function), ..self }
     }
 
     /// Sets the function for `clamp`.

@@ -171,7 +171,7 @@ pub(super) fn over_third(op: &LaneOp, sources: &[OperandBlock; 3]) -> OperandBlo
 /// Runs all functions of an operation at every level on random operands and compares the bits.
 pub(super) fn levels_agree(name: &str, op: &LaneOp, modes: &[Mode]) {
     let mut random = Random::new(name.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
-    for function in [Some(op.function), op.moded, op.saturating].into_iter().flatten() {
+    for function in [Some(op.function), op.special_mode, op.saturating].into_iter().flatten() {
         for _ in 0..64 {
             let sources = op.sources.map(|kind| random.block(kind.rows()));
             let mask = random.next() as u32;

@@ -183,12 +183,12 @@ pub(crate) struct VectorSources {
 #[derive(Clone, Copy)]
 pub(crate) struct MapOp {
     pub(crate) function: MapFn,
-    pub(crate) moded: MapFn,
+    pub(crate) special_mode: MapFn,
     pub(crate) sources: VectorSources,
     pub(crate) dst: u16,
     /// Rows of the result.
     pub(crate) results: u8,
-    /// Bits of [`special_modes`](crate::wave::Wave::special_modes) that require `moded`.
+    /// Bits of [`special_modes`](crate::wave::Wave::special_modes) that require `special_mode`.
     pub(crate) modes: u8,
 }
 
@@ -196,7 +196,7 @@ pub(crate) struct MapOp {
 #[derive(Clone, Copy)]
 pub(crate) struct CompareOp {
     pub(crate) function: CompareFn,
-    pub(crate) moded: CompareFn,
+    pub(crate) special_mode: CompareFn,
     pub(crate) sources: VectorSources,
     pub(crate) dst: u8,
     pub(crate) modes: u8,
@@ -206,7 +206,7 @@ pub(crate) struct CompareOp {
 #[derive(Clone, Copy)]
 pub(crate) struct MaskOp {
     pub(crate) function: MaskFn,
-    pub(crate) moded: MaskFn,
+    pub(crate) special_mode: MaskFn,
     pub(crate) sources: VectorSources,
     pub(crate) dst: u16,
     pub(crate) results: u8,

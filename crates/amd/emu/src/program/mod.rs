@@ -46,7 +46,7 @@ impl LoadedCode {
     }
 }
 
-/// Parameters of decoding.
+/// What decoded micro-ops depend on, besides the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DecodeOptions {
     pub(crate) chip: Chip,

@@ -20,7 +20,7 @@ pub(crate) enum SlowFunction {
 /// A vector computation with modifiers.
 pub(crate) struct SlowOp {
     pub(crate) function: SlowFunction,
-    pub(crate) moded: SlowFunction,
+    pub(crate) special_mode: SlowFunction,
     pub(crate) modes: u8,
     pub(crate) sources: VectorSources,
     pub(crate) preparations: [SourcePreparation; 3],

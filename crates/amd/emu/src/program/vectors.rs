@@ -104,8 +104,8 @@ impl ProgramBuilder {
         let sources = self.sources(&operands, &kinds, name)?;
         let placement = placement(op, valu, name);
         let function = if valu.clamp { op.saturating.unwrap_or(op.function) } else { op.function };
-        let moded = op.moded.unwrap_or(function);
-        let modes = if op.moded.is_none() { 0 } else { modes(op) };
+        let special_mode = op.special_mode.unwrap_or(function);
+        let modes = if op.special_mode.is_none() { 0 } else { modes(op) };
         let plain = preparations.iter().all(SourcePreparation::is_nothing)
             && placement == ResultPlacement::Whole
             && valu.lanes == LaneControl::None
@@ -129,7 +129,7 @@ impl ProgramBuilder {
         if !plain {
             return Ok(MicroOp::Slow(Box::new(SlowOp {
                 function: slow(function),
-                moded: slow(moded),
+                special_mode: slow(special_mode),
                 modes,
                 sources,
                 preparations,
@@ -143,25 +143,25 @@ impl ProgramBuilder {
                 dst_mask,
             })));
         }
-        Ok(match (function, moded) {
-            (LaneFunction::Map(function), LaneFunction::Map(moded)) => MicroOp::Map(MapOp {
+        Ok(match (function, special_mode) {
+            (LaneFunction::Map(function), LaneFunction::Map(special_mode)) => MicroOp::Map(MapOp {
                 function: function.at(level),
-                moded: moded.at(level),
+                special_mode: special_mode.at(level),
                 sources,
                 dst,
                 results,
                 modes,
             }),
-            (LaneFunction::Compare(function), LaneFunction::Compare(moded)) => MicroOp::Compare(CompareOp {
+            (LaneFunction::Compare(function), LaneFunction::Compare(special_mode)) => MicroOp::Compare(CompareOp {
                 function: function.at(level),
-                moded: moded.at(level),
+                special_mode: special_mode.at(level),
                 sources,
                 dst: dst as u8,
                 modes,
             }),
-            (LaneFunction::Mask(function), LaneFunction::Mask(moded)) => MicroOp::Mask(MaskOp {
+            (LaneFunction::Mask(function), LaneFunction::Mask(special_mode)) => MicroOp::Mask(MaskOp {
                 function: function.at(level),
-                moded: moded.at(level),
+                special_mode: special_mode.at(level),
                 sources,
                 dst,
                 results,

@@ -26,12 +26,12 @@ pub struct PitchedPtr {
     pub slice: usize,
 }
 
-/// Attributes of a pointer. The caller sets [`size`](Self::size) to the bytes of its version of
+/// Attributes of a pointer. The caller sets [`size`](Self::size) to the size of its version of
 /// this struct.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
-    /// Bytes of this struct in the version of the caller.
+    /// Size of this struct in the caller's version of the API, in bytes.
     pub size: u32,
     /// Kind of memory; the other fields are invalid if it is unknown.
     pub pointer_type: PointerType,

@@ -51,7 +51,7 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         // An error cannot be handled here.
-        // SAFETY: a live allocation of a pool, which only this frees.
+        // SAFETY: a live allocation of a pool, which only this `drop` frees.
         let _ = unsafe { (self.runtime.api().hsa_amd_memory_pool_free)(self.address.as_ptr()) };
     }
 }

@@ -36,7 +36,7 @@ pub trait Operation {
     /// The operation's usual name.
     fn name(&self) -> &'static str;
 
-    /// Infers the outputs from what is known of the operands. Operands that do not match are an
+    /// Infers the outputs from what is known about the operands. Operands that do not match are an
     /// error; an output that merely cannot be inferred is a [`Fact`] with unknown parts.
     ///
     /// Elements need not be inferred: the caller evaluates operations whose operands are all known.

@@ -329,7 +329,7 @@ mod tests {
             let signal = Tensor::new([length, 2], given.clone())?;
             let axis = || Some(Tensor::scalar(0i64));
             let there = eval(&Signal::Dft { inverse: false, onesided: false }, &[Some(signal), None, axis()])?;
-            // The definition, for one frequency.
+            // One frequency, by the definition of the DFT.
             let k = length / 2;
             let angle = |n: usize| -2.0 * std::f64::consts::PI * (k * n) as f64 / length as f64;
             let real: f64 =

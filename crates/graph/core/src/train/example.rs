@@ -23,7 +23,7 @@ pub const CLASSES: usize = 5;
 /// linear layer.
 pub fn example(dtype: DType, batch: usize, training: bool, seed: u64) -> Result<(Model, ValueId), RunError> {
     let mut model = Model::new("small network", dtype, training, seed);
-    let x = model.builder.input("pictures", dtype, &[batch, 1, SIDE, SIDE]);
+    let x = model.builder.input("images", dtype, &[batch, 1, SIDE, SIDE]);
     let y = conv(&mut model, "edges", x, [1, 8], 3, 1, 1)?;
     let y = norm(&mut model, "edges", y, 8)?;
     let kind = PoolKind::Max { column_major: false };

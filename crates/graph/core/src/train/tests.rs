@@ -53,9 +53,9 @@ fn trained(optimizer: &Optimizer, rate: f64, steps: usize) -> Result<Trained, Bo
     }
     let mut losses = Vec::new();
     for at in 0..steps {
-        let pictures = numbers(100 + at, &[BATCH, 1, 16, 16], 1.0, 0.0)?;
+        let images = numbers(100 + at, &[BATCH, 1, 16, 16], 1.0, 0.0)?;
         let classes = Tensor::vector((0..BATCH).map(|index| ((index * 3 + at) % 5) as i64).collect());
-        let mut inputs: Vec<Value> = vec![pictures.into(), classes.into(), Tensor::scalar(rate).into()];
+        let mut inputs: Vec<Value> = vec![images.into(), classes.into(), Tensor::scalar(rate).into()];
         inputs.extend(state);
         let mut result = run(&step.graph, inputs)?;
         state = result.split_off(1);

@@ -21,7 +21,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
         }
         "Loop" => {
             let (body, around) = node.subgraph("body")?;
-            let own = own(&body, &around)?;
+            let own = input_count(&body, &around)?;
             let carried = own.checked_sub(2).ok_or_else(|| Error::invalid("the loop body has too few inputs"))?;
             let operands = operands(node, own, around)?;
             enough(&body, node.outputs() + 1)?;
@@ -30,7 +30,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
         "Scan" => scan(node),
         "SequenceMap" => {
             let (body, around) = node.subgraph("body")?;
-            let own = own(&body, &around)?;
+            let own = input_count(&body, &around)?;
             let operands = operands(node, own, around)?;
             enough(&body, node.outputs())?;
             node.emit_with(Control::Map { body: Arc::new(body), own }, &operands)
@@ -40,7 +40,7 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
 }
 
 /// The number of a subgraph's inputs that are not captured values.
-fn own(body: &Graph, around: &[ValueId]) -> Result<usize, Error> {
+fn input_count(body: &Graph, around: &[ValueId]) -> Result<usize, Error> {
     body.inputs.len().checked_sub(around.len()).ok_or_else(|| Error::invalid("the subgraph has too few inputs"))
 }
 
@@ -72,7 +72,7 @@ fn scan(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
     let first = usize::from(batched);
     let (body, around) = node.subgraph("body")?;
     let read = node.int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok());
-    let own = own(&body, &around)?;
+    let own = input_count(&body, &around)?;
     let fits = |read: &usize| *read > 0 && *read <= own;
     let read = read.filter(fits).ok_or_else(|| Error::invalid("`num_scan_inputs` does not match the scan body"))?;
     let carried = own - read;

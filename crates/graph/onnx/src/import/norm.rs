@@ -12,7 +12,8 @@ pub(super) fn import(node: &mut NodeContext<'_, '_>) -> Result<bool, Error> {
         "BatchNormalization" => batch(node),
         "LayerNormalization" => layer(node, false),
         "RMSNormalization" => layer(node, true),
-        // Runtimes accept it in ONNX's own domain. Its second output is the third here.
+        // Other runtimes accept it in ONNX's own domain too. Its second output is the third of
+        // `LayerNormalization`.
         "SimplifiedLayerNormalization" | "com.microsoft.SimplifiedLayerNormalization" => {
             let op = layer_op(node, true, 1e-5)?;
             let (data, scale) = (node.required(0)?, node.required(1)?);

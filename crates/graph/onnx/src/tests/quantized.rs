@@ -1,5 +1,7 @@
 //! Layers of `com.microsoft` on bytes, compared with onnxruntime 1.31.1 on the same model.
 
+use roci_tolerance::Tolerance;
+
 use super::*;
 
 /// Elements and their type: unsigned bytes, signed bytes, floats, sums.
@@ -73,14 +75,14 @@ fn layers_on_bytes() {
     let parts = [scale(&[0.05]), zero(&[110]), A, scale(&[0.04]), zero(&[100]), other, scale(&[0.06]), zero(&[140])];
     let joined = layer("QLinearConcat", &parts, vec![int("axis", 1)]);
     assert_eq!(joined, [38.0, 190.0, 58.0, 0.0, 30.0, 234.0, 132.0, 242.0]);
-    let picture = (&[1i64, 2, 1, 3][..], U8(&[10, 200, 35, 0, 255, 128]));
-    let mean = [picture, scale(&[0.05]), zero(&[127]), scale(&[0.04]), zero(&[110])];
+    let image = (&[1i64, 2, 1, 3][..], U8(&[10, 200, 35, 0, 255, 128]));
+    let mean = [image, scale(&[0.05]), zero(&[127]), scale(&[0.04]), zero(&[110])];
     assert_eq!(layer("QLinearGlobalAveragePool", &mean, vec![]), [53.0, 111.0]);
 }
 
 /// Whether floats agree to f32 precision.
 fn near(output: &[f64], expected: &[f64]) {
-    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-5 * b.abs().max(1.0);
+    let close = |(&output, &expected): (&f64, &f64)| Tolerance::Close.error_ratio(output, expected) <= 1.0;
     assert!(output.len() == expected.len() && output.iter().zip(expected).all(close), "{output:?} and {expected:?}");
 }
 

@@ -105,7 +105,7 @@ impl Context<'_, '_> {
         let spare = tensor_ids.first().copied().unwrap_or(target.tensor_id);
         let at = |index: usize| tensor_ids.get(index).copied().unwrap_or(spare);
         if tensor_ids.is_empty() {
-            return Err(LoweringError::unsupported("an element-wise operation without operands"));
+            return Err(LoweringError::unsupported("an elementwise operation without operands"));
         }
         self.segment().dispatch(
             "elementwise_program",

@@ -89,7 +89,7 @@ fn fill(
                 Apply(Op::U32ToF32),
                 ApplyWith(Op::Mul, float(step)),
             ];
-            // From above 0 to 1, because log(0) is infinite.
+            // In (0, 1], because log(0) is infinite.
             let code = [
                 &fraction[..],
                 &[ApplyWith(Op::Add, float(step)), Apply(Op::Log), ApplyWith(Op::Mul, float(-2.0)), Apply(Op::Sqrt)],

@@ -36,8 +36,8 @@ pub(crate) enum UploadTarget<'a> {
     Placeholder(&'a BufferRange),
 }
 
-/// Replaces dispatches with the CPU's own kernels where these are faster, and frees constants that
-/// no dispatch reads any more.
+/// Replaces dispatches with CPU-only kernels where these are faster, and frees constants that no
+/// dispatch reads any more.
 pub(crate) fn select_native_kernels(segment: &mut Segment, mut packer: WeightPacker<'_>) -> Result<(), Error> {
     packer.readers = segment.constant_readers();
     product::pack(segment, &mut packer)?;

@@ -1,4 +1,4 @@
-//! Graphs on the CPU's own kernels, compared with the reference.
+//! Graphs on CPU-only kernels, compared with the reference.
 
 use roci_graph::ops::elementwise::{Binary, Unary};
 use roci_graph::ops::pool::PoolKind;

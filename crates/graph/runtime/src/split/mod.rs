@@ -184,7 +184,7 @@ mod tests {
         let mut two = Session::new(layer("batch", "batch")?, device("cpu://0,1", 2)?);
         // Sizes that split, sizes that do not, and the first one again, which is a replay.
         for rows in [6, 5, 1, 8, 6] {
-            let inputs = [numbers(&[rows, 3], rows as u32)?.into()];
+            let inputs = [numbers(&[rows, 3], rows as u64)?.into()];
             let expected = one.run(&inputs)?;
             let (result, timings) = two.run_timed(&inputs)?;
             assert_eq!(result, expected, "{rows} rows");

@@ -8,6 +8,7 @@ use crate::backend::Tag;
 use crate::case::{Case, CaseResult};
 use crate::check::{holds, lost, refused, same};
 use crate::context::Context;
+use crate::random::Random;
 
 const GROUP: &str = "two_devices";
 
@@ -41,10 +42,10 @@ fn semaphores_cross(context: &Context) -> CaseResult {
 /// exceed one staging chunk.
 fn data_crosses(context: &Context) -> CaseResult {
     let (a, b) = (context.open()?, context.open_other()?);
-    for bytes in [1, 13, 4096, (1 << 20) + 3] {
-        let sent: Vec<u8> = (0..bytes).map(|index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let on = |device: &Device| device.allocate(BufferDesc::device(u64::from(bytes).next_multiple_of(4)));
-        let (on_a, on_b) = (on(&a)?.range(0, u64::from(bytes))?, on(&b)?.range(0, u64::from(bytes))?);
+    for bytes in [1u64, 13, 4096, (1 << 20) + 3] {
+        let sent = Random::new(bytes).bytes(bytes as usize);
+        let on = |device: &Device| device.allocate(BufferDesc::device(bytes.next_multiple_of(4)));
+        let (on_a, on_b) = (on(&a)?.range(0, bytes)?, on(&b)?.range(0, bytes)?);
         let (there, back) = (a.semaphore(0), b.semaphore(0));
         a.queue(0)?.write(on_a.clone(), sent.clone(), Submit::new().signal(&there, 1))?;
         // Each device waits for a semaphore that the other one signals.

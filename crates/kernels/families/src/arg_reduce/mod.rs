@@ -2,7 +2,7 @@
 
 use roci_tolerance::Tolerance;
 
-use crate::cases::lines::{SHAPES, few};
+use crate::cases::axis::{SHAPES, few};
 use crate::cases::{Case, Element, Random, case, untouched};
 use crate::family::{constants, read, variants, write};
 use crate::shared::{WORDS, lines};

@@ -3,8 +3,8 @@
 //!
 //! A family makes its own cases. This module has what they share.
 
+pub(crate) mod axis;
 pub(crate) mod indexing;
-pub(crate) mod lines;
 pub(crate) mod lm;
 pub(crate) mod window;
 

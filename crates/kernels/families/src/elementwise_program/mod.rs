@@ -15,7 +15,7 @@ pub const ELEMENTWISE_LENGTH: usize = 16;
 pub const ELEMENTWISE_IMMEDIATES: usize = 8;
 
 constants! {
-    /// `elementwise_program`: a sequence of element-wise operations over a row-major output of four
+    /// `elementwise_program`: a sequence of elementwise operations over a row-major output of four
     /// dimensions.
     ///
     /// A program has a 32-bit accumulator, up to three inputs `a`, `b` and `c`, four temporaries

@@ -12,9 +12,9 @@ constants! {
     /// x[t, c] / sqrt(mean square of x[t] + epsilon) * weight[c]` as f16, two values per word. `y`
     /// has the row stride of `x`, counted in f16 values. Strides and columns are multiples of four.
     pub struct LmAddRmsNorm {
-        /// Rows.
+        /// Number of rows.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Row stride of `x` in floats.
         pub x_stride: u32,

@@ -13,15 +13,15 @@ constants! {
     /// token, head and split the weighted sum of values, the maximum score and the sum of weights;
     /// `lm_combine_splits` merges them.
     pub struct LmAttention {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
-        /// Blocks.
+        /// Number of blocks.
         pub blocks: u32,
         /// Maximum tokens per block.
         pub block: u32,
-        /// Query heads.
+        /// Number of query heads.
         pub heads: u32,
-        /// KV heads.
+        /// Number of KV heads.
         pub kv_heads: u32,
         /// Size of a query or key head.
         pub key_length: u32,

@@ -8,9 +8,9 @@ use crate::{Family, Params};
 constants! {
     /// `lm_combine_splits`: merges the splits of attention.
     pub struct LmCombineSplits {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
-        /// Query heads.
+        /// Number of query heads.
         pub heads: u32,
         /// Size of a value head.
         pub value_length: u32,

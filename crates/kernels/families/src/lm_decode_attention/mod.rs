@@ -11,9 +11,9 @@ constants! {
     pub struct LmDecodeAttention {
         /// Tokens, each of a different sequence.
         pub tokens: u32,
-        /// Query heads.
+        /// Number of query heads.
         pub heads: u32,
-        /// KV heads.
+        /// Number of KV heads.
         pub kv_heads: u32,
         /// Size of a query or key head.
         pub key_length: u32,

@@ -11,7 +11,7 @@ constants! {
     /// `lm_embed_*`: `y[t, c] = weight[inputs[first + t], c] * factor`, for formats that decode
     /// exactly to f32.
     pub struct LmEmbed {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
         /// Columns, a multiple of 32.
         pub columns: u32,

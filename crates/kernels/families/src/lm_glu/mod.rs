@@ -8,7 +8,7 @@ use crate::{Family, MAX_GROUPS, Params};
 constants! {
     /// `lm_glu`: `y[t, c] = activation(x[t, c]) * x[t, width + c]`.
     pub struct LmGlu {
-        /// Rows.
+        /// Number of rows.
         pub tokens: u32,
         /// Columns of the output.
         pub width: u32,

@@ -8,9 +8,9 @@ use crate::{Family, MAX_GROUPS, Params};
 constants! {
     /// `lm_l2_norm`: `y[r, c] = x[r, c] / max(sqrt(sum of the squares of x[r]), epsilon)`.
     pub struct LmL2Norm {
-        /// Rows.
+        /// Number of rows.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Row stride of `x` in floats.
         pub x_stride: u32,

@@ -78,8 +78,8 @@ impl LmLinear {
     /// `lm_matmul_coopmat_*` requires `columns` to be a multiple of this.
     pub const COOPMAT_STEP: u32 = 64;
 
-    /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the variant
-    /// processes per workgroup.
+    /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the
+    /// variant processes per workgroup.
     pub fn vector_grid(&self, tokens_per_group: u32) -> [u32; 3] {
         [self.groups(Self::MAX_ROW_GROUPS), self.tokens.div_ceil(tokens_per_group), 1]
     }

@@ -8,9 +8,9 @@ use crate::{Family, MAX_GROUPS, Params};
 constants! {
     /// `lm_moe_combine`: `y[t, c] = sum over s of weights[t, s] * x[t * used + s, c]`.
     pub struct LmMoeCombine {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Experts per token.
         pub used: u32,

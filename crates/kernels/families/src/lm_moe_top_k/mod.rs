@@ -9,7 +9,7 @@ constants! {
     /// `lm_moe_top_k`: the top-scoring experts of each token and their weights: the softmax over
     /// all scores, renormalized over the selected experts.
     pub struct LmMoeTopK {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
         /// Number of experts, at most [`Self::MAX_EXPERTS`].
         pub experts: u32,

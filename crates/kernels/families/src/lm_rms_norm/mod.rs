@@ -10,7 +10,7 @@ constants! {
     pub struct LmRmsNorm {
         /// Rows of `y`.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Row stride of `x` in floats.
         pub x_stride: u32,

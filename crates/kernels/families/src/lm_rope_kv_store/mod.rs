@@ -11,11 +11,11 @@ constants! {
     /// `lm_rope_kv_store`: normalizes and rotates query and key heads, and stores keys and values
     /// in the KV cache.
     pub struct LmRopeKvStore {
-        /// Tokens.
+        /// Number of tokens.
         pub tokens: u32,
-        /// Query heads.
+        /// Number of query heads.
         pub heads: u32,
-        /// KV heads.
+        /// Number of KV heads.
         pub kv_heads: u32,
         /// Size of a query or key head.
         pub key_length: u32,

@@ -10,7 +10,7 @@ use crate::Params;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct LmQuantize {
-    /// Tokens.
+    /// Number of tokens.
     pub tokens: u32,
     /// Columns of `x`; the last group of 32 is padded with zeros.
     pub columns: u32,
@@ -35,7 +35,7 @@ pub struct LmMatmulPacked {
     pub rows: u32,
     /// Columns of `w`.
     pub columns: u32,
-    /// Tokens.
+    /// Number of tokens.
     pub tokens: u32,
     /// The GGUF type id of `w` (`roci_gguf::Type::id`).
     pub format: u32,

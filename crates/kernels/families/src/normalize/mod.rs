@@ -15,7 +15,7 @@ constants! {
     pub struct Normalize {
         /// Rows, each normalized independently.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Added to the variance.
         pub epsilon: f32,

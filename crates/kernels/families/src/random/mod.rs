@@ -14,7 +14,7 @@ constants! {
     /// Elements `4 j` to `4 j + 3` come from `counter + j`. A later dispatch can continue the
     /// stream of an earlier one, and every device produces the same words.
     pub struct Random {
-        /// Elements.
+        /// Number of elements.
         pub count: u32,
         /// The key: low word, then high word.
         pub key: [u32; 2],

@@ -11,7 +11,7 @@ constants! {
     pub struct Softmax {
         /// Rows, each normalized independently.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
     }
 }

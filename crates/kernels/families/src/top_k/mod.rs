@@ -2,7 +2,7 @@
 
 use roci_tolerance::Tolerance;
 
-use crate::cases::lines::{NUMBERS, few};
+use crate::cases::axis::{NUMBERS, few};
 use crate::cases::{Case, Element, Random, case, untouched};
 use crate::family::{constants, linear, plain, read, write};
 use crate::shared::WORDS;
@@ -13,9 +13,9 @@ constants! {
     /// order, and their column indices. Among equal elements, the lower column comes first. NaN
     /// counts as larger than any number.
     pub struct TopK {
-        /// Rows.
+        /// Number of rows.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Results per row: at most `columns`.
         pub k: u32,

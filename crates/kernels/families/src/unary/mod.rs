@@ -10,7 +10,7 @@ use crate::{Family, Params};
 constants! {
     /// `unary_*`: `y[i] = f(x[i])`.
     pub struct Unary {
-        /// Elements.
+        /// Number of elements.
         pub count: u32,
     }
 }

@@ -1,4 +1,4 @@
-//! `elementwise_program`: an interpreted program of element-wise operations.
+//! `elementwise_program`: an interpreted program of elementwise operations.
 //!
 //! Each operation runs over a whole block of elements before the next, so that its loop vectorizes;
 //! blocks are small enough for intermediate values to stay in the L1 cache.

@@ -1,5 +1,4 @@
-//! The CPU's own kernels for the quantized matrices of language models: see
-//! [`roci_simd::quantized`].
+//! CPU-only kernels for the quantized matrices of language models: see [`roci_simd::quantized`].
 //!
 //! `lm_quantize` quantizes activations to eight bits, with one scale per 32 columns;
 //! `lm_matmul_packed` is a product with a packed matrix, or with one in place; `lm_embed_packed`

@@ -4,12 +4,13 @@
 //! known while it runs: outputs are atomic words that any thread may write, every index is checked
 //! against its binding, and accesses out of range are skipped.
 
-pub(super) mod attention;
-pub(super) mod decode_attention;
-pub(super) mod embed;
-pub(super) mod linear;
-pub(super) mod rope_kv_store;
-pub(super) mod rows;
+mod attention;
+mod decode_attention;
+mod embed;
+mod linear;
+mod rope_kv_store;
+mod rows;
+mod short_conv;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,7 +21,19 @@ use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
+use crate::KernelFactory;
 use roci_simd::Level;
+
+/// The kernels of each file.
+pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
+    linear::KERNELS,
+    embed::KERNELS,
+    rows::KERNELS,
+    attention::KERNELS,
+    decode_attention::KERNELS,
+    rope_kv_store::KERNELS,
+    short_conv::KERNELS,
+];
 
 /// The words of an output, which threads share; each word is written atomically.
 #[derive(Clone, Copy)]

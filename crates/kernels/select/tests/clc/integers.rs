@@ -9,7 +9,7 @@ fn i(value: i32) -> u32 {
 const MIN: i32 = i32::MIN;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [operators(), bits(), vectors(), wide(), narrow(), bools_beside_wide_integers()].concat()
+    [operators(), bits(), vectors(), wide(), narrow(), bools_mixed_with_wide_integers()].concat()
 }
 
 fn operators() -> Vec<Case> {
@@ -263,7 +263,7 @@ fn narrow() -> Vec<Case> {
 
 /// Regression test, found by random programs: a bool converted to i64 stayed an int, which made
 /// `max` ambiguous.
-fn bools_beside_wide_integers() -> Vec<Case> {
+fn bools_mixed_with_wide_integers() -> Vec<Case> {
     let wgsl = "
         enable wgpu_int16;
         @group(0) @binding(0) var<storage, read> input: array<u32>;
@@ -276,5 +276,5 @@ fn bools_beside_wide_integers() -> Vec<Case> {
             let narrow = max(i16(a != 3u), i16(a) - i16(4u)) + max(i16(), -i16(a)) + i16(min(u16(a == 3u), u16(a)));
             output[i] = u32(signed) + 100u * u32(unsigned) + 10000u * u32(narrow);
         }";
-    vec![Case::new("bools_beside_wide_integers", wgsl).reads(&[3u32, 9]).writes(&[], &[10400u32, 50905])]
+    vec![Case::new("bools_mixed_with_wide_integers", wgsl).reads(&[3u32, 9]).writes(&[], &[10400u32, 50905])]
 }

@@ -4,15 +4,15 @@ use bytemuck::bytes_of;
 use half::f16;
 use roci_kernels::native::Level;
 use roci_kernels::params::{Attention, Linear, Matmul};
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, values};
 
 fn close(got: &[f32], expected: &[f64], what: &str) {
     assert_eq!(got.len(), expected.len());
     for (at, (&got, &expected)) in got.iter().zip(expected).enumerate() {
-        let near =
-            (f64::from(got) - expected).abs() <= 1e-4 * expected.abs().max(1.0) || (got.is_nan() && expected.is_nan());
-        assert!(near, "{what}: [{at}] is {got}, not {expected}");
+        let is_close = Tolerance::Approximate.error_ratio(got.into(), expected) <= 1.0;
+        assert!(is_close, "{what}: [{at}] is {got}, not {expected}");
     }
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use roci_kernels::native::Level;
 use roci_kernels::params::{self, Combine, Numbers};
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, ulps, values};
 
@@ -191,7 +192,8 @@ proptest! {
                 exact += term;
                 scale += term.abs();
             }
-            prop_assert!((f64::from(y[at]) - exact).abs() <= scale * 1e-6, "{} but {}", y[at], exact);
+            let allowed = Tolerance::FewUlps.allowed(exact, scale);
+            prop_assert!((f64::from(y[at]) - exact).abs() <= allowed, "{} but {}", y[at], exact);
         }
     }
 }

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_kernels::native::{self, Level};
+use roci_testkit::tolerance;
 
 /// Runs kernel `name` with `workers` on `level` over `buffers`, which are modified in place.
 ///
@@ -46,28 +47,14 @@ pub(crate) fn bytes<T: Pod>(values: &mut [T]) -> &mut [u8] {
     bytemuck::cast_slice_mut(values)
 }
 
-/// `count` deterministic values, roughly uniform in `-limit..limit`.
+/// `count` deterministic values, uniform in `-limit..limit`.
 pub(crate) fn values(count: usize, limit: f32, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (f64::from(state) / f64::from(u32::MAX) * 2.0 - 1.0) as f32 * limit
-    };
-    (0..count).map(|_| next()).collect()
+    let mut random = fastrand::Rng::with_seed(seed.into());
+    (0..count).map(|_| (random.f32() * 2.0 - 1.0) * limit).collect()
 }
 
 /// Distance in ULPs between `got` and the f32 nearest to `exact`; equal infinities, and NaN and
 /// NaN, have a distance of 0.
 pub(crate) fn ulps(got: f32, exact: f64) -> u64 {
-    let expected = exact as f32;
-    if got.is_nan() || expected.is_nan() {
-        return if got.is_nan() && expected.is_nan() { 0 } else { u64::MAX };
-    }
-    let place = |x: f32| {
-        let bits = i64::from(x.to_bits() & 0x7fff_ffff);
-        if x.is_sign_negative() { -bits } else { bits }
-    };
-    place(got).abs_diff(place(expected))
+    tolerance::ulps(got, exact as f32).into()
 }

@@ -4,6 +4,7 @@ use half::f16;
 use proptest::prelude::*;
 use roci_kernels::native::Level;
 use roci_kernels::params;
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, values};
 
@@ -70,13 +71,12 @@ impl Problem {
         c.into_iter().map(f16::to_f32).collect()
     }
 
-    /// Compares a result with the exact one: the error is within `unit` of the result plus the
-    /// bound of f32 summation, and padding is untouched.
-    fn check(&self, level: Level, c: &[f32], unit: f64) {
+    /// Compares a result with the exact one; padding is untouched.
+    fn check(&self, level: Level, c: &[f32], tolerance: Tolerance) {
         let mut gaps = vec![true; c.len()];
         for (at, sum, size) in self.exact() {
             gaps[at] = false;
-            let bound = unit * sum.abs() + f64::from(f32::EPSILON) * size * f64::from(self.p.k).sqrt().max(4.0) + 1e-7;
+            let bound = tolerance.allowed(sum, size);
             let off = (f64::from(c[at]) - sum).abs();
             assert!(off <= bound, "{self:?} at {level}: c[{at}] = {}, exactly {sum}, off {off:e} > {bound:e}", c[at]);
         }
@@ -108,8 +108,8 @@ proptest! {
     #[test]
     fn products_match_at_every_level(problem in problem(70)) {
         for &level in Level::available() {
-            problem.check(level, &problem.run(level, 3), 0.0);
-            problem.check(level, &problem.run_f16(level, 3), 0.0005);
+            problem.check(level, &problem.run(level, 3), Tolerance::Sum);
+            problem.check(level, &problem.run_f16(level, 3), Tolerance::SumF16);
         }
     }
 
@@ -131,8 +131,8 @@ proptest! {
             for (i, (&y, &z)) in y.iter().zip(&z).enumerate() {
                 let row = &a[i * p.lda as usize..][..k as usize];
                 let terms = || row.iter().zip(&x).map(|(&a, &x)| f64::from(a) * f64::from(x));
-                let bound = f64::from(f32::EPSILON) * 8.0 * terms().map(f64::abs).sum::<f64>() + 1e-7;
                 let exact: f64 = terms().sum();
+                let bound = Tolerance::Sum.allowed(exact, terms().map(f64::abs).sum());
                 prop_assert!((f64::from(y) - exact).abs() <= bound, "{} at {}: {} {}", i, level, y, exact);
                 prop_assert_eq!(y.to_bits(), z.to_bits(), "f16 holds these values exactly");
             }
@@ -146,9 +146,9 @@ fn results_do_not_depend_on_the_number_of_parts() {
         let problem = Problem { p: params::Matmul::dense(m, n, k), seed: 5 };
         for &level in Level::available() {
             let one = problem.run(level, 1);
-            problem.check(level, &one, 0.0);
+            problem.check(level, &one, Tolerance::Sum);
             let one_f16 = problem.run_f16(level, 1);
-            problem.check(level, &one_f16, 0.0005);
+            problem.check(level, &one_f16, Tolerance::SumF16);
             for workers in [2, 4, 7] {
                 assert_eq!(bits(&one), bits(&problem.run(level, workers)), "{problem:?} at {level}, {workers} workers");
                 assert_eq!(bits(&one_f16), bits(&problem.run_f16(level, workers)), "{problem:?} at {level}");

@@ -3,6 +3,7 @@
 use roci_hal::native::{NativeBinding, NativeLaunch};
 use roci_kernels::native::{self, Level, pack_blocked, pack_columns};
 use roci_kernels::params::{BlockedLayout, Conv, ConvBlocked, MatmulPacked, Pool, PoolBlocked, Reorder};
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, values};
 
@@ -35,10 +36,7 @@ fn plain(channels: u32, size: [u32; 2]) -> BlockedLayout {
 }
 
 fn close(got: &[f32], expected: &[f32], what: &str) {
-    assert_eq!(got.len(), expected.len());
-    for (at, (got, expected)) in got.iter().zip(expected).enumerate() {
-        assert!((got - expected).abs() <= 1e-4 * expected.abs().max(1.0), "{what}: [{at}] is {got}, not {expected}");
-    }
+    Tolerance::Approximate.compare(got, expected).unwrap_or_else(|error| panic!("{what}: {error}"));
 }
 
 /// Input and output channels, input size, kernel size, stride, dilation, padding, border of the
@@ -157,9 +155,7 @@ fn blocked_pools_match_plain_ones() {
             let name = format!("pool_blocked_{}", name.trim_start_matches("pool_"));
             launch(level, &name, &mut [&mut images, &mut result], &q, 3);
             let result = reordered(level, batch, &mut result, to, plain(channels, output));
-            let pairs = result.iter().zip(&expected);
-            assert!(pairs.clone().all(|(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() < 1e-6));
-            assert_eq!(result.iter().filter(|x| x.is_nan()).count(), expected.iter().filter(|x| x.is_nan()).count());
+            Tolerance::Close.compare(&result, &expected).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }

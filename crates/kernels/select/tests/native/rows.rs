@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use roci_hal::native::NativeBinding;
 use roci_kernels::native::Level;
 use roci_kernels::params::{self, Numbers};
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, launch_bound, ulps, values};
 
@@ -151,7 +152,8 @@ proptest! {
             let sum: f64 = x.iter().map(|&x| (f64::from(x) - max).exp()).sum();
             for (&x, &y) in x.iter().zip(y) {
                 let exact = f64::from(x) - max - sum.ln();
-                prop_assert!((f64::from(y) - exact).abs() <= 2e-7 * exact.abs().max(1.0), "{} but {}", y, exact);
+                let allowed = Tolerance::FewUlps.allowed(exact, exact.abs().max(1.0));
+                prop_assert!((f64::from(y) - exact).abs() <= allowed, "{} but {}", y, exact);
             }
         }
     }
@@ -175,7 +177,8 @@ proptest! {
             prop_assert!(ulps(mean[row], middle) <= 1 && ulps(inverse[row], scale) <= 1);
             for (&x, &y) in wide.iter().zip(y) {
                 let exact = (x - middle) * scale;
-                prop_assert!((f64::from(y) - exact).abs() <= 2e-7 * exact.abs().max(1e-3), "{} but {}", y, exact);
+                let allowed = Tolerance::FewUlps.allowed(exact, exact.abs().max(1e-3));
+                prop_assert!((f64::from(y) - exact).abs() <= allowed, "{} but {}", y, exact);
             }
         }
     }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use roci_kernels::native::Level;
 use roci_kernels::params::{Conv, Pool};
+use roci_testkit::Tolerance;
 
 use crate::launch::{bytes, launch_at, values};
 
@@ -222,11 +223,10 @@ proptest! {
                 };
                 let sum: f64 = elements.iter().map(|&i| f64::from(x[i])).sum();
                 let mean = if elements.is_empty() { 0.0 } else { sum / count as f64 };
-                let off = (f64::from(average) - mean).abs();
-                prop_assert!(f64::from(average) == mean || off < 1e-5, "{} {}", average, mean);
+                prop_assert!(Tolerance::Close.error_ratio(average.into(), mean) <= 1.0, "{} {}", average, mean);
                 let powers: f64 = elements.iter().map(|&i| f64::from(x[i]).abs().powi(norm as i32)).sum();
                 let exact = powers.powf(1.0 / f64::from(norm));
-                prop_assert!((f64::from(lp) - exact).abs() <= 1e-5 * exact, "{} {}", lp, exact);
+                prop_assert!((f64::from(lp) - exact).abs() <= Tolerance::Sum.allowed(exact, exact), "{} {}", lp, exact);
             }
         }
     }

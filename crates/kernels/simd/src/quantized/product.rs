@@ -212,7 +212,7 @@ impl WeightPanel {
         }
         let count = if nibbles { LINES / 2 } else { LINES };
         let source = self.codes.wrapping_add(group * count * LINE);
-        // SAFETY: the group's first line, guaranteed by the task's creator.
+        // SAFETY: the task's creator guarantees the lines of the group; this is the first.
         let mut lines = [unsafe { simd.load(source) }; LINES];
         for j in 0..count {
             let source = source.wrapping_add(j * LINE);

@@ -1,7 +1,7 @@
 //! WGSL's built-in functions.
 //!
 //! Each maps to one of three things: a function that accepts both scalars and vectors (the OpenCL
-//! library or clang's element-wise built-ins), a scalar function of the prelude that is called per
+//! library or clang's elementwise built-ins), a scalar function of the prelude that is called per
 //! lane, or a small generated function made of operators.
 
 use naga::common::wgsl::TryToWgsl as _;

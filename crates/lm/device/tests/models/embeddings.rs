@@ -12,9 +12,10 @@ use roci_lm::architecture::{Model, Pooling};
 use roci_lm::reference::{Reference, SequenceState};
 use roci_lm::synthetic::talking;
 use roci_lm_device::{CacheType, DeviceModel, Options};
+use roci_testkit::tolerance::distance;
 use roci_tokenizer::Tokenizer;
 
-use crate::{devices, distance, tolerance};
+use crate::{compare, devices, tolerance};
 
 /// Tokens of the sequence; one call takes 16.
 const LENGTH: usize = 50;
@@ -44,18 +45,16 @@ fn check(number: u32, pooling: Pooling) -> Result<(), String> {
         .map_err(|error| text(&error))?;
     let engine = Engine::start(Box::new(forward), tokenizer, Settings::default());
 
-    let most = tolerance(&case, CacheType::F16, &device, true);
+    let tolerance = tolerance(&case, CacheType::F16, &device, true);
     let tokens = case.tokens(LENGTH);
     let others = [Pooling::Mean, Pooling::Cls, Pooling::Last].into_iter().filter(|other| *other != pooling);
     let others: Vec<Vec<f32>> = others.map(|other| expected(&reference, other, &tokens)).collect();
     // The whole sequence, again with a cached prefix, and a prefix that ends at a page boundary.
     for length in [LENGTH, LENGTH, 2 * PAGE] {
         let found = engine.embed(&tokens[..length]).map_err(|error| text(&error))?;
-        let off = distance(&found, &expected(&reference, pooling, &tokens[..length]));
-        if off.is_nan() || off > most {
-            return Err(format!("{length} tokens have an error of {off:.1e}; the tolerance is {most:.0e}"));
-        }
-        if length == LENGTH && others.iter().any(|other| distance(&found, other) < 10.0 * most) {
+        let expected = expected(&reference, pooling, &tokens[..length]);
+        compare(&found, &expected, tolerance, &format!("{length} tokens"))?;
+        if length == LENGTH && others.iter().any(|other| distance(&found, other) < 10.0 * tolerance.bound()) {
             return Err(format!("the embedding of {pooling} matches another type's"));
         }
     }

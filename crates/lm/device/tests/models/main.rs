@@ -23,6 +23,7 @@ use roci_lm::architecture::Model;
 use roci_lm::reference::{Reference, SequenceState};
 use roci_lm::synthetic::{Case, architectures, types};
 use roci_lm_device::{CacheType, DeviceModel, Options};
+use roci_testkit::tolerance::{NormTolerance, distance};
 
 /// Tokens per sequence.
 const TOKENS: usize = 40;
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
                 Err(reason) => devices::missing(name, &reason),
             }));
         }
-        // Specialized kernels. PoCL compiles each for seconds.
+        // Specialized kernels: OpenCL devices test only one model, because PoCL takes seconds to
+        // compile each kernel.
         let all = architectures().into_iter().chain(types());
         let specialized = match name {
             "vulkan" => all.collect(),
@@ -74,38 +76,36 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Tolerance of logits: norm of the error relative to the norm of the expected logits.
-/// `single_token` is for steps with one token.
-pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_token: bool) -> f64 {
+/// Tolerance of logits. `single_token` is for steps with one token.
+pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_token: bool) -> NormTolerance {
     let native = roci_kernels::runs_native_kernels(device.info());
     let gpu = device.info().physical.iter().all(|one| one.kind.is_gpu());
     let rounds = gpu && device.info().capabilities().integer_dot && (single_token || case.recipe.experts.is_some());
     match case.recipe.kind {
+        _ if cache == CacheType::Q8 => NormTolerance::Cache8,
         // Keys and values are always rounded to 16 bits.
-        _ if cache == CacheType::Q8 => 2e-2,
-        Type::F32 | Type::F16 | Type::BF16 => 2e-3,
+        Type::F32 | Type::F16 | Type::BF16 => NormTolerance::Half,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
         // and for experts.
-        _ if native || rounds => 5e-2,
+        _ if native || rounds => NormTolerance::Activations8,
         // Scales and offsets of 2-bit blocks are rounded to 16 bits.
-        Type::Q2_K => 1e-2,
+        Type::Q2_K => NormTolerance::Bfloat,
         // Matrix units take weights and activations as 16-bit floats.
-        _ if device.info().capabilities().matrix => 5e-3,
+        _ if device.info().capabilities().matrix => NormTolerance::HalfProducts,
         // Offsets of 15 and 9 times the scale are rounded to 16 bits.
-        Type::IQ1_S | Type::IQ1_M | Type::IQ3_S => 5e-3,
-        _ => 3e-3,
+        Type::IQ1_S | Type::IQ1_M | Type::IQ3_S => NormTolerance::HalfProducts,
+        _ => NormTolerance::HalfScales,
     }
 }
 
-/// Relative distance of two vectors; NaN if their lengths differ.
-pub(crate) fn distance(row: &[f32], expected: &[f32]) -> f64 {
-    if row.len() != expected.len() {
-        return f64::NAN;
+/// The distance of a row from the reference; the error, if the tolerance does not allow it, says so
+/// about `what`.
+pub(crate) fn compare(row: &[f32], expected: &[f32], tolerance: NormTolerance, what: &str) -> Result<(), String> {
+    let distance = distance(row, expected);
+    if tolerance.allows(distance) {
+        return Ok(());
     }
-    let squares = |values: &mut dyn Iterator<Item = f32>| values.map(|value| f64::from(value).powi(2)).sum::<f64>();
-    let length = squares(&mut expected.iter().copied());
-    let difference = squares(&mut row.iter().zip(expected).map(|(row, expected)| row - expected));
-    (difference / length).sqrt()
+    Err(format!("{what}: an error of {distance:.1e}; {tolerance:?} allows {:.0e}", tolerance.bound()))
 }
 
 fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool>) -> Result<(), String> {
@@ -163,13 +163,8 @@ fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool
     for (text, (rows, expected)) in rows.iter().zip(&expected).enumerate() {
         for (at, (row, expected)) in rows.iter().zip(expected).enumerate() {
             // The last tokens of the first sequence are single-token steps.
-            let most = tolerance(case, cache, device, text == 0 && at >= 34);
-            let distance = distance(row, expected);
-            if distance.is_nan() || distance > most {
-                return Err(format!(
-                    "token {at} of sequence {text} is off by {distance:.1e}; the tolerance is {most:.0e}"
-                ));
-            }
+            let tolerance = tolerance(case, cache, device, text == 0 && at >= 34);
+            compare(row, expected, tolerance, &format!("token {at} of sequence {text}"))?;
         }
     }
     Ok(())

@@ -91,13 +91,9 @@ pub(crate) fn compare(
         for token in &tokens[at..end] {
             expected = reference.logits(&mut state, *token).map_err(|error| text(&error))?;
         }
-        let most = devices.iter().map(|one| tolerance(case, CacheType::F16, one, true)).fold(0.0, f64::max);
-        let distance = crate::distance(&output.rows[0], &expected);
-        if distance.is_nan() || distance > most {
-            return Err(format!(
-                "the logits after {end} tokens have an error of {distance:.1e}; the tolerance is {most:.0e}"
-            ));
-        }
+        let tolerance = devices.iter().map(|one| tolerance(case, CacheType::F16, one, true)).max();
+        let tolerance = tolerance.ok_or("no device")?;
+        crate::compare(&output.rows[0], &expected, tolerance, &format!("the logits after {end} tokens"))?;
         at = end;
     }
     Ok(found)

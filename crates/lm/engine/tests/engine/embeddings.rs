@@ -8,12 +8,11 @@ use roci_base::Hint as _;
 use roci_engine::{EngineError, ReferenceForward};
 use roci_lm::architecture::Pooling;
 use roci_lm::reference::SequenceState;
+use roci_testkit::Tolerance;
 
 use crate::common::{MockDevice, PAGE, answer, capacity, pooled, request, start, tokens};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog and runs away from all the hounds";
-/// Rounding error of pooling: a sum in f64, rounded to f32 once.
-const ROUNDING: f64 = 1e-6;
 
 /// Types that give an embedding, with their values in GGUF files.
 const POOLED: [(u32, Pooling); 3] = [(1, Pooling::Mean), (2, Pooling::Cls), (3, Pooling::Last)];
@@ -42,7 +41,7 @@ fn expected(pooling: Pooling, text: &[u32]) -> Vec<f64> {
 fn assert_close(found: &[f32], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
-        assert!((f64::from(*found) - expected).abs() < ROUNDING, "{what}: {found} for {expected}");
+        assert!(Tolerance::Close.error_ratio((*found).into(), *expected) <= 1.0, "{what}: {found} for {expected}");
     }
 }
 

@@ -67,7 +67,7 @@ pub struct Vector {
 pub struct Linear {
     /// Weights.
     pub matrix: Matrix,
-    /// Bias.
+    /// Added to the outputs.
     pub bias: Option<Vector>,
 }
 
@@ -304,7 +304,7 @@ pub enum FeedForwardKind {
     Experts {
         /// Computes a score per expert.
         router: Linear,
-        /// All experts.
+        /// The experts that the router chooses from.
         experts: Vec<GatedFeedForward>,
         /// Experts per token: those with the highest scores. Their weights are the softmax over all
         /// scores, renormalized over the chosen experts.
@@ -316,7 +316,7 @@ pub enum FeedForwardKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SharedExpert {
-    /// The network.
+    /// The network of this expert.
     pub network: GatedFeedForward,
     /// Projection to one value, whose sigmoid is the factor of the network's output.
     pub gate: Option<Linear>,
@@ -335,7 +335,7 @@ impl SharedExpert {
 pub struct FeedForward {
     /// Norm of the input.
     pub norm: Norm,
-    /// The network.
+    /// The network of this expert.
     pub kind: FeedForwardKind,
     /// Activation of the gate.
     pub activation: Activation,

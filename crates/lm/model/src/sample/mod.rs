@@ -72,7 +72,7 @@ impl SampleError {
 pub struct Choice {
     /// Token id.
     pub token: u32,
-    /// Natural logarithm of the probability by the unmodified logits.
+    /// Log probability of the token under the unmodified logits (natural logarithm).
     pub log_probability: f32,
 }
 
@@ -215,6 +215,8 @@ fn log_sum(logits: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use roci_testkit::Tolerance;
+
     use super::*;
 
     fn sampler(settings: Settings) -> Sampler {
@@ -246,7 +248,7 @@ mod tests {
         let token = sampler(Settings::greedy()).sample(&logits, None).expect("a token is allowed");
         assert_eq!(token, 2);
         let sum: f32 = logits.iter().map(|logit| logit.exp()).sum();
-        assert!((log_probability(&logits, token) - (3.0f32.exp() / sum).ln()).abs() < 1e-6);
+        assert!(Tolerance::ManyUlps.allows(log_probability(&logits, token), (3.0f32.exp() / sum).ln()));
     }
 
     #[test]

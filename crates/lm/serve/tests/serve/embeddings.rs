@@ -1,14 +1,12 @@
 //! `/v1/embeddings` for each pooling type.
 
 use roci_lm::architecture::Pooling;
+use roci_testkit::Tolerance;
 use serde_json::{Value, json};
 
 use crate::fake_model::{EMBEDDING, hidden};
 use crate::http::Answer;
 use crate::test_server::{TestServer, TestServerOptions};
-
-/// Maximum error of values: both results and expected values are f32.
-const ROUNDING: f64 = 1e-6;
 
 fn serve(pooling: Pooling) -> TestServer {
     TestServerOptions { pooling, ..TestServerOptions::default() }.start()
@@ -43,8 +41,8 @@ fn the_pooling_type_selects_the_tokens() {
             let found = answer["data"][0]["embedding"].as_array().expect("a list").clone();
             assert_eq!(found.len(), EMBEDDING);
             for (found, expected) in found.iter().zip(&expected) {
-                let off = (found.as_f64().expect("a number") - expected).abs();
-                assert!(off < ROUNDING, "{pooling}, time {time}: {found} for {expected}");
+                let is_close = Tolerance::Close.error_ratio(found.as_f64().expect("a number"), *expected) <= 1.0;
+                assert!(is_close, "{pooling}, time {time}: {found} for {expected}");
             }
         }
     }

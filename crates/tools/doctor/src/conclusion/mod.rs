@@ -17,7 +17,7 @@ use crate::failures::Failure;
 use crate::logs::{Event, Log, LogReader, Vendor};
 use crate::rules::{Confidence, Evidence, ExcludedRule, Finding, LogLine, Reboot, RuleSet, Severity, Step, Truth};
 
-static LOOK: &str = include_str!("look.toml");
+static FACT_COMMANDS: &str = include_str!("fact_commands.toml");
 
 renamed_key!(certainty: "certainty", formerly "sureness");
 renamed_key!(programs: "programs", formerly "kinds");
@@ -236,7 +236,7 @@ impl Conclusion {
             excluded: excluded.map(excluded_by).collect(),
             next: Vec::new(),
         };
-        conclusion.next = conclusion.look_next();
+        conclusion.next = conclusion.next_checks();
         conclusion
     }
 
@@ -248,15 +248,15 @@ impl Conclusion {
     }
 
     /// What to check next. The check that decides the most causes comes first.
-    fn look_next(&self) -> Vec<NextCheck> {
+    fn next_checks(&self) -> Vec<NextCheck> {
         let mut next: Vec<NextCheck> = Vec::new();
         let mut add = |run: String, fact: Option<&str>, decides: Option<&str>| {
-            let at = next.iter().position(|look| look.run == run).unwrap_or_else(|| {
+            let at = next.iter().position(|check| check.run == run).unwrap_or_else(|| {
                 next.push(NextCheck { run, facts: Vec::new(), decides: Vec::new() });
                 next.len() - 1
             });
-            let look = &mut next[at];
-            for (list, word) in [(&mut look.facts, fact), (&mut look.decides, decides)] {
+            let check = &mut next[at];
+            for (list, word) in [(&mut check.facts, fact), (&mut check.decides, decides)] {
                 if let Some(word) = word.filter(|word| !list.iter().any(|known| known == word)) {
                     list.push(word.to_owned());
                 }
@@ -273,7 +273,7 @@ impl Conclusion {
                 }
             }
         }
-        next.sort_by_key(|look| std::cmp::Reverse(look.decides.len()));
+        next.sort_by_key(|check| std::cmp::Reverse(check.decides.len()));
         next
     }
 }
@@ -389,7 +389,7 @@ fn log_facts(log: &Log) -> Vec<LogFact> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FactCommandsDocument {
-    look: Vec<FactCommand>,
+    command: Vec<FactCommand>,
 }
 
 #[derive(Deserialize)]
@@ -401,8 +401,8 @@ struct FactCommand {
 
 /// The command that shows a fact.
 fn command(fact: &str) -> Option<String> {
-    let document: FactCommandsDocument = toml::from_str(LOOK).ok()?;
-    document.look.iter().find_map(|shown| {
+    let document: FactCommandsDocument = toml::from_str(FACT_COMMANDS).ok()?;
+    document.command.iter().find_map(|shown| {
         let rest = match shown.fact.strip_suffix('*') {
             Some(start) => fact.strip_prefix(start)?,
             None => (shown.fact == fact).then_some("")?,

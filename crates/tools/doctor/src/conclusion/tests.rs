@@ -192,7 +192,7 @@ fn excluded_causes_and_missing_facts_are_reported() {
                  Reason: Page not present or supervisor privilege.";
     let unknown = conclude(fault);
     assert!(unknown.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", unknown.possible);
-    assert!(unknown.next.iter().any(|look| look.run == "uname -r"), "{:?}", unknown.next);
+    assert!(unknown.next.iter().any(|check| check.run == "uname -r"), "{:?}", unknown.next);
     let known =
         conclude(&format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}"));
     let excluded = known.excluded.iter().find(|excluded| excluded.id == "MES-04").expect("it is ruled out");

@@ -72,10 +72,10 @@ impl Conclusion {
         }
         if !self.next.is_empty() {
             let _ = writeln!(out, "\nCheck next:");
-            for look in self.next.iter().take(most(OTHERS)) {
-                let decides = if look.decides.is_empty() { String::new() } else { look.decides.join(", ") };
+            for check in self.next.iter().take(most(OTHERS)) {
+                let decides = if check.decides.is_empty() { String::new() } else { check.decides.join(", ") };
                 let why = if decides.is_empty() { String::new() } else { format!("   # decides {decides}") };
-                let _ = writeln!(out, "  $ {}{why}", look.run);
+                let _ = writeln!(out, "  $ {}{why}", check.run);
             }
             rest(&mut out, self.next.len(), most(OTHERS));
         }

@@ -28,7 +28,7 @@ pub struct MachineArgs {
 
 /// Where runs happen.
 #[derive(Debug, Default, Args)]
-pub struct PlaceArgs {
+pub struct ConditionArgs {
     /// Machine of the runs.
     #[command(flatten)]
     pub machine: MachineArgs,

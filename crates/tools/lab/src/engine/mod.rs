@@ -373,7 +373,8 @@ impl Engine<'_, '_> {
             stop,
         };
         let watched = run::watch(&mut context, &mut *job, begun, &mut |progress| observer.tick(run, progress));
-        let wrong = |reason: String| LabError::Experiment { place: self.experiment.name.clone(), reason, hint: None };
+        let wrong =
+            |reason: String| LabError::Experiment { location: self.experiment.name.clone(), reason, hint: None };
         match watched.map_err(wrong)? {
             WatchResult::Interrupted => Ok(None),
             WatchResult::Over { mut finished, lost } => {

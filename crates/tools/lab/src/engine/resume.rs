@@ -29,8 +29,8 @@ impl ResumeOptions<'_> {
     /// # Errors
     /// An invalid request, or an error of the store.
     pub(super) fn apply(&self, store: &mut Store, row: &ExperimentRow) -> Result<(Experiment, Vec<String>), LabError> {
-        let place = format!("experiment {}", row.id);
-        let before = Experiment::parse(&place, &row.toml, &row.variables)?;
+        let location = format!("experiment {}", row.id);
+        let before = Experiment::parse(&location, &row.toml, &row.variables)?;
         let after = self.file.unwrap_or(&before);
         // All checks come before the first change.
         let mut lines = Vec::new();

@@ -191,9 +191,9 @@ impl RunMonitor<'_, '_> {
         let outcome = verdict(self.context.experiment, &evidence);
         // The order of simultaneous output on two streams is unknown; assume the experiment's order
         // of phases.
-        let place = |event: &Event| self.context.experiment.phase_index(&event.text);
+        let location = |event: &Event| self.context.experiment.phase_index(&event.text);
         let mut events = parsed.phases.clone();
-        events.sort_by_key(|event| (event.at, place(event)));
+        events.sort_by_key(|event| (event.at, location(event)));
         events.append(&mut self.events);
         events.sort_by_key(|event| event.at);
         let metrics = parsed.metrics(self.context.experiment);
@@ -230,7 +230,7 @@ impl RunMonitor<'_, '_> {
             (count, false) => self.event(EventKind::Kill, format!("{count} processes were terminated")),
         }
         for left in &termination.survivors {
-            let waits = left.waits_for.as_ref().map(|place| format!(" in {place}")).unwrap_or_default();
+            let waits = left.waits_for.as_ref().map(|location| format!(" in {location}")).unwrap_or_default();
             let text =
                 format!("process {} ({}) survives SIGKILL: state {}{waits}", left.process, left.name, left.state);
             self.event(EventKind::Note, text);

@@ -21,12 +21,12 @@ impl Experiment {
     ///
     /// # Errors
     /// An error with its line.
-    pub fn parse(place: &str, toml: &str, variables: &BTreeMap<String, String>) -> Result<Self, LabError> {
+    pub fn parse(location: &str, toml: &str, variables: &BTreeMap<String, String>) -> Result<Self, LabError> {
         build(toml, variables).map_err(|fault| {
             let line = fault.span.map(|span| toml[..span.start.min(toml.len())].matches('\n').count() + 1);
-            let place = line.map_or_else(|| place.to_owned(), |line| format!("{place}, line {line}"));
+            let location = line.map_or_else(|| location.to_owned(), |line| format!("{location}, line {line}"));
             let help = || "`roci lab new` prints an example file".to_owned();
-            LabError::Experiment { place, reason: fault.reason, hint: Some(fault.hint.unwrap_or_else(help)) }
+            LabError::Experiment { location, reason: fault.reason, hint: Some(fault.hint.unwrap_or_else(help)) }
         })
     }
 }

@@ -36,9 +36,9 @@ pub struct Experiment {
     pub name: String,
     /// Title in one line.
     pub title: String,
-    /// Question that it answers.
+    /// Question that the experiment answers.
     pub goal: Option<String>,
-    /// Targets that it is for, such as `gfx1151`; empty for any.
+    /// Targets that the experiment is for, such as `gfx1151`; empty for any.
     pub targets: Vec<String>,
     /// Notes for the report: links to issues, suspicions.
     pub notes: Vec<String>,

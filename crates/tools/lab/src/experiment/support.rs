@@ -17,11 +17,11 @@ impl Experiment {
     /// # Errors
     /// If a strategy can never start: an executor that this roci lacks, a missing image, or one
     /// that the executor does not support. `place` names the experiment.
-    pub fn check_here(&self, place: &str) -> Result<Vec<String>, LabError> {
+    pub fn check_here(&self, location: &str) -> Result<Vec<String>, LabError> {
         for strategy in &self.strategies {
             if let Some((reason, hint)) = never(strategy) {
                 let reason = format!("the strategy `{}` {reason}", crate::message::cut(&strategy.name));
-                return Err(LabError::Experiment { place: place.into(), reason, hint: Some(hint.into()) });
+                return Err(LabError::Experiment { location: location.into(), reason, hint: Some(hint.into()) });
             }
         }
         let ignored = |strategy: &&Strategy| strategy.image.is_some() && strategy.executor.kind == ExecutorKind::Local;

@@ -59,13 +59,13 @@ fn built_in_experiments_declare_targets_and_apis() {
         let found = found.unwrap_or_else(|error| panic!("{error}"));
         assert!(!found.targets.is_empty(), "{} says no chip", file.name);
         for strategy in &found.strategies {
-            let place = format!("{}, {}", file.name, strategy.name);
-            let uses = strategy.uses.as_ref().unwrap_or_else(|| panic!("{place} does not declare what it uses"));
+            let location = format!("{}, {}", file.name, strategy.name);
+            let uses = strategy.uses.as_ref().unwrap_or_else(|| panic!("{location} does not declare what it uses"));
             // Variables, programs and images of ROCm that indicate its use.
             let texts = strategy.env.keys().chain(&strategy.unset).chain(&strategy.command).chain(&strategy.image);
             let words = ["HSA_", "HIP_", "ROCR_", "ROCBLAS_", "MIOPEN_", "rocm", "import torch"];
             let starts_rocm = texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)));
-            assert!(!starts_rocm || uses.contains(&Api::Rocm), "{place} uses ROCm");
+            assert!(!starts_rocm || uses.contains(&Api::Rocm), "{location} uses ROCm");
         }
     }
 }
@@ -301,10 +301,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_change_makes_it_panic(place in any::<prop::sample::Index>(), text in "[\\[\\]{}='\"a-z0-9\n.,]{0,12}") {
+    fn no_change_makes_it_panic(location in any::<prop::sample::Index>(), text in "[\\[\\]{}='\"a-z0-9\n.,]{0,12}") {
         let toml = include_str!("../../experiments/gfx1151-rocm.toml");
         let cuts: Vec<usize> = toml.char_indices().map(|(at, _)| at).collect();
-        let at = cuts[place.index(cuts.len())];
+        let at = cuts[location.index(cuts.len())];
         let _ = parse(&format!("{}{text}{}", &toml[..at], &toml[at..]));
         let _ = parse(&format!("{}{text}", &toml[..at]));
     }

@@ -157,12 +157,12 @@ fn groups(tests: Vec<Test>) -> (BTreeMap<String, String>, Vec<Group>) {
     let mut groups: Vec<Group> = Vec::new();
     let mut names = BTreeSet::new();
     for test in tests {
-        let place = groups.iter().position(|group| group.settings == test.settings).unwrap_or_else(|| {
+        let location = groups.iter().position(|group| group.settings == test.settings).unwrap_or_else(|| {
             let name = unique(strategy_name(&test.settings, &varying), &mut names);
             groups.push(Group { name, settings: test.settings, samples: Vec::new(), time: test.time });
             groups.len() - 1
         });
-        let samples = &mut groups[place].samples;
+        let samples = &mut groups[location].samples;
         match samples.iter_mut().find(|(name, _)| *name == test.name) {
             Some((_, samples)) => samples.extend(test.samples),
             None => samples.push((test.name, test.samples)),

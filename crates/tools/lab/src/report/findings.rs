@@ -130,11 +130,11 @@ fn stuck(strategies: &[StrategyReport]) -> Vec<Sentence> {
     for strategy in strategies.iter().filter(|strategy| ran(strategy)) {
         all += 1;
         let Some(way) = strategy.result.as_ref().and_then(failure_kind) else { continue };
-        let place = *places.entry(way.clone()).or_insert(ways.len());
-        if place == ways.len() {
+        let location = *places.entry(way.clone()).or_insert(ways.len());
+        if location == ways.len() {
             ways.push((way, Vec::new()));
         }
-        ways[place].1.push(strategy);
+        ways[location].1.push(strategy);
     }
     ways.retain(|(_, alike)| alike.len() > 1);
     ways.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
@@ -194,12 +194,12 @@ fn no_difference(strategies: &[StrategyReport], pairs: &[StrategyPair]) -> Vec<S
         if way != again {
             continue;
         }
-        let place = ways.iter().position(|(known, ..)| *known == way).unwrap_or_else(|| {
+        let location = ways.iter().position(|(known, ..)| *known == way).unwrap_or_else(|| {
             ways.push((way, ending(after), Vec::new()));
             ways.len() - 1
         });
-        if !ways[place].2.contains(&pair.setting.as_str()) {
-            ways[place].2.push(&pair.setting);
+        if !ways[location].2.contains(&pair.setting.as_str()) {
+            ways[location].2.push(&pair.setting);
         }
     }
     let sentence = |(_, end, settings): &(String, String, Vec<&str>)| {

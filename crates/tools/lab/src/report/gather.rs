@@ -31,8 +31,8 @@ impl Report {
     /// If there is none, its text is from a newer roci, or the store fails.
     pub fn load(store: &Store, which: &str) -> Result<Self, LabError> {
         let row = store.experiment(which)?;
-        let place = format!("the stored text of experiment {}", row.id);
-        let experiment = Experiment::parse(&place, &row.toml, &row.variables)?;
+        let location = format!("the stored text of experiment {}", row.id);
+        let experiment = Experiment::parse(&location, &row.toml, &row.variables)?;
         Self::read(store, &row, &experiment)
     }
 
@@ -211,7 +211,7 @@ fn alike(lines: Vec<KernelLine>) -> Vec<KernelReport> {
     for KernelLine { line, finding } in lines {
         let next = kinds.len();
         match *places.entry(without_numbers(&line)).or_insert(next) {
-            place if place < next => kinds[place].count += 1,
+            location if location < next => kinds[location].count += 1,
             _ => kinds.push(KernelReport { line, finding, count: 1 }),
         }
     }

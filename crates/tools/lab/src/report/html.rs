@@ -1,7 +1,7 @@
 //! A report as one HTML page without scripts, other files or network access.
 //!
-//! The markup is in the templates under `page`. This file prepares the values that they print; every
-//! string is escaped when it is printed.
+//! The markup is in the templates under `page`. This file prepares the values that they print;
+//! every string is escaped when it is printed.
 
 use std::sync::LazyLock;
 

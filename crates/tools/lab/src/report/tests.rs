@@ -309,20 +309,20 @@ fn yaml_snippets_describe_the_strategy() {
 
 /// Fields of a document that are missing from kubectl's output: it drops unknown fields when it
 /// parses a typed object.
-fn lost(sent: &Yaml, read: &Value, place: &str) -> Vec<String> {
+fn lost(sent: &Yaml, read: &Value, location: &str) -> Vec<String> {
     match sent {
         Yaml::Hash(fields) => {
             let named = fields.iter().map(|(name, value)| (name.as_str().expect("a name"), value));
-            named.flat_map(|(name, value)| lost(value, &read[name], &format!("{place}/{name}"))).collect()
+            named.flat_map(|(name, value)| lost(value, &read[name], &format!("{location}/{name}"))).collect()
         }
         Yaml::Array(items) => {
             let numbered = items.iter().enumerate();
-            numbered.flat_map(|(number, value)| lost(value, &read[number], &format!("{place}/{number}"))).collect()
+            numbered.flat_map(|(number, value)| lost(value, &read[number], &format!("{location}/{number}"))).collect()
         }
         Yaml::String(text) if read == text => Vec::new(),
         Yaml::Integer(number) if *read == *number => Vec::new(),
         Yaml::Boolean(is) if *read == *is => Vec::new(),
-        _ => vec![place.to_owned()],
+        _ => vec![location.to_owned()],
     }
 }
 

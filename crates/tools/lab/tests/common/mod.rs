@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use roci_lab::cli::{
-    CommandOutcome, Io, LabArgs, LabCommand, MachineArgs, PlaceArgs, ResumeArgs, RunArgs, VariableArgs,
+    CommandOutcome, ConditionArgs, Io, LabArgs, LabCommand, MachineArgs, ResumeArgs, RunArgs, VariableArgs,
 };
 use roci_lab::store::{RunRow, Store};
 
@@ -23,9 +23,11 @@ const FORBIDDING: [&str; 2] = ["BC-08", "OCL-08"];
 /// `roci lab run FILE`, or `roci lab resume` without a file.
 pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
     let allow = FORBIDDING.map(str::to_owned).to_vec();
-    let place = PlaceArgs { machine: MachineArgs { facts: None, allow }, assume_needs: false };
+    let conditions = ConditionArgs { machine: MachineArgs { facts: None, allow }, assume_needs: false };
     let command = match run {
-        Some(file) => LabCommand::Run(RunArgs { experiment: file.into(), variables: VariableArgs::default(), place }),
+        Some(file) => {
+            LabCommand::Run(RunArgs { experiment: file.into(), variables: VariableArgs::default(), conditions })
+        }
         None => LabCommand::Resume(ResumeArgs {
             experiment: "latest".into(),
             done: vec![],
@@ -34,7 +36,7 @@ pub(crate) fn arguments(db: &Path, run: Option<&str>) -> LabArgs {
             variables: VariableArgs::default(),
             retry: vec![],
             steal: false,
-            place,
+            conditions,
         }),
     };
     LabArgs { db: Some(db.to_owned()), json: false, command }

@@ -63,16 +63,16 @@ fn kubectl_parses_the_manifests_without_loss() {
 
 /// Fields that were sent but are missing from the output: kubectl drops unknown fields when it
 /// parses a typed object.
-fn lost(sent: &Value, read: &Value, place: &str) -> Vec<String> {
+fn lost(sent: &Value, read: &Value, location: &str) -> Vec<String> {
     match sent {
         Value::Object(fields) => {
-            fields.iter().flat_map(|(name, value)| lost(value, &read[name], &format!("{place}/{name}"))).collect()
+            fields.iter().flat_map(|(name, value)| lost(value, &read[name], &format!("{location}/{name}"))).collect()
         }
         Value::Array(items) => {
             let numbered = items.iter().enumerate();
-            numbered.flat_map(|(number, value)| lost(value, &read[number], &format!("{place}/{number}"))).collect()
+            numbered.flat_map(|(number, value)| lost(value, &read[number], &format!("{location}/{number}"))).collect()
         }
         _ if sent == read => Vec::new(),
-        _ => vec![place.to_owned()],
+        _ => vec![location.to_owned()],
     }
 }

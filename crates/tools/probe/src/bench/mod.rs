@@ -6,7 +6,7 @@ use roci_hal::{DeviceInfo, DeviceKind};
 use roci_kernels::params::{self, Params};
 use roci_kernels::{KernelSpec, MatmulElement, MatmulForm, best_matmul, matmul_kernel};
 
-use crate::WorkAmount;
+use crate::{Tolerance, WorkAmount};
 
 mod measure;
 
@@ -249,9 +249,13 @@ impl Benchmark {
             Some(got) if got == want => Ok(()),
             got => Err(format!("word {i} is {got:x?}, not {want:x}")),
         };
-        let near = |i: u32, got: Option<f32>, want: f64, scale: f64| match got {
-            Some(got) if (f64::from(got) - want).abs() <= scale => Ok(()),
-            got => Err(format!("element {i} is {got:?}, not {want}")),
+        let sum = |i: u32, got: Option<f32>, terms: &dyn Fn(u32) -> f64, count: u32, tolerance: Tolerance| {
+            let want: f64 = (0..count).map(terms).sum();
+            let magnitude = (0..count).map(|k| terms(k).abs()).sum();
+            match got {
+                Some(got) if (f64::from(got) - want).abs() <= tolerance.allowed(want, magnitude) => Ok(()),
+                got => Err(format!("element {i} is {got:?}, not {want}")),
+            }
         };
         match self {
             Self::Launch => Ok(()),
@@ -262,19 +266,17 @@ impl Benchmark {
             Self::Fill => places(sizes.words).try_for_each(|i| exact(i, FILL)),
             Self::Copy => places(sizes.words).try_for_each(|i| exact(i, number(i).to_bits())),
             Self::Sum => places(sizes.words / SUMMED).try_for_each(|row| {
-                let want: f64 = (0..SUMMED).map(|i| f64::from(number(row * SUMMED + i))).sum();
-                near(row, single(row), want, 1e-2)
+                sum(row, single(row), &|i| f64::from(number(row * SUMMED + i)), SUMMED, Tolerance::Sum)
             }),
             Self::Matmul(element) => places(sizes.side * sizes.side).try_for_each(|at| {
                 let (row, column) = (at / sizes.side, at % sizes.side);
                 let term =
                     |k| f64::from(number(row * sizes.side + k)) * f64::from(number(k * sizes.side + column + SALT));
-                let want: f64 = (0..sizes.side).map(term).sum();
-                match element {
-                    MatmulElement::F32 => near(at, single(at), want, 1e-2),
-                    // f16 has 11 significant bits.
-                    MatmulElement::F16 => near(at, half(at), want, want.abs() / 512.0 + 0.05),
-                }
+                let (got, tolerance) = match element {
+                    MatmulElement::F32 => (single(at), Tolerance::Sum),
+                    MatmulElement::F16 => (half(at), Tolerance::SumF16),
+                };
+                sum(at, got, &term, sizes.side, tolerance)
             }),
         }
     }
@@ -342,5 +344,15 @@ mod tests {
         bytes[4 * 1234 + 3] ^= 1;
         let wrong = Benchmark::Upload.verify(&sizes, &bytes).unwrap_err();
         assert!(wrong.starts_with("word 1234 is "), "{wrong}");
+    }
+
+    #[test]
+    fn wrong_sums_are_found() {
+        let sizes = BenchmarkSizes { words: 2 * SUMMED, side: 4 };
+        let row = |row: u32| (0..SUMMED).map(|i| number(row * SUMMED + i)).sum::<f32>();
+        let bytes = |sums: [f32; 2]| sums.map(f32::to_le_bytes).concat();
+        assert_eq!(Benchmark::Sum.verify(&sizes, &bytes([row(0), row(1)])), Ok(()));
+        let wrong = Benchmark::Sum.verify(&sizes, &bytes([row(0), row(1) + 0.125])).unwrap_err();
+        assert!(wrong.starts_with("element 1 is "), "{wrong}");
     }
 }

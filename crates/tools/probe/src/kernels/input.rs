@@ -67,8 +67,9 @@ impl Input {
     }
 }
 
-/// A uniform value in `0 .. 1` per index. Uses SplitMix64, whose consecutive outputs are
-/// uncorrelated.
+/// A uniform value in `0 .. 1` per index: SplitMix64, whose consecutive outputs are uncorrelated.
+/// Not `fastrand`, whose sequences may change between versions: the errors that `roci demo` and
+/// `roci doctor --verify` report are compared between releases.
 fn unit(seed: u64, index: u64) -> f64 {
     let mut z = (seed << 40).wrapping_add(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -117,7 +117,7 @@ pub(super) enum PropagationRule {
     Byte(u8),
     /// Two 16-bit values, one per source.
     Pair,
-    /// The same, bit by bit.
+    /// Like `Pair`, bit by bit.
     PairBits,
     /// Each half separately.
     Packed,

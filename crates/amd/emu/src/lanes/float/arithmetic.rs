@@ -13,9 +13,9 @@ use crate::row::{CHUNKS, Lane, each};
 
 /// A function on the host type for round-to-nearest, which is worth its own loop, and a function of
 /// [`rounding`](crate::lanes::rounding) for any mode.
-macro_rules! moded {
+macro_rules! by_mode {
     ($rules:ident; |$($x:ident : $t:ty),+| -> $r:ty $plain:block, $by:ident($($y:expr),+)) => {
-        lane!(|$($x: $t),+| -> $r $plain).moded(either!(
+        lane!(|$($x: $t),+| -> $r $plain).with_modes(either!(
             |mode: Mode| matches!(FloatMode::$rules(mode).round, RoundingMode::Nearest);
             |mode, $($x: $t),+| -> $r { $by(FloatMode { round: RoundingMode::Nearest, ..FloatMode::$rules(mode) }, $($y),+) }
             else { $by(FloatMode::$rules(mode), $($y),+) }))
@@ -111,32 +111,32 @@ macro_rules! mixed {
 macro_rules! twice_rounded {
     ($by:ident) => {
         lane!(|a: f32, b: f32, c: f32| -> f32 { $by(flushing(Mode(0)), a, b, c) })
-            .moded(either!(|mode: Mode| matches!(mode.round32(), RoundingMode::Nearest);
+            .with_modes(either!(|mode: Mode| matches!(mode.round32(), RoundingMode::Nearest);
                 |_mode, a: f32, b: f32, c: f32| -> f32 { $by(flushing(Mode(0)), a, b, c) }
                 else { $by(flushing(_mode), a, b, c) }))
     };
 }
 
 pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
-    let fma_32 = moded!(of_32; |a: f32, b: f32, c: f32| -> f32 { a.mul_add(b, c) }, fma32(a, b, c));
+    let fma_32 = by_mode!(of_32; |a: f32, b: f32, c: f32| -> f32 { a.mul_add(b, c) }, fma32(a, b, c));
     let fma_16 = half_operation!(fma F16);
-    let fma_64 = moded!(of_16_64; |a: f64, b: f64, c: f64| -> f64 { a.mul_add(b, c) }, fma64(a, b, c));
-    let mul_zero = moded!(of_32; |a: f32, b: f32| -> f32 {
+    let fma_64 = by_mode!(of_16_64; |a: f64, b: f64, c: f64| -> f64 { a.mul_add(b, c) }, fma64(a, b, c));
+    let mul_zero = by_mode!(of_32; |a: f32, b: f32| -> f32 {
         if (a == 0.0) | (b == 0.0) { 0.0 } else { a * b }
     }, mul_zero(a, b));
-    let fma_zero = moded!(of_32; |a: f32, b: f32, c: f32| -> f32 {
+    let fma_zero = by_mode!(of_32; |a: f32, b: f32, c: f32| -> f32 {
         let zero = (a == 0.0) | (b == 0.0);
         (if zero { 0.0 } else { a }).mul_add(if zero { 0.0 } else { b }, c)
     }, fma_zero(a, b, c));
     // Mixed-precision operations compute in f32; the engine has already converted f16 sources.
-    let to_f16 = mixed!(|a, b, c| a.mul_add(b, c)).moded(mixed!(|rules, a, b, c| fma32(rules, a, b, c)));
+    let to_f16 = mixed!(|a, b, c| a.mul_add(b, c)).with_modes(mixed!(|rules, a, b, c| fma32(rules, a, b, c)));
     let mad = twice_rounded!(mad);
     let mad_zero = twice_rounded!(mad_zero);
     vec![
-        ("v_add_f32", moded!(of_32; |a: f32, b: f32| -> f32 { a + b }, add32(a, b))),
-        ("v_sub_f32", moded!(of_32; |a: f32, b: f32| -> f32 { a - b }, add32(a, -b))),
-        ("v_subrev_f32", moded!(of_32; |a: f32, b: f32| -> f32 { b - a }, add32(-a, b))),
-        ("v_mul_f32", moded!(of_32; |a: f32, b: f32| -> f32 { a * b }, mul32(a, b))),
+        ("v_add_f32", by_mode!(of_32; |a: f32, b: f32| -> f32 { a + b }, add32(a, b))),
+        ("v_sub_f32", by_mode!(of_32; |a: f32, b: f32| -> f32 { a - b }, add32(a, -b))),
+        ("v_subrev_f32", by_mode!(of_32; |a: f32, b: f32| -> f32 { b - a }, add32(-a, b))),
+        ("v_mul_f32", by_mode!(of_32; |a: f32, b: f32| -> f32 { a * b }, mul32(a, b))),
         ("v_fma_f32", fma_32),
         ("v_fmac_f32", fma_32.accumulating()),
         ("v_fmaak_f32", fma_32),
@@ -161,13 +161,13 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ("v_fmac_f16", fma_16.accumulating()),
         ("v_fmaak_f16", fma_16),
         ("v_fmamk_f16", fma_16),
-        ("v_add_f64", moded!(of_16_64; |a: f64, b: f64| -> f64 { a + b }, add64(a, b))),
-        ("v_mul_f64", moded!(of_16_64; |a: f64, b: f64| -> f64 { a * b }, mul64(a, b))),
+        ("v_add_f64", by_mode!(of_16_64; |a: f64, b: f64| -> f64 { a + b }, add64(a, b))),
+        ("v_mul_f64", by_mode!(of_16_64; |a: f64, b: f64| -> f64 { a * b }, mul64(a, b))),
         ("v_fma_f64", fma_64),
         // Graphics lighting: the product, or `-MAX` if base or exponent is invalid.
         (
             "v_mullit_f32",
-            moded!(of_32; |a: f32, b: f32, c: f32| -> f32 {
+            by_mode!(of_32; |a: f32, b: f32, c: f32| -> f32 {
             if lit(b, c) { a * b } else { f32::MIN }
         }, mullit(a, b, c)),
         ),

@@ -41,7 +41,7 @@ macro_rules! predicates {
                 let ($a, $b) = ($number(a), $number(b));
                 $test
             })
-            .moded(lane!(compare mode; |mode, a: $type, b: $type| {
+            .with_modes(lane!(compare mode; |mode, a: $type, b: $type| {
                 let ($a, $b) = ($number($flush(a, mode.$flush_in())), $number($flush(b, mode.$flush_in())));
                 $test
             }));

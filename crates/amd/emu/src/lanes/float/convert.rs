@@ -112,7 +112,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
     vec![
         (
             "v_cvt_f16_f32",
-            half_conversion!(single, |_mode| false, FloatMode::PLAIN).moded(half_conversion!(
+            half_conversion!(single, |_mode| false, FloatMode::PLAIN).with_modes(half_conversion!(
                 single,
                 |mode| mode.flush_in32(),
                 FloatMode::of_16_64(mode)
@@ -121,11 +121,11 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         (
             "v_cvt_f32_f16",
             lane!(|a: f16| -> f32 { widen16(a) })
-                .moded(lane!(mode; |mode, a: f16| -> f32 { widen16(flush16(a, mode.flush_in16_64())) })),
+                .with_modes(lane!(mode; |mode, a: f16| -> f32 { widen16(flush16(a, mode.flush_in16_64())) })),
         ),
         (
             "v_cvt_f32_f64",
-            lane!(|a: f64| -> f32 { a as f32 }).moded(lane!(mode; |mode, a: f64| -> f32 {
+            lane!(|a: f64| -> f32 { a as f32 }).with_modes(lane!(mode; |mode, a: f64| -> f32 {
                 let rules = FloatMode::of_32(mode);
                 flush32(narrow32(flush64(a, mode.flush_in16_64()), rules.round), rules.flush_out)
             })),
@@ -133,27 +133,27 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         (
             "v_cvt_f64_f32",
             lane!(|a: f32| -> f64 { f64::from(a) })
-                .moded(lane!(mode; |mode, a: f32| -> f64 { f64::from(flush32(a, mode.flush_in32())) })),
+                .with_modes(lane!(mode; |mode, a: f32| -> f64 { f64::from(flush32(a, mode.flush_in32())) })),
         ),
         (
             "v_cvt_f32_i32",
             lane!(|a: i32| -> f32 { a as f32 })
-                .moded(lane!(mode; |mode, a: i32| -> f32 { narrow32(f64::from(a), mode.round32()) })),
+                .with_modes(lane!(mode; |mode, a: i32| -> f32 { narrow32(f64::from(a), mode.round32()) })),
         ),
         (
             "v_cvt_f32_u32",
             lane!(|a: u32| -> f32 { a as f32 })
-                .moded(lane!(mode; |mode, a: u32| -> f32 { narrow32(f64::from(a), mode.round32()) })),
+                .with_modes(lane!(mode; |mode, a: u32| -> f32 { narrow32(f64::from(a), mode.round32()) })),
         ),
         (
             "v_cvt_f16_i16",
             lane!(|a: i16| -> f16 { narrow16(f32::from(a)) })
-                .moded(lane!(mode; |mode, a: i16| -> f16 { result16(FloatMode::of_16_64(mode), f32::from(a)) })),
+                .with_modes(lane!(mode; |mode, a: i16| -> f16 { result16(FloatMode::of_16_64(mode), f32::from(a)) })),
         ),
         (
             "v_cvt_f16_u16",
             lane!(|a: u16| -> f16 { narrow16(f32::from(a)) })
-                .moded(lane!(mode; |mode, a: u16| -> f16 { result16(FloatMode::of_16_64(mode), f32::from(a)) })),
+                .with_modes(lane!(mode; |mode, a: u16| -> f16 { result16(FloatMode::of_16_64(mode), f32::from(a)) })),
         ),
         ("v_cvt_f64_i32", lane!(|a: i32| -> f64 { f64::from(a) })),
         ("v_cvt_f64_u32", lane!(|a: u32| -> f64 { f64::from(a) })),
@@ -165,8 +165,9 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ("v_cvt_u16_f16", lane!(|a: f16| -> u16 { widen16(a) as u16 })),
         (
             "v_cvt_floor_i32_f32",
-            lane!(|a: f32| -> i32 { integer_of_32(a.floor()) })
-                .moded(lane!(mode; |mode, a: f32| -> i32 { integer_of_32(flush32(a, mode.flush_in32()).floor()) })),
+            lane!(|a: f32| -> i32 { integer_of_32(a.floor()) }).with_modes(
+                lane!(mode; |mode, a: f32| -> i32 { integer_of_32(flush32(a, mode.flush_in32()).floor()) }),
+            ),
         ),
         // Rounds halves up. The sum is exact: 0.5 and an f32 of similar magnitude fit f64, and a
         // tiny f32 does not affect the floor.
@@ -178,7 +179,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ("v_cvt_f32_ubyte3", lane!(|a: u32| -> f32 { (a >> 24) as f32 })),
         (
             "v_cvt_pk_u8_f32",
-            lane!(|a: f32, index: u32, into: u32| -> u32 { with_byte(a.round_ties_even(), index, into) }).moded(
+            lane!(|a: f32, index: u32, into: u32| -> u32 { with_byte(a.round_ties_even(), index, into) }).with_modes(
                 lane!(mode; |mode, a: f32, index: u32, into: u32| -> u32 {
                     with_byte(rounded(flush32(a, mode.flush_in32()), mode.round32()), index, into)
                 }),
@@ -200,17 +201,16 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_cvt_pk_rtz_f16_f32",
-            half_conversion!(pair, |_mode| false, FloatMode { round: RoundingMode::Zero, ..FloatMode::PLAIN }).moded(
-                half_conversion!(
+            half_conversion!(pair, |_mode| false, FloatMode { round: RoundingMode::Zero, ..FloatMode::PLAIN })
+                .with_modes(half_conversion!(
                     pair,
                     |mode| mode.flush_in32(),
                     FloatMode { round: RoundingMode::Zero, ..FloatMode::of_16_64(mode) }
-                ),
-            ),
+                )),
         ),
         (
             "v_pack_b32_f16",
-            lane!(|a: f16, b: f16| -> u32 { joined(canonical16(a).to_bits(), canonical16(b).to_bits()) }).moded(
+            lane!(|a: f16, b: f16| -> u32 { joined(canonical16(a).to_bits(), canonical16(b).to_bits()) }).with_modes(
                 lane!(mode; |mode, a: f16, b: f16| -> u32 {
                     let flush = mode.flush_in16_64();
                     joined(canonical16(flush16(a, flush)).to_bits(), canonical16(flush16(b, flush)).to_bits())
@@ -225,7 +225,7 @@ mod tests {
     use super::super::testing::{DOWN, FLUSH, UP, ZERO_FLUSH, one};
     use crate::mode::Mode;
 
-    fn of32(name: &str, value: f32) -> u32 {
+    fn convert(name: &str, value: f32) -> u32 {
         one(name, Mode::DEFAULT, &[value.to_bits().into()]) as u32
     }
 
@@ -239,8 +239,8 @@ mod tests {
             (2.9, 2, 2),
             (f32::NEG_INFINITY, i32::MIN, 0),
         ] {
-            assert_eq!(of32("v_cvt_i32_f32", value), signed.cast_unsigned(), "{value}");
-            assert_eq!(of32("v_cvt_u32_f32", value), unsigned, "{value}");
+            assert_eq!(convert("v_cvt_i32_f32", value), signed.cast_unsigned(), "{value}");
+            assert_eq!(convert("v_cvt_u32_f32", value), unsigned, "{value}");
             let wide = [f64::from(value).to_bits()];
             assert_eq!(one("v_cvt_i32_f64", Mode::DEFAULT, &wide) as u32, signed.cast_unsigned(), "{value}");
             assert_eq!(one("v_cvt_u32_f64", Mode::DEFAULT, &wide) as u32, unsigned, "{value}");
@@ -258,8 +258,8 @@ mod tests {
         for (value, floor, nearest) in
             [(-0.5f32, -1, 0), (0.5, 0, 1), (-1.5, -2, -1), (0.499_999_97, 0, 0), (2.5, 2, 3)]
         {
-            assert_eq!(of32("v_cvt_floor_i32_f32", value).cast_signed(), floor, "{value}");
-            assert_eq!(of32("v_cvt_nearest_i32_f32", value).cast_signed(), nearest, "{value}");
+            assert_eq!(convert("v_cvt_floor_i32_f32", value).cast_signed(), floor, "{value}");
+            assert_eq!(convert("v_cvt_nearest_i32_f32", value).cast_signed(), nearest, "{value}");
         }
         assert_eq!(one("v_cvt_floor_i32_f32", Mode::DEFAULT, &[0x8000_0001]) as u32, !0);
         assert_eq!(one("v_cvt_floor_i32_f32", FLUSH, &[0x8000_0001]), 0);

@@ -131,7 +131,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
     vec![
         (
             "v_div_scale_f32",
-            lane!(carry |_bit, a: f32, b: f32, c: f32| -> f32 { scale32(a, b, c) }).moded(lane!(carry mode;
+            lane!(carry |_bit, a: f32, b: f32, c: f32| -> f32 { scale32(a, b, c) }).with_modes(lane!(carry mode;
             |mode, _bit, a: f32, b: f32, c: f32| -> f32 {
                 let flush = mode.flush_in32();
                 scale32(flush32(a, flush), flush32(b, flush), flush32(c, flush))
@@ -139,7 +139,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_div_scale_f64",
-            lane!(carry |_bit, a: f64, b: f64, c: f64| -> f64 { scale64(a, b, c) }).moded(lane!(carry mode;
+            lane!(carry |_bit, a: f64, b: f64, c: f64| -> f64 { scale64(a, b, c) }).with_modes(lane!(carry mode;
             |mode, _bit, a: f64, b: f64, c: f64| -> f64 {
                 let flush = mode.flush_in16_64();
                 scale64(flush64(a, flush), flush64(b, flush), flush64(c, flush))
@@ -148,29 +148,29 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         (
             "v_div_fmas_f32",
             lane!(carry |bit, a: f32, b: f32, c: f32| -> f32 { (fmas32(FloatMode::PLAIN, bit, a, b, c), false) })
-                .moded(lane!(carry mode;
+                .with_modes(lane!(carry mode;
                 |mode, bit, a: f32, b: f32, c: f32| -> f32 { (fmas32(FloatMode::of_32(mode), bit, a, b, c), false) })),
         ),
         (
             "v_div_fmas_f64",
             lane!(carry |bit, a: f64, b: f64, c: f64| -> f64 { (fmas64(FloatMode::PLAIN, bit, a, b, c), false) })
-                .moded(lane!(carry mode;
+                .with_modes(lane!(carry mode;
                 |mode, bit, a: f64, b: f64, c: f64| -> f64 { (fmas64(FloatMode::of_16_64(mode), bit, a, b, c), false) })),
         ),
         (
             "v_div_fixup_f16",
             long!(|a: f16, b: f16, c: f16| -> f16 { fixup16(FloatMode::PLAIN, a, b, c) })
-                .moded(long!(mode; |mode, a: f16, b: f16, c: f16| -> f16 { fixup16(FloatMode::of_16_64(mode), a, b, c) })),
+                .with_modes(long!(mode; |mode, a: f16, b: f16, c: f16| -> f16 { fixup16(FloatMode::of_16_64(mode), a, b, c) })),
         ),
         (
             "v_div_fixup_f32",
             long!(|a: f32, b: f32, c: f32| -> f32 { fixup32(FloatMode::PLAIN, a, b, c) })
-                .moded(long!(mode; |mode, a: f32, b: f32, c: f32| -> f32 { fixup32(FloatMode::of_32(mode), a, b, c) })),
+                .with_modes(long!(mode; |mode, a: f32, b: f32, c: f32| -> f32 { fixup32(FloatMode::of_32(mode), a, b, c) })),
         ),
         (
             "v_div_fixup_f64",
             long!(|a: f64, b: f64, c: f64| -> f64 { fixup64(FloatMode::PLAIN, a, b, c) })
-                .moded(long!(mode; |mode, a: f64, b: f64, c: f64| -> f64 { fixup64(FloatMode::of_16_64(mode), a, b, c) })),
+                .with_modes(long!(mode; |mode, a: f64, b: f64, c: f64| -> f64 { fixup64(FloatMode::of_16_64(mode), a, b, c) })),
         ),
     ]
 }

@@ -40,13 +40,13 @@ pub(super) mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(in super::super) fn widen(bits: [u32; CHUNK]) -> [f32; CHUNK] {
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         let words = unsafe { _mm256_loadu_si256(bits.as_ptr().cast::<__m256i>()) };
         let words = _mm256_and_si256(words, _mm256_set1_epi32(0xffff));
         let halves = _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
         let wide = _mm256_cvtph_ps(halves);
         let mut values = [0.0; CHUNK];
-        // SAFETY: eight values are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         unsafe { _mm256_storeu_ps(values.as_mut_ptr(), wide) };
         values
     }
@@ -55,7 +55,7 @@ pub(super) mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(in super::super) fn narrow(values: [f32; CHUNK], round: RoundingMode) -> [u32; CHUNK] {
-        // SAFETY: eight values are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         let values = unsafe { _mm256_loadu_ps(values.as_ptr()) };
         let halves = match round {
             RoundingMode::Nearest => _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values),
@@ -65,7 +65,7 @@ pub(super) mod avx2 {
         };
         let words = _mm256_cvtepu16_epi32(halves);
         let mut bits = [0; CHUNK];
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         unsafe { _mm256_storeu_si256(bits.as_mut_ptr().cast::<__m256i>(), words) };
         bits
     }

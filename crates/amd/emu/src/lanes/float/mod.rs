@@ -6,7 +6,7 @@
 //!
 //! The default function of an operation may be used if each type among its sources and its result
 //! rounds to nearest and preserves denormals (f32: [`Mode::plain32`](crate::mode::Mode::plain32);
-//! f16 and f64: `plain16_64`). The `moded` function honors both modes.
+//! f16 and f64: `plain16_64`). The `special_mode` function honors both modes.
 
 mod arithmetic;
 mod compare;

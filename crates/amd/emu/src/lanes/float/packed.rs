@@ -32,7 +32,7 @@ fn select_max(mode: Mode, a: f16, b: f16) -> f16 {
 /// Applies a function to both halves, with denormal sources flushed if the mode says so.
 macro_rules! selecting {
     ($by:ident) => {
-        long!(mode; |mode, a: [f16; 2], b: [f16; 2]| -> [f16; 2] { both!($by(mode), a, b) }).moded(either!(
+        long!(mode; |mode, a: [f16; 2], b: [f16; 2]| -> [f16; 2] { both!($by(mode), a, b) }).with_modes(either!(
             |mode: Mode| mode.flush_in16_64();
             |mode, a: [f16; 2], b: [f16; 2]| -> [f16; 2] {
                 let (a, b) = ([flush16(a[0], true), flush16(a[1], true)], [flush16(b[0], true), flush16(b[1], true)]);

@@ -14,7 +14,7 @@ use crate::lanes::soft::{self, FloatFormat};
 macro_rules! flushing {
     ($type:ty, $result:ty, $flush:ident, $flush_in:ident, $by:expr) => {
         lane!(|a: $type| -> $result { $by(a) })
-            .moded(lane!(mode; |mode, a: $type| -> $result { $by($flush(a, mode.$flush_in())) }))
+            .with_modes(lane!(mode; |mode, a: $type| -> $result { $by($flush(a, mode.$flush_in())) }))
     };
 }
 
@@ -128,7 +128,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ("v_frexp_exp_i32_f64", flushing!(f64, i32, flush64, flush_in16_64, exponent64)),
         (
             "v_fract_f32",
-            lane!(|a: f32| -> f32 { below_one!(a - a.floor(), BELOW_ONE_32) }).moded(
+            lane!(|a: f32| -> f32 { below_one!(a - a.floor(), BELOW_ONE_32) }).with_modes(
                 lane!(mode; |mode, a: f32| -> f32 {
                     let rules = FloatMode::of_32(mode);
                     let a = flush32(a, rules.flush_in);
@@ -138,7 +138,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_fract_f64",
-            lane!(|a: f64| -> f64 { below_one!(a - a.floor(), BELOW_ONE_64) }).moded(
+            lane!(|a: f64| -> f64 { below_one!(a - a.floor(), BELOW_ONE_64) }).with_modes(
                 lane!(mode; |mode, a: f64| -> f64 {
                     let rules = FloatMode::of_16_64(mode);
                     let a = flush64(a, rules.flush_in);
@@ -149,7 +149,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ("v_fract_f16", halves!(F16, |a| fract16(a); |_round| fract16(a))),
         (
             "v_ldexp_f32",
-            lane!(|a: f32, by: i32| -> f32 { ldexp32(a, by) }).moded(lane!(mode; |mode, a: f32, by: i32| -> f32 {
+            lane!(|a: f32, by: i32| -> f32 { ldexp32(a, by) }).with_modes(lane!(mode; |mode, a: f32, by: i32| -> f32 {
                 let rules = FloatMode::of_32(mode);
                 let bits = u64::from(flush32(a, rules.flush_in).to_bits());
                 let scaled = soft::ldexp(bits, by, FloatFormat::F32, rules.round) as u32;
@@ -158,7 +158,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_ldexp_f16",
-            lane!(|a: f16, by: i16| -> f16 { ldexp16(a, by) }).moded(lane!(mode; |mode, a: f16, by: i16| -> f16 {
+            lane!(|a: f16, by: i16| -> f16 { ldexp16(a, by) }).with_modes(lane!(mode; |mode, a: f16, by: i16| -> f16 {
                 let rules = FloatMode::of_16_64(mode);
                 let bits = u64::from(flush16(a, rules.flush_in).to_bits());
                 let scaled = soft::ldexp(bits, i32::from(by), FloatFormat::F16, rules.round) as u32;
@@ -168,7 +168,7 @@ pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
         ),
         (
             "v_ldexp_f64",
-            lane!(|a: f64, by: i32| -> f64 { ldexp64(a, by) }).moded(lane!(mode; |mode, a: f64, by: i32| -> f64 {
+            lane!(|a: f64, by: i32| -> f64 { ldexp64(a, by) }).with_modes(lane!(mode; |mode, a: f64, by: i32| -> f64 {
                 let rules = FloatMode::of_16_64(mode);
                 let bits = flush64(a, rules.flush_in).to_bits();
                 flush64(f64::from_bits(soft::ldexp(bits, by, FloatFormat::F64, rules.round)), rules.flush_out)

@@ -116,7 +116,7 @@ macro_rules! operations {
             long!(mode; |mode, $($x: $type),+| -> $type {
                 $module::$by(mode.ieee(), $($x),+)
             })
-            .moded(either!(|mode: Mode| mode.$flush_in(); |mode, $($x: $type),+| -> $type {
+            .with_modes(either!(|mode: Mode| mode.$flush_in(); |mode, $($x: $type),+| -> $type {
                 $module::$by(mode.ieee(), $($crate::lanes::rounding::$flush($x, true)),+)
             } else {
                 $module::$by(mode.ieee(), $($x),+)

@@ -88,7 +88,7 @@ macro_rules! both_levels {
         sources.iter_mut().zip([$($source),+]).for_each(|(slot, kind)| *slot = kind);
         LaneOp {
             function: LaneFunction::Map(Levels { base: base as MapFn, avx2: avx2 as MapFn }),
-            moded: None,
+            special_mode: None,
             saturating: None,
             sources,
             result: $result,
@@ -104,7 +104,7 @@ pub(super) use both_levels;
 macro_rules! halves {
     ($kind:ident, |$($x:ident),+| $plain:expr; |$round:ident| $other:expr) => {
         halves!(@function $kind, |$($x),+| |_round| $plain, |_mode| $crate::lanes::rounding::FloatMode::PLAIN)
-            .moded(halves!(@function $kind, |$($x),+| |$round| $other, $crate::lanes::rounding::FloatMode::of_16_64))
+            .with_modes(halves!(@function $kind, |$($x),+| |$round| $other, $crate::lanes::rounding::FloatMode::of_16_64))
     };
     (@function $kind:ident, |$($x:ident),+| |$round:ident| $body:expr, $rules:expr) => {{
         #[inline(always)]

@@ -30,7 +30,7 @@ pub(super) fn op(name: &str) -> LaneOp {
 pub(super) fn lanes(name: &str, mode: Mode, sources: &[Lanes], mask: u32) -> (Lanes, u32) {
     let op = op(name);
     let plain = mode.plain32() && mode.plain16_64();
-    let function = if plain { op.function } else { op.moded.unwrap_or(op.function) };
+    let function = if plain { op.function } else { op.special_mode.unwrap_or(op.function) };
     let blocks = std::array::from_fn(|index| block(op.sources[index], sources.get(index).unwrap_or(&[0; LANES])));
     let (result, mask) = run(name, &op, function, &blocks, mode, mask);
     let value = |lane: usize| result.iter().rev().fold(0, |value: u64, row| value << 32 | u64::from(row[lane]));
@@ -88,7 +88,7 @@ fn every_function_gives_the_same_at_both_levels() {
         }
         let mut random = Random::new(17);
         for round in 0..24 {
-            for function in [Some(op.function), op.moded].into_iter().flatten() {
+            for function in [Some(op.function), op.special_mode].into_iter().flatten() {
                 let sources = op.sources.map(|kind| {
                     let words: Vec<Lanes> =
                         (0..kind.rows().div_ceil(2)).map(|_| [(); LANES].map(|()| float_bits(&mut random))).collect();

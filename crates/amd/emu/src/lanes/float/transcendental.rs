@@ -25,7 +25,7 @@ macro_rules! single {
 /// f16, computed in f32: flushed in and out if the mode says so.
 macro_rules! half {
     (|$x:ident| $body:expr) => {
-        halves!(@function F16, |$x| |_round| $body, |_mode| FloatMode::PLAIN).moded(halves!(
+        halves!(@function F16, |$x| |_round| $body, |_mode| FloatMode::PLAIN).with_modes(halves!(
             @function F16, |$x| |_round| $body, |mode| FloatMode { round: RoundingMode::Nearest, ..FloatMode::of_16_64(mode) }))
     };
 }
@@ -33,7 +33,7 @@ macro_rules! half {
 /// f64: flushed in and out if the mode says so.
 macro_rules! double {
     (|$x:ident| $body:expr) => {
-        lane!(|$x: f64| -> f64 { $body }).moded(lane!(mode; |mode, a: f64| -> f64 {
+        lane!(|$x: f64| -> f64 { $body }).with_modes(lane!(mode; |mode, a: f64| -> f64 {
             let $x = flush64(a, mode.flush_in16_64());
             flush64($body, mode.flush_out16_64())
         }))

@@ -170,7 +170,7 @@ level!(avx2, #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fm
 fn entry(function: MapFn, at_avx2: MapFn, rows: u8) -> LaneOp {
     LaneOp {
         function: LaneFunction::Map(Levels { base: function, avx2: at_avx2 }),
-        moded: None,
+        special_mode: None,
         saturating: None,
         sources: [OperandKind::Rows(8), OperandKind::Rows(8), OperandKind::Rows(rows)],
         result: OperandKind::Rows(rows),

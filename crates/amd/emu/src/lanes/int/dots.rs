@@ -72,7 +72,7 @@ macro_rules! dot {
                 base: base::run::<$bits, $a, $b, $limit> as MapFn,
                 avx2: avx2::run::<$bits, $a, $b, $limit> as MapFn,
             })),
-            moded: None,
+            special_mode: None,
             sources: [OperandKind::B32; 3],
             result: OperandKind::B32,
             accumulates: false,

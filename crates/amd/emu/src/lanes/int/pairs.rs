@@ -46,7 +46,7 @@ pub(super) mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(in crate::lanes::int) fn load(words: [u32; CHUNK]) -> __m256i {
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
     }
 
@@ -54,7 +54,7 @@ pub(super) mod avx2 {
     #[target_feature(enable = "avx2,fma,f16c")]
     pub(in crate::lanes::int) fn store(register: __m256i) -> [u32; CHUNK] {
         let mut words = [0; CHUNK];
-        // SAFETY: eight words are one register.
+        // SAFETY: the array has the 32 bytes of the register.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), register) };
         words
     }

@@ -108,7 +108,7 @@ macro_rules! level {
 pub(super) fn table() -> Vec<(&'static str, LaneOp)> {
     let op = LaneOp {
         function: LaneFunction::Map(Levels { base: level!(base), avx2: level!(avx2, "avx2,fma,f16c") }),
-        moded: None,
+        special_mode: None,
         saturating: None,
         sources: [OperandKind::B32; 3],
         result: OperandKind::B32,

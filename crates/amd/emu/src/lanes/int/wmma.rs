@@ -126,7 +126,7 @@ macro_rules! wmma {
                 base: base::run::<$bits, $a, $b, $rows, $first, true> as MapFn,
                 avx2: avx2::run::<$bits, $a, $b, $rows, $first, true> as MapFn,
             })),
-            moded: None,
+            special_mode: None,
             sources: [OperandKind::Rows($bits / 2), OperandKind::Rows($bits / 2), OperandKind::Rows($rows)],
             result: OperandKind::Rows($rows),
             accumulates: false,

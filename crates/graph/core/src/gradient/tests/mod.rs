@@ -77,6 +77,8 @@ fn check(name: &str, inputs: &[Tensor], network: Network<'_>) -> Test {
             let step = 1e-5;
             let difference = (moved(step)? - moved(-step)?) / (2.0 * step);
             let (own, scale) = (gradient[at], 1.0 + difference.abs());
+            // A bound for central differences in f64, whose rounding errors are divided by the
+            // step.
             assert!((own - difference).abs() < 2e-7 * scale, "{name}, input {index}[{at}]: {own} for {difference}");
         }
     }

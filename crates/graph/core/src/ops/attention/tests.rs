@@ -1,6 +1,8 @@
 //! Attention compared with ONNX's definition. The expected numbers come from the function body of
 //! `Attention` in ONNX 1.23, evaluated by `onnx.reference` and by onnxruntime 1.31.1, which agree.
 
+use roci_tolerance::Tolerance;
+
 use super::{Attention, Scores};
 use crate::ops::Inputs;
 use crate::{OpError, Tensor, Value};
@@ -37,7 +39,7 @@ fn eval(op: &Attention, operands: &[Option<Tensor>]) -> Result<Vec<Vec<f64>>, Op
 
 #[track_caller]
 fn assert_close(output: &[f64], expected: &[f64]) {
-    let is_close = |(output, expected): (&f64, &f64)| output == expected || (output - expected).abs() < 2e-6;
+    let is_close = |(&output, &expected): (&f64, &f64)| Tolerance::Close.error_ratio(output, expected) <= 1.0;
     assert!(
         output.len() == expected.len() && output.iter().zip(expected).all(is_close),
         "{output:?}, not {expected:?}"

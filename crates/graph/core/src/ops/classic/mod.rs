@@ -179,7 +179,7 @@ fn matrix(shape: &[usize]) -> Result<(usize, usize), OpError> {
     }
 }
 
-/// The numbers of a tensor; strings and `bool` are an error.
+/// The elements of a numeric tensor; strings and `bool` are an error.
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>, OpError> {
     match tensor.data() {
         Data::Bool(_) => Err(OpError::dtype("a list of numbers", DType::Bool)),

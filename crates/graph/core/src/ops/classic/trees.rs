@@ -44,7 +44,7 @@ pub enum Child {
 pub struct TreeNode {
     /// The column that is compared.
     pub column: usize,
-    /// The comparison.
+    /// How the column is compared, and with what.
     pub test: NodeTest,
     /// Whether NaN takes the branch of a comparison that holds.
     pub missing_holds: bool,

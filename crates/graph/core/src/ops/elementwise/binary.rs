@@ -48,7 +48,7 @@ pub enum Compare {
 }
 
 impl Binary {
-    /// ONNX's name.
+    /// Name of the ONNX operator.
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "Add",
@@ -223,7 +223,7 @@ fn integer_power<T: PrimInt + WrappingMul>(base: T, exponent: i64) -> T {
 }
 
 impl Compare {
-    /// ONNX's name.
+    /// Name of the ONNX operator.
     pub fn name(self) -> &'static str {
         match self {
             Self::Equal => "Equal",

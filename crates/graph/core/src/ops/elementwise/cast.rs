@@ -38,8 +38,8 @@ enum WidestElements {
     Float(Vec<f64>),
 }
 
-/// Elements converted at a time: conversions go through [`WidestElements`], since a loop per pair of
-/// types takes long to compile.
+/// Elements converted at a time: conversions go through [`WidestElements`], since a loop per pair
+/// of types takes long to compile.
 const CHUNK: usize = 1024;
 
 /// Numbers as numbers of another type.

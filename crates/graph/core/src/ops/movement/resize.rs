@@ -24,7 +24,7 @@ pub struct Resize {
     pub axes: Option<Vec<i64>>,
 }
 
-/// The interpolation.
+/// How a resized element follows from its neighbors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResizeMode {
     /// The nearest element.
@@ -94,7 +94,7 @@ struct ResizedAxis {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResizeStep {
-    /// The axis.
+    /// The axis that is resized.
     pub axis: usize,
     /// For each output element the input elements and their weights.
     pub taps: Vec<Vec<(usize, f64)>>,

@@ -65,7 +65,7 @@ pub(super) fn tile(data: &Tensor, shape: Vec<usize>) -> Result<Tensor, OpError> 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AxisSlice {
-    /// The axis.
+    /// The axis that is sliced.
     pub axis: usize,
     /// The index of the first element.
     pub start: usize,

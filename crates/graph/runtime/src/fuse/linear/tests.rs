@@ -13,7 +13,7 @@ fn on_gpu(graph: Graph, inputs: &[Tensor]) -> Result<Vec<String>, Box<dyn std::e
     check_as(graph, inputs, false)
 }
 
-fn dense(graph: &mut Graph, name: &str, x: ValueId, [ins, outs]: [usize; 2], seed: u32) -> Result<ValueId, OpError> {
+fn dense(graph: &mut Graph, name: &str, x: ValueId, [ins, outs]: [usize; 2], seed: u64) -> Result<ValueId, OpError> {
     let w = graph.constant(format!("{name}.w"), numbers(&[ins, outs], seed)?);
     let b = graph.constant(format!("{name}.b"), numbers(&[outs], seed + 50)?);
     let product = Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
@@ -33,7 +33,7 @@ pub(crate) fn attention_layer([batch, length, heads, size]: [usize; 4]) -> Resul
     let apart = graph.constant("apart", shape([batch, length, heads, size]));
     let together = graph.constant("together", Tensor::vector(vec![batch as i64, length as i64, width as i64]));
     let root = graph.constant("root", Tensor::scalar((size as f32).sqrt()));
-    let head = |graph: &mut Graph, name: &str, seed: u32, perm: [usize; 4]| -> Result<ValueId, OpError> {
+    let head = |graph: &mut Graph, name: &str, seed: u64, perm: [usize; 4]| -> Result<ValueId, OpError> {
         let result = dense(graph, name, x, [width, width], seed)?;
         let result = graph.node(&format!("{name}.apart"), Movement::Reshape { allow_zero: false }, &[result, apart]);
         Ok(graph.node(&format!("{name}.turned"), Movement::Transpose { perm: Some(perm.to_vec()) }, &[result]))

@@ -129,7 +129,7 @@ impl Kubernetes {
         }
     }
 
-    fn place(&self, mark: &str) -> JobLocation {
+    fn location(&self, mark: &str) -> JobLocation {
         let namespace = manifest::namespace(&self.options).to_owned();
         JobLocation { cluster: Arc::clone(&self.cluster), namespace, mark: mark.to_owned() }
     }
@@ -142,22 +142,22 @@ impl Executor for Kubernetes {
 
     fn start(&self, spec: &RunSpec) -> Result<Box<dyn RunningJob>, StartError> {
         let job = manifest::job_manifest(spec)?;
-        let place = self.place(&spec.mark);
+        let location = self.location(&spec.mark);
         // If the namespace exists or may not be created, the Job request reports any problem.
         let namespace = manifest::namespace_manifest(&self.options);
         let _ = self.cluster.call(Verb::Post, "/api/v1/namespaces", Some(&namespace))?;
-        let path = format!("/apis/batch/v1/namespaces/{}/jobs", place.namespace);
+        let path = format!("/apis/batch/v1/namespaces/{}/jobs", location.namespace);
         self.cluster.call(Verb::Post, &path, Some(&job))?.success("the cluster refuses the job")?;
-        Ok(Box::new(KubernetesJob::watch(place)))
+        Ok(Box::new(KubernetesJob::watch(location)))
     }
 
     fn recover(&self, mark: &str, handle: &str) -> Result<Termination, StartError> {
-        let mut place = self.place(mark);
+        let mut location = self.location(mark);
         // The handle has the namespace, even if the experiment has changed since.
         if !handle.is_empty() {
-            place.namespace = handle.to_owned();
+            location.namespace = handle.to_owned();
         }
-        place.end(Duration::ZERO)
+        location.end(Duration::ZERO)
     }
 }
 
@@ -238,7 +238,7 @@ fn is_over(observed: &ObservedJob) -> bool {
 
 /// A Job of the cluster.
 struct KubernetesJob {
-    place: JobLocation,
+    location: JobLocation,
     observer: Arc<StateObserver<ObservedJob>>,
     output: Receiver<Vec<u8>>,
     /// Whether the whole log is in `output`.
@@ -252,8 +252,8 @@ struct KubernetesJob {
 
 impl KubernetesJob {
     /// Starts polling the state and reading the log.
-    fn watch(place: JobLocation) -> Self {
-        let asked = place.clone();
+    fn watch(location: JobLocation) -> Self {
+        let asked = location.clone();
         let first = ObservedJob { state: JobState::Queued("Kubernetes: submitted".into()), pod: None };
         let observer = Arc::new(StateObserver::start(first, INTERVAL, is_over, move || {
             let pods = asked.pods().ok()?;
@@ -263,7 +263,7 @@ impl KubernetesJob {
         let (send, output) = sync_channel(MAX_QUEUED_CHUNKS);
         let (read, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let reader = PodLogReader {
-            place: place.clone(),
+            location: location.clone(),
             observer: Arc::clone(&observer),
             output: send,
             stop: Arc::clone(&stop),
@@ -274,13 +274,13 @@ impl KubernetesJob {
             reader.run();
             done.store(true, Ordering::Release);
         });
-        Self { place, observer, output, read, stop, started: None, over: None, removed: false }
+        Self { location, observer, output, read, stop, started: None, over: None, removed: false }
     }
 }
 
 impl RunningJob for KubernetesJob {
     fn handle(&self) -> String {
-        self.place.namespace.clone()
+        self.location.namespace.clone()
     }
 
     fn poll(&mut self) -> JobState {
@@ -316,13 +316,13 @@ impl RunningJob for KubernetesJob {
         if is_over(&self.observer.latest()) {
             return Termination::default();
         }
-        match self.place.end(grace) {
+        match self.location.end(grace) {
             Ok(termination) => {
                 self.removed = termination.survivors.is_empty();
                 termination
             }
             Err(error) => {
-                let name = format!("job {}", self.place.mark);
+                let name = format!("job {}", self.location.mark);
                 let survivor = Survivor { process: 0, name, state: "unknown".into(), waits_for: Some(error.reason) };
                 Termination { terminated: 0, survivors: vec![survivor] }
             }
@@ -335,14 +335,14 @@ impl Drop for KubernetesJob {
         self.stop.store(true, Ordering::Release);
         if !self.removed {
             let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
-            let _ = self.place.cluster.call(Verb::Delete, &self.place.job_path(), Some(&options));
+            let _ = self.location.cluster.call(Verb::Delete, &self.location.job_path(), Some(&options));
         }
     }
 }
 
 /// Reads the log of a run.
 struct PodLogReader {
-    place: JobLocation,
+    location: JobLocation,
     observer: Arc<StateObserver<ObservedJob>>,
     output: SyncSender<Vec<u8>>,
     stop: Arc<AtomicBool>,
@@ -369,9 +369,9 @@ impl PodLogReader {
 
     /// Follows the log; returns whether it reached the end.
     fn follow(&mut self, pod: &str) -> bool {
-        let path = self.cursor.path(&self.place.namespace, pod, manifest::CONTAINER);
+        let path = self.cursor.path(&self.location.namespace, pod, manifest::CONTAINER);
         let (cursor, output, stop) = (&mut self.cursor, &self.output, &self.stop);
-        let ended = self.place.cluster.follow(&path, &mut |bytes| {
+        let ended = self.location.cluster.follow(&path, &mut |bytes| {
             let mut portion = Vec::new();
             cursor.take(bytes, &mut portion);
             pass(output, stop, portion)

@@ -78,9 +78,10 @@ impl Executor for Local {
             command.current_dir(folder);
         }
         let mut child = command.spawn().map_err(|error| {
-            let place = spec.directory.as_ref().map(|folder| format!(" in `{}`", folder.display())).unwrap_or_default();
+            let location =
+                spec.directory.as_ref().map(|folder| format!(" in `{}`", folder.display())).unwrap_or_default();
             StartError::new(
-                format!("`{}` cannot be started{place}: {error}", spec.command[0]),
+                format!("`{}` cannot be started{location}: {error}", spec.command[0]),
                 "check the program file and the working directory",
             )
         })?;

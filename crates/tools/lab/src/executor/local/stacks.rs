@@ -56,7 +56,7 @@ fn thread(process: u32, thread: u32) -> Option<Stack> {
     let (source, frames) = match (frames.is_empty(), text("wchan").trim()) {
         (false, _) => ("kernel", frames),
         (true, "" | "0") => ("kernel", system_call(&text("syscall")).into_iter().collect()),
-        (true, place) => ("wchan", vec![place.to_owned()]),
+        (true, location) => ("wchan", vec![location.to_owned()]),
     };
     Some(Stack { process, thread, name: known.name, state: known.state.to_string(), source: source.into(), frames })
 }

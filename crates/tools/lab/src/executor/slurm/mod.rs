@@ -173,9 +173,9 @@ struct SlurmJob {
     err: FileFollower,
     /// When it was first seen running; output times count from there.
     started: Option<Instant>,
-    /// When Slurm first reported its end.
+    /// When Slurm first reported that the job had ended.
     over: Option<Instant>,
-    /// Whether Slurm has nothing left of it.
+    /// Whether Slurm has no record of the job any more.
     ended: bool,
 }
 

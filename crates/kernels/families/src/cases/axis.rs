@@ -1,4 +1,4 @@
-//! Inputs of the kernels that process whole lines: short and long ones, ties, NaN.
+//! Inputs of the kernels that process a whole axis: short and long ones, ties, NaN.
 
 use super::Random;
 use crate::Numbers;
@@ -22,7 +22,7 @@ pub(crate) fn few(random: &mut Random, count: usize, numbers: Numbers) -> Vec<u3
     let special =
         [-0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, 1.5, -1.5, 1e-40, 2.0, 1.0, 3.0, 4.0];
     let mut word = || match numbers {
-        // NaN in a few lines only, because it hides all other elements of a line.
+        // NaN in a few rows only, because it hides all other elements of its row.
         Numbers::F32 if random.word().is_multiple_of(64) => special[random.word() as usize % special.len()].to_bits(),
         Numbers::F32 => ((random.word() % 40) as f32 - 20.0).to_bits(),
         Numbers::I32 | Numbers::U32 => (random.word() % 40).wrapping_sub(20),

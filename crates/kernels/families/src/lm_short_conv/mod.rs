@@ -1,0 +1,93 @@
+//! `lm_short_conv`: causal convolution of each channel over the most recent tokens.
+
+use crate::cases::lm::APPROXIMATE;
+use crate::cases::{Case, Element, Random, case, untouched, words};
+use crate::family::{constants, plain, read, write};
+use crate::{Family, NO_STATE, Params};
+
+constants! {
+    /// `lm_short_conv`: `y[t, c] = sum over k of weights[c, k] * x[t + k + 1 - taps, c]`,
+    /// activated.
+    ///
+    /// Rows of `x` before the first token of a sequence are those of the state that it reads, or
+    /// zero. The state of a slot is `taps - 1` rows of `channels` floats, oldest first.
+    pub struct LmShortConv {
+        /// Number of sequences.
+        pub sequences: u32,
+        /// First word of `inputs` that describes the sequences.
+        pub first: u32,
+        /// Number of channels.
+        pub channels: u32,
+        /// Tokens that an output depends on, including its own; at least 1.
+        pub taps: u32,
+        /// Row stride of `x` in floats.
+        pub x_stride: u32,
+        /// Row stride of `y` in floats.
+        pub y_stride: u32,
+        /// Workgroups that share the tokens of a sequence.
+        pub splits: u32,
+        /// 1 for SiLU, 0 for no activation.
+        pub silu: u32,
+    }
+}
+
+impl LmShortConv {
+    /// Tokens per workgroup in sequences of average length.
+    pub const TOKENS_PER_SPLIT: u32 = 16;
+
+    /// The number of splits for this number of tokens in all sequences.
+    pub fn splits(tokens: u32, sequences: u32) -> u32 {
+        tokens.div_ceil(sequences.max(1)).div_ceil(Self::TOKENS_PER_SPLIT).max(1)
+    }
+}
+
+impl Params for LmShortConv {
+    fn grid(&self) -> [u32; 3] {
+        [self.channels.div_ceil(256), self.sequences, self.splits]
+    }
+}
+
+pub(crate) const FAMILIES: &[Family] = &[Family {
+    file: "lm_short_conv.wgsl",
+    text: include_str!("lm_short_conv.wgsl"),
+    entry: "lm_short_conv",
+    variants: &[plain("lm_short_conv")],
+    bindings: &[read("inputs"), read("x"), read("weights"), write("states"), write("y")],
+    constants: LmShortConv::CONSTANTS,
+    cases,
+    ..Family::DEFAULT
+}];
+
+fn cases(_: &str, random: &mut Random) -> Vec<Case> {
+    // Sequences: first token, tokens, slot to read, slot to write. The second one continues its own
+    // state, the third one another, the last one has fewer tokens than the state has rows.
+    let sequences = [[0, 1, NO_STATE, 3], [1, 21, 1, 1], [22, 5, 0, 4], [27, 2, 2, 2]];
+    let tokens = 29;
+    let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, silu: u32| {
+        let params = LmShortConv {
+            sequences: sequences.len() as u32,
+            first: 3,
+            channels,
+            taps,
+            x_stride: channels + 2,
+            y_stride: channels + 1,
+            splits,
+            silu,
+        };
+        let inputs = [7; 3].into_iter().chain(sequences.iter().copied().flatten()).collect();
+        let mut floats = |count: u32| words(&random.floats(count as usize, -2.0, 2.0));
+        let (x, weights) = (floats(tokens * params.x_stride), floats(channels * taps));
+        let states = floats((5 * (taps - 1) * channels).max(4));
+        let buffers = vec![inputs, x, weights, states, untouched((tokens * params.y_stride) as usize)];
+        let label = format!("{} x {channels}, {taps} taps, {splits} splits, silu {silu}", sequences.len());
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![
+        make(&sequences[1..2], 1, 2, 1, 0),
+        make(&sequences, 300, 4, 1, 1),
+        make(&sequences, 257, 4, 3, 1),
+        // More splits than tokens.
+        make(&sequences, 64, 3, 30, 0),
+        make(&sequences, 64, 1, 2, 0),
+    ]
+}
