@@ -41,7 +41,9 @@ mod lm_attention;
 mod lm_cast_f16;
 mod lm_combine_splits;
 mod lm_decode_attention;
+mod lm_delta_rule;
 mod lm_embed;
+mod lm_gated_rms_norm;
 mod lm_glu;
 mod lm_l2_norm;
 mod lm_linear;
@@ -50,6 +52,7 @@ mod lm_moe_top_k;
 mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod lm_short_conv;
+mod lm_sigmoid_gate;
 mod matmul;
 mod matvec;
 mod native_only;
@@ -89,7 +92,9 @@ pub use lm_attention::LmAttention;
 pub use lm_cast_f16::LmCastF16;
 pub use lm_combine_splits::LmCombineSplits;
 pub use lm_decode_attention::LmDecodeAttention;
+pub use lm_delta_rule::LmDeltaRule;
 pub use lm_embed::LmEmbed;
+pub use lm_gated_rms_norm::LmGatedRmsNorm;
 pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
 pub use lm_linear::{LmLinear, WeightFormat};
@@ -98,6 +103,7 @@ pub use lm_moe_top_k::LmMoeTopK;
 pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use lm_short_conv::LmShortConv;
+pub use lm_sigmoid_gate::LmSigmoidGate;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
@@ -152,11 +158,14 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,
     lm_short_conv::FAMILIES,
+    lm_delta_rule::FAMILIES,
+    lm_gated_rms_norm::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,
     lm_decode_attention::FAMILIES,
     lm_combine_splits::FAMILIES,
     lm_glu::FAMILIES,
+    lm_sigmoid_gate::FAMILIES,
     lm_moe_top_k::FAMILIES,
     lm_moe_combine::FAMILIES,
 ];

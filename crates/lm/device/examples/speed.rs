@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::Gguf;
 use roci_hal::Profile;
 use roci_lm::architecture::Model;
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 tokens,
                 start: at * limits.max_batch_tokens,
                 pages: &pages,
-                state: None,
+                state: StateSlots::of_only_sequence(&limits, at),
                 output: OutputKind::LastLogits,
             };
             found.evaluate(&[chunk])?;
@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 tokens: &tokens[at..=at],
                 start: at,
                 pages: &pages,
-                state: None,
+                state: StateSlots::of_only_sequence(&limits, at),
                 output: OutputKind::LastLogits,
             };
             found.evaluate(&[chunk])?;
@@ -96,7 +96,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // To compare devices: the logits of the last prompt token, in one batch and token by token.
     let last =
         |found: &mut DeviceModel, tokens: &[u32], start: usize| -> Result<Vec<f32>, Box<dyn std::error::Error>> {
-            let chunk = Chunk { tokens, start, pages: &pages, state: None, output: OutputKind::LastLogits };
+            let state = StateSlots::of_only_sequence(&limits, start);
+            let chunk = Chunk { tokens, start, pages: &pages, state, output: OutputKind::LastLogits };
             Ok(found.evaluate(&[chunk])?.into_iter().flat_map(|output| output.rows).flatten().collect())
         };
     let count = prompt.min(limits.max_batch_tokens);
@@ -109,7 +110,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profile = Profile::new();
     found.profile(&profile);
     for (tokens, start) in [(&tokens[..count], 0), (&tokens[..1], count.min(64))] {
-        found.evaluate(&[Chunk { tokens, start, pages: &pages, state: None, output: OutputKind::LastLogits }])?;
+        let state = StateSlots::of_only_sequence(&limits, start);
+        found.evaluate(&[Chunk { tokens, start, pages: &pages, state, output: OutputKind::LastLogits }])?;
         let records = profile.take();
         for record in records.iter().skip(20).take(12) {
             println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);

@@ -1,6 +1,7 @@
 //! A batch: the tokens of one step, and the inputs that the kernels read.
 
-use roci_engine::{Chunk, Output, OutputKind};
+use roci_engine::{Chunk, Output, OutputKind, StateSlots};
+use roci_kernels::params::NO_STATE;
 
 use crate::SMALL_BATCH;
 use crate::shape::StepShape;
@@ -56,6 +57,7 @@ impl<'a> Batch<'a> {
             tokens: self.chunks.iter().map(|chunk| chunk.tokens.len()).sum(),
             blocks: self.blocks.len(),
             block_tokens: self.block_tokens,
+            sequences: self.chunks.iter().filter(|chunk| chunk.state.is_some()).count(),
             output_rows: rows.len(),
             logits,
             input_words: 0,
@@ -63,8 +65,14 @@ impl<'a> Batch<'a> {
             one_token_per_sequence: self.chunks.iter().all(|chunk| chunk.tokens.len() == 1),
         };
         let mut words = vec![0; shape.page_tables_offset()];
-        let mut token = 0;
+        let (mut token, mut sequence) = (0, shape.sequences_offset());
         for chunk in self.chunks {
+            if let Some(StateSlots { read, write }) = chunk.state {
+                let count = chunk.tokens.len() as u32;
+                let described = [token as u32, count, read.unwrap_or(NO_STATE), write];
+                words[sequence..sequence + 4].copy_from_slice(&described);
+                sequence += 4;
+            }
             let page_table = words.len() as u32;
             for (index, &id) in chunk.tokens.iter().enumerate() {
                 words[token] = (chunk.start + index) as u32;

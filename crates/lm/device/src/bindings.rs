@@ -8,8 +8,9 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix};
+use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix, SharedExpert};
 
+use crate::delta_net::state_bytes;
 use crate::pack::{GROUP, format_of};
 use crate::scratch::ScratchSizes;
 use crate::{Error, Options};
@@ -20,6 +21,8 @@ const MAX_INDEXED: u64 = 1 << 31;
 const WEIGHTS_HINT: &str = "run it on another device (`--device cpu`), put fewer layers on this one (`--device vulkan --device cpu`), or use \
      a file with fewer bits per weight";
 const TOKENS_HINT: &str = "use a smaller context (`--context`) or a smaller KV cache (`--cache-type q8_0`), or run it on another device (`--device cpu`)";
+
+const STATES_HINT: &str = "use fewer sequences at once (`--parallel`), or run it on another device (`--device cpu`)";
 
 /// Bytes of the largest binding of a kernel.
 pub(crate) fn max_binding(info: &DeviceInfo) -> u64 {
@@ -48,6 +51,11 @@ pub(crate) fn check(
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
         check.layer(layer)?;
+        if let Some(block) = layer.delta_net() {
+            let bytes = state_bytes(block).into_iter().max().unwrap_or(0) * options.state_slots as u64;
+            let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
+            check.whole(what, bytes, STATES_HINT)?;
+        }
         let Some(block) = layer.attention() else { continue };
         for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
             let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
@@ -90,7 +98,8 @@ impl BindingCheck<'_> {
     }
 
     fn layer(&self, layer: &Layer) -> Result<(), Error> {
-        layer.mixer.linears().into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
+        let shared = layer.feed_forward.shared.iter().flat_map(SharedExpert::linears);
+        layer.mixer.linears().into_iter().chain(shared).try_for_each(|linear| self.rows(&linear.matrix))?;
         match &layer.feed_forward.kind {
             FeedForwardKind::Dense(GatedFeedForward { gate, up, down }) => {
                 [gate, up, down].into_iter().try_for_each(|linear| self.rows(&linear.matrix))

@@ -53,6 +53,14 @@ impl KernelId {
     pub(crate) const MOE_COMBINE: Self = Self("lm_moe_combine");
     /// Activation of the gate times the up projection.
     pub(crate) const GLU: Self = Self("lm_glu");
+    /// Rows times the sigmoid of their gates.
+    pub(crate) const SIGMOID_GATE: Self = Self("lm_sigmoid_gate");
+    /// Convolution over the most recent tokens, of each channel with its own weights.
+    pub(crate) const SHORT_CONVOLUTION: Self = Self("lm_short_conv");
+    /// Recurrence of gated delta nets.
+    pub(crate) const DELTA_RULE: Self = Self("lm_delta_rule");
+    /// RMS norm of heads times the SiLU of a gate.
+    pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
     /// Combines the results of attention over splits of the KV cache.
@@ -136,6 +144,10 @@ mod tests {
             KernelId::CAST_F16,
             KernelId::MOE_COMBINE,
             KernelId::GLU,
+            KernelId::SIGMOID_GATE,
+            KernelId::SHORT_CONVOLUTION,
+            KernelId::DELTA_RULE,
+            KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
             KernelId::COMBINE_SPLITS,
         ];

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use roci_hal::{BufferDesc, BufferRange};
 use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
-    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Norm, Rope, RopeStyle,
+    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Mixer, Norm, Rope, RopeStyle,
+    SharedExpert,
 };
 
+use crate::delta_net::DeviceDeltaNet;
 use crate::kernel_id::KernelId;
 use crate::options::CacheType;
-use crate::weights::{DeviceMatrix, MatrixRows, Storage, WeightLoader};
+use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
 /// Weights of an RMS norm.
@@ -38,12 +40,24 @@ pub(crate) enum GateUp {
     Separate(Vec<DeviceLinear>),
 }
 
+impl GateUp {
+    pub(crate) fn products(&self) -> &[DeviceLinear] {
+        match self {
+            Self::Interleaved(product) => std::slice::from_ref(product),
+            Self::Separate(products) => products,
+        }
+    }
+}
+
 /// An attention block.
 #[derive(Clone)]
 pub(crate) struct DeviceAttention {
     pub(crate) norm: DeviceNorm,
-    /// Query, key and value projections: one product if their types are the same.
+    /// Query, key and value projections, and that of the output gate: one product if their types
+    /// are the same.
     pub(crate) qkv: Vec<DeviceLinear>,
+    /// Column of the first gate of the heads' outputs.
+    pub(crate) output_gate: Option<usize>,
     /// Constants of the rotary embedding, without those of a step.
     pub(crate) heads: LmRopeKvStore,
     pub(crate) head_norms: Option<BufferRange>,
@@ -70,6 +84,17 @@ pub(crate) struct DeviceExperts {
     pub(crate) experts_per_token: usize,
 }
 
+/// An expert for all tokens.
+#[derive(Clone)]
+pub(crate) struct DeviceSharedExpert {
+    pub(crate) gate_up: GateUp,
+    pub(crate) down: DeviceLinear,
+    /// Projection to the gate of the output.
+    pub(crate) gate: Option<DeviceLinear>,
+    /// Length of the activated vector.
+    pub(crate) width: usize,
+}
+
 /// The matrices of a feed-forward block.
 #[derive(Clone)]
 pub(crate) enum DeviceFeedForwardKind {
@@ -86,13 +111,22 @@ pub(crate) struct DeviceFeedForward {
     pub(crate) activation: u32,
     /// Length of the activated vector.
     pub(crate) width: usize,
+    /// Only beside experts.
+    pub(crate) shared: Option<DeviceSharedExpert>,
     pub(crate) post_norm: Option<DeviceNorm>,
 }
 
-/// A layer with its weights and its KV cache.
+/// The part of a layer that reads earlier tokens.
+#[derive(Clone)]
+pub(crate) enum DeviceMixer {
+    Attention(DeviceAttention),
+    DeltaNet(DeviceDeltaNet),
+}
+
+/// A layer with its weights, and with its KV cache or its recurrent states.
 #[derive(Clone)]
 pub(crate) struct DeviceLayer {
-    pub(crate) attention: DeviceAttention,
+    pub(crate) mixer: DeviceMixer,
     pub(crate) feed_forward: DeviceFeedForward,
 }
 
@@ -130,8 +164,8 @@ impl DeviceHead {
 
 /// Uploads the layers of one device.
 pub(crate) struct LayerBuilder<'a> {
-    loader: WeightLoader<'a>,
-    options: &'a Options,
+    pub(crate) loader: WeightLoader<'a>,
+    pub(crate) options: &'a Options,
     /// Context length in tokens.
     context: usize,
     /// KV pages.
@@ -160,28 +194,41 @@ impl<'a> LayerBuilder<'a> {
         Ok(DeviceLinear { matrix, bias: self.loader.biases(&[linear])?, offset })
     }
 
-    /// Linear layers with a common input and concatenated results: one matrix if all have the same
-    /// type.
-    fn concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
-        let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
-        if self.loader.have_same_type(&matrices)? {
-            let matrix = self.loader.matrix(&MatrixRows::stacked(matrices))?;
-            return Ok(vec![DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset: 0 }]);
-        }
-        let mut offset = 0;
+    /// Linear layers with a common input and concatenated results. Consecutive ones of the same type
+    /// become one matrix.
+    pub(crate) fn concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
         let mut products = Vec::new();
-        for linear in linears {
-            products.push(self.linear(linear, offset)?);
-            offset += linear.matrix.outputs();
+        let (mut rest, mut offset) = (linears, 0);
+        while !rest.is_empty() {
+            let (linears, others) = rest.split_at(self.same_type(rest)?);
+            let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
+            let outputs: usize = matrices.iter().map(|matrix| matrix.outputs()).sum();
+            let matrix = self.loader.matrix(&MatrixRows::stacked(matrices))?;
+            products.push(DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset });
+            offset += outputs;
+            rest = others;
         }
         Ok(products)
     }
 
+    /// How many linear layers from the first on can become one matrix.
+    fn same_type(&self, linears: &[&Linear]) -> Result<usize, Error> {
+        // More could not stay in the file.
+        let max = if self.loader.native_kernels { FileSegments::MAX } else { linears.len() };
+        let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).take(max).collect();
+        let mut count = 1;
+        while count < matrices.len() && self.loader.have_same_type(&matrices[..=count])? {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     pub(crate) fn layer(&mut self, layer: &Layer) -> Result<DeviceLayer, Error> {
-        let Some(attention) = layer.attention() else {
-            return Err(Error::file("recurrent layers are not supported"));
+        let mixer = match &layer.mixer {
+            Mixer::Attention(block) => DeviceMixer::Attention(self.attention(block)?),
+            Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block)?),
         };
-        Ok(DeviceLayer { attention: self.attention(attention)?, feed_forward: self.feed_forward(&layer.feed_forward)? })
+        Ok(DeviceLayer { mixer, feed_forward: self.feed_forward(&layer.feed_forward)? })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
@@ -213,9 +260,12 @@ impl<'a> LayerBuilder<'a> {
         let norms = if head_norms.is_some() { LmRopeKvStore::NORMS } else { 0 };
         let stride = block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length);
         let count = |value: usize| value as u32;
+        let projections: Vec<&Linear> =
+            [&block.query, &block.key, &block.value].into_iter().chain(&block.output_gate).collect();
         Ok(DeviceAttention {
             norm: self.norm(&block.norm)?,
-            qkv: self.concatenated(&[&block.query, &block.key, &block.value])?,
+            qkv: self.concatenated(&projections)?,
+            output_gate: block.output_gate.as_ref().map(|_| stride),
             heads: LmRopeKvStore {
                 used: 0,
                 part_stride: 0,
@@ -312,15 +362,28 @@ impl<'a> LayerBuilder<'a> {
                 (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
             }
         };
+        if block.shared.is_some() && matches!(kind, DeviceFeedForwardKind::Dense { .. }) {
+            return Err(Error::file("a shared expert beside a dense network is not supported"));
+        }
         Ok(DeviceFeedForward {
             norm: self.norm(&block.norm)?,
             kind,
+            shared: block.shared.as_ref().map(|shared| self.shared_expert(shared)).transpose()?,
             activation: match block.activation {
                 Activation::Silu => LmLinear::SILU,
                 Activation::Gelu => LmLinear::GELU,
             },
             width,
             post_norm: block.post_norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+        })
+    }
+
+    fn shared_expert(&self, block: &SharedExpert) -> Result<DeviceSharedExpert, Error> {
+        Ok(DeviceSharedExpert {
+            gate_up: self.gate_up(&block.network)?,
+            down: self.linear(&block.network.down, 0)?,
+            gate: block.gate.as_ref().map(|gate| self.linear(gate, 0)).transpose()?,
+            width: block.network.gate.matrix.outputs(),
         })
     }
 

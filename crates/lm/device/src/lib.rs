@@ -12,12 +12,13 @@
 //! 3. `recorder`: records a step layer by layer.
 //! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
 //!
-//! `layer` and `weights` have the contents of a stage, `pack` the memory layout of weights,
-//! `limits` the maximum sizes of a step.
+//! `layer`, `delta_net` and `weights` have the contents of a stage, `pack` the memory layout of
+//! weights, `limits` the maximum sizes of a step.
 #![deny(unsafe_code)]
 
 mod batch;
 mod bindings;
+mod delta_net;
 mod embedding;
 mod error;
 mod features;
@@ -34,8 +35,8 @@ mod recorder;
 mod scratch;
 mod shape;
 mod stage;
-mod support;
 mod upload;
+mod vectors;
 mod weights;
 
 pub use error::Error;

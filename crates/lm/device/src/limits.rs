@@ -24,8 +24,9 @@ pub(crate) fn max_batch_tokens(options: &Options, info: &DeviceInfo) -> usize {
 /// Maximum number of 32-bit words of inputs per call.
 fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
     let pages = (model.context as usize).div_ceil(options.page_size);
+    let slots = if model.is_recurrent() { 4 } else { 0 };
     // Inputs are padded to a power of two.
-    (5 * tokens + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * pages).next_power_of_two()
+    (5 * tokens + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * (pages + slots)).next_power_of_two()
 }
 
 /// Maximum number of splits of attention: enough workgroups to occupy the device with a single

@@ -5,11 +5,11 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Layer, Linear, Matrix};
+use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Layer, Linear, Matrix, SharedExpert};
 
 use crate::bindings;
+use crate::delta_net::{self, state_bytes};
 use crate::limits::scratch_sizes;
-use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
 
@@ -25,6 +25,8 @@ pub struct DeviceShare {
     pub weights: u64,
     /// Bytes of the KV cache.
     pub cache: u64,
+    /// Bytes of recurrent states.
+    pub states: u64,
     /// Bytes of scratch memory.
     pub scratch: u64,
     /// Bytes of device memory; 0 if the driver does not report it.
@@ -32,9 +34,9 @@ pub struct DeviceShare {
 }
 
 impl DeviceShare {
-    /// Sum of weights, KV cache and scratch memory in bytes.
+    /// Sum of weights, KV cache, recurrent states and scratch memory in bytes.
     pub fn total(&self) -> u64 {
-        self.weights + self.cache + self.scratch
+        self.weights + self.cache + self.states + self.scratch
     }
 }
 
@@ -62,6 +64,7 @@ impl SizeEstimator<'_> {
 
     fn layer(&self, layer: &Layer) -> u64 {
         self.linears(layer.mixer.linears())
+            + self.linears(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears))
             + match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(gated) => self.linears([&gated.gate, &gated.up, &gated.down]),
                 FeedForwardKind::Experts { router, experts, .. } => {
@@ -79,7 +82,7 @@ impl SizeEstimator<'_> {
 /// # Errors
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
-    support::check(model)?;
+    model.layers.iter().filter_map(Layer::delta_net).try_for_each(delta_net::check)?;
     let mut shares: Vec<DeviceShare> = Vec::new();
     let mut next = 0;
     let count = model.layers.len();
@@ -92,7 +95,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         let limit = if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 };
         let rotations = 8 * u64::from(model.context) * model.config.key_length as u64 / 2;
         let scratch = scratch_sizes(model, options, info).bytes() + rotations;
-        let mut share = DeviceShare { layers: next..next, weights: 0, cache: 0, scratch, available };
+        let mut share = DeviceShare { layers: next..next, weights: 0, cache: 0, states: 0, scratch, available };
         let output = sizer.linears([&model.output]);
         let last_device = index + 1 == devices.len();
         while next < count {
@@ -103,20 +106,27 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
                 block.kv_heads as u64 * head
             };
             let cache = cache_tokens * layer.attention().map_or(0, token_bytes);
+            let slot_bytes: u64 = layer.delta_net().map_or([0; 2], state_bytes).iter().sum();
+            let states = options.state_slots as u64 * slot_bytes;
             let head = if next + 1 == count { output } else { 0 };
-            if share.total() + weights + cache + head > limit && !last_device {
+            if share.total() + weights + cache + states + head > limit && !last_device {
                 break;
             }
             share.weights += weights + head;
             share.cache += cache;
+            share.states += states;
             next += 1;
         }
         share.layers.end = next;
         if share.total() > limit && last_device {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            let states = match share.states {
+                0 => String::new(),
+                bytes => format!(", recurrent states of {} slots {}", options.state_slots, mib(bytes)),
+            };
             return Err(Error::Memory {
                 message: format!(
-                    "the model needs {} MiB on {} (weights {}, KV cache for {cache_tokens} tokens {}, scratch {}), which has {} MiB",
+                    "the model needs {} MiB on {} (weights {}, KV cache for {cache_tokens} tokens {}{states}, scratch {}), which has {} MiB",
                     mib(share.total()),
                     info.uri,
                     mib(share.weights),

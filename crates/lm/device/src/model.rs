@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
@@ -88,7 +88,7 @@ impl DeviceModel {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
-            state_slots: 0,
+            state_slots: if model.is_recurrent() { options.state_slots } else { 0 },
         };
         let group_size =
             model.layers.iter().filter_map(Layer::attention).map(|block| block.heads / block.kv_heads.max(1));
@@ -125,6 +125,7 @@ impl DeviceModel {
                 tokens,
                 blocks: tokens.div_ceil(block_tokens),
                 block_tokens,
+                sequences: usize::from(limits.state_slots > 0),
                 output_rows: usize::from(logits),
                 logits,
                 input_words: 0,
@@ -170,6 +171,7 @@ impl DeviceModel {
         if let Some(token) = tokens.iter().find(|token| **token as usize >= self.model.embedding.outputs()) {
             return Err(Error::file(format!("token {token} is not in the vocabulary")));
         }
+        chunks.iter().try_for_each(|chunk| self.check_state(chunk))?;
         let batch = Batch::new(chunks, self.block_tokens);
         let logits = chunks.iter().any(|chunk| matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits));
         let hidden = chunks.iter().any(|chunk| chunk.output == OutputKind::HiddenStates);
@@ -219,6 +221,19 @@ impl DeviceModel {
             last.run(shape, &inputs, |_| Ok(()), |values| outputs.add(logits, values, stride, rows))?;
         }
         Ok(outputs.finish())
+    }
+
+    /// Checks that a chunk names slots for its recurrent state if the model has such states, and
+    /// none otherwise.
+    fn check_state(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
+        let slots = self.limits.state_slots;
+        match chunk.state {
+            None if slots == 0 => Ok(()),
+            Some(StateSlots { read, write }) if read.into_iter().chain([write]).all(|slot| (slot as usize) < slots) => {
+                Ok(())
+            }
+            state => Err(Error::file(format!("a chunk with the recurrent state {state:?}; there are {slots} slots"))),
+        }
     }
 
     /// Splits of attention for the longest sequence: a power of two, so that a recording serves

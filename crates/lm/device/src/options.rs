@@ -57,6 +57,9 @@ pub struct Options {
     pub max_chunks: usize,
     /// Tokens per KV page.
     pub page_size: usize,
+    /// Slots of recurrent state, for models that have such states: see
+    /// [`state_slots`](Self::state_slots()).
+    pub state_slots: usize,
     /// Disables packed dot products: without it, GPUs with 4 x 8-bit dot products quantize the
     /// activations of a single token to 8 bits, which is faster.
     pub exact: bool,
@@ -67,6 +70,15 @@ pub struct Options {
     pub specialize: Option<bool>,
 }
 
+impl Options {
+    /// The usual number of slots of recurrent state for this many concurrent sequences: each
+    /// has one, and as many are left for checkpoints of shared prefixes. One more lets a sequence
+    /// start from a checkpoint.
+    pub fn state_slots(sequences: usize) -> usize {
+        2 * sequences + 1
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -75,6 +87,7 @@ impl Default for Options {
             max_batch_tokens: None,
             max_chunks: 64,
             page_size: 32,
+            state_slots: Self::state_slots(4),
             exact: false,
             specialize: None,
         }

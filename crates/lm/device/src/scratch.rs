@@ -4,8 +4,9 @@ use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::LmLinear;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, FeedForwardKind};
+use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForwardKind, Layer};
 
+use crate::delta_net::projected_columns;
 use crate::features::Features;
 use crate::pack::GROUP;
 use crate::{Error, SMALL_BATCH};
@@ -39,13 +40,17 @@ pub(crate) struct ScratchSizes {
     embedding: usize,
     vocabulary: usize,
     qkv: usize,
+    convolved: usize,
     attended: usize,
+    gated: usize,
     /// Floats of one split of attention of a token.
     split: usize,
     activated: usize,
     gate_up: usize,
     /// Experts per token; 0 for dense models.
     experts_per_token: usize,
+    /// Length of a shared expert's activated vector; 0 without one.
+    shared: usize,
     /// The longest input of a product.
     columns: usize,
     features: Features,
@@ -60,11 +65,17 @@ impl ScratchSizes {
         kv_splits: usize,
         features: Features,
     ) -> Self {
-        let max = |of: &dyn Fn(&roci_lm::architecture::blocks::Layer) -> usize| {
-            model.layers.iter().map(of).max().unwrap_or(0)
-        };
+        let max = |of: &dyn Fn(&Layer) -> usize| model.layers.iter().map(of).max().unwrap_or(0);
         let max_attention = |of: &dyn Fn(&Attention) -> usize| max(&|layer| layer.attention().map_or(0, of));
-        let attended = max_attention(&|block| block.heads * block.value_length);
+        let max_delta_net = |of: &dyn Fn(&DeltaNet) -> usize| max(&|layer| layer.delta_net().map_or(0, of));
+        let heads = max_delta_net(&|block| block.heads * block.length);
+        let attended = max_attention(&|block| block.heads * block.value_length).max(heads);
+        let gated = max_attention(&|block| match block.output_gate {
+            Some(_) => block.heads * block.value_length,
+            None => 0,
+        });
+        let shared =
+            max(&|layer| layer.feed_forward.shared.as_ref().map_or(0, |shared| shared.network.gate.matrix.outputs()));
         let activated = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(gated) => gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.first().map_or(0, |gated| gated.gate.matrix.outputs()),
@@ -72,7 +83,8 @@ impl ScratchSizes {
         let gate_up = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.len(),
-        });
+        })
+        .max(2 * shared);
         let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(_) => 0,
             FeedForwardKind::Experts { experts_per_token, .. } => *experts_per_token,
@@ -86,14 +98,19 @@ impl ScratchSizes {
             embedding,
             vocabulary: model.config.vocabulary,
             qkv: max_attention(&|block| {
-                block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length)
-            }),
+                let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
+                block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
+            })
+            .max(max_delta_net(&projected_columns)),
+            convolved: max_delta_net(&|block| block.convolution.channels()),
             attended,
+            gated: gated.max(heads),
             split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,
             experts_per_token,
-            columns: embedding.max(attended).max(activated),
+            shared,
+            columns: embedding.max(attended).max(activated).max(shared),
             features,
         }
     }
@@ -119,17 +136,23 @@ impl ScratchSizes {
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 10] {
+    fn floats(&self) -> [(usize, usize); 15] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
+        let shared = |length: usize| if self.shared > 0 { padded(tokens, length) } else { (0, GROUP) };
         [
             padded(tokens, self.embedding),
             padded(tokens, self.embedding),
             padded(tokens, self.qkv),
+            padded(tokens, self.convolved),
             padded(tokens, self.attended),
+            padded(tokens, self.gated),
             padded(pairs, self.activated),
             padded(tokens, self.gate_up),
             if self.experts_per_token > 0 { padded(pairs, self.embedding) } else { (0, GROUP) },
+            shared(self.shared),
+            shared(self.embedding),
+            shared(1),
             padded(self.output_rows, self.embedding),
             padded(self.output_rows, self.vocabulary),
             if self.features.coopmat {
@@ -149,7 +172,11 @@ impl ScratchSizes {
     }
 
     fn ones(&self) -> u64 {
-        if self.features.coopmat { 4 * u64::from(LmLinear::COOPMAT_PARTS) * self.tokens as u64 } else { 16 }
+        match (self.features.coopmat, self.shared > 0) {
+            (true, _) => 4 * u64::from(LmLinear::COOPMAT_PARTS) * self.tokens as u64,
+            (false, true) => 4 * self.tokens as u64,
+            (false, false) => 16,
+        }
     }
 
     fn f16(&self) -> u64 {
@@ -185,16 +212,26 @@ pub(crate) struct Scratch {
     pub(crate) residual: RowBuffer,
     /// The normalized residual stream; also the output of a block before its post norm.
     pub(crate) normed: RowBuffer,
-    /// Queries, keys and values.
+    /// Queries, keys, values, and what else a mixer projects its input to.
     pub(crate) qkv: RowBuffer,
-    /// Output of attention.
+    /// Queries, keys and values after a convolution.
+    pub(crate) convolved: RowBuffer,
+    /// Output of attention, or of a recurrence.
     pub(crate) attended: RowBuffer,
+    /// The same after an output gate.
+    pub(crate) gated: RowBuffer,
     /// Input of the down projection.
     pub(crate) activated: RowBuffer,
     /// Gate and up projections side by side, or the router's scores.
     pub(crate) gate_up: RowBuffer,
     /// Outputs of experts, a row per pair of token and expert.
     pub(crate) expert_outputs: RowBuffer,
+    /// Input of the shared expert's down projection.
+    pub(crate) shared_activated: RowBuffer,
+    /// Output of the shared expert.
+    pub(crate) shared_output: RowBuffer,
+    /// Gate of the shared expert, one value per row.
+    pub(crate) shared_gates: RowBuffer,
     /// Output rows after the final norm.
     pub(crate) output_hidden: RowBuffer,
     /// Logits of the output rows.
@@ -213,7 +250,7 @@ pub(crate) struct Scratch {
     pub(crate) expert_weights: BufferRange,
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
-    /// A weight of one for each partial sum of each token.
+    /// A weight of one for each partial sum of each token, or for each token.
     pub(crate) ones: BufferRange,
     /// Offset of the residual stream in the staging buffer, in bytes.
     pub(crate) staged_residual_offset: u64,
@@ -235,8 +272,24 @@ impl Scratch {
             rows_of.push(RowBuffer { range: zeroed(4 * (rows * stride) as u64)?, stride });
         }
         let Ok(
-            [residual, normed, qkv, attended, activated, gate_up, expert_outputs, output_hidden, logits, partial_sums],
-        ) = <[RowBuffer; 10]>::try_from(rows_of)
+            [
+                residual,
+                normed,
+                qkv,
+                convolved,
+                attended,
+                gated,
+                activated,
+                gate_up,
+                expert_outputs,
+                shared_activated,
+                shared_output,
+                shared_gates,
+                output_hidden,
+                logits,
+                partial_sums,
+            ],
+        ) = <[RowBuffer; 15]>::try_from(rows_of)
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
@@ -253,10 +306,15 @@ impl Scratch {
             residual,
             normed,
             qkv,
+            convolved,
             attended,
+            gated,
             activated,
             gate_up,
             expert_outputs,
+            shared_activated,
+            shared_output,
+            shared_gates,
             output_hidden,
             logits,
             partial_sums,

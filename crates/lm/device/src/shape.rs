@@ -9,6 +9,8 @@ pub(crate) struct StepShape {
     pub(crate) blocks: usize,
     /// Maximum number of tokens per block.
     pub(crate) block_tokens: usize,
+    /// Sequences with recurrent states; 0 if the model has none.
+    pub(crate) sequences: usize,
     /// Rows of the residual stream whose output is requested, on the device with the output matrix.
     pub(crate) output_rows: usize,
     /// Whether logits are requested rather than hidden states.
@@ -21,17 +23,23 @@ pub(crate) struct StepShape {
     pub(crate) one_token_per_sequence: bool,
 }
 
-/// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, output rows,
-/// token ids, page tables.
+/// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
+/// rows, token ids, page tables.
 impl StepShape {
     /// Offset of the blocks: first token and count of each.
     pub(crate) fn blocks_offset(&self) -> usize {
         2 * self.tokens
     }
 
+    /// Offset of the sequences: first token, number of tokens, slot to read and slot to write of
+    /// each.
+    pub(crate) fn sequences_offset(&self) -> usize {
+        2 * self.tokens + 2 * self.blocks
+    }
+
     /// Offset of the rows whose output is requested.
     pub(crate) fn output_rows_offset(&self) -> usize {
-        2 * self.tokens + 2 * self.blocks
+        self.sequences_offset() + 4 * self.sequences
     }
 
     /// Offset of the token ids.

@@ -8,7 +8,7 @@ use roci_gguf::{Gguf, Type};
 use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::{LmMatmulPacked, WeightFormat};
-use roci_lm::architecture::blocks::{GatedFeedForward, Linear, Matrix, Vector};
+use roci_lm::architecture::blocks::{GatedFeedForward, Matrix};
 use roci_lm::architecture::matrix_scale;
 
 use crate::Error;
@@ -59,7 +59,7 @@ impl<'a> MatrixRows<'a> {
     fn row<'f>(&self, tensors: &[(&'f [u8], usize)], row: usize) -> &'f [u8] {
         let (matrix, row) = self.locate(row);
         let (bytes, row_bytes) = tensors[matrix];
-        &bytes[(self.matrices[matrix].rows.start + row) * row_bytes..][..row_bytes]
+        &bytes[self.matrices[matrix].row(row) * row_bytes..][..row_bytes]
     }
 }
 
@@ -87,9 +87,14 @@ pub(crate) enum Storage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSegments {
     /// Offset of each in units of [`LmMatmulPacked::UNIT`] bytes.
-    pub(crate) starts: [u32; 3],
+    pub(crate) starts: [u32; Self::MAX],
     /// End row of each (exclusive).
-    pub(crate) ends: [u32; 3],
+    pub(crate) ends: [u32; Self::MAX],
+}
+
+impl FileSegments {
+    /// Maximum number of matrices.
+    pub(crate) const MAX: usize = 3;
 }
 
 /// A matrix on a device.
@@ -115,7 +120,7 @@ impl<'a> Progress<'a> {
         Self { done: AtomicU64::new(0), total, report }
     }
 
-    fn add(&self, bytes: u64) {
+    pub(crate) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         (self.report)(done, self.total);
     }
@@ -123,11 +128,11 @@ impl<'a> Progress<'a> {
 
 /// Uploads tensors of a file to a device.
 pub(crate) struct WeightLoader<'a> {
-    file: &'a Gguf,
+    pub(crate) file: &'a Gguf,
     pub(crate) device: &'a Device,
     /// Whether the device runs native kernels.
     pub(crate) native_kernels: bool,
-    progress: &'a Progress<'a>,
+    pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
     /// Upload queue, created on first use.
@@ -280,10 +285,10 @@ impl<'a> WeightLoader<'a> {
         let Some(row_bytes) = lm_cpu::row_in_place(kind, columns).filter(|_| rows.interleave == 1) else {
             return Ok(None);
         };
-        let mut segments = FileSegments::default();
-        if rows.matrices.len() > segments.starts.len() {
+        if rows.matrices.len() > FileSegments::MAX || rows.matrices.iter().any(|part| part.blocks.is_some()) {
             return Ok(None);
         }
+        let mut segments = FileSegments::default();
         let (mut file_index, mut end) = (None, 0);
         for (index, part) in rows.matrices.iter().enumerate() {
             let Some(location) = self.file.location(&part.tensor) else { return Ok(None) };
@@ -391,46 +396,10 @@ impl<'a> WeightLoader<'a> {
         self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), UploadQueue::finish)
     }
 
-    fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<BufferRange, Error> {
         let size = bytes.max(16).next_multiple_of(16);
         let memory = if self.native_kernels { BufferDesc::host(size) } else { BufferDesc::device(size) };
         Ok(self.device.allocate(memory.label("weights"))?.whole())
-    }
-
-    /// Uploads vectors, one after the other; `None` stands for zeros of the given length.
-    pub(crate) fn vectors(&self, vectors: &[(Option<&Vector>, usize)]) -> Result<BufferRange, Error> {
-        let mut floats: Vec<f32> = Vec::new();
-        for (vector, length) in vectors {
-            match vector {
-                None => floats.resize(floats.len() + length, 0.0),
-                Some(vector) => {
-                    let tensor = self.file.expect_tensor(&vector.tensor)?;
-                    let values = tensor.to_f32()?;
-                    let values = values.get(vector.values.clone());
-                    floats.extend(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?);
-                    self.progress.add(tensor.bytes().len() as u64);
-                }
-            }
-        }
-        // Kernels read whole groups of columns.
-        floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
-        self.floats(&floats)
-    }
-
-    /// Uploads floats.
-    pub(crate) fn floats(&self, floats: &[f32]) -> Result<BufferRange, Error> {
-        let range = self.allocate(4 * floats.len() as u64)?;
-        self.device.write(range.range(0, 4 * floats.len() as u64)?, bytemuck::cast_slice(floats))?;
-        Ok(range)
-    }
-
-    /// The biases of linear layers that become one matrix; `None` if none has a bias.
-    pub(crate) fn biases(&self, linears: &[&Linear]) -> Result<Option<BufferRange>, Error> {
-        if linears.iter().all(|linear| linear.bias.is_none()) {
-            return Ok(None);
-        }
-        let vectors: Vec<_> = linears.iter().map(|linear| (linear.bias.as_ref(), linear.matrix.outputs())).collect();
-        self.vectors(&vectors).map(Some)
     }
 }
 
@@ -444,6 +413,9 @@ fn contiguous<'f>(
     let mut before = 0;
     for (part, (bytes, row_bytes)) in rows.matrices.iter().zip(tensors) {
         if first < before + part.outputs() {
+            if part.blocks.is_some() {
+                return None;
+            }
             let start = part.rows.start + first - before;
             let all_here = first + count <= before + part.outputs();
             return all_here.then(|| &bytes[start * row_bytes..(start + count) * row_bytes]);

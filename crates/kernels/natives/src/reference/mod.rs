@@ -6,6 +6,7 @@
 
 mod attention;
 mod decode_attention;
+mod delta_rule;
 mod embed;
 mod linear;
 mod rope_kv_store;
@@ -33,6 +34,7 @@ pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     decode_attention::KERNELS,
     rope_kv_store::KERNELS,
     short_conv::KERNELS,
+    delta_rule::KERNELS,
 ];
 
 /// The words of an output, which threads share; each word is written atomically.

@@ -1,5 +1,5 @@
-//! `lm_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_moe_top_k`, `lm_moe_combine`, `lm_add_rms_norm`: one
-//! row at a time. Also `lm_cast_f16`.
+//! `lm_rms_norm`, `lm_gated_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_sigmoid_gate`, `lm_moe_top_k`,
+//! `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16`.
 
 use std::ops::Range;
 
@@ -8,7 +8,9 @@ use half::f16;
 use super::ReferenceKernel;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
 use crate::KernelFactory;
-use roci_families::{LmAddRmsNorm, LmCastF16, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm};
+use roci_families::{
+    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate,
+};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
@@ -17,18 +19,24 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_cast_f16", |level| Arc::new(ReferenceKernel::<CastF16>::new(level))),
     ("lm_add_rms_norm", |level| Arc::new(ReferenceKernel::<AddRmsNorm>::new(level))),
     ("lm_rms_norm", |level| Arc::new(ReferenceKernel::<RmsNorm>::new(level))),
+    ("lm_gated_rms_norm", |level| Arc::new(ReferenceKernel::<GatedRmsNorm>::new(level))),
     ("lm_l2_norm", |level| Arc::new(ReferenceKernel::<L2Norm>::new(level))),
     ("lm_glu", |level| Arc::new(ReferenceKernel::<Glu>::new(level))),
+    ("lm_sigmoid_gate", |level| Arc::new(ReferenceKernel::<SigmoidGate>::new(level))),
     ("lm_moe_top_k", |level| Arc::new(ReferenceKernel::<MoeTopK>::new(level))),
     ("lm_moe_combine", |level| Arc::new(ReferenceKernel::<MoeCombine>::new(level))),
 ];
 
 /// RMS norm of rows.
 pub(crate) struct RmsNorm;
+/// RMS norm of heads, times the SiLU of a gate.
+pub(crate) struct GatedRmsNorm;
 /// L2 norm of rows.
 pub(crate) struct L2Norm;
 /// The activation of the first half of a row, times the second half.
 pub(crate) struct Glu;
+/// Rows times the sigmoid of their gates.
+pub(crate) struct SigmoidGate;
 /// Selects the experts of each token.
 pub(crate) struct MoeTopK;
 /// Adds the outputs of experts, multiplied by their weights.
@@ -125,6 +133,34 @@ impl Reference for RmsNorm {
     }
 }
 
+impl Reference for GatedRmsNorm {
+    type Params = LmGatedRmsNorm;
+    const INPUTS: usize = 3;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmGatedRmsNorm) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.tokens.into(), cost: 32 * u64::from(p.heads) * u64::from(p.length) })
+    }
+
+    fn compute(level: Level, p: &LmGatedRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let [length, gates_offset] = [p.length, p.gates_offset].map(|count| count as usize);
+        let weight = floats(inputs[2], 0, length);
+        let mut normed = vec![0.0; length];
+        let mut line = vec![0.0; length];
+        for token in units {
+            for column in (0..p.heads as usize).map(|head| head * length) {
+                let x = floats(inputs[0], token * p.x_stride as usize + column, length);
+                let gate = floats(inputs[1], token * p.gates_stride as usize + gates_offset + column, length);
+                let scale = scale(level, x, p.epsilon);
+                normed.iter_mut().zip(x).zip(weight).for_each(|((y, x), weight)| *y = x * scale * weight);
+                level.run(GluTask { gate, up: &normed, gelu: false, y: &mut line });
+                let to = token * p.y_stride as usize + column;
+                line.iter().zip(to..).for_each(|(value, at)| outputs[0].set(at, *value));
+            }
+        }
+    }
+}
+
 impl Reference for L2Norm {
     type Params = LmL2Norm;
     const INPUTS: usize = 1;
@@ -208,6 +244,32 @@ impl Task for GluTask<'_> {
             let small = crate::fast_math::exp(-z.abs());
             let share = if z < 0.0 { small } else { 1.0 } / (1.0 + small);
             *y = gate * share * up;
+        }
+    }
+}
+
+impl Reference for SigmoidGate {
+    type Params = LmSigmoidGate;
+    const INPUTS: usize = 2;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmSigmoidGate) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.tokens.into(), cost: 32 * u64::from(p.columns) })
+    }
+
+    fn compute(_: Level, p: &LmSigmoidGate, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let columns = p.columns as usize;
+        let one_per_row = p.flags & LmSigmoidGate::ONE_PER_ROW != 0;
+        for token in units {
+            let x = floats(inputs[0], token * p.x_stride as usize, columns);
+            let first = token * p.gates_stride as usize + p.gates_offset as usize;
+            let gates = floats(inputs[1], first, if one_per_row { 1 } else { columns });
+            let to = token * p.y_stride as usize;
+            for (c, x) in x.iter().enumerate() {
+                let gate = gates.get(if one_per_row { 0 } else { c }).copied().unwrap_or(0.0);
+                let before = if p.flags & LmSigmoidGate::ADD == 0 { 0.0 } else { outputs[0].get(to + c) };
+                outputs[0].set(to + c, x / (1.0 + (-gate).exp()) + before);
+            }
         }
     }
 }

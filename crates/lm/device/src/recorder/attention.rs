@@ -1,6 +1,8 @@
 //! The attention block of a layer.
 
-use roci_kernels::params::{LmAttention, LmCombineSplits, LmDecodeAttention, LmRopeKvStore, Params as _};
+use roci_kernels::params::{
+    LmAttention, LmCombineSplits, LmDecodeAttention, LmRopeKvStore, LmSigmoidGate, Params as _,
+};
 
 use super::StepRecorder;
 use super::linear::LinearInput;
@@ -9,8 +11,9 @@ use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceAttention;
 use crate::options::CacheType;
+use crate::scratch::RowBuffer;
 
-impl StepRecorder<'_> {
+impl<'a> StepRecorder<'a> {
     pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
@@ -28,9 +31,10 @@ impl StepRecorder<'_> {
         let decode =
             LmDecodeAttention::of(&heads, &attention).filter(|_| shape.one_token_per_sequence && !native_kernels);
 
-        // The kernel after a single product adds up its partial sums.
+        // The kernel after a single product adds up its partial sums, except those of output gates.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
-        let reduction = if one_shard && decode.is_none() { Reduction::Caller } else { Reduction::Product };
+        let caller_adds = one_shard && decode.is_none() && block.output_gate.is_none();
+        let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;
         for linear in &block.qkv {
             partials = self.linear_with(linear, &input, tokens, &scratch.qkv, 0, reduction)?;
@@ -50,6 +54,7 @@ impl StepRecorder<'_> {
         };
         // The flash kernel can write 16-bit floats, which the next product on matrix units reads.
         let f16_output = flash.is_some()
+            && block.output_gate.is_none()
             && block.output.matrix.columns == block.output.matrix.model_columns
             && self.runs_on_coopmat(&block.output.matrix, tokens);
         let attention = LmAttention { packed: u32::from(f16_output), ..attention };
@@ -85,9 +90,32 @@ impl StepRecorder<'_> {
             self.dispatch(KernelId::COMBINE_SPLITS, combine.grid(), &bindings, &combine)?;
             self.barrier();
         }
+        let output = match block.output_gate {
+            Some(offset) => self.gate_heads(attention.heads * attention.value_length, offset)?,
+            None => &scratch.attended,
+        };
         self.state.input_changed();
-        let input = LinearInput { f16: f16_output, ..LinearInput::f32(&scratch.attended) };
+        let input = LinearInput { f16: f16_output, ..LinearInput::f32(output) };
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
+    }
+
+    /// Multiplies the output of attention with the sigmoid of its gates, which follow the queries,
+    /// keys and values.
+    fn gate_heads(&mut self, columns: u32, offset: usize) -> Result<&'a RowBuffer, Error> {
+        let scratch = self.scratch;
+        let constants = LmSigmoidGate {
+            tokens: self.shape.tokens as u32,
+            columns,
+            x_stride: scratch.attended.stride as u32,
+            gates_stride: scratch.qkv.stride as u32,
+            gates_offset: offset as u32,
+            y_stride: scratch.gated.stride as u32,
+            flags: 0,
+        };
+        let bindings = [&scratch.attended.range, &scratch.qkv.range, &scratch.gated.range];
+        self.dispatch(KernelId::SIGMOID_GATE, constants.grid(), &bindings, &constants)?;
+        self.barrier();
+        Ok(&scratch.gated)
     }
 }
 

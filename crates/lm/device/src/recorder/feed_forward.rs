@@ -1,75 +1,100 @@
 //! The feed-forward block of a layer, dense or with experts.
 
-use roci_kernels::params::{LmGlu, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, Params as _};
+use roci_kernels::params::{LmGlu, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _};
 
 use super::StepRecorder;
 use super::linear::LinearInput;
 use crate::Error;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceExperts, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, GateUp};
+use crate::layer::{DeviceExperts, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, DeviceSharedExpert, GateUp};
+use crate::scratch::RowBuffer;
+
+/// A gated network that all tokens share.
+struct Network<'n> {
+    gate_up: &'n GateUp,
+    down: &'n DeviceLinear,
+    /// Length of the activated vector.
+    width: usize,
+    /// Receives the activated vectors.
+    activated: &'n RowBuffer,
+}
 
 impl StepRecorder<'_> {
     pub(super) fn feed_forward(&mut self, block: &DeviceFeedForward) -> Result<(), Error> {
         match &block.kind {
-            DeviceFeedForwardKind::Dense { gate_up: GateUp::Interleaved(gate_up), down } => {
-                self.interleaved(block, gate_up, down)
-            }
-            DeviceFeedForwardKind::Dense { gate_up: GateUp::Separate(gate_up), down } => {
-                self.separate(block, gate_up, down)
+            DeviceFeedForwardKind::Dense { gate_up, down } => {
+                let input = self.normed_residual(&block.norm, gate_up.products())?;
+                let network = Network { gate_up, down, width: block.width, activated: &self.scratch.activated };
+                let activated = self.activated(&network, &input, block.activation)?;
+                self.add_to_residual(down, &activated, block.post_norm.as_ref())
             }
             DeviceFeedForwardKind::Experts(experts) => self.experts(block, experts),
         }
     }
 
-    /// Gate and up projections in one product, which applies the activation.
-    fn interleaved(
+    /// Gate and up projections and the activation: the input of the down projection.
+    fn activated<'n>(
         &mut self,
-        block: &DeviceFeedForward,
-        gate_up: &DeviceLinear,
-        down: &DeviceLinear,
-    ) -> Result<(), Error> {
-        let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let input = self.normed_residual(&block.norm, std::slice::from_ref(gate_up))?;
-        let f16_output = self.can_output_f16(&gate_up.matrix, &down.matrix);
-        let packed = if f16_output { LmLinear::PACKED } else { 0 };
-        self.linear(gate_up, &input, tokens, &scratch.activated, block.activation | packed)?;
+        network: &Network<'n>,
+        input: &LinearInput<'_>,
+        activation: u32,
+    ) -> Result<LinearInput<'n>, Error> {
+        let f16 = match network.gate_up {
+            GateUp::Interleaved(product) => self.interleaved(network, product, input, activation)?,
+            GateUp::Separate(products) => {
+                self.separate(network, products, input, activation)?;
+                false
+            }
+        };
         self.barrier();
         self.state.input_changed();
-        let input = LinearInput { f16: f16_output, ..LinearInput::f32(&scratch.activated) };
-        self.add_to_residual(down, &input, block.post_norm.as_ref())
+        Ok(LinearInput { f16, ..LinearInput::f32(network.activated) })
+    }
+
+    /// Gate and up projections in one product, which applies the activation. Returns whether it
+    /// writes 16-bit floats.
+    fn interleaved(
+        &mut self,
+        network: &Network<'_>,
+        gate_up: &DeviceLinear,
+        input: &LinearInput<'_>,
+        activation: u32,
+    ) -> Result<bool, Error> {
+        let f16_output = self.can_output_f16(&gate_up.matrix, &network.down.matrix);
+        let packed = if f16_output { LmLinear::PACKED } else { 0 };
+        self.linear(gate_up, input, self.shape.tokens, network.activated, activation | packed)?;
+        Ok(f16_output)
     }
 
     /// Gate and up projections side by side, and a kernel for the activation.
     fn separate(
         &mut self,
-        block: &DeviceFeedForward,
+        network: &Network<'_>,
         gate_up: &[DeviceLinear],
-        down: &DeviceLinear,
+        input: &LinearInput<'_>,
+        activation: u32,
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let input = self.normed_residual(&block.norm, gate_up)?;
         for linear in gate_up {
-            self.linear(linear, &input, tokens, &scratch.gate_up, 0)?;
+            self.linear(linear, input, tokens, &scratch.gate_up, 0)?;
         }
         self.barrier();
         let glu = LmGlu {
             tokens: tokens as u32,
-            width: block.width as u32,
+            width: network.width as u32,
             x_stride: scratch.gate_up.stride as u32,
-            y_stride: scratch.activated.stride as u32,
-            gelu: u32::from(block.activation == LmLinear::GELU),
+            y_stride: network.activated.stride as u32,
+            gelu: u32::from(activation == LmLinear::GELU),
         };
-        self.dispatch(KernelId::GLU, glu.grid(), &[&scratch.gate_up.range, &scratch.activated.range], &glu)?;
-        self.barrier();
-        self.state.input_changed();
-        self.add_to_residual(down, &LinearInput::f32(&scratch.activated), block.post_norm.as_ref())
+        self.dispatch(KernelId::GLU, glu.grid(), &[&scratch.gate_up.range, &network.activated.range], &glu)
     }
 
     fn experts(&mut self, block: &DeviceFeedForward, experts: &DeviceExperts) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let DeviceExperts { router, gate_up, down, count, experts_per_token } = experts;
         self.norm(&block.norm, &scratch.residual, &scratch.normed, 0)?;
-        self.linear(router, &LinearInput::f32(&scratch.normed), tokens, &scratch.gate_up, 0)?;
+        let input = LinearInput::f32(&scratch.normed);
+        self.linear(router, &input, tokens, &scratch.gate_up, 0)?;
         self.barrier();
         let routing = LmMoeTopK {
             tokens: tokens as u32,
@@ -80,6 +105,9 @@ impl StepRecorder<'_> {
         let bindings = [&scratch.gate_up.range, &scratch.expert_ids, &scratch.expert_weights];
         self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
         self.barrier();
+        if let Some(shared) = &block.shared {
+            self.shared_expert(shared, &input, block.activation)?;
+        }
         let pairs = tokens * experts_per_token;
         self.expert_linear(
             gate_up,
@@ -107,9 +135,63 @@ impl StepRecorder<'_> {
         let bindings = [&scratch.expert_outputs.range, &scratch.expert_weights, &target.range];
         self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
         self.barrier();
+        if let Some(shared) = &block.shared {
+            self.add_shared_expert(shared, target)?;
+        }
         if let Some(norm) = &block.post_norm {
             self.norm(norm, &scratch.normed, &scratch.residual, LmRmsNorm::ADD)?;
         }
+        Ok(())
+    }
+
+    /// Computes the output of the shared expert and its gate.
+    fn shared_expert(
+        &mut self,
+        shared: &DeviceSharedExpert,
+        input: &LinearInput<'_>,
+        activation: u32,
+    ) -> Result<(), Error> {
+        let (tokens, scratch) = (self.shape.tokens, self.scratch);
+        if let Some(gate) = &shared.gate {
+            self.linear(gate, input, tokens, &scratch.shared_gates, 0)?;
+        }
+        let network = Network {
+            gate_up: &shared.gate_up,
+            down: &shared.down,
+            width: shared.width,
+            activated: &scratch.shared_activated,
+        };
+        let activated = self.activated(&network, input, activation)?;
+        self.linear(&shared.down, &activated, tokens, &scratch.shared_output, 0)?;
+        self.barrier();
+        self.state.input_changed();
+        Ok(())
+    }
+
+    /// Adds the output of the shared expert, multiplied by the sigmoid of its gate if it has one.
+    fn add_shared_expert(&mut self, shared: &DeviceSharedExpert, target: &RowBuffer) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let (tokens, columns) = (self.shape.tokens as u32, scratch.embedding as u32);
+        let (x_stride, y_stride) = (scratch.shared_output.stride as u32, target.stride as u32);
+        let x = &scratch.shared_output.range;
+        if shared.gate.is_some() {
+            let constants = LmSigmoidGate {
+                tokens,
+                columns,
+                x_stride,
+                gates_stride: scratch.shared_gates.stride as u32,
+                gates_offset: 0,
+                y_stride,
+                flags: LmSigmoidGate::ONE_PER_ROW | LmSigmoidGate::ADD,
+            };
+            let bindings = [x, &scratch.shared_gates.range, &target.range];
+            self.dispatch(KernelId::SIGMOID_GATE, constants.grid(), &bindings, &constants)?;
+        } else {
+            let constants = LmMoeCombine { tokens, columns, used: 1, x_stride, y_stride, add: 1 };
+            let bindings = [x, &scratch.ones, &target.range];
+            self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)?;
+        }
+        self.barrier();
         Ok(())
     }
 }

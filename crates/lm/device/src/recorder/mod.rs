@@ -1,10 +1,11 @@
 //! Records one step of a model on one device: from token embeddings to hidden states or logits.
 //!
-//! [`StepRecorder::record`] records the whole step. `attention.rs` and `feed_forward.rs` record the
-//! blocks of a layer, and `linear.rs` their matrix products. Every kernel goes through
+//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs` and
+//! `feed_forward.rs` record the blocks of a layer, and `linear.rs` their matrix products. Every kernel goes through
 //! [`StepRecorder::dispatch`]. [`StepState`] tracks work that is deferred to later commands.
 
 mod attention;
+mod delta_net;
 mod feed_forward;
 mod linear;
 mod state;
@@ -18,7 +19,7 @@ use self::state::StepState;
 use crate::features::Features;
 use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceNorm};
+use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, DeviceNorm};
 use crate::options::CacheType;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
@@ -68,7 +69,10 @@ impl<'a> StepRecorder<'a> {
         }
         self.barrier();
         for layer in layers {
-            self.attention(&layer.attention)?;
+            match &layer.mixer {
+                DeviceMixer::Attention(block) => self.attention(block)?,
+                DeviceMixer::DeltaNet(block) => self.delta_net(block)?,
+            }
             self.feed_forward(&layer.feed_forward)?;
         }
         self.flush_partial_sums()?;

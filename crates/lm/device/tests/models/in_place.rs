@@ -3,23 +3,29 @@
 use std::sync::Arc;
 
 use libtest_mimic::Trial;
-use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::{Gguf, Type};
 use roci_lm::architecture::Model;
-use roci_lm::synthetic::{Case, Recipe, architectures};
+use roci_lm::synthetic::{Case, Recipe, architectures, hybrids};
 use roci_lm_device::{DeviceModel, Options};
 
-use crate::devices;
+use crate::{devices, hybrid};
 
 /// A trial per type that is used in place.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    [Type::Q4_0, Type::IQ4_NL, Type::Q8_0, Type::IQ2_XXS, Type::NVFP4].into_iter().map(|kind| {
+    let types = [Type::Q4_0, Type::IQ4_NL, Type::Q8_0, Type::IQ2_XXS, Type::NVFP4].into_iter().map(|kind| {
         // Rows are whole blocks of all these types.
         let recipe =
             Recipe { embedding: 256, head: 64, feed_forward: 256, vocabulary: 256, kind, ..Default::default() };
         let case = Case { recipe, ..architectures().remove(0) };
         Trial::test(format!("cpu/in-place-{kind}"), move || check(&case).map_err(Into::into))
-    })
+    });
+    // Some matrices of these are interleaved in one tensor.
+    let hybrids = hybrids().into_iter().map(|case| {
+        let case = hybrid::quantized(case, Type::Q4_0);
+        Trial::test(format!("cpu/in-place-{}", case.name), move || check(&case).map_err(Into::into))
+    });
+    types.chain(hybrids)
 }
 
 fn check(case: &Case) -> Result<(), String> {
@@ -42,8 +48,8 @@ fn check(case: &Case) -> Result<(), String> {
         let mut rows = Vec::new();
         for range in [0..40, 40..43, 43..44, 44..45] {
             let start = range.start;
-            let chunk =
-                Chunk { tokens: &tokens[range], start, pages: &pages, state: None, output: OutputKind::AllLogits };
+            let state = StateSlots::of_only_sequence(found.limits(), start);
+            let chunk = Chunk { tokens: &tokens[range], start, pages: &pages, state, output: OutputKind::AllLogits };
             let outputs = found.evaluate(&[chunk]).map_err(|error| text(&error))?;
             rows.extend(outputs.into_iter().flat_map(|output| output.rows));
         }

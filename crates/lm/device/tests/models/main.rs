@@ -7,6 +7,7 @@
 mod binding_limits;
 mod devices;
 mod embeddings;
+mod hybrid;
 mod in_place;
 mod preload;
 mod recorded_logits;
@@ -16,12 +17,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
-use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::Type;
 use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::{Reference, SequenceState};
-use roci_lm::synthetic::{Case, architectures, types};
+use roci_lm::synthetic::{Case, architectures, hybrids, types};
 use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::{NormTolerance, distance};
 
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
-        for case in architectures().into_iter().chain(types()) {
+        for case in architectures().into_iter().chain(hybrids()).chain(types()) {
             let trial = format!("{name}/{}", case.name);
             trials.push(Trial::test(trial, move || match open() {
                 Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         }
         // Specialized kernels: OpenCL devices test only one model, because PoCL takes seconds to
         // compile each kernel.
-        let all = architectures().into_iter().chain(types());
+        let all = architectures().into_iter().chain(hybrids()).chain(types());
         let specialized = match name {
             "vulkan" => all.collect(),
             "pocl" | "rusticl" => all.take(1).collect(),
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     }));
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
+    trials.extend(hybrid::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
     trials.extend(binding_limits::trials());
@@ -84,6 +86,8 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
     match case.recipe.kind {
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
         // Keys and values are always rounded to 16 bits.
+        // Gated delta nets amplify it if attention comes before them.
+        Type::F32 | Type::F16 | Type::BF16 if case.recipe.hybrid.is_some() => NormTolerance::HalfScales,
         Type::F32 | Type::F16 | Type::BF16 => NormTolerance::Half,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
         // and for experts.
@@ -108,7 +112,14 @@ pub(crate) fn compare(row: &[f32], expected: &[f32], tolerance: NormTolerance, w
     Err(format!("{what}: an error of {distance:.1e}; {tolerance:?} allows {:.0e}", tolerance.bound()))
 }
 
-fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool>) -> Result<(), String> {
+/// Slots of the recurrent state of a sequence in a step. Each sequence has two, which it writes in
+/// turn for two steps: a step reads what it writes, or the other one.
+fn state(sequence: usize, step: usize, start: usize) -> StateSlots {
+    let slot = |step: usize| [[4, 2], [0, 3]][sequence][step / 2 % 2];
+    StateSlots { read: (start > 0).then(|| slot(step - 1)), write: slot(step) }
+}
+
+pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool>) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
@@ -128,12 +139,13 @@ fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool
     // Page numbers are unordered, and those of the two sequences are interleaved.
     let pages = [[5, 2, 9, 11], [4, 8, 1, 3]];
     let mut rows: [Vec<Vec<f32>>; 2] = Default::default();
+    let recurrent = found.limits().state_slots > 0;
     // 19 tokens of one sequence; the rest of its prompt with the other's prompt; decode steps of
     // both; decode steps of one sequence.
     let prompts = [(0..19, 0..0), (19..25, 0..31)].into_iter();
     let tokens =
         prompts.chain((25..34).map(|at| (at..at + 1, at + 6..at + 7))).chain((34..37).map(|at| (at..at + 1, 0..0)));
-    for (first, second) in tokens {
+    for (step, (first, second)) in tokens.enumerate() {
         let ranges = [first, second];
         let chunks: Vec<(usize, Chunk<'_>)> = [one, other]
             .iter()
@@ -148,7 +160,7 @@ fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool
                         tokens: &tokens[range],
                         start,
                         pages: &pages[text],
-                        state: None,
+                        state: recurrent.then(|| state(text, step, start)),
                         output: OutputKind::AllLogits,
                     },
                 )

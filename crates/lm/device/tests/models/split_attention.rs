@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use libtest_mimic::Trial;
-use roci_engine::{Chunk, Forward as _, OutputKind};
+use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::Gguf;
 use roci_hal::Device;
 use roci_lm::architecture::Model;
@@ -84,8 +84,8 @@ pub(crate) fn compare(
     let mut at = 0;
     while at < tokens.len() {
         let end = if at < prompt { prompt.min(at + batch) } else { at + 1 };
-        let chunk =
-            Chunk { tokens: &tokens[at..end], start: at, pages: &pages, state: None, output: OutputKind::LastLogits };
+        let state = StateSlots::of_only_sequence(found.limits(), at);
+        let chunk = Chunk { tokens: &tokens[at..end], start: at, pages: &pages, state, output: OutputKind::LastLogits };
         let output = found.evaluate(&[chunk]).map_err(|error| text(&error))?.remove(0);
         let mut expected = Vec::new();
         for token in &tokens[at..end] {

@@ -182,20 +182,21 @@ fn open_devices(
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
     let specialize = specialize()?;
-    let options_for = |cache_tokens: usize| roci_lm_device::Options {
+    let options_for = |sequences: usize| roci_lm_device::Options {
         cache,
         exact,
         specialize,
-        cache_tokens: Some(cache_tokens),
+        cache_tokens: Some(context.saturating_mul(sequences)),
+        state_slots: roci_lm_device::Options::state_slots(sequences),
         ..Default::default()
     };
-    // Sequences share the KV cache: sized for `max_batch` sequences if memory permits, and for at
-    // least one.
-    let largest = options_for(context.saturating_mul(options.settings.max_batch.max(1)));
+    // Sequences share the KV cache and the slots of recurrent state: sized for `max_batch` sequences
+    // if memory permits, and for at least one.
+    let largest = options_for(options.settings.max_batch.max(1));
     if fits(&devices, &largest).is_ok() {
         return Ok((devices, largest));
     }
-    let smallest = options_for(context);
+    let smallest = options_for(1);
     if let Err(error) = fits(&devices, &smallest) {
         let on_cpu = devices.iter().any(|device| roci_kernels::runs_native_kernels(device.info()));
         if requested != [AUTO] || on_cpu {

@@ -162,6 +162,7 @@ impl<'a> Bench<'a> {
             cache_tokens: Some(self.model.context as usize),
             max_batch_tokens: text.ubatch_size.map(|batch| batch as usize),
             max_chunks: 1,
+            state_slots: 1,
             ..Options::default()
         };
         let bar = self.printer.progress(1);

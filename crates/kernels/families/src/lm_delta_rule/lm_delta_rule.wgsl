@@ -1,0 +1,182 @@
+// The gated delta rule. The state of a head is a matrix with a row per element of its values. Each
+// token decays it, moves what it recalls for the token's key toward the token's value, and reads it
+// with the token's query.
+//
+// A workgroup of 128 keeps some rows of a head in registers while it goes through the tokens of one
+// sequence. `lanes` adjacent invocations share a row, up to 16 elements each. One barrier per token
+// is enough: the product of the updated row with the query follows from products before the update.
+
+struct Params {
+    sequences: u32,
+    first: u32,
+    heads: u32,
+    key_heads: u32,
+    length: u32,
+    tiled: u32,
+    lanes: u32,
+    x_stride: u32,
+    scores_stride: u32,
+    rates_offset: u32,
+    decays_offset: u32,
+    y_stride: u32,
+    epsilon: f32,
+    scale: f32,
+}
+
+const NO_STATE = 0xffffffffu;
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> inputs: array<u32>;
+@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> scores: array<f32>;
+@group(0) @binding(3) var<storage, read> decays: array<f32>;
+@group(0) @binding(4) var<storage, read_write> states: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
+
+// One half of each array is for even tokens, the other for odd ones: an invocation may write the
+// products of a token while others still read those of the token before.
+// Products of parts of a row with the key (x) and with the query (y).
+var<workgroup> row_dots: array<vec2<f32>, 256>;
+// Products of parts of key and query (x), of key and key (y), of query and query (z).
+var<workgroup> head_dots: array<vec4<f32>, 256>;
+
+// An invocation's elements of a vector of a head, or of a row of its state.
+struct Elements {
+    a: vec4<f32>,
+    b: vec4<f32>,
+    c: vec4<f32>,
+    d: vec4<f32>,
+}
+
+struct Token {
+    key: Elements,
+    query: Elements,
+    value: f32,
+    decay: f32,
+    rate: f32,
+}
+
+fn dot_elements(p: Elements, q: Elements) -> f32 {
+    return (dot(p.a, q.a) + dot(p.b, q.b)) + (dot(p.c, q.c) + dot(p.d, q.d));
+}
+
+// Four elements of the vector at `start`; zeros past its end.
+fn load_x(start: u32, column: u32) -> vec4<f32> {
+    if column >= params.length {
+        return vec4<f32>();
+    }
+    return x[(start + column) / 4u];
+}
+
+fn load_elements(start: u32, column: u32) -> Elements {
+    let step = 4u * params.lanes;
+    return Elements(
+        load_x(start, column),
+        load_x(start, column + step),
+        load_x(start, column + 2u * step),
+        load_x(start, column + 3u * step),
+    );
+}
+
+fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
+    var key_head = head / (params.heads / params.key_heads);
+    if params.tiled != 0u {
+        key_head = head % params.key_heads;
+    }
+    let query = token * params.x_stride + key_head * params.length;
+    let key = query + params.key_heads * params.length;
+    let value = token * params.x_stride + (2u * params.key_heads + head) * params.length + row;
+    // The softplus of the decay's score. A series replaces ln(1 + e) where 1 + e would be rounded.
+    let score = scores[token * params.scores_stride + params.decays_offset + head] + decays[head];
+    let e = exp(-abs(score));
+    let softplus = max(score, 0.0) + select(log(1.0 + e), e * (1.0 - e * (0.5 - e / 3.0)), e < 0.01);
+    return Token(
+        load_elements(key, column),
+        load_elements(query, column),
+        x[value / 4u][value % 4u],
+        exp(decays[params.heads + head] * softplus),
+        1.0 / (1.0 + exp(-scores[token * params.scores_stride + params.rates_offset + head])),
+    );
+}
+
+fn load_state(start: u32, column: u32) -> vec4<f32> {
+    if column >= params.length {
+        return vec4<f32>();
+    }
+    return states[(start + column) / 4u];
+}
+
+fn store_state(start: u32, column: u32, v: vec4<f32>) {
+    if column < params.length {
+        states[(start + column) / 4u] = v;
+    }
+}
+
+@compute @workgroup_size(128)
+fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let head = group.y;
+    let at = params.first + 4u * group.z;
+    let first_token = inputs[at];
+    let tokens = inputs[at + 1u];
+    let read_slot = inputs[at + 2u];
+    let write_slot = inputs[at + 3u];
+    let part = lane % params.lanes;
+    let row = (group.x * 128u + lane) / params.lanes;
+    // Rows past the end are zero, and are not stored.
+    let is_row = row < params.length;
+    let column = 4u * part;
+    let step = 4u * params.lanes;
+
+    var state: Elements;
+    if is_row && read_slot != NO_STATE {
+        let start = ((read_slot * params.heads + head) * params.length + row) * params.length;
+        state.a = load_state(start, column);
+        state.b = load_state(start, column + step);
+        state.c = load_state(start, column + 2u * step);
+        state.d = load_state(start, column + 3u * step);
+    }
+    let value_row = min(row, params.length - 1u);
+    var token = load_token(first_token, head, value_row, column);
+    for (var t = 0u; t < tokens; t += 1u) {
+        // Loaded before the barrier, so that it is there after this token.
+        var next = token;
+        if t + 1u < tokens {
+            next = load_token(first_token + t + 1u, head, value_row, column);
+        }
+        let base = t % 2u * 128u;
+        row_dots[base + lane] = vec2<f32>(dot_elements(state, token.key), dot_elements(state, token.query));
+        if lane < params.lanes {
+            let key_query = dot_elements(token.key, token.query);
+            let keys = dot_elements(token.key, token.key);
+            head_dots[base + lane] = vec4<f32>(key_query, keys, dot_elements(token.query, token.query), 0.0);
+        }
+        workgroupBarrier();
+        var row_dot = vec2<f32>();
+        var head_dot = vec4<f32>();
+        for (var i = 0u; i < params.lanes; i += 1u) {
+            row_dot += row_dots[base + lane - part + i];
+            head_dot += head_dots[base + i];
+        }
+        // Keys and queries are normalized here; `change` includes the scale of the key.
+        let key_scale = 1.0 / sqrt(head_dot.y + params.epsilon);
+        let query_scale = params.scale / sqrt(head_dot.z + params.epsilon);
+        let recalled = token.decay * key_scale * row_dot.x;
+        let change = token.rate * (token.value - recalled) * key_scale;
+        state.a = token.decay * state.a + change * token.key.a;
+        state.b = token.decay * state.b + change * token.key.b;
+        state.c = token.decay * state.c + change * token.key.c;
+        state.d = token.decay * state.d + change * token.key.d;
+        if part == 0u && is_row {
+            let sum = token.decay * row_dot.y + change * head_dot.x;
+            y[(first_token + t) * params.y_stride + head * params.length + row] = query_scale * sum;
+        }
+        token = next;
+    }
+    if is_row {
+        let start = ((write_slot * params.heads + head) * params.length + row) * params.length;
+        store_state(start, column, state.a);
+        store_state(start, column + step, state.b);
+        store_state(start, column + 2u * step, state.c);
+        store_state(start, column + 3u * step, state.d);
+    }
+}

@@ -1,0 +1,70 @@
+//! `lm_gated_rms_norm`: RMS norm of heads times a gate, for the outputs of gated delta nets.
+
+use crate::cases::lm::APPROXIMATE;
+use crate::cases::{Case, Element, Random, case, untouched, words};
+use crate::family::{constants, plain, read, write};
+use crate::{Family, MAX_GROUPS, Params};
+
+constants! {
+    /// `lm_gated_rms_norm`: `y[t, c] = rms_norm(head of x[t, c]) * weight[i] * silu(gates[t, c])`,
+    /// where `i` is the index of column `c` in its head.
+    pub struct LmGatedRmsNorm {
+        /// Rows.
+        pub tokens: u32,
+        /// Heads per row, each of which is normalized.
+        pub heads: u32,
+        /// Length of a head.
+        pub length: u32,
+        /// Row stride of `x` in floats.
+        pub x_stride: u32,
+        /// Row stride of `gates` in floats.
+        pub gates_stride: u32,
+        /// Column of the first gate.
+        pub gates_offset: u32,
+        /// Row stride of `y` in floats.
+        pub y_stride: u32,
+        /// Added to the mean square.
+        pub epsilon: f32,
+    }
+}
+
+impl Params for LmGatedRmsNorm {
+    /// One workgroup per head; beyond the maximum grid, the kernel loops.
+    fn grid(&self) -> [u32; 3] {
+        [(self.tokens * self.heads).min(MAX_GROUPS), 1, 1]
+    }
+}
+
+pub(crate) const FAMILIES: &[Family] = &[Family {
+    file: "lm_gated_rms_norm.wgsl",
+    text: include_str!("lm_gated_rms_norm.wgsl"),
+    entry: "lm_gated_rms_norm",
+    variants: &[plain("lm_gated_rms_norm")],
+    bindings: &[read("x"), read("gates"), read("weight"), write("y")],
+    constants: LmGatedRmsNorm::CONSTANTS,
+    workgroup: [64, 1, 1],
+    cases,
+    ..Family::DEFAULT
+}];
+
+fn cases(_: &str, random: &mut Random) -> Vec<Case> {
+    let mut make = |tokens: u32, heads: u32, length: u32| {
+        let params = LmGatedRmsNorm {
+            tokens,
+            heads,
+            length,
+            x_stride: heads * length + 3,
+            gates_stride: 2 * heads * length,
+            gates_offset: 5.min(heads * length),
+            y_stride: heads * length + 1,
+            epsilon: 1e-6,
+        };
+        let mut floats = |count: u32, limit: f32| words(&random.floats(count as usize, -limit, limit));
+        let (x, gates) = (floats(tokens * params.x_stride, 2.0), floats(tokens * params.gates_stride, 6.0));
+        let buffers = vec![x, gates, floats(length, 1.5), untouched((tokens * params.y_stride) as usize)];
+        case(params, buffers, Element::F32, APPROXIMATE, format!("{tokens} x {heads} heads of {length}"))
+    };
+    let mut cases = vec![make(1, 1, 1), make(3, 4, 128), make(2, 3, 257)];
+    cases.push(make(5, 2, 16).with_one_group());
+    cases
+}

@@ -1,0 +1,105 @@
+//! Gated delta nets with their weights and recurrent states on a device.
+
+use roci_hal::{BufferDesc, BufferRange};
+use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, LmShortConv};
+use roci_lm::architecture::blocks::{DeltaNet, HeadOrder};
+
+use crate::Error;
+use crate::layer::{DeviceLinear, DeviceNorm, LayerBuilder};
+
+/// A gated delta net.
+#[derive(Clone)]
+pub(crate) struct DeviceDeltaNet {
+    pub(crate) norm: DeviceNorm,
+    /// Projections to queries, keys, values, output gates, scores of rates and scores of decays:
+    /// side by side, one product where their types are the same.
+    pub(crate) projections: Vec<DeviceLinear>,
+    /// Constants of the convolution, without those of a step.
+    pub(crate) convolution: LmShortConv,
+    pub(crate) taps: BufferRange,
+    /// Constants of the recurrence, without those of a step.
+    pub(crate) rule: LmDeltaRule,
+    /// Bias of the decay's score of each head, then its factor.
+    pub(crate) decays: BufferRange,
+    /// Constants of the norm of the output, without those of a step.
+    pub(crate) output_norm: LmGatedRmsNorm,
+    pub(crate) output_norm_weight: BufferRange,
+    pub(crate) output: DeviceLinear,
+    /// Recurrent states of all slots: inputs of the convolution.
+    pub(crate) windows: BufferRange,
+    /// Recurrent states of all slots: matrices of the heads.
+    pub(crate) states: BufferRange,
+}
+
+/// Columns of the projections of a gated delta net.
+pub(crate) fn projected_columns(block: &DeltaNet) -> usize {
+    block.convolution.channels() + block.heads * (block.length + 2)
+}
+
+/// Bytes of one slot: of the inputs of the convolution, and of the matrices of the heads.
+pub(crate) fn state_bytes(block: &DeltaNet) -> [u64; 2] {
+    let window = block.convolution.window() * block.convolution.channels();
+    [window, block.heads * block.length * block.length].map(|floats| 4 * floats as u64)
+}
+
+/// Refuses sizes that the kernels do not support.
+pub(crate) fn check(block: &DeltaNet) -> Result<(), Error> {
+    let longest = LmDeltaRule::LONGEST as usize;
+    if block.length.is_multiple_of(4) && block.length <= longest {
+        return Ok(());
+    }
+    Err(Error::file(format!(
+        "heads of {} elements in gated delta nets are not supported, only multiples of 4 up to {longest}",
+        block.length
+    )))
+}
+
+impl LayerBuilder<'_> {
+    pub(crate) fn delta_net(&self, block: &DeltaNet) -> Result<DeviceDeltaNet, Error> {
+        let linears = [&block.query, &block.key, &block.value, &block.gate, &block.rate, &block.decay];
+        let channels = block.convolution.channels();
+        let rates_offset = channels + block.heads * block.length;
+        let count = |value: usize| value as u32;
+        let [windows, states] = state_bytes(block).map(|bytes| {
+            let bytes = (bytes * self.options.state_slots as u64).max(16).next_multiple_of(16);
+            self.loader.device.allocate(BufferDesc::device(bytes).label("recurrent states"))
+        });
+        Ok(DeviceDeltaNet {
+            norm: self.norm(&block.norm)?,
+            projections: self.concatenated(&linears)?,
+            convolution: LmShortConv {
+                channels: count(channels),
+                taps: count(block.convolution.taps()),
+                silu: 1,
+                ..LmShortConv::default()
+            },
+            taps: self.loader.float_matrix(&block.convolution.weight)?,
+            rule: LmDeltaRule {
+                heads: count(block.heads),
+                key_heads: count(block.key_heads),
+                length: count(block.length),
+                tiled: u32::from(block.order == HeadOrder::Tiled),
+                lanes: LmDeltaRule::lanes(count(block.length)),
+                rates_offset: count(rates_offset),
+                decays_offset: count(rates_offset + block.heads),
+                epsilon: block.epsilon,
+                scale: 1.0 / (block.length as f32).sqrt(),
+                ..LmDeltaRule::default()
+            },
+            decays: self
+                .loader
+                .vectors(&[(Some(&block.decay_bias), block.heads), (Some(&block.decay_factor), block.heads)])?,
+            output_norm: LmGatedRmsNorm {
+                heads: count(block.heads),
+                length: count(block.length),
+                gates_offset: count(channels),
+                epsilon: block.output_norm.epsilon,
+                ..LmGatedRmsNorm::default()
+            },
+            output_norm_weight: self.norm(&block.output_norm)?.weight,
+            output: self.linear(&block.output, 0)?,
+            windows: windows?.whole(),
+            states: states?.whole(),
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! Upload of vectors, and of small matrices that kernels read as floats.
+
+use roci_hal::BufferRange;
+use roci_lm::architecture::blocks::{Linear, Matrix, Vector};
+
+use crate::Error;
+use crate::pack::GROUP;
+use crate::weights::WeightLoader;
+
+impl WeightLoader<'_> {
+    /// Uploads vectors, one after the other; `None` stands for zeros of the given length.
+    pub(crate) fn vectors(&self, vectors: &[(Option<&Vector>, usize)]) -> Result<BufferRange, Error> {
+        let mut floats: Vec<f32> = Vec::new();
+        for (vector, length) in vectors {
+            match vector {
+                None => floats.resize(floats.len() + length, 0.0),
+                Some(vector) => {
+                    let tensor = self.file.expect_tensor(&vector.tensor)?;
+                    let values = tensor.to_f32()?;
+                    let values = values.get(vector.values.clone());
+                    floats.extend(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?);
+                    self.progress.add(tensor.bytes().len() as u64);
+                }
+            }
+        }
+        // Kernels read whole groups of columns.
+        floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
+        self.floats(&floats)
+    }
+
+    /// Uploads floats.
+    pub(crate) fn floats(&self, floats: &[f32]) -> Result<BufferRange, Error> {
+        let range = self.allocate(4 * floats.len() as u64)?;
+        self.device.write(range.range(0, 4 * floats.len() as u64)?, bytemuck::cast_slice(floats))?;
+        Ok(range)
+    }
+
+    /// The biases of linear layers that become one matrix; `None` if none has a bias.
+    pub(crate) fn biases(&self, linears: &[&Linear]) -> Result<Option<BufferRange>, Error> {
+        if linears.iter().all(|linear| linear.bias.is_none()) {
+            return Ok(None);
+        }
+        let vectors: Vec<_> = linears.iter().map(|linear| (linear.bias.as_ref(), linear.matrix.outputs())).collect();
+        self.vectors(&vectors).map(Some)
+    }
+
+    /// Uploads a matrix as floats, row by row.
+    pub(crate) fn float_matrix(&self, matrix: &Matrix) -> Result<BufferRange, Error> {
+        let tensor = self.file.expect_tensor(&matrix.tensor)?;
+        let values = tensor.to_f32()?;
+        let mut floats = Vec::with_capacity(matrix.outputs() * matrix.columns);
+        for row in (0..matrix.outputs()).map(|output| matrix.row(output)) {
+            let row = values.get(row * matrix.columns..(row + 1) * matrix.columns);
+            floats.extend(row.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
+        }
+        self.progress.add(tensor.bytes().len() as u64);
+        self.floats(&floats)
+    }
+}
