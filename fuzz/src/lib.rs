@@ -13,13 +13,14 @@ pub mod targets;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("chat_template", targets::chat_template::target),
     ("codeobj", targets::codeobj::target),
     ("device_uri", targets::device_uri::target),
     ("gbnf", targets::gbnf::target),
     ("gguf", targets::gguf::target),
     ("http_body", targets::http_body::target),
+    ("imatrix", targets::imatrix::target),
     ("json_schema", targets::json_schema::target),
     ("log", targets::log::target),
     ("npy", targets::npy::target),

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod models;
+mod quantize;
 
 use std::process::{Command, Output, Stdio};
 

@@ -6,6 +6,7 @@ pub mod device_uri;
 pub mod gbnf;
 pub mod gguf;
 pub mod http_body;
+pub mod imatrix;
 pub mod json_schema;
 pub mod log;
 pub mod npy;

@@ -112,7 +112,7 @@ pub enum Error {
         value: f32,
     },
     /// There is no quantizer for the type.
-    #[error("values cannot be quantized to {0} here")]
+    #[error("there is no quantizer for {0}")]
     NoQuantizer(Type),
     /// The data written does not match the announced tensors.
     #[error("cannot write the GGUF file: {0}")]
@@ -138,8 +138,10 @@ impl Error {
             Self::BigEndian => "convert it with `gguf-convert-endian` of the Python package `gguf`".to_owned(),
             Self::Truncated { .. } => "download or copy the file again: it is incomplete".to_owned(),
             Self::Invalid { .. } => "download or convert the file again: it is damaged".to_owned(),
-            Self::UnknownType { .. } | Self::NoQuantizer(_) => {
-                format!("use a model in one of these types: {}", Type::names())
+            Self::UnknownType { .. } => format!("use a model in one of these types: {}", Type::names()),
+            Self::NoQuantizer(_) => {
+                let kinds = Type::all().filter(|kind| kind.has_quantizer());
+                format!("choose one of {}", kinds.map(Type::name).collect::<Vec<_>>().join(", "))
             }
             Self::MissingKey(_) | Self::WrongValue { .. } | Self::MissingTensor(_) => {
                 "convert the model again with a current converter, or get another file of it".to_owned()

@@ -65,7 +65,8 @@ fn every_quantizer_gives_the_blocks_of_the_package() {
         assert_eq!(blocks, tensor.bytes(), "{kind}");
         compared += 1;
     }
-    assert_eq!(compared, Type::all().filter(|kind| kind.has_quantizer() && *kind != Type::F32).count());
+    // The package quantizes to these only; `quantize.rs` compares the others with llama.cpp.
+    assert_eq!(compared, 7);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! - [`template`]: renders conversations by a model's chat template.
 //! - [`synthetic`]: small synthetic models for tests.
 //! - [`llama2c`]: converts checkpoints of llama2.c to GGUF.
+//! - [`quantize`]: quantizes the matrices of model files.
 //! - [`json`]: JSON values that keep the order of keys, for schemas and templates.
 //!
 //! All inputs come from a model file or a request and are untrusted: processing is bounded in time
@@ -18,6 +19,7 @@ pub mod architecture;
 pub mod grammar;
 pub mod json;
 pub mod llama2c;
+pub mod quantize;
 pub mod reference;
 pub mod sample;
 pub mod synthetic;

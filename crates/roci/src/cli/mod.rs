@@ -13,6 +13,7 @@ mod language;
 mod matrix;
 mod model;
 mod objects;
+mod quantize;
 mod serve;
 mod train;
 
@@ -38,6 +39,8 @@ use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
 pub(crate) use model::{InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
+use quantize::QUANTIZE_EXAMPLES;
+pub(crate) use quantize::QuantizeArgs;
 use serve::SERVE_EXAMPLES;
 pub(crate) use serve::ServeArgs;
 use train::TRAIN_DEMO_EXAMPLES;
@@ -203,6 +206,12 @@ pub(crate) enum Command {
     /// size. Unreadable files are named and skipped. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
+    /// Quantize a language model to a smaller type
+    ///
+    /// Writes what `llama-quantize` writes: the same mixtures of types, the same bytes. Norms and
+    /// other small tensors keep their type. A file appears only when it is complete.
+    #[command(after_help = QUANTIZE_EXAMPLES)]
+    Quantize(Box<QuantizeArgs>),
     /// Run a model on a device: ONNX, or a language model in GGUF
     ///
     /// A language model answers one prompt (`-p`) with the chat template of its file, or continues
@@ -266,6 +275,7 @@ impl Command {
             Self::Matrix(arguments) => arguments.format.json,
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
+            Self::Quantize(arguments) => arguments.format.json,
             Self::Run(arguments) => arguments.format.json,
             Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,

@@ -35,6 +35,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
             | Command::Lab(_)
             | Command::Objects(_)
             | Command::Convert(_)
+            | Command::Quantize(_)
             | Command::Completions { .. }
             | Command::Man { .. }
     ) {
@@ -55,6 +56,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Inspect(arguments) => onnx::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
+        Command::Quantize(arguments) => language::quantize(&arguments, printer),
         Command::Run(arguments) => run::run(&arguments, drivers, printer),
         Command::Serve(arguments) => language::serve(&arguments, drivers, printer),
         Command::TrainDemo(arguments) => train::run(&arguments, drivers, printer),

@@ -71,6 +71,15 @@ pub(crate) enum LanguageError {
     /// A checkpoint cannot be converted.
     #[error("{}: {source}", path.display())]
     Convert { path: PathBuf, source: roci_lm::llama2c::ConvertError },
+    /// A file cannot be quantized.
+    #[error("{}: {source}", path.display())]
+    Quantize { path: PathBuf, source: roci_lm::quantize::QuantizeError },
+    /// An importance matrix cannot be read.
+    #[error("{}: {source}", path.display())]
+    Importance { path: PathBuf, source: roci_lm::quantize::ImportanceError },
+    /// The file to write is the one to read.
+    #[error("`{}` is the file to read", path.display())]
+    SameFile { path: PathBuf },
     /// The HTTP server failed.
     #[error(transparent)]
     Serve(#[from] roci_serve::ServeError),
@@ -127,6 +136,9 @@ impl Hint for LanguageError {
                 Some("leave it out; `roci run --help` lists the options of each kind of model".into())
             }
             Self::Convert { source, .. } => source.hint(),
+            Self::Quantize { source, .. } => source.hint(),
+            Self::Importance { source, .. } => source.hint(),
+            Self::SameFile { .. } => Some("write to another file".into()),
             Self::Serve(error) => error.hint(),
             Self::Host { .. } => Some("give an address of this machine (`--host 127.0.0.1`)".into()),
             Self::Write { .. } => Some("choose a file that you may write to".into()),

@@ -88,11 +88,7 @@ pub(crate) fn load(
     drivers: &DriverArgs,
     printer: &Printer,
 ) -> Result<LoadedModel, LanguageError> {
-    let file = Gguf::open(path).map_err(|source| match llama2c::is_checkpoint(path) {
-        Ok(true) => LanguageError::Checkpoint { path: path.to_owned() },
-        _ => LanguageError::File { path: path.to_owned(), source },
-    })?;
-    let file = Arc::new(file);
+    let file = Arc::new(open(path)?);
     let metadata = file.metadata();
     let trained = roci_lm::architecture::Config::new(metadata)?.context;
     let context = options.context.unwrap_or(trained.min(DEFAULT_CONTEXT));
@@ -125,6 +121,14 @@ pub(crate) fn load(
     let engine = Engine::start(forward, tokenizer, options.settings.clone());
     summary.context = engine.context();
     Ok(LoadedModel { engine, prompts, summary })
+}
+
+/// Opens a GGUF file.
+pub(crate) fn open(path: &Path) -> Result<Gguf, LanguageError> {
+    Gguf::open(path).map_err(|source| match llama2c::is_checkpoint(path) {
+        Ok(true) => LanguageError::Checkpoint { path: path.to_owned() },
+        _ => LanguageError::File { path: path.to_owned(), source },
+    })
 }
 
 /// Opens the devices, uploads the model to them, and compiles its kernels, with a progress bar.

@@ -1,10 +1,11 @@
-//! `roci chat`, `roci run`, `roci serve` and `roci convert`: language models.
+//! `roci chat`, `roci run`, `roci serve`, `roci convert` and `roci quantize`: language models.
 
 mod chat;
 mod convert;
 mod error;
 mod generate;
 mod load;
+mod quantize;
 mod run;
 mod serve;
 
@@ -15,6 +16,7 @@ pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
 pub(crate) use error::LanguageError;
 pub(crate) use load::{load_kernels, specialize};
+pub(crate) use quantize::run as quantize;
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
 

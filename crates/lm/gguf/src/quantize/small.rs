@@ -1,0 +1,126 @@
+//! Q4_0 to Q8_0 and MXFP4: blocks of 32 values.
+
+use super::fit::{FINE, fit_scale, fit_scale_and_min};
+use super::lanes::{LANES, importance, reciprocal, sum_of_squares, transpose};
+use super::output::Output;
+
+/// The first value of maximum magnitude; 0 if all are 0.
+#[inline(always)]
+fn peak(values: &[f32; 32]) -> f32 {
+    values.iter().fold(0.0, |peak: f32, value| if value.abs() > peak.abs() { *value } else { peak })
+}
+
+/// Q4_0 (`half` is 8) and Q5_0 (16): the value of maximum magnitude maps to exactly `-half`.
+#[inline(always)]
+pub(super) fn centered(values: &[f32], half: u8, out: &mut Output<'_>) {
+    for values in values.as_chunks().0 {
+        let scale = peak(values) / -f32::from(half);
+        let inverse = reciprocal(scale);
+        out.scale(scale);
+        let codes = values.map(|value| ((value * inverse + (f32::from(half) + 0.5)) as u8).min(2 * half - 1));
+        out.codes(&codes, half > 8);
+    }
+}
+
+/// Q4_1 (`most` is 15) and Q5_1 (31): the minimum maps to 0, the maximum to `most`.
+#[inline(always)]
+pub(super) fn from_min(values: &[f32], most: u8, out: &mut Output<'_>) {
+    for values in values.as_chunks::<32>().0 {
+        let least = values.iter().copied().reduce(|least, value| if value < least { value } else { least });
+        let greatest = values.iter().copied().reduce(|most, value| if value > most { value } else { most });
+        let (least, greatest) = (least.unwrap_or_default(), greatest.unwrap_or_default());
+        let scale = (greatest - least) / f32::from(most);
+        let inverse = reciprocal(scale);
+        out.scale(scale);
+        out.scale(least);
+        let codes = values.map(|value| (((value - least) * inverse + 0.5) as u8).min(most));
+        out.codes(&codes, most > 15);
+    }
+}
+
+#[inline(always)]
+pub(super) fn q8_0(values: &[f32], out: &mut Output<'_>) {
+    for values in values.as_chunks().0 {
+        let scale = peak(values).abs() / 127.0;
+        let inverse = reciprocal(scale);
+        out.scale(scale);
+        out.bytes.extend(values.map(|value| (value * inverse).round() as i8 as u8));
+    }
+}
+
+/// Q4_0 (`half` is 8) and Q5_0 (16) of a row with importance.
+#[inline(always)]
+pub(super) fn weighted_centered(row: &[f32], weights: &[f32], half: u8, out: &mut Output<'_>) {
+    let mean_squares = [sum_of_squares(row) / row.len() as f32; LANES];
+    for (values, weights) in row.chunks(32 * LANES).zip(weights.chunks(32 * LANES)) {
+        let x = transpose::<32>(values);
+        let weights = importance(&x, &transpose(weights), &mean_squares);
+        let fit = fit_scale(&x, &weights, half.into());
+        for (lane, values) in values.as_chunks().0.iter().enumerate() {
+            out.scale(fit.scale[lane]);
+            out.codes(&fit.codes(lane, values, half.into()), half > 8);
+        }
+    }
+}
+
+/// Q4_1 (`most` is 15) and Q5_1 (31) of a row with importance.
+#[inline(always)]
+pub(super) fn weighted_from_min(row: &[f32], weights: &[f32], most: u8, out: &mut Output<'_>) {
+    let mean_squares = [sum_of_squares(row) / row.len() as f32; LANES];
+    for (values, weights) in row.chunks(32 * LANES).zip(weights.chunks(32 * LANES)) {
+        let x = transpose::<32>(values);
+        let weights = importance(&x, &transpose(weights), &mean_squares);
+        let fit = fit_scale_and_min(&x, &weights, most.into(), FINE);
+        for (lane, values) in values.as_chunks().0.iter().enumerate() {
+            out.scale(fit.scale[lane]);
+            out.scale(-fit.min[lane]);
+            out.codes(&fit.codes(lane, values, most.into()), most > 15);
+        }
+    }
+}
+
+/// Midpoints between the magnitudes of E2M1, 0, 0.5, 1, 1.5, 2, 3, 4 and 6, times two. A value at a
+/// midpoint takes the smaller magnitude.
+const E2M1_MIDPOINTS: [f32; 7] = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0];
+
+#[inline(always)]
+pub(super) fn mxfp4(values: &[f32], out: &mut Output<'_>) {
+    for values in values.as_chunks::<32>().0 {
+        let peak = peak(values).abs();
+        let exponent = (floor_log2(peak) + 125).max(0);
+        // 2^127 and more would be infinite when dequantized.
+        out.is_valid &= exponent < 252;
+        // Half the scale, since the magnitudes are doubled: 2^(exponent - 128).
+        let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent as u32 - 1) << 23 };
+        let unit = f32::from_bits(bits);
+        let limits = E2M1_MIDPOINTS.map(|midpoint| midpoint * unit);
+        let codes = values.map(|value| {
+            let code = limits.iter().map(|limit| u8::from(value.abs() > *limit)).sum::<u8>();
+            if value < 0.0 && code > 0 { code | 8 } else { code }
+        });
+        out.bytes.push(exponent as u8);
+        out.codes(&codes, false);
+    }
+}
+
+/// The floor of the logarithm, after it is rounded to f32: just below a power of two the result is
+/// that power's, as in the reference. -127 for 0 and subnormals.
+fn floor_log2(value: f32) -> i32 {
+    let exponent = (value.to_bits() >> 23) as i32 - 127;
+    let is_close_to_next = value.to_bits() & 0x007f_ff00 == 0x007f_ff00;
+    if is_close_to_next { (f64::from(value).log2() as f32).floor() as i32 } else { exponent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_is_rounded_before_its_floor() {
+        let below = |value: f32| f32::from_bits(value.to_bits() - 1);
+        assert_eq!([1.0, 1.5, 2.0, 0.75, 0.0].map(floor_log2), [0, 0, 1, -1, -127]);
+        // The logarithm is 2^-23.5 below the next integer. f32 has such a value below 0 and 2, but
+        // not below 3.
+        assert_eq!([below(1.0), below(4.0), below(8.0)].map(floor_log2), [-1, 1, 3]);
+    }
+}
