@@ -108,8 +108,11 @@ fn devices() {
 fn quantize() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::write(path("in.gguf"), roci_lm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
-    let run = |kind, more: &[&str]| output(&[&["quantize", &path("in.gguf"), &path("out.gguf"), kind, "--json"], more].concat(), 0);
+    std::fs::write(path("in.gguf"), roci_lm::synthetic::talking().bytes().expect("it can be made"))
+        .expect("there is room");
+    let run = |kind, more: &[&str]| {
+        output(&[&["quantize", &path("in.gguf"), &path("out.gguf"), kind, "--json"], more].concat(), 0)
+    };
     let (dry, real) = (run("Q4_K_M", &["--dry-run"]), run("Q4_0", &[]));
     assert_eq!((&dry["schema"], &dry["version"]), (&json!("roci.quantize"), &json!(1)));
     assert_shape("quantize", &[dry, real]);

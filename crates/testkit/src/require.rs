@@ -18,6 +18,7 @@ pub const KNOWN: &[&str] = &[
     "llvm-22",
     "pocl",
     "podman",
+    "python3",
     "rocminfo",
     "rocsparse",
     "slurm",

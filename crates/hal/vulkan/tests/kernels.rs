@@ -29,13 +29,17 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Prefixes of the kernels that decoding specializes for a model.
-const SPECIALIZED: [&str; 10] = [
+const SPECIALIZED: [&str; 14] = [
     "lm_matvec_",
     "lm_matvec_i8_",
     "lm_rope_kv_store_",
     "lm_attention_",
     "lm_decode_attention_",
     "lm_combine_splits",
+    "lm_short_conv",
+    "lm_delta_rule",
+    "lm_gated_rms_norm",
+    "lm_sigmoid_gate",
     "lm_glu",
     "lm_rms_norm",
     "lm_moe_top_k",

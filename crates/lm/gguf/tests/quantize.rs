@@ -48,8 +48,20 @@ fn row(number: usize) -> Vec<f32> {
             10 => base * if at % 64 < 32 { 1.0 } else { 0.0 },
             11 => base * 4096.0,
             12 => base * 2f32.powi(-((at / 16 % 16) as i32)),
-            13 => if at / 256 == 1 { -0.0625 } else { base - 0.0625 },
-            14 => if at % 16 == 3 { base } else { -0.0 },
+            13 => {
+                if at / 256 == 1 {
+                    -0.0625
+                } else {
+                    base - 0.0625
+                }
+            }
+            14 => {
+                if at % 16 == 3 {
+                    base
+                } else {
+                    -0.0
+                }
+            }
             _ => (base * 16.0).round_ties_even() / 16.0,
         }
     };

@@ -86,7 +86,9 @@ mod tests {
         let parsed = tensor_type("blk\\.[0-3]\\.ATTN_v=q6_k").expect("a pattern and a type");
         assert!(parsed.pattern.is_match("blk.2.attn_v.weight") && !parsed.pattern.is_match("blk.4.attn_v.weight"));
         assert_eq!(parsed.kind, Type::Q6_K);
-        for (text, cause) in [("ffn", "PATTERN=TYPE"), ("=Q4_0", "PATTERN=TYPE"), ("ffn=Q4", "unknown"), ("(=Q4_0", "unclosed")] {
+        for (text, cause) in
+            [("ffn", "PATTERN=TYPE"), ("=Q4_0", "PATTERN=TYPE"), ("ffn=Q4", "unknown"), ("(=Q4_0", "unclosed")]
+        {
             let error = tensor_type(text).expect_err(text);
             assert!(error.contains(cause) && !error.contains('\n'), "{error}");
         }

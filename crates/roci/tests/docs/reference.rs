@@ -78,7 +78,9 @@ fn every_verb_has_a_row() {
 
 #[test]
 fn every_exit_code_has_a_row() {
-    let codes = listed(&help(), "Exit codes:\n");
+    let mut codes = listed(&help(), "Exit codes:\n");
+    // Long explanations continue on the next line.
+    codes.retain(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     assert!(codes.contains("127"), "{codes:?}");
     assert_eq!(rows(&page("commands.md"), r"(?m)^\| (\d+) \|"), codes);
 }

@@ -59,7 +59,10 @@ fn a_dry_run_writes_nothing_and_knows_the_size() {
     assert_eq!(names(folder.path()), ["in.gguf"]);
     let real = report(&[]);
     let size = std::fs::metadata(folder.path().join("out.gguf")).expect("a file").len();
-    assert_eq!((&dry["schema"], dry["bytes"].as_u64(), &dry["seconds"]), (&"roci.quantize".into(), Some(size), &serde_json::Value::Null));
+    assert_eq!(
+        (&dry["schema"], dry["bytes"].as_u64(), &dry["seconds"]),
+        (&"roci.quantize".into(), Some(size), &serde_json::Value::Null)
+    );
     assert_eq!((&real["bytes"], &real["tensors"]), (&dry["bytes"], &dry["tensors"]));
     assert!(real["seconds"].as_f64().expect("a number") > 0.0);
 }
@@ -112,7 +115,11 @@ fn errors_are_one_line_with_a_remedy() {
 fn the_parts_of_a_split_model_become_one_file() {
     let folder = tempfile::tempdir().expect("there is room");
     for part in [1, 2u16] {
-        let keys = [("split.no", Value::U16(part - 1)), ("split.count", Value::U16(2)), ("split.tensors.count", Value::I32(2))];
+        let keys = [
+            ("split.no", Value::U16(part - 1)),
+            ("split.count", Value::U16(2)),
+            ("split.tensors.count", Value::I32(2)),
+        ];
         let mut metadata: Metadata = keys.into_iter().collect();
         metadata.insert("general.architecture", "llama");
         let name = format!("blk.{part}.ffn_up.weight");

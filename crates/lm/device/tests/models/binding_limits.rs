@@ -16,7 +16,7 @@ use roci_lm::synthetic::{Case, Recipe, architectures};
 use roci_lm_device::{DeviceModel, Error, Options};
 use roci_opencl::OpenClDriver;
 
-use crate::{devices, split_attention};
+use crate::{devices, hybrid, split_attention};
 
 /// Largest binding in bytes: less than each matrix of [`wide`], and more than the scratch buffers
 /// for 20 tokens.
@@ -49,6 +49,14 @@ pub(crate) fn trials() -> Vec<Trial> {
                 "the keys of layer 0 for 4096 tokens needs a binding of 262144 bytes, but null supports at most 150000 bytes",
             )?;
             holds(error.hint().is_some_and(|hint| hint.contains("--context")), "a hint")
+        }),
+        Trial::test("null/narrow-states", || {
+            let error = rejected(&hybrid::wide(), EXPERTS_MAX_BINDING, 64)?;
+            same(
+                &error,
+                "the recurrent states of layer 0 in 9 slots needs a binding of 2359296 bytes, but null supports at most 150000 bytes",
+            )?;
+            holds(error.hint().is_some_and(|hint| hint.contains("--parallel")), "a hint")
         }),
         Trial::test("null/wide-enough", || {
             Ok(load(&case("llama-experts"), 2 * EXPERTS_MAX_BINDING, 64, &|_, _| ()).map(drop)?)

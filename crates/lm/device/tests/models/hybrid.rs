@@ -33,7 +33,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         };
         trial("hybrid-engine", engine);
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
-        trial("hybrid-q4_0", |device| check(device, &quantized(hybrids().remove(2), Type::Q4_0), CacheType::F16, None));
+        trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));
     }
     trials.push(Trial::test("cpu/hybrid-heads", || refused_heads().map_err(Failed::from)));
@@ -52,10 +52,17 @@ pub(crate) fn quantized(case: Case, kind: Type) -> Case {
 }
 
 /// Heads as long as those of published models.
-fn wide() -> Case {
+pub(crate) fn wide() -> Case {
     let case = hybrids().remove(2);
     let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { length: 128, ..hybrid });
     Case { recipe: Recipe { hybrid, ..case.recipe }, ..case }
+}
+
+/// Long enough rows that quantized activations do not dominate.
+fn larger() -> Case {
+    let case = hybrids().remove(2);
+    let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { length: 64, ..hybrid });
+    Case { recipe: Recipe { embedding: 256, head: 64, feed_forward: 256, hybrid, ..case.recipe }, ..case }
 }
 
 /// Evaluates each call on a device and on the reference, and returns the outputs of the reference,

@@ -80,7 +80,7 @@ pub(crate) fn compare(
     let mut found = DeviceModel::load(file, model, devices, options, &|_, _| ()).map_err(|error| text(&error))?;
     let tokens = case.tokens(prompt + 3);
     let (pages, batch) = ((0..found.limits().pages as u32).collect::<Vec<_>>(), found.limits().max_batch_tokens);
-    let mut state = SequenceState::default();
+    let mut reference_state = SequenceState::default();
     let mut at = 0;
     while at < tokens.len() {
         let end = if at < prompt { prompt.min(at + batch) } else { at + 1 };
@@ -89,7 +89,7 @@ pub(crate) fn compare(
         let output = found.evaluate(&[chunk]).map_err(|error| text(&error))?.remove(0);
         let mut expected = Vec::new();
         for token in &tokens[at..end] {
-            expected = reference.logits(&mut state, *token).map_err(|error| text(&error))?;
+            expected = reference.logits(&mut reference_state, *token).map_err(|error| text(&error))?;
         }
         let tolerance = devices.iter().map(|one| tolerance(case, CacheType::F16, one, true)).max();
         let tolerance = tolerance.ok_or("no device")?;

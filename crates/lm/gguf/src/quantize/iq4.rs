@@ -127,7 +127,8 @@ pub(super) fn iq4_xs(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'
 /// Appends a block of IQ4_XS. Counterpart: the second half of `quantize_row_iq4_nl_impl`.
 #[inline(always)]
 fn put_iq4_xs(scales: &[f32; GROUPS], values: &[f32; BLOCK], out: &mut Output<'_>) {
-    let largest = scales.iter().fold(0.0, |largest: f32, scale| if scale.abs() > largest.abs() { *scale } else { largest });
+    let largest =
+        scales.iter().fold(0.0, |largest: f32, scale| if scale.abs() > largest.abs() { *scale } else { largest });
     let scale = -largest / 32.0;
     let inverse = reciprocal(scale);
     let quantized = scales.map(|group| nearest(inverse * group).clamp(-32, 31));

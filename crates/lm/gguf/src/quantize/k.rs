@@ -2,9 +2,7 @@
 
 use half::f16;
 
-use super::fit::{
-    FINE, MIN_PEAK, Search, fit_positive, fit_scale, fit_scale_and_min, refine_scale, signed, unsigned,
-};
+use super::fit::{FINE, MIN_PEAK, Search, fit_positive, fit_scale, fit_scale_and_min, refine_scale, signed, unsigned};
 use super::lanes::{Groups, LANES, combine, importance, nearest, sum_of_squares, sums, transpose};
 use super::output::Output;
 

@@ -213,8 +213,7 @@ impl<'a> Mixture<'a> {
     fn with_experts_in_mxfp4(&self, tensor: &TensorInfo, role: Role) -> Type {
         let is_stacked = tensor.shape().get(2).is_some_and(|count| *count > 1);
         // This architecture has other matrices of three dimensions.
-        let is_other =
-            self.model.architecture == "bailingmoe3" && !matches!(role, Role::Up | Role::Gate | Role::Down);
+        let is_other = self.model.architecture == "bailingmoe3" && !matches!(role, Role::Up | Role::Gate | Role::Down);
         if is_stacked && !is_other { Type::MXFP4 } else { Type::Q8_0 }
     }
 

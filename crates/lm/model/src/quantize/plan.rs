@@ -159,11 +159,9 @@ fn importance<'a>(target: &TensorInfo, options: &Options<'a>) -> Result<Option<&
         Some(values) if values.len() as u64 == size(0) * size(2) => Ok(Some(values)),
         // Its inputs are tokens: the entry is of another use of the matrix.
         Some(_) if mixture::is_embedding(name) => Ok(None),
-        Some(values) => Err(QuantizeError::Importance {
-            tensor: name.to_owned(),
-            found: values.len(),
-            wanted: size(0) * size(2),
-        }),
+        Some(values) => {
+            Err(QuantizeError::Importance { tensor: name.to_owned(), found: values.len(), wanted: size(0) * size(2) })
+        }
     }
 }
 

@@ -141,7 +141,9 @@ fn a_type_without_a_quantizer_is_refused() {
 
 #[test]
 fn values_that_do_not_fit_are_named() {
-    for (file_type, value, at) in [(FileType::F16, 65_520.0, 0), (FileType::Q4_0, f32::NAN, 0), (FileType::Q8_0, 3e38, 0)] {
+    for (file_type, value, at) in
+        [(FileType::F16, 65_520.0, 0), (FileType::Q4_0, f32::NAN, 0), (FileType::Q8_0, 3e38, 0)]
+    {
         let file = model(&[("blk.0.ffn_up.weight", &[256, 4096], Type::F32)], value);
         let plan = Plan::new(&file, &options(file_type)).expect("a plan");
         let error = write(&plan).expect_err("it does not fit");
@@ -197,7 +199,10 @@ fn gguf(tensors: &[(&str, &[u64], &[f32])]) -> Vec<u8> {
 #[test]
 fn importance_matrices_of_both_formats_are_read() {
     let matrix = ImportanceMatrix::parse(dat(&[("a", 3), ("b", 1)])).expect("a matrix");
-    assert_eq!((matrix.get("a"), matrix.get("b"), matrix.get("c")), (Some(&[0.0, 1.0, 2.0][..]), Some(&[0.0][..]), None));
+    assert_eq!(
+        (matrix.get("a"), matrix.get("b"), matrix.get("c")),
+        (Some(&[0.0, 1.0, 2.0][..]), Some(&[0.0][..]), None)
+    );
     assert_eq!((matrix.len(), matrix.chunks(), matrix.datasets().len()), (2, 0, 0));
     let mut bytes = dat(&[("a", 1)]);
     bytes.extend([5i32, 3].map(i32::to_le_bytes).concat());

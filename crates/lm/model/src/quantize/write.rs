@@ -11,8 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use roci_gguf::{Error, Type, Writer};
 
-use super::plan::{Plan, PlannedTensor};
 use super::QuantizeError;
+use super::plan::{Plan, PlannedTensor};
 
 /// Values of a job, at least a row: 2 MiB in f32.
 const JOB_VALUES: u64 = 1 << 19;

@@ -111,7 +111,9 @@ fn importance_matrix(path: &Path) -> Result<ImportanceMatrix, LanguageError> {
 
 fn quantize_error(input: &Path, output: &Path, source: QuantizeError) -> LanguageError {
     match source {
-        QuantizeError::Gguf(roci_gguf::Error::Output(source)) => LanguageError::Write { path: output.to_owned(), source },
+        QuantizeError::Gguf(roci_gguf::Error::Output(source)) => {
+            LanguageError::Write { path: output.to_owned(), source }
+        }
         source => LanguageError::Quantize { path: input.to_owned(), source },
     }
 }
