@@ -5,7 +5,7 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Layer, Linear, Matrix};
+use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Gated, Layer, Linear, Matrix};
 
 use crate::bindings;
 use crate::limits::scratch_sizes;
@@ -63,10 +63,10 @@ impl Sizer<'_> {
     fn layer(&self, layer: &Layer) -> u64 {
         self.linears(layer.mixer.linears())
             + match &layer.feed_forward.kind {
-                FeedForwardKind::Dense(gated) => self.linears([&gated.gate, &gated.up, &gated.down]),
+                FeedForwardKind::Dense(network) => self.linears(network.linears()),
                 FeedForwardKind::Experts { router, experts, .. } => {
                     let planar = Sizer { host_kernels: false, ..*self };
-                    let experts = experts.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]);
+                    let experts = experts.iter().flat_map(Gated::linears);
                     self.linears([router]) + planar.linears(experts)
                 }
             }

@@ -75,7 +75,7 @@ impl ScratchSizes {
         });
         let experts_used = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(_) => 0,
-            FeedForwardKind::Experts { used, .. } => *used,
+            FeedForwardKind::Experts { routing, .. } => routing.used,
         });
         let embedding = model.config.embedding;
         Self {

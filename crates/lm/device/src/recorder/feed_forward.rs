@@ -29,7 +29,7 @@ impl StepRecorder<'_> {
         down: &DeviceLinear,
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let input = self.normed_residual(&block.norm, std::slice::from_ref(gate_up))?;
+        let input = self.normed_residual(block.norm.as_ref(), std::slice::from_ref(gate_up))?;
         let f16_output = self.can_output_f16(&gate_up.matrix, &down.matrix);
         let packed = if f16_output { LmLinear::PACKED } else { 0 };
         self.linear(gate_up, &input, tokens, &scratch.activated, block.activation | packed)?;
@@ -47,7 +47,7 @@ impl StepRecorder<'_> {
         down: &DeviceLinear,
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let input = self.normed_residual(&block.norm, gate_up)?;
+        let input = self.normed_residual(block.norm.as_ref(), gate_up)?;
         for linear in gate_up {
             self.linear(linear, &input, tokens, &scratch.gate_up, 0)?;
         }
@@ -68,8 +68,17 @@ impl StepRecorder<'_> {
     fn experts(&mut self, block: &DeviceFeedForward, experts: &DeviceExperts) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let DeviceExperts { router, gate_up, down, count, used } = experts;
-        self.norm(&block.norm, &scratch.residual, &scratch.normed, 0)?;
-        self.linear(router, &LinearInput::f32(&scratch.normed), tokens, &scratch.gate_up, 0)?;
+        let input = match &block.norm {
+            Some(norm) => {
+                self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
+                &scratch.normed
+            }
+            None => {
+                self.flush_partial_sums()?;
+                &scratch.residual
+            }
+        };
+        self.linear(router, &LinearInput::f32(input), tokens, &scratch.gate_up, 0)?;
         self.barrier();
         let routing = LmMoeTopK {
             tokens: tokens as u32,
@@ -81,7 +90,7 @@ impl StepRecorder<'_> {
         self.dispatch(KernelId::EXPERT_ROUTING, routing.grid(), &bindings, &routing)?;
         self.barrier();
         let pairs = tokens * used;
-        self.expert_linear(gate_up, &scratch.normed, pairs, &scratch.activated, block.activation, (*count, *used))?;
+        self.expert_linear(gate_up, input, pairs, &scratch.activated, block.activation, (*count, *used))?;
         self.barrier();
         self.expert_linear(down, &scratch.activated, pairs, &scratch.expert_outputs, 0, (*count, 1))?;
         self.barrier();

@@ -4,127 +4,226 @@
 //! tensor shows (a bias, a fused projection, an untied output matrix) are read from the file and
 //! not listed here.
 
-use super::blocks::{Activation, HeadOrder, RopeStyle};
-
-/// Traits of one architecture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Traits {
-    /// Name in the metadata.
-    pub(super) name: &'static str,
-    pub(super) rope: RopeStyle,
-    /// Query and key heads have norms.
-    pub(super) head_norms: bool,
-    /// Blocks have post norms.
-    pub(super) post_norms: bool,
-    /// Query, key and value projections have biases.
-    pub(super) biases: bool,
-    /// Feed-forward blocks are mixtures of experts.
-    pub(super) experts: bool,
-    /// Mixtures of experts have a shared expert with a gate.
-    pub(super) shared_expert: bool,
-    /// The query projection has a gate of the output behind each query head.
-    pub(super) output_gate: bool,
-    /// Most layers are gated delta nets with this order of heads.
-    pub(super) delta_net: Option<HeadOrder>,
-    /// Name of the norm of feed-forward blocks.
-    pub(super) feed_forward_norm: &'static str,
-    /// RoPE has sections for several positions of a token (MRoPE, interleaved).
-    pub(super) rope_sections: bool,
-    pub(super) activation: Activation,
-    /// Embeddings are scaled by the square root of their length.
-    pub(super) scaled_embedding: bool,
-    pub(super) windows: Windows,
-    /// Default soft caps of attention scores and of logits.
-    pub(super) soft_caps: (Option<f32>, Option<f32>),
-    /// Number of layers of the model size whose scores are scaled by embedding length / heads
-    /// instead of the head length.
-    pub(super) scaled_by_embedding: Option<usize>,
-}
-
-/// Which layers have a sliding window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Windows {
-    /// None, even if the file has a window.
-    Never,
-    /// All, if the file has a window.
-    AsDeclared,
-    /// All except every n-th.
-    Alternating {
-        period: usize,
-        /// Default window. Without it and without one in the file, all layers have full attention.
-        window: Option<u32>,
-        /// Default RoPE base of layers with a window, if it differs from the others'.
-        base: Option<f32>,
-    },
-}
+use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
+use super::traits::{
+    HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits, TemperatureTraits, Traits,
+    WindowRope, Windows,
+};
 
 const LLAMA: Traits = Traits {
     name: "llama",
     rope: RopeStyle::Interleaved,
-    head_norms: false,
+    nope: Nope::Never,
+    norm: NormKind::Rms,
+    pre_norms: true,
     post_norms: false,
+    head_norms: HeadNormTraits::None,
     biases: false,
+    sinks: false,
+    parallel: Parallel::Never,
+    gated: true,
     experts: false,
-    shared_expert: false,
+    scores: ExpertScores::Softmax,
+    normalized: true,
+    weighted_input: false,
+    shared_expert: SharedExpertTraits::None,
     output_gate: false,
     delta_net: None,
     feed_forward_norm: "ffn_norm",
-    rope_sections: false,
+    rope_sections: RopeSections::None,
     activation: Activation::Silu,
     scaled_embedding: false,
+    logit_scale: LogitScale::None,
+    temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
     scaled_by_embedding: None,
 };
 
-const QWEN: Traits = Traits { rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA };
+/// As `LLAMA`, but windows are ignored.
+const PLAIN: Traits = Traits { windows: Windows::Never, ..LLAMA };
 
-const GEMMA: Traits =
-    Traits { rope: RopeStyle::Neox, post_norms: true, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
+const QWEN: Traits = Traits { rope: RopeStyle::Neox, ..PLAIN };
+
+const GEMMA: Traits = Traits { rope: RopeStyle::Neox, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
 
 const QWEN35: Traits = Traits {
     name: "qwen35",
-    head_norms: true,
+    head_norms: HeadNormTraits::Head,
     output_gate: true,
     delta_net: Some(HeadOrder::Tiled),
     feed_forward_norm: "post_attention_norm",
-    rope_sections: true,
+    rope_sections: RopeSections::Interleaved,
     ..QWEN
 };
 
-pub(super) const TABLE: [Traits; 12] = [
+const GRANITE: Traits = Traits {
+    name: "granite",
+    nope: Nope::UnlessFinetuned,
+    shared_expert: SharedExpertTraits::Plain,
+    logit_scale: LogitScale::Divisor,
+    ..PLAIN
+};
+
+/// Blocks with norms of their outputs instead of their inputs.
+const POST_NORM: Traits = Traits { pre_norms: false, post_norms: true, ..QWEN };
+
+/// Layer norms, and feed-forward networks without a gate.
+const NEOX: Traits = Traits { norm: NormKind::Layer, gated: false, activation: Activation::Gelu, ..QWEN };
+
+const COMMAND_R: Traits = Traits {
+    name: "command-r",
+    norm: NormKind::Layer,
+    head_norms: HeadNormTraits::Optional,
+    parallel: Parallel::WithoutNorm,
+    logit_scale: LogitScale::Factor,
+    ..PLAIN
+};
+
+pub(super) const TABLE: &[Traits] = &[
     LLAMA,
     Traits { name: "mistral", ..LLAMA },
-    Traits { name: "mistral3", ..LLAMA },
+    Traits { name: "mistral3", temperature: TemperatureTraits::Declared, ..LLAMA },
+    Traits {
+        name: "llama4",
+        nope: Nope::Every(4),
+        head_norms: HeadNormTraits::Unweighted,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        weighted_input: true,
+        shared_expert: SharedExpertTraits::Plain,
+        temperature: TemperatureTraits::NopeLayers { scale: 0.1, interval: 8192, offset: 1 },
+        windows: Windows::Chunks { period: 4, length: 8192 },
+        ..LLAMA
+    },
+    Traits { name: "arcee", gated: false, activation: Activation::ReluSquared, ..PLAIN },
+    Traits { name: "ernie4_5", ..PLAIN },
+    Traits { name: "ernie4_5-moe", experts: true, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
+    Traits { name: "internlm2", ..PLAIN },
+    Traits { name: "xverse", ..PLAIN },
+    Traits { name: "chatglm", ..PLAIN },
+    Traits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
+    Traits { name: "smollm3", nope: Nope::Every(4), ..PLAIN },
+    Traits { name: "deepseek", experts: true, normalized: false, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
+    GRANITE,
+    Traits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
     Traits { name: "qwen2", biases: true, ..QWEN },
-    Traits { name: "qwen3", head_norms: true, ..QWEN },
-    Traits { name: "qwen3moe", head_norms: true, experts: true, ..QWEN },
+    Traits { name: "qwen2moe", experts: true, normalized: false, shared_expert: SharedExpertTraits::Gated, ..QWEN },
+    Traits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
+    Traits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
     Traits {
         name: "qwen3next",
         experts: true,
-        shared_expert: true,
+        shared_expert: SharedExpertTraits::Gated,
         delta_net: Some(HeadOrder::Grouped),
-        rope_sections: false,
+        rope_sections: RopeSections::None,
         ..QWEN35
     },
     QWEN35,
-    Traits { name: "qwen35moe", experts: true, shared_expert: true, ..QWEN35 },
+    Traits { name: "qwen35moe", experts: true, shared_expert: SharedExpertTraits::Gated, ..QWEN35 },
+    Traits { name: "exaone", ..QWEN },
+    Traits { name: "pangu-embedded", ..QWEN },
+    Traits { name: "seed_oss", feed_forward_norm: "post_attention_norm", ..QWEN },
+    Traits { name: "hunyuan-dense", head_norms: HeadNormTraits::AfterRope, ..QWEN },
+    Traits {
+        name: "hunyuan-moe",
+        head_norms: HeadNormTraits::AfterRope,
+        experts: true,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    Traits {
+        name: "dots1",
+        head_norms: HeadNormTraits::Head,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    Traits {
+        name: "glm4moe",
+        head_norms: HeadNormTraits::Optional,
+        feed_forward_norm: "post_attention_norm",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    Traits {
+        name: "minimax-m2",
+        head_norms: HeadNormTraits::Row,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        ..QWEN
+    },
+    Traits { name: "olmoe", head_norms: HeadNormTraits::Row, experts: true, normalized: false, ..QWEN },
+    Traits {
+        name: "olmo2",
+        head_norms: HeadNormTraits::Row,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Unscaled(None) },
+        ..POST_NORM
+    },
+    Traits {
+        name: "exaone4",
+        head_norms: HeadNormTraits::Head,
+        nope: Nope::FullAttention,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Same },
+        ..POST_NORM
+    },
+    Traits {
+        name: "gpt-oss",
+        sinks: true,
+        feed_forward_norm: "post_attention_norm",
+        experts: true,
+        activation: Activation::SwigluOai,
+        windows: Windows::Alternating { period: 2, window: None, rope: WindowRope::Base },
+        ..QWEN
+    },
+    Traits { name: "gemma", windows: Windows::Never, ..GEMMA },
     Traits {
         name: "gemma2",
-        windows: Windows::Alternating { period: 2, window: Some(4096), base: None },
+        post_norms: true,
+        windows: Windows::Alternating { period: 2, window: Some(4096), rope: WindowRope::Base },
         soft_caps: (Some(50.0), Some(30.0)),
         scaled_by_embedding: Some(46),
         ..GEMMA
     },
     Traits {
         name: "gemma3",
-        head_norms: true,
-        windows: Windows::Alternating { period: 6, window: None, base: Some(10_000.0) },
+        post_norms: true,
+        head_norms: HeadNormTraits::Head,
+        windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
         scaled_by_embedding: Some(62),
         ..GEMMA
     },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
-    Traits { name: "phi3", rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA },
+    Traits { name: "phi3", ..QWEN },
+    Traits { name: "phimoe", experts: true, ..QWEN },
+    Traits { name: "phi2", parallel: Parallel::WithoutNorm, ..NEOX },
+    Traits { name: "gptneox", parallel: Parallel::Declared, ..NEOX },
+    Traits { name: "falcon", parallel: Parallel::WithoutNorm, ..NEOX },
+    Traits { name: "starcoder2", ..NEOX },
+    Traits { name: "codeshell", ..NEOX },
+    Traits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },
+    Traits { name: "orion", norm: NormKind::Layer, ..QWEN },
+    Traits {
+        name: "stablelm",
+        norm: NormKind::Layer,
+        head_norms: HeadNormTraits::Optional,
+        parallel: Parallel::WithoutNorm,
+        ..QWEN
+    },
+    COMMAND_R,
+    Traits {
+        name: "cohere2",
+        head_norms: HeadNormTraits::None,
+        nope: Nope::FullAttention,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Same },
+        ..COMMAND_R
+    },
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Traits> {
