@@ -77,6 +77,8 @@ fn is_softmax_of_chosen(routing: &Routing) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use roci_lm::synthetic::{architectures, hybrids};
 
     use super::*;
@@ -146,5 +148,30 @@ mod tests {
             let expected = format!("the architecture `{name}` has gated delta nets, which no device computes yet");
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    /// `scripts/architectures --write` writes the table.
+    #[test]
+    fn the_page_of_architectures_is_up_to_date() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/architectures.md");
+        let page = std::fs::read_to_string(page).expect("the page exists");
+        let mut expected: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for case in architectures().into_iter().chain(hybrids()) {
+            let model = Model::new(&case.open().expect("the synthetic file is valid"), Some(case.context));
+            let model = model.expect("the architecture is described");
+            let refused = expected.entry(model.config.architecture.to_owned()).or_default();
+            refused.push(unsupported(&model).unwrap_or_default());
+        }
+        let header = "| `general.architecture` |";
+        let rows = page.lines().filter(|line| line.starts_with("| `") && !line.starts_with(header));
+        let rows: Vec<&str> = rows.collect();
+        for (name, refused) in &expected {
+            let runs = if refused.iter().all(|what| !what.is_empty()) { "reference" } else { "every device" };
+            let row = rows.iter().find(|row| row.starts_with(&format!("| `{name}` | {runs} | ")));
+            let row = row.unwrap_or_else(|| panic!("the page lacks `{name}`, which runs on: {runs}"));
+            assert!(refused.iter().all(|what| row.contains(what)), "{row}: {refused:?}");
+        }
+        let refused = rows.iter().filter(|row| row.contains("` | refused | ")).count();
+        assert_eq!(rows.len(), expected.len() + refused, "the page has an architecture that no model has");
     }
 }
